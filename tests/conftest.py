@@ -17,7 +17,7 @@ LONG_FILES = {  # in the order in which they run
     "test_hostile.py": "whole mornings with hostile peers",
     "test_bounds.py": "hostile replies of many megabytes",
     "test_hostile_web.py": "hostile clients, by the hundred",
-    "test_cluster.py": "Dask, and processes that compose",
+    "test_workers.py": "Dask, and processes that compose",
     "test_run.py": "services in processes of their own",
     "test_beside.py": "services in processes of their own",
     "test_check_web.py": "services in processes of their own",

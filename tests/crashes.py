@@ -25,9 +25,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Self
 
-from paperboy import announcements
 from paperboy.cli.main import invoke
 from paperboy.models import Paper, Score
+from paperboy.sources.arxiv import calendar as announcements
 from tests.builders import paper
 from tests.servers.arxiv_api import ArxivServer
 from tests.servers.arxiv_faults import hang

@@ -8,47 +8,27 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "paperboy"
 
 FLOORS = {
-    0: {"models", "errors", "foreign", "wire", "files", "tokens"},
-    1: {"cluster", "sandbox", "lock", "curate", "announcements", "due", "shortlist", "tex"},
-    2: {"config", "arxiv_feed", "scoring", "mail", "store", "sample"},
-    3: {
-        "drafting",
-        "fetching",
-        "morning",
-        "delivery",
-        "pace",
-        "indexing",
-        "preview",
-        "resend",
-        "alerts",
-        "status",
-        "bounces",
-        "signups",
-        "learning",
-    }
-    | {"webhook"},
-    4: {"app"},
-    5: {"systemd", "daemon", "check", "web", "errands", "heartbeat", "trial"},
-    6: {"cli"},
-    7: {"__main__"},
+    0: {"errors", "models"},
+    1: {"edges", "tex"},
+    2: {"sources", "curate", "due", "shortlist"},
+    3: {"home", "store", "scoring", "mail", "sample"},
+    4: {"morning", "sending", "reports", "learning", "indexing", "signups", "webhook"},
+    5: {"web", "service"},
+    7: {"cli"},
+    8: {"__main__"},
 }
 FLOOR_OF = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
 ADJOINING = {  # a room, and one of the same floor that it may import: why
-    ("daemon", "systemd"): "it notifies systemd",
-    ("daemon", "errands"): "what waits",
-    ("fetching", "drafting"): "Progress",
-    ("delivery", "drafting"): "Progress",
-    ("morning", "fetching"): "the first step of its flow",
-    ("morning", "drafting"): "the second step of its flow",
-    ("drafting", "learning"): "what a list has learned",
-    ("preview", "fetching"): "the first half of a morning's flow, marking nothing",
-    ("preview", "drafting"): "the first half of a morning's flow, marking nothing",
-    ("resend", "delivery"): "a mail outside the ledger",
-    ("alerts", "delivery"): "it reads its report",
-    ("delivery", "bounces"): "the rule of three",
-    ("delivery", "pace"): "how fast, and until when",
-    ("signups", "delivery"): "a Transport",
-    ("morning", "alerts"): "what it reports of a list is frozen with its day",
+    ("errors", "models"): "a ConfigError holds Problems",
+    ("tex", "edges"): "foreign text, made fit",
+    ("due", "sources"): "when arXiv announces",
+    ("morning", "learning"): "what a list has learned",
+    ("morning", "reports"): "what it reports of a list is frozen with its day",
+    ("morning", "sending"): "a preview is shown in the outbox",
+    ("sending", "morning"): "Progress",
+    ("reports", "sending"): "how a round ended",
+    ("signups", "sending"): "a Transport",
+    ("web", "service"): "the App",
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -75,15 +55,14 @@ def imported_rooms(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_room_imports_from_lower_floors_only(path: Path) -> None:
-    """Rooms of one floor do not import each other either: on floor 2 never, elsewhere only adjoining ones."""
+    """Rooms of one floor do not import each other either, but for adjoining ones."""
     room = room_of(path)
     if room == "__init__":
         assert not imported_rooms(path)
         return
     for other in imported_rooms(path) - {room}:
-        allowed = FLOOR_OF[other] < FLOOR_OF[room] or (room, other) in ADJOINING or FLOOR_OF[room] in {0, 1}
+        allowed = FLOOR_OF[other] < FLOOR_OF[room] or (room, other) in ADJOINING
         assert allowed, f"{room} (floor {FLOOR_OF[room]}) imports {other} (floor {FLOOR_OF[other]})"
-        assert FLOOR_OF[other] <= FLOOR_OF[room]
 
 
 def test_every_room_has_its_floor() -> None:
@@ -105,7 +84,7 @@ def test_functions_stay_short(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_only_the_composition_root_and_the_daemon_ask_the_clock_or_the_environment(path: Path) -> None:
-    if room_of(path) in {"cli", "daemon", "__main__"}:
+    if room_of(path) in {"cli", "__main__"} or path.name in {"daemon.py", "output.py"}:
         return
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):

@@ -9,18 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy.due import (
-    RETRY,
-    Standing,
-    State,
-    begins,
-    failed,
-    is_open,
-    local_date,
-    next_morning,
-    standing,
-    window,
-)
+from paperboy.due import RETRY, Standing, State, begins, failed, is_open, local_date, next_morning, standing, window
 from paperboy.models import Attempt, MailingList, Outcome, Subscriber
 from tests.builders import mailing_list
 

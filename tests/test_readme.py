@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from paperboy.cli.main import cli, invoke
-from paperboy.config.home import RESTED
-from paperboy.config.lists import KEYS, parse
-from paperboy.config.settings import SETTINGS, Settings
-from paperboy.daemon import TICK_SECONDS
 from paperboy.due import RETRY
 from paperboy.errors import ConfigError, HomeBusyError, StoreError
+from paperboy.home.lists import KEYS, parse
+from paperboy.home.settings import SETTINGS, Settings
+from paperboy.home.versions import RESTED
+from paperboy.service.daemon import TICK_SECONDS
 from tests.servers.nginx import NGINX
 
 WEB_LISTEN = "127.0.0.1:8025"

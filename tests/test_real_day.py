@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from paperboy import announcements
 from paperboy.cli.main import invoke
 from paperboy.models import Paper, Score
+from paperboy.sources.arxiv import calendar as announcements
 from tests.fakes import Clock
 from tests.servers.arxiv_api import ArxivServer, papers_from_day
 from tests.servers.llm import LlmServer

@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from paperboy import curate, sample
-from paperboy.config import lists as mailing_lists
-from paperboy.config.categories import CATEGORIES
-from paperboy.config.settings import Settings
+from paperboy.home import lists as mailing_lists
+from paperboy.home.settings import Settings
 from paperboy.models import Digest, Paper, ToScore
 from paperboy.scoring.local import LocalScorer
+from paperboy.sources.arxiv.categories import CATEGORIES
 from tests.builders import EMBEDDED
 
 UNTIL = datetime(2026, 11, 17, 19, 0, tzinfo=UTC)

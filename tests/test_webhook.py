@@ -17,10 +17,11 @@ from typing import Any
 
 import pytest
 
-from paperboy import alerts, webhook
+from paperboy import webhook
 from paperboy.mail.archive import dump
 from paperboy.mail.page import Copy, Page, page
 from paperboy.models import Composed, Day, DeliveryState, MailingList, Outcome
+from paperboy.reports import alerts
 from paperboy.store import Store
 from paperboy.store.webhooks import Call
 from tests.builders import digest, entries, entry, mailing_list, paper

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 
-from paperboy import announcements
 from paperboy.models import Attempt, MailingList, Outcome
+from paperboy.sources.arxiv import calendar as announcements
 
 RETRY = timedelta(minutes=15)  # retry backoff after a failed morning
 LONGEST_WINDOW = timedelta(days=30)

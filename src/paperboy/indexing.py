@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 
-from paperboy.foreign import one_line
+from paperboy.edges.text import one_line
 from paperboy.mail import archive
 from paperboy.mail.text import prose
 from paperboy.models import Archived, MailingList

@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from paperboy import announcements
 from paperboy.due import local_date
 from paperboy.models import Became, MailingList, Paper, Spending
 from paperboy.scoring import learned
 from paperboy.shortlist import LOOKED_BACK, Recall, Share, Shortlist, off_until, share_of, shortlist
+from paperboy.sources.arxiv import calendar as announcements
 from paperboy.store import Store
 from paperboy.store.learned import Kind, Progress, State
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from paperboy.config import edits
-from paperboy.config.home import Home
-from paperboy.delivery import Transport
 from paperboy.due import RETRY
 from paperboy.errors import ConfigError, MailServerError, PaperboyError
+from paperboy.home import edits
+from paperboy.home.versions import Home
 from paperboy.models import DeliveryState, Subscriber
+from paperboy.sending.delivery import Transport
 from paperboy.store import Store
 from paperboy.store.alerts import Cause, Note
 from paperboy.store.signups import Signup, Stage

@@ -18,8 +18,9 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+from paperboy.edges.text import one_line, shortened, without_url
+from paperboy.edges.wire import Http, NoReplyError, Reply
 from paperboy.errors import StoreError, StoreWriteError
-from paperboy.foreign import one_line, shortened, without_url
 from paperboy.mail import archive
 from paperboy.mail.page import Copy, Item, Page, page
 from paperboy.mail.text import JOINER
@@ -27,7 +28,6 @@ from paperboy.models import DeliveryState, MailingList
 from paperboy.store import Store
 from paperboy.store.alerts import Cause, Note
 from paperboy.store.webhooks import Call
-from paperboy.wire import Http, NoReplyError, Reply
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from paperboy import announcements
+from paperboy.sources.arxiv import calendar as announcements
 from tests.builders import paper
 from tests.servers.arxiv_api import ArxivServer
 from tests.servers.systemd import Systemd, children

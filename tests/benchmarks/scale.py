@@ -25,9 +25,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from paperboy import announcements, curate, lock, sample
-from paperboy.app import App
+from paperboy import curate, sample
+from paperboy.edges import lock
 from paperboy.models import Became, Paper
+from paperboy.service.app import App
+from paperboy.sources.arxiv import calendar as announcements
 from paperboy.store.seen import CODES, day_number
 from tests.fakes import NoProgress
 from tests.servers.arxiv_api import ArxivServer

@@ -40,10 +40,10 @@ from statistics import median
 
 import trustme
 
-from paperboy import delivery
-from paperboy.config.settings import MOST_CONNECTIONS
-from paperboy.mail.smtp import SmtpTransport
+from paperboy.home.settings import MOST_CONNECTIONS
 from paperboy.models import Day, DeliveryState, Outcome, Subscriber
+from paperboy.sending import delivery
+from paperboy.sending.smtp import SmtpTransport
 from paperboy.store import Store
 from tests.fakes import NoProgress
 from tests.mail.mails import COMPOSER, as_digest, compose, heavy_digest

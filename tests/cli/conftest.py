@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from paperboy import announcements
 from paperboy.cli.main import invoke
 from paperboy.models import Paper, Score
+from paperboy.sources.arxiv import calendar as announcements
 from tests.builders import paper
 from tests.fakes import Clock
 from tests.servers.arxiv_api import ArxivServer

@@ -11,13 +11,13 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy import lock
 from paperboy.cli.bounce import deadline
-from paperboy.mail.returned import Request, read
+from paperboy.edges import lock
 from paperboy.models import DeliveryState
+from paperboy.sending.returned import Request, read
 from paperboy.store import Store
 from tests.cli.conftest import Ran, World
-from tests.mail.test_returned import TOKEN, complaint, report
+from tests.sending.test_returned import TOKEN, complaint, report
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.mail.returned import Bounce, read
+from paperboy.sending.returned import Bounce, read
 from tests.cli.conftest import World
 from tests.cli.mail_world import ADA, GRACE, at_home, copies
 from tests.servers.postfix import MISSING, NOT_ROOT, PROGRAM, postfix

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from paperboy import lock
-from paperboy.config.home import Files
+from paperboy.edges import lock
+from paperboy.home.versions import Files
 from paperboy.store import Store
 from paperboy.store.alerts import Cause, Note
 from tests.cli.conftest import LISTS, World
 from tests.cli.test_suppress import token_of
 from tests.servers.smtp import Fault
-from tests.test_app import app_of
+from tests.service.test_app import app_of
 
 ADA = "ada@example.org"
 LEFT = LISTS.replace("      - ada@example.org\n", "")

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.config.home import Home
-from paperboy.config.lists import KEYS
+from paperboy.home.lists import KEYS
+from paperboy.home.versions import Home
 from paperboy.models import MailingList
 from tests.cli.conftest import World
 

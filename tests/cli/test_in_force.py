@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from paperboy import lock
+from paperboy.edges import lock
 from tests.cli.conftest import LISTS, World
 
 ASKING = [  # and correcting: they work while the files are broken

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.config.home import Files
+from paperboy.home.versions import Files
 from tests.cli.conftest import LISTS, World
 
 EMAILS = Path(__file__).parents[2] / "emails"

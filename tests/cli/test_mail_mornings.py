@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from paperboy.mail import smtp
+from paperboy.sending import smtp
 from paperboy.store import Store
 from paperboy.store.alerts import Cause
 from tests.cli.conftest import World

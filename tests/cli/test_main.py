@@ -83,8 +83,8 @@ def test_misspelt_command_gets_a_suggestion(
     ("program", "spared"),
     [
         ("from paperboy.cli.main import invoke; invoke(['--help'])", "pydantic sqlite_utils"),
-        ("import paperboy.app", "genai_prices lxml requests"),
-        ("import paperboy.status", "pydantic"),
+        ("import paperboy.service.app", "genai_prices lxml requests"),
+        ("import paperboy.reports.status", "pydantic"),
         ("import paperboy.cli.main, paperboy.cli.mornings", "lxml requests"),  # the daemon's, which lies idle
     ],
 )

@@ -13,10 +13,11 @@ from email.message import EmailMessage
 
 import pytest
 
-from paperboy import alerts, delivery
-from paperboy.app import App
-from paperboy.cli import output
 from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Shortfall
+from paperboy.reports import alerts
+from paperboy.sending import delivery
+from paperboy.service import output
+from paperboy.service.app import App
 from tests.builders import paper
 from tests.cli.conftest import FRIDAY, LISTS, World
 from tests.fakes import NoProgress

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from paperboy import lock
+from paperboy.edges import lock
 from paperboy.store import Store
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault, Message

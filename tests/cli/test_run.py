@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from paperboy.models import Score
+from paperboy.service.systemd import ENVIRONMENT
 from paperboy.store import Store
-from paperboy.systemd import ENVIRONMENT
 from tests.cli.conftest import World
 from tests.servers.hook import Hook
 from tests.servers.smtp import Fault

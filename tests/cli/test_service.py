@@ -14,7 +14,7 @@ import pytest
 from paperboy.cli.service import names_of
 from paperboy.errors import ConfigError
 from tests.cli.conftest import World
-from tests.test_systemd import analyze, complaints, values
+from tests.service.test_systemd import analyze, complaints, values
 
 SRC = Path(__file__).parents[2] / "src"
 

@@ -8,9 +8,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from paperboy import lock
 from paperboy.due import RETRY
-from paperboy.foreign import visible
+from paperboy.edges import lock
+from paperboy.edges.text import visible
 from paperboy.models import Attempt, Cost, Counts, Day, Outcome, Spending, Usage
 from paperboy.store import Store
 from paperboy.store.alerts import Cause, Note

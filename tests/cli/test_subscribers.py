@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from paperboy import lock
-from paperboy.config import edits
-from paperboy.config.home import Home
+from paperboy.edges import lock
 from paperboy.errors import PaperboyError
+from paperboy.home import edits
+from paperboy.home.versions import Home
 from paperboy.models import Subscriber
 from paperboy.store import Store
 from tests.cli.conftest import LISTS, World

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.cli import output
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import Problem
-from paperboy.systemd import Notifier
+from paperboy.service import output
+from paperboy.service.systemd import Notifier
 from tests.cli.conftest import World
-from tests.cli.test_output import Terminal, journal, set_up
 from tests.servers import arxiv_faults
 from tests.servers.llm_faults import Fault as LlmFault
 from tests.servers.llm_faults import error
 from tests.servers.smtp import Fault
+from tests.service.test_output import Terminal, journal, set_up
 
 SRC = Path(__file__).parents[2] / "src"
 LINE = "2026-11-22 07:00:00,000 ERROR forged"

@@ -17,7 +17,7 @@ import pytest
 
 import tests.preloaded  # noqa: F401 - the other user may not see the sources
 from paperboy.cli.main import invoke
-from paperboy.files import become_owner
+from paperboy.edges.files import become_owner
 from tests.cli.conftest import FRIDAY, LISTS, Ran, World
 from tests.fakes import Clock
 

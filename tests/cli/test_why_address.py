@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy import lock
+from paperboy.edges import lock
 from paperboy.store import Store
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault

@@ -1,6 +1,6 @@
 """What operators write wrong, by the command line: one line with its place and the fix, exit code 78, nothing touched.
 
-The tables are of the mistakes themselves; the readers of single values have theirs in `tests/config/`.
+The tables are of the mistakes themselves; the readers of single values have theirs in `tests/home/`.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from paperboy import announcements, curate, sample
-from paperboy.config import lists as mailing_lists
-from paperboy.config.settings import Settings
+from paperboy import curate, sample
+from paperboy.home import lists as mailing_lists
+from paperboy.home.settings import Settings
 from paperboy.mail.message import Composer
 from paperboy.mail.templates import Templates
 from paperboy.models import (
@@ -39,6 +39,7 @@ from paperboy.models import (
     Usage,
 )
 from paperboy.scoring.local import LocalScorer
+from paperboy.sources.arxiv import calendar as announcements
 
 EMAILS = Path(__file__).parents[2] / "emails"
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)

@@ -13,8 +13,8 @@ import dkim
 import dns.resolver
 import pytest
 
-from paperboy.app import App
 from paperboy.mail.dkim import Signer, modulus, published
+from paperboy.service.app import App
 from paperboy.store.alerts import Cause, Note
 from tests.cli.conftest import World, world
 from tests.fakes import NoProgress

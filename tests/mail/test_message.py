@@ -20,12 +20,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markupsafe import escape
 
-from paperboy.foreign import one_line
+from paperboy.edges.text import one_line
+from paperboy.edges.tokens import unsubscribe_token
 from paperboy.mail.message import Composer, addr_spec, complete, freeze, own_headers, placeholders
 from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.text import clipped
 from paperboy.models import Alert, Delivery, DeliveryState, Envelope, MailingList, Rendered, Subscriber
-from paperboy.tokens import unsubscribe_token
 from tests.builders import digest, mailing_list
 from tests.mail.mails import compose
 from tests.mail.reading import TEMPLATES

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import html as lxml_html
 
-from paperboy.foreign import one_line
+from paperboy.edges.text import one_line
 from paperboy.mail.fit import size
 from paperboy.mail.page import page
 from paperboy.mail.templates import HTML_BUDGET, Templates

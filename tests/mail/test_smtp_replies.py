@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from paperboy.mail.smtp import Verdict, judge
+from paperboy.sending.smtp import Verdict, judge
 
 LATER, SLOW_DOWN, NEVER = Verdict.LATER, Verdict.SLOW_DOWN, Verdict.NEVER
 BOUNCE, LIMIT, SENDER, UNCLEAR = Verdict.BOUNCE, Verdict.LIMIT, Verdict.SENDER, Verdict.UNCLEAR

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from markupsafe import escape
 from rich.cells import cell_len
 
-from paperboy.foreign import one_line, printable
+from paperboy.edges.text import one_line, printable
 from paperboy.mail.text import WIDTH, Prose, clipped, cut, prose, shorten, unlinked, wrap
 from paperboy.tex import to_text
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paperboy.foreign import one_line
+from paperboy.edges.text import one_line
 from paperboy.mail.topics import Block, blocks, within
 
 

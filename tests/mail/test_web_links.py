@@ -7,8 +7,8 @@ import re
 import lxml.html
 import pytest
 
+from paperboy.edges.tokens import vote_token
 from paperboy.mail.templates import HTML_BUDGET
-from paperboy.tokens import vote_token
 from tests.mail.mails import ADA, COMPOSER, MAILS, TODAY
 
 TOKEN = COMPOSER.addressed("foundations", TODAY, ADA).token

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperboy.foreign import hidden
+from paperboy.edges.text import hidden
 from paperboy.models import Score
 from paperboy.scoring.reply import MAX_COMMENT, clean_comment, read_reply
 

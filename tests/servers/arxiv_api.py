@@ -27,8 +27,8 @@ from urllib.parse import parse_qsl, urlsplit
 from xml.sax.saxutils import escape, quoteattr
 
 from paperboy import sample
-from paperboy.announcements import Batch, newest_batch
 from paperboy.models import Paper
+from paperboy.sources.arxiv.calendar import Batch, newest_batch
 from tests.servers.arxiv_faults import Answer, Fault, refused
 
 LARGEST_PAGE = 2_000

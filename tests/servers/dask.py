@@ -63,7 +63,7 @@ def dask_cluster(folder: Path, workers: int = 3) -> Iterator[Cluster]:
 
 
 def _until_it_has(address: str, workers: int) -> None:
-    from paperboy import cluster  # noqa: PLC0415
+    from paperboy.morning import workers as cluster  # noqa: PLC0415
 
     ends = time.monotonic() + _SECONDS
     while cluster.look(address)[0] < workers:

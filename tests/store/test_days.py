@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from paperboy.edges.tokens import vote_token
 from paperboy.models import Addressed, Attempt, Became, Composed, Counts, Day, Outcome, Subscriber
 from paperboy.store import Store
 from paperboy.store.database import Database
 from paperboy.store.days import Days
 from paperboy.store.readers import Reader
-from paperboy.tokens import vote_token
 from tests.builders import mailing_list, paper
 from tests.store import ledger
 from tests.store.ledger import outcome, waiting

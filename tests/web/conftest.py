@@ -12,7 +12,7 @@ import pytest
 from werkzeug.test import Client, TestResponse
 from werkzeug.wrappers import Response
 
-from paperboy.app import App
+from paperboy.service.app import App
 from paperboy.store import Store
 from paperboy.web.room import Room
 from tests.cli.conftest import Ran, World, world

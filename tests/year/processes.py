@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass, field
 
-from paperboy.systemd import Notifier
+from paperboy.service.systemd import Notifier
 
 
 @dataclass

@@ -28,13 +28,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
-from paperboy import lock
-from paperboy.app import App
 from paperboy.cli.main import invoke
-from paperboy.config.home import Home
-from paperboy.daemon import TICK_SECONDS, Daemon
 from paperboy.due import RETRY
+from paperboy.edges import lock
+from paperboy.home.versions import Home
 from paperboy.models import Paper
+from paperboy.service.app import App
+from paperboy.service.daemon import TICK_SECONDS, Daemon
 from paperboy.store import Store
 from tests.fakes import NoProgress
 from tests.servers.arxiv_api import ArxivServer

@@ -10,14 +10,14 @@ from types import FrameType
 
 import click
 
-from paperboy import bounces
-from paperboy.app import App
-from paperboy.cli import output
-from paperboy.config import settings
-from paperboy.config.home import Home, require_folder
-from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.mail.returned import MOST_BYTES
+from paperboy.home import settings
+from paperboy.home.settings import Settings
+from paperboy.home.versions import Home, require_folder
+from paperboy.sending import bounces
+from paperboy.sending.returned import MOST_BYTES
+from paperboy.service import output
+from paperboy.service.app import App
 
 logger = logging.getLogger(__name__)
 

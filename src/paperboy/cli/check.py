@@ -2,10 +2,10 @@
 
 import click
 
-from paperboy.app import App
-from paperboy.check import findings
-from paperboy.cli import output
-from paperboy.sandbox import one_timeout
+from paperboy.edges.sandbox import one_timeout
+from paperboy.service import output
+from paperboy.service.app import App
+from paperboy.service.check import findings
 
 _COLOURS = {"fault": "red", "note": "yellow", "ok": "green"}
 

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from paperboy.app import App
-from paperboy.cli import output
 from paperboy.cli.people import mailbox_from, refusal
-from paperboy.config.values import did_you_mean
-from paperboy.delivery import send_outside
 from paperboy.errors import PaperboyError
+from paperboy.home.values import did_you_mean
 from paperboy.mail.text import counted
 from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Subscriber
-from paperboy.preview import sent, write
+from paperboy.morning.preview import sent, write
+from paperboy.sending.delivery import send_outside
+from paperboy.service import output
+from paperboy.service.app import App
 from paperboy.store.history import WAITING
 
 if TYPE_CHECKING:
-    from paperboy.delivery import Report
     from paperboy.models import Receipt
-    from paperboy.resend import Resend
+    from paperboy.sending.delivery import Report
+    from paperboy.sending.resend import Resend
 
 
 _COVERED = (

@@ -13,17 +13,17 @@ from pathlib import Path
 import click
 
 from paperboy import sample
-from paperboy.app import App
-from paperboy.cli import output
 from paperboy.cli.main import ENTER
-from paperboy.config import lists, nodes
-from paperboy.config.home import LISTS_FILE, folders
-from paperboy.config.settings import Settings
-from paperboy.config.values import host, is_loopback
+from paperboy.edges.text import visible
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.foreign import visible
+from paperboy.home import lists, nodes
+from paperboy.home.settings import Settings
+from paperboy.home.values import host, is_loopback
+from paperboy.home.versions import LISTS_FILE, folders
 from paperboy.mail.text import together
 from paperboy.models import MailingList, Problem
+from paperboy.service import output
+from paperboy.service.app import App
 
 _TITLE, _NAME = "Foundations of machine learning", "foundations"
 _CATEGORIES, _ADDRESSES = "cs.LG, stat.ML", "you@example.org"

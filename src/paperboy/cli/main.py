@@ -14,10 +14,11 @@ from pathlib import Path
 
 import click
 
-from paperboy import __version__, files
-from paperboy.cli import output
+from paperboy import __version__
+from paperboy.edges import files
+from paperboy.edges.text import visible
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.foreign import visible
+from paperboy.service import output
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +80,7 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in _COMMANDS and not ctx.resilient_parsing:
-            from paperboy.config.values import did_you_mean
+            from paperboy.home.values import did_you_mean
 
             ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], self.list_commands(ctx)) or '.'}")
         return super().resolve_command(ctx, args)
@@ -106,7 +107,7 @@ def cli(ctx: click.Context, home: Path) -> None:
     wrong usage · 75 another `run` holds this home · 78 settings, lists, templates or database are unusable · 130
     stopped by Ctrl-C.
     """
-    from paperboy.app import App
+    from paperboy.service.app import App
 
     parts, ctx.meta[ENTER] = ctx.obj
     ctx.obj = ctx.with_resource(App(home.absolute(), *parts))

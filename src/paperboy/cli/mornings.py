@@ -16,14 +16,15 @@ from typing import Self, get_args
 
 import click
 
-from paperboy import daemon, due, errands, heartbeat, lock, sample
-from paperboy.app import App
-from paperboy.cli import output
-from paperboy.config.home import LISTS_FILE, Home
-from paperboy.daemon import Daemon
+from paperboy import due, sample
+from paperboy.edges import lock
 from paperboy.errors import HomeBusyError, PaperboyError
+from paperboy.home.versions import LISTS_FILE, Home
 from paperboy.mail.text import counted
-from paperboy.systemd import Notifier
+from paperboy.service import daemon, errands, heartbeat, output
+from paperboy.service.app import App
+from paperboy.service.daemon import Daemon
+from paperboy.service.systemd import Notifier
 
 logger = logging.getLogger(__name__)
 
@@ -142,7 +143,7 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
     """
     try:
         if kind == "trial":
-            from paperboy import trial
+            from paperboy.service import trial
 
             trial.adopt(app)
             return 0

@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from paperboy.app import App
-from paperboy.cli import output
-from paperboy.config import edits, values
-from paperboy.config.home import LISTS_FILE
-from paperboy.config.lists import WEEKDAYS
-from paperboy.config.values import did_you_mean
 from paperboy.errors import ConfigError, StoreError, UnknownNameError
+from paperboy.home import edits, values
+from paperboy.home.lists import WEEKDAYS
+from paperboy.home.values import did_you_mean
+from paperboy.home.versions import LISTS_FILE
 from paperboy.mail.text import counted, together
 from paperboy.models import EVERY_DAY, MailingList, Subscriber, Suppression
+from paperboy.service import output
+from paperboy.service.app import App
 
 _ASKED = "asked to leave the list"  # by a token: the person's own wish
 

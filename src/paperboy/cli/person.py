@@ -5,14 +5,14 @@ from datetime import timedelta
 
 import click
 
-from paperboy import lock
-from paperboy.app import App
-from paperboy.cli import output
 from paperboy.cli.people import mailbox_from, refusal
-from paperboy.config.values import did_you_mean
+from paperboy.edges import lock
 from paperboy.errors import UnknownNameError
+from paperboy.home.values import did_you_mean
 from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState
+from paperboy.service import output
+from paperboy.service.app import App
 from paperboy.store.history import Posted
 
 NO_REPLY = {DeliveryState.PENDING: "not tried yet", DeliveryState.SENDING: "being sent, or cut off by a crash"}

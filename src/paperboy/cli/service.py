@@ -9,16 +9,16 @@ from pathlib import Path
 
 import click
 
-from paperboy.app import App
-from paperboy.cli import output
 from paperboy.cli.web import need_url
-from paperboy.config import settings
-from paperboy.config.settings import SETTINGS
-from paperboy.config.values import is_loopback
 from paperboy.errors import ConfigError
+from paperboy.home import settings
+from paperboy.home.settings import SETTINGS
+from paperboy.home.values import is_loopback
 from paperboy.mail.text import together
 from paperboy.models import Problem
-from paperboy.systemd import unit, web_unit
+from paperboy.service import output
+from paperboy.service.app import App
+from paperboy.service.systemd import unit, web_unit
 
 # Through a file, so that a failing command leaves the old unit in place.
 _INSTALL = """

@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from paperboy.app import App
 from paperboy.learning import LEAST_AGE, LEAST_EXAMPLES, Standing
 from paperboy.mail.text import counted, money, together
 from paperboy.models import MailingList
+from paperboy.service.app import App
 from paperboy.shortlist import LOOKED_BACK, Recall, Share, share_of
 
 _SOME = 5  # names of lists in a line

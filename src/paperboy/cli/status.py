@@ -9,15 +9,17 @@ from typing import Any
 
 import click
 
-from paperboy import alerts, lock
-from paperboy import status as picture
-from paperboy.app import App
-from paperboy.cli import output, shortlists
+from paperboy.cli import shortlists
 from paperboy.cli.person import NO_REPLY
 from paperboy.cli.shortlists import Shortlists
+from paperboy.edges import lock
 from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Outcome, Spending
-from paperboy.status import ListStatus, Status
+from paperboy.reports import alerts
+from paperboy.reports import status as picture
+from paperboy.reports.status import ListStatus, Status
+from paperboy.service import output
+from paperboy.service.app import App
 from paperboy.store.alerts import Kept
 from paperboy.store.history import DaySummary, Posted
 from paperboy.store.signups import Signup

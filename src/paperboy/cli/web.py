@@ -7,11 +7,11 @@ from types import FrameType
 
 import click
 
-from paperboy.app import App
-from paperboy.cli import output
-from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError
+from paperboy.home.settings import Settings
 from paperboy.models import Problem
+from paperboy.service import output
+from paperboy.service.app import App
 
 logger = logging.getLogger(__name__)
 

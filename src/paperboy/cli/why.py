@@ -6,14 +6,15 @@ from datetime import datetime, tzinfo
 
 import click
 
-from paperboy.app import App
-from paperboy.cli import output, person
-from paperboy.config.settings import Settings
+from paperboy.cli import person
 from paperboy.curate import matched_author, why_filtered
+from paperboy.edges.text import visible
 from paperboy.errors import UnknownNameError
-from paperboy.foreign import visible
+from paperboy.home.settings import Settings
 from paperboy.mail.text import counted
 from paperboy.models import Became, MailingList, Paper
+from paperboy.service import output
+from paperboy.service.app import App
 from paperboy.store.history import Life
 from paperboy.tex import to_text
 

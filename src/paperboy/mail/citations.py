@@ -12,7 +12,7 @@ from string import ascii_lowercase
 from urllib.parse import quote, urlencode
 
 from paperboy.curate import name_key
-from paperboy.foreign import one_line
+from paperboy.edges.text import one_line
 from paperboy.mail.text import prose
 from paperboy.models import Paper
 from paperboy.tex import formulas, printing

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from paperboy import files
+from paperboy.edges import files
 from paperboy.errors import ConfigError
 from paperboy.models import Problem
 

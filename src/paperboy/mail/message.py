@@ -25,14 +25,14 @@ from urllib.parse import quote, unquote
 
 from markupsafe import escape
 
-from paperboy.foreign import one_line
+from paperboy.edges.text import one_line
+from paperboy.edges.tokens import keyed, unsubscribe_token, view_token, vote_token
 from paperboy.mail.archive import dump
 from paperboy.mail.dkim import Signer
 from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.templates import Templates
 from paperboy.mail.text import clipped
 from paperboy.models import Addressed, Alert, Composed, Delivery, Digest, Envelope, MailingList, Rendered, Subscriber
-from paperboy.tokens import keyed, unsubscribe_token, view_token, vote_token
 
 LOCAL_SENDER = "Paperboy <paperboy@localhost>"  # where mail goes to the outbox and no sender is set
 _TITLE = 60  # characters of a list's title in From

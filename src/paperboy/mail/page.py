@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from paperboy.curate import grouped, name_key, passes
-from paperboy.foreign import one_line
+from paperboy.edges.text import one_line
 from paperboy.mail.citations import coins
 from paperboy.mail.text import Prose, prose, unlinked
 from paperboy.mail.topics import Block, blocks

@@ -20,10 +20,10 @@ import jinja2
 import mjml
 from markupsafe import Markup, escape
 
-from paperboy import files, sandbox
 from paperboy.curate import MOST_MORNINGS, curate
+from paperboy.edges import files, sandbox
+from paperboy.edges.text import one_line
 from paperboy.errors import ConfigError
-from paperboy.foreign import one_line
 from paperboy.mail.fit import fitted, in_full, in_html, in_text, levels
 from paperboy.mail.page import Copy, Page, online, page
 from paperboy.mail.text import clipped, counted, money, shorten, wrap

@@ -9,7 +9,7 @@ from html import escape
 from itertools import chain
 from typing import Self
 
-from paperboy.foreign import WORD_END, composed, cut, printable
+from paperboy.edges.text import WORD_END, composed, cut, printable
 from paperboy.tex import MARKS, SPACE, SUB, SUB_END, SUP, SUP_END, plain, to_marked
 
 WIDTH = 76  # columns of the plain-text part

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from paperboy.foreign import one_line, printable
+from paperboy.edges.text import one_line, printable
 from paperboy.tex import math_to_text
 
 _SOFT = "\v"  # a line's end within a paragraph; no printable text has it

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from paperboy import announcements
 from paperboy.models import Paper
+from paperboy.sources.arxiv import calendar as announcements
 
 LISTS = importlib.resources.files(__package__) / "subscribers.yaml"
 """The sample's lists, in the schema of `subscribers.yaml`. A `Traversable`: use `read_text()` or `as_file()`."""

@@ -16,9 +16,9 @@ from pathlib import Path
 from jinja2 import StrictUndefined, TemplateSyntaxError
 from jinja2.loaders import split_template_path
 
-from paperboy import files, sandbox
+from paperboy.edges import files, sandbox
+from paperboy.edges.text import one_line, shortened
 from paperboy.errors import ConfigError
-from paperboy.foreign import one_line, shortened
 from paperboy.models import Paper, Problem
 
 TEMPLATE = "score.md.j2"

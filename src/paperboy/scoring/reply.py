@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from paperboy.foreign import SENTENCE_END, last_end, one_line, shortened
+from paperboy.edges.text import SENTENCE_END, last_end, one_line, shortened
 from paperboy.models import Score
 
 _TEXT, _TO_TEN = {"type": "string"}, {"type": "integer", "minimum": 1, "maximum": 10}

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from paperboy import wire
+from paperboy.edges import wire
+from paperboy.edges.text import hidden, one_line, shortened
 from paperboy.errors import ScoringError
-from paperboy.foreign import hidden, one_line, shortened
 from paperboy.models import Usage
 from paperboy.scoring.prices import OPENAI_URL
 from paperboy.scoring.prompt import Question

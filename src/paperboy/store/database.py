@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 import sqlite_utils
 
-from paperboy import files
+from paperboy.edges import files
+from paperboy.edges.text import shortened, visible
 from paperboy.errors import StoreError, StoreWriteError
-from paperboy.foreign import shortened, visible
 from paperboy.models import Became, DeliveryState, Outcome
 from paperboy.store.schema import VERSION, create
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from paperboy.foreign import mentions
+from paperboy.edges.text import mentions
 from paperboy.store.database import Database, iso
 
 _WAITING = """

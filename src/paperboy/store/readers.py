@@ -7,9 +7,9 @@ folder for years.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from paperboy.edges.tokens import vote_token
 from paperboy.models import Addressed
 from paperboy.store.database import Database, is_token
-from paperboy.tokens import vote_token
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
 
-from paperboy.foreign import one_line
+from paperboy.edges.text import one_line
 from paperboy.models import Archived
 from paperboy.store.database import Database
 

@@ -4,17 +4,8 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 
-from paperboy.foreign import composed
-from paperboy.tex.macros import (
-    ACCENTS,
-    COMMANDS,
-    DECLARATIONS,
-    LETTERS,
-    PROSE_COMMANDS,
-    over,
-    stage,
-    symbols,
-)
+from paperboy.edges.text import composed
+from paperboy.tex.macros import ACCENTS, COMMANDS, DECLARATIONS, LETTERS, PROSE_COMMANDS, over, stage, symbols
 from paperboy.tex.scripts import MARKS, SPACE, SUB_END, SUP_END, plain, script, settled
 
 

@@ -12,7 +12,7 @@ from lxml import etree
 from werkzeug.http import is_resource_modified
 from werkzeug.wrappers import Response
 
-from paperboy.foreign import one_line
+from paperboy.edges.text import one_line
 from paperboy.mail.page import online
 from paperboy.models import Archived, MailingList
 from paperboy.web.reading import indexable, list_url, public, thaw

@@ -9,11 +9,11 @@ POST /confirm/TOKEN    confirms: an errand writes the address into the list's fi
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
-from paperboy.config import values
-from paperboy.foreign import without_addresses
+from paperboy.edges.text import without_addresses
+from paperboy.edges.tokens import signup_token, unsubscribe_token
+from paperboy.home import values
 from paperboy.models import Addressed, MailingList, Subscriber
 from paperboy.store.signups import WINDOW, Stage
-from paperboy.tokens import signup_token, unsubscribe_token
 from paperboy.web.visit import Visit, found
 
 _CONFIRMED = frozenset({Stage.CONFIRMED, Stage.DONE})

@@ -8,7 +8,7 @@ POST /leave/TOKEN/undo  comes back, if the person left by themselves
 
 from werkzeug.wrappers import Response
 
-from paperboy.foreign import without_addresses
+from paperboy.edges.text import without_addresses
 from paperboy.web.visit import Visit, found
 
 _BY_ONE_CLICK, _ON_THE_PAGE = "left by one click in a mail program", "left on the web page"

@@ -10,7 +10,7 @@ from typing import Any
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
-from paperboy.foreign import one_line
+from paperboy.edges.text import one_line
 from paperboy.web.reading import indexable, join_url, list_url, public
 from paperboy.web.visit import Visit
 

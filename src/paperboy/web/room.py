@@ -19,10 +19,10 @@ from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnava
 from werkzeug.routing import BaseConverter, Map, Rule, ValidationError
 from werkzeug.wrappers import Response
 
-from paperboy.app import App
-from paperboy.config.home import Files, Fingerprint, Home
 from paperboy.errors import ConfigError, PaperboyError
+from paperboy.home.versions import Files, Fingerprint, Home
 from paperboy.mail.templates import Templates
+from paperboy.service.app import App
 from paperboy.store import Store
 from paperboy.web import feed, joining, leaving, listing, reading, voting
 from paperboy.web.visit import BoundedRequest, Visit

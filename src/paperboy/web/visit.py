@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Request, Response
 
-from paperboy.config.home import Home
+from paperboy.home.versions import Home
 from paperboy.mail.templates import Templates
 from paperboy.mail.topics import blocks
 from paperboy.models import MailingList

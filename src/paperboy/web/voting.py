@@ -13,7 +13,7 @@ from datetime import date
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
-from paperboy.foreign import without_addresses
+from paperboy.edges.text import without_addresses
 from paperboy.mail.page import Copy, Page, page
 from paperboy.store.readers import Reader
 from paperboy.web.reading import thaw

@@ -1,5 +1,0 @@
-"""The arXiv API: the papers of a window of days, whole or not at all."""
-
-from paperboy.arxiv_feed.client import ArxivFeed
-
-__all__ = ["ArxivFeed"]

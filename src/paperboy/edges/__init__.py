@@ -1,0 +1,1 @@
+"""What comes from outside is bounded here: replies, files, text, templates, locks."""

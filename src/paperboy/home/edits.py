@@ -1,0 +1,320 @@
+"""One subscriber in or out of a list's own file, or of `subscribers.yaml`; every other character stays as it is.
+
+In a file of its own, everybody has a line. In subscribers.yaml an edit is made at the places of YAML's nodes, in lists
+of `- address` lines and in lists in brackets, and its result is read again. Where that is not what is wanted, because
+the file has another shape or an anchor, alias or `<<` shares subscribers, the edit is left to a person.
+"""
+
+import os
+import re
+import shutil
+from codecs import BOM_UTF8
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+from yaml.nodes import Node, ScalarNode, SequenceNode
+
+from paperboy.edges import files
+from paperboy.edges.text import mentions
+from paperboy.errors import ConfigError, PaperboyError
+from paperboy.home import nodes, values
+from paperboy.home.lists import parse
+from paperboy.home.people import People
+from paperboy.home.versions import LISTS_FILE, Home, of_lists
+from paperboy.models import MailingList, Problem, Subscriber
+
+_Edit = tuple[int, int, str]  # begin and end of what is replaced, and what stands there then
+
+_COMMA = re.compile(r"[ \t]*,?[ \t]*")
+_REST_OF_LINE = re.compile(r"[^\r\n]*")
+_LINE_END = re.compile(r"[^\r\n]*\r?\n?")
+
+
+def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
+    """Add a subscriber, who is not on the list, after its last one; return the file and the line.
+
+    Raises ConfigError if only a person can make this edit or the file cannot be replaced, and PaperboyError if somebody
+    else changed it meanwhile. The file stays as it is then.
+    """
+    if name := mailing_list.subscribers_file:
+        _require_alone(home, mailing_list)
+        return _append(_path(home, name), name, new)
+    wanted = replace(mailing_list, subscribers=(*mailing_list.subscribers, new))
+    written = nodes.written(str(new))
+    return _edit(home, wanted, lambda text, key, people: _added(text, key, people, written))
+
+
+def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -> str:
+    """Remove a subscriber with the whole line, if that is theirs alone; return the file and the line. Raises as
+    `subscribe`.
+    """
+    address, name = subscriber.address, mailing_list.subscribers_file
+    if name:
+        with _errors(path := _path(home, name)):
+            old = files.read(path)
+            if lines := _people(name, old).lines(address):
+                _require_alone(home, mailing_list)
+                _replace(path, name, old, _without_lines(old, lines))
+                return f"{name}:{lines[0]}"
+    (wanted,) = _less([mailing_list], address)
+    return _edit(home, wanted, lambda text, _, people: _removed(text, people, address))
+
+
+def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]:
+    """Remove an address from all lists, and from any comment, in these versions of the files; return the lines of the
+    first where it stood, by file. Raises as `subscribe`, and then no version is changed.
+    """
+    edits, stood = [], dict[str, tuple[int, ...]]()
+    for home in versions:
+        for name in of_lists(home.source):
+            path = _path(home, name)
+            if not path.exists():
+                continue
+            with _errors(path):
+                old = files.read(path)
+                text = _text(old)
+                lines = set(_lines(text, address))
+                if name == LISTS_FILE:
+                    new = _encoded(_without(home, text, address), old)
+                else:
+                    people = _people(name, old)
+                    if lines and (wrong := people.header_problems()):
+                        raise ConfigError(wrong)
+                    own = people.lines(address)
+                    lines |= set(own)
+                    new = _encoded(mentions(address).sub("…", _text(_without_lines(old, own))), old)
+                edits.append((path, name, old, new))
+            if home is versions[0] and lines:
+                stood[name] = tuple(sorted(lines))
+    for path, name, before, after in edits:
+        if after != before:
+            _replace(path, name, before, after)
+    return stood
+
+
+def _require_alone(home: Home, mailing_list: MailingList) -> None:
+    """Raises ConfigError where other lists have the same file."""
+    name = mailing_list.subscribers_file
+    if others := [each.name for each in home.lists if each.subscribers_file == name and each.name != mailing_list.name]:
+        fix = f"{others[0]} has the same file; edit it by hand, then run paperboy check"
+        raise ConfigError([Problem(name, f"Paperboy cannot edit the subscribers of {mailing_list.name} alone: {fix}")])
+
+
+def _append(path: Path, name: str, new: Subscriber) -> str:
+    with _errors(path):
+        old = files.read(path)
+        people = _people(name, old)
+        if people.lines(new.address):  # since the lists were read
+            raise _changed(name)
+        end = b"\r\n" if b"\r\n" in old else b"\n"
+        line = people.written(new).encode().replace(b"\n", end)
+        made = old + (end if old and not old.endswith((b"\n", b"\r")) else b"") + line + end
+        _replace(path, name, old, made)
+    return f"{name}:{len(made.splitlines())}"
+
+
+def _people(name: str, content: bytes) -> People:
+    """Those of a file. Raises ValueError."""
+    return People((), name, files.text(content).encode())
+
+
+def _without_lines(content: bytes, numbers: Collection[int]) -> bytes:
+    lines = enumerate(content.splitlines(keepends=True), 1)
+    return b"".join(line for number, line in lines if number not in numbers)
+
+
+def _lines(text: str, address: str) -> tuple[int, ...]:
+    return tuple(number for number, line in enumerate(text.split("\n"), 1) if mentions(address).search(line))
+
+
+def _without(home: Home, old: str, address: str) -> str:
+    """Return the text without the address. Where an anchor shares it between lists, one edit takes it out of all."""
+    lists = _lists(home, old)
+    if not lists and not _lines(old, address):  # a broken file that does not name it
+        return old
+    keys = _keys(old).values() if lists else ()
+    people = {id(found["subscribers"][1]): found["subscribers"][1] for found in keys if "subscribers" in found}
+    edits = [edit for node in people.values() if (edit := _removed(old, node, address))]
+    made = mentions(address).sub("…", _made(old, edits))
+    if not lists or _lists(home, made) != _less(lists, address):
+        raise _only_a_person(home, old, address)
+    return made
+
+
+def _made(text: str, edits: Iterable[_Edit]) -> str:
+    """Return the text after edits that lie apart."""
+    for begin, end, new in sorted(edits, reverse=True):
+        text = text[:begin] + new + text[end:]
+    return text
+
+
+def _less(lists: Iterable[MailingList], address: str) -> tuple[MailingList, ...]:
+    """The lists without that subscriber in subscribers.yaml."""
+    made = []
+    for each in lists:
+        people = each.subscribers
+        inline = people.inline if isinstance(people, People) else people
+        left = tuple(who for who in inline if who.address.lower() != address.lower())
+        made.append(replace(each, subscribers=replace(people, inline=left) if isinstance(people, People) else left))
+    return tuple(made)
+
+
+def _keys(text: str) -> dict[str, nodes.Entries]:
+    """Return the keys of each list in a sound text, also empty ones, by the list's name."""
+    root: Any = nodes.compose(text)
+    _, lists = nodes.entries(root)["lists"]
+    found = [{key.value: (key, value) for key, value in node.value} for node in lists.value]
+    return {keys["name"][1].value: keys for keys in found}
+
+
+def _added(text: str, key: Node, people: Node, written: str) -> _Edit:
+    """Return the edit that puts a subscriber after the last one."""
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    end = people.end_mark.index
+    if not isinstance(people, SequenceNode):  # nothing after the key
+        end = _after(_REST_OF_LINE, text, end)
+        return end, end, f"{line_end}{' ' * key.start_mark.column}  - {written}"
+    if not people.value:
+        return end - 1, end - 1, written
+    last = people.value[-1]
+    end = last.end_mark.index
+    if people.flow_style:
+        return end, end, f", {written}"
+    end = _after(_REST_OF_LINE, text, end)
+    return end, end, f"{line_end}{_dash(text, last)}{written}"
+
+
+def _removed(text: str, people: Node, address: str) -> _Edit | None:
+    """Return the edit that takes a subscriber out, with the line or a comma; None if they are not there,
+    or share a line.
+    """
+    items = people.value
+    number = next((number for number, item in enumerate(items) if _is(item, address)), None)
+    if number is None:
+        return None
+    item = items[number]
+    begin, end = item.start_mark.index, item.end_mark.index
+    if isinstance(people, SequenceNode) and not people.flow_style:
+        dash = _dash(text, item)
+        return (begin - len(dash), _after(_LINE_END, text, end), "") if dash else None
+
+    before, after = items[:number], items[number + 1 :]
+    if after and after[0].start_mark.line == item.end_mark.line:
+        return begin, after[0].start_mark.index, ""
+    if before and before[-1].end_mark.line == item.start_mark.line:
+        return before[-1].end_mark.index, end, ""
+    return begin, _after(_COMMA, text, end), ""
+
+
+def _is(item: Node, address: str) -> bool:
+    with suppress(ValueError):
+        return isinstance(item, ScalarNode) and values.mailbox(item.value).address.lower() == address.lower()
+    return False
+
+
+def _dash(text: str, item: Node) -> str:
+    """Return the beginning of an item's line; empty where the item is not the whole line."""
+    mark = item.start_mark
+    before = text[mark.index - mark.column : mark.index]
+    return before if before.strip(" \t") == "-" and mark.line == item.end_mark.line else ""
+
+
+def _after(pattern: re.Pattern[str], text: str, index: int) -> int:
+    """Return where something ends that may be empty."""
+    found = pattern.match(text, index)
+    return found.end() if found else index
+
+
+def _edit(home: Home, wanted: MailingList, edit: Callable[[str, Node, Node], _Edit | None]) -> str:
+    """Make an edit if it gives the wanted list and leaves the others; return the file and the line."""
+    path = _path(home)
+    with _errors(path):
+        content = files.read(path)
+    text = _text(content)
+    if _lists(home, text) != home.lists:
+        raise _changed(LISTS_FILE)
+
+    keys = _keys(text)[wanted.name]
+    found = edit(text, *keys["subscribers"]) if "subscribers" in keys else None
+    begin, _, new = change = found or (0, 0, "")
+    made = _made(text, [change])
+    if _lists(home, made) != tuple(wanted if known.name == wanted.name else known for known in home.lists):
+        line, _ = nodes.place(keys["name"][1])
+        message = (
+            f"Paperboy cannot edit the subscribers of {wanted.name}: they span several lines, or are shared between "
+            "lists by an anchor, an alias or <<; edit the file by hand, then run paperboy check"
+        )
+        raise ConfigError([Problem(f"{LISTS_FILE}:{line}", message)])
+    _replace(path, LISTS_FILE, content, _encoded(made, content))
+    return f"{LISTS_FILE}:{made.count(chr(10), 0, begin + len(new)) + 1}"
+
+
+def _path(home: Home, name: str = LISTS_FILE) -> Path:
+    return (home.source / name).resolve()  # a link to the file stays one
+
+
+def _text(content: bytes) -> str:
+    """Return a file's text without its byte order mark, as marks count its characters."""
+    return content.decode("utf-8-sig", "surrogateescape")
+
+
+def _encoded(text: str, old: bytes) -> bytes:
+    """Return the text as a file, with the byte order mark that the old one has."""
+    return text.encode("utf-8-sig" if old.startswith(BOM_UTF8) else "utf-8", "surrogateescape")
+
+
+@contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        message = f"cannot be replaced: {error.strerror}; run this as a user who can write to it and its folder"
+        raise ConfigError([Problem(str(path), message)]) from error
+    except ValueError as error:
+        raise ConfigError([Problem(str(path), str(error))]) from error
+
+
+def _changed(name: str) -> PaperboyError:
+    return PaperboyError(f"{name} was just changed by somebody else; nothing was done, try again")
+
+
+def _lists(home: Home, text: str) -> tuple[MailingList, ...]:
+    """Return the lists as any command would read them; none if anything is wrong."""
+    try:
+        return parse(LISTS_FILE, text, home.folders("prompts"), home.settings, home.source)
+    except ConfigError:
+        return ()
+
+
+def _replace(path: Path, name: str, before: bytes, after: bytes) -> None:
+    """Replace the file by one rename, which keeps owner and rights. Raises PaperboyError if it was changed since."""
+    with _errors(path):
+        path.open("r+b").close()  # a rename asks only for the rights of the folder
+        with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            draft, old = Path(file.name), path.stat()
+            try:
+                os.fchown(file.fileno(), old.st_uid, old.st_gid)
+                shutil.copystat(path, draft)
+                file.write(after)
+                file.flush()
+                os.fsync(file.fileno())
+                if files.read(path) != before:
+                    raise _changed(name)
+                draft.replace(path)
+            finally:
+                draft.unlink(missing_ok=True)
+
+
+def _only_a_person(home: Home, text: str, address: str) -> ConfigError:
+    """Where it stands, a line each."""
+    fix = "nothing was erased; take it out of the file by hand"
+    place = LISTS_FILE
+    if home.source != home.path:  # a copy, with what was there before
+        fix, place = f"{fix}, wait until `paperboy run` has taken your edit", str(_path(home))
+    message = f"{address} stands here, where Paperboy cannot edit it; {fix}, then run paperboy forget again"
+    places = [f"{place}:{line}" for line in _lines(text, address)]
+    return ConfigError([Problem(each, message) for each in places or [place]])

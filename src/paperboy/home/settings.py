@@ -1,0 +1,374 @@
+"""`.env`, the environment and systemd's credentials → `Settings`.
+
+The environment wins over `.env`, which wins over a file of the setting's name in `$CREDENTIALS_DIRECTORY`. An empty
+value is the default; an empty value in `.env` gives way to a credential. No message shows what was written, since any
+line or value may be a misplaced password.
+"""
+
+import io
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import date, time
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+from dotenv.parser import parse_stream
+from pydantic import SecretStr
+
+from paperboy.edges import files
+from paperboy.errors import ConfigError
+from paperboy.home import values as notation
+from paperboy.home.values import did_you_mean, one_line
+from paperboy.models import Problem, Subscriber
+from paperboy.shortlist import Share
+
+
+def _secret(text: str) -> SecretStr:
+    if not all(" " <= character <= "~" for character in text):
+        raise ValueError("only printable ASCII characters can be sent to a server")
+    return SecretStr(text)
+
+
+def _key(text: str) -> SecretStr:
+    if " " in text.strip():
+        raise ValueError("a key contains no spaces")
+    return _secret(text.strip())
+
+
+def _login(text: str) -> str:
+    return _secret(text.strip()).get_secret_value()
+
+
+def _command(text: str) -> tuple[str, ...]:
+    line = one_line(text)
+    try:
+        return tuple(shlex.split(line))
+    except ValueError:
+        raise ValueError("a quote is left open, or nothing follows a last backslash; close it as in a shell") from None
+
+
+def _beat(text: str) -> SecretStr:
+    try:
+        notation.url(text.partition("?")[0])
+    except ValueError:
+        raise ValueError("must be a full URL without a user and #, such as https://hc-ping.com/your-uuid") from None
+    return _secret(one_line(text))
+
+
+def _api_base(text: str) -> str:
+    url = notation.url(text, "https://server.example.org/v1")
+    if found := re.search("/(chat/completions|completions|responses|models)$", url):
+        raise ValueError(f"leave out {found[0]}, which Paperboy adds where it is needed")
+    return url
+
+
+def _web_url(text: str) -> str:
+    url = notation.url(text, "https://papers.example.org")
+    if not url.startswith("https://") and not notation.is_loopback(urlsplit(url).hostname or ""):
+        raise ValueError("must begin with https://, since links with tokens go there; or name this machine")
+    return url
+
+
+def _listen(text: str) -> tuple[str, int]:
+    host, _, port = one_line(text).rpartition(":")
+    try:
+        return notation.host(host.strip("[]")), notation.whole(1, 65535)(port)
+    except ValueError:
+        raise ValueError("must be an address and a port, such as 127.0.0.1:8025 or [::1]:8025") from None
+
+
+_ARXIV_API = "https://export.arxiv.org/api/query"
+_ARXIV_FEED = "https://rss.arxiv.org/atom"
+
+
+def _selector(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", name := text.strip()):
+        raise ValueError("must be the selector alone, such as s2026, as in s2026._domainkey.example.org")
+    return name
+
+
+def _auto_or(read: Callable[[str], Any], automatic: object, what: str) -> Callable[[str], Any]:
+    """Return a reader of `auto` or a number."""
+
+    def value(text: str) -> Any:
+        if text.strip().casefold() == "auto":
+            return automatic
+        try:
+            return read(text)
+        except ValueError:
+            raise ValueError(f"must be auto, or {what}") from None
+
+    return value
+
+
+def _path(text: str) -> Path:
+    if text.startswith("~"):
+        raise ValueError("~ is not expanded here; write the full path, or one relative to the home")
+    path = Path(one_line(text))
+    if len(text.encode()) > 1000 or any(len(name.encode()) > 200 for name in path.parts):
+        raise ValueError("is too long for a path: at most 1000 bytes, and 200 for each name in it")
+    return path
+
+
+MOST_CONNECTIONS = 20  # to the mail server, where their number is ours to choose
+
+
+_share = _auto_or(notation.number(0, 1), "auto", "a share from 0 to 1, such as 0.5; 1 turns the shortlist off")
+_connections = _auto_or(notation.whole(1, 50), 0, "a whole number from 1 to 50")
+_workers = _auto_or(notation.whole(1, 256), 0, "a whole number from 1 to 256; 1 is this process alone")
+
+
+def _scheduler(text: str) -> str:
+    scheme, _, place = one_line(text).rstrip("/").partition("://")
+    try:
+        host, port = _listen(place)
+    except ValueError:
+        scheme = ""
+    if scheme not in {"tls", "tcp"}:
+        raise ValueError("must be the address of a Dask scheduler, such as tls://scheduler.example.org:8786")
+    if scheme == "tcp" and not notation.is_loopback(host):
+        raise ValueError(
+            "must begin with tls://, since whoever reaches a scheduler without TLS can run programs on it; "
+            "tcp:// is for one on this machine"
+        )
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+_price = notation.number(0, 1_000_000, kind=Decimal)
+
+
+def _mailbox(text: str) -> Subscriber:
+    try:
+        found = notation.mailbox(text)
+    except ValueError:  # which shows the text
+        raise ValueError("must be one address, such as ada@example.org or Ada Lovelace <ada@example.org>") from None
+    if not found.address.isascii():  # a subscriber's may be
+        raise ValueError("must be an address in ASCII, since not every mail server takes others")
+    return found
+
+
+def _setting(read: Callable[[str], object], default: str = "", *, empty: object = "", shown: bool = True) -> Any:
+    """A field whose value is read from text, and the text that `.env.example` shows; where that is empty, `empty`.
+    `shown`: in a repr.
+    """
+    value = read(default) if default else empty
+    return field(default=value, repr=shown, metadata={"read": read, "default": default})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting, read and checked. An attribute is a setting's name in lower case; `.env.example` explains each."""
+
+    openai_api_key: SecretStr = _setting(_key, empty=SecretStr(""))
+    openai_base_url: str = _setting(_api_base)  # empty: OpenAI's
+    openai_model: str = _setting(one_line, "gpt-6-luna")
+    openai_reasoning_effort: str = _setting(one_line, "low")
+    openai_service_tier: str = _setting(one_line)
+    llm_batch_size: int = _setting(notation.whole(1, 200), "16")  # papers in one call
+    llm_concurrency: int = _setting(notation.whole(1, 1000), "8")
+    llm_timeout_seconds: float = _setting(notation.number(0.1, 3600), "120")
+    llm_budget_usd: float = _setting(notation.number(0, 1_000_000), "0")  # per day; 0: none
+    llm_shortlist: Share = _setting(_share, "1")  # of a day's papers, those that the LLM is asked about
+    llm_price_input: Decimal | None = _setting(_price, empty=None)  # USD per million tokens
+    llm_price_cached_input: Decimal | None = _setting(_price, empty=None)
+    llm_price_cache_write: Decimal | None = _setting(_price, empty=None)
+    llm_price_output: Decimal | None = _setting(_price, empty=None)
+    smtp_host: str = _setting(notation.host)  # empty: mail goes to the outbox
+    smtp_port: int = _setting(notation.whole(1, 65535), "587")
+    smtp_security: Literal["starttls", "tls", "none"] = _setting(notation.one_of("starttls", "tls", "none"), "starttls")
+    smtp_username: str = _setting(_login)
+    smtp_password: SecretStr = _setting(_secret, empty=SecretStr(""))
+    smtp_token_command: tuple[str, ...] = _setting(_command, empty=(), shown=False)  # its words; may hold a secret
+    smtp_connections: int = _setting(_connections, "auto")  # 0: as many as the server takes well
+    smtp_max_per_minute: int = _setting(notation.whole(0, 1_000_000), "0")  # 0: no limit
+    mail_from: Subscriber | None = _setting(_mailbox, empty=None)
+    mail_reply_to: Subscriber | None = _setting(_mailbox, empty=None)
+    alert_to: Subscriber | None = _setting(_mailbox, empty=None)
+    dkim_selector: str = _setting(_selector)
+    dkim_key: Path | None = _setting(_path, empty=None)  # a file; None: the relay signs
+    web_url: str = _setting(_web_url)  # without a slash at its end; empty: there is no web room
+    web_listen: tuple[str, int] = _setting(_listen, "127.0.0.1:8025")
+    arxiv_api_url: str = _setting(partial(notation.url, example=_ARXIV_API), _ARXIV_API)
+    arxiv_feed_url: str = _setting(partial(notation.url, example=_ARXIV_FEED), _ARXIV_FEED)
+    arxiv_delay_seconds: float = _setting(notation.number(0, 3600), "3")
+    # Evenings (US Eastern) without an announcement.
+    arxiv_holidays: frozenset[date] = _setting(notation.dates, empty=frozenset())
+    arxiv_lookback_days: int = _setting(notation.whole(1, 30), "7")
+    send_at: time = _setting(notation.time_of_day, "07:00")  # local
+    timezone: ZoneInfo = _setting(notation.timezone, "UTC")
+    give_up_after_hours: float = _setting(notation.number(0, 23), "6")
+    heartbeat_url: SecretStr = _setting(_beat, empty=SecretStr(""))
+    keep_days: int = _setting(notation.whole(31, 36_500), "365")
+    workers: int = _setting(_workers, "auto")  # processes that compose; 0: as many as help
+    cluster: str = _setting(_scheduler)  # of Dask, whose workers compose; empty: there is none
+    paperboy_database: Path = _setting(_path, "data/paperboy.db")
+    paperboy_outbox: Path = _setting(_path, "outbox")
+    log_level: str = _setting(notation.one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), "INFO")
+
+    @property
+    def has_llm(self) -> bool:
+        """Whether an LLM scores, and not the embedded scorer."""
+        return bool(self.openai_api_key.get_secret_value() or self.openai_base_url)
+
+    @property
+    def announcements(self) -> str:
+        """The address of the announcement feed. Empty where somebody else's API was set and no feed: then nobody wants
+        requests to arXiv.
+        """
+        default = SETTINGS["ARXIV_FEED_URL"]
+        return self.arxiv_feed_url if self.arxiv_feed_url != default or _is_arxiv(self.arxiv_api_url) else ""
+
+    @property
+    def learns_from_scores(self) -> bool:
+        """Whether lists learn from an LLM's scores: for the shortlist, or for the embedded scorer."""
+        return self.llm_shortlist != 1 or not self.has_llm
+
+    @property
+    def uses_outbox(self) -> bool:
+        return not self.smtp_host
+
+
+# Each setting's name, and its default as a person would write it.
+SETTINGS: Mapping[str, str] = {f.name.upper(): f.metadata["default"] for f in fields(Settings)}
+
+_READERS = {f.name.upper(): f.metadata["read"] for f in fields(Settings)}
+_ANOTHER_SETTING = re.compile(rf"\b({'|'.join(SETTINGS)})=")
+_CURLY = "“”„‟‘’‚‛«»"  # quotes that word processors and web pages put in place of straight ones
+
+_MOST_BYTES = 100_000  # of a file; each line costs the parser, and a guess at what was meant, 0.1 ms
+
+_NEEDS = {  # what a setting does nothing without
+    "SMTP_HOST": ("MAIL_FROM",),
+    "DKIM_KEY": ("DKIM_SELECTOR", "MAIL_FROM"),
+    **dict.fromkeys((name for name in SETTINGS if "_PRICE_" in name), ("LLM_PRICE_INPUT", "LLM_PRICE_OUTPUT")),
+}
+_LOGIN_BY = {"SMTP_PASSWORD": "a password", "SMTP_TOKEN_COMMAND": "a token"}
+
+_Given = dict[str, tuple[str, str]]  # by a setting's name: its text, and the place of it
+
+
+def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> Settings:
+    """The settings of this home, its paths made whole. Raises `ConfigError` with everything that is wrong. `files` is
+    the folder of the `.env`, where that is not the home itself.
+    """
+    problems: list[Problem] = []
+    given, values = _given(files or home, environ, problems, []), dict[str, Any]()
+    for name, (text, place) in given.items():
+        try:
+            values[name.lower()] = _read(name, text)
+        except ValueError as error:
+            problems.append(Problem(place, f"{name}: {error}"))
+    settings = Settings(**values)
+    problems += [Problem(given[name][1], f"{name}: {message}") for name, message in _conflicts(settings, given)]
+    if problems:
+        raise ConfigError(sorted(problems, key=lambda problem: (len(problem.place), problem.place)))
+    places = {
+        name: home / path
+        for name in ("paperboy_database", "paperboy_outbox", "dkim_key")
+        if (path := getattr(settings, name))
+    }
+    return replace(settings, **places)
+
+
+def database(home: Path, environ: Mapping[str, str], files: Path) -> Path:
+    """Where these files have the database, whatever is wrong with the rest of them."""
+    text, _ = _given(files, environ, [], []).get("PAPERBOY_DATABASE", (SETTINGS["PAPERBOY_DATABASE"], ""))
+    return home / text.strip()
+
+
+def ignored(home: Path, environ: Mapping[str, str]) -> list[Problem]:
+    """Lines of `.env` that are no fault, and do nothing."""
+    found: list[Problem] = []
+    _given(home, environ, [], found)
+    return found
+
+
+def _given(files: Path, environ: Mapping[str, str], problems: list[Problem], notes: list[Problem]) -> _Given:
+    given = _from_credentials(environ, problems)
+    given |= _from_dotenv(files / ".env", problems, notes)
+    given |= {name: (environ[name], "environment") for name in SETTINGS if name in environ}
+    return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
+
+
+def _read(name: str, text: str) -> Any:
+    if "\n" in text:
+        raise ValueError("the value spans several lines; is a quote left open?")
+    value = one_line(text)
+    in_front = value[0] in _CURLY and not value.endswith(">")  # a mailbox may begin with a quoted name
+    if in_front or value[-1] in _CURLY:
+        raise ValueError("its value is in curly quotes, which mean nothing here; type straight ones (' or \"), or none")
+    if _ANOTHER_SETTING.search(text):
+        raise ValueError("its value contains another setting; put each on its own line")
+    return _READERS[name](text)
+
+
+def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Settings that are right alone and wrong together: the name to blame, and what to do."""
+    for name, needed in _NEEDS.items():
+        missing = [other for other in needed if other not in given]
+        if name in given and missing:
+            yield name, f"needs {' and '.join(missing)} to be set, too"
+    secrets = [name for name in _LOGIN_BY if name in given]
+    if len(secrets) > 1:
+        fix = "remove SMTP_PASSWORD, or remove this one to go on with the password"
+        yield "SMTP_TOKEN_COMMAND", f"its tokens stand in place of a password; {fix}"
+    if secrets and settings.smtp_security == "none":
+        fix = f"use starttls or tls, or leave out SMTP_USERNAME and {' and '.join(secrets)}"
+        yield "SMTP_SECURITY", f"{_LOGIN_BY[secrets[0]]} is never sent in the clear; {fix}"
+    url = urlsplit(settings.openai_base_url)
+    if "OPENAI_API_KEY" in given and url.scheme == "http" and not notation.is_loopback(url.hostname or ""):
+        fix = "use https, or leave OPENAI_API_KEY empty"
+        yield "OPENAI_BASE_URL", f"a key is not sent over plain http to another machine; {fix}"
+    if settings.arxiv_delay_seconds < 3 and any(map(_is_arxiv, (settings.arxiv_api_url, settings.announcements))):
+        yield "ARXIV_DELAY_SECONDS", "arxiv.org asks for 3 seconds between requests; set 3 or more"
+
+
+def _is_arxiv(url: str) -> bool:
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    return f".{host}".endswith(".arxiv.org")
+
+
+def _from_credentials(environ: Mapping[str, str], problems: list[Problem]) -> _Given:
+    folder = environ.get("CREDENTIALS_DIRECTORY")
+    given = {}
+    for name in SETTINGS if folder else ():
+        try:
+            given[name] = files.read_text(Path(folder or "") / name, _MOST_BYTES).rstrip("\n"), "credentials"
+        except FileNotFoundError:
+            continue
+        except ValueError as error:
+            problems.append(Problem("credentials", f"{name}: its file {error}"))
+    return given
+
+
+def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _Given:
+    text, given = "", _Given()
+    try:
+        text = files.read_text(path, _MOST_BYTES)
+    except FileNotFoundError:
+        pass
+    except ValueError as error:
+        problems.append(Problem(".env", str(error)))
+    for binding in parse_stream(io.StringIO(text)):
+        key, value, lines = binding.key, binding.value, binding.original.string
+        empty = lines[: len(lines) - len(lines.lstrip())].count("\n")  # before it, which the parser counts as its own
+        place = f".env:{binding.original.line + empty}"
+        if key and value is not None and key.isidentifier():
+            if key in SETTINGS:
+                if given.get(key, ("", ""))[0].strip():
+                    notes.append(Problem(place, f"{key}: is set twice, also in {given[key][1]}; this line counts"))
+                given[key] = value, place
+            elif meant := did_you_mean(key, SETTINGS, cutoff=0.8):
+                problems.append(Problem(place, f"{key}: unknown setting{meant}"))
+            else:
+                notes.append(Problem(place, "Paperboy has no setting of this name, and ignores it"))
+        elif key is not None or binding.error:  # else a comment, or the end
+            message = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
+            problems.append(Problem(place, message))
+    return {name: (text, place) for name, (text, place) in given.items() if text.strip()}

@@ -1,0 +1,1 @@
+"""A morning: from papers to frozen digests."""

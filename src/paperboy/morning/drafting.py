@@ -1,0 +1,403 @@
+"""What a list's digest would be now: from the papers in the store to a composed draft.
+
+    candidates ← stored papers in the list's categories that it has not seen, less those from before its start
+    gathered   ← the candidates that the list's filters leave, followed authors' papers first, with their kept scores
+    scored     ← the scorer's scores for the others, kept as they arrive
+    draft      ← curate: pure; what could not be scored is carried over
+    composed   ← render: pure
+
+Marks nothing as sent: scores are kept, because they were paid for; `morning.py` freezes everything else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING, Protocol
+
+from paperboy import curate
+from paperboy.due import LONGEST_WINDOW, local_date
+from paperboy.errors import BudgetUsedUpError, ScoringError, StoreWriteError
+from paperboy.learning import Learning
+from paperboy.mail.text import counted, money, together
+from paperboy.models import (
+    Composed,
+    Cost,
+    Digest,
+    MailingList,
+    Model,
+    Outcome,
+    Paper,
+    Score,
+    Scored,
+    Shortfall,
+    Spending,
+    Text,
+    ToScore,
+)
+from paperboy.shortlist import Shortlist
+from paperboy.sources.arxiv import calendar as announcements
+from paperboy.store import Store
+from paperboy.store.learned import Kind
+from paperboy.store.packing import pack
+
+if TYPE_CHECKING:
+    from paperboy.mail.message import Composer, Stationery
+
+logger = logging.getLogger(__name__)
+
+_WEEK = timedelta(days=7)
+
+
+class Scorer(Protocol):
+    """Scores several lists at once, asking once for what they share. `score` yields the result of each request
+    as it arrives, and raises ScoringError when it cannot continue. It compares with the papers of `recent_days`, which
+    include the candidates; 0: it needs none. `estimate` is what scoring may cost; None: the price is unknown.
+    """
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def recent_days(self) -> int: ...
+
+    def criteria(self, mailing_list: MailingList) -> str: ...
+
+    def estimate(self, papers: Sequence[Paper]) -> Cost | None: ...
+
+    def score(
+        self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None
+    ) -> Generator[Scored, None, None]: ...
+
+
+class Progress(Protocol):
+    """Shows long work. The stage's callable takes (done, total) as the work goes on."""
+
+    def stage(self, what: str) -> AbstractContextManager[Callable[[int, int], None]]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """All that one list's digest is made of, but for new scores. It can be pickled, and names nobody on the list."""
+
+    mailing_list: MailingList
+    papers: tuple[Paper, ...]  # less the filtered; those by followed authors first
+    criteria: str
+    model: Model
+    stationery: Stationery
+    now: datetime
+    kept: Mapping[str, Score]  # by arXiv id: paid for before
+    spending: Spending = Spending()  # since the list's last frozen day
+    filtered: frozenset[str] = frozenset()  # by arXiv id
+    followed: frozenset[str] = frozenset()  # by arXiv id: written by followed authors
+    shortlist: Shortlist = Shortlist()
+    learned: tuple[bytes, ...] = ()  # see ToScore
+    liked: Mapping[str, float] = field(default_factory=dict)  # by arXiv id: what readers may like, by their votes
+    tries: Mapping[str, int] = field(default_factory=dict)  # by arXiv id: earlier mornings on which it was not scored
+    only_days: int = 0  # see Digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredList:
+    """A list's papers with the scores that could be had."""
+
+    gathered: Gathered
+    scores: Mapping[str, Score]  # by arXiv id
+    spending: Spending
+    unscored: Mapping[str, str] = field(default_factory=dict)  # by arXiv id: why it is not retried today
+    problem: str = ""  # why the others have no score
+    shortfall: Shortfall | None = None
+    bug: bool = False  # scoring hit one
+
+    @property
+    def missing(self) -> tuple[Paper, ...]:
+        """Papers with neither a score nor a reason for having none; a list without topics needs no scores."""
+        if not self.gathered.mailing_list.topics:
+            return ()
+        known = self.scores.keys() | self.unscored.keys() | self.gathered.shortlist.not_called
+        return tuple(paper for paper in self.gathered.papers if paper.arxiv_id not in known)
+
+    @property
+    def not_called(self) -> frozenset[str]:
+        """The papers that the shortlist leaves out and that no other list has paid for, by arXiv id."""
+        return self.gathered.shortlist.not_called - self.scores.keys()
+
+    def take(self, result: Scored) -> ScoredList:
+        """Take over one request's scores, for the list that asked or one with its criteria; only the first pays. What
+        costs nothing is welcome, whatever the shortlist.
+        """
+        wanted = {paper.arxiv_id for paper in self.missing}
+        free = wanted | self.not_called
+        scores = {arxiv_id: score for arxiv_id, score in result.scores.items() if arxiv_id in free}
+        unscored = {arxiv_id: why for arxiv_id, why in result.unscored.items() if arxiv_id in wanted}
+        pays = self.gathered.mailing_list.name == result.list_name
+        taken = replace(
+            self,
+            scores={**self.scores, **scores},
+            unscored={**self.unscored, **unscored},
+            spending=self.spending + result.spending if pays else self.spending,
+        )
+        return replace(taken, problem=self.problem or result.problem) if taken.missing else taken
+
+
+def kept(gathered: Gathered) -> ScoredList:
+    """Return the list with the scores that were paid for before."""
+    return ScoredList(gathered=gathered, scores=gathered.kept, spending=gathered.spending)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A list's morning as it would be frozen now, without its mail."""
+
+    digest: Digest
+    tried: frozenset[str]  # papers that could not be scored while others were
+    sampled: frozenset[str]  # papers that were scored by chance, beside the shortlist
+    judged: bool  # there are scores, or nothing to wait for
+    leftover: bool  # all papers, if any, failed before while others were scored, and fail again
+    problem: str  # why some papers have no score
+    bug: bool  # scoring hit one
+
+    def outcome(self, missing: str, *, waits: bool = True, answered: bool = True) -> Outcome | None:
+        """Return what the day's outcome would be; see `curate.outcome_of`."""
+        counts, judged, leftover = self.digest.counts, self.judged, self.leftover
+        return curate.outcome_of(counts, missing, judged=judged, leftover=leftover, waits=waits, answered=answered)
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedDraft:
+    """A draft with its mail."""
+
+    draft: Draft
+    mail: Composed | None  # None: there is nothing to send
+
+
+def draft(scored: ScoredList) -> Draft:
+    """Choose what the list's digest would be now. Pure."""
+    gathered, scores, unscored = scored.gathered, scored.scores, scored.unscored
+    mailing_list = gathered.mailing_list
+    empty = Digest(
+        mailing_list,
+        local_date(mailing_list, gathered.now),
+        gathered.model,
+        scored.spending,
+        scored.shortfall,
+        only_days=gathered.only_days,
+    )
+    papers = [paper for paper in gathered.papers if paper.arxiv_id not in scored.not_called]
+    tries = {arxiv_id: gathered.tries.get(arxiv_id, 0) + 1 for arxiv_id in unscored}
+    digest = curate.curate(empty, papers, scores, tries, gathered.filtered, scored.not_called, gathered.liked)
+
+    failed_again = unscored.keys() & gathered.tries.keys()
+    leftover = failed_again >= {paper.arxiv_id for paper in papers}
+    return Draft(
+        digest=digest,
+        tried=frozenset(unscored if scores else ()),
+        sampled=gathered.shortlist.sampled & scores.keys(),
+        judged=bool(scores) or leftover or not mailing_list.topics,
+        leftover=leftover,
+        problem=scored.problem,
+        bug=scored.bug,
+    )
+
+
+def compose(scored: ScoredList) -> ComposedDraft:
+    """Choose and render. Pure, from one value that can be pickled to another: any process may do it."""
+    made, gathered = draft(scored), scored.gathered
+    counts, send_empty = made.digest.counts, gathered.mailing_list.send_empty
+    has_mail = counts.relevant or (made.judged and (counts.scored or counts.filtered) and send_empty)
+    return ComposedDraft(made, gathered.stationery.digest(made.digest, gathered.now) if has_mail else None)
+
+
+def work(scored: ScoredList) -> ComposedDraft | None:
+    """Compose and compress; None: it could not be done. Pure, from one value that can be pickled to another."""
+    try:
+        made = compose(scored)
+        return replace(made, mail=pack(made.mail)) if made.mail else made
+    except Exception as error:  # noqa: BLE001  # it will be raised, and reported, where the list is closed
+        logger.debug("%r", error)
+        return None
+
+
+@dataclass(slots=True, kw_only=True)
+class Drafter:
+    """From the store and the scorer to scored lists."""
+
+    store: Store
+    scorer: Scorer
+    composer: Composer
+    progress: Progress
+    learning: Learning
+    clock: Callable[[], datetime]
+    budget: float | None = None  # US dollars a day, all lists
+    budget_zone: tzinfo = UTC  # in which that day begins at midnight
+    holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
+    _recent: tuple[tuple[frozenset[str], bool, datetime], Sequence[Text]] | None = None
+    _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
+    _said: str = ""  # the last reason that was logged
+
+    def candidates(
+        self, mailing_list: MailingList, now: datetime, *, before: date | None = None, since: datetime | None = None
+    ) -> tuple[list[Paper], frozenset[str]]:
+        """Papers that the list has not seen, or had not `before` a day: those to consider, and the ids of those from
+        before its start: with the newest batch, or with papers submitted `since` then.
+        """
+        unseen = self.store.papers.unseen(mailing_list, before)
+        start = announcements.start_of_newest((paper.published for paper in unseen), now, self.holidays)
+        start = min(start, since) if since else start
+        started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
+        too_old = curate.before_start(mailing_list, unseen, started, start)
+        return [paper for paper in unseen if paper.arxiv_id not in too_old], too_old
+
+    def gather(
+        self, mailing_list: MailingList, papers: Sequence[Paper], now: datetime, *, only_days: int = 0
+    ) -> Gathered:
+        """Return the candidates with their kept scores, including those that another list paid for."""
+        name, criteria, model = mailing_list.name, self.scorer.criteria(mailing_list), self.scorer.model
+        filtered = frozenset(paper.arxiv_id for paper in papers if curate.why_filtered(mailing_list, paper))
+        followed = frozenset(paper.arxiv_id for paper in papers if curate.matched_author(paper, mailing_list.authors))
+        wanted = [paper for paper in papers if paper.arxiv_id not in filtered]
+        wanted.sort(key=lambda paper: paper.arxiv_id not in followed)
+
+        states = self.learning.states(mailing_list)
+        votes = states.get(Kind.VOTES)
+        ranked = {} if model.is_llm else {kind: states[kind].weights for kind in sorted(states)}
+        if ranked:  # what was learned since, or by another list on the same topics, ranks otherwise
+            criteria += hashlib.sha256(b"".join(ranked.values())).hexdigest()[:16]
+        return Gathered(
+            mailing_list=replace(mailing_list, subscribers=(), webhook=""),  # addresses and a secret
+            papers=tuple(wanted),
+            criteria=criteria,
+            model=replace(model, learned_from=" and ".join(ranked)),
+            stationery=self.composer.stationery(mailing_list, local_date(mailing_list, now)),
+            now=now,
+            kept=self.store.scores.kept(name, criteria, model.name, [paper.arxiv_id for paper in wanted], now),
+            spending=self.store.scores.spending(name),
+            filtered=filtered,
+            followed=followed,
+            shortlist=self.learning.shortlist(mailing_list, wanted, followed, now) if model.is_llm else Shortlist(),
+            learned=tuple(ranked.values()),
+            liked=self.learning.strengths(votes, wanted) if votes else {},
+            tries=self.store.days.tries(name),
+            only_days=only_days,
+        )
+
+    def score(self, gathered: Sequence[Gathered], *, aloud: bool = False) -> Sequence[ScoredList]:
+        """Return the lists with the scorer's scores, which are kept as they arrive.
+
+        Lists with the same criteria are scored once. A scorer that could not continue is not asked again.
+        What a bug leaves unscored is carried over, too. `aloud`: tell a terminal, too, what it will cost.
+        """
+        lists = list(map(kept, gathered))
+        jobs = list(self._jobs(lists))
+        if not jobs:
+            return lists
+        try:
+            if self._dead is None:
+                self._announce(jobs, gathered[0].now, aloud=aloud)
+                self._ask(lists, jobs)
+        except ScoringError as error:
+            used_up = isinstance(error, BudgetUsedUpError)
+            self._dead = str(error), Shortfall.BUDGET if used_up else Shortfall.SERVER
+        except StoreWriteError:
+            raise  # without a disk there is no morning
+        except Exception as error:
+            logger.exception("this is a bug in Paperboy; the morning continues with the scores it has")
+            self._dead = f"scoring hit a bug in Paperboy: {error!r}; see the log", None
+        return list(map(self._explained, lists))
+
+    def _ask(self, lists: list[ScoredList], jobs: Sequence[ToScore]) -> None:
+        """Let the lists take over the results as they arrive, those with the criteria of the list that asked, too; and
+        keep the scores.
+        """
+        criteria_of = {each.gathered.mailing_list.name: each.gathered.criteria for each in lists}
+        total, done = sum(len(job.papers) for job in jobs), 0
+        with (
+            self.progress.stage("Scoring papers") as show,
+            closing(self.scorer.score(jobs, self._may_spend())) as results,
+        ):
+            for result in results:
+                criteria = criteria_of[result.list_name]
+                for place, old in enumerate(lists):
+                    if old.gathered.criteria != criteria:
+                        continue
+                    lists[place] = new = old.take(result)
+                    name, model = new.gathered.mailing_list.name, new.gathered.model
+                    scores = {arxiv_id: new.scores[arxiv_id] for arxiv_id in new.scores.keys() - old.scores.keys()}
+                    spending = result.spending if name == result.list_name else Spending()
+                    if scores or spending.usage.calls:
+                        self.store.scores.keep(name, criteria, model.name, scores, spending, self.clock())
+                done += len(result.scores) + len(result.unscored)
+                show(done, total)
+
+    def _announce(self, jobs: Sequence[ToScore], now: datetime, *, aloud: bool) -> None:
+        """Log what scoring will cost; a backlog, or what a person asked for, also on a terminal."""
+        if not self.scorer.model.is_llm:
+            return
+        papers = [paper for job in jobs for paper in job.papers]
+        names = together([job.mailing_list.name for job in jobs], 3)
+        cost = self.scorer.estimate(papers)
+        price = "price unknown" if cost is None else f"about {money(cost.total)}"
+        backlog = 2 * sum(paper.published < now - _WEEK for paper in papers) > len(papers)
+        level = logging.WARNING if aloud or backlog else logging.INFO
+        number, model = counted(len(papers), "paper"), self.scorer.model.name
+        logger.log(level, "scoring %s for %s by %s: %s", number, names, model, price)
+
+    def _jobs(self, lists: Sequence[ScoredList]) -> Iterator[ToScore]:
+        """Yield what to ask for. Of lists with the same criteria, the first asks for what several miss. Lists on the
+        same categories share the papers that a scorer compares with.
+        """
+        asked: set[tuple[str, str]] = set()
+        for scored in lists:
+            of, criteria = scored.gathered, scored.gathered.criteria
+            papers = tuple(paper for paper in scored.missing if (criteria, paper.arxiv_id) not in asked)
+            asked |= {(criteria, paper.arxiv_id) for paper in papers}
+            if papers:
+                yield ToScore(of.mailing_list, papers, self._recent_of(of), of.learned)
+
+    def _recent_of(self, gathered: Gathered) -> Sequence[Text]:
+        """Return what to compare with. Lists on the same categories, which come one after the other, share it."""
+        mailing_list, days = gathered.mailing_list, self.scorer.recent_days
+        if not days:
+            return ()
+        among = frozenset(mailing_list.categories), mailing_list.cross_lists, gathered.now - timedelta(days=days)
+        if self._recent is None or self._recent[0] != among:
+            self._recent = among, self.store.papers.recent(mailing_list, among[-1])
+        return self._recent[1]
+
+    def _may_spend(self) -> Callable[[], bool] | None:
+        """Whether anything is left of the day's budget for all lists."""
+        if self.budget is None:
+            return None
+        local, budget = self.clock().astimezone(self.budget_zone), self.budget
+        midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
+        return lambda: self.store.scores.spent_since(midnight) < budget
+
+    def _explained(self, scored: ScoredList) -> ScoredList:
+        """Log what was scored and why other scores are missing, and add that for the draft."""
+        gathered, problem = scored.gathered, scored.problem
+        if not gathered.mailing_list.topics:
+            return scored
+        name, number = gathered.mailing_list.name, len(scored.scores)
+        logger.info("%s: %d of %d scored, %d now", name, number, len(gathered.papers), number - len(gathered.kept))
+        for reason, times in Counter(scored.unscored.values()).items():
+            logger.warning("%s: %s could not be scored: %s", name, counted(times, "paper"), reason)
+
+        missing = {paper.arxiv_id for paper in scored.missing}
+        unscored = next(iter(scored.unscored.values()), "")
+        if not missing:
+            return replace(scored, problem=problem or unscored)
+        dead, shortfall = self._dead or ("", Shortfall.SERVER)  # it may answer for one list and not for another
+        problem = problem or dead or unscored
+        waiting = f"{len(missing - gathered.followed)} of them " if missing & gathered.followed else ""
+        what = f"{name}: {counted(len(missing), 'paper')} not scored, {waiting}carried over"
+        if problem == self._said:  # a dead LLM is dead for each list
+            logger.info("%s", what)
+        else:
+            logger.error("%s: %s", what, problem)
+        self._said = problem
+        return replace(scored, problem=problem, shortfall=shortfall, bug=shortfall is None)

@@ -1,0 +1,113 @@
+"""From arXiv to the store: one fetch for the union of all lists' categories.
+
+    window ← the look-back, or longer where the last whole fetch is longer ago
+    papers ← the feed's, all of them into the store
+    announcements says fresh | quiet | late
+
+    late   ← papers from before the window that arXiv announces today as cross-lists, by their ids
+
+What surfaces after the fetch comes the next morning, by its id, from the look-back window.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from paperboy import due
+from paperboy.due import window
+from paperboy.errors import FeedError, StoreError, StoreWriteError
+from paperboy.models import MailingList, Paper
+from paperboy.morning.drafting import Drafter
+from paperboy.sources.arxiv import calendar as announcements
+
+logger = logging.getLogger(__name__)
+
+
+class Feed(Protocol):
+    """Where papers come from. `fetch` gives every paper of the window or raises FeedError."""
+
+    def fetch(
+        self, categories: Sequence[str], since: datetime, until: datetime, progress: Callable[[int, int], None]
+    ) -> list[Paper]: ...
+
+    def cross_lists(
+        self, categories: Sequence[str], lacking: Callable[[Mapping[str, Collection[str]]], Sequence[str]]
+    ) -> list[Paper]:
+        """Papers that arXiv announces today as cross-lists in these categories: of all of them, with those categories,
+        those that are `lacking`. Raises FeedError.
+        """
+
+    def has_news(self, since: datetime, until: datetime) -> bool:
+        """Whether it has any paper of that window, in any category. False also if it does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The result of a fetch."""
+
+    missing: str = ""  # why papers are missing, for people; empty if none are
+    news: bool = False  # its newest batch is there, and is today's
+    whole: bool = True  # all that it has now is in the store
+
+
+def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: datetime, lookback: timedelta) -> Look:
+    """Fetch the papers of all these lists. A failure leaves the store as it was, and is a sentence in the result."""
+    store, holidays = drafter.store, drafter.holidays
+    categories = sorted({category for mailing_list in lists for category in mailing_list.categories})
+    try:
+        before = store.papers.fetched()  # a category that was never fetched has nothing to catch up on
+        last_fetch = min((before[category] for category in categories if category in before), default=None)
+        since = now - window(now, lookback, last_fetch)
+        with drafter.progress.stage("Fetching papers") as show:
+            papers = feed.fetch(categories, since, now, show)
+        new = store.papers.add(papers, categories, now)
+        state = announcements.state(now, store.papers.newest(categories), holidays)
+        late = state is announcements.State.LATE
+        if late and feed.has_news(announcements.newest_batch(now, holidays).submitted_from, now):
+            state = announcements.state(now, now, holidays)  # the batch is there, without these categories
+    except StoreWriteError:
+        raise  # without a disk there is no morning
+    except (FeedError, StoreError) as error:
+        logger.error("%s", error)
+        return Look(str(error), whole=False)
+    except Exception as error:
+        logger.exception("this is a bug in Paperboy; the morning continues with the stored papers")
+        return Look(f"fetching hit a bug in Paperboy: {error!r}; see the log", whole=False)
+    _late_cross_lists(drafter, feed, lists, since, now)
+    logger.info("arXiv: %d papers in %s, %d of them new; %s", len(papers), ", ".join(categories), new, state)
+    if state is not announcements.State.LATE or not announcements.is_waited_for(now, holidays):
+        return Look(news=state is announcements.State.FRESH)
+    batch = announcements.newest_batch(now, holidays)
+    evening = f"{batch.announced.astimezone(announcements.EASTERN):%A %d %B}"
+    missing = f"arXiv's batch of {evening} was due at {batch.visible:%H:%M} UTC and has not arrived yet"
+    logger.warning("%s", missing)
+    return Look(missing)
+
+
+def _late_cross_lists(
+    drafter: Drafter, feed: Feed, lists: Sequence[MailingList], since: datetime, now: datetime
+) -> None:
+    """Store papers that were cross-listed today and submitted before the window of the fetch; those that are new here
+    are too old for lists on their primary category. A failure costs them alone: the feed has one day.
+    """
+    store, categories = drafter.store, sorted({category for each in lists for category in each.categories})
+    try:
+        crossed = feed.cross_lists(categories, store.papers.lacking)
+        found = [each for each in crossed if each.published < since]  # younger ones are the fetch's, when it has them
+        if found:
+            known = store.papers.by_id([each.arxiv_id for each in found])
+            old = [each for each in found if each.arxiv_id not in known]
+            with store.transaction():  # else a crash between them would send old papers
+                store.papers.add(found, (), now)
+                for each in lists:
+                    if ids := [paper.arxiv_id for paper in old if paper.primary_category in each.categories]:
+                        store.days.too_old(each.name, ids, due.local_date(each, now))
+            logger.info("arXiv: %d late cross-lists: %s", len(found), ", ".join(each.arxiv_id for each in found))
+    except StoreWriteError:
+        raise
+    except (FeedError, StoreError) as error:
+        logger.warning("late cross-lists are not looked for today: %s", error)
+    except Exception:
+        logger.exception("this is a bug in Paperboy; late cross-lists are not looked for today")

@@ -1,0 +1,342 @@
+"""The imperative shell, first half: from papers to frozen digests.
+
+    lists ← the caller
+    fetch the union of all lists' categories into the store; announcements says fresh | quiet | late
+    for each group of lists that are due, those on the same categories together:
+        for each list:
+            open: explain    ← the days that ended without an outcome
+                  superseded ← digests that reached nobody: their papers are unseen again
+                  start      ← once: what is too old for a new list, or for a new way into it
+                  candidates ← stored papers in its categories that it has not seen, less those from before its start
+        score: kept scores, else the scorer's, for the whole group at once, kept as they arrive
+        for each list:
+            compose: curate and render; what could not be scored is carried over, and let go after three mornings
+            close:   curate decides the day's outcome, or that the list waits: then the attempt is noted
+                     freeze outcome, digest, what the list has seen, a delivery per subscriber, and
+                     alerts: one transaction
+    a paused list's day is skipped, and it will begin anew
+    once a day: retention
+
+Papers of a group are read once and shared, so memory does not grow with the number of lists. Where there are many, a
+crew of other processes composes while the next group is opened; see `workers.py`. Sending is in
+`sending/delivery.py`.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import partial
+from typing import TypeVar
+
+from paperboy import curate, due
+from paperboy.due import LONGEST_WINDOW, begins, local_date
+from paperboy.errors import NotTodayError, PaperboyError, StoreWriteError
+from paperboy.models import Attempt, Counts, Day, ListReport, MailingList, MorningReport, Outcome
+from paperboy.morning import drafting, fetching
+from paperboy.morning.drafting import ComposedDraft, Drafter, Gathered, ScoredList
+from paperboy.morning.workers import Crew
+from paperboy.reports import alerts
+from paperboy.store import Store
+from paperboy.store.alerts import Cause
+
+logger = logging.getLogger(__name__)
+
+GROUP = 60  # lists that go through a morning together; of an LLM that answers many calls at once, more
+NOTHING_WAS_DONE = "no morning of this list finished: Paperboy was not running, or the list had no subscribers"
+
+_T = TypeVar("_T")
+
+
+def run(
+    drafter: Drafter,
+    feed: fetching.Feed,
+    lists: Sequence[MailingList],
+    chosen: Collection[str],
+    *,
+    patience: timedelta | None = None,
+    any_day: bool = False,
+    since: date | None = None,
+    overdue_after: timedelta = timedelta(hours=6),
+    lookback: timedelta = timedelta(days=7),
+    keep: timedelta = timedelta(days=365),
+    crew: Callable[[int], Crew | None] = lambda _: None,
+    group: int = GROUP,
+) -> MorningReport:
+    """Do this morning's work for the chosen lists whose local date is open.
+
+    `lists` are all the home's lists: one fetch serves them all. A list that does not send on this weekday is skipped,
+    except where a person asked for `any_day`.
+    With `patience` the daemon runs it: a list that waits for a late arXiv or a dead LLM is given up that long after its
+    first try. Without, a person asked: what is there is sent, even if the day was given up, and what fails stays due.
+    With `since` the lists begin anew with the first batch that became visible from that local date on. Raises
+    NotTodayError where one of them cannot. A problem that lasts until `overdue_after` a list's hour is reported. `crew`
+    gives those who compose for so many lists, if it is not this process alone; `group` lists go through it together.
+    """
+    now, store = drafter.clock(), drafter.store
+    lists = [mailing_list for mailing_list in lists if mailing_list.subscribers]
+    served = [mailing_list for mailing_list in lists if mailing_list.is_active]
+    wanted = [mailing_list for mailing_list in lists if mailing_list.name in chosen]
+    outcomes, attempts = store.days.outcomes(wanted, now), store.days.attempts()
+    reports, due_now = dict[str, ListReport](), dict[str, MailingList]()
+    for mailing_list in wanted:
+        day, outcome = local_date(mailing_list, now), outcomes[mailing_list.name]
+        if due.is_open(mailing_list, day, outcome, by_hand=patience is None, any_day=any_day):
+            due_now[mailing_list.name] = mailing_list
+        else:
+            reports[mailing_list.name] = _earlier(mailing_list, day, outcome)
+    if since:
+        lookback = _far_enough(wanted, since, outcomes, now, lookback)
+    if not due_now:
+        return MorningReport(tuple(reports.values()))
+
+    is_first = store.retention.is_due(now)
+    looked = fetching.look(drafter, feed, served, now, lookback) if served else fetching.Look()
+    morning = _Morning(store, drafter, looked, now, patience, any_day, since, overdue_after, attempts, due_now)
+    reports |= morning.all(group, crew(len(due_now)))
+    if is_first:
+        names = [mailing_list.name for mailing_list in lists]
+        store.retention.thin(keep, names, now, learns=drafter.learning.from_scores)
+    return MorningReport(tuple(reports[mailing_list.name] for mailing_list in wanted), looked.missing)
+
+
+def _earlier(mailing_list: MailingList, day: date, outcome: Outcome | None) -> ListReport:
+    if outcome is Outcome.SKIPPED:
+        return _skipped(mailing_list, due.off(mailing_list, day))
+    return ListReport(mailing_list.name, outcome, earlier=True)
+
+
+def _far_enough(
+    lists: Sequence[MailingList],
+    since: date,
+    outcomes: Mapping[str, Outcome | None],
+    now: datetime,
+    lookback: timedelta,
+) -> timedelta:
+    """Return how far back a fetch has to look for the papers since that date. Raises NotTodayError."""
+    active = [mailing_list for mailing_list in lists if mailing_list.is_active]
+    for mailing_list in active:
+        if why := due.cannot_begin(mailing_list, since, outcomes[mailing_list.name], now, lookback):
+            raise NotTodayError(f"{mailing_list.name}: {why}")
+    return max([lookback, *(now - due.beginning(mailing_list, since) for mailing_list in active)])
+
+
+def _skipped(mailing_list: MailingList, why: str) -> ListReport:
+    name = mailing_list.name
+    words = "it is paused" if mailing_list.paused else f"{why}; paperboy once --list {name} sends it today"
+    return ListReport(name, Outcome.SKIPPED, problem=words)
+
+
+def _groups(lists: Sequence[MailingList], size: int) -> Iterator[Sequence[MailingList]]:
+    """Yield the lists in groups. Those on the same categories come one after the other: they share papers, and a
+    prompt's cache.
+    """
+    by_categories = dict[frozenset[str], list[MailingList]]()
+    for mailing_list in lists:
+        by_categories.setdefault(frozenset(mailing_list.categories), []).append(mailing_list)
+    ordered = [mailing_list for alike in by_categories.values() for mailing_list in alike]
+    return (ordered[start : start + size] for start in range(0, len(ordered), size))
+
+
+@dataclass(frozen=True, slots=True)
+class _Morning:
+    """One run."""
+
+    store: Store
+    drafter: Drafter
+    looked: fetching.Look
+    now: datetime
+    patience: timedelta | None  # None: by hand
+    any_day: bool  # by hand, whatever the weekday
+    since: date | None  # with which the lists begin anew
+    overdue_after: timedelta
+    attempts: Mapping[str, Attempt]  # as they were before it
+    lists: Mapping[str, MailingList]  # to be served, by their names
+
+    def all(self, group: int, crew: Crew | None) -> dict[str, ListReport]:
+        """Return the reports of all lists, by their names. A crew composes while this process opens and scores the next
+        lists and closes the last.
+        """
+        reports = dict[str, ListReport]()
+        lists = self.scored(group, reports)
+        drafts = crew.map(drafting.work, lists) if crew else ((scored, None) for scored in lists)
+        with closing(drafts):
+            for scored, made in drafts:
+                reports[scored.gathered.mailing_list.name] = self.closed(scored, made)
+        alerts.of_work(self.store, Cause.WORKERS, crew.problem if crew else "", self.now)
+        return reports
+
+    def scored(self, group: int, reports: dict[str, ListReport]) -> Iterator[ScoredList]:
+        """Open and score the lists in groups; put what ends here into the reports."""
+        for lists in _groups(list(self.lists.values()), group):
+            gathered = list[Gathered]()
+            for mailing_list in lists:
+                found = self.guarded(mailing_list, partial(self.open, mailing_list))
+                if isinstance(found, Gathered):
+                    gathered.append(found)
+                else:
+                    reports[mailing_list.name] = self.ended(mailing_list, found)
+            yield from self.drafter.score(gathered, aloud=self.since is not None)
+            self.store.papers.forget()
+
+    def closed(self, scored: ScoredList, made: ComposedDraft | None = None) -> ListReport:
+        """From scores to a frozen day, or to a failed attempt. `made`: by another process."""
+        mailing_list = self.lists[scored.gathered.mailing_list.name]
+        report = self.guarded(mailing_list, lambda: self.close(mailing_list, made or drafting.compose(scored)))
+        return self.ended(mailing_list, report)
+
+    def ended(self, mailing_list: MailingList, report: ListReport) -> ListReport:
+        if report.outcome is None:
+            self.guarded(mailing_list, partial(self.stays_due, mailing_list, report))
+        return report
+
+    def guarded(self, mailing_list: MailingList, work: Callable[[], _T]) -> _T | ListReport:
+        """One list's failure stops no other: an expected one is a sentence in the report, a bug also a traceback."""
+        try:
+            return work()
+        except StoreWriteError:
+            raise  # no other list could be frozen either
+        except PaperboyError as error:
+            logger.error("%s: %s", mailing_list.name, error)
+            return ListReport(mailing_list.name, None, problem=str(error))
+        except Exception as error:
+            logger.exception("%s: this is a bug in Paperboy", mailing_list.name)
+            problem = f"this is a bug in Paperboy: {error!r}; see the log"
+            return ListReport(mailing_list.name, None, problem=problem, bug=True)
+
+    def explain(self, mailing_list: MailingList) -> None:
+        """Give each past day an outcome: days that ended before the list was served, or while nothing was running."""
+        name, today = mailing_list.name, local_date(mailing_list, self.now)
+        last, attempt = self.store.days.last(name, today), self.attempts.get(name)
+        if last is None or today - last > LONGEST_WINDOW:  # it is new, or back after a long absence
+            return
+        tried = local_date(mailing_list, attempt.at) if attempt else None
+        for day in (last + timedelta(days=ahead) for ahead in range(1, (today - last).days)):
+            if due.off(mailing_list, day):
+                self.skip(mailing_list, day)
+            else:
+                why = attempt.why if attempt and tried == day else NOTHING_WAS_DONE
+                self.freeze(Day(name, day, Outcome.GAVE_UP, why))
+
+    def open(self, mailing_list: MailingList) -> ListReport | Gathered:
+        """Return what is to be scored; or the report of a list that has nothing to do, or has to wait."""
+        name, day, store = mailing_list.name, local_date(mailing_list, self.now), self.store
+        self.explain(mailing_list)
+        if mailing_list.paused:
+            self.skip(mailing_list, day, partial(store.days.pause, name))
+            return _skipped(mailing_list, "")
+
+        began, report = store.days.started(name, LONGEST_WINDOW), None
+        if why := due.off(mailing_list, day, any_day=self.any_day):
+            report = _skipped(mailing_list, why)
+        elif self.patience is not None and self.looked.missing and self.waits(mailing_list):
+            report = ListReport(name, None, problem=self.looked.missing)
+        elif began and (superseded := store.days.supersede(name, day, self.now)):
+            logger.warning("%s: the digest of %s reached nobody; its papers come with today's", name, superseded)
+
+        begins_at = due.beginning(mailing_list, self.since, self.drafter.holidays) if self.since else None
+        if begins_at:
+            store.days.begin_again(name, begins_at)
+        papers, too_old = self.drafter.candidates(mailing_list, self.now, since=begins_at)
+        if self.looked.whole and (papers or too_old or began):
+            # before the first digest: if that has to wait, today's papers are not too old tomorrow
+            store.days.begin(name, curate.ways_in(mailing_list), too_old, day, self.now)
+        if report is not None:
+            if report.outcome:
+                self.skip(mailing_list, day, partial(self.alert, mailing_list, report))
+            return report
+
+        last = store.days.last(name, day)
+        was_away = began and last and day - last > LONGEST_WINDOW
+        only_days = LONGEST_WINDOW.days if was_away else 0
+        return self.drafter.gather(mailing_list, papers, self.now, only_days=only_days)
+
+    def waits(self, mailing_list: MailingList) -> bool:
+        """Return whether a list that has no outcome yet is retried."""
+        if self.patience is None:
+            return True
+        attempt = self.attempts.get(mailing_list.name)
+        return self.now < due.standing(mailing_list, None, attempt, self.now, self.patience).gives_up
+
+    def close(self, mailing_list: MailingList, made: ComposedDraft) -> ListReport:
+        """Freeze the day, unless it stays due."""
+        draft, digest, missing = made.draft, made.draft.digest, self.looked.missing
+        name, day, became = mailing_list.name, digest.date, digest.became
+        outcome = draft.outcome(missing, waits=self.waits(mailing_list), answered=self.looked.whole)
+        reason = missing if draft.leftover and missing else draft.problem or missing
+        if days := digest.only_days:
+            away = f"Paperboy was away: papers submitted before {day - timedelta(days):%a %d %b} were not looked at"
+            reason = "; ".join(filter(None, [reason, away]))
+
+        if outcome is Outcome.QUIET and not reason:
+            why = due.no_batch(mailing_list, begins(mailing_list, day), self.drafter.holidays)
+            reason = f"arXiv announced nothing ({why})" if why else "arXiv had nothing new in its categories"
+
+        waits_for_arxiv = draft.leftover and outcome in {None, Outcome.GAVE_UP}  # whatever is left over
+        report = ListReport(
+            name,
+            outcome,
+            Counts() if waits_for_arxiv else digest.counts,
+            digest.spending,
+            reason,
+            shortfall=digest.shortfall,
+            let_go=digest.let_go,
+            bug=draft.bug,
+            shortlist_off=self.drafter.learning.switches_off(mailing_list, became, draft.sampled, day),
+        )
+        if outcome is None:
+            return report
+        addressed = self.drafter.composer.addressed
+        frozen = Day(
+            list_name=name,
+            date=day,
+            outcome=outcome,
+            reason=reason,
+            model=digest.model.name,
+            counts=digest.counts,
+            became={} if outcome is Outcome.GAVE_UP else became,  # then all of its papers come again
+            tried=draft.tried,
+            sampled=draft.sampled,
+            composed=made.mail,
+            addressed=tuple(addressed(name, day, reader) for reader in mailing_list.subscribers) if made.mail else (),
+            webhook=bool(mailing_list.webhook),
+        )
+        self.freeze(frozen, partial(self.alert, mailing_list, report))
+        return report
+
+    def stays_due(self, mailing_list: MailingList, report: ListReport) -> None:
+        """Note the attempt."""
+        unscored, before = report.counts.to_score, self.attempts.get(mailing_list.name)
+        attempt = due.failed(mailing_list, report.problem, before, self.now, self.drafter.clock(), unscored=unscored)
+        with self.store.transaction():
+            self.store.days.note_attempt(attempt)
+            self.alert(mailing_list, report)
+
+    def alert(self, mailing_list: MailingList, report: ListReport) -> None:
+        """Note the list's alerts, in the transaction of its outcome or attempt."""
+        overdue = self.now >= begins(mailing_list, local_date(mailing_list, self.now)) + self.overdue_after
+        missing, news = self.looked.missing, self.looked.news
+        alerts.of_list(self.store, report, missing, self.now, news=news, overdue=overdue)
+
+    def skip(self, mailing_list: MailingList, day: date, also: Callable[[], object] = lambda: None) -> None:
+        """Freeze a day on which the list does not send."""
+        self.freeze(Day(mailing_list.name, day, Outcome.SKIPPED, "paused" if mailing_list.paused else ""), also)
+
+    def freeze(self, day: Day, also: Callable[[], object] = lambda: None) -> None:
+        """Make one durable transaction, of which `also` is part."""
+        self.store.days.freeze(day, self.now, also)
+        because = f"; {day.reason}" if day.outcome is Outcome.GAVE_UP else ""
+        counts = f"; {_in_words(day.counts)}" if day.counts.considered else ""
+        logger.info("%s: %s %s%s%s", day.list_name, day.date, day.outcome, because, counts)
+
+
+def _in_words(counts: Counts) -> str:
+    """The counts as one sentence that adds up."""
+    filtered = f" + {counts.filtered} filtered" if counts.filtered else ""
+    filtered += f" + {counts.not_called} not called" if counts.not_called else ""
+    return (
+        f"{counts.considered} considered = {counts.scored} scored + {counts.carried_over} carried over"
+        f" + {counts.let_go} let go{filtered}; {counts.scored} scored = {counts.author_matches} author matches"
+        f" + {counts.selected} selected + {counts.over_cap} over the cap + {counts.below} below"
+    )

@@ -1,0 +1,126 @@
+"""What the home's files, as they are, make of today's papers; what a morning would do for all lists; and a digest as it
+was sent.
+
+Marks nothing as sent. Scores are kept, because they were paid for.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+from paperboy import due
+from paperboy.edges import files
+from paperboy.errors import PaperboyError, StoreError, UnknownNameError
+from paperboy.mail.message import Composer
+from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Subscriber
+from paperboy.morning import drafting, fetching
+from paperboy.morning.drafting import ComposedDraft, Draft, Drafter, Gathered, ScoredList
+from paperboy.sending import outbox
+from paperboy.store import Store
+
+_FETCH_HOLDS = timedelta(minutes=15)  # people who try out topics preview often; arXiv need not be asked each time
+_SOMEBODY = Subscriber("you@example.org")
+
+
+@dataclass(frozen=True, slots=True)
+class Previews:
+    """Shows what a morning would send now."""
+
+    drafter: Drafter
+    feed: fetching.Feed
+    lists: Sequence[MailingList]
+    lookback: timedelta
+    alone: Callable[[], AbstractContextManager[object]]  # held while scores are paid for
+    now: datetime
+
+    def of(self, mailing_list: MailingList) -> ComposedDraft:
+        """Return today's digest by the files as they are: of the papers that the list has not seen, and of those that
+        it saw today. Raises PaperboyError where that cannot be known.
+        """
+        lists = [each for each in self.lists if each.subscribers or each is mailing_list]
+        missing = self._look(lists, _FETCH_HOLDS)
+        (scored,) = self._scored([mailing_list], seen_today=True)
+        made = drafting.compose(scored)
+        if made.draft.outcome(missing) is None:
+            why = "arXiv has given no papers yet" if made.draft.leftover else "nothing could be scored"
+            raise PaperboyError(f"{mailing_list.name}: {why}, so there is nothing to show; the log says more")
+        return made
+
+    def all(self, names: Collection[str], *, any_day: bool = False) -> tuple[str, dict[str, Draft | str]]:
+        """Return what a morning would do for these lists: why arXiv's papers are missing (empty if they are not), and
+        each list's draft, or why there is none.
+        """
+        chosen = [
+            mailing_list for mailing_list in self.lists if mailing_list.subscribers and mailing_list.name in names
+        ]
+        outcomes = self.drafter.store.days.outcomes(chosen, self.now)
+        found, still_due = dict[str, Draft | str](), list[MailingList]()
+        for mailing_list in chosen:
+            day, outcome = due.local_date(mailing_list, self.now), outcomes[mailing_list.name]
+            found[mailing_list.name] = why = due.off(mailing_list, day, any_day=any_day)
+            if not due.is_open(mailing_list, day, outcome, by_hand=True, any_day=any_day):
+                found[mailing_list.name] = why or f"{outcome}, done earlier today"
+            elif not why:
+                still_due.append(mailing_list)
+
+        missing = ""
+        if still_due:
+            missing = self._look([mailing_list for mailing_list in self.lists if mailing_list.is_active])
+        drafts = {each.gathered.mailing_list.name: drafting.draft(each) for each in self._scored(still_due)}
+        return missing, found | drafts
+
+    def _scored(self, lists: Sequence[MailingList], *, seen_today: bool = False) -> Sequence[ScoredList]:
+        """Return these lists with all scores that could be had."""
+        drafter, now = self.drafter, self.now
+        days = [due.local_date(mailing_list, now) if seen_today else None for mailing_list in lists]
+        papers = [
+            drafter.candidates(mailing_list, now, before=day)[0] for mailing_list, day in zip(lists, days, strict=True)
+        ]
+
+        def gathered() -> list[Gathered]:
+            found = list[Gathered]()
+            for mailing_list, day, candidates in zip(lists, days, papers, strict=True):
+                spending = drafter.store.scores.spending(mailing_list.name, day)
+                found.append(replace(drafter.gather(mailing_list, candidates, now), spending=spending))
+            return found
+
+        scored = list(map(drafting.kept, gathered()))
+        if not any(each.missing for each in scored):
+            return scored
+        with self.alone():  # whoever had the lock may have scored them meanwhile
+            return drafter.score(gathered(), aloud=True)
+
+    def _look(self, lists: Sequence[MailingList], fetch_holds: timedelta = timedelta()) -> str:
+        """Fetch what a morning would, unless the last fetch is recent; return why papers are missing."""
+        fetched, since = self.drafter.store.papers.fetched(), self.now - fetch_holds
+        if fetch_holds and all(c in fetched and fetched[c] >= since for each in lists for c in each.categories):
+            return ""
+        return fetching.look(self.drafter, self.feed, lists, self.now, self.lookback).missing
+
+
+def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed]:
+    """The newest digest, or that of a local date, as it was sent, and its date. Raises UnknownNameError where there is
+    none.
+    """
+    days = {digest.date: digest.id for digest in store.deliveries.digests(list_name) if not digest.superseded}
+    if not days:
+        raise UnknownNameError(f"{list_name} has had no digest yet; paperboy preview {list_name} shows what is to come")
+    if day and day not in days:
+        raise UnknownNameError(f"{list_name}: there is no digest of {day}; the newest is that of {max(days)}")
+    day = day or next(iter(days))
+    return day, store.days.composed_by_id(days[day])
+
+
+def write(composer: Composer, box: Path, list_name: str, composed: Composed, now: datetime) -> Path:
+    """Write a reader's copy to the outbox folder `box`; gives the HTML's path."""
+    folder, own = box / "preview", composer.addressed(list_name, now.date(), _SOMEBODY)
+    try:
+        for owned in (box, folder):
+            owned.mkdir(mode=0o700, parents=True, exist_ok=True)
+        copy = composer.envelope(composed, Delivery(0, 0, list_name, own, DeliveryState.PENDING))
+        return outbox.show(folder, list_name, copy.message)
+    except OSError as error:
+        fix = files.denied(folder) or "free some space, or set PAPERBOY_OUTBOX"
+        raise StoreError(f"{folder}: the preview cannot be written ({error.strerror}); {fix}") from error

@@ -1,0 +1,1 @@
+"""What is wrong, for people and programs."""

@@ -1,0 +1,1 @@
+"""From frozen digests to receipts."""

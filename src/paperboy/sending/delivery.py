@@ -1,0 +1,400 @@
+"""The imperative shell, second half: from frozen digests to receipts.
+
+    for each delivery that waits, oldest digest first, over the next idle connection:
+        wait                ← the rate limit, and pauses while the server has trouble: see pace.py
+        no longer on its list, suppressed, or expired? settle it without sending
+        reserve             ← its own commit, before the message leaves
+        send                ← the frozen bytes, with the subscriber's own headers and links
+        settle              ← after the server's last reply and before the connection's next message
+    a refusal that may be about us is put back, and the next round begins with other recipients
+    after a problem the server's retry backoff is a quarter of an hour
+    addresses that did not exist in three digests in a row are suppressed
+
+A delivery that a crash left in `sending` waits like a pending one, and goes out with the same bytes and Message-ID.
+Each connection has a thread of its own, which takes, sends and settles one delivery after another. A lock guards
+everything except the sending.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import islice
+from threading import Condition, Thread
+from traceback import format_tb
+from typing import TYPE_CHECKING, Protocol
+
+from paperboy.due import RETRY
+from paperboy.errors import MailServerError, StoreError, StoreWriteError
+from paperboy.mail.text import counted
+from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt, Subscriber
+from paperboy.sending import bounces
+from paperboy.sending.pace import Decision, Pace
+from paperboy.store import Store
+
+if TYPE_CHECKING:
+    from paperboy.mail.message import Composer
+    from paperboy.morning.drafting import Progress
+
+logger = logging.getLogger(__name__)
+
+_FIRST_BACKOFF, _LONGEST_BACKOFF = timedelta(minutes=5), timedelta(hours=4)  # retry backoff of one address
+_GRACE = 20.0  # seconds for messages under way when the round is stopped
+_READ_AHEAD = 100  # deliveries
+_POLL = 0.05  # seconds between two looks at a stop, or at the end of the work
+_POLLS = 20  # of these between two looks at the lists, which may have a file each
+
+
+class Transport(Protocol):
+    """One connection for one envelope at a time. Raises MailServerError if no recipient is to blame."""
+
+    @property
+    def via(self) -> str: ...
+
+    def send(self, envelope: Envelope) -> Receipt: ...
+
+    def abort(self) -> None: ...  # cancel what is under way, from another thread
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a round of sending ended."""
+
+    states: Mapping[DeliveryState, int]
+    problem: str = ""  # why the server accepts nothing; deliveries keep waiting
+    passing: bool = False  # the problem may pass without anybody's help
+    turned_away: bool = False  # the problem is that recipients are refused; an alert may get through
+    since: datetime | None = None  # since when no delivery was sent
+    refused: tuple[tuple[str, str], ...] = ()  # lists whose digest nobody could get, with the server's last reply
+    reached: frozenset[str] = frozenset()  # lists of which somebody got mail
+    failed: tuple[Delivery, ...] = ()  # refused for good, with the server's reply
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One delivery in the hands of a connection."""
+
+    composed: Composed
+    delivery: Delivery
+    began: float  # on the timer
+
+
+_Reply = Receipt | MailServerError
+
+
+@dataclass(slots=True, kw_only=True)
+class Round:
+    """One round of sending. `wait` and `stopped` are called by the threads of all connections."""
+
+    store: Store
+    transports: Sequence[Transport]  # one for each connection
+    composer: Composer
+    on_list: Callable[[str, str], bool]  # list and address, asked just before each message
+    clock: Callable[[], datetime]
+    timer: Callable[[], float]  # monotonic seconds
+    wait: Callable[[float], None]
+    jitter: Callable[[], float]  # from 0 to 1
+    progress: Progress
+    stopped: Callable[[], bool]  # once it is, messages under way have 20 seconds to finish
+    most_per_minute: int = 0
+    grows: bool = False  # the number of connections, as the server's answers are; else all of them are used
+    look: Callable[[], None] = lambda: None  # have the lists been edited? called while connections go on sending
+
+    _lock: Condition = field(default_factory=Condition)  # for the store and all that follows
+    _pace: Pace = field(init=False)
+    _threads: list[Thread] = field(default_factory=list)  # of the connections that were opened
+    _waiting: deque[int] = field(default_factory=deque)  # deliveries
+    _ahead: dict[int, Delivery] = field(default_factory=dict)  # of these, read together
+    _under_way: int = 0  # deliveries that may yet be put back: until then, idle connections stay
+    _composed: tuple[int, Composed] | None = None  # the digest in hand
+    _states: Counter[tuple[str, DeliveryState]] = field(default_factory=Counter)  # by list
+    _failed: list[Delivery] = field(default_factory=list)  # for good, or perhaps
+    _crash: BaseException | None = None
+    _spoilt: StoreError | None = None  # of one delivery, raised when the others were sent
+
+    def deliver(self, *, by_hand: bool = False, only: int = 0) -> Report:
+        """Send what waits, or `only` the delivery of that id. `by_hand` ignores retry backoffs."""
+        began = self.timer()
+        waiting = self.store.deliveries.waiting(self.clock(), by_hand=by_hand, only=only)
+        if not waiting:
+            return Report({})
+        self._waiting.extend(waiting)
+        interval = 60 / self.most_per_minute if self.most_per_minute else 0.0
+        self._pace = Pace(limit=len(self.transports), grows=self.grows, interval=interval)
+
+        with self.progress.stage("Sending") as show:
+            self._run(lambda: show(self._states.total(), len(waiting)))
+        if not self.stopped():
+            self._conclude()
+
+        now = self.clock()
+        if self._pace.problem:
+            self.store.deliveries.postpone(now + RETRY, now)
+            logger.error("%s", self._pace.problem)
+        for address in bounces.suppress_bounced(self.store, now):
+            logger.warning("%s is suppressed: %s", address, bounces.THRICE)
+        for name in sorted({name for name, _ in self._states}):
+            counts = ", ".join(f"{n} {state}" for state in DeliveryState if (n := self._states[name, state]))
+            logger.info("%s: %s, in %.1f s", name, counts, self.timer() - began)
+        return self._report(oldest=waiting[0])
+
+    def _report(self, oldest: int) -> Report:
+        deliveries = self.store.deliveries
+        instants = [deliveries.get(oldest).frozen_at, deliveries.last_sent()]
+        states = Counter[DeliveryState]()
+        for (_, state), number in self._states.items():
+            states[state] += number
+        return Report(
+            states,
+            self._pace.problem,
+            self._pace.passing,
+            self._pace.turned_away,
+            since=max(instant for instant in instants if instant),
+            refused=deliveries.refused_by_all({delivery.digest_id for delivery in self._failed}),
+            reached=frozenset(name for name, state in self._states if state is DeliveryState.SENT),
+            failed=tuple(delivery for delivery in self._failed if delivery.state is DeliveryState.FAILED),
+        )
+
+    # --- threads
+
+    def _run(self, show: Callable[[], None]) -> None:
+        """Watch for a stop until all connections have ended. Raises any error that is a bug outside one message."""
+        with self._lock:
+            self._open()
+        aborts_at = float("inf")
+        polls = 0
+        while alive := [thread for thread in self._threads if thread.is_alive()]:
+            alive[0].join(_POLL)
+            show()
+            if polls % _POLLS == 0:
+                self.look()
+            polls += 1
+            if self.stopped():
+                aborts_at = min(aborts_at, self.timer() + _GRACE)
+                if self.timer() >= aborts_at:
+                    for transport in self.transports:
+                        transport.abort()
+        show()  # also where all was sent before the first poll
+        if error := self._crash or self._spoilt:
+            raise error
+
+    def _open(self) -> None:
+        """Open as many connections as the pace allows."""
+        while self._pace.may_open() and not self._is_over():
+            transport = self.transports[len(self._threads)]
+            thread = Thread(target=self._connect, args=[transport], daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _connect(self, transport: Transport) -> None:
+        """Send over one connection until it has no more to do."""
+        with closing(transport):
+            try:
+                sent = None
+                while task := self._next(sent):
+                    sent = task, self._send(transport, task)
+            except BaseException as error:  # noqa: BLE001  # raised again by `_run`, when nothing is under way
+                with self._lock:
+                    self._crash = self._crash or error
+                    self._lock.notify_all()
+
+    def _next(self, sent: tuple[_Task, _Reply] | None) -> _Task | None:
+        """Settle what the connection has sent, and reserve its next delivery as soon as the message may begin. None:
+        the connection has no more to do.
+        """
+        with self._lock:
+            goes_on = sent is None or self._record(*sent)
+            task = self._take() if goes_on else None
+            self._open()
+            if task is None:
+                self._lock.notify_all()
+
+        while goes_on and task is None:
+            with self._lock:
+                if self._is_over() or self._pace.must_close():
+                    return None
+                if not self._waiting:
+                    self._lock.wait(_POLL)
+                    continue
+                pause = self._pace.begins_at - self.timer()
+                if pause <= 0:
+                    task = self._take()
+            if pause > 0:
+                self.wait(min(pause, _POLL))
+        return task
+
+    def _is_over(self) -> bool:
+        is_done = not self._waiting and not self._under_way
+        return is_done or self._pace.is_over or self._crash is not None or self.stopped()
+
+    def _send(self, transport: Transport, task: _Task) -> _Reply:
+        delivery = task.delivery
+        try:
+            return transport.send(self.composer.envelope(task.composed, delivery))
+        except MailServerError as error:
+            return error
+        except Exception as error:  # noqa: BLE001  # logged without its text, which may hold anything
+            kind, trace = type(error).__name__, "".join(format_tb(error.__traceback__))
+            address = delivery.addressed.subscriber.address
+            logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, address, kind, trace)
+            return Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log")
+
+    # --- the next delivery
+
+    def _take(self) -> _Task | None:
+        """Reserve the next delivery if its message may begin now. None: it may not, or another process took it, or it
+        was settled without sending.
+        """
+        if not self._waiting or self._is_over() or not self._pace.may_begin(self.timer()):
+            return None
+        task = self._read(self._waiting.popleft())
+        if task is None or not self.store.deliveries.reserve(task.delivery, self.clock()):
+            return None
+        self._pace.begun(task.began)
+        self._under_way += 1
+        return task
+
+    def _read(self, delivery_id: int) -> _Task | None:
+        """Return the delivery with its digest; None if its address must not have it, or its row is spoilt."""
+        try:
+            delivery = self._fetched(delivery_id)
+            if self._is_ended(delivery):
+                return None
+            if self._composed is None or self._composed[0] != delivery.digest_id:
+                self._composed = delivery.digest_id, self.store.days.composed_by_id(delivery.digest_id)
+        except StoreWriteError:
+            raise
+        except StoreError as error:
+            self._spoilt = error
+            return None
+        return _Task(self._composed[1], delivery, self.timer())
+
+    def _fetched(self, delivery_id: int) -> Delivery:
+        """Return the delivery, read together with those that follow: whatever changes one meanwhile changes its state,
+        so that it cannot be reserved.
+        """
+        if delivery_id not in self._ahead:
+            self._ahead = self.store.deliveries.read([delivery_id, *islice(self._waiting, _READ_AHEAD)])
+        found = self._ahead.pop(delivery_id, None)
+        is_left_by_a_crash = found is not None and found.state is DeliveryState.SENDING  # and stays in that state
+        return self.store.deliveries.get(delivery_id) if found is None or is_left_by_a_crash else found
+
+    def _is_ended(self, delivery: Delivery) -> bool:
+        """Return whether the address must not have the delivery any more, and settle it then."""
+        now = self.clock()
+        name, address = delivery.list_name, delivery.addressed.subscriber.address
+        state, reason = DeliveryState.SUPPRESSED, ""
+        if not self.on_list(name, address):
+            reason = "no longer on the list, or the list is paused"
+        elif delivery.suppressed is not None:
+            reason = delivery.suppressed
+        elif self.store.deliveries.is_expired(delivery, now):
+            state = DeliveryState.FAILED
+            reason = f"given up after three days; {delivery.reply or 'it was never tried'}"
+        if not reason:
+            return False
+        self._states[name, state] += self.store.deliveries.end(delivery, state, reason, now)
+        logger.warning("%s to %s: %s (%s)", name, address, state, reason)
+        return True
+
+    # --- what became of it
+
+    def _record(self, task: _Task, reply: _Reply) -> bool:
+        """Settle a delivery, or put it back if the server refused us, or perhaps did. False: the connection closes."""
+        self._under_way -= 1
+        delivery = task.delivery
+        if isinstance(reply, MailServerError):
+            self._put_back(delivery, str(reply))
+            self._waiting.appendleft(delivery.id)
+            others = sum(thread.is_alive() for thread in self._threads) - 1
+            decision = self._pace.refused(
+                reply, began=task.began, now=self.timer(), jitter=self.jitter(), others=others
+            )
+            return self._obey(decision, str(reply))
+        if self._pace.holds(delivery, reply):
+            self._put_back(delivery, reply.reply, held=True)
+            return True
+        self._settle(delivery, reply, task.began)
+        for held, refusal in self._pace.released():
+            self._settle_held(held, refusal)
+        return True
+
+    def _put_back(self, delivery: Delivery, reply: str, *, held: bool = False) -> None:
+        self.store.deliveries.settle(delivery, delivery.state, reply, self.clock(), undone=True, held=held)
+
+    def _settle_held(self, delivery: Delivery, receipt: Receipt) -> None:
+        if self.store.deliveries.reserve(delivery, self.clock()):
+            self._settle(delivery, receipt, self.timer())
+
+    def _conclude(self) -> None:
+        """Settle the held refusals that were the recipients' own, though nobody was accepted."""
+        reached = self.store.deliveries.reached({delivery.digest_id for delivery, _ in self._pace.held})
+        for delivery, receipt in self._pace.conclude(reached):
+            self._settle_held(delivery, receipt)
+
+    def _settle(self, delivery: Delivery, receipt: Receipt, began: float) -> None:
+        now = self.clock()
+        state, backoff = what_follows(delivery, receipt, self.jitter())
+        if receipt.state is DeliveryState.PENDING and self.stopped():  # we aborted it before anything was handed over
+            state, backoff = DeliveryState.PENDING, None
+        is_settled = self.store.deliveries.settle(
+            delivery,
+            state,
+            receipt.reply,
+            now,
+            via=self.transports[0].via,
+            try_at=now + backoff if backoff else None,
+            uncertain=receipt.state is DeliveryState.AMBIGUOUS or delivery.state is DeliveryState.SENDING,
+            bounce=receipt.bounce and state is DeliveryState.FAILED,
+            undone=state is DeliveryState.PENDING or receipt.slow_down,
+        )
+        self._states[delivery.list_name, state] += is_settled
+        if state is not DeliveryState.SENT:
+            address = delivery.addressed.subscriber.address
+            logger.warning("%s to %s: %s (%s)", delivery.list_name, address, state, receipt.reply)
+        if state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}:
+            self._failed.append(replace(delivery, state=state, reply=receipt.reply))
+        if not self.stopped():  # else it may have been aborted, which says nothing of the server
+            decision = self._pace.settled(
+                state, receipt, began=began, now=self.timer(), jitter=self.jitter(), waiting=len(self._waiting)
+            )
+            self._obey(decision, receipt.reply)
+
+    def _obey(self, decision: Decision, why: str) -> bool:
+        """Log what the pace has decided. False: the connection closes."""
+        if decision.closes:
+            logger.info("closing one connection: %s", why)
+        if decision.halved_to:
+            logger.info("the mail server complains: %s from now on", counted(decision.halved_to, "connection"))
+        if decision.pause:
+            logger.warning("pausing for %.0f s: %s", decision.pause, why)
+        return not decision.closes
+
+
+def send_outside(
+    transport: Transport, composer: Composer, mail: Composed, name: str, to: Subscriber, now: datetime, *, test: bool
+) -> Receipt:
+    """Send one copy outside the ledger. Its Message-ID is new: a server would drop a second mail with one it knows."""
+    own, other = (composer.addressed(each, now.date(), to) for each in (name, f"{name}-{now:%H%M%S}"))
+    copy = Delivery(0, 0, name, replace(own, message_id=other.message_id), DeliveryState.PENDING)
+    envelope = composer.test(mail, copy) if test else composer.envelope(mail, copy)
+    with closing(transport):
+        return transport.send(replace(envelope, list_name=f"{name}-preview"))
+
+
+def what_follows(delivery: Delivery, receipt: Receipt, jitter: float) -> tuple[DeliveryState, timedelta | None]:
+    """The delivery's next state, and the retry backoff of its address.
+
+    A connection lost after the final dot is retried once; after that the delivery stays ambiguous.
+    """
+    ambiguous = receipt.state is DeliveryState.AMBIGUOUS
+    if receipt.state not in {DeliveryState.DEFERRED, DeliveryState.PENDING} and (not ambiguous or delivery.uncertain):
+        return receipt.state, None
+    attempts = 0 if ambiguous or receipt.slow_down else min(delivery.attempts, 10)
+    return DeliveryState.DEFERRED, min(_FIRST_BACKOFF * (1 << attempts), _LONGEST_BACKOFF) * (0.75 + 0.5 * jitter)

@@ -1,0 +1,506 @@
+"""One connection to a mail server, reused for every message.
+
+`smtplib` speaks the protocol, but its `sendmail` cannot tell a connection lost before the final dot from one lost
+after it. In the first case the server took nothing; in the second nobody knows. So the phases are separate here:
+
+    connect, TLS, login     MailServerError: no recipient is to blame
+    MAIL, RCPT, DATA        refused: failed or deferred · lost: pending, since nothing was handed over
+    the message, its dot    lost: pending, since the final CRLF.CRLF was not sent
+    the reply to the dot    taken: sent · refused: failed or deferred · lost: ambiguous
+
+Where the server pipelines (RFC 2920), MAIL, RCPT and DATA leave in one packet, which saves two round trips a message.
+
+An OSError means that the connection is gone; smtplib's own exceptions are OSErrors, too. A reply that is too long or
+too slow counts as lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+import smtplib
+import socket
+import ssl
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum, auto
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from paperboy.edges.text import hidden, one_line, shortened
+from paperboy.edges.wire import TooLargeError
+from paperboy.errors import MailServerError
+from paperboy.models import DeliveryState, Envelope, Receipt
+from paperboy.sending import xoauth2
+
+_MOST_LINES, _MOST_BYTES = 100, 64_000  # of a reply; servers send a dozen lines
+_PIECE = 8_192  # bytes that are read at once
+_FAREWELL = 5.0  # seconds for the reply to QUIT
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class SmtpTransport:
+    """Sends through `host:port`. Certificates are verified, and neither password nor token is sent without TLS.
+
+    Only `abort` may be called from another thread.
+    """
+
+    host: str
+    port: int
+    security: Literal["starttls", "tls", "none"]
+    username: str
+    password: str
+    tokens: xoauth2.TokenCommand | None = None  # in place of a password
+    timeout: float = 60  # seconds for connecting, for each send, and for each whole reply
+    dot_timeout: float = 600  # seconds for the reply to the final dot
+    ssl_context: ssl.SSLContext | None = None
+    local_hostname: str | None = None
+    via: ClassVar[str] = "smtp"
+    _token: str = field(default="", init=False)  # the last one offered, to be hidden
+    _connection: _Connection | None = field(default=None, init=False)
+    _handle: socket.socket | None = field(default=None, init=False)  # a duplicate for `abort`: TLS replaces the socket
+    _aborted: bool = field(default=False, init=False)
+
+    def __str__(self) -> str:
+        return f"mail server {self.host}:{self.port}"
+
+    def send(self, envelope: Envelope) -> Receipt:
+        """Hand over one message. Raises MailServerError if the server refuses us, not the recipient."""
+        try:
+            return self._hand_over(self._announced(envelope), envelope.message)
+        except RefusedError as refused:
+            return self._receipt(refused, envelope.sender)
+        except (MailServerError, OSError) as error:
+            if isinstance(error, MailServerError) and not self._aborted:
+                raise
+            self._drop()
+            why = "told to stop" if self._aborted else f"connection lost: {self._complaint(error)}"
+            return Receipt(DeliveryState.PENDING, f"the message was not handed over: {why}")
+        except BaseException:
+            self._drop()  # or the next message would meet half a transaction
+            raise
+
+    def abort(self) -> None:
+        """End what is under way, from another thread. From now on `send` returns everything as PENDING."""
+        self._aborted = True
+        if (handle := self._handle) is not None:
+            with contextlib.suppress(OSError):  # the server hung up first
+                handle.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Quit. Accepted messages stay sent, whatever the server answers."""
+        if self._connection is not None and not self._aborted:
+            self._connection.timeout = min(self.timeout, _FAREWELL)
+            with contextlib.suppress(OSError):
+                self._connection.quit()
+        self._drop()
+
+    def probe(self, sender: str, recipient: str) -> Probed:
+        """Connect, log in, and name an envelope's sender and recipient; send nothing. Raises MailServerError if any of
+        it fails, except for a refused recipient.
+        """
+        connection, refusal = self._opened(), None
+        with contextlib.closing(self):
+            text, ends = f"{self}, no encryption", None
+            if isinstance(connection.sock, ssl.SSLSocket):
+                how = "STARTTLS" if self.security == "starttls" else "TLS"
+                text, certificate = f"{self}, {how} ({connection.sock.version()})", connection.sock.getpeercert() or {}
+                ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)
+            try:
+                self._announce(connection, Envelope(sender, recipient, b"", ""))
+            except RefusedError as refused:
+                if refused.command == "MAIL" and not self._about_us(refused, sender):
+                    text = f"{self} answers MAIL FROM:<{sender}> with {refused}"
+                    raise MailServerError(text, temporary=not refused.permanent) from None
+                refusal = self._receipt(refused, sender)
+            except OSError as error:
+                text = f"the connection to {self} was lost after the login: {self._complaint(error)}"
+                raise MailServerError(text, temporary=True) from None
+        login = f"logged in as {self.username}" if self.username else "no login"
+        with_token = " with an access token" if self.tokens else ""
+        return Probed(f"{text}, {login}{with_token}", ends, refusal)
+
+    # --- one message
+
+    def _announced(self, envelope: Envelope) -> _Connection:
+        """Return the connection, once the server waits for the message. A used one may have reached the server's limit
+        of time or messages: nothing was handed over yet, so it is replaced by a new one.
+        """
+        if used := self._connection:
+            try:
+                self._announce(used, envelope)
+            except RefusedError as refused:
+                if refused.command != "MAIL" or refused.permanent:
+                    raise
+            except OSError:
+                pass
+            else:
+                return used
+            self._drop()
+
+        connection = self._opened()
+        self._announce(connection, envelope)
+        return connection
+
+    def _announce(self, connection: _Connection, envelope: Envelope) -> None:
+        """Send MAIL, RCPT and, if there is a message, DATA; in one packet if the server allows it. The first refusal is
+        raised, after all replies are read.
+        """
+        lines = _lines(connection, envelope)
+        refused: RefusedError | None = None
+        for batch in [lines] if connection.has_extn("pipelining") else [[line] for line in lines]:
+            connection.send("".join(f"{line}\r\n" for line in batch).encode())
+            try:
+                for line in batch:
+                    code, reply = connection.getreply()
+                    if code // 100 != (3 if line == "DATA" else 2):
+                        refused = refused or self._refusal(line[:4], code, reply)
+                    elif refused and line == "DATA":
+                        connection.docmd(".")  # the server waits for a message to nobody
+            except OSError:
+                if refused is None:
+                    raise
+                self._drop()
+            if refused:
+                raise refused
+
+    def _hand_over(self, connection: _Connection, message: bytes) -> Receipt:
+        """Send the message with its final dot, and read the reply. If sending fails, the final CRLF.CRLF was not sent,
+        so the message was not accepted; only a lost reply leaves that open.
+        """
+        dot = b".\r\n" if message.endswith(b"\r\n") else b"\r\n.\r\n"
+        connection.send(message + dot)
+        try:
+            code, reply = connection.getreply(self.dot_timeout)
+            if code // 100 not in {2, 4, 5}:
+                raise smtplib.SMTPDataError(code, reply)
+        except OSError as error:
+            self._drop()
+            return Receipt(DeliveryState.AMBIGUOUS, f"no clear reply to the message: {self._complaint(error)}")
+        if code // 100 != 2:
+            raise self._refusal("end of message", code, reply)
+        return Receipt(DeliveryState.SENT, self._said(code, reply))
+
+    def _receipt(self, refused: RefusedError, sender: str) -> Receipt:
+        """What a refusal means for the message. The connection is ready for the next one afterwards, or dropped."""
+        is_ready = False
+        with contextlib.suppress(OSError):
+            is_ready = self._connection is not None and self._connection.rset()[0] == 250
+        error = self._about_us(refused, sender)
+        if not is_ready or refused.verdict is Verdict.SLOW_DOWN:
+            self._drop()  # a new connection may be welcome
+        if error:
+            raise error from refused
+        return Receipt(
+            DeliveryState.FAILED if refused.permanent else DeliveryState.DEFERRED,
+            f"{refused.command}: {refused}",
+            bounce=refused.verdict is Verdict.BOUNCE,
+            unclear=refused.verdict is Verdict.UNCLEAR,
+            slow_down=refused.verdict is Verdict.SLOW_DOWN,
+        )
+
+    def _about_us(self, refused: RefusedError, sender: str) -> MailServerError | None:
+        """The error if every other message would be refused, too. Some servers ask for a login only at RCPT."""
+        if refused.verdict is Verdict.LIMIT:
+            return MailServerError(f"{self} takes no more from us for now: {refused}", busy=True)
+        if self.security == "none" and re.search(r"\bSTARTTLS\b", str(refused)):
+            return MailServerError(f"{self} wants encryption: {refused}. Set SMTP_SECURITY=starttls.")
+        if refused.code in {530, 534, 535, 538} and not self.username:
+            return MailServerError(f"{self} wants a login: {refused}. Set SMTP_USERNAME and SMTP_PASSWORD.")
+        if self.tokens is None and _NO_PASSWORDS.search(str(refused)):
+            return MailServerError(f"{self} {_WANTS_TOKENS.format(refused)}")
+        if refused.verdict is Verdict.SENDER:
+            login = f"SMTP_USERNAME and {'SMTP_TOKEN_COMMAND' if self.tokens else 'SMTP_PASSWORD'}"
+            return MailServerError(
+                f"{self} refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM "
+                f"to an address that it lets you send from, and {login} for a login."
+            )
+        return None
+
+    # --- the connection
+
+    def _opened(self, tries: int = 2) -> _Connection:
+        """A new connection: greeted, secured and logged in. Raises MailServerError.
+
+        After a refused token, another one is offered on a connection of its own: a server may hang up.
+        """
+        if (self.password or self.tokens) and self.security == "none":
+            raise MailServerError(
+                "SMTP_SECURITY is none, and no password or token is sent in the clear: use starttls or tls."
+            )
+        self._connection = connection = _Connection(local_hostname=self.local_hostname, timeout=self.timeout)
+        step = "connection"
+        try:
+            self._connect(connection)
+            step = "STARTTLS" if self.security == "starttls" else "greeting"
+            code, reply = connection.ehlo()
+            if not 200 <= code <= 299:
+                raise smtplib.SMTPHeloError(code, reply)
+            if self.security == "starttls":
+                connection._host = self.host  # type: ignore[attr-defined]  # the name the certificate must have
+                connection.starttls(context=self.ssl_context or _usual_context())
+            connection.ehlo_or_helo_if_needed()
+            step = "login"
+            if self.username:
+                self._log_in(connection)
+        except MailServerError:
+            self._drop()
+            raise
+        except (OSError, ValueError) as error:
+            self._drop()
+            if tries > 1 and self._has_another_token(error):
+                return self._opened(tries - 1)
+            raise self._failure(step, error) from None  # the error may hold the password
+        return connection
+
+    def _log_in(self, connection: _Connection) -> None:
+        """Log in by one mechanism, where smtplib's `login` tries all: several refusals may lock the account."""
+        offered = connection.esmtp_features.get("auth", "").upper().split()
+        if self.tokens and "XOAUTH2" in offered:
+            self._offer(connection, self.tokens)
+            return
+        connection.user, connection.password = self.username, self.password
+        ways = {} if self.tokens else {"PLAIN": connection.auth_plain, "LOGIN": connection.auth_login}
+        if (way := next((way for way in ways if way in offered), None)) is None:
+            raise smtplib.SMTPNotSupportedError(", ".join(offered) or "none")
+        connection.auth(way, ways[way])
+
+    def _offer(self, connection: _Connection, tokens: xoauth2.TokenCommand) -> None:
+        """Offer the token in a line of its own: with AUTH, it would be longer than a command may be (RFC 4954)."""
+        self._token = tokens.token()
+        code, reply = connection.docmd("AUTH", "XOAUTH2")
+        if code == 334:
+            code, reply = connection.docmd(xoauth2.credentials(self.username, self._token))
+        if code == 334:  # why the token is refused; the code of the refusal follows an empty line
+            reason = xoauth2.reason(reply)
+            try:
+                code, reply = connection.docmd("")
+            except OSError:  # it hangs up instead
+                code, reply = 535, b""
+            reply += b" " + reason
+        if code != 235:
+            tokens.forget(self._token)
+            raise smtplib.SMTPAuthenticationError(code, reply)
+
+    def _has_another_token(self, error: Exception) -> bool:
+        """Whether the server refused a token for good, and the command now prints another. Raises MailServerError."""
+        refused = isinstance(error, smtplib.SMTPAuthenticationError) and error.smtp_code >= 500
+        return self.tokens is not None and refused and self.tokens.token() != self._token
+
+    def _connect(self, connection: _Connection) -> None:
+        if self._aborted:
+            raise ConnectionAbortedError
+        sock = socket.create_connection((self.host, self.port), self.timeout)
+        connection.sock, self._handle = sock, sock.dup()
+        if self._aborted:  # checked last: `abort` sets it before it looks for the handle
+            raise ConnectionAbortedError
+        # Otherwise Nagle's algorithm delays the end of each TLS message by 40 ms. The option outlives STARTTLS.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.security == "tls":
+            context = self.ssl_context or _usual_context()
+            connection.sock = context.wrap_socket(sock, server_hostname=self.host)
+        code, reply = connection.getreply()
+        if code != 220:
+            raise smtplib.SMTPConnectError(code, reply)
+
+    def _failure(self, step: str, error: OSError | ValueError) -> MailServerError:
+        """Why there is no connection, and the fix."""
+        said = self._complaint(error)
+        ports = " Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls."
+        code = error.smtp_code if isinstance(error, smtplib.SMTPResponseException) else 0
+        later = busy = 400 <= code <= 499
+        if isinstance(error, ssl.SSLCertVerificationError):
+            advice = "Renew it, set SMTP_HOST to the name in it, or install the authority that signed it."
+            text = f"the certificate of {self} cannot be trusted: {error.verify_message.rstrip('.')}. {advice}"
+        elif isinstance(error, ssl.SSLError):
+            text, later = f"no TLS with {self}: {said}.{ports}", isinstance(error, ssl.SSLEOFError)
+        elif isinstance(error, smtplib.SMTPAuthenticationError):
+            text = f"{self} {self._refused_login(code, said)}"
+        elif isinstance(error, smtplib.SMTPNotSupportedError) and step == "login":
+            ways, other = ("XOAUTH2", "SMTP_PASSWORD") if self.tokens else ("PLAIN or LOGIN", "SMTP_TOKEN_COMMAND")
+            fix = f"Log in by {other} instead, or without a login: leave SMTP_USERNAME empty."
+            text = f"{self} offers no login that Paperboy supports ({ways}), but {said}. {fix}"
+        elif isinstance(error, smtplib.SMTPNotSupportedError):
+            none = "On this machine or in a trusted network, SMTP_SECURITY=none does without, but takes no login."
+            text = f"{self} offers no {step} that Paperboy supports.{ports} {none}"
+        elif isinstance(error, UnicodeError) and step == "login":
+            text = "SMTP_USERNAME or SMTP_PASSWORD contains non-ASCII letters: choose others."
+        elif code:
+            text = f"{self} answers the {step} with {said}. Ask those who run it, or check SMTP_HOST and SMTP_PORT."
+        else:
+            later = not isinstance(error, UnicodeError | socket.gaierror) or error.args[0] == socket.EAI_AGAIN
+            text = f"the connection to {self} was lost during the {step}: {said}.{ports}"
+            if step == "connection":
+                text = f"cannot reach {self}: {said}. Check SMTP_HOST and SMTP_PORT.{ports}"
+        return MailServerError(text, temporary=later, busy=busy)
+
+    def _refused_login(self, code: int, said: str) -> str:
+        if 400 <= code < 500:
+            return f"refuses the login of {self.username} ({code}). It may be temporary."
+        if self.tokens:
+            return (
+                f"refuses the access token for {self.username}: {said}. See that SMTP_TOKEN_COMMAND prints a token of "
+                "SMTP_USERNAME with the right to send by SMTP, and that the server lets this mailbox do that."
+            )
+        if _NO_PASSWORDS.search(said):
+            return _WANTS_TOKENS.format(said)
+        return f"refuses the login of {self.username} ({code}). Check SMTP_USERNAME and SMTP_PASSWORD."
+
+    def _refusal(self, command: str, code: int, reply: bytes) -> RefusedError:
+        return RefusedError(command, code, one_line(reply.decode(errors="replace")), self._said(code, reply))
+
+    def _said(self, code: int, reply: bytes) -> str:
+        """One short line without password and token, since a server may repeat the login's words."""
+        return self._shown(f"{code} {reply.decode(errors='replace')}")
+
+    def _complaint(self, error: Exception) -> str:
+        if isinstance(error, smtplib.SMTPResponseException) and isinstance(error.smtp_error, bytes):
+            return self._said(error.smtp_code, error.smtp_error)
+        return self._shown(getattr(error, "strerror", "") or str(error) or type(error).__name__)
+
+    def _shown(self, words: str) -> str:
+        for secret in (self.password, self._token):
+            words = hidden(one_line(words), secret, least=4)
+        return shortened(words, 300)
+
+    def _drop(self) -> None:
+        for resource in (self._connection, self._handle):
+            if resource is not None:
+                resource.close()
+        self._connection = self._handle = None
+
+
+def _lines(connection: _Connection, envelope: Envelope) -> list[str]:
+    options = f" SIZE={len(envelope.message)}" if connection.has_extn("size") else ""
+    if not envelope.recipient.isascii():  # RFC 6531
+        options += " BODY=8BITMIME SMTPUTF8"
+        if not connection.has_extn("smtputf8"):
+            said = "the server does not offer it, and this address needs it"
+            raise RefusedError("SMTPUTF8", 553, said, said)
+    lines = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>", "DATA"]
+    return lines if envelope.message else lines[:2]
+
+
+class _Connection(smtplib.SMTP):
+    """smtplib's, with limits for a reply as a whole: of its lines, its bytes and its time."""
+
+    _unread = b""  # that came after the last reply
+
+    def getreply(self, seconds: float | None = None) -> tuple[int, bytes]:
+        """Read a reply: its code (-1: none) and its lines. Raises OSError; the connection is of no more use then."""
+        end, most = 0.0, _MOST_BYTES
+        lines: list[bytes] = []
+        while len(lines) < _MOST_LINES:
+            line, newline, rest = self._unread.partition(b"\n")
+            if not newline and len(line) <= most:
+                end = end or time.monotonic() + (self.timeout if seconds is None else seconds)
+                self._receive(end - time.monotonic())
+                continue
+            self._unread, most = rest, most - len(line) - 1
+            if not newline or most < 0:
+                break
+            code = int(line[:3]) if line[:3].isdigit() else -1
+            lines.append(line[4:].strip())
+            if code < 0 or line[3:4] != b"-":
+                return code, b"\n".join(lines)
+        raise TooLargeError
+
+    def _receive(self, seconds: float) -> None:
+        if self.sock is None:
+            raise ConnectionError("the connection is closed")
+        try:
+            if seconds <= 0:
+                raise TimeoutError
+            self.sock.settimeout(seconds)
+            piece = self.sock.recv(_PIECE)
+        except TimeoutError:
+            raise TimeoutError("the reply took too long") from None
+        if not (piece or self._unread):
+            raise ConnectionError("the server hung up")
+        self._unread += piece or b"\n"
+
+    def send(self, s: Any) -> None:
+        """Send a command or a message. Raises OSError if it has not left as a whole, and before anything leaves if the
+        server has said more than it was asked: that would be taken for the reply.
+        """
+        if self.sock is None:
+            raise ConnectionError("the connection is closed")
+        if self._unread:
+            raise ConnectionError("the server says more than it was asked")
+        self.sock.settimeout(self.timeout)
+        self.sock.sendall(s.encode("ascii") if isinstance(s, str) else s)
+
+
+# --- what replies and errors mean: pure
+
+_ENHANCED = re.compile(r"([245])\.(\d{1,3})\.(\d{1,3})(?!\d)")  # RFC 3463
+_VOLUME = re.compile(
+    r"too (?:many|much|fast|frequent)|throttl|\brate(?:s|d|-?limit\w*)?\b|\bfrequency\b|\bvolume\b|congest|exceed"
+    r"|limit reached|per connection|concurren",
+    re.IGNORECASE,
+)
+_ONE_MAILBOX = re.compile(
+    r"\b(?:mailbox|inbox|storage|size)\b|\b(?:over|user|recipient|account|disk)\W+(?:is\W+)?(?:over\W+)?quota",
+    re.IGNORECASE,
+)
+_LIMIT = re.compile(r"\b(?:daily|hourly|sending|outgoing)\W+(?:\w+\W+){0,3}?(?:limit|quota)\b", re.IGNORECASE)
+# Microsoft's 5.7.30 and 5.7.139. Not by the code: 5.7.30 is about REQUIRETLS, too (RFC 8689).
+_NO_PASSWORDS = re.compile(r"\bbasic authentication\b", re.IGNORECASE)
+_WANTS_TOKENS = (
+    "takes no password, but an access token (OAuth): {}. Set SMTP_TOKEN_COMMAND in place of SMTP_PASSWORD; the recipe "
+    "for Microsoft 365 in .env.example shows how."
+)
+
+
+class Verdict(Enum):
+    """What a refusal means."""
+
+    LATER = auto()  # for this message
+    SLOW_DOWN = auto()  # the server is overloaded, by us or by itself
+    NEVER = auto()  # for this message
+    UNCLEAR = auto()  # for this recipient, or for us: many servers refuse client, HELO, sender or relaying only at RCPT
+    BOUNCE = auto()  # its address does not exist
+    LIMIT = auto()  # we have used up a quota of our own, such as a provider's daily limit
+    SENDER = auto()  # every message from this sender is refused
+
+
+def judge(command: str, code: int, text: str) -> Verdict:
+    """What it means that a server has refused a command with this code and text."""
+    found = _ENHANCED.match(text)
+    kind, detail = (int(found[2]), int(found[3])) if found and found[1] == str(code)[0] else (0, 0)
+    if not 500 <= code <= 599:
+        about_rate = kind != 2 and _VOLUME.search(text) and not _ONE_MAILBOX.search(text)  # 4.2.x: a full mailbox
+        overloaded = code == 421 or kind == 3 or (kind, detail) in {(7, 28), (4, 5)}  # 4.3.x: its disk is full
+        return Verdict.SLOW_DOWN if overloaded or about_rate or command == "MAIL" else Verdict.LATER
+    if (kind, detail) == (4, 5) or (kind not in {1, 2} and _LIMIT.search(text)):  # 5.1.x, 5.2.x: the recipient's
+        return Verdict.LIMIT
+    if command == "MAIL" and code != 552:  # that is about the size of this message
+        return Verdict.SENDER
+    if command != "RCPT":
+        return Verdict.NEVER
+    # Only the enhanced code can tell. 5.1.7 and 5.1.8 are about the sender, as is "5.1.0 Sender …".
+    gone = kind == 1 and detail not in {7, 8} and not re.search(r"\bsender\b", text, re.IGNORECASE)
+    if gone or (kind, detail) == (2, 1):
+        return Verdict.BOUNCE
+    return Verdict.NEVER if kind == 2 else Verdict.UNCLEAR
+
+
+class Probed(NamedTuple):
+    """How a probe of the server went."""
+
+    text: str  # for people
+    ends: datetime | None  # when its certificate expires
+    refusal: Receipt | None  # of the recipient
+
+
+class RefusedError(Exception):
+    """A reply that refuses a command of one message."""
+
+    def __init__(self, command: str, code: int, text: str, said: str) -> None:
+        super().__init__(said)
+        self.command, self.code, self.permanent = command, code, 500 <= code <= 599
+        self.verdict = judge(command, code, text)
+
+
+_usual_context = functools.cache(ssl.create_default_context)  # reading the authorities takes as long as 50 messages

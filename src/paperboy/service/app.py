@@ -1,0 +1,466 @@
+"""The façade: what Paperboy can do with one home, and the only builder of real parts.
+
+A part is built when it is first used, and closed with the `App`. The scorer, the mail rooms and arXiv's client are
+imported then: `openai` alone takes 0.4 s, which a command that needs no LLM should not wait for.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from paperboy.edges import lock
+from paperboy.errors import ConfigError, PaperboyError
+from paperboy.home import edits
+from paperboy.home.proxy import proxy_for
+from paperboy.home.settings import MOST_CONNECTIONS, SETTINGS, Settings
+from paperboy.home.versions import Files, Home, Recipients
+from paperboy.models import MailingList, MorningReport, Problem
+from paperboy.store import Store
+from paperboy.store.database import require
+
+if TYPE_CHECKING:
+    from paperboy.learning import Learning
+    from paperboy.mail.dkim import Signer
+    from paperboy.mail.message import Composer
+    from paperboy.mail.templates import Templates
+    from paperboy.morning import drafting, fetching
+    from paperboy.morning.preview import Previews
+    from paperboy.morning.workers import Crew
+    from paperboy.scoring.llm import LlmScorer
+    from paperboy.scoring.local import LocalScorer
+    from paperboy.scoring.prices import Prices
+    from paperboy.scoring.prompt import Prompt
+    from paperboy.sending import delivery
+    from paperboy.sending.resend import Resend
+    from paperboy.sending.smtp import SmtpTransport
+    from paperboy.sending.xoauth2 import TokenCommand
+    from paperboy.sources.arxiv import ArxivFeed
+
+logger = logging.getLogger(__name__)
+
+_PATIENCE_OF_A_PAGE = 5.0  # seconds for other writers: its thread serves nobody else meanwhile
+IN_FORCE = "The last good version stays in force until that is fixed."
+
+
+@dataclass(eq=False)
+class App(ExitStack):
+    """What Paperboy can do with one home. Use it as a context manager, which closes what was opened."""
+
+    path: Path  # the folder, read when its settings or lists are first asked for
+    environ: Mapping[str, str]
+    clock: Callable[[], datetime]
+    wait: Callable[[float], None]  # seconds
+    timer: Callable[[], float]  # monotonic seconds
+    progress: drafting.Progress
+    say: Callable[[str], None] = logger.info  # reports that a command waits for a lock
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def at(self, home: Home) -> App:
+        """Another App, of a home that was read already."""
+        app = replace(self, path=home.path)
+        app.home = home
+        return app
+
+    # The parts
+
+    @cached_property
+    def home(self) -> Home:
+        """Settings and lists. Raises ConfigError."""
+        return Home.load(self.path, self.environ)
+
+    def take_own_or_in_force(self) -> None:
+        """Read the home for a command that changes none of its files, before it asks for anything else: while they are
+        broken, it gets what the service that is running uses, and that is said. Raises ConfigError.
+        """
+        self.home, broken = Home.own_or_in_force(self.path, self.environ)
+        if broken and lock.holder(self.settings.paperboy_database, "run") is None:
+            raise broken  # nobody goes by the copy
+        for line in [*broken.problems, IN_FORCE] if broken else ():
+            self.say(str(line))
+
+    @property
+    def settings(self) -> Settings:
+        return self.home.settings
+
+    @cached_property
+    def store(self) -> Store:
+        """The database, created if it is new. Raises StoreError."""
+        store = self.enter_context(self._open(self.home))
+        store.settle_clock(self.clock())
+        return store
+
+    @property
+    def store_to_ask(self) -> Store:
+        """The database; if there is none yet, an empty one in memory, so that a question creates no file."""
+        return self.store if self.require_store() else self.enter_context(Store.in_memory())
+
+    def store_of(self, home: Home, *, check: bool = False) -> Store | None:
+        """Open the database of a version of the home, as it is; `check` reads all of it. None: there is none yet.
+
+        Raises StoreError.
+        """
+        if not self.require_store(home):
+            return None
+        return self._open(home, check=check, patience=_PATIENCE_OF_A_PAGE)
+
+    def require_store(self, home: Home | None = None) -> bool:
+        """Return whether there is a database. Raises StoreError where there was one and it is gone."""
+        database = (home or self.home).settings.paperboy_database
+        return require(database, self._mark) or database.exists()
+
+    def _open(self, home: Home, *, check: bool = False, patience: float = 30) -> Store:
+        with suppress(OSError):  # somebody else's, or none yet
+            (self.path / "data").chmod(0o700)
+        return Store.open(home.settings.paperboy_database, self._mark, check=check, patience=patience)
+
+    @property
+    def _mark(self) -> Path:
+        """Says that the home had a database, wherever that is."""
+        return self.path / ".has-database"
+
+    @cached_property
+    def feed(self) -> fetching.Feed:
+        return self.arxiv()
+
+    @cached_property
+    def scorer(self) -> LlmScorer | LocalScorer:
+        """The LLM, or the embedded scorer if none is set up. Raises ConfigError for a broken prompt, a budget whose
+        prices are unknown, and more calls at once than open files.
+        """
+        settings, model = self.settings, self.settings.openai_model
+        if not settings.has_llm:
+            from paperboy.scoring.local import LocalScorer
+
+            return LocalScorer()
+        from paperboy.edges import wire
+        from paperboy.scoring.llm import LlmScorer
+        from paperboy.scoring.prices import OPENAI_URL
+        from paperboy.scoring.server import Server
+
+        if settings.llm_budget_usd and self.prices is None:
+            message = (
+                f"LLM_BUDGET_USD: the price of {model} is unknown, so a budget cannot be kept; "
+                "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT, or LLM_BUDGET_USD to 0"
+            )
+            raise ConfigError([Problem("settings", message)])
+        try:
+            wire.allow(settings.llm_concurrency)
+        except ValueError as error:
+            message = f"LLM_CONCURRENCY: {error}; lower it, or raise that limit"
+            raise ConfigError([Problem("settings", message)]) from None
+        server = Server(
+            settings.openai_base_url,
+            settings.openai_api_key.get_secret_value(),
+            model,
+            reasoning_effort=settings.openai_reasoning_effort,
+            service_tier=settings.openai_service_tier,
+            timeout_seconds=settings.llm_timeout_seconds,
+            proxy=self.proxy(settings.openai_base_url or OPENAI_URL),
+            connections=settings.llm_concurrency,
+            wait=self.wait,
+        )
+        made = LlmScorer(server, self.prompt, self.prices, settings.llm_batch_size, settings.llm_concurrency)
+        return self.enter_context(closing(made))
+
+    @cached_property
+    def prices(self) -> Prices | None:
+        """The LLM's prices, set or known; None if neither."""
+        from paperboy.scoring.prices import Prices
+
+        settings, kinds = self.settings, ("input", "cached_input", "cache_write", "output")
+        set_prices = {kind: getattr(settings, f"llm_price_{kind}") for kind in kinds}
+        return Prices.find(settings.openai_model, settings.openai_base_url, settings.openai_service_tier, **set_prices)
+
+    @cached_property
+    def prompt(self) -> Prompt:
+        """The prompt, tried. Raises ConfigError."""
+        from paperboy.scoring.prompt import Prompt
+
+        return Prompt(self.home.folders("prompts"))
+
+    @cached_property
+    def templates(self) -> Templates:
+        from paperboy.mail.templates import Templates
+
+        return Templates.load(self.home.folders("emails"))
+
+    @cached_property
+    def composer(self) -> Composer:
+        return self._composer(self.signer)
+
+    def _composer(self, signer: Signer | None) -> Composer:
+        from paperboy.mail.message import LOCAL_SENDER, Composer
+
+        sender, reply_to = self.settings.mail_from or LOCAL_SENDER, self.settings.mail_reply_to or ""
+        secret = self.store.secrets()[0]
+        more = self.settings.web_url, signer
+        return Composer(self.templates, str(sender), str(reply_to), secret, *more)
+
+    @cached_property
+    def signer(self) -> Signer | None:
+        """What signs mail that goes to a mail server, if DKIM_KEY is set. Raises ConfigError."""
+        settings = self.settings
+        if settings.dkim_key is None or settings.mail_from is None or settings.uses_outbox:
+            return None
+        from paperboy.mail.dkim import Signer
+
+        return Signer.load(settings.dkim_key, settings.dkim_selector, settings.mail_from.address.rpartition("@")[2])
+
+    @cached_property
+    def transports(self) -> tuple[delivery.Transport, ...]:
+        """Connections to the mail server, or the outbox where none is set up."""
+        if self.settings.uses_outbox:
+            from paperboy.sending.outbox import Outbox
+
+            return (Outbox(self.settings.paperboy_outbox),)
+        return tuple(self.smtp() for _ in range(self.settings.smtp_connections or MOST_CONNECTIONS))
+
+    def smtp(self, timeout: float = 60) -> SmtpTransport:
+        """A connection to the mail server; `timeout` (seconds) for each reply. Raises ConfigError for half a login,
+        of which the other half may be a credential that the service alone can see.
+        """
+        from paperboy.sending.smtp import SmtpTransport
+
+        settings = self.settings
+        if bool(settings.smtp_username) != bool(settings.smtp_password.get_secret_value() or self.token_command):
+            needs = "SMTP_USERNAME needs SMTP_PASSWORD or SMTP_TOKEN_COMMAND"
+            if not settings.smtp_username:
+                needs = "SMTP_PASSWORD or SMTP_TOKEN_COMMAND needs SMTP_USERNAME"
+            raise ConfigError([Problem(".env", f"{needs} to be set, too; or leave out both")])
+        return SmtpTransport(
+            host=settings.smtp_host,
+            port=settings.smtp_port,
+            security=settings.smtp_security,
+            username=settings.smtp_username,
+            password=settings.smtp_password.get_secret_value(),
+            tokens=self.token_command,
+            timeout=timeout,
+        )
+
+    @cached_property
+    def token_command(self) -> TokenCommand | None:
+        """The operator's command for access tokens, which all connections share. It sees none of our settings."""
+        from paperboy.sending.xoauth2 import TokenCommand
+
+        words = self.settings.smtp_token_command
+        if not words:
+            return None
+        environ = {name: value for name, value in self.environ.items() if name not in SETTINGS}
+        return TokenCommand(words=words, environ=environ, folder=self.path, timer=self.timer)
+
+    def arxiv(self) -> ArxivFeed:
+        """Return the feed of the configured server, polite at the configured pace."""
+        from paperboy.sources.arxiv import ArxivFeed
+
+        settings = self.settings
+        person = settings.mail_reply_to or settings.alert_to or settings.mail_from
+        contact = person.address if person else ""
+        url, feed_url, delay = settings.arxiv_api_url, settings.announcements, settings.arxiv_delay_seconds
+        return ArxivFeed(
+            url,
+            delay_seconds=delay,
+            contact=contact,
+            proxy=self.proxy(url),
+            feed_url=feed_url,
+            feed_proxy=self.proxy(feed_url),
+            clock=self.clock,
+        )
+
+    def proxy(self, url: str) -> str:
+        """Return the proxy for a server; empty: none. Raises ConfigError."""
+        return proxy_for(url, self.environ)
+
+    def prepare(self) -> None:
+        """Build what may be broken: prompt, prices, signing key, templates. Raises ConfigError before anything else."""
+        _ = self.prompt, self.scorer, self.signer
+        self.templates.check({each.language for each in self.home.lists})
+
+    def previews(self, command: str) -> Previews:
+        """Shows what a morning would send now. Raises ConfigError."""
+        from paperboy.morning.preview import Previews
+
+        self.prepare()
+        alone, lookback = partial(self.alone, "morning", command), timedelta(days=self.settings.arxiv_lookback_days)
+        return Previews(self.drafter, self.feed, self.home.lists, lookback, alone, self.clock())
+
+    # The two halves of a morning
+
+    @contextmanager
+    def alone(self, work: Literal["morning", "sending", "errands"], command: str = "once") -> Iterator[None]:
+        """Hold one of the home's locks, after waiting for its holder.
+
+        Raises ConfigError if a daemon still works with another database, since both would send the same digests.
+        """
+        before = self.home.database_in_force(self.environ)
+        if before != self.settings.paperboy_database and (holder := lock.holder(before)):
+            who = f"paperboy {holder.command} (process {holder.process or 'unknown'}) still works with {before}"
+            message = f"PAPERBOY_DATABASE has changed, and {who}; restart that one first"
+            raise ConfigError([Problem(".env", message)])
+        with lock.held(self.settings.paperboy_database, work, command, self.say):
+            yield
+
+    @cached_property
+    def learning(self) -> Learning:
+        from paperboy.learning import Learning
+
+        settings = self.settings
+        return Learning(
+            store=self.store_to_ask,
+            criteria=lambda each: self.prompt.criteria(each.topics, each.language),
+            share=settings.llm_shortlist,
+            from_scores=settings.learns_from_scores,
+            holidays=settings.arxiv_holidays,
+        )
+
+    @cached_property
+    def drafter(self) -> drafting.Drafter:
+        from paperboy.morning import drafting
+
+        settings = self.settings
+        return drafting.Drafter(
+            store=self.store,
+            scorer=self.scorer,
+            composer=self.composer,
+            learning=self.learning,
+            progress=self.progress,
+            clock=self.clock,
+            budget=settings.llm_budget_usd or None,
+            budget_zone=settings.timezone,
+            holidays=settings.arxiv_holidays,
+        )
+
+    def morning(
+        self,
+        names: Collection[str],
+        patience: timedelta | None = None,
+        *,
+        any_day: bool = False,
+        since: date | None = None,
+    ) -> MorningReport:
+        """From new papers to frozen digests of these lists. `patience`: how long a list waits for arXiv and the LLM;
+        None: it does not wait, because it runs by hand. `any_day`: whatever the lists' weekdays. `since`: begin with
+        the papers since that local date. Raises NotTodayError where that cannot be.
+        """
+        from paperboy.morning import morning
+
+        keep, lookback = (timedelta(days=n) for n in (self.settings.keep_days, self.settings.arxiv_lookback_days))
+        group = max(morning.GROUP, self.settings.llm_concurrency // 2)  # so that calls wait for few groups' last ones
+        return morning.run(
+            self.drafter,
+            self.feed,
+            self.home.lists,
+            names,
+            patience=patience,
+            any_day=any_day,
+            overdue_after=self.patience,
+            lookback=lookback,
+            keep=keep,
+            since=since,
+            crew=self.crew,
+            group=group,
+        )
+
+    def crew(self, lists: int) -> Crew | None:
+        """Those who compose for so many lists; None: this process alone, as it is quicker or so set."""
+        from paperboy.morning import workers as cluster
+
+        address = self.settings.cluster
+        if address and lists > cluster.WORTH_SHARING:
+            return cluster.Crew(partial(cluster.dask, address), f"the cluster at {address}")
+        number = self.settings.workers or cluster.helpful(lists)
+        if number < 2 or lists <= cluster.WORTH_SHARING:
+            return None
+        return cluster.Crew(partial(cluster.processes, number), f"{number} processes")
+
+    def deliver(self, stopped: Callable[[], bool], *, by_hand: bool = False, only: int = 0) -> delivery.Report:
+        """Send what waits, or `only` one delivery, then the alerts; see `delivery.Round`."""
+        from paperboy.reports import alerts, status
+        from paperboy.sending import delivery
+        from paperboy.store.alerts import Cause
+
+        settings = self.settings
+        if names := () if settings.uses_outbox else self.store.deliveries.only_in_outbox():
+            logger.warning("%s", status.moved_from_outbox(names))
+        with alerts.never_raising():
+            if (Cause.PROCESS, None) in alerts.lasting(self.store.alerts.all()):  # this one may crash, too
+                self.tell()
+        on_list = Recipients(self.home, self.clock)
+        sending = delivery.Round(
+            store=self.store,
+            transports=self.transports,
+            composer=self.composer,
+            on_list=on_list,
+            look=on_list.look,
+            clock=self.clock,
+            timer=self.timer,
+            wait=self.wait,
+            jitter=random.random,
+            progress=self.progress,
+            stopped=stopped,
+            most_per_minute=0 if settings.uses_outbox else settings.smtp_max_per_minute,
+            grows=not settings.smtp_connections,
+        )
+        sent = sending.deliver(by_hand=by_hand, only=only)
+        self.tell(sent)
+        return sent
+
+    def resend(self, mailing_list: MailingList) -> Resend:
+        """What can be sent again of a list's digests. Raises PaperboyError if it has had none."""
+        from paperboy.sending.resend import Resend
+
+        name = mailing_list.name
+        if not self.require_store():
+            raise PaperboyError(f"{name} has had no digest yet; paperboy once --list {name} makes it")
+        return Resend(self.store, self.composer, mailing_list, self.clock(), by_mail=not self.settings.uses_outbox)
+
+    # Subscribers
+
+    def forget(self, address: str) -> tuple[dict[str, tuple[int, ...]], int]:
+        """Erase an address from the lists' files, from the version in force, and from the database once nobody composes
+        or sends; gives the files' lines and the number of rows that held it. Raises ConfigError before anything is
+        changed.
+        """
+        copies = Files(self.path)
+        in_force = [each for each in copies.naming(address) if each == copies.in_force()]
+        versions = [replace(self.home, source=each) for each in (self.path, *in_force)]
+        store, rows = self.store if self.require_store() else None, 0
+        lines = edits.forget(versions, address)
+        if store:
+            with self.alone("morning", "forget"), self.alone("sending", "forget"), self.alone("errands", "forget"):
+                rows = store.erasure.erase(address, self.clock())
+                for copy in copies.naming(address):  # no longer in force, and nobody reads it
+                    shutil.rmtree(copy, ignore_errors=True)
+        return lines, rows
+
+    # Alerts; never raises, since the outcome of a morning does not depend on them
+
+    def tell(self, sent: delivery.Report | None = None) -> None:
+        """Note how a round of sending ended, and report what waits, but not through a server that has just refused."""
+        from paperboy.reports import alerts
+
+        to, zone, now = self.settings.alert_to, self.settings.timezone, self.clock()
+        by_mail = sent is None or not sent.problem or sent.passing or sent.turned_away
+        with alerts.never_raising(), closing(self.transports[0]) as transport:
+            if sent is not None:
+                alerts.sending(self.store, self.home.lists, sent, now, self.patience)
+            try:
+                composer = self.composer
+            except ConfigError:  # the key is gone: better an alert without a signature than none
+                composer = self._composer(None)
+            alerts.report(self.store, transport if by_mail else None, composer, to, zone, now)
+
+    @property
+    def patience(self) -> timedelta:
+        """How long a morning of the daemon waits for a late arXiv or a dead LLM."""
+        return timedelta(hours=self.settings.give_up_after_hours)

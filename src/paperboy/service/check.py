@@ -1,0 +1,428 @@
+"""Everything that would fail tomorrow, found today: one finding a line, each fault with its fix.
+
+files    settings, lists, templates, prompts: all that is wrong in each
+home     database, disk, file modes, where mail and alerts go
+servers  mail, the sender's DNS records, LLM, arXiv: asked side by side, so that silence costs its time only once
+"""
+
+import multiprocessing
+import os
+import re
+import shlex
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from multiprocessing.pool import ThreadPool
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from paperboy.curate import name_key, other_spellings
+from paperboy.edges.wire import Http, NoReplyError
+from paperboy.errors import ConfigError, FeedError, PaperboyError
+from paperboy.home import settings as dotenv
+from paperboy.home.settings import Settings
+from paperboy.home.values import is_loopback
+from paperboy.home.versions import LISTS_FILE, Home, denied, load_lists, require_folder
+from paperboy.mail.dkim import modulus, published
+from paperboy.mail.text import counted, together
+from paperboy.models import DeliveryState, MailingList, Receipt
+from paperboy.morning import workers as cluster
+from paperboy.morning.workers import ClusterError
+from paperboy.sending.pace import REFUSES_US
+from paperboy.service.app import App
+
+T = TypeVar("T")
+
+LITTLE, TOO_LITTLE = 500_000_000, 50_000_000  # free bytes; a year of five lists takes less than 200 MB
+SMTP_SECONDS = 15.0  # for each reply
+DNS_SECONDS = 3.0  # for each kind of record
+WEB_SECONDS, WEB_MOST = 10.0, 100_000  # for the answer of the pages; bytes
+PATIENCE = 45.0  # seconds, for all servers together
+RECENT = timedelta(days=31)  # papers whose authors are compared with followed names
+RENEWED = timedelta(days=21)  # servers renew a certificate a month before it ends
+
+_NO_PAGES = (
+    "{}, so links in mails may lead nowhere; see that `paperboy web` and its proxy run, and that the proxy's name and "
+    "certificate are right"
+)
+_NO_NAMES = '{}: no stored paper matches {}; names are compared whole, so write Vera Rubin, or "Rubin, Vera" in quotes'
+_EXAMPLE = re.compile(r"(?:.*[@.])?example\.(?:org|com|net)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the check. `exit_code` 0: no fault, though a `note` is something to know."""
+
+    what: str
+    message: str
+    exit_code: int = 0
+    note: bool = False
+
+    @property
+    def mark(self) -> str:
+        return "fault" if self.exit_code else "note" if self.note else "ok"
+
+
+def _note(what: str, message: str) -> Finding:
+    return Finding(what, message, note=True)
+
+
+def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator[Finding]:
+    """Every finding as soon as it is known, in an order that never changes."""
+    end = time.monotonic() + patience
+    _, faults = _read("home", lambda: require_folder(app.path))
+    if faults:
+        yield from faults
+        return
+    settings, faults = _read("settings", lambda: dotenv.load(app.path, app.environ))
+    env = app.path / ".env"
+    yield from faults or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults apply")]
+    yield from (_note("settings", str(note)) for note in dotenv.ignored(app.path, app.environ))
+    lists, faults = _read("lists", lambda: load_lists(app.path, settings or Settings()))
+    yield from faults or _of_the_lists(lists or (), settings or Settings())
+    late = f"did not answer within {patience:g} s"
+    home = Home(app.path, settings or Settings(), lists or (), app.path)
+    with app.at(home) as tried, ThreadPool(4) as pool:  # of daemon threads, so that no silent server delays the exit
+        # First, since whatever scores needs the prompt, and with a broken one would try it again.
+        prompt, prompt_faults = _read("prompts", lambda: tried.prompt)
+        servers = _servers(tried, late, scores=prompt is not None) if settings and not offline else ()
+        asked = [(pool.apply_async(_tried, (silence.what, look, tried)), silence) for look, silence in servers]
+        yield from _tried("emails", _templates, tried)
+        yield from prompt_faults or [Finding("prompts", "the prompt renders")]
+        if settings is None:
+            yield Finding("the rest", "not checked, because the settings are broken", exit_code=78)
+            return
+        if offline and prompt:
+            yield from _read("scoring", lambda: tried.scorer)[1]
+        if offline:
+            yield from _read("mail", lambda: tried.transports)[1]
+        yield from _of_the_home(tried)
+        for answer, silence in asked:
+            try:
+                yield from answer.get(max(0.0, end - time.monotonic()))
+            except multiprocessing.TimeoutError:
+                yield silence
+
+
+def _read(what: str, load: Callable[[], T]) -> tuple[T | None, list[Finding]]:
+    """What was loaded, or every fault that makes it unusable."""
+    try:
+        return load(), []
+    except PaperboyError as error:
+        faults = error.problems if isinstance(error, ConfigError) else [error]
+        return None, [Finding(what, str(fault), error.exit_code) for fault in faults]
+
+
+def _tried(what: str, look: Callable[[App], Iterable[Finding]], app: App) -> list[Finding]:
+    """What is found, and every fault that ends the look."""
+    found = list[Finding]()
+    _, faults = _read(what, lambda: found.extend(look(app)))
+    return found + faults
+
+
+def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterator[Finding]:
+    for each in lists:
+        number, hour = len(each.subscribers), f"{each.send_at:%H:%M} {each.timezone.key}"
+        people = f"{number} subscriber{'s' * (number > 1)}, {hour}" if number else "no subscribers, so it is never due"
+        paused = "; paused, so it sends nothing" * each.paused
+        yield Finding("lists", f"{each.name}: {', '.join(each.categories)}; {people}{paused}")
+    addresses = dict.fromkeys(address for each in lists for address in each.addresses())
+    examples = [address for address in addresses if _EXAMPLE.fullmatch(address)]
+    if examples and settings.mail_from:
+        more = f" and {len(examples) - 1} more" if len(examples) > 1 else ""
+        message = f"mail to {examples[0]}{more} reaches nobody (example addresses); put your readers into {LISTS_FILE}"
+        yield _note("lists", message)
+
+
+def _templates(app: App) -> Iterator[Finding]:
+    """Render samples; name the operator's files that no shipped template has, and folders that are no list's language,
+    since they may be misspelt.
+    """
+    languages = {mailing_list.language for mailing_list in app.home.lists}
+    app.templates.check(languages, web=bool(app.settings.web_url))
+    _, *shipped = app.home.folders("emails")
+    ours = {file.name for folder in shipped for file in folder.glob("*.j2")}
+    paths = [path for path, _ in app.templates.texts] if shipped else []
+    strange = [path for path in paths if path.rpartition("/")[2] not in ours]
+    unread = sorted(app.templates.languages - app.templates.used(languages))
+    said = f"; no shipped template uses {', '.join(strange)}" if strange else ""
+    said += f"; no list has the language {', '.join(unread)}" if unread else ""
+    yield Finding("emails", f"the templates render{said}")
+
+
+def _of_the_home(app: App) -> Iterator[Finding]:
+    settings = app.settings
+    if problems := denied(app.path, settings):
+        yield Finding("home", str(problems[0]), exit_code=78)
+        return
+    database = _tried("database", _database, app)
+    yield from database
+    if not any(finding.exit_code for finding in database):
+        yield from _tried("authors", _of_the_authors, app)
+    yield _disk(settings.paperboy_database)
+    yield from _modes(app.path, settings)
+    if settings.uses_outbox:
+        yield _outbox(settings.paperboy_outbox)
+        return
+    yield from _read("DKIM", lambda: app.signer)[1]
+    usual = {465: "tls", 587: "starttls"}.get(settings.smtp_port, settings.smtp_security)
+    if usual != settings.smtp_security:
+        message = f"port {settings.smtp_port} usually wants SMTP_SECURITY={usual}, not {settings.smtp_security}"
+        yield _note("mail", f"{message}; change it, or SMTP_PORT")
+    if settings.alert_to is None:
+        yield _note("alerts", "nobody is alerted when a morning fails; set ALERT_TO")
+    else:
+        yield Finding("alerts", f"{settings.alert_to.address} is alerted when a morning fails")
+
+
+def _database(app: App) -> Iterator[Finding]:
+    path = app.settings.paperboy_database
+    if store := app.store_of(app.home, check=True):
+        store.close()
+        yield Finding("database", f"{path}")
+    elif _can_be_made(path):
+        yield Finding("database", f"{path} will be created by the first morning")
+    else:
+        fix = "let this user write there, or set PAPERBOY_DATABASE"
+        yield Finding("database", f"{path}: cannot be created; {fix}", exit_code=78)
+
+
+def _of_the_authors(app: App) -> Iterator[Finding]:
+    """Followed names that look as if no paper could match them."""
+    lists = [mailing_list for mailing_list in app.home.lists if mailing_list.authors]
+    categories = {category for mailing_list in lists for category in mailing_list.categories}
+    since = app.clock() - RECENT
+    papers: list[tuple[str, ...]] = []
+    if lists and (store := app.store_of(app.home)):
+        with store:
+            papers = store.papers.authors(categories, since)
+
+    names = {author for authors in papers for author in authors}
+    stored = {name_key(name): name for name in sorted(names)}
+    followed = dict.fromkeys(name for mailing_list in lists for name in mailing_list.authors)
+    spellings = other_spellings(followed, stored)
+    for mailing_list in lists:
+        odd = [name for name in mailing_list.authors if len(name.split()) == 1 or "," in name]
+        if unmatched := [f"{name!r}" for name in odd if name_key(name) not in stored]:
+            yield _note("authors", _NO_NAMES.format(mailing_list.name, together(unmatched, 3)))
+        for name in mailing_list.authors:
+            if name in spellings and name not in odd:
+                looked = f"of the {counted(len(papers), 'paper')} submitted since {since:%d %b %Y}"
+                found = f"{looked}, none is by {name}, but some are by {together(spellings[name], 3)}"
+                fix = "if that is the same person, add this spelling to authors"
+                yield _note("authors", f"{mailing_list.name}: {found}; {fix}")
+
+
+def _outbox(outbox: Path) -> Finding:
+    if _can_be_made(outbox / "Maildir"):
+        return Finding("mail", f"no SMTP_HOST, so mail goes to the outbox {outbox}")
+    fix = "let this user write there, or set PAPERBOY_OUTBOX"
+    return Finding("mail", f"{outbox} cannot hold mail; {fix}", exit_code=1)
+
+
+def _can_be_made(path: Path) -> bool:
+    return _nearest(path).is_dir() and os.access(_nearest(path), os.W_OK)
+
+
+def _nearest(path: Path) -> Path:
+    """The nearest parent that is there, whatever it is."""
+    return next(parent for parent in path.parents if parent.exists() or parent.is_symlink())
+
+
+def _disk(database: Path) -> Finding:
+    folder = _nearest(database)
+    free = shutil.disk_usage(folder).free
+    told = f"{free / 1e9:,.1f} GB free at {folder}" if free >= 1e9 else f"{free / 1e6:.0f} MB free at {folder}"
+    if free < LITTLE:
+        why = "too little for a morning" if free < TOO_LITTLE else "and digests are kept there"
+        told = f"only {told}, {why}; free some space, or move PAPERBOY_DATABASE to another disk"
+    return Finding("disk", told, exit_code=int(free < TOO_LITTLE), note=free < LITTLE)
+
+
+def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
+    """What users other than the owner can read or replace; opening the database has made it ours."""
+    env, database = home / ".env", settings.paperboy_database
+    secret = settings.openai_api_key.get_secret_value() or settings.smtp_password.get_secret_value()
+    theirs = {database.parent: 0o022} | ({env: 0o077} if secret else {})
+    theirs |= {settings.dkim_key: 0o077} if settings.dkim_key else {}
+    for path in filter(Path.exists, theirs):
+        mode = path.stat().st_mode & 0o7777
+        if mode & theirs[path] and not mode & 0o1000:  # sticky like /tmp: others cannot replace our files
+            fix = f"chmod {'go-w' if path.is_dir() else '600'} {shlex.quote(str(path))}"
+            yield _note("privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}")
+
+
+def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[App], Iterable[Finding]], Finding]]:
+    """A probe for each server that the settings name, and the finding if it is silent, in the order of the report."""
+    settings = app.settings
+    if not settings.uses_outbox:
+        silence = f"{settings.smtp_host}:{settings.smtp_port} {late}; check SMTP_HOST and SMTP_PORT"
+        yield _mail, Finding("mail", silence, exit_code=1)
+        domain = _domain(app)
+        if not _EXAMPLE.fullmatch(domain):
+            yield lambda _: _sender(domain), _note("sender", f"DNS {late} for {domain}")
+            if settings.dkim_selector:
+                yield _dkim, _note("DKIM", f"DNS {late} for {domain}")
+    if settings.web_url:
+        silence = _NO_PAGES.format(f"{settings.web_url}/robots.txt {late}")
+        yield _web, _note("web", silence)
+    if scores:
+        host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
+        silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
+        yield _scoring, Finding("scoring", silence, exit_code=1)
+    if settings.cluster:
+        silence = f"{settings.cluster} {late}; without it, mornings take longer"
+        yield _cluster, _note("cluster", silence)
+    silence = f"{settings.arxiv_api_url} {late}; if that persists, see status.arxiv.org"
+    yield _arxiv, Finding("arXiv", silence, exit_code=1)
+
+
+def _domain(app: App) -> str:
+    """The domain of MAIL_FROM, which SMTP_HOST needs."""
+    sender = app.settings.mail_from
+    return sender.address.rpartition("@")[2].lower() if sender else ""
+
+
+def _mail(app: App) -> Iterator[Finding]:
+    settings = app.settings
+    sender = settings.mail_from.address if settings.mail_from else ""
+    recipient = settings.alert_to.address if settings.alert_to else sender
+    probed = app.smtp(timeout=SMTP_SECONDS).probe(sender, recipient)
+    if probed.refusal:
+        yield _refused(probed.refusal, recipient, "ALERT_TO" if settings.alert_to else "MAIL_FROM")
+    else:
+        fixed = settings.smtp_connections
+        number = counted(fixed, "connection") if fixed else f"1 to {dotenv.MOST_CONNECTIONS} connections"
+        yield Finding("mail", f"{probed.text}, {number}")
+    if probed.ends is not None and probed.ends - app.clock() < RENEWED:
+        message = f"the certificate of {settings.smtp_host} expires on {probed.ends:%a %d %b %Y}; renew it"
+        yield _note("mail", message)
+
+
+def _cluster(app: App) -> list[Finding]:
+    """Whether the cluster would help; a morning goes on without it."""
+    try:
+        workers, threads, differences = cluster.look(app.settings.cluster)
+    except ClusterError as error:
+        return [_note("cluster", f"{error}; without it, mornings take longer")]
+    if not workers:
+        fix = f"start some: dask worker {app.settings.cluster}; without them, mornings take longer"
+        return [_note("cluster", f"the scheduler has no worker; {fix}")]
+    found = f"{counted(workers, 'worker')} with {counted(threads, 'thread')}"
+    if differences:
+        what = f"not used, since all must run the same versions: {together(differences, 3)}"
+        return [_note("cluster", f"{found}; {what}")]
+    return [Finding("cluster", f"{found}, which compose where a morning has more than {cluster.WORTH_SHARING} lists")]
+
+
+def _refused(refusal: Receipt, address: str, setting: str) -> Finding:
+    """What it means that the mail server takes no mail to this address."""
+    message = f"the mail server refuses {address} ({setting}): {refusal.reply}"
+    if refusal.unclear or "relay" in refusal.reply.lower():  # Postfix denies relaying by 454
+        return Finding("mail", f"{message}. {REFUSES_US}", exit_code=1)
+    if refusal.state is not DeliveryState.FAILED:
+        return _note("mail", f"{message}. That may pass")
+    lost = "nobody is alerted" if setting == "ALERT_TO" else "bounces get lost"
+    return Finding("mail", f"{message}. Until {setting} is fixed, {lost}", int(setting == "ALERT_TO"), note=True)
+
+
+def _scoring(app: App) -> Iterator[Finding]:
+    settings = app.settings
+    is_local = is_loopback(urlsplit(settings.openai_base_url).hostname or "")
+    if settings.openai_api_key.get_secret_value() and not is_local and app.prices is None:
+        message = f"the price of {settings.openai_model} is unknown, so digests and status show tokens and no cost"
+        yield _note("scoring", f"{message}; set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT")
+    yield Finding("scoring", app.scorer.probe())
+
+
+def _arxiv(app: App) -> Iterator[Finding]:
+    settings, feed = app.settings, app.arxiv()
+    category = next((category for each in app.home.lists for category in each.categories), "cs.LG")
+    total = feed.probe(category)
+    answers = f"{settings.arxiv_api_url} answers; asked for {category} alone, it has {counted(total, 'paper')}"
+    yield Finding("arXiv", answers)
+    if settings.announcements:
+        try:
+            feed.cross_lists([category], lambda _: ())
+        except FeedError as error:
+            message = f"{error}; until {settings.announcements} answers, nobody sees papers that are cross-listed late"
+            yield _note("arXiv", message)
+
+
+def _web(app: App) -> list[Finding]:
+    """Whether readers' links lead to the pages of this home, through whatever proxy stands before them."""
+    url = f"{app.settings.web_url}/robots.txt"
+    try:
+        http = Http(most=WEB_MOST, proxy=app.proxy(url))
+        reply = http.request("GET", url, {}, seconds=WEB_SECONDS)
+    except NoReplyError as error:
+        return [_note("web", _NO_PAGES.format(f"{url} does not answer ({error})"))]
+    if reply.status in {502, 503, 504}:
+        message = f"{url} answers {reply.status}: the proxy is there and the pages are not; start `paperboy web`"
+    elif (
+        reply.status != 200
+        or f"Disallow: {urlsplit(url).path.removesuffix('robots.txt')}leave/".encode() not in reply.body
+    ):
+        host, port = app.settings.web_listen
+        message = f"{url} answers {reply.status}, but not as these pages do; have the proxy pass it to {host}:{port}"
+    else:
+        return [Finding("web", f"{app.settings.web_url} answers")]
+    return [_note("web", message)]
+
+
+def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
+    """Whether the sender's domain has the records that replies, and other servers' trust, depend on."""
+    parents = [domain.split(".", start)[-1] for start in range(domain.count("."))]
+    try:
+        mx = next(filter(None, (_records(domain, kind, seconds) for kind in ("MX", "A", "AAAA"))), [])
+        spf = [record for record in _records(domain, "TXT", seconds) if record.lower().startswith('"v=spf1')]
+        policies = (record for name in parents for record in _records(f"_dmarc.{name}", "TXT", seconds))
+        dmarc = [record for record in policies if record.lower().startswith('"v=dmarc1')]
+    except OSError:
+        return [_note("sender", f"DNS does not answer; MX, SPF and DMARC of {domain} not checked")]
+    if any(record.endswith(" .") for record in mx):  # RFC 7505
+        message = f"{domain} accepts no mail, so bounces and replies get lost"
+        return [Finding("MX", f"{message}; fix its MX record or MAIL_FROM", exit_code=1)]
+    needed = {
+        "MX": (mx, "bounces and replies get lost; add one, or fix MAIL_FROM"),
+        "SPF": (spf, "many servers distrust mail without it; publish the record that your mail provider names"),
+        "DMARC": (dmarc, f'large providers want one; publish the TXT record "v=DMARC1; p=none" at _dmarc.{domain}'),
+    }
+    return [
+        Finding(kind, f"{domain} has a record") if found else _note(kind, f"{domain} has no record: {why}")
+        for kind, (found, why) in needed.items()
+    ]
+
+
+def _dkim(app: App) -> list[Finding]:
+    """Whether the selector has a key, and the one that signs here."""
+    name = f"{app.settings.dkim_selector}._domainkey.{_domain(app)}"
+    signer, _ = _read("DKIM", lambda: app.signer)
+    try:
+        keys = list(filter(None, map(published, _records(name, "TXT", DNS_SECONDS))))
+    except OSError:
+        return [_note("DKIM", f"DNS does not answer; {name} not checked")]
+    if not keys:
+        fix = "fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"
+        return [Finding("DKIM", f"{name} has no key: {fix}", int(signer is not None), note=signer is None)]
+    if signer and signer.modulus not in map(modulus, keys):
+        message = f"{name} has another key than DKIM_KEY, so every signature is wrong; publish its public half"
+        return [Finding("DKIM", message, exit_code=1)]
+    return [Finding("DKIM", f"{name} has {'the key of DKIM_KEY' if signer else 'a key'}")]
+
+
+def _records(name: str, kind: str, seconds: float) -> list[str]:
+    """The records of that kind, as in a zone file: anybody's words, not to be quoted. Raises OSError where DNS does not
+    answer.
+    """
+    from dns import exception, resolver  # most commands ask no DNS
+
+    try:
+        return [record.to_text() for record in resolver.resolve(f"{name}.", kind, lifetime=seconds)]
+    except (resolver.NXDOMAIN, resolver.NoAnswer):
+        return []
+    except exception.DNSException as error:
+        raise OSError from error

@@ -1,0 +1,388 @@
+"""The daemon: a small loop that decides what is due, and runs it in child processes.
+
+    every five seconds, on each signal and when a child ends:
+        for each child: has it ended? report what it could not report itself; is it stuck? stop it
+        have the files changed, and rested for ten seconds? start a trial, which copies them, tries the copy and brings
+            it into force if it is sound; load what is in force
+        is a list due, and no morning running? start one; a list that is new is due from its next hour on
+        does mail or an alert wait, and no sending running? start one
+        does an errand wait, and none running? start one
+        notify systemd that the daemon is alive, and at once how the day stands if a child or the files have changed
+
+    housekeeping, by `schedule`:
+        tell systemd how the day stands: each minute if rows have changed, and each quarter of an hour
+
+A child writes dots of progress to its standard output, then its failures, one a line. Its memory goes back to the
+system when it ends, and its crash is contained. Retry times are data, so they survive a restart.
+"""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from types import FrameType
+from typing import IO, Literal, cast
+
+import schedule
+
+from paperboy import due
+from paperboy.due import RETRY
+from paperboy.edges import lock
+from paperboy.errors import ConfigError, MailServerError, PaperboyError, StoreError
+from paperboy.home.versions import RESTED, Files, Fingerprint, Home
+from paperboy.mail.text import counted
+from paperboy.models import DeliveryState, Problem
+from paperboy.reports import alerts, status
+from paperboy.service import errands
+from paperboy.service.app import App
+from paperboy.service.systemd import ENVIRONMENT, Notifier
+from paperboy.store import Store
+from paperboy.store.alerts import Cause
+
+logger = logging.getLogger(__name__)
+
+Kind = Literal["morning", "sending", "errands", "trial"]
+Process = subprocess.Popen[bytes]
+Spawn = Callable[[Sequence[str]], Process]  # from a command line of ours
+
+TICK_SECONDS = 5
+STOPS_WITHIN = 60.0  # seconds that a child has after SIGTERM
+_EMERGENCY_EVERY = 86_400.0  # seconds between two mails about a home that cannot work
+_LOOK_SECONDS = 20.0  # between two looks at the database while nothing happens
+_STUCK_SECONDS: Mapping[Kind, float] = {  # without progress
+    "morning": 1800.0,
+    "sending": 1800.0,
+    "errands": 600.0,
+    "trial": 180.0,
+}
+
+
+@dataclass(slots=True)
+class _Child:
+    kind: Kind
+    process: Process
+    stdout: IO[bytes]
+    began: datetime
+    progressed: float  # on the timer
+    patience: float  # seconds without progress
+    lists: frozenset[str]  # to be served by a morning
+    output: str = ""
+
+    @property
+    def failures(self) -> list[str]:
+        """What it reported on the lines after its dots of progress."""
+        return self.output.lstrip(".").strip().splitlines()
+
+    def abnormal(self, code: int, silent: float) -> str:
+        """Describe an abnormal exit after so many seconds without progress; empty if all went well."""
+        if code and silent >= self.patience:
+            return f"it made no progress for {self.patience // 60:.0f} minutes and was stopped"
+        if code < 0:
+            return f"signal {-code} ended it"
+        return ([f"its exit code was {code}", *self.failures])[-1] if code else ""
+
+
+class Daemon:
+    """Serve the home of `app` until stopped. `home` is the version in force."""
+
+    def __init__(self, app: App, notifier: Notifier, spawn: Spawn) -> None:
+        self.problems: tuple[Problem, ...] = ()  # with the files as they are
+        self.adopted: Callable[[Home], None] = lambda _home: None  # called with each version that comes into force
+        self.tick_seconds = TICK_SECONDS
+        self._app = app
+        self._store = app.store
+        self._clock = app.clock
+        self._timer = app.timer
+        self._notifier = notifier
+        self._spawn = spawn
+        self._files = Files(app.path)
+        self._children: dict[Kind, _Child] = {}
+        self._backoff: dict[Kind, float] = {}  # retry backoff after an abnormal exit, until then on the timer
+        self._seen = Fingerprint()  # of the files
+        self._try_at = float("-inf")  # their next trial, on the timer
+        self._looked_at = float("-inf")  # at the database, on the timer
+        self._said: object = None  # children, problems and version of the last status line
+        self._said_rows: object = None  # the same of the database
+        self._reload = False
+        self._stopping = ""  # the signal
+        self.housekeeping = schedule.Scheduler()
+        self._begin_housekeeping()
+        # Signals come at any moment, also within our own methods: unlike an Event, a SimpleQueue is made for that.
+        self._calls: SimpleQueue[None] = SimpleQueue()
+
+    @property
+    def home(self) -> Home:
+        return self._app.home
+
+    @property
+    def _in_force(self) -> bool:
+        """Whether the home is a version that was tried. From the first trial on it always is."""
+        return self.home.source != self.home.path
+
+    # ---- the loop
+
+    def run(self) -> None:
+        """Work until SIGTERM, then end the children. Raises ConfigError if no version of the files was ever good."""
+        try:
+            while not self._stopping:
+                self._app.require_store()  # a new one would know neither who is suppressed nor what was sent
+                self._tick()
+                self._wait()
+            logger.info("%s: stopping", self._stopping)
+        finally:
+            self._notifier.send("STOPPING=1")
+            self._end_children()
+
+    def signalled(self, signum: int, _frame: FrameType | None = None) -> None:
+        """Look at everything at once: a signal handler. SIGHUP has the files tried; SIGTERM and SIGINT end the loop."""
+        if signum == signal.SIGHUP:
+            self._reload = True
+        elif signum in {signal.SIGTERM, signal.SIGINT}:
+            self._stopping = signal.Signals(signum).name
+        self._calls.put(None)
+
+    def _wait(self) -> None:
+        """Wait for the next tick or a signal; one look serves all signals that have come."""
+        with suppress(Empty):
+            self._calls.get(timeout=self.tick_seconds)
+            self._looked_at = float("-inf")
+            while True:
+                self._calls.get_nowait()
+
+    def _tick(self) -> None:
+        """Tick, and log what fails. Raises ConfigError if no version of the files was ever good."""
+        try:
+            self.tick(self._clock())
+        except ConfigError:
+            raise
+        except PaperboyError as error:
+            logger.error("%s", error)
+            self._notifier.status(str(error))
+            self._said = None
+            if isinstance(error, StoreError):
+                emergency(self._app, str(error))
+        except Exception:
+            logger.exception("this is a bug in Paperboy; the daemon continues")
+            self._notifier.status("a bug in Paperboy; the log has it")
+            self._said = None
+
+    def tick(self, now: datetime) -> None:
+        """Look at everything once. Raises ConfigError if no version of the files was ever good."""
+        for child in list(self._children.values()):
+            self._look_after(child, now)
+        self._look_at_files(now)
+        self._notifier.send("WATCHDOG=1")
+        if self._in_force and self._timer() - self._looked_at >= _LOOK_SECONDS:
+            self._looked_at = self._timer()
+            if self._store.settle_clock(now):
+                self._begin_housekeeping()  # its next hours were those of the clock that was ahead
+            self._start_what_is_due(now)
+            if self._said != self._at_hand:
+                self.say_status()
+            self.housekeeping.run_pending()
+
+    # ---- the status line
+
+    def _begin_housekeeping(self) -> None:
+        # `schedule` counts in local time, in which an autumn hour comes twice: what it runs may be an hour late.
+        # Children, the watchdog and what is due must not be, so these stay on the monotonic timer.
+        self.housekeeping.clear()
+        self.housekeeping.every().minute.do(self.say_changes)
+        self.housekeeping.every(15).minutes.do(self.say_status)  # the words depend on the clock
+
+    def say_changes(self) -> None:
+        """Tell systemd how the day stands if anybody has written to the database since."""
+        if self._said_rows != self._store.changes():
+            self.say_status()
+
+    def say_status(self) -> None:
+        """Tell systemd how the day stands, in one line, after any broken file."""
+        self._said = self._at_hand
+        self._said_rows = self._store.changes()
+        now, patience, holidays = self._clock(), self._app.patience, self.home.settings.arxiv_holidays
+        found = status.read(self._store, self.home.lists, now, patience, holidays)
+        line = status.answer(found, at_work="morning" in self._children)
+        if self.problems:
+            line = f"{self.problems[0]} (the last good version stays in force). {line}"
+        self._notifier.status(line)
+
+    @property
+    def _at_hand(self) -> object:
+        """What the line depends on, beside rows and the clock."""
+        return frozenset(self._children), self.problems, self.home.source
+
+    # ---- the children
+
+    def _start_what_is_due(self, now: datetime) -> None:
+        if names := self._ready(now):
+            self._start("morning", now, names)
+
+        tries = [self._store.deliveries.next_try(now)]
+        tries += [alert.next_try for alert in alerts.waiting(self._store, self.home.settings.timezone)]
+        if any(at is not None and at <= now for at in tries):
+            self._start("sending", now)
+
+        from_scores = self.home.settings.learns_from_scores
+        if errands.waits(self._store, self.home.lists, now, from_scores=from_scores):
+            self._start("errands", now)
+
+    def _ready(self, now: datetime) -> frozenset[str]:
+        """The lists that a morning may serve now."""
+        days, lists = self._store.days, self.home.lists
+        since = days.know([mailing_list.name for mailing_list in lists if mailing_list.is_active], now)
+        outcomes, attempts = days.outcomes(lists, now), days.attempts()
+        standings = due.standings(lists, outcomes, attempts, now, self._app.patience, since)
+        return frozenset(name for name, standing in standings.items() if standing.ready(now))
+
+    def _start(self, kind: Kind, now: datetime, lists: frozenset[str] = frozenset()) -> None:
+        """Start a child, unless one of its kind works, here or elsewhere, or crashed lately."""
+        if kind in self._children or self._timer() < self._backoff.get(kind, 0.0):
+            return
+        if kind != "trial" and lock.holder(self.home.settings.paperboy_database, kind):
+            return
+        process = self._spawn(["work", kind, *sorted(lists)])
+        logger.debug("%s: process %d begins", kind, process.pid)
+        patience = max(_STUCK_SECONDS[kind], 3 * self.home.settings.llm_timeout_seconds if kind == "morning" else 0.0)
+        stdout = cast("IO[bytes]", process.stdout)
+        self._children[kind] = _Child(kind, process, stdout, now, self._timer(), patience, lists)
+
+    def _look_after(self, child: _Child, now: datetime) -> None:
+        code = child.process.poll()  # first: what it says before it ends is read below
+        said = child.stdout.read()
+        silent = self._timer() - child.progressed
+        child.output += (said or b"").decode(errors="replace")
+        if code is not None:
+            child.stdout.close()
+            del self._children[child.kind]
+            self._looked_at = float("-inf")
+            how = child.abnormal(code, silent)
+            if child.kind == "trial":
+                self._trial_ended(child, how, now)
+            else:
+                self._work_ended(child, how, now)
+        elif said:
+            child.progressed = self._timer()
+        elif silent >= child.patience + STOPS_WITHIN:
+            child.process.kill()
+        elif silent >= child.patience:
+            child.process.terminate()
+
+    def _work_ended(self, child: _Child, how: str, now: datetime) -> None:
+        """Report what the child did not report itself, and start the retry backoff of its kind."""
+        logger.log(logging.ERROR if how else logging.INFO, "the %s ended%s", child.kind, f": {how}" if how else "")
+        attempts = self._store.days.attempts()
+        noted = {name for name, attempt in attempts.items() if attempt.at >= child.began}
+        left = self._ready(now) & child.lists - noted
+        if left and not how:
+            how = f"it left {min(left)} without a result and gave no reason"
+        if not how:
+            return
+        self._backoff[child.kind] = self._timer() + RETRY.total_seconds()
+        why = f"the morning crashed or got stuck: {how}"
+        for mailing_list in self.home.lists:
+            if mailing_list.name in left:
+                before = attempts.get(mailing_list.name)
+                self._store.days.note_attempt(due.failed(mailing_list, why, before, child.began, now))
+        if child.kind == "errands":
+            alerts.of_work(self._store, Cause.ERRANDS, how, now)
+        else:
+            self._store.alerts.note(alerts.bad_end(how, left), now)
+
+    def _end_children(self) -> None:
+        """Stop all children, each after its current message."""
+        for child in self._children.values():
+            child.process.terminate()
+        for child in self._children.values():
+            try:
+                child.process.wait(STOPS_WITHIN)
+            except subprocess.TimeoutExpired:
+                logger.warning("the %s did not stop within %d s and is killed", child.kind, STOPS_WITHIN)
+                child.process.kill()
+                child.process.wait()
+            child.stdout.close()
+
+    # ---- the files
+
+    def _look_at_files(self, now: datetime) -> None:
+        """Start a trial: of an edit that has rested, on a reload, and from time to time of broken files."""
+        found, timer = self._files.fingerprint(), self._timer()
+        if self._seen and found != self._seen:
+            self._try_at = timer + RESTED.total_seconds()
+        self._seen = found
+        if "trial" in self._children or (timer < self._try_at and not self._reload):
+            return
+        if self._reload:
+            self._notifier.send(f"RELOADING=1\nMONOTONIC_USEC={round(timer * 1_000_000)}")
+        self._reload = False
+        self._try_at = float("inf")
+        self._start("trial", now)
+
+    def _trial_ended(self, child: _Child, how: str, now: datetime) -> None:
+        """Load what came into force. A broken edit leaves the last good version in force, if this database has one."""
+        failures = (child.failures or [f"the home: its files could not be tried: {how}"]) if how else []
+        problems = tuple(Problem(*line.partition(": ")[::2]) for line in failures)
+        first = not self._in_force
+        if first or not problems:
+            database = self.home.settings.paperboy_database
+            self._app.home = Home.in_force(self._app.path, self._app.environ)
+            if problems and not (self._in_force and self.home.settings.paperboy_database == database):
+                raise ConfigError(problems)
+            self.adopted(self.home)
+
+        notes = alerts.broken_files(problems)
+        if child.process.poll() in {0, ConfigError.exit_code}:  # else the trial did not come to each file
+            reported = {row.subject for row in self._store.alerts.all() if row.cause is Cause.FILES}
+            for file in reported - {note.subject for note in notes}:
+                self._store.alerts.end(Cause.FILES, file, now)
+        if problems and problems != self.problems:
+            logger.error("%s\nthe last good version stays in force until that is fixed", "\n".join(map(str, problems)))
+            self._store.alerts.note(notes, now)
+        if problems:
+            self._try_at = min(self._try_at, self._timer() + RETRY.total_seconds())
+        elif not first:  # whatever failed may be fixed
+            self._backoff.clear()
+            self._store.retry_now(now)
+            logger.info("an edit of %s is in force: %s", self.home.path, counted(len(self.home.lists), "list"))
+        self.problems = problems
+        self._notifier.send("READY=1")
+
+
+def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str]) -> Process:
+    """Start one of our commands, without systemd's variables, which are for the daemon alone."""
+    inherited = {name: value for name, value in environ.items() if name not in ENVIRONMENT}
+    command = [sys.executable, "-m", "paperboy", "--home", str(home), *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0, env=inherited)
+    if process.stdout:
+        os.set_blocking(process.stdout.fileno(), False)
+    return process
+
+
+def emergency(app: App, problem: str) -> None:
+    """Mail the operator, at most once a day, a problem that no database can record. Errors are only logged."""
+    to, mark = app.settings.alert_to, app.path / "data" / "emergency"  # its time is that of the last such mail
+    if to is None or app.settings.uses_outbox:
+        return
+    try:
+        now = app.clock()
+        if mark.exists() and abs(now.timestamp() - mark.stat().st_mtime) < _EMERGENCY_EVERY:
+            return
+        mark.parent.mkdir(mode=0o700, exist_ok=True)
+        mark.touch(0o600)
+        os.utime(mark, (now.timestamp(),) * 2)  # first: even a full disk can store a time, and must not cause two mails
+        with app.at(app.home) as spare, closing(spare.smtp()) as transport:
+            spare.store = Store.in_memory()
+            alert = spare.composer.alert(alerts.no_start(problem), to, now)
+            receipt = transport.send(alert)
+            if receipt.state is not DeliveryState.SENT:
+                raise MailServerError(f"{receipt.state}: {receipt.reply}")
+    except (PaperboyError, OSError) as error:
+        logger.error("ALERT_TO could not be alerted: %s", error)
+        with suppress(OSError):
+            mark.unlink()

@@ -1,0 +1,49 @@
+"""The trial of an edit: a copy of the home's files comes into force if nothing in it is broken."""
+
+import shutil
+from pathlib import Path
+
+from paperboy.edges import lock
+from paperboy.edges.sandbox import one_timeout
+from paperboy.errors import ConfigError
+from paperboy.home.settings import Settings
+from paperboy.home.versions import Files, Home, as_known
+from paperboy.models import Problem
+from paperboy.service.app import App
+
+
+def adopt(app: App) -> None:
+    """Bring the home's files into force if a copy of them is sound. Raises ConfigError with all that is wrong."""
+    files = Files(app.path)
+    try:
+        copy = files.copy()
+    except ConfigError as error:
+        raise ConfigError(as_known([*error.problems, *_problems(app, app.path)], app.path)) from error
+
+    if problems := _problems(app, copy):
+        shutil.rmtree(copy, ignore_errors=True)
+        raise ConfigError(as_known(problems, copy, app.path))
+    files.put_in_force(copy)
+
+
+def _problems(app: App, source: Path) -> list[Problem]:
+    """Return all that is wrong in the files there. Each is tried, whatever is wrong in the others."""
+    found: list[Problem] = []
+    with app.at(Home(app.path, Settings(), (), source)) as tried, one_timeout():
+
+        def load() -> None:
+            tried.home = Home.load(app.path, app.environ, source)
+            if lock.holder(tried.settings.paperboy_database, "run") is None:
+                message = "PAPERBOY_DATABASE has changed; restart the daemon to use it"
+                raise ConfigError([Problem(".env", message)])
+
+        def templates() -> None:
+            tried.templates.check({mailing_list.language for mailing_list in tried.home.lists})
+
+        parts = (lambda: tried.prompt, lambda: tried.scorer, lambda: tried.signer, lambda: tried.transports)
+        for look in (load, *parts, templates):
+            try:
+                look()
+            except ConfigError as error:
+                found += error.problems
+    return found

@@ -1,0 +1,177 @@
+"""One page of arXiv's Atom: whether it is whole, and the papers on it. Pure.
+
+The elements of a page are limited in number, and its texts are cut where they are read. What is longer than a field
+may be ends in "…", so that one paper never costs the others. All of it takes linear time.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from lxml import etree
+
+from paperboy.edges.text import shortened, visible
+from paperboy.models import Paper
+from paperboy.tex import name_to_text
+
+LONGEST = 30_000  # papers that arXiv lists for one query
+TITLE, ABSTRACT, COMMENT, DOI, AUTHOR = 1_000, 10_000, 2_000, 300, 200  # characters; arXiv takes abstracts up to 1,920
+AUTHORS, CATEGORIES = 5_000, 50
+EARLIEST = datetime(1991, 1, 1, tzinfo=UTC)  # arXiv began in August
+AHEAD = timedelta(days=1)  # of our clock: a later date is wrong
+MARKUP = 600_000  # elements and attributes of a page; the busiest 2,000 papers have some 100,000
+
+_NAMESPACES = {
+    "atom": "http://www.w3.org/2005/Atom",
+    "arxiv": "http://arxiv.org/schemas/atom",
+    "opensearch": "http://a9.com/-/spec/opensearch/1.1/",
+}
+# A category's term, else the text. As a whole, 64 MB with an emoji would take 256 MB in Python.
+_BEGINNING = etree.XPath(f"substring(@term | text()[1], 1, {ABSTRACT + 1})", smart_strings=False)
+_ARCHIVE = "[a-zA-Z-]{1,20}(?:\\.[a-zA-Z-]{1,20})?"
+ARXIV_ID = rf"\d{{4}}\.\d{{4,5}}|{_ARCHIVE}/\d{{7}}"
+_ID = re.compile(
+    rf"https?://(?:export\.|www\.)?arxiv\.org/abs/(?P<id>{ARXIV_ID})(?:v(?P<version>\d{{1,4}}))?", re.ASCII
+)
+CATEGORY = re.compile(r"[a-z-]{1,20}(\.[A-Za-z-]{1,20})?")  # authors add MSC and ACM classes to arXiv's own
+
+Window = tuple[datetime, datetime]  # of submissions: from one minute to another, both included
+
+
+class FaultError(Exception):
+    """An unusable answer, in words that follow the host's name; `hint` is a sentence about the fix.
+
+    `backoff` counts delays, and 0 says that a retry would not help; `retry_after` are the seconds that arXiv asked for.
+    """
+
+    def __init__(self, what: str, hint: str = "", backoff: int = 2, retry_after: float = 0.0) -> None:
+        super().__init__(what)
+        self.hint, self.backoff, self.retry_after = hint, backoff, retry_after
+
+
+class EmptyError(FaultError):
+    """An answer without a paper, which a window of a small category may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a longer list."""
+
+    total: int  # papers in the whole list
+    papers: tuple[Paper, ...]
+    bad: tuple[str, ...]  # the other entries, each with its defect
+
+
+def read_page(body: bytes, now: datetime, window: Window | None = None) -> Page:
+    """Read a page of the papers submitted in a window, by now. Raises FaultError if it is not whole.
+
+    One bad entry must not cost all others; a page with more than one in ten is broken.
+    """
+    feed = tree(body)
+    if feed.tag != f"{{{_NAMESPACES['atom']}}}feed":
+        raise FaultError(f"sent something else than a whole list of papers ({beginning(body) or 'nothing'})")
+    if error := _error(feed):
+        raise FaultError(f"answered with an error ({error})")
+    entries, count = feed.findall("atom:entry", _NAMESPACES), _text(feed, "opensearch:totalResults").strip()
+    total = int(count) if re.fullmatch(r"\d{1,9}", count, re.ASCII) else -1
+    if total == 0 and not entries:
+        raise EmptyError("says that there is no paper at all", "Check the categories in subscribers.yaml.")
+    if total > LONGEST:
+        raise FaultError(f"counts {total} papers", "Set ARXIV_LOOKBACK_DAYS to fewer days.", backoff=0)
+    if not entries or total < len(entries):
+        raise FaultError(f"sent a page of {len(entries)} papers and counts {'none' if total < 0 else total}")
+    read = [_paper(entry, place, now, window) for place, entry in enumerate(entries, 1)]
+    bad = [defect for defect in read if isinstance(defect, str)]
+    if len(bad) > min(len(entries) - 1, max(1, len(entries) // 10)):
+        raise FaultError(f"sent {len(bad)} bad entries in {len(entries)} ({', '.join(bad[:3])})")
+    return Page(total, tuple(paper for paper in read if isinstance(paper, Paper)), tuple(bad))
+
+
+def tree(body: bytes) -> Any:
+    """Parse a page; an empty element if it is no XML, or has more elements than a page may have."""
+    # huge_tree: or a text of 10 MB costs the page. An encoding of the page's own would hide its markup.
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, encoding="utf-8")
+    few = body.count(b"<") + body.count(b"=") <= MARKUP
+    try:
+        return etree.fromstring(body if few else b"", parser)
+    except etree.XMLSyntaxError:
+        return etree.Element("none")
+
+
+def texts(element: Any, path: str, most: int = 1) -> list[str]:
+    """Return the beginnings of the texts of the first so many elements at a path."""
+    return [_BEGINNING(found) for found in islice(element.iterfind(path, _NAMESPACES), most)]
+
+
+def _text(element: Any, path: str) -> str:
+    return "".join(texts(element, path))
+
+
+def _paper(entry: Any, place: int, now: datetime, window: Window | None) -> Paper | str:
+    """Turn an entry into a Paper, or name its defect."""
+    if (match := _ID.fullmatch(_text(entry, "atom:id").strip())) is None:
+        return f"entry {place} without an arXiv id"
+    try:
+        published, updated = (_instant(_text(entry, path), now) for path in ("atom:published", "atom:updated"))
+    except (ValueError, OverflowError):
+        return f"{match['id']} with a bad date"
+    # arXiv selects by the very date that it shows; whether the last minute's seconds belong to it, it does not say.
+    if window and not window[0] <= published < window[1] + timedelta(minutes=1):
+        return f"{match['id']} with a date outside the window"
+    if not (title := " ".join(_text(entry, "atom:title").split())):
+        return f"{match['id']} without a title"
+    if not (categories := list(filter(CATEGORY.fullmatch, texts(entry, "atom:category", CATEGORIES)))):
+        return f"{match['id']} without a category"
+    primary = next(filter(CATEGORY.fullmatch, [_text(entry, "arxiv:primary_category"), *categories]))
+    # An indented line begins a paragraph, by arXiv's custom. Here one newline separates paragraphs.
+    abstract = _text(entry, "atom:summary").strip()
+    paragraphs = (" ".join(part.split()) for part in re.split(r"\n(?=[ \t])|\n[ \t]*\n", abstract))
+    return Paper(
+        arxiv_id=match["id"],
+        version=int(match["version"] or 1),
+        title=shortened(title, TITLE),
+        authors=_authors(texts(entry, "atom:author/atom:name", AUTHORS + 1)),
+        abstract=shortened("\n".join(filter(None, paragraphs)), ABSTRACT),
+        primary_category=primary,
+        categories=tuple(dict.fromkeys([*categories, primary])),
+        published=published,
+        updated=updated,
+        comment=shortened(" ".join(_text(entry, "arxiv:comment").split()), COMMENT),
+        doi=shortened(_text(entry, "arxiv:doi").strip(), DOI),
+    )
+
+
+def _instant(text: str, now: datetime) -> datetime:
+    """Read a date. Raises ValueError for one that cannot be true, and OverflowError."""
+    instant = datetime.strptime(text.strip(), "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC)
+    if not EARLIEST <= instant <= now + AHEAD:
+        raise ValueError
+    return instant
+
+
+def _authors(names: list[str]) -> tuple[str, ...]:
+    """Their names in Unicode; "…" stands for those beyond the bound."""
+    read = (name_to_text(shortened(name, AUTHOR)).strip() for name in names[:AUTHORS])
+    # arXiv puts lone colons between a collaboration and its members
+    return (*(name for name in read if any(map(str.isalpha, name))), *(["…"] if len(names) > AUTHORS else []))
+
+
+def said(body: bytes) -> str:
+    """Quote an answer that is no page: the summary of arXiv's error entry, or how it begins."""
+    return _error(tree(body)) or beginning(body)
+
+
+def _error(feed: Any) -> str:
+    is_error = "/api/errors" in _text(feed, "atom:entry/atom:id")
+    return quoted(_text(feed, "atom:entry/atom:summary")) if is_error else ""
+
+
+def beginning(body: bytes) -> str:
+    return quoted(re.sub(r"<[^<>]*>", " ", body[:2_000].decode(errors="replace")))
+
+
+def quoted(foreign: str) -> str:
+    """Quote arXiv in a message: one line of at most 120 characters, with nothing that a log would obey."""
+    return shortened(visible(" ".join(foreign[:2_000].split())), 120)

@@ -1,0 +1,295 @@
+"""arXiv made polite and dependable: from its API a whole list of papers, or a FeedError.
+
+    for each window of seven days (the last one takes what remains of a week):
+        for each page, until arXiv's own count is reached:
+            ask; retry a page that is broken, empty or refused, up to `tries` times
+            give up if there are many more pages than these papers need
+        if arXiv counts more papers than it listed: read the window a second time
+
+Its announcement feed is asked once, without a retry: see announced.py.
+
+`arxiv.Search` says what is asked for. The pages are asked for here: `arxiv.Client.results` takes a broken page for the
+end of the list, has no time limit, and ignores Retry-After.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlencode, urljoin, urlsplit
+
+import arxiv
+
+from paperboy import __version__
+from paperboy.edges.wire import Http, NoReplyError, Reply
+from paperboy.errors import FeedError
+from paperboy.models import Paper
+from paperboy.sources.arxiv.announced import MOST, Announced, read_feed
+from paperboy.sources.arxiv.atom import EmptyError, FaultError, Page, Window, quoted, read_page, said
+
+WEEK = timedelta(days=7)  # some 7,000 papers in all of arXiv, which pages through 30,000
+MINUTE = timedelta(minutes=1)
+LARGEST_PAGE = 64_000_000  # bytes, unpacked; 2,000 papers have 5,000,000
+SECONDS = 180.0  # for a whole page; arXiv's front answers within 60, and a slow line needs the rest
+PATIENCE = 30.0  # seconds for what a morning does not wait for
+AT_ONCE = 100  # papers that are asked for by their ids
+LONGEST_WAIT = 600.0  # seconds; no retry if a Retry-After asks for more
+REDIRECTS = 3
+HINTS = {400: "Check the categories in subscribers.yaml.", 403: "arXiv may have blocked us: wait some hours."}
+
+_NEXT_RUN = "The next run fetches the same days again, so no paper is lost."
+
+Progress = Callable[[int, int], None]  # papers so far, papers in total
+
+logger = logging.getLogger(__name__)
+
+
+class ArxivFeed:
+    """Asks the arXiv API at `url`, over one connection and under our own User-Agent.
+
+    `delay_seconds` separate any two requests, and the backoff is a multiple of it; the settings refuse less than 3
+    against arxiv.org. `contact` is an address for arXiv's staff. `seconds` are for a whole reply. `tries` includes the
+    first one; `proxy`, a URL, is for https. `feed_url` is the
+    address of the announcement feed, without its categories; empty: there is none. `feed_proxy` is for that. `clock`
+    bounds the dates of papers.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Callable[[], datetime],
+        delay_seconds: float = 3.0,
+        contact: str = "",
+        page_size: int = 2_000,  # arXiv gives no more
+        tries: int = 5,
+        seconds: float = SECONDS,
+        proxy: str = "",
+        feed_url: str = "",
+        feed_proxy: str = "",
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._url = url
+        self._feed_url = feed_url
+        self._host = urlsplit(url).hostname
+        self._clock = clock
+        self._delay = delay_seconds
+        self._page_size = page_size
+        self._tries = tries
+        self._seconds = seconds
+        self._wait = wait
+        self._pause = 0.0  # before the next request
+        safe = re.sub(r"[^ -~]", "", contact)  # a header is printable ASCII
+        self._headers = {"User-Agent": f"paperboy/{__version__} (arXiv e-mail digests{'; ' * bool(safe)}{safe})"}
+        self._http = Http(most=LARGEST_PAGE, proxy=proxy)
+        self._feed_http = Http(most=LARGEST_PAGE, proxy=feed_proxy)
+
+    def fetch(
+        self, categories: Sequence[str], since: datetime, until: datetime, progress: Progress | None = None
+    ) -> list[Paper]:
+        """Return all papers submitted to any of `categories` between two aware instants, oldest first.
+
+        The window is widened to whole minutes. Raises FeedError if arXiv does not give the whole list, and if it gives
+        an empty one, which is one of its faults.
+        """
+        papers: dict[str, Paper] = {}
+        empty: FeedError | None = None
+        with closing(self._http):  # its connection; it can be used again
+            for window in _weeks(since, until):
+                try:
+                    papers |= self._week(categories, window, progress or (lambda *_: None), len(papers))
+                except FeedError as error:
+                    if not isinstance(error.__cause__, EmptyError):
+                        raise
+                    empty = error  # one week of several, of a small category
+        if empty and not papers:
+            raise empty
+        return sorted(papers.values(), key=lambda paper: (paper.published, paper.arxiv_id))
+
+    def has_news(self, since: datetime, until: datetime) -> bool:
+        """Check by one request whether arXiv has any paper submitted in between. False also if it does not answer."""
+        window = _whole_minutes(since, until)
+        try:
+            with closing(self._http):
+                return bool(self._ask(_search((), window, most=1), window=window).papers)
+        except FaultError:
+            return False
+
+    def cross_lists(
+        self, categories: Collection[str], lacking: Callable[[Mapping[str, Collection[str]]], Sequence[str]]
+    ) -> list[Paper]:
+        """Papers that today's announcement cross-lists in some of these categories. `lacking` chooses from all of them,
+        given with those categories by arXiv id, those that are asked for, of which AT_ONCE come. None on weekends, and
+        where there is no feed. Raises FeedError.
+        """
+        if not self._feed_url:
+            return []
+        with closing(self._feed_http):
+            announced = self._announced("+".join(sorted(categories)))
+            if len(announced) >= MOST and len(categories) > 1:
+                announced = tuple(each for category in sorted(categories) for each in self._announced(category))
+        crossed = dict[str, set[str]]()
+        for each in announced:
+            if each.kind == "cross":
+                crossed.setdefault(each.arxiv_id, set()).update({*each.categories} & {*categories})
+        ids = lacking(crossed)[:AT_ONCE]
+        found = [paper for paper in self._by_id(ids) if paper.arxiv_id in ids] if ids else []
+        # The API may know of a new category later than the feed.
+        return [
+            replace(each, categories=(*each.categories, *sorted(crossed[each.arxiv_id] - {*each.categories})))
+            for each in found
+        ]
+
+    def _by_id(self, arxiv_ids: Sequence[str]) -> Sequence[Paper]:
+        try:
+            with closing(self._http):
+                search = arxiv.Search(id_list=list(arxiv_ids), max_results=len(arxiv_ids))
+                return self._ask(search, seconds=PATIENCE).papers
+        except EmptyError:
+            return ()
+        except FaultError as fault:
+            raise FeedError(f"{self._host} {fault}") from fault
+
+    def _announced(self, categories: str) -> tuple[Announced, ...]:
+        url = f"{self._feed_url.rstrip('/')}/{categories}"
+        try:
+            reply = self._get(url, self._feed_http, PATIENCE, "ARXIV_FEED_URL")
+            if reply.status != 200:
+                raise FaultError(f"answered HTTP {reply.status} ({said(reply.body)})".removesuffix(" ()"))
+            return read_feed(reply.body)
+        except FaultError as fault:
+            raise FeedError(f"{urlsplit(url).hostname} {fault}") from fault
+
+    def probe(self, category: str = "cs.LG") -> int:
+        """Count arXiv's papers in a category by one small request without a retry. Raises FeedError."""
+        try:
+            with closing(self._http):
+                newest = arxiv.Search(f"cat:{category}", max_results=1, sort_by=arxiv.SortCriterion.SubmittedDate)
+                return self._ask(newest).total
+        except FaultError as fault:
+            then = fault.hint or f"A morning would ask up to {self._tries} times, with growing waits."
+            raise FeedError(f"{self._host} {fault}. {then}") from fault
+
+    def _week(self, categories: Sequence[str], window: Window, progress: Progress, before: int) -> dict[str, Paper]:
+        """Read a window, and once more if its pages changed while we read them: together two passes skip no paper."""
+        search = _search(categories, window, self._page_size)
+        papers: dict[str, Paper] = {}
+        for _ in range(2):
+            start, bad, most, total, pages = 0, 0, 0, 1, 0
+            while start < total:
+                page = self._retried(search, start, window)
+                papers |= {paper.arxiv_id: paper for paper in page.papers}
+                start += len(page.papers) + len(page.bad)
+                bad += len(page.bad)
+                total = page.total
+                most = max(most, total)
+                pages += 1
+                progress(before + len(papers), before + total)
+                if pages > 2 * total / self._page_size + self._tries:
+                    raise FeedError(f"{self._host} spreads {total} papers over more than {pages} pages. {_NEXT_RUN}")
+            if len(papers) + bad >= most:
+                return papers
+        logger.warning("%s counts %d papers and listed only %d, twice", self._host, most, len(papers))
+        return papers
+
+    def _retried(self, search: arxiv.Search, start: int, window: Window) -> Page:
+        """Ask for a page until it is whole. Raises FeedError after the last try, and if a retry would not help."""
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return self._ask(search, start, window)
+            except FaultError as fault:
+                if not fault.backoff or attempt >= self._tries or fault.retry_after > LONGEST_WAIT:
+                    after = f", after {attempt} attempts" if attempt > 1 else ""
+                    then = _NEXT_RUN if fault.backoff else ""
+                    raise FeedError(f"{self._host} {fault}{after}. {f'{fault.hint} {then}'.strip()}") from fault
+                backoff = self._delay * fault.backoff * 2 ** (attempt - 1)
+                self._pause = min(LONGEST_WAIT, max(backoff, fault.retry_after))
+                logger.info("%s %s; retrying in %.0f s", self._host, fault, self._pause)
+
+    def _ask(
+        self, search: arxiv.Search, start: int = 0, window: Window | None = None, seconds: float | None = None
+    ) -> Page:
+        """Ask once for a page of `search.max_results` papers, in our time limit or this one. Raises FaultError."""
+        parameters = {
+            "search_query": search.query,
+            "id_list": ",".join(search.id_list),
+            "sortBy": search.sort_by.value,
+            "sortOrder": search.sort_order.value,
+            "start": start,
+            "max_results": search.max_results,
+        }
+        url = f"{self._url}?{urlencode(parameters)}"
+        reply = self._get(url, self._http, seconds or self._seconds, "ARXIV_API_URL")
+        status = reply.status
+        if status == 200:
+            page = read_page(reply.body, self._clock(), window)
+            if page.bad:
+                logger.warning("Left out: %s. Every morning asks for it again.", ", ".join(page.bad))
+            return page
+        what = f"answered HTTP {status} ({said(reply.body)})".removesuffix(" ()")
+        if status in {408, 425, 429} or status >= 500:
+            rest = reply.headers.get("Retry-After", "")
+            retry_after = float(rest) if rest.isdecimal() else 0.0
+            raise FaultError(what, "", 10 if status in {429, 503} else 2, retry_after)
+        raise FaultError(what, HINTS.get(status, "Check ARXIV_API_URL."), backoff=0)
+
+    def _get(self, url: str, http: Http, seconds: float, setting: str) -> Reply:
+        """Get an address, and where its host redirects to, if not less safe; the delay precedes each request. Raises
+        FaultError; `setting` may be wrong then.
+        """
+        host = urlsplit(url).hostname
+        for _ in range(1 + REDIRECTS):
+            if self._pause:
+                self._wait(self._pause)
+            self._pause = self._delay
+            try:
+                reply = http.request("GET", url, self._headers, seconds=seconds)
+            except NoReplyError as error:
+                hint = f"Check the network and {setting}."
+                if "certificate" in str(error):
+                    hint = "Install the authority that signed it, or name its file in SSL_CERT_FILE."
+                backoff = 0 if error.unknown else 2  # without a network, nobody is kept waiting
+                raise FaultError(f"gave no whole reply ({quoted(str(error))})", hint, backoff) from error
+            if reply.status not in {301, 302, 303, 307, 308}:
+                return reply
+            location = reply.headers.get("Location", "")
+            try:
+                target = urlsplit(urljoin(url, location))
+            except ValueError:
+                target = urlsplit("")
+            if target.hostname != host or target.scheme not in {urlsplit(url).scheme, "https"}:
+                raise FaultError(f"redirects to {quoted(location)}", f"Check {setting}.", backoff=0)
+            url = target.geturl()
+        raise FaultError(f"redirects more than {REDIRECTS} times", f"Check {setting}.", backoff=0)
+
+
+def _whole_minutes(since: datetime, until: datetime) -> Window:
+    """Widen a span to what arXiv's queries can say."""
+    start, end = since.astimezone(UTC), until.astimezone(UTC) + MINUTE - timedelta(microseconds=1)
+    return start.replace(second=0, microsecond=0), end.replace(second=0, microsecond=0)
+
+
+def _weeks(since: datetime, until: datetime) -> Iterator[Window]:
+    """Split a span into windows; a short last week may hold no paper and joins the one before.
+
+    Neighbours share a minute, since arXiv does not say to which side its seconds belong.
+    """
+    start, end = _whole_minutes(since, until)
+    while end - start >= 2 * WEEK:
+        yield start, start + WEEK
+        start += WEEK
+    yield start, end
+
+
+def _search(categories: Sequence[str], window: Window, most: int) -> arxiv.Search:
+    """Return what to ask for, oldest first, with minutes in GMT in exactly the form that arXiv accepts."""
+    query = f"submittedDate:[{window[0]:%Y%m%d%H%M} TO {window[1]:%Y%m%d%H%M}]"
+    if union := " OR ".join(f"cat:{category}" for category in categories):
+        query = f"({union}) AND {query}"
+    by_date = arxiv.SortCriterion.SubmittedDate
+    return arxiv.Search(query, max_results=most, sort_by=by_date, sort_order=arxiv.SortOrder.Ascending)

@@ -1,0 +1,405 @@
+"""`.env`, the environment and credentials become settings; problems are reported without secrets."""
+
+import os
+import pickle
+from datetime import time
+from decimal import Decimal
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from pydantic import SecretStr
+
+from paperboy.errors import ConfigError
+from paperboy.home.settings import SETTINGS, load
+from paperboy.models import Subscriber
+
+MAIL = "MAIL_FROM=papers@example.org\n"
+NO_TLS = "since whoever reaches a scheduler without TLS can run programs on it; tcp:// is for one on this machine"
+
+
+def write(home: Path, text: str) -> None:
+    (home / ".env").write_text(text, "utf-8")
+
+
+def problems(home: Path, text: str = "", environ: dict[str, str] | None = None) -> list[str]:
+    if text:
+        write(home, text)
+    with pytest.raises(ConfigError) as caught:
+        load(home, environ or {})
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_defaults_apply_without_an_env_file(tmp_path):
+    settings = load(tmp_path, {})
+    assert settings.openai_model == "gpt-6-luna"
+    assert settings.send_at == time(7, 0)
+    assert settings.timezone == ZoneInfo("UTC")
+    assert settings.mail_from is None
+    assert settings.llm_price_input is None
+    assert settings.paperboy_database == tmp_path / "data" / "paperboy.db"
+    assert settings.paperboy_outbox == tmp_path / "outbox"
+    assert settings.uses_outbox
+    assert not settings.has_llm
+
+
+def test_values_are_read_with_their_types(tmp_path):
+    write(
+        tmp_path,
+        """\
+OPENAI_BASE_URL=http://localhost:11434/v1/
+LLM_PRICE_INPUT=0.25
+LLM_PRICE_OUTPUT=2
+SMTP_HOST=smtp.example.org
+SMTP_PORT=465
+SMTP_SECURITY=TLS
+MAIL_FROM=Paperboy <papers@example.org>
+ALERT_TO='root@localhost'
+SEND_AT=6:30
+export TIMEZONE="Europe/Berlin"  # where we live
+PAPERBOY_DATABASE=/var/lib/paperboy.db
+log_file=somebody else's
+LOG_LEVEL=debug
+""",
+    )
+    settings = load(tmp_path, {})
+    assert settings.openai_base_url == "http://localhost:11434/v1"
+    assert (settings.llm_price_input, settings.llm_price_output) == (Decimal("0.25"), Decimal(2))
+    assert (settings.smtp_host, settings.smtp_port, settings.smtp_security) == ("smtp.example.org", 465, "tls")
+    assert settings.mail_from == Subscriber("papers@example.org", "Paperboy")
+    assert settings.alert_to == Subscriber("root@localhost")
+    assert settings.send_at == time(6, 30)
+    assert settings.timezone == ZoneInfo("Europe/Berlin")
+    assert settings.paperboy_database == Path("/var/lib/paperboy.db")
+    assert settings.log_level == "DEBUG"
+    assert settings.has_llm
+    assert not settings.uses_outbox
+
+
+@pytest.mark.parametrize("word", ["auto", "Auto", "AUTO"])
+def test_words_may_be_in_any_case(tmp_path, word):
+    write(tmp_path, f"SMTP_CONNECTIONS={word}\nWORKERS={word}\nLLM_SHORTLIST={word}\nSMTP_SECURITY=TLS\n")
+    settings = load(tmp_path, {})
+    assert (settings.smtp_connections, settings.workers, settings.llm_shortlist) == (0, 0, "auto")
+    assert settings.smtp_security == "tls"
+
+
+def test_environment_wins_over_env_file_and_env_file_over_credentials(tmp_path):
+    credentials = tmp_path / "credentials"
+    credentials.mkdir()
+    for name in ("OPENAI_API_KEY", "OPENAI_MODEL", "LOG_LEVEL"):
+        (credentials / name).write_text("ERROR\n")
+    write(tmp_path, "OPENAI_API_KEY=\nOPENAI_MODEL=from-file\nLOG_LEVEL=DEBUG\n")
+    settings = load(tmp_path, {"LOG_LEVEL": "WARNING", "CREDENTIALS_DIRECTORY": str(credentials)})
+    assert settings.log_level == "WARNING"
+    assert settings.openai_model == "from-file"
+    assert settings.openai_api_key == SecretStr("ERROR"), "an empty line in .env leaves room for a credential"
+
+
+def test_empty_environment_variable_restores_the_default(tmp_path):
+    """So that one run can do without what `.env` sets."""
+    write(tmp_path, "OPENAI_API_KEY=sk-1\nLOG_LEVEL=DEBUG\n")
+    settings = load(tmp_path, {"OPENAI_API_KEY": "", "LOG_LEVEL": " "})
+    assert not settings.has_llm
+    assert settings.log_level == "INFO"
+
+
+def test_passwords_are_read_literally(tmp_path):
+    """No `${…}` is filled in, and quotes keep # and spaces."""
+    write(tmp_path, MAIL + "SMTP_USERNAME=ada\nSMTP_PASSWORD='pa${HOME} #w=rd '\n")
+    assert load(tmp_path, {"HOME": "/root"}).smtp_password.get_secret_value() == "pa${HOME} #w=rd "
+
+
+def test_settings_never_show_secrets_and_can_be_pickled(tmp_path):
+    write(tmp_path, MAIL + "OPENAI_API_KEY=sk-12345\nSMTP_USERNAME=ada\nSMTP_PASSWORD=hunter2\n")
+    settings = load(tmp_path, {})
+    assert "sk-12345" not in repr(settings) + str(settings)
+    assert "hunter2" not in repr(settings) + str(settings)
+    assert pickle.loads(pickle.dumps(settings)) == settings  # noqa: S301  # our own bytes
+
+
+def test_all_problems_are_reported_at_once_in_line_order(tmp_path):
+    write(tmp_path, "\n# comment\n\nSMTP_PORT=70000\nSMTP_PASWORD=x\nSMTP_HOST=smtp.example.org\n")
+    assert problems(tmp_path, environ={"KEEP_DAYS": "30"}) == [
+        ".env:4: SMTP_PORT: must be a whole number from 1 to 65535",
+        ".env:5: SMTP_PASWORD: unknown setting, did you mean 'SMTP_PASSWORD'?",
+        ".env:6: SMTP_HOST: needs MAIL_FROM to be set, too",
+        "environment: KEEP_DAYS: must be a whole number from 31 to 36500",
+    ]
+
+
+OPEN_QUOTE = "a quote is left open, or nothing follows a last backslash; close it as in a shell"
+ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@example.org>"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("OPENAI_API_KEY=sk 1", "OPENAI_API_KEY: a key contains no spaces"),
+        ("OPENAI_API_KEY=ключ", "OPENAI_API_KEY: only printable ASCII characters can be sent to a server"),
+        (
+            "OPENAI_BASE_URL=localhost:11434",
+            "OPENAI_BASE_URL: must be a full URL, such as https://server.example.org/v1",
+        ),
+        (
+            "OPENAI_BASE_URL=http://x:port/v1",
+            "OPENAI_BASE_URL: must be a full URL, such as https://server.example.org/v1",
+        ),
+        ("OPENAI_BASE_URL=https://me:pw@x.org/v1", "OPENAI_BASE_URL: must not contain a user, a password, ? or #"),
+        (
+            "OPENAI_BASE_URL=https://x.org/v1/chat/completions",
+            "OPENAI_BASE_URL: leave out /chat/completions, which Paperboy adds where it is needed",
+        ),
+        ("LLM_BATCH_SIZE=0", "LLM_BATCH_SIZE: must be a whole number from 1 to 200"),
+        ("WORKERS=0", "WORKERS: must be auto, or a whole number from 1 to 256; 1 is this process alone"),
+        *(
+            (line, "CLUSTER: must be the address of a Dask scheduler, such as tls://scheduler.example.org:8786")
+            for line in (
+                "CLUSTER=scheduler.example.org:8786",
+                "CLUSTER=tls://scheduler.example.org",
+                "CLUSTER=tls://a b:1",
+            )
+        ),
+        ("CLUSTER=tcp://scheduler.example.org:8786", f"CLUSTER: must begin with tls://, {NO_TLS}"),
+        ("LLM_CONCURRENCY=1_0", "LLM_CONCURRENCY: must be a whole number from 1 to 1000"),
+        (
+            "LLM_TIMEOUT_SECONDS=nan",
+            "LLM_TIMEOUT_SECONDS: must be a number from 0.1 to 3600, with a point if it has decimals",
+        ),
+        ("LLM_BUDGET_USD=-1", "LLM_BUDGET_USD: must be a number from 0 to 1000000, with a point if it has decimals"),
+        (
+            "LLM_PRICE_INPUT=-1\nLLM_PRICE_OUTPUT=2",
+            "LLM_PRICE_INPUT: must be a number from 0 to 1000000, with a point if it has decimals",
+        ),
+        (
+            "LLM_PRICE_CACHE_WRITE=1",
+            "LLM_PRICE_CACHE_WRITE: needs LLM_PRICE_INPUT and LLM_PRICE_OUTPUT to be set, too",
+        ),
+        (
+            f"SMTP_HOST=smtp.example.org:587\n{MAIL}",
+            "SMTP_HOST: must be the server's name alone, such as smtp.example.org; the port is a separate setting",
+        ),
+        *(
+            (f"SMTP_CONNECTIONS={text}", "SMTP_CONNECTIONS: must be auto, or a whole number from 1 to 50")
+            for text in ("0", "51", "many", "1.5")
+        ),
+        ("SMTP_PORT=abc", "SMTP_PORT: must be a whole number from 1 to 65535"),
+        ("SMTP_SECURITY=startls", "SMTP_SECURITY: must be one of starttls, tls, none, did you mean 'starttls'?"),
+        *(
+            (f"{line}\nSMTP_USERNAME=ada", f"SMTP_TOKEN_COMMAND: {OPEN_QUOTE}")
+            for line in ("""SMTP_TOKEN_COMMAND='oama "hunter2'""", "SMTP_TOKEN_COMMAND=oama hunter2\\")
+        ),
+        (
+            "SMTP_TOKEN_COMMAND=oama\nSMTP_USERNAME=ada\nSMTP_PASSWORD=hunter2",
+            (
+                "SMTP_TOKEN_COMMAND: its tokens stand in place of a password; "
+                "remove SMTP_PASSWORD, or remove this one to go on with the password"
+            ),
+        ),
+        ("MAIL_FROM=Paperboy", f"MAIL_FROM: {ADDRESS}"),
+        (
+            "ALERT_TO=müller@example.org",
+            "ALERT_TO: must be an address in ASCII, since not every mail server takes others",
+        ),
+        (
+            "ALERT_TO=a@b@c",
+            f"ALERT_TO: {ADDRESS}",
+        ),
+        (
+            "ARXIV_DELAY_SECONDS=2.9",
+            "ARXIV_DELAY_SECONDS: arxiv.org asks for 3 seconds between requests; set 3 or more",
+        ),
+        ("ARXIV_LOOKBACK_DAYS=31", "ARXIV_LOOKBACK_DAYS: must be a whole number from 1 to 30"),
+        ("SEND_AT=24:00", "SEND_AT: must be a time of day, such as 07:00 or 18:30"),
+        ("TIMEZONE=Berlin", "TIMEZONE: unknown timezone, did you mean 'Europe/Berlin'?"),
+        ("TIMEZONE=../passwd", "TIMEZONE: unknown timezone; use a name such as Europe/Berlin"),
+        (
+            "PAPERBOY_DATABASE=~/paperboy.db",
+            "PAPERBOY_DATABASE: ~ is not expanded here; write the full path, or one relative to the home",
+        ),
+        (
+            "LOG_LEVEL=verbose",
+            "LOG_LEVEL: must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL",
+        ),
+        ('OPENAI_MODEL="a\\tb"', "OPENAI_MODEL: contains a control character (U+0009); write one line of plain text"),
+    ],
+)
+def test_invalid_value_is_reported_with_line_and_fix(tmp_path, line, message):
+    assert problems(tmp_path, f"# first\n\n{line}\n") == [f".env:3: {message}"]
+
+
+@pytest.mark.parametrize(("name", "what"), [("SMTP_PASSWORD", "a password"), ("SMTP_TOKEN_COMMAND", "a token")])
+def test_login_without_encryption_is_refused(tmp_path, name, what):
+    text = MAIL + f"SMTP_USERNAME=ada\n{name}=hunter2\nSMTP_SECURITY=none\n"
+    assert problems(tmp_path, text) == [
+        (
+            f".env:4: SMTP_SECURITY: {what} is never sent in the clear; use starttls or tls, "
+            f"or leave out SMTP_USERNAME and {name}"
+        )
+    ]
+
+
+def test_token_command_is_split_into_words_and_nothing_is_expanded(tmp_path):
+    write(tmp_path, MAIL + """SMTP_USERNAME=ada\nSMTP_TOKEN_COMMAND='oama "access it" ~/x $HOME #1'\n""")
+    assert load(tmp_path, {"HOME": "/root"}).smtp_token_command == ("oama", "access it", "~/x", "$HOME", "#1")
+
+
+def test_password_in_a_credential_beside_a_token_command_is_reported(tmp_path):
+    (tmp_path / "SMTP_PASSWORD").write_text("hunter2\n")
+    write(tmp_path, MAIL + "SMTP_USERNAME=ada\nSMTP_TOKEN_COMMAND=oama\n")
+    with pytest.raises(ConfigError, match=r"^\.env:3: SMTP_TOKEN_COMMAND: .*; remove SMTP_PASSWORD, or"):
+        load(tmp_path, {"CREDENTIALS_DIRECTORY": str(tmp_path)})
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8000", "[::1]:8000", "llm.localhost"])
+def test_api_key_may_use_plain_http_on_loopback(tmp_path, host):
+    write(tmp_path, f"OPENAI_API_KEY=sk-1\nOPENAI_BASE_URL=http://{host}/v1\n")
+    assert load(tmp_path, {}).has_llm
+
+
+@pytest.mark.parametrize("host", ["llm.example.org", "192.0.2.1", "localhost.example.org", "127.0.0.1.example.org"])
+def test_api_key_over_plain_http_to_another_machine_is_refused(tmp_path, host):
+    assert problems(tmp_path, f"OPENAI_API_KEY=sk-1\nOPENAI_BASE_URL=http://{host}/v1\n") == [
+        (
+            ".env:2: OPENAI_BASE_URL: a key is not sent over plain http to another machine; use https, "
+            "or leave OPENAI_API_KEY empty"
+        )
+    ]
+
+
+@pytest.mark.parametrize("host", ["export.arxiv.org", "ARXIV.org", "arxiv.org.", "rss.arxiv.org:443"])
+def test_delay_below_arxivs_rate_limit_is_refused(tmp_path, host):
+    assert len(problems(tmp_path, f"ARXIV_API_URL=https://{host}/api/query\nARXIV_DELAY_SECONDS=0\n")) == 1
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "notarxiv.org"])
+def test_other_servers_need_no_delay(tmp_path, host):
+    write(tmp_path, f"ARXIV_API_URL=http://{host}/api/query\nARXIV_DELAY_SECONDS=0\n")
+    assert load(tmp_path, {}).arxiv_delay_seconds == 0
+
+
+def test_invalid_sender_is_not_reported_as_missing_too(tmp_path):
+    assert len(problems(tmp_path, "SMTP_HOST=smtp.example.org\nMAIL_FROM=nobody\n")) == 1
+
+
+NO_SETTING = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SMTP_PASSWORD: hunter2\n", f"1: {NO_SETTING}"),
+        ("SMTP_PASSWORD:hunter2\n", f"1: {NO_SETTING}"),
+        ("SMTP_PASSWORD:hun=ter2\n", f"1: {NO_SETTING}"),
+        ("SMTP_PASSWORD hunter2=\n", f"1: {NO_SETTING}"),
+        ("LOG_LEVEL=INFO\n\n\nhunter2\n", f"4: {NO_SETTING}"),
+        ("LOG_LEVEL=INFO\r\n\r\nSMTP_PASSWORD='hunter2\r\n", f"3: {NO_SETTING}"),
+        ("SMTP_PASSWORD='hunter2' x\n", f"1: {NO_SETTING}"),
+        ("=hunter2\n", f"1: {NO_SETTING}"),
+        ("SMTP_HOST\n", f"1: {NO_SETTING}"),
+        ("\nTIMEZONE='UTC\nhunter2'\n", "2: TIMEZONE: the value spans several lines; is a quote left open?"),
+        *(
+            (text, "1: TIMEZONE: its value contains another setting; put each on its own line")
+            for text in ("TIMEZONE=UTC SMTP_PASSWORD=hunter2\n", "TIMEZONE='UTC SMTP_PASSWORD=hunter2'\n")
+        ),
+    ],
+)
+def test_line_that_is_not_one_setting_is_reported_and_never_shown(tmp_path, text, expected):
+    (tmp_path / ".env").write_bytes(text.encode())
+    assert problems(tmp_path) == [f".env:{expected}"]
+
+
+SECRET = "xK9-hunter2@5$Zq"
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS))
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{}={secret}",
+        "{}='{secret}",
+        "{}={secret} {secret}",
+        "{}=https://{secret}/v1",
+        "{}=\u00e9{secret}",
+        "{}=Ada <{secret}>",
+        "{}=1 SMTP_PASSWORD={secret}",
+        "{}: {secret}",
+        "{}={secret}\nSMTP_PASSWORDS={secret}",
+        "{}{secret}",
+    ],
+)
+def test_no_setting_shows_a_secret_that_was_written_in_its_place(tmp_path, name, line):
+    """Whether it is refused or not."""
+    write(tmp_path, line.format(name, secret=SECRET) + "\nKEEP_DAYS=x\n")
+    assert not [problem for problem in problems(tmp_path) if "hunter" in problem or "xK9" in problem]
+
+
+def test_env_file_of_more_than_a_hundred_kilobytes_is_refused(tmp_path):
+    """Each line takes the parser its time, and a misspelt name takes more: a megabyte took a minute."""
+    assert problems(tmp_path, "SMTP_PASSWOR=x\n" * 6_000) != []
+    assert problems(tmp_path, "SMTP_PASSWOR=x\n" * 7_000) == [".env: is larger than 100 kB; is it the right file?"]
+
+
+def test_unclosed_quote_never_shows_the_lines_it_swallows(tmp_path):
+    found = problems(tmp_path, "SEND_AT='07:00\nSMTP_PASSWORD='hunter2'\nKEEP_DAYS='400'\n")
+    assert found
+    assert "hunter2" not in "".join(found)
+
+
+def test_settings_of_other_programs_are_ignored(tmp_path):
+    write(tmp_path, "TZ=UTC\nPAPERBOY_HOME=/srv\nPGPASSWORD=x\nOPENAI_ORG_ID=y\n")
+    assert load(tmp_path, {"SMTP_PASSWD": "x"}) == load(tmp_path, {})
+
+
+def test_last_of_two_equal_names_applies(tmp_path):
+    write(tmp_path, "LOG_LEVEL=nonsense\nLOG_LEVEL=DEBUG\n")
+    assert load(tmp_path, {}).log_level == "DEBUG"
+
+
+def test_byte_order_mark_is_accepted(tmp_path):
+    (tmp_path / ".env").write_bytes(b"\xef\xbb\xbfLOG_LEVEL=DEBUG\n")
+    assert load(tmp_path, {}).log_level == "DEBUG"
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (Path.mkdir, "cannot be read: Is a directory; it must be a file that Paperboy's user may read"),
+        (lambda env: env.write_bytes(b"SMTP_PASSWORD=hunter\xff2\n"), "is not UTF-8 text (line 1); save it as UTF-8"),
+        (lambda env: env.symlink_to("nowhere"), "is a link to a file that does not exist; fix or remove it"),
+        (  # a link to itself, which root cannot read either
+            lambda env: env.symlink_to(env),
+            "cannot be read: Too many levels of symbolic links; it must be a file that Paperboy's user may read",
+        ),
+        (  # the home itself is no folder
+            lambda env: env.parent.rmdir() or env.parent.touch(),
+            "cannot be read: Not a directory; it must be a file that Paperboy's user may read",
+        ),
+    ],
+)
+def test_unreadable_env_file_is_reported(tmp_path, make, expected):
+    home = tmp_path / "home"
+    home.mkdir()
+    make(home / ".env")
+    assert problems(home) == [f".env: {expected}"]
+
+
+def test_invalid_credentials_are_reported_without_their_text(tmp_path):
+    (tmp_path / "SMTP_PASSWORD").write_bytes(b"hunter\xff2")
+    (tmp_path / "LOG_LEVEL").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "SMTP_HOST")
+    (tmp_path / "KEEP_DAYS").write_text("1\n")
+    assert problems(tmp_path, environ={"CREDENTIALS_DIRECTORY": str(tmp_path)}) == [
+        "credentials: SMTP_HOST: its file is not a regular file; put one in its place",
+        "credentials: SMTP_PASSWORD: its file is not UTF-8 text (line 1); save it as UTF-8",
+        "credentials: LOG_LEVEL: its file is not a regular file; put one in its place",
+        "credentials: KEEP_DAYS: must be a whole number from 31 to 36500",
+    ]
+
+
+def test_repr_of_the_settings_shows_no_token_command(tmp_path):
+    """An argument of it may be a secret."""
+    write(tmp_path, MAIL + "SMTP_USERNAME=ada\nSMTP_TOKEN_COMMAND='tool client_secret=hunter2'\n")
+    settings = load(tmp_path, {})
+    assert settings.smtp_token_command == ("tool", "client_secret=hunter2")
+    assert "hunter2" not in repr(settings)

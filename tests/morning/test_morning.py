@@ -1,0 +1,728 @@
+"""A morning, from papers to frozen digests: every flow of it, on a real database, with fakes for the world outside."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from paperboy import curate
+from paperboy.due import RETRY
+from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError, StoreWriteError
+from paperboy.learning import Learning
+from paperboy.models import (
+    Attempt,
+    Became,
+    Cost,
+    Day,
+    DeliveryState,
+    ListReport,
+    MailingList,
+    Model,
+    MorningReport,
+    Outcome,
+    Paper,
+    Problem,
+    Score,
+    Shortfall,
+    Spending,
+    Subscriber,
+    Usage,
+)
+from paperboy.morning import morning
+from paperboy.morning.drafting import Drafter
+from paperboy.morning.preview import Previews
+from paperboy.shortlist import Share
+from paperboy.sources.arxiv import ArxivFeed
+from paperboy.sources.arxiv import calendar as announcements
+from paperboy.store import Store
+from paperboy.store.alerts import Cause
+from paperboy.store.database import Database
+from paperboy.store.readers import Reader
+from tests.builders import mailing_list, paper
+from tests.fakes import Clock, FakeComposer, FakeFeed, FakeScorer, NoProgress
+from tests.servers.arxiv_api import ArxivServer
+from tests.servers.arxiv_faults import dated
+from tests.store.ledger import outcome, waiting
+
+FRIDAY = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)  # the batch of Thursday evening is there since 05:15 UTC
+THURSDAYS = datetime(2026, 11, 19, 12, tzinfo=UTC)  # in that batch
+EARLIER = datetime(2026, 11, 16, 12, tzinfo=UTC)
+UTC_ZONE = ZoneInfo("UTC")
+
+
+@dataclass
+class World:
+    store: Store
+    clock: Clock = field(default_factory=lambda: Clock(FRIDAY))
+    feed: Any = field(default_factory=FakeFeed)
+    scorer: FakeScorer = field(default_factory=FakeScorer)
+    composer: FakeComposer = field(default_factory=FakeComposer)
+    budget: float | None = None
+    share: Share = 1.0
+    mail_is_down: bool = False
+
+    def run(
+        self, *lists: MailingList, patience: timedelta | None = None, any_day: bool = False, **changes: Any
+    ) -> MorningReport:
+        """Run a morning, after the mail of earlier ones was delivered unless the mail server is down."""
+        ledger = self.store.deliveries
+        for each in [] if self.mail_is_down else waiting(self.store, self.clock()):
+            ledger.reserve(each, self.clock())
+            ledger.settle(each, DeliveryState.SENT, "250 ok", self.clock(), via="smtp")
+        self.store.settle_clock(self.clock())
+        names = {each.name for each in lists}
+        return morning.run(self.drafter(**changes), self.feed, lists, names, patience=patience, any_day=any_day)
+
+    def drafter(self, **changes: Any) -> Drafter:
+        parts = {"store": self.store, "scorer": self.scorer, "composer": self.composer, "clock": self.clock}
+        learning = Learning(
+            store=self.store, criteria=self.scorer.criteria, share=self.share, from_scores=self.share != 1
+        )
+        parts |= {"progress": NoProgress(), "budget": self.budget, "learning": learning}
+        return Drafter(**(parts | changes))
+
+    def digests(self) -> list[list[str]]:
+        return [[entry.paper.arxiv_id for entry in digest.entries] for digest in self.composer.made]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with Store.open(tmp_path / "paperboy.db") as store:
+        yield World(store)
+
+
+def foundations(**changes: object) -> MailingList:
+    return mailing_list(timezone=UTC_ZONE, **changes)
+
+
+def new(number: int, **changes: object) -> Paper:
+    return paper(f"2611.{number:05}", **{"published": THURSDAYS, **changes})
+
+
+def good(*papers: Paper) -> dict[str, Score]:
+    return {entry.arxiv_id: Score(9, 8, "good") for entry in papers}
+
+
+def test_morning_freezes_a_digest_and_its_deliveries(world: World) -> None:
+    one, other = new(1), new(2)
+    world.feed.papers, world.scorer.known = [one, other], good(one)
+    report = world.run(foundations(subscribers=(Subscriber("ada@example.org"), Subscriber("grace@example.org"))))
+    assert [(entry.list_name, entry.outcome) for entry in report.lists] == [("foundations", Outcome.DIGEST)]
+    assert world.digests() == [["2611.00001"]]
+    assert len(world.store.deliveries.waiting(FRIDAY)) == 2
+    assert report.lists[0].spending.usage.calls == 2
+    assert world.composer.made[0].spending == report.lists[0].spending
+
+
+def test_paper_that_surfaces_late_is_picked_up_on_that_day(world: World) -> None:
+    """Moderation holds papers for days: their submission is old when they are announced."""
+    world.feed.papers = [new(1)]
+    world.run(foundations())
+    held, fresh = new(3, published=EARLIER), new(4, published=THURSDAYS + timedelta(days=1))
+    world.clock.now += timedelta(days=3)
+    world.feed.papers += [held, fresh]
+    world.scorer.known = good(held)
+    world.run(foundations())
+    assert world.digests()[-1] == ["2611.00003"]
+
+
+def test_new_list_starts_with_the_newest_batch(world: World) -> None:
+    world.feed.papers = [new(1), new(2, published=EARLIER)]
+    report = world.run(foundations())
+    assert report.lists[0].counts.considered == 1
+    assert world.scorer.asked == ["2611.00001"]
+
+
+def test_list_that_was_away_for_long_starts_anew(world: World) -> None:
+    """While others were served. After an outage of all, nothing that the fetch brings is left out."""
+    away, other = foundations(), foundations(name="other")
+    world.feed.papers = [new(1)]
+    world.run(away, other)
+    for day in range(1, 40):
+        world.clock.now += timedelta(days=1)
+        world.feed.papers.append(new(100 + day, published=THURSDAYS + timedelta(days=day)))
+        world.run(other)
+    considered = world.run(away, other).lists[0].counts.considered
+    assert 0 < considered < 5
+
+
+def test_new_list_whose_first_morning_fails_keeps_its_papers(world: World) -> None:
+    """Its start is settled on its first day, and not on the day of its first digest."""
+    world.feed.papers, world.scorer.dies_after = [new(1), new(2, published=EARLIER)], 0
+    assert world.run(foundations()).due == ("foundations",)
+    world.clock.now += timedelta(days=3)
+    world.scorer.dies_after = None
+    world.feed.papers.append(new(3, published=THURSDAYS + timedelta(days=1)))
+    world.scorer.known = good(new(1), new(2), new(3))
+    world.run(foundations())
+    assert world.digests() == [["2611.00001", "2611.00003"]]
+
+
+def test_home_of_small_categories_is_not_late_when_arxiv_is_not(world: World) -> None:
+    """Its categories have no part in today's batch: one question to arXiv tells that from a late one."""
+    world.feed.papers = [new(1, published=EARLIER), new(2, categories=("cs.CV",), primary_category="cs.CV")]
+    world.run(foundations())
+    world.clock.now += timedelta(days=3)
+    world.feed.papers.append(
+        new(3, categories=("cs.CV",), primary_category="cs.CV", published=THURSDAYS + timedelta(days=1))
+    )
+    report = world.run(foundations())
+    assert (report.lists[0].outcome, report.due) == (Outcome.QUIET, ())
+
+
+@pytest.mark.parametrize(
+    ("day", "why"),
+    [
+        (20, "arXiv had nothing new in its categories"),
+        (21, "arXiv announced nothing (weekend)"),
+        (27, "arXiv announced nothing (holiday)"),
+    ],
+)
+def test_a_quiet_day_says_why(world: World, day: int, why: str) -> None:
+    world.clock.now = datetime(2026, 11, day, 7, tzinfo=UTC)
+    world.feed.papers = [new(1, published=announcements.newest_batch(world.clock.now).submitted_from)]
+    world.store.days.begin("foundations", ["cs.LG"], ["2611.00001"], date(2026, 11, day - 1), world.clock.now)
+    report = world.run(foundations())
+    assert (report.lists[0].outcome, report.lists[0].problem) == (Outcome.QUIET, why)
+    (kept,) = world.store.history.days(["foundations"])["foundations"]
+    assert kept.reason == why
+
+
+def test_quiet_look_by_hand_before_the_days_batch_leaves_the_day_open(world: World) -> None:
+    """It is written down all the same: there may be no other."""
+    world.feed.papers, monday = [new(1)], date(2026, 11, 23)
+    world.run(foundations())
+    world.clock.now = datetime(2026, 11, 23, 1, tzinfo=UTC)
+    assert world.run(foundations()).lists[0].outcome is Outcome.QUIET
+    assert outcome(world.store, "foundations", monday) is Outcome.QUIET
+    world.feed.papers.append(new(2, published=THURSDAYS + timedelta(days=1)))
+    world.clock.now = datetime(2026, 11, 23, 7, tzinfo=UTC)
+    world.run(foundations())
+    assert outcome(world.store, "foundations", monday) is Outcome.NOTE
+
+
+def test_bug_in_the_feed_is_reported_and_ends_nothing(world: World) -> None:
+    class Broken(FakeFeed):
+        def fetch(self, *_: object, **__: object) -> list[Paper]:
+            raise ZeroDivisionError("oops")
+
+    world.feed = Broken()
+    report = world.run(foundations())
+    assert "fetching hit a bug in Paperboy: ZeroDivisionError" in report.lists[0].problem
+
+
+def test_one_fetch_serves_all_lists_and_leaves_out_those_without_subscribers(world: World) -> None:
+    world.feed.papers = [new(1)]
+    empty = foundations(name="nobody", categories=("hep-th",), subscribers=())
+    report = world.run(foundations(), foundations(name="other", categories=("stat.ML",)), empty)
+    assert [asked[0] for asked in world.feed.asked] == [("cs.LG", "stat.ML")]
+    assert [entry.list_name for entry in report.lists] == ["foundations", "other"]
+
+
+def test_outage_widens_the_window(world: World) -> None:
+    """The least recent fetch counts; a category that was never fetched has nothing to catch up on."""
+    world.feed.papers = [new(1)]
+    world.run(foundations())
+    world.clock.now += timedelta(days=12)
+    world.store.papers.add([], ["cs.LG"], world.clock.now - timedelta(days=1))
+    world.run(foundations(), foundations(name="strings", categories=("hep-th",)))
+    _, since, until = world.feed.asked[-1]
+    assert until - since == timedelta(days=18)
+
+
+@pytest.mark.parametrize("send_empty", [True, False])
+def test_morning_on_which_no_paper_passed_is_a_note(world: World, *, send_empty: bool) -> None:
+    """A mail says so, unless the list does without."""
+    world.feed.papers = [new(1)]
+    report = world.run(foundations(send_empty=send_empty))
+    assert report.lists[0].outcome is Outcome.NOTE
+    assert len(world.store.deliveries.waiting(FRIDAY)) == send_empty
+
+
+def test_quiet_day_sends_nothing_and_is_an_outcome(world: World) -> None:
+    world.feed.papers = [new(1)]
+    world.run(foundations())
+    world.clock.now += timedelta(days=1)  # Saturday
+    report = world.run(foundations())
+    assert (report.lists[0].outcome, report.due) == (Outcome.QUIET, ())
+    assert world.store.deliveries.waiting(world.clock.now) == ()
+    world.feed.papers, world.scorer.known = [new(2)], good(new(2))
+    assert world.run(foundations(name="other")).lists[0].outcome is Outcome.DIGEST  # for it has not seen the paper
+
+
+def test_paper_dated_in_the_future_hides_no_late_batch(world: World) -> None:
+    one, other = new(1), new(2)
+    with ArxivServer([one, other], lasting_fault=dated("2126-11-20T00:00:00Z")) as server:
+        world.feed = ArxivFeed(server.url, delay_seconds=0, clock=world.clock)
+        world.run(foundations())
+        assert world.store.papers.newest(["cs.LG"]) == THURSDAYS
+        assert world.scorer.asked == [other.arxiv_id]
+        world.clock.now += timedelta(days=3)
+        report = world.run(foundations())
+    assert report.due == ("foundations",)
+    assert "was due at 05:15 UTC and has not arrived yet" in report.lists[0].problem
+
+
+def test_unreachable_arxiv_leaves_the_list_due_with_the_reason(world: World) -> None:
+    world.feed.broken = "arXiv does not answer"
+    report = world.run(foundations())
+    assert (report.due, report.lists[0].problem) == (("foundations",), "arXiv does not answer")
+    attempt = Attempt("foundations", "arXiv does not answer", FRIDAY, FRIDAY, FRIDAY + RETRY)
+    assert world.store.days.attempts() == {"foundations": attempt}
+    world.feed.broken, world.feed.papers = "", [new(1)]
+    assert world.run(foundations()).due == ()
+    assert world.store.days.attempts() == {}
+
+
+def test_dead_llm_sends_no_digest_and_loses_no_paper(world: World) -> None:
+    """Scored 0 of N is not the same as none passed."""
+    world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1), new(2))
+    world.scorer.dies_after = 0
+    report = world.run(foundations())
+    assert report.due == ("foundations",)
+    assert report.lists[0].problem == "the LLM at nowhere does not answer"
+    assert world.store.deliveries.waiting(FRIDAY) == ()
+    world.scorer.dies_after = None
+    assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
+    assert world.digests() == [["2611.00001", "2611.00002"]]
+
+
+def test_scores_are_paid_for_once(world: World) -> None:
+    """A morning that broke off after scoring is resumed with its scores, and counts what they cost."""
+    world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1), new(2))
+    world.composer.broken = ConfigError([Problem("emails/digest.mjml.j2:3", "broken")])
+    report = world.run(foundations())
+    assert report.lists[0].problem == "emails/digest.mjml.j2:3: broken"
+    world.composer.broken = None
+    report = world.run(foundations())
+    assert world.scorer.asked == ["2611.00001", "2611.00002"]
+    assert report.lists[0].spending.usage.calls == 2
+
+
+def test_one_lists_failure_stops_no_other(world: World) -> None:
+    world.feed.papers, world.scorer.known = [new(1)], good(new(1))
+    world.composer.broken = ZeroDivisionError("oops")
+    noted = foundations(name="strict", min_relevance=10)
+    report = world.run(foundations(), noted)
+    assert report.due == ("foundations",)
+    assert "this is a bug in Paperboy: ZeroDivisionError('oops')" in report.lists[0].problem
+    assert report.lists[1].outcome is Outcome.NOTE
+
+
+def test_full_disk_ends_the_morning(tmp_path: Path) -> None:
+    """Without a disk no other list could be frozen either. `max_page_count` makes SQLite meet the same error."""
+    database = Database.open(tmp_path / "paperboy.db")
+    world = World(Store(database))
+    world.feed.papers = [new(number) for number in range(1, 60)]
+    world.store.papers.add(world.feed.papers, ["cs.LG", "stat.ML"], FRIDAY)
+    database.rows(f"pragma max_page_count = {database.rows('pragma page_count')[0]['page_count']}")
+    with pytest.raises(StoreWriteError):
+        world.run(foundations())
+    database.close()
+
+
+def test_alerts_are_noted_in_the_transaction_that_freezes_the_day(tmp_path: Path) -> None:
+    database = Database.open(tmp_path / "paperboy.db")
+    fails = "create trigger fails before insert on alerts begin select raise(abort, 'no'); end"
+    database.execute(fails)
+    world = World(Store(database))
+    world.feed.papers, world.scorer.known, world.scorer.dies_after = [new(1), new(2)], good(new(1)), 1
+    report = world.run(
+        foundations(),
+        mailing_list(name="galaxies", categories=("cs.CV",), subscribers=(Subscriber("ada@example.org"),)),
+    )
+    assert [each.outcome for each in report.lists] == [None, Outcome.QUIET], "a bug in alerts stops no other list"
+    assert outcome(world.store, "foundations", FRIDAY.date()) is None
+    database.execute("drop trigger fails")
+    world.scorer.dies_after = 0
+    assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
+    assert [(each.cause, each.subject) for each in world.store.alerts.all()] == [(Cause.SCORING, "foundations")]
+    database.close()
+
+
+def test_scorer_may_spend_until_all_lists_together_have_used_the_days_budget(world: World) -> None:
+    """Two papers of each list cost 0.003."""
+    world.budget = 0.005
+    world.feed.papers = [new(1), new(2)]
+    world.run(foundations())
+    (may_spend,) = world.scorer.may_spend
+    assert may_spend is not None
+    assert may_spend()
+    world.run(foundations(name="other", topics="Another topic"))
+    assert not may_spend()
+
+
+@pytest.mark.parametrize(("hour", "is_left"), [(14, False), (15, True)])
+def test_budget_is_whole_again_from_midnight_in_its_zone(world: World, hour: int, is_left: bool) -> None:
+    world.budget = 0.005
+    criteria, spent = world.scorer.criteria(foundations()), Spending(cost=Cost(0.005))
+    world.store.scores.keep("foundations", criteria, "luna", {}, replace(spent, usage=Usage(calls=1)), FRIDAY)
+    world.clock.now = FRIDAY.replace(hour=hour)  # in Tokyo, Saturday begins at 15:00 UTC
+    world.feed.papers = [new(1)]
+    world.run(foundations(), budget_zone=ZoneInfo("Asia/Tokyo"))
+    (may_spend,) = world.scorer.may_spend
+    assert may_spend is not None
+    assert may_spend() is is_left
+
+
+def test_lists_that_are_judged_alike_are_judged_once(world: World) -> None:
+    """In one morning, and where one list's morning is later than the other's. The first one pays."""
+    world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1))
+    one, twin, third = foundations(), foundations(name="twin"), foundations(name="third", min_relevance=1)
+    report = world.run(one, twin)
+    assert [entry.counts.selected for entry in report.lists] == [1, 1]
+    assert [entry.spending.usage.calls for entry in report.lists] == [2, 0]
+    later = world.run(one, twin, third)
+    assert later.lists[-1].counts.scored == 2
+    assert world.scorer.asked == ["2611.00001", "2611.00002"]
+    assert world.store.history.life("third", "2611.00001").scores[0].score == Score(9, 8, "good")
+
+
+def test_papers_of_a_digest_that_reached_nobody_come_with_the_next(world: World) -> None:
+    """A mail server that was dead from Wednesday to Friday brings one mail with all papers, and none is paid twice."""
+    world.mail_is_down = True
+    for day in range(3):
+        world.feed.papers.append(new(day + 1, published=THURSDAYS + timedelta(days=day)))
+        world.scorer.known = good(*world.feed.papers)
+        world.run(foundations())
+        world.clock.now += timedelta(days=1)
+    assert world.digests()[-1] == ["2611.00001", "2611.00002", "2611.00003"]
+    assert world.scorer.asked == ["2611.00001", "2611.00002", "2611.00003"]
+    (delivery,) = waiting(world.store, world.clock.now)
+    assert world.store.days.composed_by_id(delivery.digest_id).message == b"2611.00001 2611.00002 2611.00003"
+
+
+class TestWhatCannotBeScored:
+    """It comes back, and after three mornings on which others were scored it is let go."""
+
+    def mornings(self, world: World, number: int) -> list[ListReport]:
+        """So many mornings, each with a new paper beside the one that is always refused."""
+        world.scorer.refuses = {"2611.00001"}
+        world.feed.papers = [new(1)]
+        reports = []
+        for day in range(number):
+            world.feed.papers.append(new(10 + day, published=THURSDAYS + timedelta(days=day)))
+            world.scorer.known = good(*world.feed.papers)
+            reports.append(world.run(foundations()).lists[0])
+            world.clock.now += timedelta(days=1)
+        return reports
+
+    def test_refused_paper_is_carried_over_twice_and_then_let_go(self, world: World) -> None:
+        reports = self.mornings(world, 4)
+        assert [(entry.counts.carried_over, entry.counts.let_go) for entry in reports] == [
+            (1, 0),
+            (1, 0),
+            (0, 1),
+            (0, 0),
+        ]
+        assert [paper.arxiv_id for paper in reports[2].let_go] == ["2611.00001"]
+        assert [paper.arxiv_id for paper in world.composer.made[2].let_go] == ["2611.00001"]
+        assert world.store.days.tries("foundations") == {}
+
+    @pytest.mark.parametrize("death", [ScoringError("dead"), BudgetUsedUpError("used up")])
+    def test_paper_left_over_by_a_dead_llm_or_the_budget_has_no_failed_morning(
+        self, world: World, death: ScoringError
+    ) -> None:
+        world.scorer.death, world.scorer.dies_after = death, 1
+        for day in range(5):
+            world.feed.papers.insert(0, new(50 - day, published=THURSDAYS + timedelta(days=day)))
+            report = world.run(foundations()).lists[0]
+            world.clock.now += timedelta(days=1)
+        assert report.counts.let_go == 0
+        assert report.counts.carried_over == world.composer.made[-1].counts.carried_over
+        assert world.store.days.tries("foundations") == {}
+
+    def test_leftovers_alone_are_no_reason_to_stay_due(self, world: World) -> None:
+        """A weekend with nothing but a paper that could not be scored on Friday is quiet, and no try."""
+        self.mornings(world, 1)
+        report = world.run(foundations()).lists[0]
+        assert (report.outcome, report.counts.carried_over) == (Outcome.QUIET, 1)
+        assert world.store.days.tries("foundations") == {"2611.00001": 1}
+
+
+@pytest.mark.parametrize(
+    ("death", "shortfall"),
+    [(ScoringError("dead"), Shortfall.SERVER), (BudgetUsedUpError("used up"), Shortfall.BUDGET)],
+)
+def test_digest_of_what_was_scored_says_why_the_rest_was_not(
+    world: World, death: ScoringError, shortfall: Shortfall
+) -> None:
+    world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1), new(2))
+    world.scorer.death, world.scorer.dies_after = death, 1
+    report = world.run(foundations()).lists[0]
+    assert (report.outcome, report.shortfall, report.problem) == (Outcome.DIGEST, shortfall, str(death))
+    assert world.composer.made[0].shortfall is shortfall
+    assert (report.counts.scored, report.counts.carried_over) == (1, 1)
+
+
+def test_bug_in_scoring_is_reported_and_leaves_every_list_due(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.feed.papers = [new(1)]
+    world.scorer.death, world.scorer.dies_after = ZeroDivisionError(), 0
+    report = world.run(foundations(), foundations(name="other", topics="Another topic"))
+    assert report.due == ("foundations", "other")
+    assert all(entry.bug and "bug in Paperboy" in entry.problem for entry in report.lists)
+    assert "Traceback" in caplog.text
+
+
+def test_scores_that_another_process_paid_for_meanwhile_are_not_asked_for_again(world: World) -> None:
+    """A preview gathers, and then waits until the morning under way is done."""
+    world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1))
+    drafter, mailing_list = world.drafter(), foundations()
+
+    @contextmanager
+    def after_a_morning() -> Iterator[None]:
+        world.run(mailing_list)
+        yield
+
+    lookback = timedelta(days=7)
+    previews = Previews(drafter, world.feed, [mailing_list], lookback, after_a_morning, FRIDAY)
+    missing, drafts = previews.all({"foundations"})
+    draft = drafts["foundations"]
+    assert not missing
+    assert draft
+    assert draft.digest.counts.scored == 2
+    assert world.scorer.asked == ["2611.00001", "2611.00002"]
+
+
+class TestScheduled:
+    """The daemon's mornings wait for a late arXiv and a dead LLM, and give up after a while."""
+
+    patience = timedelta(hours=6)
+
+    def test_list_that_does_not_send_today_is_skipped_after_the_fetch(self, world: World) -> None:
+        world.feed.papers = [new(1)]
+        report = world.run(foundations(weekdays=frozenset({0})), patience=self.patience)
+        assert report.lists[0].outcome is Outcome.SKIPPED
+        assert world.feed.asked
+        assert len(world.store.papers.unseen(foundations())) == 1
+
+    def test_evening_without_an_announcement_that_only_the_operator_knows_of_is_not_waited_for(
+        self, world: World
+    ) -> None:
+        world.feed.papers = [new(1, published=THURSDAYS - timedelta(days=1))]
+        world.run(foundations(), patience=self.patience, holidays=frozenset({date(2026, 11, 19)}))
+        assert outcome(world.store, "foundations", date(2026, 11, 20)) is not None
+
+    def test_every_missed_day_gets_an_outcome_with_a_reason(self, world: World) -> None:
+        """An evening list whose day ended while the LLM was dead, and two days on which nothing ran."""
+        world.feed.papers, evening = [new(1)], foundations(send_at=time(22), weekdays=frozenset({0, 1, 2, 3, 4, 5}))
+        world.clock.now = datetime(2026, 11, 19, 22, tzinfo=UTC)
+        world.run(evening, patience=self.patience)
+        world.clock.now += timedelta(days=1)
+        world.feed.papers.append(new(2))
+        world.scorer.dies_after = 0
+        world.run(evening, patience=self.patience)
+        world.scorer.dies_after = None
+        world.clock.now = datetime(2026, 11, 23, 22, tzinfo=UTC)
+        world.run(evening, patience=self.patience)
+        friday, saturday, sunday = (
+            day
+            for day in reversed(world.store.history.days(["foundations"], 9)["foundations"])
+            if 20 <= day.date.day <= 22
+        )
+        assert (friday.outcome, friday.reason) == (Outcome.GAVE_UP, "scored 0 of 1: the LLM at nowhere does not answer")
+        assert (saturday.outcome, saturday.reason) == (Outcome.GAVE_UP, morning.NOTHING_WAS_DONE)
+        assert sunday.outcome is Outcome.SKIPPED
+
+    def test_papers_that_are_there_are_sent_when_patience_ends(self, world: World) -> None:
+        world.feed.papers, world.scorer.known = [new(1, published=EARLIER)], good(new(1))
+        report = self.beyond_patience(world, foundations())
+        assert (report.lists[0].outcome, report.lists[0].problem) == (Outcome.DIGEST, report.missing)
+        (day,) = world.store.history.days(["foundations"])["foundations"]
+        assert day.reason == report.missing != ""
+
+    def test_when_patience_ends_and_nothing_is_there_the_day_is_given_up_with_its_reason(self, world: World) -> None:
+        world.feed.broken = "arXiv does not answer"
+        report = self.beyond_patience(world, foundations())
+        assert (report.lists[0].outcome, report.lists[0].problem) == (Outcome.GAVE_UP, "arXiv does not answer")
+        (day,) = world.store.history.days(["foundations"])["foundations"]
+        assert day.reason == "arXiv does not answer"
+
+    def test_when_patience_ends_and_arxiv_has_nothing_the_day_is_quiet_and_says_why(self, world: World) -> None:
+        """A holiday that is on no list."""
+        world.feed.papers = [new(1, published=EARLIER)]
+        world.run(foundations())
+        world.clock.now += timedelta(hours=24)
+        world.clock.now = world.clock.now.replace(day=24)  # Tuesday, and Monday's batch is not there
+        assert world.run(foundations(), patience=self.patience).due == ("foundations",)
+        world.clock.now += timedelta(hours=7)
+        report = world.run(foundations(), patience=self.patience)
+        assert report.lists[0].outcome is Outcome.QUIET
+        assert report.lists[0].problem == report.missing != ""
+
+    def test_dead_llm_is_given_up_without_losing_a_paper(self, world: World) -> None:
+        world.feed.papers, world.scorer.dies_after = [new(1)], 0
+        report = self.beyond_patience(world, foundations())
+        assert report.lists[0].outcome is Outcome.GAVE_UP
+        assert report.lists[0].counts.carried_over == 1
+        assert len(world.store.papers.unseen(foundations())) == 1
+
+    def test_patience_lasts_from_the_first_try(self, world: World) -> None:
+        """A laptop wakes up long after the hour, and its network only later."""
+        world.feed.papers, world.feed.broken = [new(1)], "no network"
+        world.clock.now += timedelta(hours=8)
+        assert world.run(foundations(), patience=self.patience).due == ("foundations",)
+        world.clock.now += timedelta(minutes=15)
+        world.feed.broken = None
+        assert world.run(foundations(), patience=self.patience).lists[0].outcome is not None
+
+    def test_skipped_or_given_up_day_is_made_when_a_person_asks_or_its_weekday_is_added(self, world: World) -> None:
+        world.feed.papers, world.scorer.known = [new(1)], good(new(1))
+        ways = [({0, 4}, self.patience, False), ({0, 4}, None, False), ({0}, None, True)]
+        for number, (days, patience, any_day) in enumerate(ways):
+            one = foundations(name=f"list-{number}", weekdays=frozenset({0}))
+            for by in (self.patience, None):
+                assert world.run(one, patience=by).lists[0].outcome is Outcome.SKIPPED
+            again = world.run(replace(one, weekdays=frozenset(days)), patience=patience, any_day=any_day)
+            assert again.lists[0].outcome is Outcome.DIGEST
+        world.feed.broken = "arXiv does not answer"
+        self.beyond_patience(world, foundations(name="other"))
+        world.feed.broken = None
+        assert world.run(foundations(name="other")).lists[0].outcome is Outcome.DIGEST
+
+    def beyond_patience(self, world: World, entry: MailingList) -> MorningReport:
+        """The last try of several."""
+        assert world.run(entry, patience=self.patience).due == (entry.name,)
+        world.clock.now += self.patience + timedelta(hours=1)
+        return world.run(entry, patience=self.patience)
+
+
+class TestShortlist:
+    """A list that has learned what it wants asks the LLM about half of its papers."""
+
+    @pytest.fixture
+    def learned(self, world: World) -> World:
+        """After a month and 300 scores; today 40 papers come, of which every second one is wanted."""
+        month_ago, yesterday = FRIDAY - timedelta(days=31), FRIDAY - timedelta(days=1)
+        old = [self.about(number, published=month_ago) for number in range(1000, 1300)]
+        world.store.papers.add(old, foundations().categories, month_ago)
+        scores = {each.arxiv_id: Score(9 if "Deep" in each.title else 2, 6) for each in old}
+        criteria = world.scorer.criteria(foundations())
+        world.store.scores.keep("foundations", criteria, "luna", scores, Spending(Usage(1)), month_ago)
+        world.store.days.begin("foundations", curate.ways_in(foundations()), (), month_ago.date(), month_ago)
+        seen = Day("foundations", yesterday.date(), Outcome.NOTE, became=dict.fromkeys(scores, Became.BELOW))
+        world.store.days.freeze(seen, yesterday)
+        world.share = 0.5
+        world.drafter().learning.learn([foundations()], yesterday)
+        world.feed.papers = [self.about(number) for number in range(40)]
+        return world
+
+    def about(self, number: int, **changes: object) -> Paper:
+        words = "Deep networks generalise" if number % 2 else "Galaxies rotate slowly"
+        return new(number, **{"title": words, "abstract": words.lower(), **changes})
+
+    def left_out(self, world: World) -> set[str]:
+        lives = {each.arxiv_id: world.store.history.life("foundations", each.arxiv_id) for each in world.feed.papers}
+        return {arxiv_id for arxiv_id, life in lives.items() if life.became is Became.NOT_CALLED}
+
+    def test_llm_is_asked_about_the_best_half_and_a_sample_of_the_rest(self, learned: World) -> None:
+        (report,) = learned.run(foundations()).lists
+        unwanted = {each.arxiv_id for each in learned.feed.papers if "Galaxies" in each.title}
+        counts, out = report.counts, self.left_out(learned)
+        assert out < unwanted
+        assert {each.arxiv_id for each in learned.feed.papers} - out == set(learned.scorer.asked)
+        assert (counts.considered, counts.not_called, counts.scored) == (40, len(out), 40 - len(out))
+        recall, _ = learned.store.samples.recalls(["foundations"], FRIDAY.date())["foundations"]
+        assert (recall.called, recall.not_called, recall.sampled) == (40 - len(out), len(out), 20 - len(out))
+
+    def test_what_was_left_out_never_comes_back(self, learned: World) -> None:
+        """Not even with the papers of a digest that reached nobody."""
+        learned.mail_is_down = True
+        learned.scorer.known = good(*(each for each in learned.feed.papers if "Deep" in each.title))
+        learned.run(foundations())
+        out, asked = self.left_out(learned), len(learned.scorer.asked)
+        learned.clock.now += timedelta(days=1)
+        (report,) = learned.run(foundations()).lists
+        assert report.counts.considered == 40 - len(out)
+        assert len(learned.scorer.asked) == asked
+        assert self.left_out(learned) == out
+
+    def test_second_try_and_a_preview_ask_about_the_same_papers(self, learned: World) -> None:
+        learned.scorer.dies_after = 7
+        learned.composer.broken = ConfigError([Problem("emails/digest.mjml.j2:3", "broken")])
+        learned.scorer.known = good(*learned.feed.papers)
+        assert learned.run(foundations()).due == ("foundations",)
+        learned.scorer.dies_after, learned.composer.broken = None, None
+        learned.run(foundations())
+        out = self.left_out(learned)
+        assert len(set(learned.scorer.asked)) == len(learned.scorer.asked) == 40 - len(out)
+        previews = Previews(learned.drafter(), learned.feed, [foundations()], timedelta(days=7), nullcontext, FRIDAY)
+        assert previews.of(foundations()).draft.digest.counts.not_called == len(out)
+        assert len(learned.scorer.asked) == 40 - len(out)
+
+    def test_paper_that_another_list_pays_for_is_taken(self, learned: World) -> None:
+        """A twin on the same topics, which is young, asks about everything."""
+        learned.scorer.known = good(*learned.feed.papers)
+        first, twin = learned.run(foundations(), foundations(name="twin")).lists
+        assert (first.counts.not_called, first.counts.selected) == (0, 40)
+        assert twin.counts.selected == 40
+        assert len(learned.scorer.asked) == 40
+
+    def test_dead_llm_leaves_nothing_out_for_good(self, learned: World) -> None:
+        """A day that is given up has shown nobody anything: all of its papers come again."""
+        learned.scorer.dies_after = 0
+        patience = timedelta(hours=6)
+        assert learned.run(foundations(), patience=patience).due == ("foundations",)
+        learned.clock.now += patience + timedelta(hours=1)
+        (report,) = learned.run(foundations(), patience=patience).lists
+        assert report.outcome is Outcome.GAVE_UP
+        assert self.left_out(learned) == set()
+
+    def test_sixth_sampled_paper_that_passes_switches_auto_off_and_alerts_once(self, learned: World) -> None:
+        before = FRIDAY - timedelta(days=10)
+        passed = {f"2611.0510{number}": Became.SELECTED for number in range(5)}
+        five = Day("foundations", before.date(), Outcome.NOTE, became=passed, sampled=frozenset(passed))
+        learned.store.days.freeze(five, before)
+        learned.share = "auto"
+        learned.feed.papers = [self.about(number) for number in range(100)]
+        learned.scorer.known = good(*learned.feed.papers)
+        (report,) = learned.run(foundations()).lists
+        assert report.counts.not_called > 30
+        assert report.shortlist_off
+        assert [(row.cause, row.subject) for row in learned.store.alerts.all()] == [(Cause.SHORTLIST, "foundations")]
+        learned.clock.now += timedelta(days=3)  # a Monday
+        published = FRIDAY + timedelta(hours=1)
+        learned.feed.papers = [self.about(number, published=published) for number in range(200, 240)]
+        learned.scorer.known = good(*learned.feed.papers)
+        (report,) = learned.run(foundations()).lists
+        assert (report.counts.not_called, report.counts.selected, report.shortlist_off) == (0, 40, False)
+
+
+def test_votes_order_papers_with_equal_scores_and_hide_none(world: World) -> None:
+    week_ago = FRIDAY - timedelta(days=7)
+    old = [
+        new(900 + number, published=week_ago, title=f"Why {'cats' if number % 2 else 'dogs'}") for number in range(20)
+    ]
+    world.store.papers.add(old, foundations().categories, week_ago)
+    votes = {each.arxiv_id: 1 if "cats" in each.title else -1 for each in old}
+    world.store.votes.cast(Reader("foundations", "ada@example.org"), votes, week_ago)
+    world.drafter().learning.learn([foundations()], week_ago)
+    titles = {1: "Why dogs", 2: "Why cats", 3: "Why dogs", 4: "Why cats"}
+    world.feed.papers = [new(number, title=title) for number, title in titles.items()]
+    world.scorer.known = good(*world.feed.papers) | {"2611.00003": Score(10, 8)}
+    world.run(foundations())
+    (digest,) = world.digests()
+    assert digest == ["2611.00003", "2611.00002", "2611.00004", "2611.00001"]
+
+
+def test_embedded_lists_on_the_same_topics_share_no_ranking_once_one_has_learned(world: World) -> None:
+    """Nor does a ranking from before the votes outlive them."""
+    world.scorer.model = Model("embedded ranker", is_llm=False)
+    world.feed.papers = [new(1)]
+    one, twin = foundations(), foundations(name="twin")
+    world.run(one, twin)
+    assert world.scorer.asked == ["2611.00001"]
+    votes = {f"2611.{number:05}": 1 for number in range(100, 110)}
+    world.store.papers.add([new(100 + number) for number in range(10)], one.categories, FRIDAY)
+    world.store.votes.cast(Reader("twin", "ada@example.org"), votes, FRIDAY)
+    world.drafter().learning.learn([one, twin], FRIDAY)
+    world.clock.now += timedelta(days=3)
+    world.feed.papers.append(new(2, published=THURSDAYS + timedelta(days=1)))
+    world.run(one, twin)
+    assert world.scorer.asked.count("2611.00002") == 2
+    assert {digest.model.learned_from for digest in world.composer.made[-2:]} == {"", "votes"}

@@ -1,0 +1,390 @@
+"""The same morning, done here, in other processes and on a cluster; and what becomes of it when they die."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paperboy import sample
+from paperboy.models import Paper
+from paperboy.morning import workers as cluster
+from paperboy.morning.drafting import compose
+from paperboy.morning.workers import ClusterError, Crew
+from paperboy.service.app import App
+from paperboy.sources.arxiv import calendar as announcements
+from paperboy.store.alerts import Cause
+from tests.fakes import NoProgress
+from tests.servers.arxiv_api import ArxivServer
+from tests.servers.dask import MISSING, dask_cluster
+from tests.servers.llm import LlmServer
+
+NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
+LISTS = 70  # more than one group
+
+needs_dask = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+
+
+# --- a crew
+
+
+Hire = Callable[[], AbstractContextManager[Executor]]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(("lists", "most"), [(499, 1), (500, 2), (1_000_000, 4)])
+def test_processes_help_from_five_hundred_lists_on(lists: int, most: int) -> None:
+    assert cluster.helpful(lists) == min(most, len(os.sched_getaffinity(0)))
+
+
+def crew(hire: Hire, seconds: float = 60) -> Crew:
+    return Crew(hire, "the threads", seconds=seconds)
+
+
+@contextmanager
+def threads() -> Iterator[Executor]:
+    with ThreadPoolExecutor(2) as executor:
+        yield executor
+
+
+def halved(number: int) -> int:
+    if number == 5:
+        raise ZeroDivisionError("five")
+    return number // 2
+
+
+def test_tasks_are_read_some_ahead_of_the_results() -> None:
+    read = list[int]()
+
+    def tasks() -> Iterator[int]:
+        for number in range(1000):
+            read.append(number)
+            yield number
+
+    held = threading.Event()
+    threading.Timer(0.5, held.set).start()
+    results = crew(threads).map(lambda _: held.wait(60), tasks())
+    assert next(results) == (0, True)
+    assert len(read) == 129
+    results.close()
+
+
+def test_a_result_that_is_there_waits_for_no_other_task() -> None:
+    """With an LLM, minutes pass before the next task is there."""
+
+    def tasks() -> Iterator[int]:
+        yield 2
+        ends = time.monotonic() + 60
+        while not given.is_set():
+            assert time.monotonic() < ends
+            yield 4
+
+    given, found = threading.Event(), list[tuple[int, int | None]]()
+    for each in crew(threads).map(halved, tasks()):
+        given.set()
+        found.append(each)
+    assert found[0] == (2, 1)
+
+
+def test_executor_that_fails_once_is_not_used_any_more() -> None:
+    some = crew(threads)
+    tasks = [2, 5, *range(6, 46, 2)]
+    found = list(some.map(halved, tasks))
+    assert [task for task, _ in found] == tasks
+    assert found[:2] == [(2, 1), (5, None)]
+    assert found[-2:] == [(42, None), (44, None)]
+    assert some.problem == "the threads cannot be used: ZeroDivisionError: five"
+
+
+def test_executor_that_cannot_be_had_leaves_all_tasks_to_the_caller() -> None:
+    def hire() -> AbstractContextManager[Executor]:
+        raise ClusterError("no scheduler answers")
+
+    some = crew(hire)
+    assert list(some.map(halved, (2, 4))) == [(2, None), (4, None)]
+    assert some.problem == "the threads cannot be used: no scheduler answers"
+
+
+def test_nobody_waits_for_ever() -> None:
+    stop = threading.Event()
+    some = crew(threads, seconds=0.05)
+    results = some.map(lambda _: stop.wait(60), range(6))
+    assert [next(results)[1] for _ in range(2)] == [None, None]
+    stop.set()
+    assert [result for _, result in results] == [None] * 4
+    assert some.problem == "the threads cannot be used: no answer within 0.05 seconds"
+
+
+# --- the same morning
+
+
+def topics(number: int, papers: list[Paper]) -> str:
+    """No two the same."""
+    words = papers[number % len(papers)].abstract.split()
+    return " ".join(word for word in words[number // len(papers) * 5 :][:12] if word.isalpha())
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """Seventy lists on one category, and the papers of a day."""
+    batch = announcements.newest_batch(NOW)
+    papers = [each for each in sample.papers(batch.submitted_until) if "cs.LG" in each.categories]
+    base = tmp_path / "base"
+    base.mkdir()
+    lists = "".join(
+        f"  - name: list-{number}\n    categories: [cs.LG]\n    topics: {topics(number, papers)}\n"
+        f"    subscribers: [ada-{number}@example.org]\n"
+        for number in range(LISTS)
+    )
+    (base / "subscribers.yaml").write_text(f"lists:\n{lists}", "utf-8")
+    with ArxivServer(papers) as arxiv:
+        (base / ".env").write_text(f"ARXIV_API_URL={arxiv.url}\nARXIV_DELAY_SECONDS=0\n", "utf-8")
+        with App(base, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
+            assert app.store.secrets()
+        yield base
+
+
+def a_morning(base: Path, *settings: str, meanwhile: Callable[[App], None] = lambda _: None) -> dict[str, list[object]]:
+    """The rows of a copy of the home, after a morning with more settings."""
+    path = base.with_name(f"{len(list(base.parent.iterdir()))}")
+    shutil.copytree(base, path)
+    with (path / ".env").open("a") as env:
+        env.write("".join(f"{each}\n" for each in settings))
+    with App(path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
+        watcher = threading.Thread(target=meanwhile, args=(app,))
+        watcher.start()
+        report = app.morning([each.name for each in app.home.lists])
+        watcher.join()
+        assert not report.due
+        assert app.store.deliveries.unfinished() == LISTS
+    with sqlite3.connect(path / "data" / "paperboy.db") as database:
+        return {
+            "digests": database.execute("select list, date, subject, message from digests order by list").fetchall(),
+            "seen": database.execute("select * from seen order by list, arxiv_id").fetchall(),
+            "scores": database.execute("select * from scores order by criteria, arxiv_id, list").fetchall(),
+            "days": database.execute("select list, outcome, reason, considered from days order by list").fetchall(),
+            "deliveries": database.execute("select message_id, token from deliveries order by token").fetchall(),
+            "alerts": database.execute("select cause from alerts where over is null").fetchall(),
+        }
+
+
+def frozen(app: App) -> int:
+    with sqlite3.connect(app.settings.paperboy_database) as database:
+        return int(database.execute("select count(*) from digests").fetchone()[0])
+
+
+def once_some_are_frozen(app: App, then: Callable[[], None]) -> None:
+    ends = time.monotonic() + 60
+    while not frozen(app):
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+    then()
+
+
+def children() -> list[int]:
+    """The worker processes of this process, which `spawn` starts with these words."""
+    found = subprocess.run(["pgrep", "-P", str(os.getpid()), "-f", "spawn_main"], check=False, capture_output=True)
+    return [int(each) for each in found.stdout.split()]
+
+
+def test_two_processes_give_the_same_bytes_as_one(home: Path) -> None:
+    assert a_morning(home, "WORKERS=2") == a_morning(home, "WORKERS=1")
+    assert not children()
+
+
+def test_worker_killed_in_the_middle_costs_time_alone(home: Path) -> None:
+    def kill(app: App) -> None:
+        once_some_are_frozen(app, lambda: os.kill(children()[0], signal.SIGKILL))
+
+    killed = a_morning(home, "WORKERS=2", meanwhile=kill)
+    alerts = killed.pop("alerts")
+    alone = a_morning(home, "WORKERS=1")
+    assert alone.pop("alerts") == []
+    assert killed == alone
+    assert alerts in ([], [(Cause.WORKERS,)])  # unless all was done by then
+
+
+def test_no_score_is_paid_for_twice(home: Path) -> None:
+    with LlmServer(cache="none") as llm:
+        settings = [f"OPENAI_BASE_URL={llm.base_url}", "LLM_BATCH_SIZE=200", "LLM_CONCURRENCY=16"]
+        alone = a_morning(home, *settings, "WORKERS=1")
+        asked = len(llm.asked)
+        assert a_morning(home, *settings, "WORKERS=2") == alone
+        assert len(llm.asked) == 2 * asked
+        assert set(Counter(arxiv_id for call in llm.asked for arxiv_id in call).values()) == {2 * LISTS}
+
+
+def test_what_travels_holds_no_address_and_no_secret(tmp_path: Path) -> None:
+    lists = "lists: [{name: a, categories: [cs.LG], topics: b, subscribers: [a-reader@example.org], webhook: %s}]\n"
+    (tmp_path / "subscribers.yaml").write_text(lists % "https://hooks.example.org/secret", "utf-8")
+    with App(tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
+        gathered = app.drafter.gather(app.home.lists[0], sample.papers(NOW), NOW)
+        (scored,) = app.drafter.score([gathered])
+        sent = pickle.dumps(scored)
+        assert b"https://hooks.example.org" not in sent
+        assert b"a-reader@example.org" not in sent
+        assert not any(each in sent for each in app.store.secrets())
+        mail = compose(scored).mail
+    assert mail
+    assert mail.shown  # for the webhook
+
+
+def test_program_ends_though_one_of_its_workers_hangs(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent("""
+        import os, signal
+        from paperboy.cluster import processes
+        if __name__ == "__main__":
+            with processes(2) as executor:
+                for worker in {executor.submit(os.getpid).result() for _ in range(9)}:
+                    os.kill(worker, signal.SIGSTOP)
+        """)
+    )
+    subprocess.run([sys.executable, str(program)], check=True, timeout=60)
+
+
+def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent("""
+        import os, time
+        from paperboy.cluster import processes
+        if __name__ == "__main__":
+            with processes(2) as executor:
+                print(*{executor.submit(os.getpid).result() for _ in range(9)}, flush=True)
+                time.sleep(600)
+        """)
+    )
+    with subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        workers = [int(each) for each in process.stdout.readline().split()]
+        process.kill()
+    ends = time.monotonic() + 60
+    while any(Path(f"/proc/{each}").exists() for each in workers):
+        assert time.monotonic() < ends, "they live on"
+        time.sleep(0.05)
+    assert workers
+
+
+# --- on a cluster
+
+
+@needs_dask
+def test_cluster_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:
+    with dask_cluster(tmp_path) as dask, LlmServer(cache="none") as llm:
+        on_it = f"CLUSTER={dask.address}"
+        assert cluster.look(dask.address) == (3, 3, [])
+        assert a_morning(home, on_it) == a_morning(home, "WORKERS=1")
+        settings = [f"OPENAI_BASE_URL={llm.base_url}", "LLM_BATCH_SIZE=200", "LLM_CONCURRENCY=16"]
+        assert a_morning(home, *settings, on_it) == a_morning(home, *settings, "WORKERS=1")
+
+
+@needs_dask
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of sockets that Dask leaves open
+def test_cluster_that_loses_workers_and_then_its_scheduler_costs_time_alone(home: Path, tmp_path: Path) -> None:
+    with dask_cluster(tmp_path) as dask:
+
+        def kill() -> None:
+            dask.workers[0].kill()
+            dask.workers[1].kill()
+            time.sleep(0.3)
+            dask.scheduler.kill()
+
+        killed = a_morning(home, f"CLUSTER={dask.address}", meanwhile=lambda app: once_some_are_frozen(app, kill))
+        later = a_morning(home, f"CLUSTER={dask.address}")  # nobody answers there any more
+    gc.collect()  # which closes them
+    alone = a_morning(home, "WORKERS=1")
+    assert killed.pop("alerts") in ([], [(Cause.WORKERS,)])
+    assert later.pop("alerts") == [(Cause.WORKERS,)]
+    assert alone.pop("alerts") == []
+    assert killed == later == alone
+
+
+class Workers:
+    """A client with a worker like its caller, and one with other versions."""
+
+    def run(self, done: Callable[..., object], *given: Any, on_error: str) -> dict[str, object]:
+        assert on_error == "return"
+        *task, wanted = given
+        found = {"tls://10.0.0.6:4711": done(*task, wanted)}
+        try:
+            done(*task, wanted | {"paperboy": "0.1", "jinja2": "2.0"})
+        except ClusterError as error:
+            found["tls://10.0.0.7:4711"] = error
+        return found
+
+
+@needs_dask
+def test_workers_of_another_version_are_not_used() -> None:
+    ours = cluster.versions()
+    (problem,) = cluster.differences(Workers())
+    assert problem.startswith(f"tls://10.0.0.7:4711: a worker has paperboy {ours['paperboy']}, and here is 0.1; ")
+    assert problem.endswith(f"jinja2 {ours['jinja2']}, and here is 2.0")
+
+
+@needs_dask
+def test_certificates_that_are_missing_are_named(tmp_path: Path) -> None:
+    import dask  # noqa: PLC0415  # of an extra
+
+    name = "DASK_DISTRIBUTED__COMM__TLS__"
+    (tmp_path / "ca.pem").write_text("")
+    here = {"distributed.comm.tls.ca-file": str(tmp_path / "ca.pem")}
+    gone = here | {"distributed.comm.tls.client.cert": "/gone.pem"}
+    for settings, problem in (({}, f"{name}CA_FILE"), (here, f"{name}CLIENT__CERT"), (gone, "^/gone.pem cannot be")):
+        with dask.config.set(settings), pytest.raises(ClusterError, match=problem):
+            cluster.look("tls://127.0.0.1:1")
+
+
+@needs_dask
+def test_scheduler_that_does_not_answer_is_named() -> None:
+    with pytest.raises(ClusterError, match=r"^no scheduler answers at tcp://127\.0\.0\.1:1 "):
+        cluster.look("tcp://127.0.0.1:1")
+
+
+# --- who is needed
+
+
+@contextmanager
+def an_app(tmp_path: Path, *settings: str) -> Iterator[App]:
+    (tmp_path / ".env").write_text("\n".join(settings))
+    with App(tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
+        yield app
+
+
+@pytest.mark.parametrize(
+    ("setting", "lists", "name"),
+    [
+        ("", 100, ""),
+        ("WORKERS=1", 10_000, ""),
+        ("WORKERS=3", 10_000, "3 processes"),
+        ("WORKERS=3", 17, "3 processes"),
+        ("WORKERS=3", 16, ""),
+        ("CLUSTER=tls://scheduler.example.org:8786", 16, ""),
+        ("CLUSTER=tls://scheduler.example.org:8786", 17, "the cluster at tls://scheduler.example.org:8786"),
+    ],
+)
+def test_small_home_pays_for_no_process_that_it_does_not_need(
+    tmp_path: Path, setting: str, lists: int, name: str
+) -> None:
+    (tmp_path / "subscribers.yaml").write_text("lists: [{name: a, categories: [cs.LG], topics: b}]\n")
+    with an_app(tmp_path, setting) as app:
+        found = app.crew(lists)
+        assert (found.name if found else "") == name

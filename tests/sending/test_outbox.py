@@ -1,0 +1,93 @@
+"""Mail in a folder."""
+
+from __future__ import annotations
+
+import mailbox
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from paperboy.errors import MailServerError
+from paperboy.mail.message import freeze, own_headers
+from paperboy.models import DeliveryState, Envelope, Rendered, Subscriber
+from paperboy.sending.outbox import Outbox
+
+
+def envelope(to: str = "ada@example.org", text: str = "Grüße.\n", list_name: str = "foundations") -> Envelope:
+    shared = freeze(["From: papers@example.org", "Subject: Papers"], Rendered("Papers", f"<p>{text}</p>", text))
+    message = own_headers(Subscriber(to), "<1@example.org>") + shared
+    return Envelope("papers@example.org", to, message, list_name)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_every_message_goes_into_the_maildir(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path / "deep" / "outbox")
+    receipts = [outbox.send(envelope("ada@example.org")), outbox.send(envelope("bob@example.org"))]
+    outbox.close()
+    assert [receipt.state for receipt in receipts] == [DeliveryState.SENT, DeliveryState.SENT]
+    maildir = mailbox.Maildir(str(tmp_path / "deep" / "outbox" / "Maildir"), create=False)
+    assert sorted(message["To"] for message in maildir) == ["ada@example.org", "bob@example.org"]
+    files = list((tmp_path / "deep" / "outbox" / "Maildir" / "new").iterdir())
+    assert not any(b"\r" in file.read_bytes() for file in files)
+
+
+def test_newest_digest_is_written_beside_the_maildir(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path)
+    outbox.send(envelope(text="Yesterday's.\n"))
+    outbox.send(envelope(text="Grüße.\n"))
+    outbox.send(envelope(text="Another list's.\n", list_name="other"))
+    assert (tmp_path / "foundations.txt").read_text("utf-8") == "Grüße.\n"
+    assert (tmp_path / "foundations.html").read_text("utf-8").startswith("<p>Grüße.")
+    assert (tmp_path / "foundations.eml").read_bytes() == envelope().message
+    assert (tmp_path / "other.txt").read_text("utf-8") == "Another list's.\n"
+
+
+def test_files_show_the_first_copy_of_a_digest(tmp_path: Path) -> None:
+    """Copies differ in their bodies, too; nobody needs the same digest written 500 times."""
+    outbox = Outbox(tmp_path)
+    for to in ("ada@example.org", "bob@example.org"):
+        copy = envelope(to)
+        outbox.send(replace(copy, message=copy.message.replace(b"Gr=C3=BC", to[:3].encode())))
+    assert (tmp_path / "foundations.txt").read_text("utf-8") == "adaße.\n"
+
+
+def test_an_alert_has_files_that_no_list_can_have(tmp_path: Path) -> None:
+    Outbox(tmp_path).send(envelope(list_name="_alert"))
+    assert (tmp_path / "_alert.html").is_file()
+
+
+def test_outbox_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    """Under the command's umask."""
+    folder, before = tmp_path / "outbox", os.umask(0o077)
+    try:
+        Outbox(folder).send(envelope())
+    finally:
+        os.umask(before)
+    assert mode(folder) == 0o700
+    assert [mode(folder / "Maildir" / part) for part in ("", "cur", "new", "tmp")] == [0o700] * 4
+    assert [mode(file) for file in folder.glob("foundations.*")] == [0o600] * 3
+
+
+def test_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    Outbox(tmp_path).send(envelope())
+    assert mode(tmp_path) == 0o755
+
+
+def test_file_in_place_of_the_outbox_is_reported_with_the_fix(tmp_path: Path) -> None:
+    (tmp_path / "outbox").write_text("a file")
+    with pytest.raises(MailServerError, match=r"cannot write to the outbox .*/outbox.*PAPERBOY_OUTBOX"):
+        Outbox(tmp_path / "outbox").send(envelope())
+
+
+def test_failed_write_is_reported(tmp_path: Path) -> None:
+    """The mail itself is in the Maildir by then; the next send tries the files again."""
+    (tmp_path / "foundations.eml").mkdir()
+    with pytest.raises(MailServerError, match="cannot write to the outbox"):
+        Outbox(tmp_path).send(envelope())

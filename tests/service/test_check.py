@@ -1,0 +1,352 @@
+"""What the check says of a disk, of file modes, of the sender's DNS records, and of servers that are silent."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import dns.flags
+import dns.message
+import dns.resolver
+import dns.rrset
+import pytest
+
+from paperboy.service.app import App
+from paperboy.service.check import Finding, _dkim, _sender, findings
+from tests.fakes import NoProgress
+from tests.mail.test_dkim import make, record
+from tests.servers.dask import MISSING, dask_cluster
+from tests.servers.dns import DnsServer, Says
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+ALL_WELL: Mapping[str, Sequence[str]] = {
+    "wren.edu MX": ["10 mx.wren.edu."],
+    "wren.edu TXT": ['"something=else"', '"v=spf1 mx -all"'],
+    "_dmarc.wren.edu TXT": ['"v=DMARC1; p=none"'],
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a list, and servers that nobody runs."""
+    (tmp_path / "subscribers.yaml").write_text("lists: [{name: x, categories: [cs.LG], topics: learning}]\n")
+    write_env(tmp_path)
+    return tmp_path
+
+
+def write_env(home: Path, **settings: object) -> None:
+    with_mail = {"SMTP_HOST": "127.0.0.1", "SMTP_PORT": 9, "MAIL_FROM": "papers@wren.edu"}
+    (home / ".env").write_text("".join(f"{name}={value}\n" for name, value in (with_mail | settings).items()))
+    (home / ".env").chmod(0o600)
+
+
+def check(home: Path, *, offline: bool = True, environ: Mapping[str, str] = {}, **outside: Any) -> list[Finding]:
+    app = App(home, environ, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress())
+    return list(findings(app, offline=offline, **outside))
+
+
+def about(what: str, found: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in found if finding.what == what]
+
+
+# ── The cluster ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.long("Dask")
+@pytest.mark.skipif(bool(MISSING), reason=MISSING)
+def test_cluster_is_looked_at_and_a_morning_does_without_one_that_is_gone(home: Path, tmp_path: Path) -> None:
+    with dask_cluster(tmp_path, workers=1) as dask:
+        write_env(home, CLUSTER=dask.address)
+        (found,) = about("cluster", check(home, offline=False))
+        assert found == Finding(
+            "cluster", "1 worker with 1 thread, which compose where a morning has more than 16 lists"
+        )
+        dask.workers[0].kill()
+        dask.workers[0].wait()
+        (empty,) = about("cluster", check(home, offline=False))
+        fix = f"start some: dask worker {dask.address}; without them, mornings take longer"
+        assert empty == Finding("cluster", f"the scheduler has no worker; {fix}", note=True)
+        dask.scheduler.kill()
+        dask.scheduler.wait()
+        (gone,) = about("cluster", check(home, offline=False))
+    assert gone.note
+    assert gone.message.startswith(f"no scheduler answers at {dask.address} ")
+    assert gone.message.endswith("; without it, mornings take longer")
+
+
+# ── The home ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("free", "said", "note", "code"),
+    [
+        (213_400_000_000, "213.4 GB free at {home}", False, 0),
+        (500_000_000, "500 MB free at {home}", False, 0),
+        (499_999_999, "only 500 MB free at {home}, and digests are kept there; {fix}", True, 0),
+        (50_000_000, "only 50 MB free at {home}, and digests are kept there; {fix}", True, 0),
+        (49_000_000, "only 49 MB free at {home}, too little for a morning; {fix}", True, 1),
+    ],
+)
+def test_little_room_on_the_disk_is_a_note_and_too_little_a_fault(
+    home: Path, monkeypatch: pytest.MonkeyPatch, free: int, said: str, note: bool, code: int
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+    message = said.format(home=home, fix="free some space, or move PAPERBOY_DATABASE to another disk")
+    assert about("disk", check(home)) == [Finding("disk", message, code, note)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [({"OPENAI_API_KEY": "sk-1"}, True), ({"SMTP_USERNAME": "ada", "SMTP_PASSWORD": "geheim"}, True), ({}, False)],
+)
+def test_env_file_that_others_can_read_matters_only_with_a_secret(
+    home: Path, settings: Mapping[str, str], told: bool
+) -> None:
+    write_env(home, **settings)
+    env = home / ".env"
+    env.chmod(0o644)
+    message = f"{env} is open to users other than its owner (mode 644); chmod 600 {env}"
+    assert about("privacy", check(home)) == ([Finding("privacy", message, note=True)] if told else [])
+
+
+def test_databases_folder_is_noted_where_others_can_replace_it_and_the_database_is_made_ours(home: Path) -> None:
+    database = home / "my data" / "paperboy.db"
+    write_env(home, PAPERBOY_DATABASE=f"'{database}'")
+    database.parent.mkdir(mode=0o775)
+    database.parent.chmod(0o775)
+    database.touch(0o660)
+    database.chmod(0o660)
+    assert [finding.message for finding in about("privacy", check(home))] == [
+        f"{database.parent} is open to users other than its owner (mode 775); chmod go-w '{database.parent}'",
+    ]
+    assert database.stat().st_mode & 0o777 == 0o600
+    database.parent.chmod(0o1777)
+    assert about("privacy", check(home)) == [], "as in /tmp, nobody can replace a file of ours"
+
+
+# ── The sender's records ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+Sender = Callable[..., dict[str, Finding]]
+
+
+@pytest.fixture
+def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[[DnsServer], None]:
+    """Have this name server asked instead of the machine's."""
+
+    def instead(server: DnsServer) -> None:
+        resolver = dns.resolver.Resolver(configure=False)
+        resolver.nameservers, resolver.port = [server.host], server.port
+        monkeypatch.setattr(dns.resolver, "default_resolver", resolver)
+
+    return instead
+
+
+@pytest.fixture
+def sender(ask: Callable[[DnsServer], None]) -> Sender:
+    """What is said of a domain with these records, by kind."""
+
+    def said(records: Mapping[str, Sequence[str]], domain: str = "wren.edu", **faults: set[str]) -> dict[str, Finding]:
+        with DnsServer(records, **faults) as server:
+            ask(server)
+            return {finding.what: finding for finding in _sender(domain)}
+
+    return said
+
+
+def test_all_records_of_the_sender_are_there(sender: Sender) -> None:
+    assert list(sender(ALL_WELL).values()) == [
+        Finding(kind, "wren.edu has a record") for kind in ("MX", "SPF", "DMARC")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("missing", "kind", "fix"),
+    [
+        ("wren.edu MX", "MX", "bounces and replies get lost; add one, or fix MAIL_FROM"),
+        ("wren.edu TXT", "SPF", "publish the record that your mail provider names"),
+        ("_dmarc.wren.edu TXT", "DMARC", 'publish the TXT record "v=DMARC1; p=none" at _dmarc.wren.edu'),
+    ],
+)
+def test_each_missing_record_is_a_note_with_its_fix(sender: Sender, missing: str, kind: str, fix: str) -> None:
+    found = sender({name: records for name, records in ALL_WELL.items() if name != missing})
+    assert [what for what, finding in found.items() if finding.note] == [kind]
+    assert fix in found[kind].message
+    assert not found[kind].exit_code
+
+
+def test_domain_that_takes_no_mail_is_a_fault(sender: Sender) -> None:
+    found = sender({**ALL_WELL, "wren.edu MX": ["0 ."]})
+    assert found["MX"].exit_code == 1
+    assert "wren.edu accepts no mail" in found["MX"].message
+
+
+def test_parent_domains_dmarc_record_counts(sender: Sender) -> None:
+    assert not sender({"_dmarc.wren.edu TXT": ['"v=DMARC1; p=none"']}, "news.wren.edu")["DMARC"].note
+
+
+def test_dns_that_fails_is_a_note(sender: Sender) -> None:
+    assert list(sender(ALL_WELL, failing={"wren.edu"})) == ["sender"]
+
+
+# What is said in place of an answer. The random bytes are seeded.
+_BYTES = random.Random(14)  # noqa: S311
+
+
+def answer(query: dns.message.Message, *records: str, kind: str = "", flags: int = 0) -> dns.message.Message:
+    """An answer with these records, of the kind that was asked for."""
+    message = dns.message.make_response(query, recursion_available=True)
+    message.flags |= flags
+    name, rdtype = query.question[0].name, query.question[0].rdtype
+    if records:
+        message.answer.append(dns.rrset.from_text(name, 60, "IN", kind or dns.rdatatype.to_text(rdtype), *records))
+    return message
+
+
+def over_tcp(says: Callable[[dns.message.Message], Iterable[bytes]]) -> Says:
+    """The datagram is cut short, so that the question is asked again over TCP."""
+    return lambda query, tcp: says(query) if tcp else [answer(query, flags=dns.flags.TC).to_wire()]
+
+
+def framed(wire: bytes) -> bytes:
+    return len(wire).to_bytes(2, "big") + wire
+
+
+def thousands(query: dns.message.Message) -> Iterable[bytes]:
+    texts = {"MX": "{} mx.wren.edu.", "TXT": '"v=spf1 {}"'}
+    text = texts[dns.rdatatype.to_text(query.question[0].rdtype)]
+    yield framed(answer(query, *(text.format(number) for number in range(2_000))).to_wire(max_size=65_535))
+
+
+def dripping(piece: bytes) -> Callable[[dns.message.Message], Iterable[bytes]]:
+    def says(_: dns.message.Message) -> Iterable[bytes]:
+        yield b"\xff\xff"
+        for _ in range(1_000):
+            time.sleep(0.02)
+            yield piece
+
+    return says
+
+
+def flood(query: dns.message.Message, _: bool) -> Iterable[bytes]:
+    ends = time.monotonic() + 2  # in truth it has no end
+    while time.monotonic() < ends:
+        yield _BYTES.randbytes(100)
+    yield answer(query).to_wire()
+
+
+def looped(query: dns.message.Message, _: bool) -> Iterable[bytes]:
+    yield answer(query, query.question[0].name.to_text(), kind="CNAME").to_wire()
+
+
+def spoken(query: dns.message.Message, _: bool) -> Iterable[bytes]:
+    kind = dns.rdatatype.to_text(query.question[0].rdtype)
+    words = r'"v=\115pf1 \027[2J\010\013forged\127\226\128\174"'
+    yield answer(query, words if kind == "TXT" else r"10 \027[2J\010.wren.edu.").to_wire()
+
+
+NOTHING = ["DNS does not answer; MX, SPF and DMARC of wren.edu not checked"]
+HAS, NO_DMARC = "wren.edu has a record", "wren.edu has no record: large providers want one"
+HOSTILE_DNS: dict[str, tuple[Says, list[str]]] = {
+    "random bytes": (lambda query, tcp: [_BYTES.randbytes(_BYTES.randrange(600)) for _ in range(100)], NOTHING),
+    "random bytes with our id": (
+        lambda query, tcp: [query.to_wire()[:2] + _BYTES.randbytes(_BYTES.randrange(600)) for _ in range(100)],
+        NOTHING,
+    ),
+    "random bytes after our question": (
+        lambda query, tcp: [
+            answer(query).to_wire()[:6] + b"\xff\xff" + answer(query).to_wire()[8:] + _BYTES.randbytes(600)
+        ],
+        NOTHING,
+    ),
+    "an empty datagram": (lambda query, tcp: [b""], NOTHING),
+    "our own question": (lambda query, tcp: [query.to_wire()], NOTHING),
+    "a name that points to itself": (
+        lambda query, tcp: [answer(query).to_wire()[:12] + b"\xc0\x0c\0\x0f\0\1"],
+        NOTHING,
+    ),
+    "half a reply": (lambda query, tcp: [answer(query, "10 mx.wren.edu.").to_wire()[:-5]], NOTHING),
+    "a datagram cut short for ever": (lambda query, tcp: [answer(query, flags=dns.flags.TC).to_wire()], NOTHING),
+    "bytes without end": (flood, NOTHING),
+    "a CNAME of itself": (looped, NOTHING),
+    "control characters": (spoken, [HAS, HAS, NO_DMARC]),
+    "thousands of records": (over_tcp(thousands), [HAS, HAS, NO_DMARC]),
+    "a stream that drips": (over_tcp(dripping(b"x")), NOTHING),
+    "a stream of 64 kB of nothing": (over_tcp(lambda query: [framed(b"\0" * 65_535)]), NOTHING),
+    "a stream that ends at once": (over_tcp(lambda query: []), NOTHING),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE_DNS)
+def test_hostile_dns_is_a_note_and_never_quoted(ask: Callable[[DnsServer], None], case: str) -> None:
+    says, expected = HOSTILE_DNS[case]
+    with DnsServer(says=says) as server:
+        ask(server)
+        found = _sender("wren.edu", 0.5 if expected == NOTHING else 60)
+    assert [each.message[: len(told)] for each, told in zip(found, expected, strict=True)] == expected
+    assert all(each.message.isprintable() and not each.exit_code for each in found)
+
+
+# ── Silence ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def silence() -> Iterator[list[int]]:
+    """The ports of three servers that take a connection and never say a word."""
+    with ExitStack() as stack:
+        listening = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+        yield [sock.getsockname()[1] for sock in listening]
+
+
+def test_silent_servers_are_reported_one_by_one(
+    home: Path, silence: list[int], ask: Callable[[DnsServer], None]
+) -> None:
+    mail, llm, arxiv = silence
+    url = f"http://127.0.0.1:{arxiv}/api/query"
+    write_env(home, SMTP_PORT=mail, OPENAI_BASE_URL=f"http://127.0.0.1:{llm}/v1", ARXIV_API_URL=url)
+    late = "did not answer within 0.5 s"
+    with DnsServer(silent={"*"}) as server:
+        ask(server)
+        found = check(home, offline=False, patience=0.5)[-4:]
+    assert [finding.exit_code for finding in found] == [1, 0, 1, 1]
+    assert [finding.message for finding in found] == [
+        f"127.0.0.1:{mail} {late}; check SMTP_HOST and SMTP_PORT",
+        f"DNS {late} for wren.edu",
+        f"127.0.0.1 {late}; check OPENAI_BASE_URL and OPENAI_MODEL",
+        f"{url} {late}; if that persists, see status.arxiv.org",
+    ]
+
+
+# ── DKIM ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("signs", [False, True], ids=["the relay signs", "signed here"])
+def test_key_of_the_selector_is_looked_up(
+    home: Path, ask: Callable[[DnsServer], None], tmp_path: Path, *, signs: bool
+) -> None:
+    key, other = make(tmp_path), make(tmp_path, 1100)
+    own = {"DKIM_KEY": key} if signs else {}
+    write_env(home, SMTP_HOST="127.0.0.1", MAIL_FROM="papers@wren.edu", DKIM_SELECTOR="s2026", **own)
+    name, found = "s2026._domainkey.wren.edu", list[tuple[str, int, bool]]()
+    for records in ([], ['"v=DKIM1; p="'], [record(other)], [record(key)]):
+        with DnsServer({f"{name} TXT": records}) as server:
+            ask(server)
+            with App(home, {}, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress()) as app:
+                (said,) = _dkim(app)
+        found.append((said.message, said.exit_code, said.note))
+    none = f"{name} has no key: fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"
+    wrong = f"{name} has another key than DKIM_KEY, so every signature is wrong; publish its public half"
+    assert found == [
+        (none, int(signs), not signs),
+        (none, int(signs), not signs),
+        (wrong, 1, False) if signs else (f"{name} has a key", 0, False),
+        (f"{name} has {'the key of DKIM_KEY' if signs else 'a key'}", 0, False),
+    ]

@@ -1,0 +1,264 @@
+"""Log lines for journald and terminals, bars, and results as sentences."""
+
+import io
+import logging
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from paperboy.cli.main import invoke
+from paperboy.home.settings import Settings
+from paperboy.home.versions import Home
+from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Spending, Usage
+from paperboy.models import MorningReport as Report
+from paperboy.sending import delivery
+from paperboy.service import output
+from paperboy.service.app import App
+from tests.cli.conftest import FRIDAY
+from tests.fakes import NoProgress
+
+logger = logging.getLogger("paperboy.test")
+
+
+def journal() -> dict[str, str]:
+    """What systemd says of a stderr that is the journal: which file it is."""
+    stderr = os.fstat(2)
+    return {"JOURNAL_STREAM": f"{stderr.st_dev}:{stderr.st_ino}"}
+
+
+def set_up(level: str, environ: Mapping[str, str]) -> None:
+    """As a command begins in a home with that LOG_LEVEL."""
+    home = Home(Path(), Settings(log_level=level), (), Path())
+    app = App(home.path, environ, lambda: FRIDAY, lambda _: None, lambda: 0.0, NoProgress())
+    app.home = home
+    output.set_up(app)
+
+
+STAGES = re.findall(  # of every long work
+    r"""\.stage\("([^"]+)"\)""",
+    "".join(file.read_text("utf-8") for file in Path(output.__file__).parents[1].rglob("*.py")),
+)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Where stderr leads from now on."""
+    monkeypatch.setattr("sys.stderr", found := Terminal())
+    return found
+
+
+def test_journald_gets_a_priority_on_every_line(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up("INFO", journal())
+    logger.info("all is well")
+    logger.warning("one\ntwo")
+    assert capsys.readouterr().err == "<6>all is well\n<4>one\n<4>  two\n"
+
+
+def test_journald_gets_a_priority_on_the_error_that_ends_a_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(["--home", str(tmp_path / "none"), "once"], journal()) == 78
+    assert capsys.readouterr().err.startswith(f"<3>{tmp_path}/none: there is no such folder")
+
+
+def test_process_that_only_inherits_the_variable_writes_no_priorities(capsys: pytest.CaptureFixture[str]) -> None:
+    """As whatever is started from a service, with its stderr elsewhere."""
+    set_up("INFO", {"JOURNAL_STREAM": "8:1"})
+    logger.info("all is well")
+    assert capsys.readouterr().err.endswith(" INFO all is well\n")
+
+
+def test_plain_log_line_has_its_time_with_its_zone_and_its_level(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up("INFO", {})
+    logger.info("all is well")
+    logger.debug("not asked for")
+    err = capsys.readouterr().err
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4} INFO all is well\n", err)
+
+
+def test_bars_of_all_stages_begin_in_the_same_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = terminal(monkeypatch)
+    for stage in STAGES:
+        with output.Bars().stage(stage) as progress:
+            progress(1, 1)
+    drawn = {
+        line.index("━")
+        for line in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stderr.getvalue()).splitlines()
+        if "1/1" in line
+    }
+    assert len(drawn) == 1
+
+
+def test_terminal_shows_only_warnings_beside_the_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = terminal(monkeypatch)
+    set_up("INFO", {})
+    logger.info("all is well")
+    logger.warning("[red]not markup[/red]")
+    assert stderr.getvalue() == "[red]not markup[/red]\n"
+
+
+def test_terminal_shows_everything_at_debug(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = terminal(monkeypatch)
+    set_up("DEBUG", {})
+    logger.debug("details")
+    assert stderr.getvalue() == "details\n"
+
+
+def test_bar_on_a_terminal_is_not_torn_by_log_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = terminal(monkeypatch)
+    set_up("INFO", {})
+    with output.Bars().stage("Fetching papers") as progress:
+        progress(1, 2)
+        logger.warning("[red]not markup[/red] :warning:")
+        progress(2, 2)
+    lines = [line.rpartition("\x1b[2K")[2] for line in stderr.getvalue().splitlines()]
+    assert "[red]not markup[/red] :warning:" in lines
+    assert "Fetching papers" in stderr.getvalue()
+    assert "2/2" in stderr.getvalue()
+
+
+def test_bar_is_not_drawn_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    with output.Bars().stage("Fetching papers") as progress:
+        progress(1, 2)
+    assert capsys.readouterr() == ("", "")
+
+
+DEAD = "the LLM at api.openai.com answers 503: Overloaded"
+UNSCORED = ListReport("foundations", None, Counts(considered=8, carried_over=8), problem=DEAD)
+
+
+def said(*entries: ListReport) -> list[str]:
+    return output.a_morning(Report(entries), delivery.Report({DeliveryState.SENT: 3}), [])
+
+
+def test_result_says_why_a_list_has_no_mail_and_leaves_failures_to_the_log() -> None:
+    skipped = ListReport("quarks", Outcome.SKIPPED, problem="it does not send on Fridays")
+    quiet = ListReport("stars", Outcome.QUIET, problem="arXiv announced nothing (weekend)")
+    assert said(UNSCORED, skipped, quiet) == [
+        "foundations: still due, scored 0 of 8 papers",
+        "quarks: skipped; it does not send on Fridays",
+        "stars: quiet; arXiv announced nothing (weekend)",
+        "Deliveries: 3 sent",
+    ]
+
+
+def test_uncounted_tokens_make_the_cost_not_known_instead_of_the_price_unknown() -> None:
+    counts = Counts(considered=2, selected=2)
+    uncounted, unpriced = (
+        ListReport("foundations", Outcome.DIGEST, counts, Spending(usage, None))
+        for usage in (Usage(calls=1), Usage(1, 900, completion_tokens=100))
+    )
+    assert said(uncounted)[0] == "foundations: digest, 2 of 2 papers, cost not known"
+    assert said(unpriced)[0] == "foundations: digest, 2 of 2 papers, price unknown"
+
+
+def test_counts_in_a_sentence_name_all_that_was_left_out() -> None:
+    """As `once` and `preview` say them."""
+    counts = Counts(considered=20, author_matches=1, selected=2, over_cap=3, below=4, carried_over=5, let_go=5)
+    assert output.papers(counts) == "3 of 20 papers (1 author match), 3 over the cap, 5 carried over, 5 let go"
+    assert output.papers(Counts(considered=9, below=4, not_called=5)) == "0 of 9 papers, 5 not called"
+    assert output.papers(Counts(considered=9, below=9)) == "0 of 9 papers"
+
+
+# ---- eighty columns
+
+LONG = "mail: the server at 127.0.0.1:25 refuses the connection; start it, or correct SMTP_HOST and SMTP_PORT in .env"
+PATH = f"/srv/{'papers/' * 12}outbox"
+
+
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int = 80) -> Terminal:
+    """Where stdout leads from now on."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("sys.stdout", found := Terminal())
+    return found
+
+
+def test_long_line_on_a_terminal_wraps_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdout = on_a_terminal(monkeypatch)
+    output.say(LONG, f"  It is in {PATH}", "short", mark="note   ", fg="yellow")
+    assert re.sub(r"\x1b\[[0-9;]*m", "", stdout.getvalue()).splitlines() == [
+        "note   mail: the server at 127.0.0.1:25 refuses the connection; start it, or",
+        "  correct SMTP_HOST and SMTP_PORT in .env",
+        "note     It is in",
+        f"  {PATH}",
+        "note   short",
+    ]
+
+
+def test_mark_that_wraps_keeps_its_style(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdout = on_a_terminal(monkeypatch)
+    output.say("", mark=f"    {LONG}", fg="yellow")
+    head, _, tail = LONG.partition(" or correct")
+    assert stdout.getvalue() == f"\x1b[33m    {head} or\n      correct{tail}\x1b[0m\n"
+
+
+def test_file_and_commands_to_paste_stay_as_they_are_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdout = on_a_terminal(monkeypatch)
+    output.say(LONG, verbatim=True)
+    assert stdout.getvalue() == f"{LONG}\n"
+
+
+def test_command_to_paste_at_the_end_of_an_error_stays_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdout = on_a_terminal(monkeypatch)
+    command = "sudo chown -R ada '/srv/astronomy/the papers of  all groups/data'"
+    output.say(f"user ada cannot write /srv/astronomy/data, which belongs to root; {command}")
+    lines = ["user ada cannot write /srv/astronomy/data, which belongs to root;", f"  {command}"]
+    assert stdout.getvalue().splitlines() == lines
+
+
+def test_long_line_elsewhere_stays_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    output.say(LONG * 3)
+    assert capsys.readouterr().out == f"{LONG * 3}\n"
+
+
+def test_warning_and_wrong_usage_wrap_between_words_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    stderr = terminal(monkeypatch)
+    set_up("INFO", {})
+    logger.warning("%s", LONG)
+    assert invoke(["status", "--mornings", "as many as there are on the page that I looked at this morning"]) == 2
+    lines = stderr.getvalue().splitlines()
+    assert lines[:2] == [
+        "mail: the server at 127.0.0.1:25 refuses the connection; start it, or correct",
+        "  SMTP_HOST and SMTP_PORT in .env",
+    ]
+    assert max(map(len, lines)) <= 80
+    assert lines[-2:] == [
+        "Error: Invalid value for '--mornings': 'as many as there are on the page that I",
+        "  looked at this morning' is not a valid integer range.",
+    ]
+
+
+@pytest.mark.parametrize("columns", [70, 80])
+def test_table_on_a_terminal_fits_and_loses_nothing(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    reason = "asked to leave the list by the link of a mail"
+    url = "https://support.example.com/mail/answer/81126#authentication-and-more-words-of-an-anchor"
+    rows = [("ada@example.org", "galaxies", "Fri 20 Nov", reason), ("emmy@example.org", "all", "Fri 20 Nov", url)]
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    stdout = on_a_terminal(monkeypatch, columns)
+    output.show_page([output.table(("Address", "List", "Since", "Why"), rows)])
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", stdout.getvalue()).splitlines()
+    assert max(map(len, lines)) <= columns
+    assert {word for line in lines for word in line.split()} >= {"ada@example.org", "emmy@example.org", *reason.split()}
+    assert url in "".join(line[lines[0].index("Why") :].strip() for line in lines)
+
+
+# ---- tables
+
+
+def test_columns_are_as_wide_as_a_terminal_shows_them(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [("数学", "2", ""), ("physics", "none yet"), ("e\u0301t", "1\x1b", "x")]
+    output.show_page([output.table(("List", "Papers", "Cost"), rows)])
+    assert capsys.readouterr().out.splitlines() == [
+        "List     Papers    Cost",
+        "数学     2",
+        "physics  none yet",
+        "e\u0301t       1\\x1b     x",
+    ]

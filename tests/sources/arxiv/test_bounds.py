@@ -1,0 +1,273 @@
+"""What arXiv, or somebody in its place, may send without end: each case costs itself alone, in time and in memory."""
+
+from __future__ import annotations
+
+import json
+import string
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from paperboy.errors import FeedError
+from paperboy.models import Paper
+from paperboy.sources.arxiv import ArxivFeed
+from tests.builders import paper
+from tests.fakes import Clock
+from tests.servers import arxiv_faults as faults
+from tests.servers.arxiv_api import ArxivServer
+
+NOW = datetime(2026, 11, 20, 7, 0, tzinfo=UTC)
+SINCE = NOW - timedelta(days=7)
+MB = 1_000_000
+
+
+@pytest.fixture
+def server() -> Iterator[ArxivServer]:
+    papers = [paper(f"2611.{n:05}", published=NOW - timedelta(hours=80 - n)) for n in range(1, 31)]
+    with ArxivServer(papers) as running:
+        yield running
+
+
+def fetch(server: ArxivServer, seconds: float = 60) -> list[Paper]:
+    feed = ArxivFeed(server.url, delay_seconds=0, tries=2, seconds=seconds, clock=Clock(NOW), wait=lambda _: None)
+    return feed.fetch(["cs.LG"], SINCE, NOW)
+
+
+# fields of the first of thirty entries
+
+
+def words(count: int) -> str:
+    return " ".join(["word"] * (count // 5))
+
+
+def author(name: str, more: str = "") -> str:
+    return f"<author><name>{name}</name>{more}</author>"
+
+
+MANY = [f"math.{a}{b}" for a in string.ascii_uppercase for b in string.ascii_uppercase]
+SECOND = "Grace Hopper"
+CUT = {
+    "title": ("title", f"<title>{words(MB)}</title>", {"title": words(1_000) + "…"}),
+    "abstract": ("summary", f"<summary>{words(21 * MB // 2)}</summary>", {"abstract": words(10_000) + "…"}),
+    "comment": ("link", f"<arxiv:comment>{words(MB)}</arxiv:comment>", {"comment": words(2_000) + "…"}),
+    "doi": ("link", f"<arxiv:doi>{'1' * MB}</arxiv:doi>", {"doi": "1" * 299 + "…"}),
+    "name": ("author", author(words(MB)), {"authors": (words(200) + "…", SECOND)}),
+    "authors": ("author", author("Ada") * 50_000, {"authors": ("Ada",) * 5_000 + ("…",)}),
+    "categories": (
+        "category",
+        "".join(f'<category term="{name}"/>' for name in MANY),
+        {"categories": (*MANY[:50], "cs.LG")},
+    ),
+    "primary": (
+        "arxiv:primary_category",
+        f'<arxiv:primary_category term="cs.{"A" * MB}"/>',
+        {"primary_category": "cs.LG"},
+    ),
+    "link": ("link", f'<link href="https://{"a" * 11 * MB}"/>', {}),
+    "text in many pieces": ("title", f"<title>Word{'<x/>x' * 200_000}</title>", {"title": "Word"}),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_field_beyond_its_bound_is_cut_with_a_mark(server: ArxivServer, name: str) -> None:
+    element, instead, changes = CUT[name]
+    server.faults += [faults.in_first_entry(element, instead)]
+    first, *others = fetch(server)
+    assert others == server.papers[1:]
+    assert {field: getattr(first, field) for field in changes} == changes
+    assert len(server.requests) == 1
+
+
+BAD = {
+    "id": ("id", f"<id>http://arxiv.org/abs/2611.{'0' * MB}1v1</id>", "entry 1 without an arXiv id"),
+    "long archive": ("id", f"<id>http://arxiv.org/abs/{'a' * MB}/0601001</id>", "entry 1 without an arXiv id"),
+    "id of many ids": ("id", f"<id>{'http://arxiv.org/abs/' * 50_000}</id>", "entry 1 without an arXiv id"),
+    "version": ("id", f"<id>http://arxiv.org/abs/2611.00001v{'1' * 99}</id>", "entry 1 without an arXiv id"),
+    "date": ("published", f"<published>{'2' * MB}</published>", "2611.00001 with a bad date"),
+    "update": ("updated", f"<updated>{'2' * MB}</updated>", "2611.00001 with a bad date"),
+    "title of spaces": ("title", f"<title>{' ' * 11 * MB}x</title>", "2611.00001 without a title"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_field_that_cannot_be_cut_makes_a_bad_entry(
+    server: ArxivServer, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    element, instead, defect = BAD[name]
+    server.faults += [faults.in_first_entry(element, instead)]
+    assert fetch(server) == server.papers[1:]
+    assert f"Left out: {defect}. " in caplog.text
+    assert len(server.requests) == 1
+
+
+# whole replies
+
+
+def nested(depth: int) -> bytes:
+    return b"<a>" * depth + b"</a>" * depth
+
+
+BOMB = b"".join(b'<!ENTITY e%d "%s">' % (n, b"&e%d;" % (n - 1) * 100) for n in range(1, 9))
+NO_LIST = "sent something else than a whole list of papers"
+NO_REPLY = "gave no whole reply (the reply %s)"
+BROKEN = {
+    "spaces": (faults.body(b" " * 70 * MB), NO_REPLY % "is too large"),
+    "spaces in a bomb": (faults.packed_spaces(500 * MB), NO_REPLY % "is too large"),
+    "64 MB of spaces": (faults.body(b" " * 63 * MB), f"{NO_LIST} (nothing)"),
+    "endless body": (faults.endless_body, NO_REPLY % "is too large"),
+    "elements": (faults.body(b"<feed>", b"<a/>" * 15 * MB), NO_LIST),
+    "attributes": (
+        faults.body(b"<feed ", b" ".join(b'a%d=""' % n for n in range(MB)), b"/>"),
+        NO_LIST,
+    ),
+    "nested elements": (faults.body(nested(250_000)), f"{NO_LIST} (<a)"),
+    "bomb of entities": (
+        faults.body(b'<!DOCTYPE feed [<!ENTITY e0 "ha">', BOMB, b']><feed a="&e8;">&e8;</feed>'),
+        f"{NO_LIST} (<!DOCTYPE feed [",
+    ),
+    "count of 60 MB": (faults.claimed_total("\U0001f600" + "x" * 60 * MB), "sent a page of 30 papers and counts none"),
+    "one text": (faults.body("<feed>\U0001f600".encode(), b"x" * 63 * MB, b"</feed>"), f"{NO_LIST} ("),
+    "UTF-16": (faults.body("<feed>".encode("utf-16"), "<a/>".encode("utf-16-le") * 5 * MB), NO_LIST),
+    "EBCDIC": (faults.body("<?xml version='1.0' encoding='cp037'?><feed/>".encode("cp037")), f"{NO_LIST} (Lo"),
+}
+CHILD = """
+import json, resource, sys
+from datetime import datetime
+from paperboy.sources.arxiv import ArxivFeed
+from paperboy.errors import FeedError
+resource.setrlimit(resource.RLIMIT_AS, (2_000_000_000,) * 2)
+url, since, until = sys.argv[1:]
+until = datetime.fromisoformat(until)
+feed = ArxivFeed(url, delay_seconds=0, tries=2, clock=lambda: until, wait=lambda _: None)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    said = str(feed.fetch(["cs.LG"], datetime.fromisoformat(since), until))
+except FeedError as error:
+    said = str(error)
+print(json.dumps([said, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before]))
+"""
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_reply_beyond_its_bound_is_a_broken_page_in_little_memory(server: ArxivServer, name: str) -> None:
+    fault, says = BROKEN[name]
+    server.faults += [fault] * 2
+    command = [sys.executable, "-c", CHILD, server.url, SINCE.isoformat(), NOW.isoformat()]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    said, kilobytes = json.loads(result.stdout)
+    assert said.startswith(f"127.0.0.1 {says}")
+    assert "after 2 attempts" in said
+    assert said.endswith("The next run fetches the same days again, so no paper is lost.")
+    assert kilobytes < 300_000
+    assert len(server.requests) == 2
+
+
+ENDLESS = {
+    "dripping body": faults.dripping_body,
+    "dripping headers": faults.dripping_headers,
+    "dripping interim replies": faults.dripping_continue,
+    "silence": faults.hang(30),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_reply_that_never_ends_meets_the_deadline(server: ArxivServer, name: str) -> None:
+    server.faults += [ENDLESS[name]] * 2
+    with pytest.raises(FeedError, match=r"^127\.0\.0\.1 gave no whole reply \(the reply took too long\), after 2"):
+        fetch(server, seconds=0.3)
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("fault", [faults.endless_headers, faults.endless_header, faults.endless_continue])
+def test_endless_head_is_no_whole_reply(server: ArxivServer, fault: faults.Fault) -> None:
+    server.faults += [fault] * 2
+    with pytest.raises(FeedError, match=r"^127\.0\.0\.1 gave no whole reply \(.+\), after 2 attempts\. Check the net"):
+        fetch(server, seconds=1)
+    assert len(server.requests) == 2
+
+
+# numbers
+
+
+@pytest.mark.parametrize(
+    ("total", "says"),
+    [
+        ("30001", "counts 30001 papers. Set ARXIV_LOOKBACK_DAYS to fewer days."),
+        ("999999999", "counts 999999999 papers. Set ARXIV_LOOKBACK_DAYS to fewer days."),
+        ("9" * 5_000, "sent a page of 30 papers and counts none, after 2 attempts."),
+        ("-1", "sent a page of 30 papers and counts none, after 2 attempts."),
+        ("29", "sent a page of 30 papers and counts 29, after 2 attempts."),
+        ("3\n2026-11-20 07:00:00 ERROR forged", "sent a page of 30 papers and counts none, after 2 attempts."),
+        ("\u0663\u0660", "sent a page of 30 papers and counts none, after 2 attempts."),
+    ],
+)
+def test_count_beyond_its_range_is_a_plain_outcome(server: ArxivServer, total: str, says: str) -> None:
+    server.faults += [faults.claimed_total(total)] * 2
+    with pytest.raises(FeedError) as caught:
+        fetch(server)
+    assert str(caught.value).startswith(f"127.0.0.1 {says}")
+
+
+def test_pages_of_one_paper_come_to_an_end(server: ArxivServer) -> None:
+    server.papers *= 2
+    server.lasting_fault = faults.both(faults.claimed_total(30_000), faults.first_entries(1))
+    with pytest.raises(FeedError, match=r"spreads 30000 papers over more than 33 pages\. The next run fetches"):
+        fetch(server)
+    assert len(server.requests) == 33
+
+
+# redirects
+
+
+def test_redirect_on_the_same_host_is_followed_after_the_delay(server: ArxivServer) -> None:
+    waits: list[float] = []
+    server.faults += [faults.redirected("#", status) for status in (301, 302, 307)]
+    feed = ArxivFeed(server.url, delay_seconds=3, clock=Clock(NOW), wait=waits.append)
+    assert feed.fetch(["cs.LG"], SINCE, NOW) == server.papers
+    assert (len(server.requests), waits) == (4, [3, 3, 3])
+
+
+@pytest.mark.parametrize(
+    ("location", "says"),
+    [
+        ("#", "redirects more than 3 times"),
+        ("http://localhost:1/api/query", "redirects to http://localhost:1/api/query"),
+        ("//arxiv.example:80/api/query", "redirects to //arxiv.example:80/api/query"),
+        ("ftp://127.0.0.1/list", "redirects to ftp://127.0.0.1/list"),
+        ("file:///etc/passwd", "redirects to file:///etc/passwd"),
+        ("http://[::1", "redirects to http://[::1"),
+        ("https://" + "a" * 5_000, "redirects to https://" + "a" * 111 + "…"),
+    ],
+)
+def test_other_redirect_is_an_error_that_names_the_host(server: ArxivServer, location: str, says: str) -> None:
+    server.faults += [faults.redirected(location)] * 4
+    with pytest.raises(FeedError) as caught:
+        fetch(server)
+    assert str(caught.value) == f"127.0.0.1 {says}. Check ARXIV_API_URL."
+
+
+# what is said of it
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (
+            faults.refused("no\n2026-11-20 07:00:00 ERROR forged\u202e"),
+            r"HTTP 400 (no 2026-11-20 07:00:00 ERROR forged\u202e)",
+        ),
+        (faults.plain(404, "no\r\n2026-11-20 ERROR \x1b[2J"), r"HTTP 404 (no 2026-11-20 ERROR \x1b[2J)"),
+        (faults.refused("x" * MB), f"HTTP 400 ({'x' * 119}…)"),
+        (faults.plain(404, "<" * MB), f"HTTP 404 ({'<' * 119}…)"),
+    ],
+)
+def test_words_of_the_server_stay_on_their_line(
+    server: ArxivServer, fault: faults.Fault, says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.faults += [fault]
+    with pytest.raises(FeedError) as caught:
+        fetch(server)
+    assert str(caught.value).startswith(f"127.0.0.1 answered {says}. Check ")

@@ -1,0 +1,221 @@
+"""arXiv's calendar. November 2026 is read as: Thanksgiving on Thursday the 26th, clocks back on Sunday the 1st."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paperboy.sources.arxiv.calendar import (
+    Batch,
+    State,
+    batch_of,
+    holidays,
+    is_waited_for,
+    newest_batch,
+    next_batch,
+    start_of_newest,
+    state,
+)
+
+EASTERN = ZoneInfo("America/New_York")
+
+
+def eastern(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=EASTERN)
+
+
+def utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def in_eastern(batch: Batch) -> tuple[str, str, str, str]:
+    instants = (batch.submitted_from, batch.submitted_until, batch.announced, batch.visible)
+    return tuple(f"{instant.astimezone(EASTERN):%a %m-%d %H:%M}" for instant in instants)
+
+
+WEEK = [  # an ordinary week, from arXiv's own table
+    ("2026-11-15T20:00", "Thu 11-12 14:00", "Fri 11-13 14:00", "Sun 11-15 20:00", "Mon 11-16 00:15"),
+    ("2026-11-16T20:00", "Fri 11-13 14:00", "Mon 11-16 14:00", "Mon 11-16 20:00", "Tue 11-17 00:15"),
+    ("2026-11-17T20:00", "Mon 11-16 14:00", "Tue 11-17 14:00", "Tue 11-17 20:00", "Wed 11-18 00:15"),
+    ("2026-11-18T20:00", "Tue 11-17 14:00", "Wed 11-18 14:00", "Wed 11-18 20:00", "Thu 11-19 00:15"),
+    ("2026-11-19T20:00", "Wed 11-18 14:00", "Thu 11-19 14:00", "Thu 11-19 20:00", "Fri 11-20 00:15"),
+]
+
+
+@pytest.mark.parametrize(("announced", *("start", "end", "at", "visible")), WEEK)
+def test_ordinary_week_follows_arxivs_table(announced: str, start: str, end: str, at: str, visible: str) -> None:
+    batch = newest_batch(eastern(announced) + timedelta(hours=4, minutes=15))
+    assert in_eastern(batch) == (start, end, at, visible)
+    assert batch_of(batch.submitted_from) == batch, "a window holds its first instant"
+    assert batch_of(batch.submitted_until - timedelta(microseconds=1)) == batch
+    assert batch_of(batch.submitted_until) != batch, "and not its last"
+
+
+def test_batch_is_newest_once_the_api_should_show_it() -> None:
+    before, after = eastern("2026-11-18T00:14:59"), eastern("2026-11-18T00:15")
+    assert newest_batch(before).announced == eastern("2026-11-16T20:00")
+    assert newest_batch(after).announced == eastern("2026-11-17T20:00")
+    assert next_batch(before) == newest_batch(after)
+
+
+@pytest.mark.parametrize(
+    ("published", "announced", "start"),
+    [
+        ("2026-11-26T10:00", "2026-11-29T20:00", "2026-11-25T14:00"),  # Thanksgiving joins Sunday
+        ("2026-11-25T15:00", "2026-11-29T20:00", "2026-11-25T14:00"),
+        ("2026-09-05T12:00", "2026-09-08T20:00", "2026-09-04T14:00"),  # Labor Day, a Monday, joins Tuesday
+        ("2026-12-28T15:00", "2026-12-30T20:00", "2026-12-28T14:00"),  # the 29th is on arXiv's own list
+        ("2026-12-31T12:00", "2027-01-03T20:00", "2026-12-30T14:00"),  # the 31st too; Friday 1 January has no evening
+        ("2026-06-19T09:00", "2026-06-21T20:00", "2026-06-18T14:00"),  # a holiday on a Friday skips nothing
+    ],
+)
+def test_papers_of_a_holiday_join_the_next_batch(published: str, announced: str, start: str) -> None:
+    batch = batch_of(eastern(published))
+    assert (batch.announced, batch.submitted_from) == (eastern(announced), eastern(start))
+
+
+def test_holidays_of_2026_match_arxivs_list() -> None:
+    listed = {(1, 1), (1, 19), (6, 19), (7, 3), (9, 7), (11, 26), (12, 25), (12, 29), (12, 31)}
+    assert holidays(2026) == {date(2026, month, day) for month, day in listed}
+
+
+def test_holidays_of_other_years_follow_the_rules() -> None:
+    """The list of 2023, without its two dates that follow no rule; New Year 2023 was a Sunday, kept on Monday."""
+    listed = {(1, 16), (6, 19), (7, 4), (9, 4), (11, 23), (12, 25)}
+    assert holidays(2023) == {date(2023, month, day) for month, day in listed | {(1, 2)}}
+
+
+def test_deferred_announcement_merges_into_the_next_batch() -> None:
+    now, evening = eastern("2026-11-19T08:00"), date(2026, 11, 18)
+    assert newest_batch(now).announced == eastern("2026-11-18T20:00")
+    assert newest_batch(now, {evening}).announced == eastern("2026-11-17T20:00")
+    merged = next_batch(now, {evening})
+    assert (merged.submitted_from, merged.announced) == (eastern("2026-11-17T14:00"), eastern("2026-11-19T20:00"))
+    assert batch_of(eastern("2026-11-18T10:00"), {evening}) == merged
+    assert state(now, eastern("2026-11-17T13:00"), {evening}) is State.QUIET
+    assert state(now, eastern("2026-11-17T13:00")) is State.LATE
+
+
+def everything_at(now: datetime) -> datetime:
+    """The newest submission that an arXiv on time shows."""
+    return newest_batch(now).submitted_until - timedelta(minutes=1)
+
+
+F, Q = State.FRESH, State.QUIET
+
+
+@pytest.mark.parametrize(
+    ("zone", "clock", "monday_to_sunday"),
+    [
+        ("America/Los_Angeles", "05:00", [F, F, F, F, F, Q, Q]),
+        ("America/Los_Angeles", "20:30", [F, F, F, F, F, Q, Q]),
+        ("America/New_York", "07:00", [F, F, F, F, F, Q, Q]),
+        ("UTC", "07:00", [F, F, F, F, F, Q, Q]),
+        ("Europe/Berlin", "07:00", [F, F, F, F, F, Q, Q]),
+        ("Europe/Moscow", "09:00", [F, F, F, F, F, Q, Q]),
+        ("Asia/Kolkata", "11:00", [F, F, F, F, F, Q, Q]),
+        ("Asia/Kolkata", "07:00", [Q, F, F, F, F, F, Q]),  # the API has Monday's batch at 10:45 there
+        ("Asia/Tokyo", "07:00", [Q, F, F, F, F, F, Q]),
+        ("Asia/Tokyo", "15:00", [F, F, F, F, F, Q, Q]),
+        ("Pacific/Auckland", "07:00", [Q, F, F, F, F, F, Q]),
+    ],
+)
+@pytest.mark.parametrize("monday", ["2026-03-02", "2026-03-16", "2026-07-13", "2026-11-09", "2026-11-16"])
+def test_each_batch_is_news_on_one_morning_in_every_time_zone(
+    monday: str, zone: str, clock: str, monday_to_sunday: list[State]
+) -> None:
+    first = datetime.fromisoformat(f"{monday}T{clock}").replace(tzinfo=ZoneInfo(zone))
+    mornings = [first + timedelta(days=day) for day in range(7)]
+    assert [state(now.astimezone(UTC), everything_at(now)) for now in mornings] == monday_to_sunday
+
+
+def test_clock_changes_hide_no_batch_from_a_daily_reader() -> None:
+    """A year of mornings in each zone: every batch is news exactly once, through all changes of clocks."""
+    for zone in ("America/Los_Angeles", "UTC", "Europe/Berlin", "Asia/Tokyo"):
+        first = datetime(2026, 1, 1, 7, tzinfo=ZoneInfo(zone))
+        mornings = [(first + timedelta(days=day)).astimezone(UTC) for day in range(365)]
+        news = [newest_batch(now) for now in mornings if state(now, everything_at(now)) is State.FRESH]
+        assert len(news) == len(set(news)), zone
+        came = {newest_batch(now) for now in mornings if newest_batch(now).visible > mornings[0]}
+        assert len(came) > 240
+        assert came <= set(news), zone
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        ("2026-11-26T07:00", State.FRESH),  # Thanksgiving: Wednesday's batch
+        ("2026-11-27T07:00", State.QUIET),  # nothing was announced on the holiday's evening
+        ("2026-11-30T07:00", State.FRESH),
+        ("2026-09-07T07:00", State.FRESH),  # Labor Day: Friday's submissions came out on Sunday
+        ("2026-09-08T07:00", State.QUIET),
+        ("2026-09-09T07:00", State.FRESH),
+        ("2026-12-26T07:00", State.QUIET),
+        ("2026-12-30T07:00", State.QUIET),
+    ],
+)
+def test_morning_after_a_holiday_is_quiet(now: str, expected: State) -> None:
+    assert state(eastern(now), everything_at(eastern(now))) is expected
+
+
+@pytest.mark.parametrize(
+    ("now", "newest_published", "expected"),
+    [
+        ("2026-11-18T07:00", None, State.LATE),
+        ("2026-11-18T07:00", "2026-11-16T13:59", State.LATE),  # still yesterday's batch
+        ("2026-11-18T07:00", "2026-11-16T14:00", State.FRESH),
+        ("2026-11-18T00:10", "2026-11-16T13:59", State.FRESH),  # nothing more is due yet
+        ("2026-11-18T00:10", "2026-11-17T13:00", State.FRESH),  # early is not late
+        ("2026-11-21T07:00", "2026-11-18T13:00", State.LATE),  # a weekend does not excuse Thursday's batch
+        ("2026-11-21T07:00", "2026-11-18T14:30", State.QUIET),
+        ("2026-11-22T07:00", None, State.LATE),
+    ],
+)
+def test_arxiv_is_late_while_the_newest_batch_has_no_paper(
+    now: str, newest_published: str | None, expected: State
+) -> None:
+    newest = newest_published and eastern(newest_published)
+    assert state(eastern(now), newest or None) is expected
+
+
+def test_batch_that_is_a_day_late_is_not_waited_for() -> None:
+    """Thursday's, on the weekend."""
+    assert is_waited_for(eastern("2026-11-20T07:00"))
+    assert is_waited_for(eastern("2026-11-21T00:10"))
+    assert not is_waited_for(eastern("2026-11-21T00:20"))
+    assert not is_waited_for(eastern("2026-11-22T07:00"))
+    assert is_waited_for(eastern("2026-11-23T07:00"))
+
+
+@pytest.mark.parametrize(
+    ("published", "now", "start"),
+    [
+        # the newest batch is here: older papers of the week lie before the start
+        (["2026-11-12T09:00", "2026-11-17T09:00", "2026-11-16T15:00"], "2026-11-18T07:00", "2026-11-16T14:00"),
+        # arXiv is late, or the category had no paper: the batch before it
+        (["2026-11-12T09:00", "2026-11-16T09:00"], "2026-11-18T07:00", "2026-11-13T14:00"),
+        # on a weekend, Thursday's
+        (["2026-11-19T09:00", "2026-11-18T09:00"], "2026-11-22T07:00", "2026-11-18T14:00"),
+        # announced, and in the API before it had to be
+        (["2026-11-16T09:00", "2026-11-17T09:00"], "2026-11-17T21:00", "2026-11-16T14:00"),
+        # not announced at `now`: not yet a start
+        (["2026-11-17T09:00", "2026-11-16T09:00"], "2026-11-17T19:00", "2026-11-13T14:00"),
+        # nothing at all
+        ([], "2026-11-18T07:00", "2026-11-16T14:00"),
+    ],
+)
+def test_new_list_starts_with_the_newest_batch_that_has_papers(published: list[str], now: str, start: str) -> None:
+    assert start_of_newest([eastern(text) for text in published], eastern(now)) == eastern(start)
+
+
+@given(st.datetimes(datetime(2020, 1, 1), datetime(2035, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001  # made aware
+def test_batches_are_contiguous_and_do_not_overlap(now: datetime) -> None:
+    newest, following = newest_batch(now), next_batch(now)
+    assert newest.visible <= now < following.visible
+    assert newest.submitted_until == following.submitted_from
+    own = batch_of(now)
+    assert own.submitted_from <= now < own.submitted_until <= own.announced < own.visible
