@@ -14,6 +14,7 @@ FLOORS = {
     3: {"home", "store", "scoring", "mail", "sample"},
     4: {"morning", "sending", "reports", "learning", "indexing", "signups", "webhook"},
     5: {"web", "service"},
+    6: {"features"},
     7: {"cli"},
     8: {"__main__"},
 }

@@ -27,6 +27,7 @@ from pathlib import Path
 
 from paperboy import curate, sample
 from paperboy.edges import lock
+from paperboy.features import FEATURES
 from paperboy.models import Became, Paper
 from paperboy.service.app import App
 from paperboy.sources.arxiv import calendar as announcements
@@ -144,7 +145,7 @@ def measure(lists: int, given: argparse.Namespace) -> tuple[Cost, Cost]:
             f"SMTP_HOST=127.0.0.1\nSMTP_PORT={port}\nSMTP_SECURITY=none\nMAIL_FROM=papers@example.org\n"
         )
         home(folder, lists, papers, settings.replace("\\n", "\n"))
-        with App(folder, {}, lambda: now, time.sleep, time.monotonic, NoProgress()) as app:
+        with App(folder, {}, lambda: now, time.sleep, time.monotonic, NoProgress(), features=FEATURES) as app:
             live(app, papers, now)
             names, database = [each.name for each in app.home.lists], app.settings.paperboy_database
         with lock.held(database, "run", "run"):  # as the daemon does

@@ -13,6 +13,7 @@ from email.message import EmailMessage
 
 import pytest
 
+from paperboy.features import FEATURES
 from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Shortfall
 from paperboy.reports import alerts
 from paperboy.sending import delivery
@@ -48,7 +49,9 @@ def told(world: World) -> World:
 
 @contextmanager
 def at_work(world: World) -> Iterator[App]:
-    with App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0, NoProgress()) as app:
+    with App(
+        world.path, world.environ, world.clock, world.waits.append, lambda: 0.0, NoProgress(), features=FEATURES
+    ) as app:
         assert app.store  # opened, and so made
         yield app
 

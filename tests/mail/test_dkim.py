@@ -13,6 +13,7 @@ import dkim
 import dns.resolver
 import pytest
 
+from paperboy.features import FEATURES
 from paperboy.mail.dkim import Signer, modulus, published
 from paperboy.service.app import App
 from paperboy.store.alerts import Cause, Note
@@ -183,7 +184,7 @@ def test_operator_is_alerted_even_without_the_key(world: World, key: Path, *, go
     assert world.run("once").code == 0
     if gone:
         (world.path / "dkim.pem").unlink()
-    with App(world.path, {}, world.clock, world.waits.append, lambda: 0.0, NoProgress()) as app:
+    with App(world.path, {}, world.clock, world.waits.append, lambda: 0.0, NoProgress(), features=FEATURES) as app:
         app.store.alerts.note([Note(Cause.SUPPRESSED, "ada@example.org", "", "ada@example.org: 5.1.1")], world.clock())
         app.tell()
     alert = world.smtp.messages[-1]

@@ -37,8 +37,8 @@ from paperboy.morning import morning
 from paperboy.morning.drafting import Drafter
 from paperboy.morning.preview import Previews
 from paperboy.shortlist import Share
-from paperboy.sources.arxiv import ArxivFeed
 from paperboy.sources.arxiv import calendar as announcements
+from paperboy.sources.arxiv.client import ArxivFeed
 from paperboy.store import Store
 from paperboy.store.alerts import Cause
 from paperboy.store.database import Database

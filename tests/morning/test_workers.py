@@ -24,6 +24,7 @@ from typing import Any
 import pytest
 
 from paperboy import sample
+from paperboy.features import FEATURES
 from paperboy.models import Paper
 from paperboy.morning import workers as cluster
 from paperboy.morning.drafting import compose
@@ -156,7 +157,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
     (base / "subscribers.yaml").write_text(f"lists:\n{lists}", "utf-8")
     with ArxivServer(papers) as arxiv:
         (base / ".env").write_text(f"ARXIV_API_URL={arxiv.url}\nARXIV_DELAY_SECONDS=0\n", "utf-8")
-        with App(base, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
+        with App(base, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES) as app:
             assert app.store.secrets()
         yield base
 
@@ -167,7 +168,7 @@ def a_morning(base: Path, *settings: str, meanwhile: Callable[[App], None] = lam
     shutil.copytree(base, path)
     with (path / ".env").open("a") as env:
         env.write("".join(f"{each}\n" for each in settings))
-    with App(path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
+    with App(path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES) as app:
         watcher = threading.Thread(target=meanwhile, args=(app,))
         watcher.start()
         report = app.morning([each.name for each in app.home.lists])
@@ -234,7 +235,7 @@ def test_no_score_is_paid_for_twice(home: Path) -> None:
 def test_what_travels_holds_no_address_and_no_secret(tmp_path: Path) -> None:
     lists = "lists: [{name: a, categories: [cs.LG], topics: b, subscribers: [a-reader@example.org], webhook: %s}]\n"
     (tmp_path / "subscribers.yaml").write_text(lists % "https://hooks.example.org/secret", "utf-8")
-    with App(tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
+    with App(tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES) as app:
         gathered = app.drafter.gather(app.home.lists[0], sample.papers(NOW), NOW)
         (scored,) = app.drafter.score([gathered])
         sent = pickle.dumps(scored)
@@ -365,7 +366,7 @@ def test_scheduler_that_does_not_answer_is_named() -> None:
 @contextmanager
 def an_app(tmp_path: Path, *settings: str) -> Iterator[App]:
     (tmp_path / ".env").write_text("\n".join(settings))
-    with App(tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
+    with App(tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES) as app:
         yield app
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from paperboy.edges import lock
 from paperboy.errors import ConfigError
+from paperboy.features import FEATURES
 from paperboy.service.app import App
 from tests.cli.conftest import FRIDAY, World, world
 from tests.fakes import Clock, NoProgress
@@ -26,11 +27,11 @@ SRC = Path(__file__).parents[2] / "src"
 
 
 def app_of(world: World) -> App:
-    return App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0, NoProgress())
+    return App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0, NoProgress(), features=FEATURES)
 
 
 def test_home_is_read_when_it_is_first_asked_for(tmp_path: Path) -> None:
-    app = App(tmp_path / "none", {}, Clock(FRIDAY), lambda _: None, lambda: 0.0, NoProgress())
+    app = App(tmp_path / "none", {}, Clock(FRIDAY), lambda _: None, lambda: 0.0, NoProgress(), features=FEATURES)
     with pytest.raises(ConfigError, match="there is no such folder"):
         _ = app.home
 

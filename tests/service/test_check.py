@@ -19,6 +19,7 @@ import dns.resolver
 import dns.rrset
 import pytest
 
+from paperboy.features import FEATURES
 from paperboy.service.app import App
 from paperboy.service.check import Finding, _dkim, _sender, findings
 from tests.fakes import NoProgress
@@ -49,7 +50,7 @@ def write_env(home: Path, **settings: object) -> None:
 
 
 def check(home: Path, *, offline: bool = True, environ: Mapping[str, str] = {}, **outside: Any) -> list[Finding]:
-    app = App(home, environ, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress())
+    app = App(home, environ, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress(), features=FEATURES)
     return list(findings(app, offline=offline, **outside))
 
 
@@ -339,7 +340,7 @@ def test_key_of_the_selector_is_looked_up(
     for records in ([], ['"v=DKIM1; p="'], [record(other)], [record(key)]):
         with DnsServer({f"{name} TXT": records}) as server:
             ask(server)
-            with App(home, {}, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress()) as app:
+            with App(home, {}, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress(), features=FEATURES) as app:
                 (said,) = _dkim(app)
         found.append((said.message, said.exit_code, said.note))
     none = f"{name} has no key: fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"

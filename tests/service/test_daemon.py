@@ -20,6 +20,7 @@ import pytest
 
 from paperboy.edges import lock
 from paperboy.errors import StoreError, StoreWriteError
+from paperboy.features import FEATURES
 from paperboy.home.versions import Home
 from paperboy.models import Attempt
 from paperboy.service.app import App
@@ -146,7 +147,9 @@ def alerts(world: World) -> list[str]:
 def opened(world: World) -> Office:
     home, _ = Home.own_or_in_force(world.path, world.environ)
     wait, timer = (lambda _: None), (lambda: world.clock().timestamp())
-    return Office(world, App(world.path, world.environ, world.clock, wait, timer, NoProgress()).at(home))
+    return Office(
+        world, App(world.path, world.environ, world.clock, wait, timer, NoProgress(), features=FEATURES).at(home)
+    )
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from paperboy.cli.main import invoke
+from paperboy.features import FEATURES
 from paperboy.home.settings import Settings
 from paperboy.home.versions import Home
 from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Spending, Usage
@@ -32,7 +33,7 @@ def journal() -> dict[str, str]:
 def set_up(level: str, environ: Mapping[str, str]) -> None:
     """As a command begins in a home with that LOG_LEVEL."""
     home = Home(Path(), Settings(log_level=level), (), Path())
-    app = App(home.path, environ, lambda: FRIDAY, lambda _: None, lambda: 0.0, NoProgress())
+    app = App(home.path, environ, lambda: FRIDAY, lambda _: None, lambda: 0.0, NoProgress(), features=FEATURES)
     app.home = home
     output.set_up(app)
 

@@ -12,6 +12,7 @@ import pytest
 from werkzeug.test import Client, TestResponse
 from werkzeug.wrappers import Response
 
+from paperboy.features import FEATURES
 from paperboy.service.app import App
 from paperboy.store import Store
 from paperboy.web.room import Room
@@ -35,7 +36,7 @@ class Web:
 
     def __post_init__(self) -> None:
         world = self.world
-        app = App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0, None, print)  # type: ignore[arg-type]
+        app = App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0, None, print, FEATURES)  # type: ignore[arg-type]
         self.room = Room(app)
 
     def get(self, path: str, **options: object) -> TestResponse:

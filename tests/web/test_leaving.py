@@ -101,8 +101,8 @@ def test_somebody_who_left_gets_no_digest_and_after_undo_the_next(web: Web) -> N
 def test_link_of_a_mail_works_after_the_secret_has_changed(web: Web) -> None:
     link = web.link("leave/")
     with web.store() as store, store.transaction():
-        store._database.execute("insert into secrets values ('mail', randomblob(32)) on conflict do nothing")
-        store._database.execute("insert into secrets values ('newer', randomblob(32))")
+        store.database.execute("insert into secrets values ('mail', randomblob(32)) on conflict do nothing")
+        store.database.execute("insert into secrets values ('newer', randomblob(32))")
     assert "You are off" in web.post(f"{link}/now").text
 
 

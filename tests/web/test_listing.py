@@ -171,7 +171,7 @@ def test_deleted_digest_is_no_longer_found(public: Web) -> None:
         store.retention.thin(timedelta(days=40), ["foundations"], public.world.clock.now + timedelta(days=39))
     assert search(public, "lovelace") == ["2611.00011"]
     with public.store() as store:
-        assert store._database.rows("select count(*) as n from paper_search") == [{"n": 1}]
+        assert store.database.rows("select count(*) as n from paper_search") == [{"n": 1}]
 
 
 # --- the feed

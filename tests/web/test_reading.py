@@ -113,7 +113,7 @@ def test_list_that_is_gone_or_has_no_archive_now_has_no_pages(web: Web) -> None:
 def test_superseded_digest_has_no_page(web: Web) -> None:
     link = digest_link(web)
     with web.store() as store, store.transaction():
-        store._database.execute("update digests set superseded = '2026-11-21T07:00:00+00:00'")
+        store.database.execute("update digests set superseded = '2026-11-21T07:00:00+00:00'")
     assert web.get(link).status_code == 404
 
 

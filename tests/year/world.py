@@ -31,6 +31,7 @@ from typing import Any, Self, cast
 from paperboy.cli.main import invoke
 from paperboy.due import RETRY
 from paperboy.edges import lock
+from paperboy.features import FEATURES
 from paperboy.home.versions import Home
 from paperboy.models import Paper
 from paperboy.service.app import App
@@ -298,7 +299,7 @@ class World:
         self._mark("the daemon begins")
         home, _ = Home.own_or_in_force(self.home, {})
         self._running.enter_context(lock.held(home.settings.paperboy_database, "run", "run"))
-        app = App(self.home, {}, self.clock, self.wait, self.timer, NoProgress()).at(home)
+        app = App(self.home, {}, self.clock, self.wait, self.timer, NoProgress(), features=FEATURES).at(home)
         self._store = self._running.enter_context(app).store
         self._daemon = Daemon(app, Systemd(), self._spawn)
         self.look_often()

@@ -18,6 +18,7 @@ from paperboy import __version__
 from paperboy.edges import files
 from paperboy.edges.text import visible
 from paperboy.errors import ConfigError, PaperboyError
+from paperboy.features import FEATURES
 from paperboy.service import output
 
 logger = logging.getLogger(__name__)
@@ -34,27 +35,29 @@ class _Folder(click.ParamType[Path]):
 
 
 _COMMANDS = {  # name: its module, and a line for --help
-    "demo": ("mornings", "Run a whole morning on a bundled sample of papers."),
-    "init": ("home", "Make a new home: settings, a list and its topics."),
-    "once": ("mornings", "Do today's work now; a second run sends nothing again."),
-    "run": ("mornings", "Run the daemon: the same work every morning."),
-    "check": ("check", "Find everything that would fail tomorrow."),
-    "preview": ("digests", "Show what the files make of today's papers, or a digest as it was sent."),
-    "status": ("status", "Did everyone get their mail, and if not, why?"),
-    "why": ("why", "Show the life of one paper, or what became of each digest to an address."),
-    "resend": ("digests", "Send the newest digest again to those it did not reach."),
-    "suppress": ("people", "Stop mail to an address, whatever the lists' files say."),
-    "unsuppress": ("people", "Allow mail to an address again."),
-    "subscribers": ("people", "Show who gets what, list by list."),
-    "subscribe": ("people", "Add somebody to a list."),
-    "unsubscribe": ("people", "Remove somebody from a list."),
-    "web": ("web", "Serve the pages where readers leave, read again, vote and sign up."),
-    "bounce": ("bounce", "Take a bounce, a complaint or an unsubscribe mail from standard input."),
-    "backup": ("home", "Copy the database while it is in use."),
-    "forget": ("person", "Erase a person: from all lists and from the database."),
-    "service": ("service", "Print the systemd unit for this home."),
-    "work": ("mornings", ""),  # hidden: what the daemon starts
+    "demo": ("paperboy.cli.mornings", "Run a whole morning on a bundled sample of papers."),
+    "init": ("paperboy.cli.home", "Make a new home: settings, a list and its topics."),
+    "once": ("paperboy.cli.mornings", "Do today's work now; a second run sends nothing again."),
+    "run": ("paperboy.cli.mornings", "Run the daemon: the same work every morning."),
+    "check": ("paperboy.cli.check", "Find everything that would fail tomorrow."),
+    "preview": ("paperboy.cli.digests", "Show what the files make of today's papers, or a digest as it was sent."),
+    "status": ("paperboy.cli.status", "Did everyone get their mail, and if not, why?"),
+    "why": ("paperboy.cli.why", "Show the life of one paper, or what became of each digest to an address."),
+    "resend": ("paperboy.cli.digests", "Send the newest digest again to those it did not reach."),
+    "suppress": ("paperboy.cli.people", "Stop mail to an address, whatever the lists' files say."),
+    "unsuppress": ("paperboy.cli.people", "Allow mail to an address again."),
+    "subscribers": ("paperboy.cli.people", "Show who gets what, list by list."),
+    "subscribe": ("paperboy.cli.people", "Add somebody to a list."),
+    "unsubscribe": ("paperboy.cli.people", "Remove somebody from a list."),
+    "web": ("paperboy.cli.web", "Serve the pages where readers leave, read again, vote and sign up."),
+    "bounce": ("paperboy.cli.bounce", "Take a bounce, a complaint or an unsubscribe mail from standard input."),
+    "backup": ("paperboy.cli.home", "Copy the database while it is in use."),
+    "forget": ("paperboy.cli.person", "Erase a person: from all lists and from the database."),
+    "service": ("paperboy.cli.service", "Print the systemd unit for this home."),
+    "work": ("paperboy.cli.mornings", ""),  # hidden: what the daemon starts
 }
+for _feature in FEATURES:
+    _COMMANDS |= _feature.commands
 
 
 ENTER = "paperboy.enter"  # what is called with the home
@@ -70,7 +73,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"paperboy.cli.{_COMMANDS[cmd_name][0]}")
+        module = importlib.import_module(_COMMANDS[cmd_name][0])
         command: click.Command = getattr(module, cmd_name)
         if all(parameter.name != "home" for parameter in command.params):
             command.params.append(_home_option())
@@ -125,7 +128,7 @@ def invoke(
     called with the home as soon as it is known.
     """
     output.catch_all(environ)
-    parts = (environ, clock, wait, timer, output.Bars(), partial(output.say, err=True))
+    parts = (environ, clock, wait, timer, output.Bars(), partial(output.say, err=True), FEATURES)
     try:
         code = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=(parts, enter))
     except click.ClickException as error:

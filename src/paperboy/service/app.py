@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import random
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from paperboy.sending.resend import Resend
     from paperboy.sending.smtp import SmtpTransport
     from paperboy.sending.xoauth2 import TokenCommand
-    from paperboy.sources.arxiv import ArxivFeed
+    from paperboy.service.feature import Feature
+    from paperboy.sources.arxiv.client import ArxivFeed
+    from paperboy.store.schema import Tables
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +64,7 @@ class App(ExitStack):
     timer: Callable[[], float]  # monotonic seconds
     progress: drafting.Progress
     say: Callable[[str], None] = logger.info  # reports that a command waits for a lock
+    features: Sequence[Feature] = ()
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -103,7 +106,11 @@ class App(ExitStack):
     @property
     def store_to_ask(self) -> Store:
         """The database; if there is none yet, an empty one in memory, so that a question creates no file."""
-        return self.store if self.require_store() else self.enter_context(Store.in_memory())
+        return self.store if self.require_store() else self.enter_context(self.store_in_memory())
+
+    def store_in_memory(self) -> Store:
+        """An empty database, for questions to a home that has none yet."""
+        return Store.in_memory(self._tables)
 
     def store_of(self, home: Home, *, check: bool = False) -> Store | None:
         """Open the database of a version of the home, as it is; `check` reads all of it. None: there is none yet.
@@ -122,7 +129,12 @@ class App(ExitStack):
     def _open(self, home: Home, *, check: bool = False, patience: float = 30) -> Store:
         with suppress(OSError):  # somebody else's, or none yet
             (self.path / "data").chmod(0o700)
-        return Store.open(home.settings.paperboy_database, self._mark, check=check, patience=patience)
+        path = home.settings.paperboy_database
+        return Store.open(path, self._mark, self._tables, check=check, patience=patience)
+
+    @property
+    def _tables(self) -> Sequence[Tables]:
+        return [feature.tables for feature in self.features if feature.tables]
 
     @property
     def _mark(self) -> Path:
@@ -261,7 +273,7 @@ class App(ExitStack):
 
     def arxiv(self) -> ArxivFeed:
         """Return the feed of the configured server, polite at the configured pace."""
-        from paperboy.sources.arxiv import ArxivFeed
+        from paperboy.sources.arxiv.client import ArxivFeed
 
         settings = self.settings
         person = settings.mail_reply_to or settings.alert_to or settings.mail_from

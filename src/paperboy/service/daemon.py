@@ -43,7 +43,6 @@ from paperboy.reports import alerts, status
 from paperboy.service import errands
 from paperboy.service.app import App
 from paperboy.service.systemd import ENVIRONMENT, Notifier
-from paperboy.store import Store
 from paperboy.store.alerts import Cause
 
 logger = logging.getLogger(__name__)
@@ -377,7 +376,7 @@ def emergency(app: App, problem: str) -> None:
         mark.touch(0o600)
         os.utime(mark, (now.timestamp(),) * 2)  # first: even a full disk can store a time, and must not cause two mails
         with app.at(app.home) as spare, closing(spare.smtp()) as transport:
-            spare.store = Store.in_memory()
+            spare.store = spare.store_in_memory()
             alert = spare.composer.alert(alerts.no_start(problem), to, now)
             receipt = transport.send(alert)
             if receipt.state is not DeliveryState.SENT:

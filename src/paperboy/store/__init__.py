@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,6 +22,7 @@ from paperboy.store.papers import Papers
 from paperboy.store.readers import Readers
 from paperboy.store.retention import Retention
 from paperboy.store.samples import Samples
+from paperboy.store.schema import Tables
 from paperboy.store.scores import Scores
 from paperboy.store.search import Search
 from paperboy.store.signups import Signups
@@ -54,10 +56,10 @@ _RETRY_NOW = (
 
 
 class Store(AbstractContextManager["Store"]):
-    """The database of one home. The nouns are its attributes."""
+    """The database of one home. The nouns are its attributes; features make theirs of its `database`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, tables: Sequence[Tables] = ()) -> None:
+        self.database = database
         self.transaction = database.transaction
         self.snapshot = database.snapshot
         self.changes = database.changes
@@ -77,22 +79,31 @@ class Store(AbstractContextManager["Store"]):
         self.webhooks = Webhooks(database)
         self.samples = Samples(database)
         self.learned = Learned(database)
-        self.retention = Retention(database)
-        self.erasure = Erasure(database)
+        self.retention = Retention(database, tables)
+        self.erasure = Erasure(database, tables)
 
     @classmethod
-    def open(cls, path: Path, mark: Path | None = None, *, check: bool = False, patience: float = 30) -> Store:
-        """Open the file, or create it if it is missing and no `mark` says that it was there; `check` reads all of it
-        first. Raises StoreError if it is unusable. `patience`: seconds that it waits for other writers.
+    def open(
+        cls,
+        path: Path,
+        mark: Path | None = None,
+        tables: Sequence[Tables] = (),
+        *,
+        check: bool = False,
+        patience: float = 30,
+    ) -> Store:
+        """Open the file, or create it if it is missing and no `mark` says that it was there, with the `tables` of
+        features; `check` reads all of it first. Raises StoreError if it is unusable. `patience`: seconds that it waits
+        for other writers.
         """
-        return cls(Database.open(path, mark, check=check, patience=patience))
+        return cls(Database.open(path, mark, tables, check=check, patience=patience), tables)
 
     @classmethod
-    def in_memory(cls) -> Store:
+    def in_memory(cls, tables: Sequence[Tables] = ()) -> Store:
         """An empty database in memory, for questions to a home that has none yet."""
         database = Database(Path(":memory:"), sqlite3.connect(":memory:", isolation_level=None))
-        database.prepare()
-        return cls(database)
+        database.prepare(tables=tables)
+        return cls(database, tables)
 
     def settle_clock(self, now: datetime) -> bool:
         """Date everything that was written while the clock was ahead to `now`; return whether there was any.
@@ -100,34 +111,34 @@ class Store(AbstractContextManager["Store"]):
         Days without a digest and reports of alerts are undone. Digests stay, since they may have been sent.
         A clock before arXiv's newest paper is itself wrong, and nothing is changed.
         """
-        newest = self._database.value("select max(published) as at from papers where published < '2200'")
-        if (newest and newest > now) or not self._database.first(_SIGNS, [iso(now + _AHEAD)]):
+        newest = self.database.value("select max(published) as at from papers where published < '2200'")
+        if (newest and newest > now) or not self.database.first(_SIGNS, [iso(now + _AHEAD)]):
             return False
         logger.warning("the clock was ahead and is back at %s; records with a later date are dated now", iso(now))
-        statements = [row["statement"] for row in self._database.rows(_INSTANTS)]
+        statements = [row["statement"] for row in self.database.rows(_INSTANTS)]
         with self.transaction():
-            self._database.execute("delete from days where at > ? and digest_id is null", [iso(now)])
-            self._database.execute("update alerts set reported = null where reported > ?", [iso(now)])
+            self.database.execute("delete from days where at > ? and digest_id is null", [iso(now)])
+            self.database.execute("update alerts set reported = null where reported > ?", [iso(now)])
             for statement in statements:
-                self._database.execute(statement, {"now": iso(now)})
-            self._database.execute("update score_rows set given = :at where given > :at", {"at": int(now.timestamp())})
+                self.database.execute(statement, {"now": iso(now)})
+            self.database.execute("update score_rows set given = :at where given > :at", {"at": int(now.timestamp())})
         return True
 
     def retry_now(self, now: datetime) -> None:
         """End the retry backoff of lists, mail server and webhooks: whatever failed may be fixed."""
         with self.transaction():
             for statement in _RETRY_NOW:
-                self._database.execute(statement, {"now": iso(now)})
+                self.database.execute(statement, {"now": iso(now)})
 
     def secrets(self) -> tuple[bytes, ...]:
         """The keys of Message-IDs and unsubscribe tokens, 32 random bytes each, newest first. The newest signs; a token
         of an older one is still known, until its row is deleted.
         """
         found = tuple(
-            bytes(row["value"]) for row in self._database.rows("select value from secrets order by rowid desc")
+            bytes(row["value"]) for row in self.database.rows("select value from secrets order by rowid desc")
         )
         if not found:
-            raise StoreError(f"{self._database.path}: the secret of all tokens is missing; restore a backup")
+            raise StoreError(f"{self.database.path}: the secret of all tokens is missing; restore a backup")
         return found
 
     def __exit__(self, *_: object) -> None:

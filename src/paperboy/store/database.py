@@ -22,7 +22,7 @@ from paperboy.edges import files
 from paperboy.edges.text import shortened, visible
 from paperboy.errors import StoreError, StoreWriteError
 from paperboy.models import Became, DeliveryState, Outcome
-from paperboy.store.schema import VERSION, create
+from paperboy.store.schema import VERSION, Tables, create
 
 logger = logging.getLogger(__name__)
 
@@ -51,10 +51,16 @@ class Database:
 
     @classmethod
     def open(
-        cls, path: Path, mark: Path | None = None, *, check: bool = False, patience: float = _BUSY_SECONDS
+        cls,
+        path: Path,
+        mark: Path | None = None,
+        tables: Sequence[Tables] = (),
+        *,
+        check: bool = False,
+        patience: float = _BUSY_SECONDS,
     ) -> Database:
-        """Open the file, or make it; `check` reads all of it first. Raises StoreError and leaves it as it was.
-        `patience`: seconds that it waits for other writers.
+        """Open the file, or make it, with the `tables` of features; `check` reads all of it first. Raises StoreError
+        and leaves it as it was. `patience`: seconds that it waits for other writers.
 
         `mark` is a file, wherever the database lies, that is made as soon as there is one: from then on a database that
         is gone or empty is an error.
@@ -79,7 +85,7 @@ class Database:
             raise StoreError(f"{path}: the database cannot be opened ({reason or error}); {fix}") from error
         database = cls(path, connection)
         try:
-            database.prepare(had, check=check)
+            database.prepare(had, tables, check=check)
         except StoreError:
             database.close()
             raise
@@ -88,8 +94,10 @@ class Database:
                 mark.touch(0o600)
         return database
 
-    def prepare(self, mark: Path | None = None, *, check: bool = False) -> None:
-        """Check the file, and make the tables of a new one. With `mark` nothing new is made. Raises StoreError."""
+    def prepare(self, mark: Path | None = None, tables: Sequence[Tables] = (), *, check: bool = False) -> None:
+        """Check the file, and make the tables of a new one, and of features that are new to it. With `mark` no new file
+        is made. Raises StoreError.
+        """
         execute = self._connection.execute
         try:
             if check and (found := execute("pragma quick_check(1)").fetchone()[0]) != "ok":
@@ -102,6 +110,7 @@ class Database:
                 if self._is_empty():
                     create(self._utils)
                 execute("commit")
+            self._add(tables)
 
             execute("pragma foreign_keys = on")
             with suppress(sqlite3.OperationalError):  # locked: another process opens it, too, and WAL mode persists
@@ -118,6 +127,21 @@ class Database:
         if tables and version != VERSION:
             raise StoreError(f"{self.path}: {_OTHER_SCHEMA}")
         return not tables
+
+    def _add(self, tables: Sequence[Tables]) -> None:
+        """Make the tables of features that are new here. Raises StoreError where they are another version's."""
+        query = "select name, version from features"
+        known = dict(self._connection.execute(query).fetchall())
+        if any(known.get(new.name, new.version) != new.version for new in tables):
+            raise StoreError(f"{self.path}: {_OTHER_SCHEMA}")
+        if all(new.name in known for new in tables):
+            return
+        self._connection.execute("begin exclusive")  # waits for another who does the same
+        known = dict(self._connection.execute(query).fetchall())
+        for new in tables:
+            if new.name not in known:
+                new.create(self._utils)
+        self._connection.execute("commit")
 
     @contextmanager
     def transaction(self, *, durable: bool | None = True, kind: str = "immediate") -> Iterator[None]:

@@ -1,9 +1,11 @@
 """Erasing a person: the ledger's rows stay, since counts and receipts are made of them, but tell of nobody."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from paperboy.edges.text import mentions
 from paperboy.store.database import Database, iso
+from paperboy.store.schema import Tables
 
 _WAITING = """
 update deliveries set state = case state when 'sending' then 'ambiguous' else 'suppressed' end, at = :at,
@@ -35,8 +37,9 @@ _TEXTS = {
 class Erasure:
     """Only while nobody composes or sends: either would write the address down again."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, tables: Sequence[Tables] = ()) -> None:
         self._database = database
+        self._tables = tables
 
     def erase(self, address: str, at: datetime) -> int:
         """Erase an address from all tables; gives how many rows held it. Waiting mail is not sent. A suppression that
@@ -51,8 +54,10 @@ class Erasure:
             execute("delete from readers where redacted(address) = '…'")
             execute(_LEARNED)
             rows = execute(_DELIVERIES, values) + execute(_HASHED, values)
-            rows += sum(execute(statement, values) for statement in _GONE)
-            for table, columns in _TEXTS.items():
+            statements = [*_GONE, *(statement for its in self._tables for statement in its.erase)]
+            rows += sum(execute(statement, values) for statement in statements)
+            texts = [*_TEXTS.items(), *(text for its in self._tables for text in its.texts.items())]
+            for table, columns in texts:
                 for each in columns:
                     rows += execute(f"update {table} set {each} = redacted({each}) where redacted({each}) != {each}")
         self._database.rows("pragma wal_checkpoint(truncate)")

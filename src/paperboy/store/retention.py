@@ -18,7 +18,7 @@ whatever their age, each list's newest digest and what waits to be delivered.
 
 import json
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from paperboy.curate import CROSS_LIST
@@ -26,6 +26,7 @@ from paperboy.due import LONGEST_WINDOW
 from paperboy.errors import StoreWriteError
 from paperboy.models import Became
 from paperboy.store.database import Database, iso
+from paperboy.store.schema import Tables
 from paperboy.store.search import Search
 from paperboy.store.seen import CODES, day_number
 from paperboy.store.signups import HOLDS
@@ -39,8 +40,10 @@ _LOOKED_BACK = timedelta(days=35)  # before that, for papers whose scores are a 
 class Retention:
     """Called by the day's first morning as its last step; other writers wait for one short transaction at a time."""
 
-    def __init__(self, database: Database) -> None:
-        self._database, self._search = database, Search(database)
+    def __init__(self, database: Database, tables: Sequence[Tables] = ()) -> None:
+        self._database = database
+        self._search = Search(database)
+        self._steps = [*_STEPS.items(), *(step for its in tables for step in its.retain.items())]
 
     def is_due(self, now: datetime) -> bool:
         """Whether no list has had a morning since midnight, UTC."""
@@ -64,7 +67,7 @@ class Retention:
         gone = []
         try:
             self._search.delete([row["id"] for row in self._database.rows(_OLD, values)])
-            for what, statements in _STEPS.items():
+            for what, statements in self._steps:
                 with self._database.transaction(durable=False):
                     if number := sum(self._database.execute(statement, values) for statement in statements):
                         gone.append(f"{number:,} {what}")

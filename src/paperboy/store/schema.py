@@ -1,4 +1,4 @@
-"""The database's tables: one schema, which may change without a migration until version 1.0.
+"""The database's tables: the core's and each feature's, which may change without a migration until version 1.0.
 
 Instants are text in UTC to the second, and dates are local to their list. Tables are strict.
 """
@@ -6,6 +6,8 @@ Instants are text in UTC to the second, and dates are local to their list. Table
 import re
 import secrets
 import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqlite_utils import Database
 
@@ -297,18 +299,52 @@ create table learned (
 create table secrets (
     name text primary key,
     value blob not null
-) strict
+) strict;
+
+create table features (
+    name text primary key,      -- whose tables are here; one that was left out keeps them
+    version integer not null
+) strict, without rowid
 """
 
-_STATEMENTS = re.sub(r" *--.*", "", _SCHEMA).split(";\n")
 
-VERSION = zlib.crc32(";".join(_STATEMENTS).encode()) >> 1
-"""The database's `user_version`, an SQLite integer of 31 bits: another one for any other statement."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """A feature's tables. Its statements may use the named values of those of the core beside them."""
+
+    name: str  # the feature's
+    schema: str
+    retain: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by what they delete; see retention.py
+    erase: Sequence[str] = ()  # see erasure.py
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # columns, by table, that may name a person
+
+    @property
+    def version(self) -> int:
+        """Another one for any other statement."""
+        return _fingerprint(_statements(self.schema))
+
+    def create(self, database: Database) -> None:
+        """Make the tables, inside a transaction."""
+        for statement in _statements(self.schema):
+            database.execute(statement)
+        database.execute("insert into features values (?, ?)", [self.name, self.version])
+
+
+def _statements(schema: str) -> list[str]:
+    return re.sub(r" *--.*", "", schema).split(";\n")
+
+
+def _fingerprint(statements: Sequence[str]) -> int:
+    return zlib.crc32(";".join(statements).encode()) >> 1
+
+
+VERSION = _fingerprint(_statements(_SCHEMA))
+"""The database's `user_version`, an SQLite integer of 31 bits: another one for any other statement of the core."""
 
 
 def create(database: Database) -> None:
-    """Make the tables of a new home, and its secret, inside a transaction."""
-    for statement in _STATEMENTS:
+    """Make the core's tables in a new home, and its secret, inside a transaction."""
+    for statement in _statements(_SCHEMA):
         database.execute(statement)
     database.execute("insert into secrets values ('mail', ?)", [secrets.token_bytes(32)])
     database.execute(f"pragma user_version = {VERSION}")

@@ -7,7 +7,7 @@ anew, so that a restored backup is what the next one sees.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -23,7 +23,7 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home.versions import Files, Fingerprint, Home
 from paperboy.mail.templates import Templates
 from paperboy.service.app import App
-from paperboy.store import Store
+from paperboy.service.feature import Feature
 from paperboy.web import feed, joining, leaving, listing, reading, voting
 from paperboy.web.visit import BoundedRequest, Visit
 
@@ -56,9 +56,10 @@ HEADERS = {
 """What every answer has, unless its page says something else."""
 
 
-def _rules() -> Map:
+def _rules(features: Sequence[Feature]) -> Map:
     return Map(
         [
+            *(rule for feature in features if feature.pages for rule in feature.pages()),
             Rule("/robots.txt", endpoint=_robots),
             Rule("/list/<name>/join", endpoint=joining.form, methods=["GET", "POST"]),
             Rule(f"/confirm/{_TOKEN}", endpoint=joining.confirm, methods=["GET", "POST"]),
@@ -110,9 +111,10 @@ class Room:
     app: App
     _version: _Version = field(init=False)
     _lock: Lock = field(default_factory=Lock)
-    _map: Map = field(default_factory=_rules)
+    _map: Map = field(init=False)
 
     def __post_init__(self) -> None:
+        self._map = _rules(self.app.features)
         seen = Files(self.app.path).fingerprint()
         home, _ = Home.own_or_in_force(self.app.path, self.app.environ)  # at the start, that will do
         self._version = _Version(seen, home, Templates.load(home.folders("emails")))
@@ -153,7 +155,7 @@ class Room:
         if store is None:  # before the first morning: the pages are there, and nothing can be kept
             if request.method == "POST":
                 raise ServiceUnavailable(retry_after=3600)
-            store = Store.in_memory()
+            store = self.app.store_in_memory()
         with store:
             visit = Visit(request, version.home, version.templates, store, self.app.clock())
             return handler(visit, **values)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from paperboy.errors import FeedError
-from paperboy.sources.arxiv import ArxivFeed
 from paperboy.sources.arxiv.announced import Announced, read_feed
 from paperboy.sources.arxiv.atom import FaultError
+from paperboy.sources.arxiv.client import ArxivFeed
 from tests.builders import paper
 from tests.fakes import Clock
 from tests.servers import arxiv_faults as faults

@@ -13,7 +13,7 @@ import pytest
 
 from paperboy.errors import FeedError
 from paperboy.models import Paper
-from paperboy.sources.arxiv import ArxivFeed
+from paperboy.sources.arxiv.client import ArxivFeed
 from tests.builders import paper
 from tests.fakes import Clock
 from tests.servers import arxiv_faults as faults
@@ -136,7 +136,7 @@ BROKEN = {
 CHILD = """
 import json, resource, sys
 from datetime import datetime
-from paperboy.sources.arxiv import ArxivFeed
+from paperboy.sources.arxiv.client import ArxivFeed
 from paperboy.errors import FeedError
 resource.setrlimit(resource.RLIMIT_AS, (2_000_000_000,) * 2)
 url, since, until = sys.argv[1:]

@@ -14,8 +14,8 @@ import pytest
 from paperboy import __version__
 from paperboy.errors import FeedError
 from paperboy.models import Paper
-from paperboy.sources.arxiv import ArxivFeed
 from paperboy.sources.arxiv.atom import read_page
+from paperboy.sources.arxiv.client import ArxivFeed
 from tests.builders import paper
 from tests.fakes import Clock
 from tests.servers import arxiv_faults as faults

@@ -1,5 +1,1 @@
-"""The arXiv API: the papers of a window of days, whole or not at all."""
-
-from paperboy.sources.arxiv.client import ArxivFeed
-
-__all__ = ["ArxivFeed"]
+"""arXiv: its API and feed, its calendar, its categories."""
