@@ -12,10 +12,13 @@ from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from paperboy.features import FEATURES
 from paperboy.models import Cost, Counts, Digest, Entry, MailingList, Model, Paper, Score, Spending, Subscriber, Usage
 
 LLM = Model(name="gpt-6-luna", is_llm=True)
 EMBEDDED = Model(name="embedded scorer", is_llm=False)
+TABLES = [feature.tables for feature in FEATURES if feature.tables]
+"""All features' tables, for a `Store`."""
 
 
 def paper(arxiv_id: str = "2611.00001", **changes: Any) -> Paper:

@@ -10,9 +10,9 @@ PACKAGE = Path(__file__).parents[1] / "src" / "paperboy"
 FLOORS = {
     0: {"errors", "models"},
     1: {"edges", "tex"},
-    2: {"sources", "curate", "due", "shortlist"},
+    2: {"sources", "curate", "due"},
     3: {"home", "store", "scoring", "mail", "sample"},
-    4: {"morning", "sending", "reports", "learning", "indexing", "signups", "webhook"},
+    4: {"morning", "sending", "reports"},
     5: {"web", "service"},
     6: {"features"},
     7: {"cli"},
@@ -23,12 +23,8 @@ ADJOINING = {  # a room, and one of the same floor that it may import: why
     ("errors", "models"): "a ConfigError holds Problems",
     ("tex", "edges"): "foreign text, made fit",
     ("due", "sources"): "when arXiv announces",
-    ("morning", "learning"): "what a list has learned",
-    ("morning", "reports"): "what it reports of a list is frozen with its day",
     ("morning", "sending"): "a preview is shown in the outbox",
     ("sending", "morning"): "Progress",
-    ("reports", "sending"): "how a round ended",
-    ("signups", "sending"): "a Transport",
     ("web", "service"): "the App",
 }
 
@@ -64,6 +60,17 @@ def test_room_imports_from_lower_floors_only(path: Path) -> None:
     for other in imported_rooms(path) - {room}:
         allowed = FLOOR_OF[other] < FLOOR_OF[room] or (room, other) in ADJOINING
         assert allowed, f"{room} (floor {FLOOR_OF[room]}) imports {other} (floor {FLOOR_OF[other]})"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE.glob("features/*/*.py")), ids=lambda path: str(path.relative_to(PACKAGE))
+)
+def test_feature_imports_no_other_feature(path: Path) -> None:
+    own = f"paperboy.features.{path.parent.name}"
+    modules = {node.module for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)}
+    assert not {
+        module for module in modules if module and module.startswith("paperboy.features") and not module.startswith(own)
+    }
 
 
 def test_every_room_has_its_floor() -> None:

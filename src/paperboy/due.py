@@ -20,6 +20,7 @@ from paperboy.models import Attempt, MailingList, Outcome
 from paperboy.sources.arxiv import calendar as announcements
 
 RETRY = timedelta(minutes=15)  # retry backoff after a failed morning
+_FIRST_BACKOFF, _LONGEST_BACKOFF = timedelta(minutes=5), timedelta(hours=4)
 LONGEST_WINDOW = timedelta(days=30)
 _LAST_TRY = timedelta(minutes=20)  # before midnight, longer than a retry takes to come
 _HELD = timedelta(days=4)  # by moderation, at most
@@ -125,6 +126,11 @@ def _state(mailing_list: MailingList, day: date, outcome: Outcome | None, now: d
     if is_new or not sends_on(mailing_list, day):
         return State.OFF
     return State.DUE if now >= begins(mailing_list, day) else State.COMING
+
+
+def backoff(tries: int) -> timedelta:
+    """Return the retry backoff of an address or a task that was tried so often before."""
+    return min(_FIRST_BACKOFF * (1 << min(tries, 10)), _LONGEST_BACKOFF)
 
 
 def local_date(mailing_list: MailingList, now: datetime) -> date:

@@ -8,6 +8,7 @@ can be pickled. Instants are aware and in UTC; a local date is a plain `date`.
     to choose  Digest: Entry, Counts, what each paper Became
     to freeze  Composed, Day with its Outcome; an Attempt where there is none yet
     to send    Delivery → Envelope → Receipt; Suppression
+    to keep    Tables of a feature
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from datetime import date, datetime, time
 from email.headerregistry import Address
 from enum import StrEnum
 from operator import add
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from zoneinfo import ZoneInfo
 
 EVERY_DAY = frozenset(range(7))
@@ -210,6 +211,15 @@ class Model:
     learned_from: str = ""  # what its ranking has learned from, beside words: "votes", "scores" or "scores and votes"
 
 
+class Ranker(Protocol):
+    """A ranking that a list has learned."""
+
+    @property
+    def examples(self) -> int: ...  # that it has learned from
+
+    def strengths(self, texts: Sequence[Text]) -> Sequence[float]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ToScore:
     """Papers that a list wants scored."""
@@ -217,7 +227,7 @@ class ToScore:
     mailing_list: MailingList
     papers: tuple[Paper, ...]
     recent: Sequence[Text] = ()  # what a scorer that ranks compares them with
-    learned: tuple[bytes, ...] = ()  # what a scorer that ranks has learned for the list; see scoring/learned.py
+    rankers: Sequence[Ranker] = ()  # what a scorer that ranks blends in
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +390,6 @@ class ListReport:
     shortfall: Shortfall | None = None  # why sound papers have no score
     let_go: tuple[Paper, ...] = ()  # could not be scored on several mornings, and will not come back
     bug: bool = False  # in Paperboy; `problem` names it
-    shortlist_off: bool = False  # from now on, since the random sample found too much
 
     @property
     def is_served(self) -> bool:
@@ -429,18 +438,25 @@ class Addressed:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One digest to one subscriber."""
+    """One message to one recipient."""
 
     id: int
-    digest_id: int
-    list_name: str
+    frozen_id: int  # of its message
+    list_name: str  # on which the recipient must be; empty: on none
     addressed: Addressed
     state: DeliveryState
     attempts: int = 0
     uncertain: int = 0  # how often the connection was lost after the final dot
-    frozen_at: datetime | None = None  # when its digest was; None: outside the ledger
+    frozen_at: datetime | None = None  # when its message was; None: outside the ledger
+    expires: datetime | None = None  # when sending it is given up; None: when its message is replaced
+    counts: bool = True  # of a digest: its refusals count against the server, its bounces against the address
     reply: str = ""  # the last one
     suppressed: str | None = None  # why its address got no mail of the list when this was read
+
+    @property
+    def what(self) -> str:
+        """Return the list's name for the log; of other mail what the Message-ID has in its place, such as "alert"."""
+        return self.list_name or self.addressed.message_id.split(".")[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,7 +466,7 @@ class Envelope:
     sender: str
     recipient: str
     message: bytes  # no line begins with a dot, which SMTP would double: a search of each copy costs too much
-    list_name: str
+    list_name: str  # whose digest it is; empty: it is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,4 +538,14 @@ class Day:
     sampled: frozenset[str] = frozenset()  # arXiv ids that were scored by chance, beside the shortlist
     composed: Composed | None = None  # None: there is nothing to send
     addressed: tuple[Addressed, ...] = ()
-    webhook: bool = False  # whether the list has one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """A feature's tables. Its statements may use the named values of those of the core beside them."""
+
+    name: str  # the feature's
+    schema: str
+    retain: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by what they delete; see retention.py
+    erase: Sequence[str] = ()  # see erasure.py
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # columns, by table, that may name a person

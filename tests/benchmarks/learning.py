@@ -21,11 +21,14 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from paperboy.features.learning import ranking
+from paperboy.features.learning.lessons import BACKGROUND
+from paperboy.features.learning.ranking import Ranker
+from paperboy.features.learning.shortlist import SAMPLED, Recall, share_of, shortlist
+from paperboy.home.settings import Share
 from paperboy.models import Paper, ToScore
-from paperboy.scoring import learned
+from paperboy.morning.drafting import Learned
 from paperboy.scoring.local import LocalScorer
-from paperboy.shortlist import SAMPLED, Recall, Share, Shortlist, share_of, shortlist
-from paperboy.store.learned import BACKGROUND
 from tests.builders import mailing_list
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
@@ -113,7 +116,7 @@ class Life:
         """As the list itself can know it."""
         return Recall(self.called, self.not_called, self.passed, self.sampled, len(self.found))
 
-    def count(self, day: JudgedDay, choice: Shortlist) -> None:
+    def count(self, day: JudgedDay, choice: Learned) -> None:
         left_out = len(choice.not_called)
         self.called, self.not_called = self.called + len(day.papers) - left_out, self.not_called + left_out
         self.passed += len(day.chosen - choice.not_called)
@@ -123,19 +126,17 @@ class Life:
 
 
 def live(days: Sequence[JudgedDay], relevance: Mapping[str, int], share: Share) -> Life:
-    life, state, judged = Life(share), b"", list[list[learned.Example]]()
+    life, state, judged = Life(share), b"", list[list[ranking.Example]]()
     for number, day in enumerate(days, start=1):
-        begun, choice = time.process_time(), Shortlist()
+        begun, choice = time.process_time(), Learned()
         if state:
-            ranker = learned.Ranker(state)
-            strengths = {
-                paper.arxiv_id: ranker.strength(learned.features(paper.title, paper.abstract)) for paper in day.papers
-            }
+            found = Ranker(state).strengths(day.papers)
+            strengths = dict(zip((paper.arxiv_id for paper in day.papers), found, strict=True))
             if number > YOUNG:
                 choice = shortlist(strengths, share_of(share, life.found, day.date), f"astro {day.date}")
         # The errand learns what was judged up to the morning before.
         if judged:
-            state = learned.train(state, judged[-1])
+            state = ranking.train(state, judged[-1])
         life.seconds.append(time.process_time() - begun)
         life.size = len(state)
         called = [paper for paper in day.papers if paper.arxiv_id not in choice.not_called]
@@ -147,9 +148,9 @@ def live(days: Sequence[JudgedDay], relevance: Mapping[str, int], share: Share) 
     return life
 
 
-def examples(papers: Sequence[Paper], relevance: Mapping[str, int]) -> list[learned.Example]:
+def examples(papers: Sequence[Paper], relevance: Mapping[str, int]) -> list[ranking.Example]:
     return [
-        learned.Example(paper.title, paper.abstract, learned.target(relevance[paper.arxiv_id], THRESHOLD))
+        ranking.Example(paper.title, paper.abstract, ranking.target(relevance[paper.arxiv_id], THRESHOLD))
         for paper in sorted(papers, key=lambda paper: paper.arxiv_id)
     ]
 
@@ -168,7 +169,7 @@ class Embedded:
         """Those of a day's papers on each list."""
         since = day.date - timedelta(days=self._scorer.recent_days)
         recent = tuple(paper for other in self._days if since < other.date <= day.date for paper in other.papers)
-        jobs = [ToScore(self._wants, day.papers, recent, learned=some) for some in states]
+        jobs = [ToScore(self._wants, day.papers, recent, rankers=[Ranker(state) for state in some]) for some in states]
         return [{key: score.relevance for key, score in each.scores.items()} for each in self._scorer.score(jobs)]
 
     def areas(self, days: Sequence[JudgedDay], states: Sequence[tuple[bytes, ...]]) -> list[float]:
@@ -207,7 +208,7 @@ def _learned(papers: Mapping[str, Paper], votes: Mapping[str, bool]) -> bytes:
     others = sorted(papers.keys() - votes.keys(), key=lambda each: (each[-2:] + each[-4:-2], each))
     rows: list[tuple[str, float | None]] = [(each, float(votes[each])) for each in sorted(votes)]
     rows += [(each, None) for each in others[: BACKGROUND * len(votes)]]
-    return learned.train_votes(learned.Example(papers[each].title, papers[each].abstract, up) for each, up in rows)
+    return ranking.train_votes(ranking.Example(papers[each].title, papers[each].abstract, up) for each, up in rows)
 
 
 # ---- what is printed
@@ -245,7 +246,7 @@ def main() -> None:
     half = next(life for life in lives if life.share == 0.5)
 
     embedded, middle = Embedded(days), len(days) // 2
-    labels = learned.train(b"", (each for day in days[:middle] for each in examples(day.papers, relevance)))
+    labels = ranking.train(b"", (each for day in days[:middle] for each in examples(day.papers, relevance)))
     by_words, by_scores = embedded.areas(days[middle:], [(), (labels,)])
     print(f"The embedded scorer; area over days {middle + 1} to {len(days)}")
     print(f"  by words                            {by_words:.3f}")

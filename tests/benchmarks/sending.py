@@ -161,7 +161,7 @@ def freeze(path: Path, number: int) -> None:
 def deliver(path: Path, line: Line, connections: int) -> None:
     """What waits in the database, to everybody."""
     with Store.open(path) as store:
-        waiting = store.deliveries.unfinished()
+        waiting = store.ledger.unfinished()
         sending = delivery.Round(
             store=store,
             transports=[line.transport() for _ in range(connections or MOST_CONNECTIONS)],

@@ -45,9 +45,9 @@ def crowd(number: int) -> list[str]:
 def copies(world: World, *addresses: str) -> list[Delivery]:
     """Their deliveries of the newest digest."""
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        digest = store.deliveries.newest("foundations")
+        digest = store.ledger.newest("foundations")
         assert digest is not None
-        found = [store.deliveries.find(digest.id, address) for address in addresses]
+        found = [store.ledger.find(digest.id, address) for address in addresses]
     return [copy for copy in found if copy is not None]
 
 

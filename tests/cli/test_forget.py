@@ -10,7 +10,7 @@ import pytest
 from paperboy.edges import lock
 from paperboy.home.versions import Files
 from paperboy.store import Store
-from paperboy.store.alerts import Cause, Note
+from paperboy.store.incidents import MAIL_SERVER, Incident, Kind
 from tests.cli.conftest import LISTS, World
 from tests.cli.test_suppress import token_of
 from tests.servers.smtp import Fault
@@ -39,7 +39,8 @@ def test_forgotten_person_is_in_no_file_of_the_home(world: World) -> None:
     world.run("once")
     token = token_of(world, ADA)
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        store.alerts.note([Note(Cause.MAIL, "the mail server", f"it said {ADA}", f"<{ADA}>: no")], world.clock())
+        met = Incident(kind=Kind.MAIL, subject=MAIL_SERVER, reason=f"it said {ADA}", facts={"lines": [f"<{ADA}>: no"]})
+        store.incidents.note([met], world.clock())
     before = counts(world)
     ran = world.run("forget", "ADA@example.org")
     assert (ran.code, ran.err) == (0, "")

@@ -14,7 +14,7 @@ import trustme
 
 from paperboy.sending import smtp
 from paperboy.store import Store
-from paperboy.store.alerts import Cause
+from paperboy.store.incidents import Kind
 from tests.cli.conftest import World
 from tests.cli.mail_world import (
     ADA,
@@ -171,7 +171,7 @@ CASES = [
 def is_noted(world: World) -> bool:
     """Whether the operator is to hear that no mail can be sent."""
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        return any(row.cause is Cause.MAIL and row.over is None for row in store.alerts.all())
+        return any(met.kind == Kind.MAIL and met.ended is None for met in store.incidents.all())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

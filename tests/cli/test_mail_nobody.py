@@ -136,7 +136,7 @@ def test_delivery_left_by_a_crash_does_not_cost_the_others_theirs(world: World) 
     world.smtp.faults.append(Fault("connect", "554 5.7.1 go away"))
     world.run("once")
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        assert store.deliveries.reserve(waiting(store, FRIDAY, by_hand=True)[0], FRIDAY)
+        assert store.ledger.reserve(waiting(store, FRIDAY, by_hand=True)[0], FRIDAY)
     for number, day in ((2, MONDAY), (3, TUESDAY)):
         world.clock.now = day
         world.announce(number)

@@ -115,7 +115,7 @@ def test_delivery_left_by_a_crash_still_counts_after_a_deferral(world: World) ->
     world.smtp.faults.append(Fault("connect", "554 5.7.1 go away"))
     world.run("once")
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        assert store.deliveries.reserve(waiting(store, FRIDAY, by_hand=True)[0], FRIDAY)
+        assert store.ledger.reserve(waiting(store, FRIDAY, by_hand=True)[0], FRIDAY)
     world.smtp.faults[:] = [Fault("RCPT", "450 4.2.0 greylisted")]
     world.clock.now += QUARTER
     world.run("once")

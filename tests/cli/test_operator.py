@@ -15,7 +15,7 @@ import pytest
 
 from paperboy.features import FEATURES
 from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Shortfall
-from paperboy.reports import alerts
+from paperboy.morning import incidents
 from paperboy.sending import delivery
 from paperboy.service import output
 from paperboy.service.app import App
@@ -60,7 +60,7 @@ def note(app: App, *entries: ListReport) -> None:
     """What a morning with these ends writes down."""
     now = app.clock()
     for each in entries:
-        alerts.of_list(app.store, each, "", now, news=True, overdue=False)
+        incidents.record(app.store, each, "", now, news=True, overdue=False)
 
 
 def run(world: World, *entries: ListReport, sent: delivery.Report = NOTHING_SENT) -> str:
@@ -69,7 +69,11 @@ def run(world: World, *entries: ListReport, sent: delivery.Report = NOTHING_SENT
     with at_work(world) as app:
         output.set_up(app)
         note(app, *entries)
-        app.tell(sent)
+        delivery.record(app.store, sent, app.clock(), app.patience)
+        if sent.problem:
+            app.report()
+        else:
+            app.deliver_rest(lambda: False)
     return world.capture.readouterr().err
 
 
@@ -142,7 +146,7 @@ def test_a_list_that_is_gone_or_has_no_subscribers_delays_no_good_news(told: Wor
 
 def standing(world: World) -> list[str]:
     with at_work(world) as app:
-        return [each.cause for each in app.store.alerts.all() if each.over is None]
+        return [problem.kind for problem in app.problems()]
 
 
 # --- when the alert cannot be sent
@@ -172,7 +176,7 @@ def test_alerts_wait_for_a_mail_server_that_is_down(told: World) -> None:
 
 def test_a_lost_connection_repeats_the_same_message(told: World) -> None:
     told.smtp.faults.append(Fault("dot", keeps=True, times=1))
-    assert "ALERT_TO could not be alerted: ambiguous" in run(told, LET_GO)
+    assert "WARNING alert to o…@example.org: deferred" in run(told, LET_GO)
     told.clock.now += timedelta(minutes=15)
     run(told)
     first, second = told.smtp.messages
@@ -181,8 +185,9 @@ def test_a_lost_connection_repeats_the_same_message(told: World) -> None:
 
 def test_a_refused_alert_is_logged_and_retried(told: World) -> None:
     told.smtp.faults.append(Fault("RCPT", "550 5.1.1 no such user", times=1))
-    assert "ALERT_TO could not be alerted: failed (RCPT: 550 5.1.1 no such user)" in run(told, UNSCORED)
+    assert "alert to o…@example.org: deferred (RCPT: 550 5.1.1 no such user)" in run(told, UNSCORED)
     assert subjects(told) == []
+    told.clock.now += timedelta(minutes=15)
     run(told)
     assert subjects(told) == [ZERO]
 
@@ -213,8 +218,8 @@ def test_without_a_mail_server_alerts_go_to_the_outbox(told: World) -> None:
     told.env(llm=False, smtp=False, ALERT_TO=OPERATOR)
     run(told, UNSCORED)
     run(told, UNSCORED)
-    assert "Scored 0 of 40 papers" in (told.path / "outbox" / "_alert.txt").read_text("utf-8")
-    assert len(list((told.path / "outbox" / "Maildir" / "new").iterdir())) == 1
+    (mail,) = (told.path / "outbox" / "Maildir" / "new").iterdir()
+    assert "Scored 0 of 40 papers" in mail.read_text("utf-8")
 
 
 # --- errors while alerting break no morning
@@ -230,7 +235,7 @@ def test_broken_alert_template_is_logged(told: World) -> None:
 def test_database_error_while_alerting_is_logged(told: World) -> None:
     with at_work(told) as app:
         other = sqlite3.connect(app.settings.paperboy_database)
-        other.execute("create trigger full before insert on alerts begin select raise(abort, 'a bug'); end")
+        other.execute("create trigger full before insert on messages begin select raise(abort, 'a bug'); end")
         other.close()
     log = run(told, sent=REFUSES)
     assert "ALERT_TO could not be alerted: this is a bug in Paperboy" in log

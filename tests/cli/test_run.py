@@ -55,11 +55,12 @@ class Service:
     folder: Path  # for logs
     answers: threading.Event  # set, and the LLM gives the scores that it is asked for; until then it lets people wait
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    source: Path = SRC  # of the package
 
     def start(self) -> int:
         """Start a daemon, ready or not; return its process id."""
         command = [sys.executable, "-m", "paperboy", "--home", str(self.world.path), "run"]
-        environ = {**os.environ, **self.systemd.environ, "PYTHONPATH": str(SRC)}
+        environ = {**os.environ, **self.systemd.environ, "PYTHONPATH": str(self.source)}
         with self.log(len(self.processes)).open("wb") as log:
             made = subprocess.Popen(command, stdout=log, stderr=log, env=environ, start_new_session=True)
         self.processes.append(made)
@@ -276,7 +277,7 @@ def test_webhook_is_told_by_a_child_of_its_own(service: Service) -> None:
         service.idle()
         service.terminate()
     assert [request.json["list"] for request in hook.told] == ["foundations"]
-    assert "the errands ended\n" in service.said
+    assert "the tasks ended\n" in service.said
     assert service.readers() == ["ada@example.org"]
 
 

@@ -11,9 +11,10 @@ import pytest
 from paperboy.due import RETRY
 from paperboy.edges import lock
 from paperboy.edges.text import visible
+from paperboy.features.votes.votes import Votes
 from paperboy.models import Attempt, Cost, Counts, Day, Outcome, Spending, Usage
 from paperboy.store import Store
-from paperboy.store.alerts import Cause, Note
+from paperboy.store.incidents import MAIL_SERVER, Incident, Kind
 from paperboy.store.readers import Reader
 from tests.cli.conftest import LISTS, World
 from tests.servers.llm_faults import error
@@ -148,9 +149,10 @@ def test_status_counts_votes_of_thirty_days_by_list_and_names_nobody(world: Worl
     world.run("once")
     with Store.open(world.path / "data" / "paperboy.db") as store:
         long_ago = world.clock() - timedelta(days=31)
-        store.votes.cast(Reader("foundations", "ada@example.org"), {"2611.00001": 1, "2611.00002": -1}, world.clock())
-        store.votes.cast(Reader("foundations", "grace@example.org"), {"2611.00002": 1}, long_ago)
-        store.votes.cast(Reader("galaxies", "vera@example.org"), {"2611.00002": 1}, long_ago)
+        votes = Votes(store.database)
+        votes.cast(Reader("foundations", "ada@example.org"), {"2611.00001": 1, "2611.00002": -1}, world.clock())
+        votes.cast(Reader("foundations", "grace@example.org"), {"2611.00002": 1}, long_ago)
+        votes.cast(Reader("galaxies", "vera@example.org"), {"2611.00002": 1}, long_ago)
     told = world.run("status").out
     assert [line for line in told.splitlines() if "Votes" in line] == ["Votes for foundations in 30 days: 1 up, 1 down"]
     assert "ada@" not in told
@@ -265,7 +267,8 @@ def test_one_list_alone_is_shown(world: World) -> None:
     world.run("once", "--list", "galaxies")
     world.run("suppress", "ada@example.org")
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        store.alerts.note([Note(Cause.LATE, "foundations"), Note(Cause.MAIL, "the mail server")], world.clock())
+        late = Incident(kind=Kind.LATE, subject="foundations", facts={"list": "foundations"})
+        store.incidents.note([late, Incident(kind=Kind.MAIL, subject=MAIL_SERVER)], world.clock())
     told = world.run("status", "--list", "galaxies").out
     assert told.startswith("Everyone got today's mail: 1 list, 1 subscriber.\n\nMail cannot be sent (since Fri")
     assert "foundations" not in told
@@ -452,11 +455,12 @@ def test_an_alert_that_lasts_is_shown_with_its_headline_and_since_when(world: Wo
     """Also after its mail has gone out."""
     at = world.clock()
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        facts = {"considered": 40, "scored": 0}
-        notes = [Note(Cause.MAIL, "the mail server"), Note(Cause.SCORING, "galaxies", facts=facts)]
-        store.alerts.note([*notes, Note(Cause.PROCESS, "galaxies")], at)
-        store.alerts.reported(Cause.SCORING, FRIDAY)
-        store.alerts.end(Cause.PROCESS, "galaxies", at)
+        facts = {"list": "galaxies", "outcome": None, "considered": 40, "scored": 0, "carried_over": 0}
+        scoring = Incident(kind=Kind.SCORING, subject="galaxies", facts=facts)
+        process = Incident(kind=Kind.PROCESS, subject="galaxies", facts={"list": "galaxies"})
+        store.incidents.note([Incident(kind=Kind.MAIL, subject=MAIL_SERVER), scoring, process], at)
+        store.alerts.add(Kind.SCORING, [("galaxies", at)], FRIDAY, None, over=False)
+        store.incidents.end(Kind.PROCESS, "galaxies", at)
     printed = world.run("status").out
     headline = "Scored 0 of 40 papers: no digest for galaxies"
     assert "\nMail cannot be sent (since Fri 20 Nov 07:00 UTC)\n" in printed
@@ -480,7 +484,8 @@ def test_text_from_elsewhere_cannot_control_the_terminal(world: World) -> None:
     evil = "550 \x1b]0;owned\x07\x1b[2J[red]no[/red]\r\nEveryone got today's mail\u202e"
     with Store.open(world.path / "data" / "paperboy.db") as store:
         store.days.note_attempt(Attempt("foundations", evil, world.clock(), world.clock(), world.clock() + RETRY))
-        store.alerts.note([Note(Cause.FILES, "the home's files", facts={"place": evil})], world.clock())
+        broken = Incident(kind=Kind.FILES, subject="the home's files", facts={"place": evil})
+        store.incidents.note([broken], world.clock())
         store.suppressions.add("ada@example.org", "", evil, world.clock())
     had(world, Outcome.GAVE_UP, list_name="galaxies", reason=evil)
     for arguments in ([], ["--suppressed"]):

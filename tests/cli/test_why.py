@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from paperboy.curate import MOST_MORNINGS
+from paperboy.features.votes.votes import Votes
 from paperboy.models import Became, Day, Outcome, Score, Spending
 from paperboy.store import Store
 from paperboy.store.readers import Reader
@@ -119,24 +120,17 @@ def test_why_counts_the_failed_mornings_until_a_paper_is_let_go(world: World) ->
         assert f"\nfoundations: {told}\n" in world.run("why", "2611.00001", "--list", "foundations").out
 
 
-def test_why_says_what_the_shortlist_left_out_and_what_was_scored_by_chance(world: World) -> None:
-    world.announce(1, 2)
-    became = {"2611.00001": Became.NOT_CALLED, "2611.00002": Became.BELOW}
-    day = Day("foundations", FRIDAY.date(), Outcome.NOTE, became=became, sampled=frozenset({"2611.00002"}))
+def test_why_says_that_the_llm_was_not_asked(world: World) -> None:
+    world.announce(1)
+    day = Day("foundations", FRIDAY.date(), Outcome.NOTE, became={"2611.00001": Became.NOT_CALLED})
     with Store.open(world.path / "data/paperboy.db") as store:
         store.papers.add(world.arxiv.papers, ["cs.LG"], FRIDAY)
-        scores = {"2611.00002": Score(3, 5, "")}
-        store.scores.keep("foundations", "abc", "gpt-6-luna", scores, Spending(), FRIDAY)
         store.days.freeze(day, FRIDAY)
     told = world.run("why", "2611.00001", "--list", "foundations").out
     assert told.endswith(
         "foundations: not called on Fri 20 Nov 2026: by what the list has learned, others of that day were more likely "
         "to pass, and the LLM was asked about those alone (LLM_SHORTLIST)\n"
     )
-    told = world.run("why", "2611.00002", "--list", "foundations").out
-    assert "below the thresholds on Fri 20 Nov 2026" in told
-    assert "  called by chance: the shortlist had left it out; some such papers are scored to see what it" in told
-    assert "by chance" not in world.run("why", "2611.00001").out
 
 
 def test_why_shows_a_scored_paper_that_is_in_no_digest_yet(world: World) -> None:
@@ -208,8 +202,9 @@ def test_why_counts_votes_by_list_and_names_nobody(world: World) -> None:
     world.run("once")
     assert "votes" not in world.run("why", "2611.00001").out
     with Store.open(world.path / "data" / "paperboy.db") as store:
+        votes = Votes(store.database)
         for name, vote in (("ada", 1), ("grace", 1), ("vera", 1), ("xada", -1)):
-            store.votes.cast(Reader("foundations", f"{name}@example.org"), {"2611.00001": vote}, world.clock())
+            votes.cast(Reader("foundations", f"{name}@example.org"), {"2611.00001": vote}, world.clock())
     told = world.run("why", "2611.00001").out
     assert "    It matters.\n  votes: 3 up, 1 down\n\ngalaxies: not in its categories (astro-ph.GA)\n" in told
     assert "ada" not in told.lower()

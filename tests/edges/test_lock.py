@@ -30,7 +30,7 @@ def test_holder_is_known_by_process_and_command(database: Path) -> None:
 
 def test_all_locks_may_be_held_at_once_and_the_daemon_is_named_first(database: Path) -> None:
     with (
-        lock.held(database, "errands", "once"),
+        lock.held(database, "tasks", "once"),
         lock.held(database, "sending", "once"),
         lock.held(database, "morning", "once"),
         lock.held(database, "run", "run"),

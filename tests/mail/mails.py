@@ -48,7 +48,7 @@ ADA = Subscriber("ada@example.org", "Ada Lovelace")
 LUNA = Model("gpt-6-luna", is_llm=True)
 TEMPLATES = Templates.load([EMAILS])
 COMPOSER = Composer(TEMPLATES, sender="Paperboy <papers@example.org>", reply_to="", secret=b"the secret of these tests")
-WITH_WEB = replace(COMPOSER, web_url="https://papers.example.org")
+WITH_WEB = replace(COMPOSER, web_url="https://papers.example.org", links=frozenset({"view", "vote"}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,8 @@ def as_test(digest: Digest) -> Mail:
 
 
 def as_alert(alert: Alert) -> Mail:
-    return read(COMPOSER.alert(alert, ADA, NOW), None)
+    composed, addressed = COMPOSER.alert(alert, ADA, NOW)
+    return read(COMPOSER.envelope(composed, Delivery(1, 1, "", addressed, DeliveryState.SENDING)), None)
 
 
 def curated(

@@ -25,7 +25,17 @@ from paperboy.edges.tokens import unsubscribe_token
 from paperboy.mail.message import Composer, addr_spec, complete, freeze, own_headers, placeholders
 from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.text import clipped
-from paperboy.models import Alert, Delivery, DeliveryState, Envelope, MailingList, Rendered, Subscriber
+from paperboy.models import (
+    Addressed,
+    Alert,
+    Composed,
+    Delivery,
+    DeliveryState,
+    Envelope,
+    MailingList,
+    Rendered,
+    Subscriber,
+)
 from tests.builders import digest, mailing_list
 from tests.mail.mails import compose
 from tests.mail.reading import TEMPLATES
@@ -59,6 +69,11 @@ def composer(sender: str = "Paperboy <papers@example.org>", reply_to: str = "", 
 def delivery(by: Composer, subscriber: Subscriber = ADA, day: date = TODAY) -> Delivery:
     addressed = by.addressed("foundations", day, subscriber)
     return Delivery(1, 1, "foundations", addressed, DeliveryState.SENDING)
+
+
+def alone(by: Composer, composed: Composed, addressed: Addressed) -> Envelope:
+    """A mail for one recipient."""
+    return by.envelope(composed, Delivery(1, 1, "", addressed, DeliveryState.SENDING))
 
 
 def to_ada(of: MailingList, **of_composer: str) -> bytes:
@@ -231,13 +246,14 @@ def test_test_mail_is_marked_and_has_the_headers_of_a_real_one() -> None:
 def test_alert_has_no_list_headers_and_a_message_id_of_its_own(headline: str) -> None:
     def sent(now: datetime = NOW, headline: str = headline, secret: bytes = b"secret") -> Envelope:
         by = composer(reply_to="replies@example.org", secret=secret)
-        return by.alert(replace(ALERT, headline=headline), Subscriber("office@example.org", "The Office"), now)
+        office = Subscriber("office@example.org", "The Office")
+        return alone(by, *by.alert(replace(ALERT, headline=headline), office, now))
 
     envelope = sent()
     assert_legal(envelope.message)
     message = parsed(envelope.message)
     assert (envelope.sender, envelope.recipient) == ("papers@example.org", "office@example.org")
-    assert envelope.list_name == "_alert", "which is no list's name, and files of the outbox can have it"
+    assert not envelope.list_name
     assert message["Subject"] == f"Paperboy: {headline}"
     assert message["To"] == "The Office <office@example.org>"
     assert message["Date"] == "Fri, 20 Nov 2026 06:30:00 +0000"
@@ -267,7 +283,7 @@ def test_any_title_and_name_parse_back_from_the_headers(title: str, name: str, s
     assert back["Subject"] == decoded(raw["Subject"]).strip() == composed.subject
     assert raw["List-Id"].endswith("<foundations.lists.example.org>")
     assert phrase(raw["List-Id"]) == one_line(title)
-    to_operator = parsed(by.alert(ALERT, ADA, NOW).message)
+    to_operator = parsed(alone(by, *by.alert(ALERT, ADA, NOW)).message)
     for mail, header, address, shown in (
         (back, "To", ADA.address, name),
         (back, "From", "papers@example.org", clipped(one_line(title), 60)),

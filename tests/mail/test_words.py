@@ -78,7 +78,7 @@ def words_of(mail: Rendered) -> set[str]:
 def with_web(of: Digest, by: Templates) -> Rendered:
     """The mail of a home that has a web room."""
     copy, web = COPY._replace(vote="9" * 32), "https://papers.example.org"
-    return by.to_readers(page(of, copy=copy, unsubscribe_address=FROM, web_url=web, link="8" * 32))
+    return by.to_readers(page(of, copy=copy, unsubscribe_address=FROM, web_url=web, link="8" * 32, votes=True))
 
 
 @pytest.mark.parametrize("of", [FULL, NOTE], ids=["digest", "note"])

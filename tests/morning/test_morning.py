@@ -1,7 +1,7 @@
 """A morning, from papers to frozen digests: every flow of it, on a real database, with fakes for the world outside."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -10,10 +10,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy import curate
 from paperboy.due import RETRY
 from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError, StoreWriteError
-from paperboy.learning import Learning
 from paperboy.models import (
     Attempt,
     Became,
@@ -22,7 +20,6 @@ from paperboy.models import (
     DeliveryState,
     ListReport,
     MailingList,
-    Model,
     MorningReport,
     Outcome,
     Paper,
@@ -34,15 +31,13 @@ from paperboy.models import (
     Usage,
 )
 from paperboy.morning import morning
-from paperboy.morning.drafting import Drafter
+from paperboy.morning.drafting import Drafter, Learned
 from paperboy.morning.preview import Previews
-from paperboy.shortlist import Share
 from paperboy.sources.arxiv import calendar as announcements
 from paperboy.sources.arxiv.client import ArxivFeed
 from paperboy.store import Store
-from paperboy.store.alerts import Cause
 from paperboy.store.database import Database
-from paperboy.store.readers import Reader
+from paperboy.store.incidents import Kind
 from tests.builders import mailing_list, paper
 from tests.fakes import Clock, FakeComposer, FakeFeed, FakeScorer, NoProgress
 from tests.servers.arxiv_api import ArxivServer
@@ -63,27 +58,25 @@ class World:
     scorer: FakeScorer = field(default_factory=FakeScorer)
     composer: FakeComposer = field(default_factory=FakeComposer)
     budget: float | None = None
-    share: Share = 1.0
+    frozen: Sequence[morning.Frozen] = ()
     mail_is_down: bool = False
 
     def run(
         self, *lists: MailingList, patience: timedelta | None = None, any_day: bool = False, **changes: Any
     ) -> MorningReport:
         """Run a morning, after the mail of earlier ones was delivered unless the mail server is down."""
-        ledger = self.store.deliveries
+        ledger = self.store.ledger
         for each in [] if self.mail_is_down else waiting(self.store, self.clock()):
             ledger.reserve(each, self.clock())
             ledger.settle(each, DeliveryState.SENT, "250 ok", self.clock(), via="smtp")
         self.store.settle_clock(self.clock())
         names = {each.name for each in lists}
-        return morning.run(self.drafter(**changes), self.feed, lists, names, patience=patience, any_day=any_day)
+        drafter = self.drafter(**changes)
+        return morning.run(drafter, self.feed, lists, names, patience=patience, any_day=any_day, frozen=self.frozen)
 
     def drafter(self, **changes: Any) -> Drafter:
         parts = {"store": self.store, "scorer": self.scorer, "composer": self.composer, "clock": self.clock}
-        learning = Learning(
-            store=self.store, criteria=self.scorer.criteria, share=self.share, from_scores=self.share != 1
-        )
-        parts |= {"progress": NoProgress(), "budget": self.budget, "learning": learning}
+        parts |= {"progress": NoProgress(), "budget": self.budget}
         return Drafter(**(parts | changes))
 
     def digests(self) -> list[list[str]]:
@@ -114,7 +107,7 @@ def test_morning_freezes_a_digest_and_its_deliveries(world: World) -> None:
     report = world.run(foundations(subscribers=(Subscriber("ada@example.org"), Subscriber("grace@example.org"))))
     assert [(entry.list_name, entry.outcome) for entry in report.lists] == [("foundations", Outcome.DIGEST)]
     assert world.digests() == [["2611.00001"]]
-    assert len(world.store.deliveries.waiting(FRIDAY)) == 2
+    assert len(world.store.ledger.waiting(FRIDAY)) == 2
     assert report.lists[0].spending.usage.calls == 2
     assert world.composer.made[0].spending == report.lists[0].spending
 
@@ -241,7 +234,7 @@ def test_morning_on_which_no_paper_passed_is_a_note(world: World, *, send_empty:
     world.feed.papers = [new(1)]
     report = world.run(foundations(send_empty=send_empty))
     assert report.lists[0].outcome is Outcome.NOTE
-    assert len(world.store.deliveries.waiting(FRIDAY)) == send_empty
+    assert len(world.store.ledger.waiting(FRIDAY)) == send_empty
 
 
 def test_quiet_day_sends_nothing_and_is_an_outcome(world: World) -> None:
@@ -250,7 +243,7 @@ def test_quiet_day_sends_nothing_and_is_an_outcome(world: World) -> None:
     world.clock.now += timedelta(days=1)  # Saturday
     report = world.run(foundations())
     assert (report.lists[0].outcome, report.due) == (Outcome.QUIET, ())
-    assert world.store.deliveries.waiting(world.clock.now) == ()
+    assert world.store.ledger.waiting(world.clock.now) == ()
     world.feed.papers, world.scorer.known = [new(2)], good(new(2))
     assert world.run(foundations(name="other")).lists[0].outcome is Outcome.DIGEST  # for it has not seen the paper
 
@@ -286,7 +279,7 @@ def test_dead_llm_sends_no_digest_and_loses_no_paper(world: World) -> None:
     report = world.run(foundations())
     assert report.due == ("foundations",)
     assert report.lists[0].problem == "the LLM at nowhere does not answer"
-    assert world.store.deliveries.waiting(FRIDAY) == ()
+    assert world.store.ledger.waiting(FRIDAY) == ()
     world.scorer.dies_after = None
     assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
     assert world.digests() == [["2611.00001", "2611.00002"]]
@@ -326,9 +319,9 @@ def test_full_disk_ends_the_morning(tmp_path: Path) -> None:
     database.close()
 
 
-def test_alerts_are_noted_in_the_transaction_that_freezes_the_day(tmp_path: Path) -> None:
+def test_incidents_are_noted_in_the_transaction_that_freezes_the_day(tmp_path: Path) -> None:
     database = Database.open(tmp_path / "paperboy.db")
-    fails = "create trigger fails before insert on alerts begin select raise(abort, 'no'); end"
+    fails = "create trigger fails before insert on incidents begin select raise(abort, 'no'); end"
     database.execute(fails)
     world = World(Store(database))
     world.feed.papers, world.scorer.known, world.scorer.dies_after = [new(1), new(2)], good(new(1)), 1
@@ -336,12 +329,12 @@ def test_alerts_are_noted_in_the_transaction_that_freezes_the_day(tmp_path: Path
         foundations(),
         mailing_list(name="galaxies", categories=("cs.CV",), subscribers=(Subscriber("ada@example.org"),)),
     )
-    assert [each.outcome for each in report.lists] == [None, Outcome.QUIET], "a bug in alerts stops no other list"
+    assert [each.outcome for each in report.lists] == [None, Outcome.QUIET], "a bug in incidents stops no other list"
     assert outcome(world.store, "foundations", FRIDAY.date()) is None
     database.execute("drop trigger fails")
     world.scorer.dies_after = 0
     assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
-    assert [(each.cause, each.subject) for each in world.store.alerts.all()] == [(Cause.SCORING, "foundations")]
+    assert [(each.kind, each.subject) for each in world.store.incidents.all()] == [(Kind.SCORING, "foundations")]
     database.close()
 
 
@@ -394,7 +387,7 @@ def test_papers_of_a_digest_that_reached_nobody_come_with_the_next(world: World)
     assert world.digests()[-1] == ["2611.00001", "2611.00002", "2611.00003"]
     assert world.scorer.asked == ["2611.00001", "2611.00002", "2611.00003"]
     (delivery,) = waiting(world.store, world.clock.now)
-    assert world.store.days.composed_by_id(delivery.digest_id).message == b"2611.00001 2611.00002 2611.00003"
+    assert world.store.ledger.message(delivery.frozen_id).message == b"2611.00001 2611.00002 2611.00003"
 
 
 class TestWhatCannotBeScored:
@@ -592,137 +585,35 @@ class TestScheduled:
         return world.run(entry, patience=self.patience)
 
 
-class TestShortlist:
-    """A list that has learned what it wants asks the LLM about half of its papers."""
-
-    @pytest.fixture
-    def learned(self, world: World) -> World:
-        """After a month and 300 scores; today 40 papers come, of which every second one is wanted."""
-        month_ago, yesterday = FRIDAY - timedelta(days=31), FRIDAY - timedelta(days=1)
-        old = [self.about(number, published=month_ago) for number in range(1000, 1300)]
-        world.store.papers.add(old, foundations().categories, month_ago)
-        scores = {each.arxiv_id: Score(9 if "Deep" in each.title else 2, 6) for each in old}
-        criteria = world.scorer.criteria(foundations())
-        world.store.scores.keep("foundations", criteria, "luna", scores, Spending(Usage(1)), month_ago)
-        world.store.days.begin("foundations", curate.ways_in(foundations()), (), month_ago.date(), month_ago)
-        seen = Day("foundations", yesterday.date(), Outcome.NOTE, became=dict.fromkeys(scores, Became.BELOW))
-        world.store.days.freeze(seen, yesterday)
-        world.share = 0.5
-        world.drafter().learning.learn([foundations()], yesterday)
-        world.feed.papers = [self.about(number) for number in range(40)]
-        return world
-
-    def about(self, number: int, **changes: object) -> Paper:
-        words = "Deep networks generalise" if number % 2 else "Galaxies rotate slowly"
-        return new(number, **{"title": words, "abstract": words.lower(), **changes})
-
-    def left_out(self, world: World) -> set[str]:
-        lives = {each.arxiv_id: world.store.history.life("foundations", each.arxiv_id) for each in world.feed.papers}
-        return {arxiv_id for arxiv_id, life in lives.items() if life.became is Became.NOT_CALLED}
-
-    def test_llm_is_asked_about_the_best_half_and_a_sample_of_the_rest(self, learned: World) -> None:
-        (report,) = learned.run(foundations()).lists
-        unwanted = {each.arxiv_id for each in learned.feed.papers if "Galaxies" in each.title}
-        counts, out = report.counts, self.left_out(learned)
-        assert out < unwanted
-        assert {each.arxiv_id for each in learned.feed.papers} - out == set(learned.scorer.asked)
-        assert (counts.considered, counts.not_called, counts.scored) == (40, len(out), 40 - len(out))
-        recall, _ = learned.store.samples.recalls(["foundations"], FRIDAY.date())["foundations"]
-        assert (recall.called, recall.not_called, recall.sampled) == (40 - len(out), len(out), 20 - len(out))
-
-    def test_what_was_left_out_never_comes_back(self, learned: World) -> None:
-        """Not even with the papers of a digest that reached nobody."""
-        learned.mail_is_down = True
-        learned.scorer.known = good(*(each for each in learned.feed.papers if "Deep" in each.title))
-        learned.run(foundations())
-        out, asked = self.left_out(learned), len(learned.scorer.asked)
-        learned.clock.now += timedelta(days=1)
-        (report,) = learned.run(foundations()).lists
-        assert report.counts.considered == 40 - len(out)
-        assert len(learned.scorer.asked) == asked
-        assert self.left_out(learned) == out
-
-    def test_second_try_and_a_preview_ask_about_the_same_papers(self, learned: World) -> None:
-        learned.scorer.dies_after = 7
-        learned.composer.broken = ConfigError([Problem("emails/digest.mjml.j2:3", "broken")])
-        learned.scorer.known = good(*learned.feed.papers)
-        assert learned.run(foundations()).due == ("foundations",)
-        learned.scorer.dies_after, learned.composer.broken = None, None
-        learned.run(foundations())
-        out = self.left_out(learned)
-        assert len(set(learned.scorer.asked)) == len(learned.scorer.asked) == 40 - len(out)
-        previews = Previews(learned.drafter(), learned.feed, [foundations()], timedelta(days=7), nullcontext, FRIDAY)
-        assert previews.of(foundations()).draft.digest.counts.not_called == len(out)
-        assert len(learned.scorer.asked) == 40 - len(out)
-
-    def test_paper_that_another_list_pays_for_is_taken(self, learned: World) -> None:
-        """A twin on the same topics, which is young, asks about everything."""
-        learned.scorer.known = good(*learned.feed.papers)
-        first, twin = learned.run(foundations(), foundations(name="twin")).lists
-        assert (first.counts.not_called, first.counts.selected) == (0, 40)
-        assert twin.counts.selected == 40
-        assert len(learned.scorer.asked) == 40
-
-    def test_dead_llm_leaves_nothing_out_for_good(self, learned: World) -> None:
-        """A day that is given up has shown nobody anything: all of its papers come again."""
-        learned.scorer.dies_after = 0
-        patience = timedelta(hours=6)
-        assert learned.run(foundations(), patience=patience).due == ("foundations",)
-        learned.clock.now += patience + timedelta(hours=1)
-        (report,) = learned.run(foundations(), patience=patience).lists
-        assert report.outcome is Outcome.GAVE_UP
-        assert self.left_out(learned) == set()
-
-    def test_sixth_sampled_paper_that_passes_switches_auto_off_and_alerts_once(self, learned: World) -> None:
-        before = FRIDAY - timedelta(days=10)
-        passed = {f"2611.0510{number}": Became.SELECTED for number in range(5)}
-        five = Day("foundations", before.date(), Outcome.NOTE, became=passed, sampled=frozenset(passed))
-        learned.store.days.freeze(five, before)
-        learned.share = "auto"
-        learned.feed.papers = [self.about(number) for number in range(100)]
-        learned.scorer.known = good(*learned.feed.papers)
-        (report,) = learned.run(foundations()).lists
-        assert report.counts.not_called > 30
-        assert report.shortlist_off
-        assert [(row.cause, row.subject) for row in learned.store.alerts.all()] == [(Cause.SHORTLIST, "foundations")]
-        learned.clock.now += timedelta(days=3)  # a Monday
-        published = FRIDAY + timedelta(hours=1)
-        learned.feed.papers = [self.about(number, published=published) for number in range(200, 240)]
-        learned.scorer.known = good(*learned.feed.papers)
-        (report,) = learned.run(foundations()).lists
-        assert (report.counts.not_called, report.counts.selected, report.shortlist_off) == (0, 40, False)
+def test_what_is_not_called_comes_free_or_not_at_all(world: World) -> None:
+    one, other, third = new(1), new(2), new(3)
+    world.feed.papers, world.scorer.known = [one, other, third], good(one, other, third)
+    out = Learned(not_called=frozenset({other.arxiv_id}), sampled=frozenset({third.arxiv_id}))
+    (report,) = world.run(foundations(), learn=lambda *_: out).lists
+    assert (report.counts.not_called, report.counts.selected) == (1, 2)
+    assert other.arxiv_id not in world.scorer.asked
+    assert world.store.history.life("foundations", other.arxiv_id).became is Became.NOT_CALLED
 
 
-def test_votes_order_papers_with_equal_scores_and_hide_none(world: World) -> None:
-    week_ago = FRIDAY - timedelta(days=7)
-    old = [
-        new(900 + number, published=week_ago, title=f"Why {'cats' if number % 2 else 'dogs'}") for number in range(20)
-    ]
-    world.store.papers.add(old, foundations().categories, week_ago)
-    votes = {each.arxiv_id: 1 if "cats" in each.title else -1 for each in old}
-    world.store.votes.cast(Reader("foundations", "ada@example.org"), votes, week_ago)
-    world.drafter().learning.learn([foundations()], week_ago)
-    titles = {1: "Why dogs", 2: "Why cats", 3: "Why dogs", 4: "Why cats"}
-    world.feed.papers = [new(number, title=title) for number, title in titles.items()]
+def test_likes_order_papers_with_equal_scores_and_hide_none(world: World) -> None:
+    world.feed.papers = [new(number) for number in range(1, 5)]
     world.scorer.known = good(*world.feed.papers) | {"2611.00003": Score(10, 8)}
+    likes = Learned(liked={"2611.00002": 2.0, "2611.00004": 1.0, "2611.00001": -1.0, "2611.00003": -2.0})
+    world.run(foundations(), learn=lambda *_: likes)
+    assert world.digests() == [["2611.00003", "2611.00002", "2611.00004", "2611.00001"]]
+
+
+def test_rows_of_features_are_part_of_the_days_transaction(world: World) -> None:
+    """What fails undoes the day."""
+    world.feed.papers, world.scorer.known = [new(1)], good(new(1))
+    seen = list[tuple[str, Outcome, int | None]]()
+
+    def fail(mailing_list: MailingList, day: Day, digest_id: int | None, _: datetime) -> None:
+        seen.append((mailing_list.name, day.outcome, digest_id))
+        if len(seen) == 1:
+            raise ConfigError([Problem("features", "broken")])
+
+    world.frozen = [fail]
+    assert world.run(foundations()).due == ("foundations",)
     world.run(foundations())
-    (digest,) = world.digests()
-    assert digest == ["2611.00003", "2611.00002", "2611.00004", "2611.00001"]
-
-
-def test_embedded_lists_on_the_same_topics_share_no_ranking_once_one_has_learned(world: World) -> None:
-    """Nor does a ranking from before the votes outlive them."""
-    world.scorer.model = Model("embedded ranker", is_llm=False)
-    world.feed.papers = [new(1)]
-    one, twin = foundations(), foundations(name="twin")
-    world.run(one, twin)
-    assert world.scorer.asked == ["2611.00001"]
-    votes = {f"2611.{number:05}": 1 for number in range(100, 110)}
-    world.store.papers.add([new(100 + number) for number in range(10)], one.categories, FRIDAY)
-    world.store.votes.cast(Reader("twin", "ada@example.org"), votes, FRIDAY)
-    world.drafter().learning.learn([one, twin], FRIDAY)
-    world.clock.now += timedelta(days=3)
-    world.feed.papers.append(new(2, published=THURSDAYS + timedelta(days=1)))
-    world.run(one, twin)
-    assert world.scorer.asked.count("2611.00002") == 2
-    assert {digest.model.learned_from for digest in world.composer.made[-2:]} == {"", "votes"}
+    assert seen == [("foundations", Outcome.DIGEST, 1)] * 2

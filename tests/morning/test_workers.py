@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import shutil
@@ -19,29 +18,24 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from paperboy import sample
 from paperboy.features import FEATURES
 from paperboy.models import Paper
-from paperboy.morning import workers as cluster
+from paperboy.morning import workers
 from paperboy.morning.drafting import compose
-from paperboy.morning.workers import ClusterError, Crew
+from paperboy.morning.workers import Crew, WorkersError
 from paperboy.service.app import App
 from paperboy.sources.arxiv import calendar as announcements
-from paperboy.store.alerts import Cause
+from paperboy.store.incidents import Kind
 from tests.fakes import NoProgress
 from tests.servers.arxiv_api import ArxivServer
-from tests.servers.dask import MISSING, dask_cluster
 from tests.servers.llm import LlmServer
 
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 LISTS = 70  # more than one group
-
-needs_dask = pytest.mark.skipif(bool(MISSING), reason=MISSING)
-
 
 # --- a crew
 
@@ -52,7 +46,7 @@ Hire = Callable[[], AbstractContextManager[Executor]]
 @pytest.mark.quick
 @pytest.mark.parametrize(("lists", "most"), [(499, 1), (500, 2), (1_000_000, 4)])
 def test_processes_help_from_five_hundred_lists_on(lists: int, most: int) -> None:
-    assert cluster.helpful(lists) == min(most, len(os.sched_getaffinity(0)))
+    assert workers.helpful(lists) == min(most, len(os.sched_getaffinity(0)))
 
 
 def crew(hire: Hire, seconds: float = 60) -> Crew:
@@ -116,7 +110,7 @@ def test_executor_that_fails_once_is_not_used_any_more() -> None:
 
 def test_executor_that_cannot_be_had_leaves_all_tasks_to_the_caller() -> None:
     def hire() -> AbstractContextManager[Executor]:
-        raise ClusterError("no scheduler answers")
+        raise WorkersError("no scheduler answers")
 
     some = crew(hire)
     assert list(some.map(halved, (2, 4))) == [(2, None), (4, None)]
@@ -174,7 +168,7 @@ def a_morning(base: Path, *settings: str, meanwhile: Callable[[App], None] = lam
         report = app.morning([each.name for each in app.home.lists])
         watcher.join()
         assert not report.due
-        assert app.store.deliveries.unfinished() == LISTS
+        assert app.store.ledger.unfinished() == LISTS
     with sqlite3.connect(path / "data" / "paperboy.db") as database:
         return {
             "digests": database.execute("select list, date, subject, message from digests order by list").fetchall(),
@@ -182,7 +176,7 @@ def a_morning(base: Path, *settings: str, meanwhile: Callable[[App], None] = lam
             "scores": database.execute("select * from scores order by criteria, arxiv_id, list").fetchall(),
             "days": database.execute("select list, outcome, reason, considered from days order by list").fetchall(),
             "deliveries": database.execute("select message_id, token from deliveries order by token").fetchall(),
-            "alerts": database.execute("select cause from alerts where over is null").fetchall(),
+            "incidents": database.execute("select kind from incidents where ended is null").fetchall(),
         }
 
 
@@ -215,11 +209,11 @@ def test_worker_killed_in_the_middle_costs_time_alone(home: Path) -> None:
         once_some_are_frozen(app, lambda: os.kill(children()[0], signal.SIGKILL))
 
     killed = a_morning(home, "WORKERS=2", meanwhile=kill)
-    alerts = killed.pop("alerts")
+    incidents = killed.pop("incidents")
     alone = a_morning(home, "WORKERS=1")
-    assert alone.pop("alerts") == []
+    assert alone.pop("incidents") == []
     assert killed == alone
-    assert alerts in ([], [(Cause.WORKERS,)])  # unless all was done by then
+    assert incidents in ([], [(Kind.WORKERS,)])  # unless all was done by then
 
 
 def test_no_score_is_paid_for_twice(home: Path) -> None:
@@ -252,7 +246,7 @@ def test_program_ends_though_one_of_its_workers_hangs(tmp_path: Path) -> None:
     program.write_text(
         textwrap.dedent("""
         import os, signal
-        from paperboy.cluster import processes
+        from paperboy.morning.workers import processes
         if __name__ == "__main__":
             with processes(2) as executor:
                 for worker in {executor.submit(os.getpid).result() for _ in range(9)}:
@@ -267,7 +261,7 @@ def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
     program.write_text(
         textwrap.dedent("""
         import os, time
-        from paperboy.cluster import processes
+        from paperboy.morning.workers import processes
         if __name__ == "__main__":
             with processes(2) as executor:
                 print(*{executor.submit(os.getpid).result() for _ in range(9)}, flush=True)
@@ -283,81 +277,6 @@ def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
         assert time.monotonic() < ends, "they live on"
         time.sleep(0.05)
     assert workers
-
-
-# --- on a cluster
-
-
-@needs_dask
-def test_cluster_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:
-    with dask_cluster(tmp_path) as dask, LlmServer(cache="none") as llm:
-        on_it = f"CLUSTER={dask.address}"
-        assert cluster.look(dask.address) == (3, 3, [])
-        assert a_morning(home, on_it) == a_morning(home, "WORKERS=1")
-        settings = [f"OPENAI_BASE_URL={llm.base_url}", "LLM_BATCH_SIZE=200", "LLM_CONCURRENCY=16"]
-        assert a_morning(home, *settings, on_it) == a_morning(home, *settings, "WORKERS=1")
-
-
-@needs_dask
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of sockets that Dask leaves open
-def test_cluster_that_loses_workers_and_then_its_scheduler_costs_time_alone(home: Path, tmp_path: Path) -> None:
-    with dask_cluster(tmp_path) as dask:
-
-        def kill() -> None:
-            dask.workers[0].kill()
-            dask.workers[1].kill()
-            time.sleep(0.3)
-            dask.scheduler.kill()
-
-        killed = a_morning(home, f"CLUSTER={dask.address}", meanwhile=lambda app: once_some_are_frozen(app, kill))
-        later = a_morning(home, f"CLUSTER={dask.address}")  # nobody answers there any more
-    gc.collect()  # which closes them
-    alone = a_morning(home, "WORKERS=1")
-    assert killed.pop("alerts") in ([], [(Cause.WORKERS,)])
-    assert later.pop("alerts") == [(Cause.WORKERS,)]
-    assert alone.pop("alerts") == []
-    assert killed == later == alone
-
-
-class Workers:
-    """A client with a worker like its caller, and one with other versions."""
-
-    def run(self, done: Callable[..., object], *given: Any, on_error: str) -> dict[str, object]:
-        assert on_error == "return"
-        *task, wanted = given
-        found = {"tls://10.0.0.6:4711": done(*task, wanted)}
-        try:
-            done(*task, wanted | {"paperboy": "0.1", "jinja2": "2.0"})
-        except ClusterError as error:
-            found["tls://10.0.0.7:4711"] = error
-        return found
-
-
-@needs_dask
-def test_workers_of_another_version_are_not_used() -> None:
-    ours = cluster.versions()
-    (problem,) = cluster.differences(Workers())
-    assert problem.startswith(f"tls://10.0.0.7:4711: a worker has paperboy {ours['paperboy']}, and here is 0.1; ")
-    assert problem.endswith(f"jinja2 {ours['jinja2']}, and here is 2.0")
-
-
-@needs_dask
-def test_certificates_that_are_missing_are_named(tmp_path: Path) -> None:
-    import dask  # noqa: PLC0415  # of an extra
-
-    name = "DASK_DISTRIBUTED__COMM__TLS__"
-    (tmp_path / "ca.pem").write_text("")
-    here = {"distributed.comm.tls.ca-file": str(tmp_path / "ca.pem")}
-    gone = here | {"distributed.comm.tls.client.cert": "/gone.pem"}
-    for settings, problem in (({}, f"{name}CA_FILE"), (here, f"{name}CLIENT__CERT"), (gone, "^/gone.pem cannot be")):
-        with dask.config.set(settings), pytest.raises(ClusterError, match=problem):
-            cluster.look("tls://127.0.0.1:1")
-
-
-@needs_dask
-def test_scheduler_that_does_not_answer_is_named() -> None:
-    with pytest.raises(ClusterError, match=r"^no scheduler answers at tcp://127\.0\.0\.1:1 "):
-        cluster.look("tcp://127.0.0.1:1")
 
 
 # --- who is needed
@@ -378,8 +297,6 @@ def an_app(tmp_path: Path, *settings: str) -> Iterator[App]:
         ("WORKERS=3", 10_000, "3 processes"),
         ("WORKERS=3", 17, "3 processes"),
         ("WORKERS=3", 16, ""),
-        ("CLUSTER=tls://scheduler.example.org:8786", 16, ""),
-        ("CLUSTER=tls://scheduler.example.org:8786", 17, "the cluster at tls://scheduler.example.org:8786"),
     ],
 )
 def test_small_home_pays_for_no_process_that_it_does_not_need(

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Problem, Shortfall
-from paperboy.reports import alerts
-from paperboy.reports.alerts import MAIL_SERVER, Waiting
+from paperboy.models import Counts, DeliveryState, ListReport, MailingList, Outcome, Shortfall
+from paperboy.morning import incidents
+from paperboy.reports.alerts import WORDS, Alerts, Mail, lasting
+from paperboy.reports.problems import Problem, problems, read
+from paperboy.sending import delivery
 from paperboy.sending.delivery import Report as Sent
 from paperboy.store import Store
-from paperboy.store.alerts import Cause, Note
+from paperboy.store.incidents import MAIL_SERVER, THE_WORKERS, Incident, Kind
 from tests.builders import mailing_list, paper
 from tests.store.ledger import morning as frozen
 
@@ -55,32 +58,55 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
+LISTS = (mailing_list(), mailing_list(name="galaxies"))
+
+
+def wrong(store: Store, lists: Sequence[MailingList] = LISTS, now: datetime = AT_SEVEN) -> Sequence[Problem]:
+    return problems(read(store, lists, now), lists)
+
+
+def waiting(store: Store, lists: Sequence[MailingList] = LISTS, now: datetime = AT_SEVEN) -> list[Mail]:
+    """The mails that are to be written."""
+    desk = Alerts(store=store, lists=lists, words=WORDS, zone=UTC)
+    return desk.plan(wrong(store, lists, now), now)
+
+
 def met(
     store: Store, *reports: ListReport, sent: Sent | None = None, now: datetime = AT_SEVEN, missing: str = ""
-) -> list[Waiting]:
-    """What waits to be reported after such a morning, or such a round of sending."""
-    lists = [mailing_list(name=name) for name in {"foundations", "galaxies", *(each.list_name for each in reports)}]
+) -> list[Mail]:
+    """What is to be reported after such a morning, or such a round of sending."""
+    others = {each.list_name for each in reports} - {each.name for each in LISTS}
     for each in reports:
-        alerts.of_list(store, each, missing, now, news=not missing, overdue=now >= AT_SEVEN + PATIENCE)
+        incidents.record(store, each, missing, now, news=not missing, overdue=now >= AT_SEVEN + PATIENCE)
     if sent:
-        alerts.sending(store, lists, sent, now, PATIENCE)
-    return alerts.waiting(store, UTC)
+        delivery.record(store, sent, now, PATIENCE)
+    return waiting(store, [*LISTS, *(mailing_list(name=name) for name in sorted(others))], now)
 
 
 def only(
     store: Store, *reports: ListReport, sent: Sent | None = None, now: datetime = AT_SEVEN, missing: str = ""
-) -> Waiting:
+) -> Mail:
     (found,) = met(store, *reports, sent=sent, now=now, missing=missing)
     return found
 
 
-def text(found: Waiting) -> str:
+def report(store: Store, kind: Kind, day: date) -> None:
+    """As if the mail about a kind had gone out on that day."""
+    about = [(each.subject, each.since) for each in wrong(store) if each.kind == kind]
+    store.alerts.add(kind, about, day, None, over=False)
+
+
+def note(store: Store, *kinds: Kind, subject: str = "foundations", at: datetime = AT_SEVEN, **more: Any) -> None:
+    store.incidents.note([Incident(kind=kind, subject=subject, **more) for kind in kinds], at)
+
+
+def text(found: Mail) -> str:
     return "\n".join((found.alert.headline, *found.alert.paragraphs, *found.alert.details))
 
 
-def kept(store: Store) -> dict[Cause, set[str]]:
-    """Causes that last, and the lists they trouble."""
-    return {cause: {row.subject for row in rows} for (cause, _), rows in alerts.lasting(store.alerts.all()).items()}
+def kept(store: Store) -> dict[str, set[str]]:
+    """Kinds of problem that last, and the lists they trouble."""
+    return {rows[0].kind: {row.subject for row in rows} for rows in lasting(wrong(store))}
 
 
 def named(name: str, entry: ListReport) -> ListReport:
@@ -94,7 +120,7 @@ DAY = AT_SEVEN.date()
 
 def test_a_dead_llm_is_reported_at_the_first_try_with_its_reason(store: Store) -> None:
     found = only(store, UNSCORED)
-    assert kept(store) == {Cause.SCORING: {"foundations"}}
+    assert kept(store) == {Kind.SCORING: {"foundations"}}
     assert found.alert.headline == "Scored 0 of 40 papers: no digest for foundations"
     assert found.alert.paragraphs[0] == f"The reason: {DEAD}."
     assert "not the same as none passing" in found.alert.paragraphs[1]
@@ -113,7 +139,7 @@ def test_one_dead_llm_for_ten_lists_is_one_alert_with_one_reason(store: Store) -
 def test_an_llm_that_dies_midway_is_one_alert(store: Store) -> None:
     """What was scored before, and what was not at all."""
     found = only(store, PART, named("galaxies", UNSCORED))
-    assert kept(store) == {Cause.SCORING: {"foundations", "galaxies"}}
+    assert kept(store) == {Kind.SCORING: {"foundations", "galaxies"}}
     assert found.alert.headline == "Scored 0 of 40 papers: no digest for galaxies"
     assert "paperboy once --list galaxies makes" in text(found)
     assert "foundations: digest, 15 of 40 papers scored, 25 carried over" in found.alert.details
@@ -150,27 +176,15 @@ def test_papers_let_go_are_named_once_with_the_reason(store: Store) -> None:
     assert found.alert.details[0] == "foundations: 2611.00007 The α of Bayes"
 
 
-def test_a_shortlist_that_is_switched_off_is_reported_once(store: Store) -> None:
-    found = only(store, replace(DIGEST, shortlist_off=True))
-    assert found.alert.headline == "The shortlist of foundations misses too much, and is off"
-    means, fix = found.alert.paragraphs
-    assert "For 60 days the LLM scores all papers again, and costs rise." in means
-    assert "Nothing has to be done." in fix
-    assert "LLM_SHORTLIST=1" in fix
-    store.alerts.settle(Cause.SHORTLIST, DAY, AT_SEVEN)
-    assert met(store, DIGEST, now=AT_SEVEN + timedelta(days=1)) == []
-    assert kept(store) == {}
-
-
 def test_workers_that_could_not_help_are_reported_until_they_do(store: Store) -> None:
     problem = "the cluster at tls://scheduler.example.org:8786 cannot be used: the connection is gone"
-    alerts.of_work(store, Cause.WORKERS, problem, AT_SEVEN)
+    note(store, Kind.WORKERS, subject=THE_WORKERS, reason=problem)
     (found,) = met(store, DIGEST, sent=NOTHING_SENT)
     assert found.alert.headline == "A morning had to do without its workers"
     assert found.alert.paragraphs[0] == f"The reason: {problem}."
     assert "Nothing is lost or sent twice." in text(found)
-    assert kept(store) == {Cause.WORKERS: {"the workers"}}
-    alerts.of_work(store, Cause.WORKERS, "", AT_SEVEN + timedelta(days=1))
+    assert kept(store) == {Kind.WORKERS: {THE_WORKERS}}
+    store.incidents.end(Kind.WORKERS, THE_WORKERS, AT_SEVEN + timedelta(days=1))
     assert kept(store) == {}
 
 
@@ -196,19 +210,19 @@ def test_a_list_still_due_long_after_its_hour_is_reported(store: Store) -> None:
     """A template that breaks on today's papers never becomes `gave up`; nor does a morning that a cron job runs."""
     broken = ListReport("foundations", None, problem="emails/digest.mjml.j2: too long")
     found = only(store, broken, now=AT_SEVEN + PATIENCE)
-    assert found.cause is Cause.LATE
+    assert found.kind == Kind.LATE
     assert "The reason: emails/digest.mjml.j2: too long." in text(found)
 
 
 @pytest.mark.parametrize("entry", [BUG, replace(UNSCORED, bug=True)])
 def test_a_bug_is_reported_as_one(store: Store, entry: ListReport) -> None:
     assert "traceback" in text(only(store, entry))
-    assert kept(store) == {Cause.PROCESS: {"foundations"}}
+    assert kept(store) == {Kind.PROCESS: {"foundations"}}
 
 
 def test_a_mail_server_that_refuses_us_is_reported(store: Store) -> None:
     found = only(store, DIGEST, sent=Sent({}, "mail server m:587 refuses the login of ada (535). Check SMTP_PASSWORD."))
-    assert kept(store) == {Cause.MAIL: {MAIL_SERVER}}
+    assert kept(store) == {Kind.MAIL: {MAIL_SERVER}}
     assert found.alert.headline == "Mail cannot be sent"
     assert found.alert.paragraphs[0].endswith("(535). Check SMTP_PASSWORD.")
 
@@ -216,13 +230,17 @@ def test_a_mail_server_that_refuses_us_is_reported(store: Store) -> None:
 def test_a_mail_server_that_is_away_for_a_while_is_reported_after_patience(store: Store) -> None:
     busy = Sent({}, "it is busy", passing=True, since=AT_SEVEN)
     assert met(store, sent=busy, now=AT_SEVEN + PATIENCE - timedelta(seconds=1)) == []
-    assert only(store, sent=busy, now=AT_SEVEN + PATIENCE).cause is Cause.MAIL
+    assert only(store, sent=busy, now=AT_SEVEN + PATIENCE).kind == Kind.MAIL
 
 
 def test_a_broken_edit_is_reported_by_file_with_all_its_places(store: Store) -> None:
-    places = [("subscribers.yaml:4:5", "unknown key"), (".env:3", "no number"), ("subscribers.yaml:9:1", "twice")]
-    store.alerts.note(alerts.broken_files([Problem(*each) for each in places]), AT_SEVEN)
-    env, lists = alerts.waiting(store, UTC)
+    for file, reason, *lines in (
+        ("subscribers.yaml", "unknown key", "subscribers.yaml:4:5: unknown key", "subscribers.yaml:9:1: twice"),
+        (".env", "no number", ".env:3: no number"),
+    ):
+        facts = {"place": lines[0].rpartition(": ")[0], "lines": lines}
+        note(store, Kind.FILES, subject=file, reason=reason, facts=facts)
+    env, lists = waiting(store)
     assert (env.alert.headline, env.alert.details) == ("Broken: .env:3: no number", (".env:3: no number",))
     assert lists.alert.headline == "Broken: subscribers.yaml:4:5: unknown key"
     assert "in force within 25 seconds" in lists.alert.paragraphs[-1]
@@ -235,12 +253,12 @@ def test_a_servers_words_stay_in_one_paragraph(store: Store) -> None:
     assert found.alert.paragraphs[0] == "The reason: it says Fix: nothing Bcc: eve@example.org."
 
 
-# --- alerts that the store notes in its own transactions
+# --- what rows of the ledger and of suppressions show
 
 
 def test_a_delivery_that_expired_is_reported_with_its_address(store: Store) -> None:
     frozen(store, {"ada": "expired", "grace": "sent"})
-    (found,) = alerts.waiting(store, UTC)
+    (found,) = waiting(store)
     assert found.alert.headline == "1 mail could not be delivered in three days"
     assert "paperboy resend foundations --failed" in text(found)
     assert found.alert.details == ("foundations: ada@example.org: given up after three days",)
@@ -248,19 +266,18 @@ def test_a_delivery_that_expired_is_reported_with_its_address(store: Store) -> N
 
 def test_an_address_suppressed_for_its_bounces_is_reported_and_one_by_hand_is_not(store: Store) -> None:
     store.suppressions.add("ada@example.org", "", "by hand", AT_SEVEN)
-    assert alerts.waiting(store, UTC) == []
-    detail = "grace@example.org: 550 5.1.1 unknown"
-    store.alerts.note([Note(Cause.SUPPRESSED, "grace@example.org", "", detail)], AT_SEVEN)
-    (found,) = alerts.waiting(store, UTC)
+    assert waiting(store) == []
+    store.suppressions.add("grace@example.org", "", "it did not exist: 550 5.1.1 unknown", AT_SEVEN, by="bounces")
+    (found,) = waiting(store)
     assert found.alert.headline == "1 address suppressed after three bounces in a row"
     assert "paperboy unsuppress grace@example.org" in text(found)
-    assert found.alert.details == ("grace@example.org: 550 5.1.1 unknown",)
+    assert found.alert.details == ("grace@example.org: it did not exist: 550 5.1.1 unknown",)
 
 
 def test_a_superseded_digest_is_reported_with_the_servers_last_word(store: Store) -> None:
     frozen(store, {"ada": "refused"})
     store.days.supersede("foundations", date(2026, 11, 21), AT_SEVEN)
-    (found,) = alerts.waiting(store, UTC)
+    (found,) = waiting(store)
     assert found.alert.headline == "Nobody got the digest of foundations"
     assert found.alert.paragraphs[:2] == (
         "The reason: 550 5.7.1 not today.",
@@ -271,12 +288,12 @@ def test_a_superseded_digest_is_reported_with_the_servers_last_word(store: Store
 def test_mail_server_that_takes_nothing_is_reported_once_for_all_digests(store: Store) -> None:
     frozen(store, {"ada": "refused"})
     store.days.supersede("foundations", date(2026, 11, 21), AT_SEVEN)
-    assert only(store, sent=Sent({}, "it refuses the login")).cause is Cause.MAIL
+    assert only(store, sent=Sent({}, "it refuses the login")).kind == Kind.MAIL
 
 
 # --- well again
 
-ALL_OF_A_MORNING = {Cause.SCORING, Cause.BUDGET, Cause.LATE, Cause.PROCESS}
+ALL_OF_A_MORNING = {Kind.SCORING, Kind.BUDGET, Kind.LATE, Kind.PROCESS}
 
 
 @pytest.mark.parametrize(
@@ -284,46 +301,46 @@ ALL_OF_A_MORNING = {Cause.SCORING, Cause.BUDGET, Cause.LATE, Cause.PROCESS}
     [
         (DIGEST, ALL_OF_A_MORNING),
         (NOTE, ALL_OF_A_MORNING),
-        (QUIET, {Cause.LATE, Cause.PROCESS}),  # nobody asked the LLM
-        (SKIPPED, {Cause.PROCESS}),
+        (QUIET, {Kind.LATE, Kind.PROCESS}),  # nobody asked the LLM
+        (SKIPPED, {Kind.PROCESS}),
         (WAITING, set()),
         (GAVE_UP, set()),
         (UNSCORED, set()),
         (BUG, set()),
         (replace(DIGEST, bug=True, problem="a bug"), set()),
-        (PART, ALL_OF_A_MORNING - {Cause.SCORING}),
-        (BUDGET, ALL_OF_A_MORNING - {Cause.BUDGET}),
+        (PART, ALL_OF_A_MORNING - {Kind.SCORING}),
+        (BUDGET, ALL_OF_A_MORNING - {Kind.BUDGET}),
     ],
     ids=lambda value: value.problem[:20] or str(value.outcome) if isinstance(value, ListReport) else "",
 )
 def test_day_of_a_list_ends_the_causes_that_it_came_through_without(
-    store: Store, entry: ListReport, over: set[Cause]
+    store: Store, entry: ListReport, over: set[Kind]
 ) -> None:
-    store.alerts.note([Note(cause, "foundations") for cause in ALL_OF_A_MORNING], AT_SEVEN)
-    store.alerts.note([Note(cause, "galaxies") for cause in ALL_OF_A_MORNING], AT_SEVEN)
+    note(store, *ALL_OF_A_MORNING)
+    note(store, *ALL_OF_A_MORNING, subject="galaxies")
     met(store, entry, now=AT_SEVEN + timedelta(days=1))
-    rows = [row for row in store.alerts.all() if row.cause in ALL_OF_A_MORNING]
-    assert {row.cause for row in rows if row.over and row.subject == "foundations"} == over
-    assert not any(row.over for row in rows if row.subject == "galaxies")
+    rows = [row for row in store.incidents.all() if row.kind in ALL_OF_A_MORNING]
+    assert {row.kind for row in rows if row.ended and row.subject == "foundations"} == over
+    assert not any(row.ended for row in rows if row.subject == "galaxies")
 
 
 def test_quiet_day_without_news_does_not_end_a_late_arxiv(store: Store) -> None:
     """As a weekend after a gap. A digest of what was left over does."""
-    store.alerts.note([Note(Cause.LATE, "foundations")], AT_SEVEN)
-    alerts.of_list(store, QUIET, "", AT_SEVEN, news=False, overdue=False)
-    assert kept(store) == {Cause.LATE: {"foundations"}}
-    alerts.of_list(store, DIGEST, "", AT_SEVEN, news=False, overdue=False)
+    note(store, Kind.LATE)
+    incidents.record(store, QUIET, "", AT_SEVEN, news=False, overdue=False)
+    assert kept(store) == {Kind.LATE: {"foundations"}}
+    incidents.record(store, DIGEST, "", AT_SEVEN, news=False, overdue=False)
     assert kept(store) == {}
 
 
 def test_crash_is_over_for_a_list_with_its_next_day(store: Store) -> None:
     """Not with another list's, nor when mail left."""
-    store.alerts.note(alerts.bad_end("signal 9 ended it", {"foundations"}), AT_SEVEN)
+    note(store, Kind.PROCESS, reason="signal 9 ended it", facts={"list": "foundations"})
     found = only(store, named("galaxies", DIGEST))
     assert found.alert.headline == "A morning crashed or got stuck"
     assert found.alert.paragraphs[0] == "The reason: signal 9 ended it."
     met(store, sent=Sent({DeliveryState.SENT: 1}))
-    assert kept(store) == {Cause.PROCESS: {"foundations"}}
+    assert kept(store) == {Kind.PROCESS: {"foundations"}}
     assert only(store, DIGEST).alert.headline == "Resolved: a morning finished"
 
 
@@ -339,21 +356,23 @@ def test_crash_is_over_for_a_list_with_its_next_day(store: Store) -> None:
 def test_only_mail_that_left_proves_that_mail_leaves(store: Store, sent: Sent, *, ends: bool) -> None:
     met(store, sent=Sent({}, "refused"))
     met(store, sent=sent)
-    assert (Cause.MAIL not in kept(store)) is ends
+    assert (Kind.MAIL not in kept(store)) is ends
 
 
 def test_a_digest_that_reached_nobody_is_over_when_somebody_on_the_list_got_mail(store: Store) -> None:
-    met(store, sent=Sent({}, refused=(("foundations", "554 no"),)))
-    met(store, DIGEST, sent=Sent({DeliveryState.SENT: 1}, reached=frozenset({"galaxies"})))
-    assert kept(store) == {Cause.NOBODY: {"foundations"}}
-    met(store, DIGEST, sent=Sent({DeliveryState.SENT: 1}, reached=frozenset({"foundations"})))
-    assert kept(store) == {}
+    frozen(store, {"ada": "refused"}, list_name="galaxies")
+    frozen(store, {"ada": "refused"})
+    assert only(store).alert.headline == "Nobody got the digest of foundations and galaxies"
+    frozen(store, {"ada": "waits"}, DAY + timedelta(days=1))
+    assert kept(store) == {Kind.NOBODY: {"foundations", "galaxies"}}
+    frozen(store, {"ada": "sent"}, DAY + timedelta(days=2))
+    assert kept(store) == {Kind.NOBODY: {"galaxies"}}
 
 
 def test_each_cause_that_is_over_is_reported_well_again(store: Store) -> None:
     met(store, UNSCORED, named("galaxies", BUG), sent=Sent({}, "refused"))
-    for cause in (Cause.SCORING, Cause.PROCESS):
-        store.alerts.reported(cause, DAY)
+    for cause in (Kind.SCORING, Kind.PROCESS):
+        report(store, cause, DAY)
     sent = Sent({DeliveryState.SENT: 1})
     found = met(store, DIGEST, named("galaxies", DIGEST), sent=sent, now=AT_SEVEN + timedelta(days=1))
     assert all(each.over for each in found)
@@ -366,14 +385,14 @@ def test_each_cause_that_is_over_is_reported_well_again(store: Store) -> None:
     }
 
 
-# --- the outbox
+# --- when it is reported
 
 
 def test_a_cause_waits_once_a_day_and_gathers_the_lists_that_it_troubles(store: Store) -> None:
     only(store, UNSCORED)
-    store.alerts.reported(Cause.SCORING, DAY)
+    report(store, Kind.SCORING, DAY)
     assert met(store, named("galaxies", UNSCORED), now=AT_SEVEN + timedelta(hours=1)) == []
-    assert kept(store) == {Cause.SCORING: {"foundations", "galaxies"}}
+    assert kept(store) == {Kind.SCORING: {"foundations", "galaxies"}}
     found = only(store, UNSCORED, named("galaxies", UNSCORED), now=AT_SEVEN + timedelta(days=1))
     assert found.alert.headline == "Scored 0 of 80 papers: no digest for foundations and galaxies"
 
@@ -384,7 +403,13 @@ def test_a_cause_that_comes_back_before_the_good_news_left_lasts(store: Store) -
     assert not only(store, UNSCORED).over
 
 
-def test_the_retry_backoff_of_a_mail_is_its_next_try(store: Store) -> None:
-    assert only(store, UNSCORED).next_try == AT_SEVEN
-    store.alerts.postpone(Cause.SCORING, AT_SEVEN + timedelta(minutes=15))
-    assert only(store).next_try == AT_SEVEN + timedelta(minutes=15)
+def test_event_after_the_days_mail_comes_with_the_next_days_or_at_noon(store: Store) -> None:
+    frozen(store, {"ada": "expired", "grace": "sent"})
+    assert only(store).due == AT_SEVEN.replace(hour=7, minute=1)
+    report(store, Kind.EXPIRED, DAY)
+    assert waiting(store) == []
+    frozen(store, {"hedy": "expired", "grace": "sent"}, list_name="galaxies")
+    assert waiting(store) == []
+    found = only(store, now=AT_SEVEN + timedelta(days=1))
+    assert found.alert.details == ("galaxies: hedy@example.org: given up after three days",)
+    assert found.due == datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -1,11 +1,12 @@
 """The embedded scorer: which words count, and what a place among the recent papers is worth."""
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
 
-from paperboy.models import Paper, Score, ToScore
-from paperboy.scoring import learned
+from paperboy.models import Paper, Score, Text, ToScore
 from paperboy.scoring.local import LocalScorer, wanted_and_unwanted
 from tests.benchmarks import learning
 from tests.builders import mailing_list, paper
@@ -145,18 +146,24 @@ def test_ranking_of_real_days_agrees_with_an_llm() -> None:
 # ---- with what a list has learned
 
 
-def learned_state(number: int, wanted: str = "Sorting networks", other: str = "Dwarf galaxies") -> bytes:
-    """What a list has learned that wants the one and not the other, in this many examples."""
-    rows = [(wanted, 0.95) if each % 2 else (other, 0.05) for each in range(number)]
-    return learned.train(b"", (learned.Example(title, "Nothing else is said.", target) for title, target in rows))
+@dataclass
+class Wants:
+    """Has learned, from this many examples, that the one is wanted and the other is not."""
+
+    examples: int
+    wanted: str = "Sorting networks"
+    other: str = "Dwarf galaxies"
+
+    def strengths(self, texts: Sequence[Text]) -> list[float]:
+        return [float(self.wanted in text.title) - (self.other in text.title) for text in texts]
 
 
 MONTH = [on(each, f"A formation of geese, seen {each} times") for each in range(100, 200)]
 
 
-def ranked(papers: list[Paper], *states: bytes) -> dict[str, int]:
+def ranked(papers: list[Paper], *rankers: Wants) -> dict[str, int]:
     """The papers' relevances among a month's."""
-    job = ToScore(mailing_list(topics=TOPICS), tuple(papers), tuple(MONTH), learned=states)
+    job = ToScore(mailing_list(topics=TOPICS), tuple(papers), tuple(MONTH), rankers=rankers)
     [scored] = LocalScorer().score([job])
     return {arxiv_id: score.relevance for arxiv_id, score in scored.scores.items()}
 
@@ -164,7 +171,7 @@ def ranked(papers: list[Paper], *states: bytes) -> dict[str, int]:
 def test_learned_model_counts_the_more_the_more_it_has_learned() -> None:
     papers = [on(1, "Dwarf galaxies"), on(2, "Sorting networks")]
     by_words, by_few, by_many = (
-        list(ranked(papers, *states).values()) for states in ((), (learned_state(4),), (learned_state(1000),))
+        list(ranked(papers, *rankers).values()) for rankers in ((), (Wants(4),), (Wants(1000),))
     )
     assert by_words == [10, 1]
     assert by_few[0] > by_few[1]
@@ -174,7 +181,7 @@ def test_learned_model_counts_the_more_the_more_it_has_learned() -> None:
 def test_two_models_add_up() -> None:
     """Two that are opposed leave the order to the words, however much more one of them has learned."""
     papers = [on(1, "Dwarf galaxies"), on(2, "Sorting networks")]
-    sorting, galaxies = learned_state(6000), learned_state(1000, "Dwarf galaxies", "Sorting networks")
+    sorting, galaxies = Wants(6000), Wants(1000, "Dwarf galaxies", "Sorting networks")
     [of_galaxies, of_sorting] = ranked(papers, sorting, galaxies).values()
     assert of_galaxies > of_sorting
     assert ranked(papers, sorting, sorting) == ranked(papers, sorting)
@@ -184,8 +191,8 @@ def test_lists_share_papers_but_not_what_they_learned() -> None:
     """Each gets what it would get alone."""
     papers = (on(1, "Dwarf galaxies"), on(2, "Sorting networks"))
     jobs = [
-        ToScore(mailing_list(name=name, topics=TOPICS), papers, tuple(MONTH), learned=states)
-        for name, states in (("one", (learned_state(1000),)), ("two", ()), ("three", (learned_state(10),)))
+        ToScore(mailing_list(name=name, topics=TOPICS), papers, tuple(MONTH), rankers=rankers)
+        for name, rankers in (("one", (Wants(1000),)), ("two", ()), ("three", (Wants(10),)))
     ]
     assert [dict(each.scores) for each in LocalScorer().score(jobs)] == [
         dict(next(LocalScorer().score([job])).scores) for job in jobs

@@ -22,7 +22,6 @@ from paperboy.sending import delivery
 from paperboy.sending.delivery import Transport, what_follows
 from paperboy.sending.smtp import SmtpTransport
 from paperboy.store import Store
-from paperboy.store.alerts import Cause
 from tests.fakes import Clock, FakeTransport, NoProgress
 from tests.servers.smtp import Fault, SmtpServer, certificates
 from tests.store.ledger import waiting
@@ -147,7 +146,7 @@ def test_lists_are_looked_at_while_connections_go_on_sending(world: World) -> No
 
 
 def test_delivery_left_in_sending_by_a_crash_goes_out_with_the_same_bytes(world: World) -> None:
-    world.store.deliveries.reserve(waiting(world.store, NOW)[0], NOW)
+    world.store.ledger.reserve(waiting(world.store, NOW)[0], NOW)
     world.deliver()
     assert world.recipients() == ["ada", "grace", "hedy"]
     assert world.transport.sent[0].message == b"<ada@example.org>shared bytes"
@@ -249,11 +248,11 @@ def test_after_a_refusal_nothing_is_tried_for_a_quarter_of_an_hour_except_by_han
     world.transport.down = 0
     world.deliver(by_hand=False)
     world.transport.down = None
-    assert world.store.deliveries.next_try(world.clock()) == world.clock() + timedelta(minutes=15)
+    assert world.store.ledger.next_try(world.clock()) == world.clock() + timedelta(minutes=15)
     assert world.deliver(by_hand=False).states == {}
     world.clock.now += timedelta(minutes=14)
     assert world.deliver(by_hand=False).states == {}
-    assert len(world.store.deliveries.waiting(world.clock(), by_hand=True)) == 2
+    assert len(world.store.ledger.waiting(world.clock(), by_hand=True)) == 2
     world.clock.now += timedelta(minutes=1)
     everybody = {**ALL, "crowd": frozenset({"reader@example.org"})}
     assert world.deliver(everybody, by_hand=False).states == {SENT: 2}
@@ -293,7 +292,7 @@ def test_refusal_that_may_be_about_us_is_held_back_until_somebody_is_accepted(
 
 
 def copies(world: World) -> list[Delivery]:
-    found = (world.store.deliveries.find(1, f"{name}@example.org") for name in NAMES)
+    found = (world.store.ledger.find(1, f"{name}@example.org") for name in NAMES)
     return [copy for copy in found if copy]
 
 
@@ -477,7 +476,7 @@ def test_stuck_message_is_aborted_twenty_seconds_after_a_stop(world: World) -> N
     report = world.deliver(stop=lambda: bool(stuck.sent), timer=lambda: float(next(seconds)))
     assert report.states == {DEFERRED: 1}
     assert stuck.aborted
-    assert len(world.store.deliveries.waiting(NOW + timedelta(days=1))) == 3
+    assert len(world.store.ledger.waiting(NOW + timedelta(days=1))) == 3
 
 
 def test_message_aborted_before_it_was_handed_over_stays_pending(world: World) -> None:
@@ -568,19 +567,19 @@ def test_delivery_expires_after_three_days(world: World) -> None:
     assert day.deliveries == {SENT: 2, FAILED: 1}
 
 
-def test_expired_delivery_is_noted_for_the_operator(world: World) -> None:
+def test_expired_delivery_has_failed_for_the_operator(world: World) -> None:
     world.transport.replies["ada@example.org"] = [DEFERRED]
     world.deliver()
     world.clock.now += timedelta(days=3)
     assert world.deliver().states == {FAILED: 1}
-    (note,) = world.store.alerts.all()
-    assert (note.cause, note.facts) == (Cause.EXPIRED, {"list": "foundations"})
-    assert note.detail.startswith("foundations: ada@example.org: given up after three days")
+    (failed,) = world.store.history.failed(NOW)
+    assert (failed.list_name, failed.address, failed.given_up) == ("foundations", "ada@example.org", True)
+    assert failed.reply.startswith("given up after three days")
 
 
 def test_digest_that_a_crash_left_on_its_way_is_sent_to_everybody_after_five_days(world: World) -> None:
     """One may have it, so the digest stands."""
-    world.store.deliveries.reserve(waiting(world.store, NOW)[0], NOW)
+    world.store.ledger.reserve(waiting(world.store, NOW)[0], NOW)
     world.clock.now += timedelta(days=5)
     assert world.deliver().states == {SENT: 3}
 
@@ -589,7 +588,7 @@ def test_digest_refused_for_every_recipient_is_reported(world: World) -> None:
     lists = world.crowd(2)
     world.transport.replies = {f"{name}@example.org": [REFUSED] for name in (*NAMES, "reader000")}
     report = world.deliver(lists)
-    assert (report.refused, report.reached) == ((("foundations", "RCPT: 554 5.7.1 no"),), {"crowd"})
+    assert report.refused == (("foundations", "RCPT: 554 5.7.1 no"),)
     assert world.deliver(lists).refused == ()
 
 
@@ -614,7 +613,7 @@ def test_address_suppressed_during_the_round_gets_nothing(world: World, path: Pa
     """Those that follow were read from the database before."""
     lists = world.crowd(9)
     for each in waiting(world.store, NOW) if left_by_a_crash else ():
-        world.store.deliveries.reserve(each, NOW)
+        world.store.ledger.reserve(each, NOW)
 
     class Watched(FakeTransport):
         def send(self, envelope: Envelope) -> Receipt:
@@ -628,14 +627,14 @@ def test_address_suppressed_during_the_round_gets_nothing(world: World, path: Pa
     assert world.recipients() == [*NAMES, *(f"reader{n:03}" for n in range(9) if n != 4)]
 
 
-def test_spoilt_delivery_stops_nobody_else(world: World, path: Path) -> None:
+def test_spoilt_message_stops_no_other(world: World, path: Path) -> None:
     lists = world.crowd(9)
     with closing(sqlite3.connect(path)) as database:
-        database.execute("update deliveries set again = 'never' where address = 'reader004@example.org'")
+        database.execute("update messages set expires = 'never' where list = 'crowd'")
         database.commit()
     with pytest.raises(StoreError, match="spoilt"):
         world.deliver(lists)
-    assert world.recipients() == [*NAMES, *(f"reader{n:03}" for n in range(9) if n != 4)]
+    assert world.recipients() == [*NAMES]
 
 
 def test_address_that_bounced_in_three_digests_running_is_suppressed_and_noted_once(world: World) -> None:
@@ -643,8 +642,7 @@ def test_address_that_bounced_in_three_digests_running_is_suppressed_and_noted_o
     for day in range(5):
         world.transport.replies["ada@example.org"] = [Receipt(FAILED, "RCPT: 550 5.1.1 no such user", bounce=True)]
         world.deliver()
-        noted.append([note.subject for note in world.store.alerts.all()])
-        world.store.alerts.forget(Cause.SUPPRESSED)
+        noted.append([held.address for held in world.store.history.suppressed("bounces", world.clock.now)])
         world.clock.now += timedelta(days=1)
         world.freeze("foundations", FRIDAY + timedelta(days=day + 1), [*NAMES])
     assert noted == [[], [], ["ada@example.org"], [], []]

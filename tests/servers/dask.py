@@ -63,9 +63,10 @@ def dask_cluster(folder: Path, workers: int = 3) -> Iterator[Cluster]:
 
 
 def _until_it_has(address: str, workers: int) -> None:
-    from paperboy.morning import workers as cluster  # noqa: PLC0415
+    from paperboy.features.cluster import scheduler  # noqa: PLC0415
 
     ends = time.monotonic() + _SECONDS
-    while cluster.look(address)[0] < workers:
-        assert time.monotonic() < ends, "the workers do not come"
-        time.sleep(0.2)
+    with scheduler.client(address) as client:
+        while len(client.scheduler_info(n_workers=-1)["workers"]) < workers:
+            assert time.monotonic() < ends, "the workers do not come"
+            time.sleep(0.2)

@@ -21,10 +21,8 @@ import pytest
 
 from paperboy.features import FEATURES
 from paperboy.service.app import App
-from paperboy.service.check import Finding, _dkim, _sender, findings
+from paperboy.service.check import Finding, _sender, findings
 from tests.fakes import NoProgress
-from tests.mail.test_dkim import make, record
-from tests.servers.dask import MISSING, dask_cluster
 from tests.servers.dns import DnsServer, Says
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -58,29 +56,22 @@ def about(what: str, found: Sequence[Finding]) -> list[Finding]:
     return [finding for finding in found if finding.what == what]
 
 
-# ── The cluster ──────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Features ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.long("Dask")
-@pytest.mark.skipif(bool(MISSING), reason=MISSING)
-def test_cluster_is_looked_at_and_a_morning_does_without_one_that_is_gone(home: Path, tmp_path: Path) -> None:
-    with dask_cluster(tmp_path, workers=1) as dask:
-        write_env(home, CLUSTER=dask.address)
-        (found,) = about("cluster", check(home, offline=False))
-        assert found == Finding(
-            "cluster", "1 worker with 1 thread, which compose where a morning has more than 16 lists"
-        )
-        dask.workers[0].kill()
-        dask.workers[0].wait()
-        (empty,) = about("cluster", check(home, offline=False))
-        fix = f"start some: dask worker {dask.address}; without them, mornings take longer"
-        assert empty == Finding("cluster", f"the scheduler has no worker; {fix}", note=True)
-        dask.scheduler.kill()
-        dask.scheduler.wait()
-        (gone,) = about("cluster", check(home, offline=False))
-    assert gone.note
-    assert gone.message.startswith(f"no scheduler answers at {dask.address} ")
-    assert gone.message.endswith("; without it, mornings take longer")
+def test_what_is_set_for_a_feature_that_was_left_out_is_a_fault(home: Path) -> None:
+    write_env(home, CLUSTER="tls://scheduler.example.org:8786", DKIM_SELECTOR="s2026")
+    a_list = "{name: x, categories: [cs.LG], topics: learning, archive: public}"
+    (home / "subscribers.yaml").write_text(f"lists: [{a_list}]\n")
+    assert about("features", check(home)) == []
+    bare = App(home, {}, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress(), features=())
+    found = about("features", list(findings(bare, offline=True)))
+    assert {finding.exit_code for finding in found} == {78}
+    assert [finding.message.partition(", which")[0] for finding in found] == [
+        "DKIM_SELECTOR needs the feature dkim",
+        "CLUSTER needs the feature cluster",
+        "archive needs the feature archive",
+    ]
 
 
 # ── The home ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -323,31 +314,4 @@ def test_silent_servers_are_reported_one_by_one(
         f"DNS {late} for wren.edu",
         f"127.0.0.1 {late}; check OPENAI_BASE_URL and OPENAI_MODEL",
         f"{url} {late}; if that persists, see status.arxiv.org",
-    ]
-
-
-# ── DKIM ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("signs", [False, True], ids=["the relay signs", "signed here"])
-def test_key_of_the_selector_is_looked_up(
-    home: Path, ask: Callable[[DnsServer], None], tmp_path: Path, *, signs: bool
-) -> None:
-    key, other = make(tmp_path), make(tmp_path, 1100)
-    own = {"DKIM_KEY": key} if signs else {}
-    write_env(home, SMTP_HOST="127.0.0.1", MAIL_FROM="papers@wren.edu", DKIM_SELECTOR="s2026", **own)
-    name, found = "s2026._domainkey.wren.edu", list[tuple[str, int, bool]]()
-    for records in ([], ['"v=DKIM1; p="'], [record(other)], [record(key)]):
-        with DnsServer({f"{name} TXT": records}) as server:
-            ask(server)
-            with App(home, {}, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress(), features=FEATURES) as app:
-                (said,) = _dkim(app)
-        found.append((said.message, said.exit_code, said.note))
-    none = f"{name} has no key: fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"
-    wrong = f"{name} has another key than DKIM_KEY, so every signature is wrong; publish its public half"
-    assert found == [
-        (none, int(signs), not signs),
-        (none, int(signs), not signs),
-        (wrong, 1, False) if signs else (f"{name} has a key", 0, False),
-        (f"{name} has {'the key of DKIM_KEY' if signs else 'a key'}", 0, False),
     ]

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from paperboy.store import Store
+from tests.builders import TABLES
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "paperboy.db") as opened:
+    with Store.open(tmp_path / "paperboy.db", tables=TABLES) as opened:
         yield opened

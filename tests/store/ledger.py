@@ -66,7 +66,7 @@ def morning(
         ),
         at(day),
     )
-    digest = store.deliveries.newest(list_name)
+    digest = store.ledger.newest(list_name)
     assert digest is not None
     for name, how in came.items():
         move(store, delivery(store, name, digest.id), how, at(day) + timedelta(minutes=1))
@@ -76,23 +76,23 @@ def morning(
 def move(store: Store, of: Delivery, how: str, when: datetime) -> None:
     """One try, or the end of what was to be tried."""
     if how == "suppressed":
-        assert store.deliveries.end(of, DeliveryState.SUPPRESSED, "no longer on the list", when)
+        assert store.ledger.end(of, DeliveryState.SUPPRESSED, "no longer on the list", when)
     elif how == "expired":
-        assert store.deliveries.end(of, DeliveryState.FAILED, "given up after three days", when)
+        assert store.ledger.end(of, DeliveryState.FAILED, "given up after three days", when)
     elif how != WAITS:
-        assert store.deliveries.reserve(of, when)
+        assert store.ledger.reserve(of, when)
         if how != "a crash":
             state, reply, more = TRIES[how]
-            assert store.deliveries.settle(of, state, reply, when, **more)  # type: ignore[arg-type]
+            assert store.ledger.settle(of, state, reply, when, **more)  # type: ignore[arg-type]
 
 
 def waiting(store: Store, now: datetime = NOW, *, by_hand: bool = False) -> list[Delivery]:
     """What may be sent now, in its order."""
-    return [store.deliveries.get(one) for one in store.deliveries.waiting(now, by_hand=by_hand)]
+    return [store.ledger.get(one) for one in store.ledger.waiting(now, by_hand=by_hand)]
 
 
 def delivery(store: Store, name: str, digest_id: int) -> Delivery:
-    found = store.deliveries.find(digest_id, f"{name}@example.org")
+    found = store.ledger.find(digest_id, f"{name}@example.org")
     assert found is not None, name
     return found
 

@@ -7,7 +7,7 @@ import pytest
 
 from paperboy.models import Addressed, DeliveryState
 from paperboy.store import Store
-from paperboy.store.deliveries import Missed
+from paperboy.store.ledger import WORTH_SENDING, Missed
 from tests.store.ledger import NOW, TODAY, WAITS, addressed, delivery, morning, states, waiting
 
 LATER = NOW + timedelta(days=5)
@@ -17,9 +17,9 @@ def again(
     store: Store, to: Iterable[str], *, failed_only: bool = False, by_mail: bool = True, day: date = TODAY
 ) -> int:
     people: list[Addressed] = [addressed(name, day=day) for name in to]
-    digest = store.deliveries.newest("foundations")
+    digest = store.ledger.newest("foundations")
     assert digest is not None
-    return store.deliveries.again(digest, people, Missed.FAILED if failed_only else Missed.ANY, LATER, by_mail=by_mail)
+    return store.ledger.again(digest, people, Missed.FAILED if failed_only else Missed.ANY, LATER, by_mail=by_mail)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_delivery_put_back_counts_as_never_tried_and_has_three_more_days(store: 
     digest = morning(store, {"ada": "lost after the dot"})
     again(store, ["ada"])
     (ada,) = waiting(store, LATER)
-    assert (ada.digest_id, ada.attempts, ada.uncertain, ada.frozen_at) == (digest, 0, 0, LATER)
+    assert (ada.frozen_id, ada.attempts, ada.uncertain, ada.expires) == (digest, 0, 0, LATER + WORTH_SENDING)
 
 
 def test_subscriber_who_joined_since_gets_a_delivery(store: Store) -> None:
@@ -63,7 +63,8 @@ def test_subscriber_who_joined_since_gets_a_delivery(store: Store) -> None:
     assert again(store, ["ada", "grace"], failed_only=True) == 0
     assert again(store, ["ada", "grace"]) == 1
     grace = delivery(store, "grace", digest)
-    assert (grace.state, grace.addressed, grace.frozen_at) == (DeliveryState.PENDING, addressed("grace"), LATER)
+    assert (grace.state, grace.addressed) == (DeliveryState.PENDING, addressed("grace"))
+    assert grace.expires == LATER + WORTH_SENDING
     assert again(store, ["ada", "grace"]) == 0
 
 
@@ -71,7 +72,7 @@ def test_addresses_compare_whatever_their_case(store: Store) -> None:
     digest = morning(store, {"ada": "refused", "grace": "sent"})
     assert again(store, ["Ada", "GRACE"]) == 1
     assert states(store, digest, "ada", "grace") == ["pending", "sent"]
-    assert len(store.deliveries.waiting(LATER)) == 1
+    assert len(store.ledger.waiting(LATER)) == 1
 
 
 def test_only_the_newest_digest_of_the_list_is_put_back(store: Store) -> None:
@@ -92,8 +93,8 @@ def test_only_the_newest_digest_of_the_list_is_put_back(store: Store) -> None:
 def given_up_again(store: Store, *names: str) -> dict[date, int]:
     people = [addressed(name) for name in names]
     numbers = {
-        digest.date: store.deliveries.again(digest, people, Missed.EXPIRED, LATER, by_mail=True)
-        for digest in store.deliveries.digests("foundations")
+        digest.date: store.ledger.again(digest, people, Missed.EXPIRED, LATER, by_mail=True)
+        for digest in store.ledger.digests("foundations")
     }
     return {day: number for day, number in numbers.items() if number}
 
@@ -110,7 +111,8 @@ def test_recently_expired_deliveries_are_put_back_despite_newer_digests(store: S
     assert states(store, today, "ada", "grace", "hedy") == ["sent", "deferred", "suppressed"]
     assert states(store, theirs, "ada") == ["failed"]
     assert given_up_again(store, "ada", "grace", "hedy") == {}
-    assert {each.frozen_at for each in waiting(store, LATER)} == {LATER}  # three days anew
+    anew = {each.expires for each in waiting(store, LATER) if each.frozen_id in {first, second}}
+    assert anew == {LATER + WORTH_SENDING}
 
 
 def test_expired_delivery_of_a_superseded_digest_is_not_put_back(store: Store) -> None:
@@ -122,4 +124,4 @@ def test_expired_delivery_of_a_superseded_digest_is_not_put_back(store: Store) -
 def test_queue_can_be_narrowed_to_one_delivery(store: Store) -> None:
     digest = morning(store, {"ada": WAITS, "grace": WAITS})
     grace = delivery(store, "grace", digest)
-    assert store.deliveries.waiting(NOW, only=grace.id) == (grace.id,)
+    assert store.ledger.waiting(NOW, only=grace.id) == (grace.id,)

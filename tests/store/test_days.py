@@ -46,7 +46,7 @@ def test_frozen_day_is_read_back_whole(store: Store) -> None:
     assert [entry.arxiv_id for entry in store.papers.unseen(mailing_list())] == ["2611.00003"]
     found = waiting(store)
     assert [delivery.addressed for delivery in found] == list(DAY.addressed)
-    assert store.days.composed_by_id(found[0].digest_id) == COMPOSED
+    assert store.ledger.message(found[0].frozen_id) == COMPOSED
 
 
 def test_frozen_day_survives_a_power_cut(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_frozen_day_survives_a_power_cut(tmp_path: Path) -> None:
     seen = list[int]()
     with database.transaction(durable=False):
         database.execute("delete from attempts")
-    Days(database).freeze(DAY, NOW, lambda: seen.append(database.rows("pragma synchronous")[0]["synchronous"]))
+    Days(database).freeze(DAY, NOW, lambda _: seen.append(database.rows("pragma synchronous")[0]["synchronous"]))
     database.close()
     assert seen == [2]
 
@@ -78,22 +78,22 @@ def test_failure_in_the_middle_leaves_nothing(store: Store) -> None:
     with pytest.raises(sqlite3.IntegrityError):
         store.days.freeze(twice, NOW)
     assert outcome(store, "foundations", TODAY) is None
-    assert store.deliveries.digests("foundations") == ()
-    assert store.deliveries.waiting(NOW) == ()
+    assert store.ledger.digests("foundations") == ()
+    assert store.ledger.waiting(NOW) == ()
 
 
 def test_list_has_one_digest_a_day(store: Store) -> None:
     store.days.freeze(DAY, NOW)
     with pytest.raises(sqlite3.IntegrityError):
         store.days.freeze(replace(DAY, became={}), NOW)
-    assert len(store.deliveries.waiting(NOW)) == 2
+    assert len(store.ledger.waiting(NOW)) == 2
 
 
 def test_day_without_a_mail_has_no_digest(store: Store) -> None:
     store.days.freeze(Day("foundations", TODAY, Outcome.QUIET, reason="weekend"), NOW)
-    assert store.deliveries.digests("foundations") == ()
+    assert store.ledger.digests("foundations") == ()
     with pytest.raises(IndexError):
-        store.days.composed_by_id(7)
+        store.ledger.message(7)
     (summary,) = store.history.days(["foundations"])["foundations"]
     assert (summary.outcome, summary.reason, summary.deliveries) == (Outcome.QUIET, "weekend", {})
 

@@ -150,14 +150,6 @@ def test_failed_scorings_of_a_paper_are_counted_until_the_list_has_seen_it(store
     assert store.history.life("foundations", "2611.00001") == Life((), 0, Became.LET_GO, date(2026, 11, 22), None)
 
 
-def test_paper_of_the_sample_says_so(store: Store) -> None:
-    became = {"2611.00001": Became.BELOW, "2611.00002": Became.BELOW}
-    day = Day("foundations", TODAY, Outcome.NOTE, became=became, sampled=frozenset({"2611.00001"}))
-    store.days.freeze(day, NOW)
-    assert [store.history.life("foundations", each).sampled for each in became] == [True, False]
-    assert not store.history.life("galaxies", "2611.00001").sampled
-
-
 # --- months
 
 SPENT = Spending(Usage(1, 1000, 100, 10, 50, 20), Cost(0.01, 0.002))

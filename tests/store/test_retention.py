@@ -69,7 +69,7 @@ def test_old_paper_goes_with_its_scores_and_is_never_sent_again(store: Store) ->
 
 
 @pytest.mark.parametrize(
-    ("became", "days", "novelty", "learns", "stays"),
+    ("became", "days", "novelty", "keeps_scores", "stays"),
     [
         (Became.BELOW, 32, 8, False, False),
         (Became.BELOW, 32, None, True, False),
@@ -82,7 +82,7 @@ def test_old_paper_goes_with_its_scores_and_is_never_sent_again(store: Store) ->
     ids=["below", "below, embedded", "young", "learned from", "selected", "by a followed author", "over the cap"],
 )
 def test_score_below_the_thresholds_goes_a_month_after_the_list_saw_the_paper(
-    store: Store, became: Became, days: int, novelty: int | None, *, learns: bool, stays: bool
+    store: Store, became: Became, days: int, novelty: int | None, *, keeps_scores: bool, stays: bool
 ) -> None:
     """What became of the paper stays, as does the score that another list may still need."""
     one, at = "2608.00001", NOW - timedelta(days=days)
@@ -90,7 +90,7 @@ def test_score_below_the_thresholds_goes_a_month_after_the_list_saw_the_paper(
     for name in (LIST.name, "galaxies"):
         store.scores.keep(name, "criteria", "luna", {one: Score(9, novelty, "Why.")}, Spending(), at)
     store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, became={one: became}), at)
-    store.retention.thin(KEEP, [LIST.name, "galaxies"], NOW, learns=learns)
+    store.retention.thin(KEEP, [LIST.name, "galaxies"], NOW, keeps_scores=keeps_scores)
     assert bool(store.history.life(LIST.name, one).scores) is stays
     assert store.history.life(LIST.name, one).became is became
     assert store.history.life("galaxies", one).scores
@@ -135,9 +135,9 @@ def test_abstract_stays_while_a_page_of_the_web_room_shows_it(store: Store, link
     assert whole(store, "2608.00004") is False
 
 
-@pytest.mark.parametrize("learns", [True, False])
+@pytest.mark.parametrize("keeps_scores", [True, False])
 def test_abstract_of_a_paper_that_an_llm_scored_stays_for_93_days_where_lists_learn(
-    store: Store, *, learns: bool
+    store: Store, *, keeps_scores: bool
 ) -> None:
     """By the newest score of its list, and not by the clock: the LLM may be gone."""
     newest, young, old, ranked = ids = [f"2608.0000{number}" for number in range(4)]
@@ -148,8 +148,8 @@ def test_abstract_of_a_paper_that_an_llm_scored_stays_for_93_days_where_lists_le
         store.scores.keep(LIST.name, "criteria", "luna", {arxiv_id: Score(3, 3)}, Spending(), at)
     store.scores.keep(LIST.name, "criteria", "embedded ranker", {ranked: Score(3, None)}, Spending(), NOW)
     ledger.morning(store, {}, TODAY)  # the newest digest keeps its papers
-    store.retention.thin(timedelta(days=400), [LIST.name], NOW, learns=learns)
-    assert [whole(store, each) for each in ids] == [learns, learns, False, False]
+    store.retention.thin(timedelta(days=400), [LIST.name], NOW, keeps_scores=keeps_scores)
+    assert [whole(store, each) for each in ids] == [keeps_scores, keeps_scores, False, False]
 
 
 def test_paper_that_a_list_waits_for_stays_whole_whatever_its_age(store: Store) -> None:
@@ -192,8 +192,8 @@ def test_old_digest_goes_with_its_deliveries_and_its_day_stays(store: Store) -> 
     second = ledger.morning(store, {"ada": "sent"}, TODAY)
     thin(store)
     with pytest.raises(IndexError):
-        store.days.composed_by_id(first)
-    assert store.days.composed_by_id(second).message == b"m"
+        store.ledger.message(first)
+    assert store.ledger.message(second).message == b"m"
     assert outcome(store, LIST.name, day) is Outcome.DIGEST
 
 
@@ -216,8 +216,8 @@ def test_newest_digest_of_each_list_stays_whatever_its_age(store: Store) -> None
     ]
     thin(store)
     with pytest.raises(IndexError):
-        store.days.composed_by_id(ids[0])
-    assert all(store.days.composed_by_id(digest).message == b"m" for digest in ids[1:])
+        store.ledger.message(ids[0])
+    assert all(store.ledger.message(digest).message == b"m" for digest in ids[1:])
 
 
 @pytest.mark.parametrize("how", ["waits", "deferred", "a crash"])
@@ -225,15 +225,15 @@ def test_digest_stays_while_one_of_its_deliveries_waits(store: Store, how: str) 
     digest = ledger.morning(store, {"ada": how, "grace": "sent"}, LONG_AGO.date())
     ledger.morning(store, {"ada": "sent"}, TODAY)
     thin(store)
-    assert store.days.composed_by_id(digest).message == b"m"
+    assert store.ledger.message(digest).message == b"m"
     of = ledger.delivery(store, "ada", digest)
     if how == "a crash":
-        store.deliveries.settle(of, of.state.SENT, "250 ok", NOW, via="smtp")
+        store.ledger.settle(of, of.state.SENT, "250 ok", NOW, via="smtp")
     else:
-        store.deliveries.end(of, of.state.SUPPRESSED, "no longer on the list", NOW)
+        store.ledger.end(of, of.state.SUPPRESSED, "no longer on the list", NOW)
     thin(store)
     with pytest.raises(IndexError):
-        store.days.composed_by_id(digest)
+        store.ledger.message(digest)
 
 
 # --- what is left behind, and the disk

@@ -85,7 +85,7 @@ def test_spoilt_day_stops_no_other_list(served: World) -> None:
 
 def test_spoilt_digest_stops_no_other_mail(served: World) -> None:
     served.clock.now -= timedelta(days=3)
-    spoil(served, "update digests set message = x'00' where list = 'galaxies'")
+    spoil(served, "update messages set message = x'00' where list = 'galaxies'")
     spoil(served, "update deliveries set state = 'pending'")
     spoil(served, "update suppressions set holds = 0")
     already = len(served.mails())

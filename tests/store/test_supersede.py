@@ -6,7 +6,7 @@ import pytest
 
 from paperboy.models import Became, DeliveryState
 from paperboy.store import Store
-from paperboy.store.alerts import Cause
+from paperboy.store.history import Unreached
 from tests.builders import mailing_list, paper
 from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, morning, move, states
 
@@ -54,9 +54,9 @@ def test_superseded_deliveries_fail_and_failed_ones_keep_their_reply(store: Stor
     digest = morning(store, {"ada": WAITS, "grace": "deferred", "vera": "refused", "emmy": "suppressed"})
     supersede(store)
     assert states(store, digest, "ada", "grace", "vera", "emmy") == ["failed", "failed", "failed", "suppressed"]
-    assert delivery(store, "ada", digest).reply == "superseded: its papers come with the list's next digest"
-    assert delivery(store, "vera", digest).reply == "550 5.7.1 not today"
-    assert store.deliveries.unfinished() == 0
+    reasons = [store.history.posted(f"{name}@example.org", NOW)[0].reason for name in ("ada", "vera")]
+    assert reasons == ["superseded: its papers come with the list's next digest", "550 5.7.1 not today"]
+    assert store.ledger.unfinished() == 0
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_all_digests_since_the_last_that_reached_somebody_are_superseded(store: 
     week = [morning(store, {"ada": WAITS, "grace": WAITS}, monday + timedelta(days=days)) for days in range(5)]
     assert supersede(store) == TODAY
     assert {state for digest in week for state in states(store, digest, "ada", "grace")} == {"failed"}
-    assert store.deliveries.unfinished() == 0
+    assert store.ledger.unfinished() == 0
     assert "superseded" not in delivery(store, "ada", long_ago).reply
     reasons = [day.reason for day in store.history.days(["foundations"], 7)["foundations"]]
     assert reasons == ["reached nobody; superseded"] * 5 + ["", ""]
@@ -144,20 +144,17 @@ def test_uncertain_digest_is_superseded_once_it_certainly_failed(store: Store) -
     digest = morning(store, {"ada": "a crash"})
     assert supersede(store) is None
     ada = delivery(store, "ada", digest)
-    store.deliveries.settle(ada, ada.state.PENDING, "connection refused", NOW)
+    store.ledger.settle(ada, ada.state.PENDING, "connection refused", NOW)
     morning(store, {"ada": WAITS}, TOMORROW)
     assert supersede(store, TOMORROW + timedelta(days=1)) == TOMORROW
     assert states(store, digest, "ada") == ["failed"]
 
 
-def test_superseded_digest_is_noted_for_the_operator_with_the_reason(store: Store) -> None:
+def test_superseded_digest_has_reached_nobody_for_the_last_reason(store: Store) -> None:
     """The last word of a server; of a try that was not made, that it was not."""
     yesterday = morning(store, {"ada": "refused", "vera": WAITS, "emmy": "suppressed"}, TODAY - timedelta(days=1))
     move(store, delivery(store, "vera", yesterday), "deferred", NOW)
     morning(store, {"ada": WAITS})
     supersede(store)
-    (note,) = store.alerts.all()
-    assert (note.cause, note.subject, note.reason) == (Cause.NOBODY, "foundations", "450 later")
-    store.alerts.forget(Cause.NOBODY)
-    assert supersede(store) is None
-    assert store.alerts.all() == ()
+    (unreached,) = store.history.nobody(["foundations"])
+    assert unreached == Unreached("foundations", superseded=True, reply="450 later", at=at(TOMORROW))

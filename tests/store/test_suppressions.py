@@ -71,7 +71,7 @@ def test_suppression_leaves_a_delivery_under_way_alone(store: Store) -> None:
     digest = morning(store, {"ada": "a crash"})
     ada = delivery(store, "ada", digest)
     store.suppressions.add("ada@example.org", "", "by hand", NOW)
-    assert store.deliveries.settle(ada, ada.state.SENT, "250 ok", NOW, via="smtp")
+    assert store.ledger.settle(ada, ada.state.SENT, "250 ok", NOW, via="smtp")
 
 
 def test_suppression_for_a_list_takes_out_that_lists_deliveries_alone(store: Store) -> None:

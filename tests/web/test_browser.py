@@ -20,14 +20,14 @@ import trustme
 from waitress import wasyncore
 
 from paperboy.web.server import server
+from tests.features.signups.test_pages import OPEN, listed, work
+from tests.features.votes.test_voting import ONE, TWO, votes
 from tests.mail import browser
 from tests.mail.browser import Browser
 from tests.mail.test_look import AXE, SCHEMES, STANDARDS, VIOLATIONS, needs_axe
 from tests.servers import nginx
 from tests.servers.nginx import HOST, Nginx
 from tests.web.conftest import WEB_URL, Web
-from tests.web.test_joining import OPEN, errands, listed
-from tests.web.test_voting import ONE, TWO, votes
 
 LACKS = browser.missing() or nginx.missing()
 pytestmark = pytest.mark.skipif(bool(LACKS), reason=f"{LACKS}; .ci/run installs it")
@@ -104,12 +104,12 @@ def test_stranger_signs_up_by_real_clicks(walk: Walk) -> None:
     window.click("#address", loads=False)
     window.type("emmy@wren.edu")
     window.click("form button")
-    assert errands(web) == ["emmy@wren.edu"]
+    assert work(web) == ["emmy@wren.edu"]
     window.open(web.link("confirm/", "emmy@wren.edu"))
     assert "emmy@wren.edu" not in listed(web)
     window.click("button")
     assert walk.heading() == "You are on the list"
-    errands(web)
+    work(web)
     assert "- emmy@wren.edu" in listed(web)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.features.archive.test_reading import configure
 from tests.mail import browser
 from tests.mail.browser import Browser
 from tests.mail.test_look import AXE, SCHEMES, STANDARDS, VIOLATIONS, needs_axe, too_wide
 from tests.web.conftest import Web
-from tests.web.test_reading import configure
 
 pytestmark = pytest.mark.skipif(bool(browser.missing()), reason=f"{browser.missing()}; .ci/run installs it")
 
@@ -21,7 +21,7 @@ WIDTHS = (320, 390, 1_200)
 @pytest.fixture
 def pages(web: Web) -> dict[str, str]:
     configure(web, archive="public", open="true")
-    assert web.run("once", "--list", "foundations").code == 0  # ends with the errands
+    assert web.run("once", "--list", "foundations").code == 0  # ends with the tasks
     found = {path: web.get(path).text for path in PATHS}
     assert "3 papers" in found[PATHS[2]]
     return found

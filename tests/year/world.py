@@ -285,7 +285,7 @@ class World:
         assert self._store is not None
         hours = [each.starts(each.local(self.now) + number * DAY) for each in self.lists.values() for number in (0, 1)]
         ahead = [
-            instant for instant in (*hours, self._store.deliveries.next_try(self.now)) if instant and instant > self.now
+            instant for instant in (*hours, self._store.ledger.next_try(self.now)) if instant and instant > self.now
         ]
         while self._looks and self._looks[0] <= self.now:
             heappop(self._looks)
@@ -339,7 +339,7 @@ class World:
         with contextlib.closing(sqlite3.connect(self.database)) as database:
             rows = database.execute(
                 "select deliveries.id, list, date, address, message_id from deliveries "
-                "join digests on digests.id = digest_id where deliveries.id > ? order by 1",
+                "join digests on digests.id = frozen_id where deliveries.id > ? order by 1",
                 [self._copied],
             ).fetchall()
         self._copied = rows[-1][0] if rows else self._copied

@@ -87,7 +87,7 @@ def _would_be(app: App, mailing_list: MailingList) -> tuple[Composed | None, str
         about = output.dry_run(mailing_list, made.draft, "")[0].removeprefix(f"{mailing_list.name}: ")
         return made.mail, about + "; the list is paused, so nobody gets it" * mailing_list.paused
     more = f"; paperboy preview {mailing_list.name} --sent shows its newest digest"
-    return None, "there are no papers today" + more * bool(app.store.deliveries.newest(mailing_list.name))
+    return None, "there are no papers today" + more * bool(app.store.ledger.newest(mailing_list.name))
 
 
 @click.command()
@@ -135,7 +135,7 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
         sent = deliver()
         if sent.states:
             output.say(f"Deliveries of all that waited: {output.in_words(sent.states)}")
-        output.say(*(left := output.not_sent(app.store.deliveries.unfinished(), sent)), err=True)
+        output.say(*(left := output.not_sent(app.store.ledger.unfinished(), sent)), err=True)
         return 1 if left else 0
 
 
@@ -174,7 +174,7 @@ def _to_one(app: App, again: Resend, deliver: Callable[..., Report], reader: Sub
             output.say(f"{reader.address} is not on {again.mailing_list.name}{hint} That was a test mail.")
         return code
     sent = deliver(only=waiting.id)
-    came = app.store.deliveries.get(waiting.id)
+    came = app.store.ledger.get(waiting.id)
     if came.state in WAITING:
         output.say(*output.not_sent(1, sent), err=True)
     return _said(reader, came)

@@ -50,7 +50,6 @@ _COMMANDS = {  # name: its module, and a line for --help
     "subscribe": ("paperboy.cli.people", "Add somebody to a list."),
     "unsubscribe": ("paperboy.cli.people", "Remove somebody from a list."),
     "web": ("paperboy.cli.web", "Serve the pages where readers leave, read again, vote and sign up."),
-    "bounce": ("paperboy.cli.bounce", "Take a bounce, a complaint or an unsubscribe mail from standard input."),
     "backup": ("paperboy.cli.home", "Copy the database while it is in use."),
     "forget": ("paperboy.cli.person", "Erase a person: from all lists and from the database."),
     "service": ("paperboy.cli.service", "Print the systemd unit for this home."),

@@ -21,7 +21,7 @@ from paperboy.edges import lock
 from paperboy.errors import HomeBusyError, PaperboyError
 from paperboy.home.versions import LISTS_FILE, Home
 from paperboy.mail.text import counted
-from paperboy.service import daemon, errands, heartbeat, output
+from paperboy.service import daemon, heartbeat, output, tasks
 from paperboy.service.app import App
 from paperboy.service.daemon import Daemon
 from paperboy.service.systemd import Notifier
@@ -100,10 +100,11 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
         with app.alone("sending"):
             stop.gently = True
             sent = app.deliver(lambda: stop.asked, by_hand=True)
-            left = output.not_sent(app.store.deliveries.unfinished(), sent)  # before a resend that waits for this one
-        if not _errands(app, lambda: stop.asked) and not sent.problem:
+            left = output.not_sent(app.store.ledger.unfinished(), sent)  # before a resend that waits for this one
+        _tasks(app, lambda: stop.asked)
+        if not sent.problem:
             with app.alone("sending"):
-                app.tell()
+                app.deliver_rest(lambda: stop.asked)
     output.say(*output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
     outbox = app.settings.paperboy_outbox
     if app.settings.uses_outbox and (outbox / "Maildir").exists():
@@ -113,14 +114,13 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
     return 1 if report.due or left else 0
 
 
-def _errands(app: App, stopped: Callable[[], bool]) -> bool:
-    """Do the errands of a home without a daemon; returns whether all went well, which is not the morning's matter."""
+def _tasks(app: App, stopped: Callable[[], bool]) -> None:
+    """Do the tasks of a home without a daemon. Whether all goes well is not the morning's matter."""
     try:
-        with app.alone("errands"):
-            return errands.work(app, stopped, by_hand=True)
+        with app.alone("tasks"):
+            tasks.work(app, stopped, by_hand=True)
     except PaperboyError as error:
         output.say(*output.lines_of(error), err=True)
-        return False
 
 
 def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
@@ -149,17 +149,17 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
             return 0
         app.home, app.progress = Home.in_force(app.path, app.environ), output.Dots(app.timer)
         output.set_up(app, by_hand=False)
-        if kind != "errands":
+        if kind != "tasks":
             app.prepare()
         with Stop() as stop, app.alone(kind, "run"):
             stop.gently = kind != "morning"
-            if kind == "errands":
-                errands.work(app, lambda: stop.asked)
+            if kind == "tasks":
+                tasks.work(app, lambda: stop.asked)
                 return 0
             if kind == "morning":
                 app.morning(names, app.patience)
                 now = app.clock()
-                next_try = app.store.deliveries.next_try(now)
+                next_try = app.store.ledger.next_try(now)
                 ended = next_try is None or next_try > now  # else a sending follows
             else:
                 ended = bool(app.deliver(lambda: stop.asked).states)

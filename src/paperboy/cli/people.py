@@ -174,7 +174,7 @@ def suppress(app: App, who: Sequence[str], name: str) -> int:
         app.home.list(name)
     address, only, reason = _whom(app, " ".join(who), name)
     suppressions = app.store.suppressions
-    if suppressions.add(address, only, reason, app.clock(), own=reason == _ASKED):
+    if suppressions.add(address, only, reason, app.clock(), by="reader" if reason == _ASKED else "operator"):
         known = any(each.subscriber(address) for each in app.home.lists if only in {"", each.name})
         misspelt = "" if known else f" (It is not a subscriber of {'that' if only else 'any'} list.)"
         output.say(f"{address} gets no more mail from {only or 'any list'}.{misspelt} {_undo(address, only)}")

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import date, datetime, tzinfo
 from typing import Any
 
 import click
 
-from paperboy.cli import shortlists
 from paperboy.cli.person import NO_REPLY
-from paperboy.cli.shortlists import Shortlists
 from paperboy.edges import lock
 from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Outcome, Spending
 from paperboy.reports import alerts
 from paperboy.reports import status as picture
+from paperboy.reports.problems import Problem
 from paperboy.reports.status import ListStatus, Status
 from paperboy.service import output
 from paperboy.service.app import App
-from paperboy.store.alerts import Kept
+from paperboy.service.feature import Shown
 from paperboy.store.history import DaySummary, Posted
-from paperboy.store.signups import Signup
-from paperboy.store.votes import Tally
-from paperboy.store.webhooks import Call
 
 _MOMENT = "%a %d %b %H:%M %Z"
-_VOTES = timedelta(days=30)
 _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are asked for
 
 
@@ -87,12 +82,11 @@ class _Picture:
     status: Status
     answer: str
     months: Mapping[date, Spending]  # this one first
-    alerts: Sequence[Sequence[Kept]]  # by cause
+    problems: Sequence[Sequence[Problem]]  # that last, by kind
+    words: Mapping[str, alerts.Words]  # of these
+    told: Mapping[tuple[str, str], date]  # by kind and subject: the day of the last mail about it
     in_outbox: Sequence[str]  # lists whose newest digest is there alone, though a mail server is set up
-    calls: Mapping[str, Call]  # of the lists' webhooks, for their newest digests
-    votes: Mapping[str, Tally]  # of the last 30 days
-    signups: Sequence[Signup]  # confirmed, and not in the file yet
-    shortlists: Shortlists
+    features: Sequence[Shown]
 
     def when(self, at: datetime) -> str:
         return f"{at.astimezone(self.zone):{_MOMENT}}"
@@ -121,20 +115,19 @@ def _look(app: App, names: tuple[str, ...], mornings: int, *, as_page: bool) -> 
     holder, morning = lock.holder(database), lock.holder(database, "morning")
     at_work = bool(morning or lock.holder(database, "sending"))
     found = picture.read(store, lists, now, app.patience, settings.arxiv_holidays, mornings, at_work=at_work)
-    lasting = alerts.lasting([alert for alert in store.alerts.all() if alert.subject not in others])
-    in_outbox = () if settings.uses_outbox else store.deliveries.only_in_outbox()
+    wrong = alerts.lasting(problem for problem in app.problems() if problem.subject not in others)
+    in_outbox = () if settings.uses_outbox else store.ledger.only_in_outbox()
     return _Picture(
         zone=settings.timezone,
         holder=holder,
         status=found,
         answer=picture.answer(found, at_work=bool(morning), running=bool(holder), reasons_follow=as_page),
         months=store.history.months(now, names),
-        alerts=list(lasting.values()),
+        problems=wrong,
+        words=app.alerts.words,
+        told={(row.kind, row.subject): row.date for row in store.alerts.all()},
         in_outbox=[name for name in in_outbox if name in wanted],
-        calls=store.webhooks.newest([mailing_list.name for mailing_list in lists if mailing_list.webhook]),
-        votes=store.votes.since(now - _VOTES),
-        signups=[signup for signup in store.signups.waiting() if signup.list_name in wanted],
-        shortlists=shortlists.look(app, lists),
+        features=[feature.status(app, lists, now) for feature in app.features if feature.status],
     )
 
 
@@ -145,16 +138,15 @@ def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
     yield _not_delivered(seen)
     yield output.table(("List", "Date", "Outcome", "Papers", "Cost", "Deliveries"), _mornings(seen.status.lists))
     yield list(_following(seen))
-    lists = [(each.name, seen.votes[each.name]) for each in seen.status.lists if each.name in seen.votes]
-    yield [f"Votes for {name} in {_VOTES.days} days: {tally}" for name, tally in lists]
-    yield list(shortlists.lines(seen.shortlists, seen.status.now))
+    for feature in seen.features:
+        yield feature.lines
     yield output.table([""] * 3, _spent(seen.months))
 
 
 def _why(seen: _Picture) -> Iterator[str]:
     """Problems: alerts, why lists are still due, what was odd about their newest days."""
-    for rows in seen.alerts:
-        yield f"{alerts.headline(rows)} (since {seen.when(min(row.since for row in rows))})"
+    for rows in seen.problems:
+        yield f"{alerts.headline(rows, seen.words)} (since {seen.when(min(row.since for row in rows))})"
     said = []
     for each in seen.status.lists:
         if each.attempt:
@@ -162,14 +154,8 @@ def _why(seen: _Picture) -> Iterator[str]:
             unscored = "nothing could be scored: " if each.attempt.unscored else ""
             tried = f"last tried {seen.when(each.attempt.at)}{again}"
             said.append((each.name, f": {unscored}{each.attempt.reason} ({tried})"))
-        if (call := seen.calls.get(each.name)) and call.reply and call.state is not DeliveryState.SENT:
-            again = f"; {seen.again(call.try_at)}" if seen.holder and call.try_at else ""
-            how = "failed, " if call.state is DeliveryState.FAILED else ""
-            said.append((each.name, f", {call.date:%a %d %b}: webhook: {how}{call.reply}{again}"))
         said += [(each.name, f", {together(days)}: {odd}") for odd, days in _odd_days(each, seen.answer).items()]
-    for signup in seen.signups:
-        why = f": {signup.problem}" if signup.problem else ", and comes within a minute"
-        said.append((signup.list_name, f": {signup.address} has signed up and is not on the list yet{why}"))
+    said += [line for feature in seen.features for line in feature.wrong]
     yield from _together(said, seen.status.lists)
     if seen.in_outbox:
         yield picture.moved_from_outbox(seen.in_outbox)
@@ -270,18 +256,11 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
         "state": seen.status.health,
         "answer": seen.answer,
         "running": seen.holder and {"process": seen.holder.process, "command": seen.holder.command},
-        "alerts": [_alert(rows) for rows in seen.alerts],
+        "alerts": [_alert(rows, seen) for rows in seen.problems],
         "lists": [
             {
                 **_list(each, seen.status),
-                "webhook": _call(seen.calls.get(each.name)),
-                "signups": [
-                    {"address": one.address, "since": one.at, "problem": one.problem}
-                    for one in seen.signups
-                    if one.list_name == each.name
-                ],
-                "votes": seen.votes.get(each.name, Tally())._asdict(),
-                "shortlist": shortlists.as_json(seen.shortlists, each.name, seen.status.now),
+                **{feature.key: feature.of_lists.get(each.name, feature.otherwise) for feature in seen.features},
             }
             for each in seen.status.lists
         ],
@@ -290,13 +269,13 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
     }
 
 
-def _alert(rows: Sequence[Kept]) -> dict[str, Any]:
+def _alert(rows: Sequence[Problem], seen: _Picture) -> dict[str, Any]:
     return {
-        "cause": rows[0].cause,
-        "headline": alerts.headline(rows),
+        "cause": rows[0].kind,
+        "headline": alerts.headline(rows, seen.words),
         "since": min(row.since for row in rows),
         "about": sorted(row.subject for row in rows),
-        "told": max((row.reported for row in rows if row.reported), default=None),  # the day of the last mail
+        "told": max((day for row in rows if (day := seen.told.get((row.kind, row.subject)))), default=None),
     }
 
 
@@ -312,12 +291,6 @@ def _list(each: ListStatus, seen: Status) -> dict[str, Any]:
         "next_batch": each.next_batch,
         "days": [_day(day) for day in each.days],
     }
-
-
-def _call(call: Call | None) -> dict[str, Any] | None:
-    """What a list's webhook was told last; null where it has none, or was told of nothing yet."""
-    kept = ("date", "state", "reply", "attempts", "at")
-    return {**{name: getattr(call, name) for name in kept}, "next_try": call.try_at} if call else None
 
 
 def _day(day: DaySummary) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """`paperboy why`: the life of one paper, list by list; or what became of each digest to an address (`person`)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, tzinfo
 
 import click
@@ -45,10 +45,10 @@ def why(app: App, asked_for: str, name: str | None) -> int:
             f"{plain!r}: no paper with that id was fetched for a list; an id looks like 2502.06786 or astro-ph/0601001"
         )
     output.say(*_about(plain, found, app.settings))
-    votes = app.store_to_ask.votes.on(plain)
+    more = [feature.why(app, plain) for feature in app.features if feature.why]
     for each, life in known:
-        tally = votes.get(each.name)
-        output.say("", *_life(each, found[0] if found else None, life), *([f"  votes: {tally}"] if tally else []))
+        notes = [said[each.name] for said in more if each.name in said]
+        output.say("", *_life(each, found[0] if found else None, life, notes))
     return 0
 
 
@@ -62,17 +62,18 @@ def _about(arxiv_id: str, found: tuple[Paper, datetime] | None, settings: Settin
     return [to_text(paper.title), url, f"{categories}; {when}"]
 
 
-def _life(mailing_list: MailingList, paper: Paper | None, life: Life) -> Iterator[str]:
-    """The list's verdict on the paper. Without a paper it was deleted by retention, and the list has seen it."""
+def _life(mailing_list: MailingList, paper: Paper | None, life: Life, more: Sequence[str]) -> Iterator[str]:
+    """The list's verdict on the paper, and what features add. Without a paper it was deleted by retention, and the
+    list has seen it.
+    """
     yield f"{mailing_list.name}: {_outcome(mailing_list, paper, life)}"
-    if life.sampled:
-        yield "  called by chance: the shortlist had left it out; some such papers are scored to see what it misses"
     for kept in life.scores:
         novelty = "" if kept.score.novelty is None else f", novelty {kept.score.novelty}"
         when = _when(kept.at, mailing_list.timezone)
         yield f"  relevance {kept.score.relevance}{novelty}, by {kept.model}, {when}"
         if kept.score.comment:
             yield f"    {kept.score.comment}"
+    yield from (f"  {line}" for line in more)
 
 
 def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:

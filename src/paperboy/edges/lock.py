@@ -1,7 +1,7 @@
 """Locks of a home: four files beside the database. The kernel releases them however their process ends.
 
 `run` belongs to the daemon, `morning` to the process that fetches and scores, `sending` to the one that sends mail,
-`errands` to the one that does the small work beside them.
+`tasks` to the one that does the small work beside them.
 """
 
 import fcntl
@@ -16,13 +16,13 @@ from typing import Literal
 from paperboy.edges import files
 from paperboy.errors import HomeBusyError, StoreError
 
-Name = Literal["run", "morning", "sending", "errands"]
+Name = Literal["run", "morning", "sending", "tasks"]
 
 FILES: dict[Name, str] = {
     "run": ".lock",
     "morning": ".morning.lock",
     "sending": ".sending.lock",
-    "errands": ".errands.lock",
+    "tasks": ".tasks.lock",
 }
 _PAUSES = (0.0, *[0.01] * 20)  # seconds before each attempt, since `holder` takes a lock for an instant
 
@@ -54,7 +54,7 @@ def held(database: Path, name: Name, command: str, say: Callable[[str], None] | 
             who = f"another Paperboy (process {other.process or 'unknown'}, paperboy {other.command})"
             if say is None:
                 raise HomeBusyError(f"{who} holds this home: stop that one first. Lock: {path}")
-            say(f"{who} is active; waiting until its {name} {'are' if name == 'errands' else 'is'} done")
+            say(f"{who} is active; waiting until its {name} {'are' if name == 'tasks' else 'is'} done")
             fcntl.flock(file, fcntl.LOCK_EX)
         with suppress(OSError):  # the number is only for people, and a full disk cannot hold it
             file.truncate(0)

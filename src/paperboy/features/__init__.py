@@ -1,7 +1,18 @@
 """What can be left out: a folder each. Without its line here, the folder can be deleted, and everything else runs."""
 
 from collections.abc import Sequence
+from importlib import import_module
 
 from paperboy.service.feature import Feature
 
-FEATURES: Sequence[Feature] = ()
+_FOLDERS = (  # in the order of `status` and of tasks
+    "webhooks",
+    "signups",
+    "archive",
+    "votes",
+    "learning",
+    "bounces",
+    "cluster",
+    "dkim",
+)
+FEATURES: Sequence[Feature] = tuple(import_module(f"{__name__}.{folder}").FEATURE for folder in _FOLDERS)

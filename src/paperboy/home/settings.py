@@ -26,7 +26,6 @@ from paperboy.errors import ConfigError
 from paperboy.home import values as notation
 from paperboy.home.values import did_you_mean, one_line
 from paperboy.models import Problem, Subscriber
-from paperboy.shortlist import Share
 
 
 def _secret(text: str) -> SecretStr:
@@ -116,6 +115,8 @@ def _path(text: str) -> Path:
     return path
 
 
+Share = float | Literal["auto"]  # of a day's papers, those that the LLM is asked about; 1: all
+
 MOST_CONNECTIONS = 20  # to the mail server, where their number is ours to choose
 
 
@@ -174,7 +175,7 @@ class Settings:
     llm_concurrency: int = _setting(notation.whole(1, 1000), "8")
     llm_timeout_seconds: float = _setting(notation.number(0.1, 3600), "120")
     llm_budget_usd: float = _setting(notation.number(0, 1_000_000), "0")  # per day; 0: none
-    llm_shortlist: Share = _setting(_share, "1")  # of a day's papers, those that the LLM is asked about
+    llm_shortlist: Share = _setting(_share, "1")
     llm_price_input: Decimal | None = _setting(_price, empty=None)  # USD per million tokens
     llm_price_cached_input: Decimal | None = _setting(_price, empty=None)
     llm_price_cache_write: Decimal | None = _setting(_price, empty=None)

@@ -20,7 +20,7 @@ from email.parser import BytesHeaderParser
 from email.utils import format_datetime, parseaddr
 from functools import lru_cache
 from itertools import chain
-from typing import AnyStr
+from typing import AnyStr, Protocol
 from urllib.parse import quote, unquote
 
 from markupsafe import escape
@@ -28,7 +28,6 @@ from markupsafe import escape
 from paperboy.edges.text import one_line
 from paperboy.edges.tokens import keyed, unsubscribe_token, view_token, vote_token
 from paperboy.mail.archive import dump
-from paperboy.mail.dkim import Signer
 from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.templates import Templates
 from paperboy.mail.text import clipped
@@ -36,7 +35,12 @@ from paperboy.models import Addressed, Alert, Composed, Delivery, Digest, Envelo
 
 LOCAL_SENDER = "Paperboy <paperboy@localhost>"  # where mail goes to the outbox and no sender is set
 _TITLE = 60  # characters of a list's title in From
-_ALERT, _CONFIRMATION = "_alert", "_confirm"  # in the place of a list's name, which neither can be, in the outbox
+
+
+class Signer(Protocol):
+    """Signs each copy of a mail that goes to a mail server."""
+
+    def signed(self, message: bytes) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +52,22 @@ class Stationery:
     reply_to: str
     web_url: str
     marks: Copy  # the placeholders
-    link: str  # the token of the digest's page; empty: there is no web room
+    links: frozenset[str]  # to pages: "view" and "vote"
+    link: str  # the token of the digest's page; empty: there is none
     shown: bool  # whether the digest is kept for pages and webhooks
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
         """Compose the mail of a digest or note, dated `now`. Errors as for `Templates.to_readers`."""
         mailing_list, domain = digest.mailing_list, _domain(self.sender)
         owner_address = addr_spec(self.reply_to or self.sender)
-        to_page = self.link if mailing_list.archive != "none" else ""  # which votes need, too
-        whole = page(digest, copy=self.marks, unsubscribe_address=owner_address, web_url=self.web_url, link=to_page)
+        whole = page(
+            digest,
+            copy=self.marks,
+            unsubscribe_address=owner_address,
+            web_url=self.web_url,
+            link=self.link if "view" in self.links and mailing_list.archive != "none" else "",
+            votes="vote" in self.links,
+        )
         rendered = self.templates.to_readers(whole)
         name, owner = mailing_list.name, quote(whole.unsubscribe_address, safe="@")
         sender = _mailbox(clipped(whole.title, _TITLE), self.sender)
@@ -87,23 +98,33 @@ class Composer:
     reply_to: str
     secret: bytes = field(repr=False)
     web_url: str = ""  # of the web room; empty: there is none
+    links: frozenset[str] = frozenset()  # to its pages of a digest: "view" and "vote"
     signer: Signer | None = None  # None: the relay signs
 
     def stationery(self, mailing_list: MailingList, day: date) -> Stationery:
         """What that list's mail of that day is composed with."""
-        link = view_token(mailing_list.name, day, self.secret) if self.web_url else ""
-        marks, shown = placeholders(self.secret, mailing_list.name), bool(self.web_url or mailing_list.webhook)
-        return Stationery(self.templates, self.sender, self.reply_to, self.web_url, marks, link, shown)
+        links = self.links if self.web_url else frozenset[str]()
+        return Stationery(
+            templates=self.templates,
+            sender=self.sender,
+            reply_to=self.reply_to,
+            web_url=self.web_url,
+            marks=placeholders(self.secret, mailing_list.name),
+            links=links,
+            link=view_token(mailing_list.name, day, self.secret) if links else "",
+            shown=bool(links or mailing_list.webhook),
+        )
 
-    def alert(self, alert: Alert, to: Subscriber, now: datetime) -> Envelope:
+    def alert(self, alert: Alert, to: Subscriber, now: datetime) -> tuple[Composed, Addressed]:
         """Compose a mail to the operator, dated `now`. Errors as for `Templates.alert`."""
         rendered, instant = self.templates.alert(alert), now.astimezone(UTC)
         own_id = self._message_id("alert", instant.date(), "alert", instant.isoformat(), alert.headline)
         headers = _headers(_mailbox(parseaddr(self.sender)[0], self.sender), rendered.subject, instant)
-        message = own_headers(to, own_id) + freeze(headers, rendered)
-        return Envelope(addr_spec(self.sender), to.address, self._signed(message), _ALERT)
+        return self._composed(headers, rendered), Addressed(to, own_id, "")
 
-    def confirmation(self, mailing_list: MailingList, to: Subscriber, token: str, at: datetime) -> Envelope:
+    def confirmation(
+        self, mailing_list: MailingList, to: Subscriber, token: str, at: datetime
+    ) -> tuple[Composed, Addressed]:
         """Compose the mail that asks whether somebody, who typed this address into a form `at` that time, wants the
         list. Nothing in it but the address is theirs. Errors as for `Templates.confirmation`.
         """
@@ -111,8 +132,10 @@ class Composer:
         rendered = self.templates.confirmation(mailing_list, url)
         headers = _headers(_mailbox(title, self.sender), rendered.subject, at.astimezone(mailing_list.timezone))
         own_id = self._message_id("confirm", at.astimezone(UTC).date(), "confirm", token)
-        message = own_headers(to, own_id) + freeze(headers, rendered)
-        return Envelope(addr_spec(self.sender), to.address, self._signed(message), _CONFIRMATION)
+        return self._composed(headers, rendered), Addressed(to, own_id, "")
+
+    def _composed(self, headers: Sequence[str], rendered: Rendered) -> Composed:
+        return Composed(rendered.subject, addr_spec(self.sender), freeze(headers, rendered))
 
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:
         """Make the identifiers of one subscriber's copy; always the same for the same arguments."""
@@ -120,8 +143,11 @@ class Composer:
         return Addressed(subscriber, own_id, unsubscribe_token(list_name, subscriber.address, self.secret))
 
     def envelope(self, composed: Composed, delivery: Delivery) -> Envelope:
-        """Complete the frozen message for the delivery's subscriber."""
+        """Complete the frozen message for the delivery's recipient."""
         own = delivery.addressed
+        if not delivery.list_name:  # one recipient's alone
+            message = own_headers(own.subscriber, own.message_id) + composed.message
+            return Envelope(composed.sender, own.subscriber.address, self._signed(message), "")
         return self._envelope(composed, delivery, Copy("Paperboy", own.token, own.subscriber.address))
 
     def test(self, composed: Composed, delivery: Delivery) -> Envelope:

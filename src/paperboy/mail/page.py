@@ -12,16 +12,16 @@ from datetime import date as Day  # noqa: N812  # a page has a field of that nam
 from datetime import timedelta
 from itertools import groupby
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from paperboy.curate import grouped, name_key, passes
 from paperboy.edges.text import one_line
-from paperboy.mail.citations import coins
 from paperboy.mail.text import Prose, prose, unlinked
 from paperboy.mail.topics import Block, blocks
 from paperboy.models import Counts, Digest, Entry, Group, MailingList, Paper, Shortfall, Spending
 
 _BEST = 6  # titles; no inbox shows more of them
+MOST_AUTHORS = 200  # for reference managers
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Item:
     abstract: Prose
     brief: bool  # the abstract is left out
     bare: bool = False  # only the title and the scores are to be shown
-    coins: str = ""  # on the web: the paper for reference managers; see mail/citations.py
+    coins: str = ""  # on the web: the paper for reference managers
 
 
 class Part(NamedTuple):
@@ -142,9 +142,11 @@ class Page:
         return getattr(self.mailing_list, name)
 
 
-def page(digest: Digest, *, copy: Copy, unsubscribe_address: str, web_url: str = "", link: str = "") -> Page:
+def page(
+    digest: Digest, *, copy: Copy, unsubscribe_address: str, web_url: str = "", link: str = "", votes: bool = False
+) -> Page:
     """Everything of a digest, nothing shortened, as the plain-text part shows it. `web_url`: of the web room; `link`:
-    the token of the digest's page there.
+    the token of the digest's page there; `votes`: readers vote there.
     """
     mailing_list = digest.mailing_list
     followed, groups = frozenset(map(name_key, mailing_list.authors)), grouped(digest.entries)
@@ -176,7 +178,7 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str, web_url: str =
         unsubscribe_url=f"{web_url}/leave/{copy.token}" if web_url else leave_by_mail,
         unsubscribe_mail=leave_by_mail,
         view_url=f"{web_url}/digest/{link}" if link else "",
-        vote_url=f"{web_url}/vote/{copy.vote}/{digest.date}" if web_url and items else "",
+        vote_url=f"{web_url}/vote/{copy.vote}/{digest.date}" if votes and items else "",
     )
 
 
@@ -217,9 +219,9 @@ def _item(entry: Entry, mailing_list: MailingList, followed: frozenset[str], gro
         rank=entry.rank,
         group=group,
         arxiv_id=paper.arxiv_id,
-        url=_url("abs", paper),
-        pdf_url=_url("pdf", paper),
-        html_url=_url("html", paper) if "2312" <= paper.arxiv_id[:4] <= "9999" else "",
+        url=arxiv_url("abs", paper),
+        pdf_url=arxiv_url("pdf", paper),
+        html_url=arxiv_url("html", paper) if "2312" <= paper.arxiv_id[:4] <= "9999" else "",
         title=_title(paper),
         category=one_line(paper.primary_category),
         submitted=paper.published.date(),
@@ -236,15 +238,31 @@ def _item(entry: Entry, mailing_list: MailingList, followed: frozenset[str], gro
 
 
 def _mention(paper: Paper) -> Mention:
-    return Mention(paper.arxiv_id, _url("abs", paper), _title(paper))
+    return Mention(paper.arxiv_id, arxiv_url("abs", paper), _title(paper))
 
 
 def _title(paper: Paper) -> Prose:
     return prose(paper.title) or prose("(no title)")
 
 
-def _url(form: str, paper: Paper) -> str:
+def arxiv_url(form: str, paper: Paper) -> str:
     return f"https://arxiv.org/{form}/{quote(paper.arxiv_id)}"
+
+
+def coins(paper: Paper) -> str:
+    """The paper as an OpenURL in ASCII (COinS): Dublin Core, since there is no format for preprints."""
+    values = [
+        ("ctx_ver", "Z39.88-2004"),
+        ("rft_val_fmt", "info:ofi/fmt:kev:mtx:dc"),
+        ("rft.type", "preprint"),
+        ("rft.title", str(prose(paper.title))),
+        *(("rft.au", one_line(author)) for author in paper.authors[:MOST_AUTHORS]),
+        ("rft.date", f"{paper.published:%Y-%m-%d}"),
+        ("rft.source", "arXiv"),
+        ("rft.identifier", arxiv_url("abs", paper)),
+        *((("rft_id", f"info:doi/{one_line(paper.doi)}"),) if paper.doi else ()),
+    ]
+    return urlencode(values, quote_via=quote)
 
 
 def _without_markdown(comment: str) -> str:

@@ -141,7 +141,12 @@ class Templates:
             web = _ON_THE_WEB if number % 3 != 1 else ""  # of digests and notes some with, some without
             digest = replace(sample, mailing_list=replace(sample.mailing_list, language=language))
             whole = page(
-                digest, copy=copy, unsubscribe_address="paperboy@example.org", web_url=web, link="0" * 32 * bool(web)
+                digest,
+                copy=copy,
+                unsubscribe_address="paperboy@example.org",
+                web_url=web,
+                link="0" * 32 * bool(web),
+                votes=bool(web),
             )
             needed = {
                 copy.address: "who gets the mail (page.copy.address)",

@@ -11,7 +11,6 @@ Marks nothing as sent: scores are kept, because they were paid for; `morning.py`
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -23,7 +22,6 @@ from typing import TYPE_CHECKING, Protocol
 from paperboy import curate
 from paperboy.due import LONGEST_WINDOW, local_date
 from paperboy.errors import BudgetUsedUpError, ScoringError, StoreWriteError
-from paperboy.learning import Learning
 from paperboy.mail.text import counted, money, together
 from paperboy.models import (
     Composed,
@@ -33,6 +31,7 @@ from paperboy.models import (
     Model,
     Outcome,
     Paper,
+    Ranker,
     Score,
     Scored,
     Shortfall,
@@ -40,10 +39,8 @@ from paperboy.models import (
     Text,
     ToScore,
 )
-from paperboy.shortlist import Shortlist
 from paperboy.sources.arxiv import calendar as announcements
 from paperboy.store import Store
-from paperboy.store.learned import Kind
 from paperboy.store.packing import pack
 
 if TYPE_CHECKING:
@@ -82,6 +79,21 @@ class Progress(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """Influence of what a list has learned on its morning. Empty: nothing is left out or ranked otherwise."""
+
+    not_called: frozenset[str] = frozenset()  # arXiv ids that the LLM is not asked about
+    sampled: frozenset[str] = frozenset()  # those that it is asked about by chance, beside the others
+    liked: Mapping[str, float] = field(default_factory=dict)  # by arXiv id: the order of papers with equal scores
+    rankers: Mapping[str, Ranker] = field(default_factory=dict)  # for the embedded scorer, by what they learned from
+    key: str = ""  # fingerprint of these
+
+
+Learn = Callable[[MailingList, Sequence[Paper], Collection[str], datetime], Learned]
+"""Gives what a list has learned: for its papers, the arXiv ids of those by followed authors, and now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
     """All that one list's digest is made of, but for new scores. It can be pickled, and names nobody on the list."""
 
@@ -95,9 +107,7 @@ class Gathered:
     spending: Spending = Spending()  # since the list's last frozen day
     filtered: frozenset[str] = frozenset()  # by arXiv id
     followed: frozenset[str] = frozenset()  # by arXiv id: written by followed authors
-    shortlist: Shortlist = Shortlist()
-    learned: tuple[bytes, ...] = ()  # see ToScore
-    liked: Mapping[str, float] = field(default_factory=dict)  # by arXiv id: what readers may like, by their votes
+    learned: Learned = Learned()
     tries: Mapping[str, int] = field(default_factory=dict)  # by arXiv id: earlier mornings on which it was not scored
     only_days: int = 0  # see Digest
 
@@ -119,17 +129,17 @@ class ScoredList:
         """Papers with neither a score nor a reason for having none; a list without topics needs no scores."""
         if not self.gathered.mailing_list.topics:
             return ()
-        known = self.scores.keys() | self.unscored.keys() | self.gathered.shortlist.not_called
+        known = self.scores.keys() | self.unscored.keys() | self.gathered.learned.not_called
         return tuple(paper for paper in self.gathered.papers if paper.arxiv_id not in known)
 
     @property
     def not_called(self) -> frozenset[str]:
-        """The papers that the shortlist leaves out and that no other list has paid for, by arXiv id."""
-        return self.gathered.shortlist.not_called - self.scores.keys()
+        """The papers that are left out and that no other list has paid for, by arXiv id."""
+        return self.gathered.learned.not_called - self.scores.keys()
 
     def take(self, result: Scored) -> ScoredList:
         """Take over one request's scores, for the list that asked or one with its criteria; only the first pays. What
-        costs nothing is welcome, whatever the shortlist.
+        costs nothing is welcome, also where it was left out.
         """
         wanted = {paper.arxiv_id for paper in self.missing}
         free = wanted | self.not_called
@@ -156,7 +166,7 @@ class Draft:
 
     digest: Digest
     tried: frozenset[str]  # papers that could not be scored while others were
-    sampled: frozenset[str]  # papers that were scored by chance, beside the shortlist
+    sampled: frozenset[str]  # papers that were scored by chance
     judged: bool  # there are scores, or nothing to wait for
     leftover: bool  # all papers, if any, failed before while others were scored, and fail again
     problem: str  # why some papers have no score
@@ -164,8 +174,9 @@ class Draft:
 
     def outcome(self, missing: str, *, waits: bool = True, answered: bool = True) -> Outcome | None:
         """Return what the day's outcome would be; see `curate.outcome_of`."""
-        counts, judged, leftover = self.digest.counts, self.judged, self.leftover
-        return curate.outcome_of(counts, missing, judged=judged, leftover=leftover, waits=waits, answered=answered)
+        return curate.outcome_of(
+            self.digest.counts, missing, judged=self.judged, leftover=self.leftover, waits=waits, answered=answered
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +201,14 @@ def draft(scored: ScoredList) -> Draft:
     )
     papers = [paper for paper in gathered.papers if paper.arxiv_id not in scored.not_called]
     tries = {arxiv_id: gathered.tries.get(arxiv_id, 0) + 1 for arxiv_id in unscored}
-    digest = curate.curate(empty, papers, scores, tries, gathered.filtered, scored.not_called, gathered.liked)
+    digest = curate.curate(empty, papers, scores, tries, gathered.filtered, scored.not_called, gathered.learned.liked)
 
     failed_again = unscored.keys() & gathered.tries.keys()
     leftover = failed_again >= {paper.arxiv_id for paper in papers}
     return Draft(
         digest=digest,
         tried=frozenset(unscored if scores else ()),
-        sampled=gathered.shortlist.sampled & scores.keys(),
+        sampled=gathered.learned.sampled & scores.keys(),
         judged=bool(scores) or leftover or not mailing_list.topics,
         leftover=leftover,
         problem=scored.problem,
@@ -231,11 +242,11 @@ class Drafter:
     scorer: Scorer
     composer: Composer
     progress: Progress
-    learning: Learning
     clock: Callable[[], datetime]
     budget: float | None = None  # US dollars a day, all lists
     budget_zone: tzinfo = UTC  # in which that day begins at midnight
     holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
+    learn: Learn | None = None
     _recent: tuple[tuple[frozenset[str], bool, datetime], Sequence[Text]] | None = None
     _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
     _said: str = ""  # the last reason that was logged
@@ -257,31 +268,27 @@ class Drafter:
         self, mailing_list: MailingList, papers: Sequence[Paper], now: datetime, *, only_days: int = 0
     ) -> Gathered:
         """Return the candidates with their kept scores, including those that another list paid for."""
-        name, criteria, model = mailing_list.name, self.scorer.criteria(mailing_list), self.scorer.model
+        name, model = mailing_list.name, self.scorer.model
         filtered = frozenset(paper.arxiv_id for paper in papers if curate.why_filtered(mailing_list, paper))
         followed = frozenset(paper.arxiv_id for paper in papers if curate.matched_author(paper, mailing_list.authors))
         wanted = [paper for paper in papers if paper.arxiv_id not in filtered]
         wanted.sort(key=lambda paper: paper.arxiv_id not in followed)
 
-        states = self.learning.states(mailing_list)
-        votes = states.get(Kind.VOTES)
-        ranked = {} if model.is_llm else {kind: states[kind].weights for kind in sorted(states)}
-        if ranked:  # what was learned since, or by another list on the same topics, ranks otherwise
-            criteria += hashlib.sha256(b"".join(ranked.values())).hexdigest()[:16]
+        learned = self.learn(mailing_list, wanted, followed, now) if self.learn else Learned()
+        # What was learned since, or by another list on the same topics, ranks otherwise.
+        criteria = self.scorer.criteria(mailing_list) + learned.key
         return Gathered(
             mailing_list=replace(mailing_list, subscribers=(), webhook=""),  # addresses and a secret
             papers=tuple(wanted),
             criteria=criteria,
-            model=replace(model, learned_from=" and ".join(ranked)),
+            model=replace(model, learned_from=" and ".join(learned.rankers)),
             stationery=self.composer.stationery(mailing_list, local_date(mailing_list, now)),
             now=now,
             kept=self.store.scores.kept(name, criteria, model.name, [paper.arxiv_id for paper in wanted], now),
             spending=self.store.scores.spending(name),
             filtered=filtered,
             followed=followed,
-            shortlist=self.learning.shortlist(mailing_list, wanted, followed, now) if model.is_llm else Shortlist(),
-            learned=tuple(ranked.values()),
-            liked=self.learning.strengths(votes, wanted) if votes else {},
+            learned=learned,
             tries=self.store.days.tries(name),
             only_days=only_days,
         )
@@ -357,7 +364,7 @@ class Drafter:
             papers = tuple(paper for paper in scored.missing if (criteria, paper.arxiv_id) not in asked)
             asked |= {(criteria, paper.arxiv_id) for paper in papers}
             if papers:
-                yield ToScore(of.mailing_list, papers, self._recent_of(of), of.learned)
+                yield ToScore(of.mailing_list, papers, self._recent_of(of), tuple(of.learned.rankers.values()))
 
     def _recent_of(self, gathered: Gathered) -> Sequence[Text]:
         """Return what to compare with. Lists on the same categories, which come one after the other, share it."""

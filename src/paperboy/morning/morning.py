@@ -12,8 +12,8 @@
         for each list:
             compose: curate and render; what could not be scored is carried over, and let go after three mornings
             close:   curate decides the day's outcome, or that the list waits: then the attempt is noted
-                     freeze outcome, digest, what the list has seen, a delivery per subscriber, and
-                     alerts: one transaction
+                     freeze outcome, digest, what the list has seen, a delivery per subscriber,
+                     incidents, and what features add: one transaction
     a paused list's day is skipped, and it will begin anew
     once a day: retention
 
@@ -34,17 +34,19 @@ from paperboy import curate, due
 from paperboy.due import LONGEST_WINDOW, begins, local_date
 from paperboy.errors import NotTodayError, PaperboyError, StoreWriteError
 from paperboy.models import Attempt, Counts, Day, ListReport, MailingList, MorningReport, Outcome
-from paperboy.morning import drafting, fetching
+from paperboy.morning import drafting, fetching, incidents
 from paperboy.morning.drafting import ComposedDraft, Drafter, Gathered, ScoredList
 from paperboy.morning.workers import Crew
-from paperboy.reports import alerts
 from paperboy.store import Store
-from paperboy.store.alerts import Cause
+from paperboy.store.incidents import THE_WORKERS, Incident, Kind
 
 logger = logging.getLogger(__name__)
 
 GROUP = 60  # lists that go through a morning together; of an LLM that answers many calls at once, more
 NOTHING_WAS_DONE = "no morning of this list finished: Paperboy was not running, or the list had no subscribers"
+
+Frozen = Callable[[MailingList, Day, int | None, datetime], object]
+"""Writes rows in the transaction of a day, whose digest may have an id."""
 
 _T = TypeVar("_T")
 
@@ -61,13 +63,14 @@ def run(
     overdue_after: timedelta = timedelta(hours=6),
     lookback: timedelta = timedelta(days=7),
     keep: timedelta = timedelta(days=365),
+    keeps_scores: bool = False,
+    frozen: Sequence[Frozen] = (),
     crew: Callable[[int], Crew | None] = lambda _: None,
     group: int = GROUP,
 ) -> MorningReport:
     """Do this morning's work for the chosen lists whose local date is open.
 
-    `lists` are all the home's lists: one fetch serves them all. A list that does not send on this weekday is skipped,
-    except where a person asked for `any_day`.
+    `lists` are all the home's lists: one fetch serves them all. A list is skipped on other weekdays, unless `any_day`.
     With `patience` the daemon runs it: a list that waits for a late arXiv or a dead LLM is given up that long after its
     first try. Without, a person asked: what is there is sent, even if the day was given up, and what fails stays due.
     With `since` the lists begin anew with the first batch that became visible from that local date on. Raises
@@ -93,11 +96,10 @@ def run(
 
     is_first = store.retention.is_due(now)
     looked = fetching.look(drafter, feed, served, now, lookback) if served else fetching.Look()
-    morning = _Morning(store, drafter, looked, now, patience, any_day, since, overdue_after, attempts, due_now)
+    morning = _Morning(store, drafter, looked, now, patience, any_day, since, overdue_after, attempts, due_now, frozen)
     reports |= morning.all(group, crew(len(due_now)))
     if is_first:
-        names = [mailing_list.name for mailing_list in lists]
-        store.retention.thin(keep, names, now, learns=drafter.learning.from_scores)
+        store.retention.thin(keep, [mailing_list.name for mailing_list in lists], now, keeps_scores=keeps_scores)
     return MorningReport(tuple(reports[mailing_list.name] for mailing_list in wanted), looked.missing)
 
 
@@ -153,6 +155,7 @@ class _Morning:
     overdue_after: timedelta
     attempts: Mapping[str, Attempt]  # as they were before it
     lists: Mapping[str, MailingList]  # to be served, by their names
+    frozen: Sequence[Frozen]
 
     def all(self, group: int, crew: Crew | None) -> dict[str, ListReport]:
         """Return the reports of all lists, by their names. A crew composes while this process opens and scores the next
@@ -164,7 +167,11 @@ class _Morning:
         with closing(drafts):
             for scored, made in drafts:
                 reports[scored.gathered.mailing_list.name] = self.closed(scored, made)
-        alerts.of_work(self.store, Cause.WORKERS, crew.problem if crew else "", self.now)
+        if crew and crew.problem:
+            incident = Incident(kind=Kind.WORKERS, subject=THE_WORKERS, reason=crew.problem)
+            self.store.incidents.note([incident], self.now)
+        else:
+            self.store.incidents.end(Kind.WORKERS, THE_WORKERS, self.now)
         return reports
 
     def scored(self, group: int, reports: dict[str, ListReport]) -> Iterator[ScoredList]:
@@ -244,7 +251,7 @@ class _Morning:
             store.days.begin(name, curate.ways_in(mailing_list), too_old, day, self.now)
         if report is not None:
             if report.outcome:
-                self.skip(mailing_list, day, partial(self.alert, mailing_list, report))
+                self.skip(mailing_list, day, partial(self.record, mailing_list, report))
             return report
 
         last = store.days.last(name, day)
@@ -283,7 +290,6 @@ class _Morning:
             shortfall=digest.shortfall,
             let_go=digest.let_go,
             bug=draft.bug,
-            shortlist_off=self.drafter.learning.switches_off(mailing_list, became, draft.sampled, day),
         )
         if outcome is None:
             return report
@@ -300,9 +306,8 @@ class _Morning:
             sampled=draft.sampled,
             composed=made.mail,
             addressed=tuple(addressed(name, day, reader) for reader in mailing_list.subscribers) if made.mail else (),
-            webhook=bool(mailing_list.webhook),
         )
-        self.freeze(frozen, partial(self.alert, mailing_list, report))
+        self.freeze(frozen, partial(self.record, mailing_list, report))
         return report
 
     def stays_due(self, mailing_list: MailingList, report: ListReport) -> None:
@@ -311,13 +316,13 @@ class _Morning:
         attempt = due.failed(mailing_list, report.problem, before, self.now, self.drafter.clock(), unscored=unscored)
         with self.store.transaction():
             self.store.days.note_attempt(attempt)
-            self.alert(mailing_list, report)
+            self.record(mailing_list, report)
 
-    def alert(self, mailing_list: MailingList, report: ListReport) -> None:
-        """Note the list's alerts, in the transaction of its outcome or attempt."""
+    def record(self, mailing_list: MailingList, report: ListReport) -> None:
+        """Note the list's incidents, in the transaction of its outcome or attempt."""
         overdue = self.now >= begins(mailing_list, local_date(mailing_list, self.now)) + self.overdue_after
         missing, news = self.looked.missing, self.looked.news
-        alerts.of_list(self.store, report, missing, self.now, news=news, overdue=overdue)
+        incidents.record(self.store, report, missing, self.now, news=news, overdue=overdue)
 
     def skip(self, mailing_list: MailingList, day: date, also: Callable[[], object] = lambda: None) -> None:
         """Freeze a day on which the list does not send."""
@@ -325,7 +330,13 @@ class _Morning:
 
     def freeze(self, day: Day, also: Callable[[], object] = lambda: None) -> None:
         """Make one durable transaction, of which `also` is part."""
-        self.store.days.freeze(day, self.now, also)
+
+        def more(digest_id: int | None) -> None:
+            for write in self.frozen:
+                write(self.lists[day.list_name], day, digest_id, self.now)
+            also()
+
+        self.store.days.freeze(day, self.now, more)
         because = f"; {day.reason}" if day.outcome is Outcome.GAVE_UP else ""
         counts = f"; {_in_words(day.counts)}" if day.counts.considered else ""
         logger.info("%s: %s %s%s%s", day.list_name, day.date, day.outcome, because, counts)

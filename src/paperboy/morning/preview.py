@@ -104,13 +104,13 @@ def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed
     """The newest digest, or that of a local date, as it was sent, and its date. Raises UnknownNameError where there is
     none.
     """
-    days = {digest.date: digest.id for digest in store.deliveries.digests(list_name) if not digest.superseded}
+    days = {digest.date: digest.id for digest in store.ledger.digests(list_name) if not digest.superseded}
     if not days:
         raise UnknownNameError(f"{list_name} has had no digest yet; paperboy preview {list_name} shows what is to come")
     if day and day not in days:
         raise UnknownNameError(f"{list_name}: there is no digest of {day}; the newest is that of {max(days)}")
     day = day or next(iter(days))
-    return day, store.days.composed_by_id(days[day])
+    return day, store.ledger.message(days[day])
 
 
 def write(composer: Composer, box: Path, list_name: str, composed: Composed, now: datetime) -> Path:

@@ -1,4 +1,4 @@
-"""Where work that needs neither the database nor a server is done: here, in other processes, or on a Dask cluster.
+"""Where work that needs neither the database nor a server is done: here, or by any executor.
 
 A task is a value, and so is its result, so a task may be done twice. Whatever goes wrong with an executor, its tasks
 are left to the caller, who does them here: slower, and never lost.
@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib import metadata
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 from paperboy.errors import PaperboyError
 
@@ -28,14 +28,13 @@ _AHEAD = 128  # tasks under way, so that no worker waits for the caller; they ta
 _WORTH_IT = 250  # lists, for which starting a process takes less time than it saves
 _MOST = 4  # processes that the first one keeps busy
 SECONDS = 120.0  # that a task may take; an executor that takes longer is not used any more
-_CONNECT_SECONDS = 10
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-class ClusterError(PaperboyError):
-    """The cluster cannot be used."""
+class WorkersError(PaperboyError):
+    """These workers cannot be used."""
 
 
 @dataclass(slots=True)
@@ -56,7 +55,7 @@ class Crew:
             under_way: deque[tuple[_T, Future[_R] | None]] = deque()
             for task in tasks:
                 executor = executor or self._tried(lambda: stack.enter_context(self.hire()))
-                future = self._tried(partial(executor.submit, _done, work, task, versions())) if executor else None
+                future = self._tried(partial(executor.submit, done, work, task, versions())) if executor else None
                 under_way.append((task, future))
                 while under_way and (len(under_way) > _AHEAD or self._is_over(under_way[0][1])):
                     first, future = under_way.popleft()
@@ -78,7 +77,7 @@ class Crew:
         try:
             return call()
         except Exception as error:  # of any executor
-            why = f"{type(error).__name__}: {_first_line(error)}"
+            why = f"{type(error).__name__}: {first_line(error)}"
             if isinstance(error, PaperboyError):
                 why = str(error)
             elif isinstance(error, TimeoutError):
@@ -99,13 +98,13 @@ def versions() -> Mapping[str, str]:
     return found
 
 
-def _done(work: Callable[[_T], _R], task: _T, wanted: Mapping[str, str]) -> _R:
-    """Return the task's result, if this worker is like its caller. Raises ClusterError."""
+def done(work: Callable[[_T], _R], task: _T, wanted: Mapping[str, str]) -> _R:
+    """Return the task's result, if this worker is like its caller. Raises WorkersError."""
     theirs = versions()
     unlike = {name: version for name, version in wanted.items() if theirs.get(name) != version}
     if unlike:
         both = [f"{name} {theirs.get(name, '')}, and here is {version}" for name, version in unlike.items()]
-        raise ClusterError(f"a worker has {'; '.join(both)}")
+        raise WorkersError(f"a worker has {'; '.join(both)}")
     return work(task)
 
 
@@ -143,62 +142,5 @@ def _begin() -> None:
         threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-# A cluster
-
-
-@contextmanager
-def dask(address: str) -> Iterator[Executor]:
-    """The workers of a Dask scheduler. Raises ClusterError."""
-    with _client(address) as client:
-        yield client.get_executor(pure=False)  # pure would be: the same task is done once
-
-
-def look(address: str) -> tuple[int, int, list[str]]:
-    """The cluster's workers, their threads, and what is wrong with them. Raises ClusterError."""
-    with _client(address) as client:
-        workers: Mapping[str, Mapping[str, Any]] = client.scheduler_info(n_workers=-1)["workers"]
-        return len(workers), sum(worker["nthreads"] for worker in workers.values()), differences(client)
-
-
-@contextmanager
-def _client(address: str) -> Iterator[Any]:
-    try:
-        import distributed  # noqa: PLC0415  # one second, and an extra
-    except ImportError as error:
-        raise ClusterError("CLUSTER needs the extra [cluster], in this environment: it brings distributed") from error
-    make, security = cast("Any", distributed.Client), cast("Any", distributed.Security)  # they have no types
-    if address.startswith("tls://"):
-        _require_certificates(security())
-    for name in [each for each in logging.root.manager.loggerDict if each.startswith("distributed")]:
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is told by the one who asks
-    try:
-        client = make(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-    except Exception as error:
-        raise ClusterError(f"no scheduler answers at {address} ({_first_line(error)})") from error
-    try:
-        yield client
-    finally:
-        client.close(timeout=_CONNECT_SECONDS)
-
-
-def _require_certificates(security: Any) -> None:
-    """Raises ClusterError if Dask's configuration lacks a certificate: its own error does not name the setting."""
-    for variable, file in (("CA_FILE", security.tls_ca_file), ("CLIENT__CERT", security.tls_client_cert)):
-        name = f"DASK_DISTRIBUTED__COMM__TLS__{variable}"
-        if not file:
-            raise ClusterError(f"TLS needs certificates: name a PEM file in the environment variable {name}")
-        if not os.access(file, os.R_OK):
-            raise ClusterError(f"{file} cannot be read, which {name}, or Dask's own configuration, names")
-
-
-def differences(client: Any) -> list[str]:
-    """Return what a client's workers have that is not the same here."""
-    try:
-        found: Mapping[str, object] = client.run(_done, str, "", versions(), on_error="return")
-    except Exception as error:  # noqa: BLE001  # it has another Paperboy, or none
-        return [f"a worker cannot run Paperboy ({_first_line(error)}); install the version that runs here"]
-    return [f"{worker}: {_first_line(error)}" for worker, error in found.items() if isinstance(error, Exception)]
-
-
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__

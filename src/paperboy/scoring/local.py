@@ -1,7 +1,7 @@
 """The embedded scorer: ranks papers by the words they share with a list's topics, without an LLM.
 
 A paper's strength is SQLite's bm25 for the wanted words and adjacent word pairs of the topics, minus that for the
-unwanted ones; and what the list has learned, if it has, counts the more, the more examples it has learned from. A
+unwanted ones; and a ranking that the list has learned, if any, counts the more, the more examples it learned from. A
 paper's rank among those of the last `recent_days` becomes its relevance. Its quality plays no part.
 """
 
@@ -14,14 +14,12 @@ import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Iterable, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from math import sqrt
 from statistics import fmean
 
-from paperboy.models import Cost, MailingList, Model, Paper, Score, Scored, Text, ToScore
-from paperboy.scoring import learned
-from paperboy.scoring.learned import Features, Ranker
+from paperboy.models import Cost, MailingList, Model, Paper, Ranker, Score, Scored, Text, ToScore
 
 _IDEA = "words and pairs, wanted minus unwanted, 3"  # change it whenever the same topics would give another ranking
 
@@ -90,8 +88,8 @@ class LocalScorer:
         index = self._index_of(job)
         wanted, unwanted = wanted_and_unwanted(job.mailing_list.topics)
         strengths = index.strengths(wanted, unwanted)
-        if job.learned:
-            strengths = _blended(strengths, [Ranker(state) for state in job.learned], index.features)
+        if job.rankers:
+            strengths = _blended(strengths, job.rankers, index.texts)
         ordered = sorted(value for value in strengths if value is not None)
         rows = [index.rows[paper.arxiv_id] for paper in job.papers]
         relevances = {row: _relevance(_rank(ordered, strengths[row]), len(strengths)) for row in rows}
@@ -112,7 +110,7 @@ class LocalScorer:
         return self._index
 
 
-def _blended(words: list[float | None], rankers: Sequence[Ranker], texts: Sequence[Features]) -> list[float | None]:
+def _blended(words: list[float | None], rankers: Sequence[Ranker], texts: Sequence[Text]) -> list[float | None]:
     """Add up the strengths by words and by each ranker, in standard deviations. A paper without a shared word is as
     weak by words as the weakest with one.
     """
@@ -121,7 +119,7 @@ def _blended(words: list[float | None], rankers: Sequence[Ranker], texts: Sequen
     blended = [weakest if value is None else next(standard) for value in words]
     for ranker in rankers:
         weight = min(_MOST, ranker.examples / _AS_GOOD_AS_WORDS)
-        found = _standardized([ranker.strength(each) for each in texts])
+        found = _standardized(ranker.strengths(texts))
         blended = [value + weight * more for value, more in zip(blended, found, strict=True)]
     return list(blended)
 
@@ -185,11 +183,6 @@ class _Index:
             "INSERT INTO texts (rowid, title, abstract) VALUES (?, ?, ?)",
             ((row, text.title, text.abstract) for row, text in enumerate(self.texts)),
         )
-
-    @cached_property
-    def features(self) -> list[Features]:
-        """Of each text."""
-        return [learned.features(text.title, text.abstract) for text in self.texts]
 
     def strengths(self, wanted: Sequence[str], unwanted: Sequence[str]) -> list[float | None]:
         """The strength of each text that shares a wanted word."""

@@ -1,6 +1,7 @@
-"""The imperative shell, second half: from frozen digests to receipts.
+"""The imperative shell, second half: from frozen messages to receipts.
 
-    for each delivery that waits, oldest digest first, over the next idle connection:
+    for each delivery that waits, over the next idle connection: what is beside digests first, asked for anew every
+    hundred; then the oldest digest
         wait                ← the rate limit, and pauses while the server has trouble: see pace.py
         no longer on its list, suppressed, or expired? settle it without sending
         reserve             ← its own commit, before the message leaves
@@ -28,13 +29,14 @@ from threading import Condition, Thread
 from traceback import format_tb
 from typing import TYPE_CHECKING, Protocol
 
-from paperboy.due import RETRY
+from paperboy.due import RETRY, backoff
 from paperboy.errors import MailServerError, StoreError, StoreWriteError
 from paperboy.mail.text import counted
 from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt, Subscriber
 from paperboy.sending import bounces
 from paperboy.sending.pace import Decision, Pace
 from paperboy.store import Store
+from paperboy.store.incidents import MAIL_SERVER, THE_MORNING, Incident, Kind
 
 if TYPE_CHECKING:
     from paperboy.mail.message import Composer
@@ -42,9 +44,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_FIRST_BACKOFF, _LONGEST_BACKOFF = timedelta(minutes=5), timedelta(hours=4)  # retry backoff of one address
 _GRACE = 20.0  # seconds for messages under way when the round is stopped
-_READ_AHEAD = 100  # deliveries
+_READ_AHEAD = 100  # deliveries, and then a look for others that go before
 _POLL = 0.05  # seconds between two looks at a stop, or at the end of the work
 _POLLS = 20  # of these between two looks at the lists, which may have a file each
 
@@ -72,8 +73,6 @@ class Report:
     turned_away: bool = False  # the problem is that recipients are refused; an alert may get through
     since: datetime | None = None  # since when no delivery was sent
     refused: tuple[tuple[str, str], ...] = ()  # lists whose digest nobody could get, with the server's last reply
-    reached: frozenset[str] = frozenset()  # lists of which somebody got mail
-    failed: tuple[Delivery, ...] = ()  # refused for good, with the server's reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,29 +112,36 @@ class Round:
     _ahead: dict[int, Delivery] = field(default_factory=dict)  # of these, read together
     _under_way: int = 0  # deliveries that may yet be put back: until then, idle connections stay
     _composed: tuple[int, Composed] | None = None  # the digest in hand
-    _states: Counter[tuple[str, DeliveryState]] = field(default_factory=Counter)  # by list
-    _failed: list[Delivery] = field(default_factory=list)  # for good, or perhaps
+    _beside: set[int] = field(default_factory=set)  # deliveries beside digests that were taken up
+    _taken: int = 0  # deliveries
+    _states: Counter[tuple[str, DeliveryState]] = field(default_factory=Counter)  # of digests, by list
+    _failed: set[int] = field(default_factory=set)  # digests of which a delivery has, for good or perhaps
     _crash: BaseException | None = None
     _spoilt: StoreError | None = None  # of one delivery, raised when the others were sent
 
-    def deliver(self, *, by_hand: bool = False, only: int = 0) -> Report:
-        """Send what waits, or `only` the delivery of that id. `by_hand` ignores retry backoffs."""
-        began = self.timer()
-        waiting = self.store.deliveries.waiting(self.clock(), by_hand=by_hand, only=only)
+    def deliver(self, *, by_hand: bool = False, only: int = 0, rest: bool = False) -> Report:
+        """Send what waits, or `only` the delivery of that id; or the `rest` after a round: what is beside digests, with
+        what had to wait for its end. `by_hand` ignores retry backoffs.
+        """
+        began, ledger = self.timer(), self.store.ledger
+        if not only:
+            self._let_ahead(late=rest, by_hand=by_hand)
+        if not rest:
+            self._waiting.extend(ledger.waiting(self.clock(), by_hand=by_hand, only=only))
+        waiting = tuple(self._waiting)
         if not waiting:
             return Report({})
-        self._waiting.extend(waiting)
         interval = 60 / self.most_per_minute if self.most_per_minute else 0.0
         self._pace = Pace(limit=len(self.transports), grows=self.grows, interval=interval)
 
         with self.progress.stage("Sending") as show:
-            self._run(lambda: show(self._states.total(), len(waiting)))
+            self._run(lambda: show(self._taken, len(waiting)))
         if not self.stopped():
             self._conclude()
 
         now = self.clock()
         if self._pace.problem:
-            self.store.deliveries.postpone(now + RETRY, now)
+            self.store.ledger.postpone(now + RETRY, now)
             logger.error("%s", self._pace.problem)
         for address in bounces.suppress_bounced(self.store, now):
             logger.warning("%s is suppressed: %s", address, bounces.THRICE)
@@ -145,8 +151,8 @@ class Round:
         return self._report(oldest=waiting[0])
 
     def _report(self, oldest: int) -> Report:
-        deliveries = self.store.deliveries
-        instants = [deliveries.get(oldest).frozen_at, deliveries.last_sent()]
+        ledger = self.store.ledger
+        instants = [ledger.get(oldest).frozen_at, ledger.last_sent()]
         states = Counter[DeliveryState]()
         for (_, state), number in self._states.items():
             states[state] += number
@@ -156,9 +162,7 @@ class Round:
             self._pace.passing,
             self._pace.turned_away,
             since=max(instant for instant in instants if instant),
-            refused=deliveries.refused_by_all({delivery.digest_id for delivery in self._failed}),
-            reached=frozenset(name for name, state in self._states if state is DeliveryState.SENT),
-            failed=tuple(delivery for delivery in self._failed if delivery.state is DeliveryState.FAILED),
+            refused=ledger.refused_by_all(self._failed),
         )
 
     # --- threads
@@ -242,7 +246,7 @@ class Round:
         except Exception as error:  # noqa: BLE001  # logged without its text, which may hold anything
             kind, trace = type(error).__name__, "".join(format_tb(error.__traceback__))
             address = delivery.addressed.subscriber.address
-            logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, address, kind, trace)
+            logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.what, address, kind, trace)
             return Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log")
 
     # --- the next delivery
@@ -253,21 +257,31 @@ class Round:
         """
         if not self._waiting or self._is_over() or not self._pace.may_begin(self.timer()):
             return None
+        self._taken += 1
+        if self._taken % _READ_AHEAD == 0:
+            self._let_ahead()
         task = self._read(self._waiting.popleft())
-        if task is None or not self.store.deliveries.reserve(task.delivery, self.clock()):
+        if task is None or not self.store.ledger.reserve(task.delivery, self.clock()):
             return None
         self._pace.begun(task.began)
         self._under_way += 1
         return task
 
+    def _let_ahead(self, *, late: bool = False, by_hand: bool = False) -> None:
+        """Put what is beside digests before all else."""
+        found = self.store.ledger.beside(self.clock(), late=late, by_hand=by_hand)
+        new = [delivery_id for delivery_id in found if delivery_id not in self._beside]
+        self._beside.update(new)
+        self._waiting.extendleft(reversed(new))
+
     def _read(self, delivery_id: int) -> _Task | None:
-        """Return the delivery with its digest; None if its address must not have it, or its row is spoilt."""
+        """Return the delivery with its message; None if its address must not have it, or its row is spoilt."""
         try:
             delivery = self._fetched(delivery_id)
             if self._is_ended(delivery):
                 return None
-            if self._composed is None or self._composed[0] != delivery.digest_id:
-                self._composed = delivery.digest_id, self.store.days.composed_by_id(delivery.digest_id)
+            if self._composed is None or self._composed[0] != delivery.frozen_id:
+                self._composed = delivery.frozen_id, self.store.ledger.message(delivery.frozen_id)
         except StoreWriteError:
             raise
         except StoreError as error:
@@ -280,30 +294,35 @@ class Round:
         so that it cannot be reserved.
         """
         if delivery_id not in self._ahead:
-            self._ahead = self.store.deliveries.read([delivery_id, *islice(self._waiting, _READ_AHEAD)])
+            self._ahead = self.store.ledger.read([delivery_id, *islice(self._waiting, _READ_AHEAD)])
         found = self._ahead.pop(delivery_id, None)
         is_left_by_a_crash = found is not None and found.state is DeliveryState.SENDING  # and stays in that state
-        return self.store.deliveries.get(delivery_id) if found is None or is_left_by_a_crash else found
+        return self.store.ledger.get(delivery_id) if found is None or is_left_by_a_crash else found
 
     def _is_ended(self, delivery: Delivery) -> bool:
         """Return whether the address must not have the delivery any more, and settle it then."""
         now = self.clock()
         name, address = delivery.list_name, delivery.addressed.subscriber.address
         state, reason = DeliveryState.SUPPRESSED, ""
-        if not self.on_list(name, address):
+        if name and not self.on_list(name, address):
             reason = "no longer on the list, or the list is paused"
         elif delivery.suppressed is not None:
             reason = delivery.suppressed
-        elif self.store.deliveries.is_expired(delivery, now):
+        elif self.store.ledger.is_expired(delivery, now):
             state = DeliveryState.FAILED
-            reason = f"given up after three days; {delivery.reply or 'it was never tried'}"
+            days = "three days" if delivery.counts else "a day"
+            reason = f"given up after {days}; {delivery.reply or 'it was never tried'}"
         if not reason:
             return False
-        self._states[name, state] += self.store.deliveries.end(delivery, state, reason, now)
-        logger.warning("%s to %s: %s (%s)", name, address, state, reason)
+        self._count(delivery, state, self.store.ledger.end(delivery, state, reason, now))
+        logger.warning("%s to %s: %s (%s)", delivery.what, address, state, reason)
         return True
 
     # --- what became of it
+
+    def _count(self, delivery: Delivery, state: DeliveryState, number: int) -> None:
+        if delivery.counts:
+            self._states[delivery.list_name, state] += number
 
     def _record(self, task: _Task, reply: _Reply) -> bool:
         """Settle a delivery, or put it back if the server refused us, or perhaps did. False: the connection closes."""
@@ -317,7 +336,7 @@ class Round:
                 reply, began=task.began, now=self.timer(), jitter=self.jitter(), others=others
             )
             return self._obey(decision, str(reply))
-        if self._pace.holds(delivery, reply):
+        if delivery.counts and self._pace.holds(delivery, reply):
             self._put_back(delivery, reply.reply, held=True)
             return True
         self._settle(delivery, reply, task.began)
@@ -326,15 +345,15 @@ class Round:
         return True
 
     def _put_back(self, delivery: Delivery, reply: str, *, held: bool = False) -> None:
-        self.store.deliveries.settle(delivery, delivery.state, reply, self.clock(), undone=True, held=held)
+        self.store.ledger.settle(delivery, delivery.state, reply, self.clock(), undone=True, held=held)
 
     def _settle_held(self, delivery: Delivery, receipt: Receipt) -> None:
-        if self.store.deliveries.reserve(delivery, self.clock()):
+        if self.store.ledger.reserve(delivery, self.clock()):
             self._settle(delivery, receipt, self.timer())
 
     def _conclude(self) -> None:
         """Settle the held refusals that were the recipients' own, though nobody was accepted."""
-        reached = self.store.deliveries.reached({delivery.digest_id for delivery, _ in self._pace.held})
+        reached = self.store.ledger.reached({delivery.frozen_id for delivery, _ in self._pace.held})
         for delivery, receipt in self._pace.conclude(reached):
             self._settle_held(delivery, receipt)
 
@@ -343,26 +362,34 @@ class Round:
         state, backoff = what_follows(delivery, receipt, self.jitter())
         if receipt.state is DeliveryState.PENDING and self.stopped():  # we aborted it before anything was handed over
             state, backoff = DeliveryState.PENDING, None
-        is_settled = self.store.deliveries.settle(
+        is_settled = self.store.ledger.settle(
             delivery,
             state,
             receipt.reply,
             now,
-            via=self.transports[0].via,
+            via=self.transports[0].via if state is DeliveryState.SENT else "",
             try_at=now + backoff if backoff else None,
             uncertain=receipt.state is DeliveryState.AMBIGUOUS or delivery.state is DeliveryState.SENDING,
-            bounce=receipt.bounce and state is DeliveryState.FAILED,
+            bounce=receipt.bounce and state is DeliveryState.FAILED and delivery.counts,
             undone=state is DeliveryState.PENDING or receipt.slow_down,
         )
-        self._states[delivery.list_name, state] += is_settled
+        self._count(delivery, state, is_settled)
+        address = delivery.addressed.subscriber.address
         if state is not DeliveryState.SENT:
-            address = delivery.addressed.subscriber.address
-            logger.warning("%s to %s: %s (%s)", delivery.list_name, address, state, receipt.reply)
-        if state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}:
-            self._failed.append(replace(delivery, state=state, reply=receipt.reply))
+            logger.warning("%s to %s: %s (%s)", delivery.what, address, state, receipt.reply)
+        elif not delivery.counts:
+            logger.info("%s to %s: sent", delivery.what, address)
+        if delivery.counts and state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}:
+            self._failed.add(delivery.frozen_id)
         if not self.stopped():  # else it may have been aborted, which says nothing of the server
             decision = self._pace.settled(
-                state, receipt, began=began, now=self.timer(), jitter=self.jitter(), waiting=len(self._waiting)
+                state,
+                receipt,
+                began=began,
+                now=self.timer(),
+                jitter=self.jitter(),
+                waiting=len(self._waiting),
+                counts=delivery.counts,
             )
             self._obey(decision, receipt.reply)
 
@@ -375,6 +402,19 @@ class Round:
         if decision.pause:
             logger.warning("pausing for %.0f s: %s", decision.pause, why)
         return not decision.closes
+
+
+def record(store: Store, sent: Report, now: datetime, patience: timedelta) -> None:
+    """Note whether mail can be sent, as a round has shown it. A server that is down or busy is no incident before
+    `patience` has passed.
+    """
+    passing = sent.passing and sent.since is not None and now - sent.since < patience
+    with store.transaction():
+        if sent.problem and not passing:
+            store.incidents.note([Incident(kind=Kind.MAIL, subject=MAIL_SERVER, reason=sent.problem)], now)
+        if sent.states.get(DeliveryState.SENT) and not sent.problem:
+            store.incidents.end(Kind.MAIL, MAIL_SERVER, now)
+        store.incidents.end(Kind.PROCESS, THE_MORNING, now)
 
 
 def send_outside(
@@ -391,10 +431,13 @@ def send_outside(
 def what_follows(delivery: Delivery, receipt: Receipt, jitter: float) -> tuple[DeliveryState, timedelta | None]:
     """The delivery's next state, and the retry backoff of its address.
 
-    A connection lost after the final dot is retried once; after that the delivery stays ambiguous.
+    A connection lost after the final dot is retried once; after that the delivery stays ambiguous. A message without an
+    end, an alert, is retried until it is replaced, even if it is refused for good.
     """
     ambiguous = receipt.state is DeliveryState.AMBIGUOUS
+    if receipt.state is DeliveryState.FAILED and not delivery.counts and delivery.expires is None:
+        receipt = replace(receipt, state=DeliveryState.DEFERRED)
     if receipt.state not in {DeliveryState.DEFERRED, DeliveryState.PENDING} and (not ambiguous or delivery.uncertain):
         return receipt.state, None
-    attempts = 0 if ambiguous or receipt.slow_down else min(delivery.attempts, 10)
-    return DeliveryState.DEFERRED, min(_FIRST_BACKOFF * (1 << attempts), _LONGEST_BACKOFF) * (0.75 + 0.5 * jitter)
+    tries = 0 if ambiguous or receipt.slow_down else delivery.attempts
+    return DeliveryState.DEFERRED, backoff(tries) * (0.75 + 0.5 * jitter)

@@ -26,7 +26,7 @@ class Outbox:
             # A Maildir has local line ends.
             mailbox.Maildir(str(maildir), create=True).add(envelope.message.replace(b"\r\n", b"\n"))
             mark = envelope.message.partition(b"\r\nFrom: ")[2].partition(b"\r\n\r\n")[0]
-            if self._shown.get(envelope.list_name) != mark:
+            if envelope.list_name and self._shown.get(envelope.list_name) != mark:
                 show(self._folder, envelope.list_name, envelope.message)
                 self._shown[envelope.list_name] = mark
         except OSError as error:

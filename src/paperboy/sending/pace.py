@@ -110,22 +110,32 @@ class Pace:
         return held
 
     def settled(
-        self, state: DeliveryState, receipt: Receipt, *, began: float, now: float, jitter: float, waiting: int
+        self,
+        state: DeliveryState,
+        receipt: Receipt,
+        *,
+        began: float,
+        now: float,
+        jitter: float,
+        waiting: int,
+        counts: bool = True,
     ) -> Decision:
-        """Note what became of a delivery. `waiting`: how many are left."""
+        """Note what became of a delivery. `waiting`: how many are left; `counts`: it is of a digest."""
         if not self.grows:
             self.most = self.limit
         if state is DeliveryState.SENT:
-            self._reached = True
             self._errors = 0
+            if not counts:
+                return _GO_ON
+            self._reached = True
             self._sent += 1
             idle = self.begins_at > now or waiting <= _STEP * self.most
             if self._sent % _STEP == 0 and self.most < self.limit and not idle:
                 self.most += 1
             return _GO_ON
 
-        self._failed |= state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
-        self._deferred |= state is DeliveryState.DEFERRED
+        self._failed |= counts and state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
+        self._deferred |= counts and state is DeliveryState.DEFERRED
         is_lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS}
         if is_lost or receipt.slow_down:
             return self._server_error(receipt.reply, began, now, jitter)
@@ -157,7 +167,7 @@ class Pace:
         is_few = len(self.held) < _MOST_HELD
         if is_few and self._deferred:  # as a greylist does, which tells nothing of those beside it
             return [(each, replace(receipt, state=DeliveryState.DEFERRED)) for each, receipt in self.held]
-        own = [(delivery, receipt) for delivery, receipt in self.held if is_few and delivery.digest_id in reached]
+        own = [(delivery, receipt) for delivery, receipt in self.held if is_few and delivery.frozen_id in reached]
         others = [(delivery, receipt) for delivery, receipt in self.held if (delivery, receipt) not in own]
         if others:
             tried = counted(len(self.held), "recipient")

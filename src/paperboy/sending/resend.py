@@ -14,8 +14,8 @@ from paperboy.mail.message import LOCAL_SENDER, Composer, addr_spec
 from paperboy.models import Delivery, MailingList, Receipt, Subscriber
 from paperboy.sending.delivery import Transport, send_outside
 from paperboy.store import Store
-from paperboy.store.deliveries import Frozen, Missed
 from paperboy.store.history import WAITING
+from paperboy.store.ledger import Frozen, Missed
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class Resend:
             raise NotTodayError(
                 f"{name} is paused, so nothing is sent; remove paused from it in subscribers.yaml first"
             )
-        digest = self.store.deliveries.newest(name)
+        digest = self.store.ledger.newest(name)
         if digest is None:
             raise PaperboyError(f"{name} has had no digest yet; paperboy once --list {name} makes it")
         what = f"{name}: the digest of {digest.date:%a %d %b}"
@@ -48,7 +48,7 @@ class Resend:
                 f"{what} reached nobody and was superseded; its papers come with the next one. "
                 f"paperboy once --list {name} makes it, if it is due"
             )
-        sender = self.store.days.composed_by_id(digest.id).sender
+        sender = self.store.ledger.message(digest.id).sender
         if self.by_mail and sender == addr_spec(LOCAL_SENDER):
             raise PaperboyError(
                 f"{what} was composed for the outbox, from {sender}, before MAIL_FROM was set, and no mail server "
@@ -63,7 +63,7 @@ class Resend:
         """
         name, earlier = self.mailing_list.name, dict[date, int]()
         since = due.local_date(self.mailing_list, self.now) - _RESENT_FOR
-        for digest in self.store.deliveries.digests(name) if failed_only and not self.mailing_list.paused else ():
+        for digest in self.store.ledger.digests(name) if failed_only and not self.mailing_list.paused else ():
             if digest.date >= since and (number := self._again(digest, Missed.EXPIRED)):
                 earlier[digest.date] = number
         try:
@@ -82,12 +82,12 @@ class Resend:
         if reader not in self.mailing_list.subscribers:
             return None
         self._again(digest, Missed.ANY, reader)
-        found = self.store.deliveries.find(digest.id, reader.address)
+        found = self.store.ledger.find(digest.id, reader.address)
         return found if found and found.state in WAITING else None
 
     def outside(self, transport: Transport, reader: Subscriber) -> Receipt:
         """Send the newest digest to one reader outside the ledger; a test mail if they are not on the list."""
-        composed = self.store.days.composed_by_id(self.newest().id)
+        composed = self.store.ledger.message(self.newest().id)
         name, test = self.mailing_list.name, reader not in self.mailing_list.subscribers
         return send_outside(transport, self.composer, composed, name, reader, self.now, test=test)
 
@@ -97,4 +97,4 @@ class Resend:
         people = readers or [who for who in self.mailing_list.subscribers if not suppressed(name, who.address)]
         addressed = [self.composer.addressed(name, digest.date, who) for who in people]
         self.store.readers.know(name, addressed)
-        return self.store.deliveries.again(digest, addressed, missed, self.now, by_mail=self.by_mail)
+        return self.store.ledger.again(digest, addressed, missed, self.now, by_mail=self.by_mail)

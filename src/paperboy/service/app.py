@@ -23,18 +23,17 @@ from paperboy.home import edits
 from paperboy.home.proxy import proxy_for
 from paperboy.home.settings import MOST_CONNECTIONS, SETTINGS, Settings
 from paperboy.home.versions import Files, Home, Recipients
-from paperboy.models import MailingList, MorningReport, Problem
+from paperboy.models import MailingList, MorningReport, Problem, Tables
 from paperboy.store import Store
 from paperboy.store.database import require
 
 if TYPE_CHECKING:
-    from paperboy.learning import Learning
-    from paperboy.mail.dkim import Signer
-    from paperboy.mail.message import Composer
+    from paperboy.mail.message import Composer, Signer
     from paperboy.mail.templates import Templates
     from paperboy.morning import drafting, fetching
     from paperboy.morning.preview import Previews
     from paperboy.morning.workers import Crew
+    from paperboy.reports import alerts, problems
     from paperboy.scoring.llm import LlmScorer
     from paperboy.scoring.local import LocalScorer
     from paperboy.scoring.prices import Prices
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from paperboy.sending.xoauth2 import TokenCommand
     from paperboy.service.feature import Feature
     from paperboy.sources.arxiv.client import ArxivFeed
-    from paperboy.store.schema import Tables
 
 logger = logging.getLogger(__name__)
 
@@ -214,20 +212,21 @@ class App(ExitStack):
     def _composer(self, signer: Signer | None) -> Composer:
         from paperboy.mail.message import LOCAL_SENDER, Composer
 
-        sender, reply_to = self.settings.mail_from or LOCAL_SENDER, self.settings.mail_reply_to or ""
-        secret = self.store.secrets()[0]
-        more = self.settings.web_url, signer
-        return Composer(self.templates, str(sender), str(reply_to), secret, *more)
+        return Composer(
+            templates=self.templates,
+            sender=str(self.settings.mail_from or LOCAL_SENDER),
+            reply_to=str(self.settings.mail_reply_to or ""),
+            secret=self.store.secrets()[0],
+            web_url=self.settings.web_url,
+            links=frozenset().union(*(feature.links for feature in self.features)),
+            signer=signer,
+        )
 
     @cached_property
     def signer(self) -> Signer | None:
-        """What signs mail that goes to a mail server, if DKIM_KEY is set. Raises ConfigError."""
-        settings = self.settings
-        if settings.dkim_key is None or settings.mail_from is None or settings.uses_outbox:
-            return None
-        from paperboy.mail.dkim import Signer
-
-        return Signer.load(settings.dkim_key, settings.dkim_selector, settings.mail_from.address.rpartition("@")[2])
+        """What signs mail that goes to a mail server, if a feature does. Raises ConfigError."""
+        signers = (feature.signer(self.settings) for feature in self.features if feature.signer)
+        return next(filter(None, signers), None)
 
     @cached_property
     def transports(self) -> tuple[delivery.Transport, ...]:
@@ -309,7 +308,7 @@ class App(ExitStack):
     # The two halves of a morning
 
     @contextmanager
-    def alone(self, work: Literal["morning", "sending", "errands"], command: str = "once") -> Iterator[None]:
+    def alone(self, work: Literal["morning", "sending", "tasks"], command: str = "once") -> Iterator[None]:
         """Hold one of the home's locks, after waiting for its holder.
 
         Raises ConfigError if a daemon still works with another database, since both would send the same digests.
@@ -323,19 +322,6 @@ class App(ExitStack):
             yield
 
     @cached_property
-    def learning(self) -> Learning:
-        from paperboy.learning import Learning
-
-        settings = self.settings
-        return Learning(
-            store=self.store_to_ask,
-            criteria=lambda each: self.prompt.criteria(each.topics, each.language),
-            share=settings.llm_shortlist,
-            from_scores=settings.learns_from_scores,
-            holidays=settings.arxiv_holidays,
-        )
-
-    @cached_property
     def drafter(self) -> drafting.Drafter:
         from paperboy.morning import drafting
 
@@ -344,12 +330,12 @@ class App(ExitStack):
             store=self.store,
             scorer=self.scorer,
             composer=self.composer,
-            learning=self.learning,
             progress=self.progress,
             clock=self.clock,
             budget=settings.llm_budget_usd or None,
             budget_zone=settings.timezone,
             holidays=settings.arxiv_holidays,
+            learn=next((feature.learned(self) for feature in self.features if feature.learned), None),
         )
 
     def morning(
@@ -378,6 +364,8 @@ class App(ExitStack):
             overdue_after=self.patience,
             lookback=lookback,
             keep=keep,
+            keeps_scores=self.settings.learns_from_scores and self.drafter.learn is not None,
+            frozen=[partial(feature.frozen, self) for feature in self.features if feature.frozen],
             since=since,
             crew=self.crew,
             group=group,
@@ -385,33 +373,51 @@ class App(ExitStack):
 
     def crew(self, lists: int) -> Crew | None:
         """Those who compose for so many lists; None: this process alone, as it is quicker or so set."""
-        from paperboy.morning import workers as cluster
+        from paperboy.morning import workers
 
-        address = self.settings.cluster
-        if address and lists > cluster.WORTH_SHARING:
-            return cluster.Crew(partial(cluster.dask, address), f"the cluster at {address}")
-        number = self.settings.workers or cluster.helpful(lists)
-        if number < 2 or lists <= cluster.WORTH_SHARING:
+        if lists <= workers.WORTH_SHARING:
             return None
-        return cluster.Crew(partial(cluster.processes, number), f"{number} processes")
+        crews = (feature.crew(self.settings) for feature in self.features if feature.crew)
+        if crew := next(filter(None, crews), None):
+            return crew
+        number = self.settings.workers or workers.helpful(lists)
+        return workers.Crew(partial(workers.processes, number), f"{number} processes") if number > 1 else None
 
     def deliver(self, stopped: Callable[[], bool], *, by_hand: bool = False, only: int = 0) -> delivery.Report:
-        """Send what waits, or `only` one delivery, then the alerts; see `delivery.Round`."""
-        from paperboy.reports import alerts, status
+        """Send what waits, or `only` one delivery; then the alerts that follow, but not through a server that has just
+        refused us. See `delivery.Round`.
+        """
+        from paperboy.reports import status
         from paperboy.sending import delivery
-        from paperboy.store.alerts import Cause
+
+        if names := () if self.settings.uses_outbox else self.store.ledger.only_in_outbox():
+            logger.warning("%s", status.moved_from_outbox(names))
+        self.report()
+        sent = self._round(stopped).deliver(by_hand=by_hand, only=only)
+        delivery.record(self.store, sent, self.clock(), self.patience)
+        self.report()
+        if not sent.problem or sent.passing or sent.turned_away:
+            self._round(stopped).deliver(rest=True)
+        return sent
+
+    def deliver_rest(self, stopped: Callable[[], bool]) -> None:
+        """Send what is beside digests, with the alerts that are due."""
+        self.report()
+        self._round(stopped).deliver(rest=True)
+
+    def _round(self, stopped: Callable[[], bool]) -> delivery.Round:
+        from paperboy.sending import delivery
 
         settings = self.settings
-        if names := () if settings.uses_outbox else self.store.deliveries.only_in_outbox():
-            logger.warning("%s", status.moved_from_outbox(names))
-        with alerts.never_raising():
-            if (Cause.PROCESS, None) in alerts.lasting(self.store.alerts.all()):  # this one may crash, too
-                self.tell()
+        try:
+            composer = self.composer
+        except ConfigError:  # the key is gone since `prepare`: better an alert without a signature than none
+            composer = self._composer(None)
         on_list = Recipients(self.home, self.clock)
-        sending = delivery.Round(
+        return delivery.Round(
             store=self.store,
             transports=self.transports,
-            composer=self.composer,
+            composer=composer,
             on_list=on_list,
             look=on_list.look,
             clock=self.clock,
@@ -423,9 +429,6 @@ class App(ExitStack):
             most_per_minute=0 if settings.uses_outbox else settings.smtp_max_per_minute,
             grows=not settings.smtp_connections,
         )
-        sent = sending.deliver(by_hand=by_hand, only=only)
-        self.tell(sent)
-        return sent
 
     def resend(self, mailing_list: MailingList) -> Resend:
         """What can be sent again of a list's digests. Raises PaperboyError if it has had none."""
@@ -449,28 +452,39 @@ class App(ExitStack):
         store, rows = self.store if self.require_store() else None, 0
         lines = edits.forget(versions, address)
         if store:
-            with self.alone("morning", "forget"), self.alone("sending", "forget"), self.alone("errands", "forget"):
+            with self.alone("morning", "forget"), self.alone("sending", "forget"), self.alone("tasks", "forget"):
                 rows = store.erasure.erase(address, self.clock())
                 for copy in copies.naming(address):  # no longer in force, and nobody reads it
                     shutil.rmtree(copy, ignore_errors=True)
         return lines, rows
 
-    # Alerts; never raises, since the outcome of a morning does not depend on them
+    # What is wrong, and its alerts
 
-    def tell(self, sent: delivery.Report | None = None) -> None:
-        """Note how a round of sending ended, and report what waits, but not through a server that has just refused."""
+    def problems(self) -> Sequence[problems.Problem]:
+        """Return all that is wrong now."""
+        from paperboy.reports import problems
+
+        store, lists, now = self.store_to_ask, self.home.lists, self.clock()
+        finders = [feature.problems for feature in self.features if feature.problems]
+        others = [problem for find in finders for problem in find(store, lists, now)]
+        return problems.problems(problems.read(store, lists, now, others), lists)
+
+    @property
+    def alerts(self) -> alerts.Alerts:
+        """What reports it."""
         from paperboy.reports import alerts
 
-        to, zone, now = self.settings.alert_to, self.settings.timezone, self.clock()
-        by_mail = sent is None or not sent.problem or sent.passing or sent.turned_away
-        with alerts.never_raising(), closing(self.transports[0]) as transport:
-            if sent is not None:
-                alerts.sending(self.store, self.home.lists, sent, now, self.patience)
-            try:
-                composer = self.composer
-            except ConfigError:  # the key is gone: better an alert without a signature than none
-                composer = self._composer(None)
-            alerts.report(self.store, transport if by_mail else None, composer, to, zone, now)
+        words = dict(alerts.WORDS)
+        for feature in self.features:
+            words |= feature.words() if feature.words else {}
+        return alerts.Alerts(store=self.store_to_ask, lists=self.home.lists, words=words, zone=self.settings.timezone)
+
+    def report(self) -> None:
+        """Report what is wrong: log it, and freeze mails to ALERT_TO. Never raises, since no morning depends on it."""
+        from paperboy.reports.alerts import never_raising
+
+        with never_raising():
+            self.alerts.report(self.problems(), self._composer(None), self.settings.alert_to, self.clock())
 
     @property
     def patience(self) -> timedelta:

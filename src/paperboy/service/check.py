@@ -23,14 +23,12 @@ from paperboy.curate import name_key, other_spellings
 from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import ConfigError, FeedError, PaperboyError
 from paperboy.home import settings as dotenv
+from paperboy.home.features import needed
 from paperboy.home.settings import Settings
 from paperboy.home.values import is_loopback
 from paperboy.home.versions import LISTS_FILE, Home, denied, load_lists, require_folder
-from paperboy.mail.dkim import modulus, published
 from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState, MailingList, Receipt
-from paperboy.morning import workers as cluster
-from paperboy.morning.workers import ClusterError
 from paperboy.sending.pace import REFUSES_US
 from paperboy.service.app import App
 
@@ -66,7 +64,7 @@ class Finding:
         return "fault" if self.exit_code else "note" if self.note else "ok"
 
 
-def _note(what: str, message: str) -> Finding:
+def note(what: str, message: str) -> Finding:
     return Finding(what, message, note=True)
 
 
@@ -80,9 +78,14 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     settings, faults = _read("settings", lambda: dotenv.load(app.path, app.environ))
     env = app.path / ".env"
     yield from faults or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults apply")]
-    yield from (_note("settings", str(note)) for note in dotenv.ignored(app.path, app.environ))
+    yield from (note("settings", str(problem)) for problem in dotenv.ignored(app.path, app.environ))
     lists, faults = _read("lists", lambda: load_lists(app.path, settings or Settings()))
     yield from faults or _of_the_lists(lists or (), settings or Settings())
+    there = {feature.name for feature in app.features}
+    for name, feature in dict(needed(settings or Settings(), *(lists or ()))).items():
+        if feature not in there:
+            message = f"{name} needs the feature {feature}, which was left out of this Paperboy; remove the one"
+            yield Finding("features", f"{message}, or put back the other", exit_code=78)
     late = f"did not answer within {patience:g} s"
     home = Home(app.path, settings or Settings(), lists or (), app.path)
     with app.at(home) as tried, ThreadPool(4) as pool:  # of daemon threads, so that no silent server delays the exit
@@ -134,7 +137,7 @@ def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterato
     if examples and settings.mail_from:
         more = f" and {len(examples) - 1} more" if len(examples) > 1 else ""
         message = f"mail to {examples[0]}{more} reaches nobody (example addresses); put your readers into {LISTS_FILE}"
-        yield _note("lists", message)
+        yield note("lists", message)
 
 
 def _templates(app: App) -> Iterator[Finding]:
@@ -171,9 +174,9 @@ def _of_the_home(app: App) -> Iterator[Finding]:
     usual = {465: "tls", 587: "starttls"}.get(settings.smtp_port, settings.smtp_security)
     if usual != settings.smtp_security:
         message = f"port {settings.smtp_port} usually wants SMTP_SECURITY={usual}, not {settings.smtp_security}"
-        yield _note("mail", f"{message}; change it, or SMTP_PORT")
+        yield note("mail", f"{message}; change it, or SMTP_PORT")
     if settings.alert_to is None:
-        yield _note("alerts", "nobody is alerted when a morning fails; set ALERT_TO")
+        yield note("alerts", "nobody is alerted when a morning fails; set ALERT_TO")
     else:
         yield Finding("alerts", f"{settings.alert_to.address} is alerted when a morning fails")
 
@@ -207,13 +210,13 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
     for mailing_list in lists:
         odd = [name for name in mailing_list.authors if len(name.split()) == 1 or "," in name]
         if unmatched := [f"{name!r}" for name in odd if name_key(name) not in stored]:
-            yield _note("authors", _NO_NAMES.format(mailing_list.name, together(unmatched, 3)))
+            yield note("authors", _NO_NAMES.format(mailing_list.name, together(unmatched, 3)))
         for name in mailing_list.authors:
             if name in spellings and name not in odd:
                 looked = f"of the {counted(len(papers), 'paper')} submitted since {since:%d %b %Y}"
                 found = f"{looked}, none is by {name}, but some are by {together(spellings[name], 3)}"
                 fix = "if that is the same person, add this spelling to authors"
-                yield _note("authors", f"{mailing_list.name}: {found}; {fix}")
+                yield note("authors", f"{mailing_list.name}: {found}; {fix}")
 
 
 def _outbox(outbox: Path) -> Finding:
@@ -252,7 +255,7 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
         mode = path.stat().st_mode & 0o7777
         if mode & theirs[path] and not mode & 0o1000:  # sticky like /tmp: others cannot replace our files
             fix = f"chmod {'go-w' if path.is_dir() else '600'} {shlex.quote(str(path))}"
-            yield _note("privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}")
+            yield note("privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}")
 
 
 def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[App], Iterable[Finding]], Finding]]:
@@ -261,29 +264,27 @@ def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[A
     if not settings.uses_outbox:
         silence = f"{settings.smtp_host}:{settings.smtp_port} {late}; check SMTP_HOST and SMTP_PORT"
         yield _mail, Finding("mail", silence, exit_code=1)
-        domain = _domain(app)
-        if not _EXAMPLE.fullmatch(domain):
-            yield lambda _: _sender(domain), _note("sender", f"DNS {late} for {domain}")
-            if settings.dkim_selector:
-                yield _dkim, _note("DKIM", f"DNS {late} for {domain}")
+    if domain := sender_domain(settings):
+        yield lambda _: _sender(domain), note("sender", f"DNS {late} for {domain}")
+    for feature in app.features:
+        if feature.check:
+            yield feature.check, note(feature.name, f"its server {late}")
     if settings.web_url:
         silence = _NO_PAGES.format(f"{settings.web_url}/robots.txt {late}")
-        yield _web, _note("web", silence)
+        yield _web, note("web", silence)
     if scores:
         host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
         silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
         yield _scoring, Finding("scoring", silence, exit_code=1)
-    if settings.cluster:
-        silence = f"{settings.cluster} {late}; without it, mornings take longer"
-        yield _cluster, _note("cluster", silence)
     silence = f"{settings.arxiv_api_url} {late}; if that persists, see status.arxiv.org"
     yield _arxiv, Finding("arXiv", silence, exit_code=1)
 
 
-def _domain(app: App) -> str:
-    """The domain of MAIL_FROM, which SMTP_HOST needs."""
-    sender = app.settings.mail_from
-    return sender.address.rpartition("@")[2].lower() if sender else ""
+def sender_domain(settings: Settings) -> str:
+    """Return the domain of MAIL_FROM; empty where DNS has nothing to say of it."""
+    sender = None if settings.uses_outbox else settings.mail_from
+    domain = sender.address.rpartition("@")[2].lower() if sender else ""
+    return "" if _EXAMPLE.fullmatch(domain) else domain
 
 
 def _mail(app: App) -> Iterator[Finding]:
@@ -299,23 +300,7 @@ def _mail(app: App) -> Iterator[Finding]:
         yield Finding("mail", f"{probed.text}, {number}")
     if probed.ends is not None and probed.ends - app.clock() < RENEWED:
         message = f"the certificate of {settings.smtp_host} expires on {probed.ends:%a %d %b %Y}; renew it"
-        yield _note("mail", message)
-
-
-def _cluster(app: App) -> list[Finding]:
-    """Whether the cluster would help; a morning goes on without it."""
-    try:
-        workers, threads, differences = cluster.look(app.settings.cluster)
-    except ClusterError as error:
-        return [_note("cluster", f"{error}; without it, mornings take longer")]
-    if not workers:
-        fix = f"start some: dask worker {app.settings.cluster}; without them, mornings take longer"
-        return [_note("cluster", f"the scheduler has no worker; {fix}")]
-    found = f"{counted(workers, 'worker')} with {counted(threads, 'thread')}"
-    if differences:
-        what = f"not used, since all must run the same versions: {together(differences, 3)}"
-        return [_note("cluster", f"{found}; {what}")]
-    return [Finding("cluster", f"{found}, which compose where a morning has more than {cluster.WORTH_SHARING} lists")]
+        yield note("mail", message)
 
 
 def _refused(refusal: Receipt, address: str, setting: str) -> Finding:
@@ -324,7 +309,7 @@ def _refused(refusal: Receipt, address: str, setting: str) -> Finding:
     if refusal.unclear or "relay" in refusal.reply.lower():  # Postfix denies relaying by 454
         return Finding("mail", f"{message}. {REFUSES_US}", exit_code=1)
     if refusal.state is not DeliveryState.FAILED:
-        return _note("mail", f"{message}. That may pass")
+        return note("mail", f"{message}. That may pass")
     lost = "nobody is alerted" if setting == "ALERT_TO" else "bounces get lost"
     return Finding("mail", f"{message}. Until {setting} is fixed, {lost}", int(setting == "ALERT_TO"), note=True)
 
@@ -334,7 +319,7 @@ def _scoring(app: App) -> Iterator[Finding]:
     is_local = is_loopback(urlsplit(settings.openai_base_url).hostname or "")
     if settings.openai_api_key.get_secret_value() and not is_local and app.prices is None:
         message = f"the price of {settings.openai_model} is unknown, so digests and status show tokens and no cost"
-        yield _note("scoring", f"{message}; set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT")
+        yield note("scoring", f"{message}; set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT")
     yield Finding("scoring", app.scorer.probe())
 
 
@@ -349,7 +334,7 @@ def _arxiv(app: App) -> Iterator[Finding]:
             feed.cross_lists([category], lambda _: ())
         except FeedError as error:
             message = f"{error}; until {settings.announcements} answers, nobody sees papers that are cross-listed late"
-            yield _note("arXiv", message)
+            yield note("arXiv", message)
 
 
 def _web(app: App) -> list[Finding]:
@@ -359,7 +344,7 @@ def _web(app: App) -> list[Finding]:
         http = Http(most=WEB_MOST, proxy=app.proxy(url))
         reply = http.request("GET", url, {}, seconds=WEB_SECONDS)
     except NoReplyError as error:
-        return [_note("web", _NO_PAGES.format(f"{url} does not answer ({error})"))]
+        return [note("web", _NO_PAGES.format(f"{url} does not answer ({error})"))]
     if reply.status in {502, 503, 504}:
         message = f"{url} answers {reply.status}: the proxy is there and the pages are not; start `paperboy web`"
     elif (
@@ -370,19 +355,19 @@ def _web(app: App) -> list[Finding]:
         message = f"{url} answers {reply.status}, but not as these pages do; have the proxy pass it to {host}:{port}"
     else:
         return [Finding("web", f"{app.settings.web_url} answers")]
-    return [_note("web", message)]
+    return [note("web", message)]
 
 
 def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
     """Whether the sender's domain has the records that replies, and other servers' trust, depend on."""
     parents = [domain.split(".", start)[-1] for start in range(domain.count("."))]
     try:
-        mx = next(filter(None, (_records(domain, kind, seconds) for kind in ("MX", "A", "AAAA"))), [])
-        spf = [record for record in _records(domain, "TXT", seconds) if record.lower().startswith('"v=spf1')]
-        policies = (record for name in parents for record in _records(f"_dmarc.{name}", "TXT", seconds))
+        mx = next(filter(None, (records(domain, kind, seconds) for kind in ("MX", "A", "AAAA"))), [])
+        spf = [record for record in records(domain, "TXT", seconds) if record.lower().startswith('"v=spf1')]
+        policies = (record for name in parents for record in records(f"_dmarc.{name}", "TXT", seconds))
         dmarc = [record for record in policies if record.lower().startswith('"v=dmarc1')]
     except OSError:
-        return [_note("sender", f"DNS does not answer; MX, SPF and DMARC of {domain} not checked")]
+        return [note("sender", f"DNS does not answer; MX, SPF and DMARC of {domain} not checked")]
     if any(record.endswith(" .") for record in mx):  # RFC 7505
         message = f"{domain} accepts no mail, so bounces and replies get lost"
         return [Finding("MX", f"{message}; fix its MX record or MAIL_FROM", exit_code=1)]
@@ -392,29 +377,12 @@ def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
         "DMARC": (dmarc, f'large providers want one; publish the TXT record "v=DMARC1; p=none" at _dmarc.{domain}'),
     }
     return [
-        Finding(kind, f"{domain} has a record") if found else _note(kind, f"{domain} has no record: {why}")
+        Finding(kind, f"{domain} has a record") if found else note(kind, f"{domain} has no record: {why}")
         for kind, (found, why) in needed.items()
     ]
 
 
-def _dkim(app: App) -> list[Finding]:
-    """Whether the selector has a key, and the one that signs here."""
-    name = f"{app.settings.dkim_selector}._domainkey.{_domain(app)}"
-    signer, _ = _read("DKIM", lambda: app.signer)
-    try:
-        keys = list(filter(None, map(published, _records(name, "TXT", DNS_SECONDS))))
-    except OSError:
-        return [_note("DKIM", f"DNS does not answer; {name} not checked")]
-    if not keys:
-        fix = "fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"
-        return [Finding("DKIM", f"{name} has no key: {fix}", int(signer is not None), note=signer is None)]
-    if signer and signer.modulus not in map(modulus, keys):
-        message = f"{name} has another key than DKIM_KEY, so every signature is wrong; publish its public half"
-        return [Finding("DKIM", message, exit_code=1)]
-    return [Finding("DKIM", f"{name} has {'the key of DKIM_KEY' if signer else 'a key'}")]
-
-
-def _records(name: str, kind: str, seconds: float) -> list[str]:
+def records(name: str, kind: str, seconds: float = DNS_SECONDS) -> list[str]:
     """The records of that kind, as in a zone file: anybody's words, not to be quoted. Raises OSError where DNS does not
     answer.
     """

@@ -6,7 +6,7 @@
             it into force if it is sound; load what is in force
         is a list due, and no morning running? start one; a list that is new is due from its next hour on
         does mail or an alert wait, and no sending running? start one
-        does an errand wait, and none running? start one
+        is a task due, and no child for tasks running? start one
         notify systemd that the daemon is alive, and at once how the day stands if a child or the files have changed
 
     housekeeping, by `schedule`:
@@ -38,16 +38,17 @@ from paperboy.edges import lock
 from paperboy.errors import ConfigError, MailServerError, PaperboyError, StoreError
 from paperboy.home.versions import RESTED, Files, Fingerprint, Home
 from paperboy.mail.text import counted
-from paperboy.models import DeliveryState, Problem
+from paperboy.models import Delivery, DeliveryState, Problem
 from paperboy.reports import alerts, status
-from paperboy.service import errands
+from paperboy.service import tasks
 from paperboy.service.app import App
 from paperboy.service.systemd import ENVIRONMENT, Notifier
-from paperboy.store.alerts import Cause
+from paperboy.store import incidents
+from paperboy.store.incidents import THE_MORNING, THE_TASKS, Incident
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal["morning", "sending", "errands", "trial"]
+Kind = Literal["morning", "sending", "tasks", "trial"]
 Process = subprocess.Popen[bytes]
 Spawn = Callable[[Sequence[str]], Process]  # from a command line of ours
 
@@ -58,7 +59,7 @@ _LOOK_SECONDS = 20.0  # between two looks at the database while nothing happens
 _STUCK_SECONDS: Mapping[Kind, float] = {  # without progress
     "morning": 1800.0,
     "sending": 1800.0,
-    "errands": 600.0,
+    "tasks": 600.0,
     "trial": 180.0,
 }
 
@@ -223,14 +224,14 @@ class Daemon:
         if names := self._ready(now):
             self._start("morning", now, names)
 
-        tries = [self._store.deliveries.next_try(now)]
-        tries += [alert.next_try for alert in alerts.waiting(self._store, self.home.settings.timezone)]
+        tries = [self._store.ledger.next_try(now)]
+        tries += [mail.due for mail in self._app.alerts.plan(self._app.problems(), now)]
         if any(at is not None and at <= now for at in tries):
             self._start("sending", now)
 
-        from_scores = self.home.settings.learns_from_scores
-        if errands.waits(self._store, self.home.lists, now, from_scores=from_scores):
-            self._start("errands", now)
+        task = tasks.next_try(self._app)
+        if task is not None and task <= now:
+            self._start("tasks", now)
 
     def _ready(self, now: datetime) -> frozenset[str]:
         """The lists that a morning may serve now."""
@@ -289,10 +290,14 @@ class Daemon:
             if mailing_list.name in left:
                 before = attempts.get(mailing_list.name)
                 self._store.days.note_attempt(due.failed(mailing_list, why, before, child.began, now))
-        if child.kind == "errands":
-            alerts.of_work(self._store, Cause.ERRANDS, how, now)
-        else:
-            self._store.alerts.note(alerts.bad_end(how, left), now)
+        if child.kind == "tasks":
+            met = [Incident(kind=incidents.Kind.TASKS, subject=THE_TASKS, reason=how)]
+        else:  # it could not report this itself; those lists are still due
+            met = [
+                Incident(kind=incidents.Kind.PROCESS, subject=name, reason=how, facts={"list": name})
+                for name in sorted(left)
+            ] or [Incident(kind=incidents.Kind.PROCESS, subject=THE_MORNING, reason=how)]
+        self._store.incidents.note(met, now)
 
     def _end_children(self) -> None:
         """Stop all children, each after its current message."""
@@ -335,14 +340,16 @@ class Daemon:
                 raise ConfigError(problems)
             self.adopted(self.home)
 
-        notes = alerts.broken_files(problems)
+        broken = _broken(problems)
         if child.process.poll() in {0, ConfigError.exit_code}:  # else the trial did not come to each file
-            reported = {row.subject for row in self._store.alerts.all() if row.cause is Cause.FILES}
-            for file in reported - {note.subject for note in notes}:
-                self._store.alerts.end(Cause.FILES, file, now)
+            known = {
+                incident.subject for incident in self._store.incidents.all() if incident.kind == incidents.Kind.FILES
+            }
+            for file in known - {incident.subject for incident in broken}:
+                self._store.incidents.end(incidents.Kind.FILES, file, now)
         if problems and problems != self.problems:
             logger.error("%s\nthe last good version stays in force until that is fixed", "\n".join(map(str, problems)))
-            self._store.alerts.note(notes, now)
+            self._store.incidents.note(broken, now)
         if problems:
             self._try_at = min(self._try_at, self._timer() + RETRY.total_seconds())
         elif not first:  # whatever failed may be fixed
@@ -351,6 +358,22 @@ class Daemon:
             logger.info("an edit of %s is in force: %s", self.home.path, counted(len(self.home.lists), "list"))
         self.problems = problems
         self._notifier.send("READY=1")
+
+
+def _broken(problems: Sequence[Problem]) -> list[Incident]:
+    """Return an edit that cannot be used as incidents, by file."""
+    files = dict[str, list[Problem]]()
+    for problem in problems:
+        files.setdefault(problem.place.partition(":")[0], []).append(problem)
+    return [
+        Incident(
+            kind=incidents.Kind.FILES,
+            subject=file,
+            reason=found[0].message,
+            facts={"place": found[0].place, "lines": "\n".join(map(str, found)).splitlines()},
+        )
+        for file, found in files.items()
+    ]
 
 
 def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str]) -> Process:
@@ -377,8 +400,9 @@ def emergency(app: App, problem: str) -> None:
         os.utime(mark, (now.timestamp(),) * 2)  # first: even a full disk can store a time, and must not cause two mails
         with app.at(app.home) as spare, closing(spare.smtp()) as transport:
             spare.store = spare.store_in_memory()
-            alert = spare.composer.alert(alerts.no_start(problem), to, now)
-            receipt = transport.send(alert)
+            alert, addressed = spare.composer.alert(alerts.no_start(problem), to, now)
+            copy = Delivery(0, 0, "", addressed, DeliveryState.PENDING)
+            receipt = transport.send(spare.composer.envelope(alert, copy))
             if receipt.state is not DeliveryState.SENT:
                 raise MailServerError(f"{receipt.state}: {receipt.reply}")
     except (PaperboyError, OSError) as error:

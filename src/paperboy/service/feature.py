@@ -6,25 +6,31 @@ values are light; a feature imports what is heavy when it is called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from werkzeug.routing import Rule
 
     from paperboy.home.settings import Settings
-    from paperboy.models import Day, MailingList
+    from paperboy.mail.message import Signer
+    from paperboy.models import Day, MailingList, Tables
+    from paperboy.morning.drafting import Learn
+    from paperboy.morning.workers import Crew
+    from paperboy.reports.alerts import Words
+    from paperboy.reports.problems import Problem
     from paperboy.service.app import App
+    from paperboy.service.check import Finding
     from paperboy.store import Store
-    from paperboy.store.schema import Tables
+    from paperboy.store.tasks import Task
 
 
-class Signer(Protocol):
-    """Signs each copy of a mail that goes to a mail server."""
-
-    def signed(self, message: bytes) -> bytes: ...
+def lazily(module: str, name: str) -> Callable[..., Any]:
+    """Return a function of a feature's module, which is imported when it is called."""
+    return lambda *given: getattr(import_module(f"paperboy.features.{module}"), name)(*given)  # noqa: PLW0108 - lazy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +42,19 @@ class Feature:
     commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # name: its module, and a line for --help
     pages: Callable[[], Sequence[Rule]] | None = None  # of the web room
     links: frozenset[str] = frozenset()  # what its mails link: "view" or "vote"
-    frozen: Callable[[Store, MailingList, Day, int | None, datetime], None] | None = None
-    """Write rows in the transaction of a day; its digest's id, if there is one."""
+    learned: Callable[[App], Learn] | None = None  # what a list has learned, for its morning
+    ballots: str = ""  # a query of readers' votes, for what learns from them: list, arxiv_id, vote, at
+    frozen: Callable[[App, MailingList, Day, int | None, datetime], None] | None = None
+    """Write rows in the transaction of a day; with its digest's id, if there is one."""
+    tasks: Mapping[str, Callable[[App, Callable[[], bool]], Callable[[Task], str]]] = field(default_factory=dict)
+    """By kind: what makes the work, which returns why a task has to be tried again; called with whether to stop."""
+    problems: Callable[[Store, Sequence[MailingList], datetime], Iterable[Problem]] | None = None
+    words: Callable[[], Mapping[str, Words]] | None = None  # of its kinds of problem
     signer: Callable[[Settings], Signer | None] | None = None  # raises ConfigError
+    crew: Callable[[Settings], Crew | None] | None = None  # who composes where a morning has many lists
+    check: Callable[[App], Iterable[Finding]] | None = None  # what `check` asks of servers
     status: Callable[[App, Sequence[MailingList], datetime], Shown] | None = None
+    why: Callable[[App, str], Mapping[str, str]] | None = None  # a line about a paper, by list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

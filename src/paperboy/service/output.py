@@ -17,11 +17,13 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import click
 
+from paperboy.edges import lock
 from paperboy.edges.text import visible, without_addresses
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.mail.text import counted, money
@@ -379,6 +381,15 @@ def cost(spending: Spending) -> str:
     if spending.cost is not None:
         return money(spending.cost.total)
     return "cost not known" if uncounted(spending.usage) else "price unknown"
+
+
+def again(app: App, at: datetime | None) -> str:
+    """When something is retried, as the end of a sentence; empty if never, or by nobody."""
+    if at is None or lock.holder(app.settings.paperboy_database) is None:
+        return ""
+    if at <= app.clock():
+        return "; to be tried now"
+    return f"; next try about {at.astimezone(app.settings.timezone):%H:%M %Z}"
 
 
 def in_words(states: Mapping[DeliveryState, int]) -> str:

@@ -10,25 +10,20 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from paperboy.errors import StoreError
+from paperboy.models import Tables
 from paperboy.store.alerts import Alerts
-from paperboy.store.archive import Archive
 from paperboy.store.database import Database, iso
 from paperboy.store.days import Days
-from paperboy.store.deliveries import Deliveries
 from paperboy.store.erasure import Erasure
 from paperboy.store.history import History
-from paperboy.store.learned import Learned
+from paperboy.store.incidents import Incidents
+from paperboy.store.ledger import WORTH_SENDING, Ledger
 from paperboy.store.papers import Papers
 from paperboy.store.readers import Readers
 from paperboy.store.retention import Retention
-from paperboy.store.samples import Samples
-from paperboy.store.schema import Tables
 from paperboy.store.scores import Scores
-from paperboy.store.search import Search
-from paperboy.store.signups import Signups
 from paperboy.store.suppressions import Suppressions
-from paperboy.store.votes import Votes
-from paperboy.store.webhooks import Webhooks
+from paperboy.store.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 
@@ -39,19 +34,18 @@ select 1 from (
     select fetched_at as at from fetches union all select at from attempts union all select at from server_backoff
     union all select since from lists
     union all select at from deliveries where state in ('pending', 'sending', 'deferred')
-    union all select at from webhooks where state in ('pending', 'sending')
 ) where at > ? limit 1
 """
 _INSTANTS = """
 select printf('update %s set %s = :now where %s > :now', tables.name, columns.name, columns.name) as statement
 from sqlite_master as tables, pragma_table_info(tables.name) as columns
 where tables.type = 'table' and columns.name in
-    ('at', 'again', 'fetched_at', 'since', 'noted', 'over', 'lifted', 'next_try', 'try_at', 'until')
+    ('at', 'fetched_at', 'since', 'last', 'ended', 'due', 'lifted', 'next_try', 'try_at', 'until')
 """
 _RETRY_NOW = (
     "update attempts set next_try = :now where next_try > :now",
     "delete from server_backoff",
-    "update webhooks set try_at = null where state = 'pending'",
+    "update tasks set due = :now where due > :now",
 )
 
 
@@ -67,18 +61,13 @@ class Store(AbstractContextManager["Store"]):
         self.papers = Papers(database)
         self.scores = Scores(database)
         self.days = Days(database)
-        self.deliveries = Deliveries(database)
+        self.ledger = Ledger(database)
         self.history = History(database)
+        self.incidents = Incidents(database)
         self.alerts = Alerts(database)
         self.suppressions = Suppressions(database)
         self.readers = Readers(database)
-        self.signups = Signups(database)
-        self.archive = Archive(database)
-        self.search = Search(database)
-        self.votes = Votes(database)
-        self.webhooks = Webhooks(database)
-        self.samples = Samples(database)
-        self.learned = Learned(database)
+        self.tasks = Tasks(database)
         self.retention = Retention(database, tables)
         self.erasure = Erasure(database, tables)
 
@@ -118,14 +107,16 @@ class Store(AbstractContextManager["Store"]):
         statements = [row["statement"] for row in self.database.rows(_INSTANTS)]
         with self.transaction():
             self.database.execute("delete from days where at > ? and digest_id is null", [iso(now)])
-            self.database.execute("update alerts set reported = null where reported > ?", [iso(now)])
+            self.database.execute("delete from alerts where date > ?", [iso(now)])
             for statement in statements:
                 self.database.execute(statement, {"now": iso(now)})
             self.database.execute("update score_rows set given = :at where given > :at", {"at": int(now.timestamp())})
+            latest = {"latest": iso(now + WORTH_SENDING)}
+            self.database.execute("update messages set expires = :latest where expires > :latest", latest)
         return True
 
     def retry_now(self, now: datetime) -> None:
-        """End the retry backoff of lists, mail server and webhooks: whatever failed may be fixed."""
+        """End the retry backoff of lists, mail server and tasks: whatever failed may be fixed."""
         with self.transaction():
             for statement in _RETRY_NOW:
                 self.database.execute(statement, {"now": iso(now)})

@@ -21,8 +21,8 @@ import sqlite_utils
 from paperboy.edges import files
 from paperboy.edges.text import shortened, visible
 from paperboy.errors import StoreError, StoreWriteError
-from paperboy.models import Became, DeliveryState, Outcome
-from paperboy.store.schema import VERSION, Tables, create
+from paperboy.models import Became, DeliveryState, Outcome, Tables
+from paperboy.store.schema import VERSION, add, create, version_of
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +132,7 @@ class Database:
         """Make the tables of features that are new here. Raises StoreError where they are another version's."""
         query = "select name, version from features"
         known = dict(self._connection.execute(query).fetchall())
-        if any(known.get(new.name, new.version) != new.version for new in tables):
+        if any(known.get(new.name, version_of(new)) != version_of(new) for new in tables):
             raise StoreError(f"{self.path}: {_OTHER_SCHEMA}")
         if all(new.name in known for new in tables):
             return
@@ -140,7 +140,7 @@ class Database:
         known = dict(self._connection.execute(query).fetchall())
         for new in tables:
             if new.name not in known:
-                new.create(self._utils)
+                add(new, self._utils)
         self._connection.execute("commit")
 
     @contextmanager
@@ -250,6 +250,13 @@ class Database:
         self._connection.close()
 
 
+class Noun:
+    """What has its SQL in a file of its own."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+
 def backup(path: Path, copy: Path) -> None:
     """Copy a database, whatever its version, to a new file: one moment of it, also while others write.
 
@@ -318,18 +325,18 @@ def _texts(text: str) -> tuple[str, ...]:
 # What a column holds, by its name, wherever it stands in a query. Numbers and texts are themselves: all tables are
 # strict.
 _MEANING: Mapping[str, Callable[[Any], object]] = {
-    **dict.fromkeys(("at", "fetched_at", "frozen_at", "published", "updated"), _instant),
-    **dict.fromkeys(("since", "noted", "over", "next_try", "try_at", "oldest", "until"), _instant),
-    **dict.fromkeys(("date", "reported"), date.fromisoformat),
+    **dict.fromkeys(("at", "expires", "fetched_at", "frozen_at", "published", "updated"), _instant),
+    **dict.fromkeys(("since", "last", "ended", "tried", "due", "next_try", "try_at", "oldest", "until"), _instant),
+    "date": date.fromisoformat,
     **dict.fromkeys(("authors", "categories"), _texts),
     "facts": lambda text: dict(json.loads(text)),
     "outcome": Outcome,
     "became": Became,
-    **dict.fromkeys(("given_up", "newest", "superseded"), bool),
+    **dict.fromkeys(("counts", "event", "given_up", "newest", "over", "own", "superseded", "unsent"), bool),
     "state": DeliveryState,
     **dict.fromkeys(("message", "shown"), lzma.decompress),
 }
-_KEYS = ("list", "list_name", "date", "arxiv_id", "id", "digest_id", "cause", "category")  # no addresses
+_KEYS = ("list", "list_name", "date", "arxiv_id", "id", "digest_id", "frozen_id", "kind", "category")  # no addresses
 
 
 def _advice(error: sqlite3.DatabaseError) -> str:

@@ -7,20 +7,16 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from paperboy.due import looked_early
-from paperboy.models import Attempt, Became, Composed, Day, MailingList, Outcome, Packed
-from paperboy.store.alerts import Alerts, Cause, Note
-from paperboy.store.database import Database, iso
+from paperboy.models import Attempt, Became, Day, MailingList, Outcome, Packed
+from paperboy.store.database import Noun, iso
+from paperboy.store.ledger import WORTH_SENDING, Ledger
 from paperboy.store.packing import pack
 from paperboy.store.readers import Readers
-from paperboy.store.samples import Samples
 from paperboy.store.seen import CODES, LIST_KEY, Seen
 
 
-class Days:
+class Days(Noun):
     """A list's day, by (list, local date), has one outcome and at most one digest."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def outcomes(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Outcome | None]:
         """The outcome of each list's local date, by the list's name. None: none yet, or a quiet look too early."""
@@ -106,9 +102,9 @@ class Days:
         rows = self._database.rows("select arxiv_id, mornings from tries where list = ?", [list_name])
         return {row["arxiv_id"]: row["mornings"] for row in rows}
 
-    def freeze(self, day: Day, at: datetime, also: Callable[[], object] = lambda: None) -> None:
-        """Everything a morning decides for a list, and what `also` writes, in one durable transaction: all of it
-        stands, or nothing.
+    def freeze(self, day: Day, at: datetime, also: Callable[[int | None], object] = lambda _: None) -> None:
+        """Everything a morning decides for a list, and what `also` writes, given the digest's id, in one durable
+        transaction: all of it stands, or nothing.
 
         A day that was skipped, given up or quiet can still get an outcome. Raises StoreWriteError, and
         sqlite3.IntegrityError where that day has another outcome already.
@@ -121,12 +117,12 @@ class Days:
                 [name, local, Outcome.SKIPPED, Outcome.GAVE_UP, Outcome.QUIET],
             )
             row = {"list": name, "date": local, "outcome": day.outcome, "reason": day.reason, "model": day.model}
-            more = {"digest_id": self._freeze_digest(day, packed, iso(at)), "at": iso(at)}
+            digest_id = self._freeze_digest(day, packed, at)
+            more = {"digest_id": digest_id, "at": iso(at)}
             self._database.insert_all("days", [row | more | asdict(day.counts)])
             Seen(self._database).add(name, day.became, day.date)
             of_these = "arxiv_id in (select value from json_each(?))"
             execute(f"delete from tries where list = ? and {of_these}", [name, json.dumps(list(day.became))])
-            Samples(self._database).add(name, day.sampled & day.became.keys(), day.date)
             for arxiv_id in day.tried - day.became.keys():
                 execute(
                     "insert into tries values (?, ?, 1) on conflict do update set mornings = mornings + 1",
@@ -134,35 +130,19 @@ class Days:
                 )
             execute("update spending set date = ? where list = ? and date is null", [local, name])
             execute("delete from attempts where list = ?", [name])
-            also()
+            also(digest_id)
 
-    def _freeze_digest(self, day: Day, packed: Packed | None, stamp: str) -> int | None:
+    def _freeze_digest(self, day: Day, packed: Packed | None, at: datetime) -> int | None:
         if packed is None:
             return None
-        (row,) = self._database.rows(
-            "insert into digests (list, date, subject, sender, message, at, link, shown) "
-            "values (?, ?, ?, ?, ?, ?, ?, ?) returning id",
-            [
-                *(day.list_name, day.date.isoformat(), packed.subject, packed.sender, packed.message, stamp),
-                *(packed.link, packed.shown or None),
-            ],
-        )
         Readers(self._database).know(day.list_name, day.addressed)
-        people = ((to.subscriber, to.message_id, to.token) for to in day.addressed)
-        self._database.execute_all(
-            "insert into deliveries (digest_id, address, name, state, message_id, token, at) "
-            "values (?, ?, ?, 'pending', ?, ?, ?)",
-            ((row["id"], who.address, who.name, message_id, token, stamp) for who, message_id, token in people),
+        return Ledger(self._database).freeze(
+            packed, day.addressed, at, list_name=day.list_name, day=day.date, expires=at + WORTH_SENDING
         )
-        if day.webhook:
-            values = [row["id"], stamp]
-            self._database.execute("insert into webhooks (digest_id, state, at) values (?, 'pending', ?)", values)
-        return int(row["id"])
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
         """Give up digests that reached nobody: all of the list's from before the day `before`, back to the last that
-        reached somebody. Their papers are unseen again, except those let go; an alert is noted. Returns the newest
-        of those days.
+        reached somebody. Their papers are unseen again, except those let go. Returns the newest of those days.
 
         A digest whose last try was cut short, or went beyond the final dot, may have reached somebody. One that went
         only to suppressed addresses and one address that does not exist is not superseded; that several do not exist
@@ -174,30 +154,16 @@ class Days:
             if not digests:
                 return None
             values["ids"] = json.dumps([digest["id"] for digest in digests])
-            replies = self._database.rows(_LAST_REPLY, values)
-            reply = replies[0]["reply"] if replies else "it was not tried"
-            note = Note(Cause.NOBODY, list_name, reply, f"{list_name}: {reply}", {"back": True})
-            Alerts(self._database).note([note], at)
             for statement in _SUPERSEDE:
                 self._database.execute(statement, values)
         newest: date = digests[0]["date"]
         return newest
-
-    def composed_by_id(self, digest_id: int) -> Composed:
-        """Return the digest that a delivery belongs to, as it was frozen."""
-        query = "select date, list, subject, sender, message from digests where id = ?"
-        composed: Composed = self._database.rows(query, [digest_id], _digest)[0]
-        return composed
 
 
 def _outcome(mailing_list: MailingList, row: Mapping[str, Any] | None) -> Outcome | None:
     if row is None or (row["outcome"] is Outcome.QUIET and looked_early(mailing_list, row["date"], row["at"])):
         return None
     return Outcome(row["outcome"])
-
-
-def _digest(subject: str, sender: str, message: bytes, **_: object) -> Composed:
-    return Composed(subject, sender, message)
 
 
 _OUTCOMES = """
@@ -209,7 +175,7 @@ from json_each(:names) where value not in (select name from lists) and value not
 """
 _REACHED = """exists (
     select 1 from deliveries
-    where digest_id = digests.id and (state in ('sent', 'ambiguous', 'sending') or uncertain)
+    where frozen_id = digests.id and (state in ('sent', 'ambiguous', 'sending') or uncertain)
 )"""
 _HAS_A_CHANCE = """(
     select sum(bounce) > 1 or max(not (state = 'failed' and bounce) and (state != 'suppressed' or not exists (
@@ -217,7 +183,7 @@ _HAS_A_CHANCE = """(
         and suppressions.address in (lower(deliveries.address), forgotten(lower(deliveries.address)))
         and suppressions.list in ('', digests.list)
     )))
-    from deliveries where digest_id = digests.id
+    from deliveries where frozen_id = digests.id
 )"""
 _REACHED_NOBODY = f"""
 select id, date from digests
@@ -229,15 +195,10 @@ order by date desc
 _STAY_SEEN = (Became.BEFORE_START, Became.LET_GO, Became.NOT_CALLED)
 _THESE = "in (select value from json_each(:ids))"
 _THEIR_DAYS = f"list = :list and date in (select date from digests where id {_THESE})"
-_LAST_REPLY = f"""
-select reply from deliveries where digest_id {_THESE} and state != 'suppressed' and reply != ''
-order by at desc, id limit 1
-"""
 _SUPERSEDE = (
-    f"update digests set superseded = :at where id {_THESE}",
-    f"""update deliveries set state = 'failed', reply = 'superseded: its papers come with the list''s next digest',
-    at = :at where digest_id {_THESE} and state in ('pending', 'deferred')""",
-    f"delete from webhooks where digest_id {_THESE} and state != 'sent'",
+    f"update messages set superseded = :at where id {_THESE}",
+    f"""update deliveries set state = 'failed', at = :at
+    where frozen_id {_THESE} and state in ('pending', 'deferred')""",
     f"""delete from seen_rows where list_id = {LIST_KEY} and day in (
         select cast(strftime('%s', date) as integer) / 86400 from digests where id {_THESE}
     ) and became not in ({", ".join(str(CODES[each]) for each in _STAY_SEEN)})""",

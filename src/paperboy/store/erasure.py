@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from paperboy.edges.text import mentions
+from paperboy.models import Tables
 from paperboy.store.database import Database, iso
-from paperboy.store.schema import Tables
 
 _WAITING = """
 update deliveries set state = case state when 'sending' then 'ambiguous' else 'suppressed' end, at = :at,
@@ -20,16 +20,22 @@ _HASHED = "update or replace suppressions set address = forgotten(:address) wher
 _GONE = (
     "delete from suppressions where address = :address or (address = forgotten(:address) and not holds)",
     "delete from alerts where redacted(subject) = '…'",
-    *(f"delete from {table} where redacted(address) = '…'" for table in ("votes", "signups")),
 )
-_LEARNED = """
-delete from learned where kind = 'votes' and list in (select list from votes where redacted(address) = '…')
-"""
+# Alerts may name the address; one that was not sent is written anew.
+_MAILS = (
+    """delete from alerts where mail in (
+        select frozen_id from deliveries where state in ('pending', 'sending', 'deferred')
+    )""",
+    """delete from messages where date is null and (
+        expires is null or id in (select frozen_id from deliveries where redacted(address) = '…')
+    )""",
+)
 _TEXTS = {
     "deliveries": ("reply",),
     "suppressions": ("reason",),
-    "alerts": ("reason", "detail", "facts"),
+    "incidents": ("reason", "facts"),
     "attempts": ("reason",),
+    "tasks": ("reply",),
     "days": ("reason",),
 }
 
@@ -50,9 +56,8 @@ class Erasure:
         values = {"address": address.lower(), "at": iso(at)}
         self._database.rows("pragma secure_delete = on")
         with self._database.transaction():
-            execute(_WAITING, values)
-            execute("delete from readers where redacted(address) = '…'")
-            execute(_LEARNED)
+            for statement in (*_MAILS, _WAITING):
+                execute(statement, values)
             rows = execute(_DELIVERIES, values) + execute(_HASHED, values)
             statements = [*_GONE, *(statement for its in self._tables for statement in its.erase)]
             rows += sum(execute(statement, values) for statement in statements)
@@ -60,5 +65,6 @@ class Erasure:
             for table, columns in texts:
                 for each in columns:
                     rows += execute(f"update {table} set {each} = redacted({each}) where redacted({each}) != {each}")
+            execute("delete from readers where redacted(address) = '…'")  # not counted, and last: triggers follow
         self._database.rows("pragma wal_checkpoint(truncate)")
         return rows

@@ -6,14 +6,17 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
-from paperboy.models import Became, Counts, Day, DeliveryState, Paper, Score, Spending
-from paperboy.store.database import Database, iso
+from paperboy.models import Archived, Became, Counts, Day, DeliveryState, Paper, Score, Spending, Suppression
+from paperboy.store.database import Noun, iso
 from paperboy.store.papers import paper_of
 from paperboy.store.scores import SUMS, summed
 
 WAITING = frozenset({DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.DEFERRED})
 
 _TRIED_FOR = timedelta(days=30)  # a delivery that was settled lately has a digest no older than this
+
+HAS_PAGE = "link != '' and shown is not null and superseded is null"
+ARCHIVED = f"select id, list as list_name, date, subject, at, link, shown from digests where {HAS_PAGE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,26 @@ class Posted:
         return max(self.try_at or now, now) if self.state in WAITING else None
 
 
+class Unreached(NamedTuple):
+    """A list's digest that reached nobody."""
+
+    list: str
+    superseded: bool
+    reply: str  # the last one, of any recipient
+    at: datetime  # when that was known
+
+
+class Failed(NamedTuple):
+    """A delivery that failed for good."""
+
+    id: int
+    list_name: str
+    address: str
+    reply: str
+    at: datetime
+    given_up: bool  # after three days
+
+
 class Kept(NamedTuple):
     """A score that was kept."""
 
@@ -71,14 +94,14 @@ class Life:
     became: Became | None = None  # None: the list has not seen it, and will consider it
     day: date | None = None  # of that outcome
     deliveries: dict[DeliveryState, int] | None = None  # of that day's digest; None: there was none, or it was deleted
-    sampled: bool = False  # the shortlist had left it out, and it was scored by chance
 
 
-class History:
+class History(Noun):
     """The outcomes of days, digests and papers."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def digest(self, list_name: str, day: date) -> Archived | None:
+        """Return the digest of a list's day, as long as it has a page."""
+        return self._database.first(f"{ARCHIVED} and list = ? and date = ?", [list_name, day.isoformat()], Archived)
 
     def days(
         self, list_names: Iterable[str], most: int = 1, until: date = date.max
@@ -99,7 +122,7 @@ class History:
         """How many deliveries of each digest are in which state."""
         found: dict[int, dict[DeliveryState, int]] = {}
         for row in self._database.rows(_STATES, [json.dumps(digest_ids)]):
-            found.setdefault(row["digest_id"], {})[row["state"]] = row["n"]
+            found.setdefault(row["frozen_id"], {})[row["state"]] = row["n"]
         return found
 
     def months(self, now: datetime, list_names: Iterable[str] = ()) -> dict[date, Spending]:
@@ -131,6 +154,18 @@ class History:
         asked = {"address": address, "since": iso(since), "newest": "[]"}
         return tuple(self._database.rows(_OF_ADDRESS, asked, Posted))
 
+    def nobody(self, list_names: Iterable[str]) -> tuple[Unreached, ...]:
+        """Return the lists whose newest digest reached nobody."""
+        return tuple(self._database.rows(_NOBODY, {"names": json.dumps(list(list_names))}, Unreached))
+
+    def failed(self, since: datetime) -> tuple[Failed, ...]:
+        """Return the deliveries that failed for good since then, by a server or after three days."""
+        return tuple(self._database.rows(_FAILED, [iso(since)], Failed))
+
+    def suppressed(self, by: str, since: datetime) -> tuple[Suppression, ...]:
+        """Return the suppressions that hold since then, by "bounces" or "complaint"."""
+        return tuple(self._database.rows(_SUPPRESSED, [by, iso(since)], Suppression))
+
     def paper(self, arxiv_id: str) -> tuple[Paper, datetime] | None:
         """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""
         return self._database.first("select * from papers where arxiv_id = ?", [arxiv_id], paper_of)
@@ -143,7 +178,7 @@ class History:
         for row in self._database.rows(_SEEN, key):
             digest = row["digest_id"]
             states = self._states([digest]).get(digest, {}) if digest else None
-            return Life(scores, failures, row["became"], row["date"], states, bool(row["sampled"]))
+            return Life(scores, failures, row["became"], row["date"], states)
         return Life(scores, failures)
 
 
@@ -154,6 +189,11 @@ def _day(**row: Any) -> tuple[DaySummary, int | None]:
 
 def _kept(relevance: int, novelty: int | None, comment: str, model: str, at: datetime) -> Kept:
     return Kept(Score(relevance, novelty, comment), model, at)
+
+
+def _is(states: str, digest: str = "own") -> str:
+    """Return the condition that a delivery of the digest is in one of these states."""
+    return f"exists (select 1 from deliveries where frozen_id = {digest}.id and state in ({states}))"
 
 
 _DAYS = """
@@ -170,9 +210,7 @@ where list = ? and arxiv_id = ? order by at desc, scores.model
 """
 _TRIES = "select mornings from tries where list = ? and arxiv_id = ?"
 _SEEN = """
-select seen.became, seen.date, digest_id,
-    exists (select 1 from samples where samples.list = seen.list and samples.arxiv_id = seen.arxiv_id) as sampled
-from seen left join days using (list, date) where list = ? and arxiv_id = ?
+select seen.became, seen.date, digest_id from seen left join days using (list, date) where list = ? and arxiv_id = ?
 """
 
 _SPENT = f"""
@@ -185,37 +223,66 @@ where at >= ? and (? or list in (select value from json_each(?))) group by 1 ord
 """
 
 _STATES = """
-select digest_id, state, count(*) as n from deliveries
-where digest_id in (select value from json_each(?)) group by digest_id, state
+select frozen_id, state, count(*) as n from deliveries
+where frozen_id in (select value from json_each(?)) group by frozen_id, state
 """
 
 _MAILED = """
 select list, digests.id, date,
-    (select count(*) from deliveries where digest_id = digests.id and state = 'sent' and via = 'outbox') as in_outbox
+    (select count(*) from deliveries where frozen_id = digests.id and state = 'sent' and via = 'outbox') as in_outbox
 from json_each(:names) as name join digests on list = name.value
 where date = (select max(date) from digests where list = name.value and date <= :until) and superseded is null
 """
 
 _POSTED = """
-select digest_id, list as list_name, date, address, state, reply, deliveries.at, given_up,
-    digest_id in (select value from json_each(:newest)) as newest,
+select frozen_id as digest_id, list as list_name, date, address, state, reply, deliveries.at, given_up,
+    frozen_id in (select value from json_each(:newest)) as newest,
     nullif(max(coalesce(try_at, ''), coalesce((select until from server_backoff), '')), '') as try_at, case
+    when superseded = deliveries.at then 'superseded: its papers come with the list''s next digest'
     when state = 'pending' and reply = '' then coalesce((
         select reply from deliveries where state in ('pending', 'sending', 'deferred') -- the index has these
         and state = 'pending' and reply != '' order by at desc limit 1
     ), '') else reply end as reason
-from deliveries join digests on digests.id = digest_id
+from deliveries join digests on digests.id = frozen_id
 """
 
 _UNDELIVERED = f"""{_POSTED}
 where superseded is null and deliveries.id in (
     select id from deliveries where state in ('pending', 'sending', 'deferred')
     union select id from deliveries where state in ('failed', 'ambiguous', 'suppressed')
-    and digest_id in (select value from json_each(:newest))
-    union select deliveries.id from digests join deliveries on digest_id = digests.id
+    and frozen_id in (select value from json_each(:newest))
+    union select deliveries.id from digests join deliveries on frozen_id = digests.id
     where digests.at >= :recent and state in ('failed', 'ambiguous') and deliveries.at >= :since
 )
 order by date desc, list, address
+"""
+
+# Of each list, the newest digest of which anything can be said: it reached somebody, or nobody.
+_NOBODY = f"""
+select name.value as list, superseded is not null as superseded,
+    coalesce((
+        select reply from deliveries where state != 'suppressed' and reply != '' and frozen_id in (
+            select id from digests as alike
+            where list = digests.list and (id = digests.id or superseded = digests.superseded)
+        ) order by at desc, id limit 1
+    ), 'it was not tried') as reply,
+    coalesce(superseded, (select max(at) from deliveries where frozen_id = digests.id)) as at
+from json_each(:names) as name join digests on digests.id = (
+    select id from digests as own where list = name.value and (
+        superseded is not null or {_is("'sent'")} or not {_is("'pending', 'sending', 'deferred'")}
+    ) order by date desc limit 1
+)
+where superseded is not null or (not {_is("'sent'", "digests")} and {_is("'failed', 'ambiguous'", "digests")})
+order by name.key
+"""
+_FAILED = """
+select deliveries.id, list as list_name, address, reply, deliveries.at, given_up
+from deliveries join digests on digests.id = frozen_id
+where state = 'failed' and deliveries.at >= ? and superseded is null and (given_up or via = '') order by deliveries.id
+"""
+_SUPPRESSED = """
+select address, list as list_name, reason, at, by = 'reader' as own from suppressions
+where holds and by = ? and at >= ? order by at, address
 """
 
 _OF_ADDRESS = f"""{_POSTED}

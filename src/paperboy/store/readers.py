@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from paperboy.edges.tokens import vote_token
 from paperboy.models import Addressed
-from paperboy.store.database import Database, is_token
+from paperboy.store.database import Noun, is_token
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +20,8 @@ class Reader:
     address: str
 
 
-class Readers:
+class Readers(Noun):
     """Written when a delivery is, so that no request has to try everybody's token."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def know(self, list_name: str, addressed: Iterable[Addressed]) -> None:
         """Keep the tokens of these copies, unless an earlier digest has made them known."""

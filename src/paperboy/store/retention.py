@@ -3,14 +3,15 @@
     31 days after its submission   no fetch can bring a paper again: once all lists have seen it, it leaves its
                                    categories, and its abstract goes
     a month after a list saw it    the score of a paper goes that was below the list's thresholds; an LLM's only where
-                                   lists do not learn from those
-    KEEP_DAYS after it came        such a paper goes, with its scores; a digest, with its bytes, its deliveries and its
-                                   webhook's call
+                                   they are not kept for learning
+    KEEP_DAYS after it came        such a paper goes, with its scores; a digest, with its bytes and its deliveries
 
-    seven days after it was made   a request to sign up that nobody confirmed
+    seven days after it was made   an alert or confirmation that does not wait any more
 
-A paper on a page of the web room keeps its abstract as long as that page is kept; and where lists learn from an LLM's
-scores, one that it scored keeps it for 93 days before its list's newest score.
+Features add what is theirs.
+
+A paper on a page of the web room keeps its abstract as long as that page is kept; and where an LLM's scores are kept
+for learning, one that it scored keeps it for 93 days before its list's newest score.
 
 What lists have seen stays for ever, as do their days, what was spent, votes, and whom the tokens of mails name; so do,
 whatever their age, each list's newest digest and what waits to be delivered.
@@ -24,16 +25,14 @@ from datetime import datetime, timedelta
 from paperboy.curate import CROSS_LIST
 from paperboy.due import LONGEST_WINDOW
 from paperboy.errors import StoreWriteError
-from paperboy.models import Became
+from paperboy.models import Became, Tables
 from paperboy.store.database import Database, iso
-from paperboy.store.schema import Tables
-from paperboy.store.search import Search
 from paperboy.store.seen import CODES, day_number
-from paperboy.store.signups import HOLDS
 
 logger = logging.getLogger(__name__)
 
 SETTLED = LONGEST_WINDOW + timedelta(days=1)  # after that, no fetch looks so far back
+_WEEK = timedelta(days=7)  # after which a settled alert or confirmation, and an event, are no news
 _LOOKED_BACK = timedelta(days=35)  # before that, for papers whose scores are a month old: a list may be a weekly one
 
 
@@ -42,7 +41,6 @@ class Retention:
 
     def __init__(self, database: Database, tables: Sequence[Tables] = ()) -> None:
         self._database = database
-        self._search = Search(database)
         self._steps = [*_STEPS.items(), *(step for its in tables for step in its.retain.items())]
 
     def is_due(self, now: datetime) -> bool:
@@ -50,23 +48,22 @@ class Retention:
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         return not self._database.rows("select 1 from days where at >= ? limit 1", [iso(midnight)])
 
-    def thin(self, keep: timedelta, lists: Collection[str], now: datetime, *, learns: bool = False) -> None:
+    def thin(self, keep: timedelta, lists: Collection[str], now: datetime, *, keeps_scores: bool = False) -> None:
         """Delete what is older than `keep`, and abstracts of settled papers; the file keeps its size, and new rows fill
-        it. `lists` are the names of the lists that a paper may still come to; `learns`: they learn from an LLM's
-        scores. A disk error is logged.
+        it. `lists` are the names of the lists that a paper may still come to; `keeps_scores`: an LLM's are kept for
+        learning. A disk error is logged.
         """
         values = {
             "settled": iso(now - SETTLED),
             "old": iso(now - max(keep, SETTLED)),
             "lists": json.dumps(list(lists)),
-            "week": iso(now - HOLDS),
-            "learns": learns,
+            "week": iso(now - _WEEK),
+            "keeps_scores": keeps_scores,
             "month": day_number((now - SETTLED).date()),
             "looked": iso(now - SETTLED - _LOOKED_BACK),
         }
         gone = []
         try:
-            self._search.delete([row["id"] for row in self._database.rows(_OLD, values)])
             for what, statements in self._steps:
                 with self._database.transaction(durable=False):
                     if number := sum(self._database.execute(statement, values) for statement in statements):
@@ -82,7 +79,7 @@ class Retention:
 _OLD = """
 select id from digests where at < :old and id not in (select max(id) from digests group by list)
 and not exists (
-    select 1 from deliveries where digest_id = digests.id and state in ('pending', 'sending', 'deferred')
+    select 1 from deliveries where frozen_id = digests.id and state in ('pending', 'sending', 'deferred')
 )
 """
 
@@ -134,7 +131,7 @@ and paper_id between (select min(paper_keys.id) {_MONTH_OLD}) and (select max(pa
 and exists (
     select 1 from seen_rows where seen_rows.list_id = score_rows.list_id and seen_rows.paper_id = score_rows.paper_id
     and became = {CODES[Became.BELOW]} and day < :month
-) and not (:learns and novelty is not null)
+) and not (:keeps_scores and novelty is not null)
 """
 _WITHOUT_ANY_SCORE = f"""
 delete from score_rows where judge_id in (select id from judges)
@@ -146,7 +143,7 @@ _WITHOUT_ABSTRACT = f"""
 update papers set abstract = '', comment = '', rowid = (select max(rowid) from papers) + places.place
 from (
     select arxiv_id, row_number() over (order by arxiv_id) as place
-    from ({_SETTLED} and not exists ({_IN_FULL}) and not (:learns and arxiv_id in ({_LEARNED_FROM})))
+    from ({_SETTLED} and not exists ({_IN_FULL}) and not (:keeps_scores and arxiv_id in ({_LEARNED_FROM})))
 ) as places
 where papers.arxiv_id = places.arxiv_id
 """
@@ -155,9 +152,14 @@ _STEPS = {
     "scores": (_WITHOUT_SCORES,),
     "digests": (
         f"update days set digest_id = null where digest_id in ({_OLD})",
-        f"delete from deliveries where digest_id in ({_OLD})",
-        f"delete from webhooks where digest_id in ({_OLD})",
-        f"delete from digests where id in ({_OLD})",
+        f"delete from messages where id in ({_OLD})",
+    ),
+    "incidents": ("delete from incidents where event and last < :week",),
+    "alerts": ("delete from alerts where over and date < :week",),
+    "alerts and confirmations": (
+        """delete from messages where date is null and at < :week and not exists (
+            select 1 from deliveries where frozen_id = messages.id and state in ('pending', 'sending', 'deferred')
+        )""",
     ),
     "abstracts": (f"delete from paper_categories where arxiv_id in ({_SETTLED})", _WITHOUT_ABSTRACT),
     "papers": (
@@ -165,8 +167,5 @@ _STEPS = {
         *(f"delete from {table} where arxiv_id in ({_GONE})" for table in ("tries", "papers")),
         "delete from judges where not exists (select 1 from score_rows where judge_id = judges.id)",
     ),
-    "sign-ups": ("delete from signups where at < :week and state != 'confirmed'",),
-    "samples": ("delete from samples where date < :old",),
-    "states": ("delete from learned where at < :settled and list not in (select value from json_each(:lists))",),
     "attempts": ("delete from attempts where at < :old",),
 }

@@ -6,10 +6,11 @@ Instants are text in UTC to the second, and dates are local to their list. Table
 import re
 import secrets
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from sqlite_utils import Database
+
+from paperboy.models import Tables
 
 _SCHEMA = """
 -- Papers, shared by all lists
@@ -133,30 +134,32 @@ create table tries (
     primary key (list, arxiv_id)
 ) strict, without rowid;
 
-create table digests (
+create table messages (
     id integer primary key,
-    list text not null,
-    date text not null,
+    list text not null,         -- on which its recipients must be; empty: on none
+    date text,                  -- of a digest or note: its list's day. Null: its refusals count against nobody
     subject text not null,
     sender text not null,       -- of the envelope
     message blob not null,      -- the mail's shared bytes, compressed
     at text not null,
+    expires text,               -- when sending it is given up; null: when it is replaced
+    priority integer not null,  -- 0 for digests; the highest goes first, and one below 0 after the round
     superseded text,            -- when: it reached nobody, and its papers came back
     link text not null default '',  -- the token of its page; empty: it has none
     shown blob,                 -- what that page is made of, compressed; null: it has none
-    indexed integer not null default 0,     -- its papers are in the search index of the public archive
     unique (list, date)
 ) strict;
-create index digests_link on digests (link) where link != '';
-create index digests_unindexed on digests (list, date)
-    where indexed = 0 and shown is not null and superseded is null;
+create index messages_beside on messages (priority) where date is null;
+create index digests_link on messages (link) where link != '';
+
+create view digests as select * from messages where date is not null;   -- and notes
 
 create table days (
     list text not null,
     date text not null,
     outcome text not null,
     reason text not null,       -- for people; empty where the outcome says it all
-    digest_id integer references digests (id),
+    digest_id integer references messages (id),
     model text not null,
     considered integer not null,
     carried_over integer not null,
@@ -175,7 +178,7 @@ create table days (
 
 create table deliveries (
     id integer primary key,
-    digest_id integer not null references digests (id),
+    frozen_id integer not null references messages (id) on delete cascade,
     address text not null,
     name text not null,
     state text not null,
@@ -188,13 +191,13 @@ create table deliveries (
     via text not null default '',           -- smtp or outbox, once it is sent
     at text not null,
     bounce integer not null default 0,
-    again text,                 -- when `resend` last put it back: from then on it has its three days
     given_up integer not null default 0,    -- after three days
     held integer not null default 0,        -- put back, since its refusal may be about us: others go first
-    unique (digest_id, address)
+    unique (frozen_id, address)
 ) strict;
-create index deliveries_waiting on deliveries (digest_id, id) where state in ('pending', 'sending', 'deferred');
-create index deliveries_address on deliveries (address collate nocase, digest_id);
+create index deliveries_waiting on deliveries (frozen_id, id) where state in ('pending', 'sending', 'deferred');
+create index deliveries_address on deliveries (address collate nocase, frozen_id);
+create index deliveries_failed on deliveries (at) where state = 'failed';
 create index deliveries_bounced on deliveries (address collate nocase) where bounce = 1;
 
 create table server_backoff (
@@ -210,32 +213,42 @@ create table suppressions (
     at text not null,           -- since when it holds, or last held
     holds integer not null,
     lifted text,                -- when it last was; bounces before that do not count again
-    own integer not null default 0,         -- the person's own wish, which signing up again undoes
+    by text not null,           -- reader (their own wish, which signing up again undoes), operator, bounces, complaint
     primary key (address, list)
 ) strict, without rowid;
 
-create table webhooks (
-    digest_id integer primary key references digests (id),
-    state text not null,        -- pending, sending, sent or failed
-    attempts integer not null default 0,
-    try_at text,                -- retry backoff: not before; null: at once
-    reply text not null default '',
-    at text not null
-) strict;
-create index webhooks_waiting on webhooks (digest_id) where state in ('pending', 'sending');
+create table tasks (
+    kind text not null,
+    subject text not null,      -- a digest's id, a token, a list: what its kind says
+    due text not null,          -- retry backoff: not before
+    tries integer not null default 0,
+    reply text not null default '',     -- why the last one failed
+    primary key (kind, subject)
+) strict, without rowid;
+create index tasks_due on tasks (kind, due);
+
+-- What is wrong, and what was reported of it
+
+create table incidents (
+    kind text not null,
+    subject text not null,      -- a list, a file, the mail server …
+    reason text not null,       -- for people
+    facts text not null,        -- JSON
+    event integer not null,     -- it does not last: it is reported once
+    since text not null,        -- when it was first met
+    last text not null,         -- when it was last met
+    ended text,                 -- null: it lasts
+    primary key (kind, subject)
+) strict, without rowid;
 
 create table alerts (
-    cause text not null,
-    subject text not null,      -- a list, an address, the mail server …
-    reason text not null,       -- for people
-    detail text not null,       -- lines to show as they are
-    facts text not null,        -- JSON: what the headline counts
-    since text not null,        -- when it was first met
-    noted text not null,        -- when it was last met
-    over text,                  -- when it ended; null: it lasts
-    reported text,              -- the operator's day of the last mail
-    next_try text,              -- retry backoff of that mail
-    primary key (cause, subject)
+    kind text not null,
+    subject text not null,
+    since text not null,        -- when the problem was first met
+    date text not null,         -- the operator's, of the last mail
+    over integer not null,      -- it was about the problem's end
+    mail integer references messages (id) on delete set null,  -- null: nobody is alerted by mail
+    primary key (kind, subject)
 ) strict, without rowid;
 
 -- Readers
@@ -248,54 +261,6 @@ create table readers (
 ) strict, without rowid;
 create index readers_vote on readers (vote);
 
-create table votes (
-    list text not null,
-    arxiv_id text not null,
-    address text not null,
-    vote integer not null,      -- 1 or -1
-    at text not null,
-    primary key (list, arxiv_id, address)
-) strict, without rowid;
-
-create table signups (
-    token text primary key,     -- of the link in the confirmation mail
-    list text not null,
-    address text not null,
-    state text not null,        -- asked, mailed, confirmed, done or ended; see signups.py
-    at text not null,           -- when the form was sent
-    attempts integer not null default 0,    -- in this state
-    try_at text,                -- retry backoff: not before; null: at once
-    problem text not null default ''        -- for people: why the last attempt failed
-) strict, without rowid;
-create index signups_at on signups (at);
-
--- The papers of public lists' digests; see search.py
-create virtual table paper_search using fts5 (
-    title, authors, abstract, tokenize = 'unicode61 remove_diacritics 2', prefix = '2 3'
-);
-
--- What lists learn
-
-create table samples (
-    list text not null,
-    arxiv_id text not null,     -- that the shortlist left out, and that was scored all the same: chosen by chance
-    date text not null,
-    primary key (list, date, arxiv_id)
-) strict, without rowid;
-
-create table learned (
-    list text not null,
-    kind text not null,         -- what from: scores or votes
-    at text not null,           -- when it was last looked for something to learn
-    key text not null,          -- what the weights depend on, beside the examples
-    oldest text,                -- of the examples
-    until text,                 -- the last one: its instant
-    until_id text,              -- and its paper
-    examples integer,
-    weights blob,               -- null: there was nothing to learn from
-    primary key (list, kind)
-) strict;
-
 create table secrets (
     name text primary key,
     value blob not null
@@ -306,28 +271,6 @@ create table features (
     version integer not null
 ) strict, without rowid
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tables:
-    """A feature's tables. Its statements may use the named values of those of the core beside them."""
-
-    name: str  # the feature's
-    schema: str
-    retain: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by what they delete; see retention.py
-    erase: Sequence[str] = ()  # see erasure.py
-    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # columns, by table, that may name a person
-
-    @property
-    def version(self) -> int:
-        """Another one for any other statement."""
-        return _fingerprint(_statements(self.schema))
-
-    def create(self, database: Database) -> None:
-        """Make the tables, inside a transaction."""
-        for statement in _statements(self.schema):
-            database.execute(statement)
-        database.execute("insert into features values (?, ?)", [self.name, self.version])
 
 
 def _statements(schema: str) -> list[str]:
@@ -348,3 +291,15 @@ def create(database: Database) -> None:
         database.execute(statement)
     database.execute("insert into secrets values ('mail', ?)", [secrets.token_bytes(32)])
     database.execute(f"pragma user_version = {VERSION}")
+
+
+def version_of(tables: Tables) -> int:
+    """Return another one for any other statement."""
+    return _fingerprint(_statements(tables.schema))
+
+
+def add(tables: Tables, database: Database) -> None:
+    """Make a feature's tables, inside a transaction."""
+    for statement in _statements(tables.schema):
+        database.execute(statement)
+    database.execute("insert into features values (?, ?)", [tables.name, version_of(tables)])

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from typing import Any
 
 from paperboy.models import Cost, Score, Spending, Usage
-from paperboy.store.database import Database, iso
+from paperboy.store.database import Noun, iso
 from paperboy.store.seen import KNOW_LIST, LIST_KEY, PAPER_KEYS
 
 SUMS = ", ".join(
@@ -18,11 +18,8 @@ SUMS = ", ".join(
 """What a query selects from `spending` for `summed`."""
 
 
-class Scores:
+class Scores(Noun):
     """Kept by list, paper, criteria (the fingerprint of rubric and topics) and model."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def kept(
         self, list_name: str, criteria: str, model: str, arxiv_ids: Collection[str], at: datetime

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import date
 
 from paperboy.models import Became
-from paperboy.store.database import Database
+from paperboy.store.database import Noun
 
 CODES = {  # those of the schema's view; 0 and 1 take no room
     Became.BELOW: 0,
@@ -37,11 +37,8 @@ def instant_of(column: str) -> str:
     return f"strftime('%Y-%m-%dT%H:%M:%S+00:00', {column}, 'unixepoch')"
 
 
-class Seen:
+class Seen(Noun):
     """What became of each paper for a list, by (list, arXiv id). All of it joins the transaction of the caller."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add(self, list_name: str, became: Mapping[str, Became], day: date, *, if_new: bool = False) -> None:
         """Note what became of papers; `if_new` leaves those alone that the list has seen.

@@ -11,9 +11,9 @@ from datetime import datetime
 from paperboy.models import Suppression
 from paperboy.store.database import Database, iso
 
-_SELECT = "select address, list as list_name, reason, at, own from suppressions where holds"
+_SELECT = "select address, list as list_name, reason, at, by = 'reader' as own from suppressions where holds"
 _OF = """
-select :address as address, list as list_name, reason, at, own from suppressions
+select :address as address, list as list_name, reason, at, by = 'reader' as own from suppressions
 where holds and address in (:address, forgotten(:address)) order by list
 """
 
@@ -42,25 +42,25 @@ class Suppressions:
         """All that hold, by address, or the hash of one."""
         return tuple(self._database.rows(f"{_SELECT} order by address, list", make=Suppression))
 
-    def add(self, address: str, list_name: str, reason: str, at: datetime, *, own: bool = False) -> bool:
+    def add(self, address: str, list_name: str, reason: str, at: datetime, *, by: str = "operator") -> bool:
         """Suppress the address and its waiting deliveries. False: it is suppressed already, and keeps its reason and
-        date. `own`: the person wishes it.
+        date. `by`: "reader" if the person wishes it, "operator", "bounces" or "complaint".
 
         A delivery in `sending` is left alone: another process may be sending it, and checks again before a retry.
         """
-        values = {"address": address.lower(), "list": list_name, "reason": reason, "at": iso(at), "own": own}
+        values = {"address": address.lower(), "list": list_name, "reason": reason, "at": iso(at), "by": by}
         with self._database.transaction():
             new = self._database.execute(
-                "insert into suppressions select :address, :list, :reason, :at, 1, null, :own where not exists "
+                "insert into suppressions select :address, :list, :reason, :at, 1, null, :by where not exists "
                 "(select 1 from suppressions where address = forgotten(:address) and list = :list and holds) "
-                "on conflict do update set reason = excluded.reason, at = excluded.at, own = excluded.own, holds = 1 "
-                "where not holds or (own and not excluded.own)",
+                "on conflict do update set reason = excluded.reason, at = excluded.at, by = excluded.by, holds = 1 "
+                "where not holds or (by = 'reader' and excluded.by != 'reader')",
                 values,
             )
             self._database.execute(
                 """update deliveries set state = 'suppressed', reply = :reason, at = :at
                 where state in ('pending', 'deferred') and address = :address collate nocase and
-                (:list = '' or digest_id in (select id from digests where list = :list))""",
+                (frozen_id in (select id from messages where list != '' and :list in ('', list)))""",
                 values,
             )
         return new == 1

@@ -44,7 +44,7 @@ def undo(visit: Visit, token: str) -> Response:
 def _leave(visit: Visit, token: str, reason: str) -> None:
     with visit.store.transaction():  # whoever is forgotten at this moment stays so
         reader = found(visit.store.readers.leaving(token))
-        visit.store.suppressions.add(reader.address, reader.list_name, reason, visit.now, own=True)
+        visit.store.suppressions.add(reader.address, reader.list_name, reason, visit.now, by="reader")
 
 
 def _page(visit: Visit, token: str, on: str = "on") -> Response:

@@ -24,7 +24,7 @@ from paperboy.home.versions import Files, Fingerprint, Home
 from paperboy.mail.templates import Templates
 from paperboy.service.app import App
 from paperboy.service.feature import Feature
-from paperboy.web import feed, joining, leaving, listing, reading, voting
+from paperboy.web import leaving
 from paperboy.web.visit import BoundedRequest, Visit
 
 if TYPE_CHECKING:
@@ -35,9 +35,6 @@ logger = logging.getLogger(__name__)
 Handler = Callable[..., Response]
 
 _TOKEN = "<string(length=32):token>"  # noqa: S105
-_LINK = "<string(length=32):link>"
-_LIST, _DAY = "/list/<string(maxlength=64):name>", "<day:day>"
-_VOTES = f"/vote/{_TOKEN}/{_DAY}"
 _POST = ["POST"]
 _METHODS = {"GET", "HEAD", "POST"}
 
@@ -61,21 +58,9 @@ def _rules(features: Sequence[Feature]) -> Map:
         [
             *(rule for feature in features if feature.pages for rule in feature.pages()),
             Rule("/robots.txt", endpoint=_robots),
-            Rule("/list/<name>/join", endpoint=joining.form, methods=["GET", "POST"]),
-            Rule(f"/confirm/{_TOKEN}", endpoint=joining.confirm, methods=["GET", "POST"]),
             Rule(f"/leave/{_TOKEN}", endpoint=leaving.show, methods=["GET", "POST"]),
             Rule(f"/leave/{_TOKEN}/now", endpoint=leaving.now, methods=_POST),
             Rule(f"/leave/{_TOKEN}/undo", endpoint=leaving.undo, methods=_POST),
-            Rule(f"/digest/{_LINK}", endpoint=reading.page),
-            Rule(f"/digest/{_LINK}.bib", endpoint=reading.bib),
-            Rule("/", endpoint=listing.front),
-            Rule(_LIST, endpoint=listing.past),
-            Rule(f"{_LIST}/search", endpoint=listing.search),
-            Rule(f"{_LIST}/feed.atom", endpoint=feed.atom),
-            Rule(f"{_LIST}/{_DAY}", endpoint=reading.page),
-            Rule(f"{_LIST}/{_DAY}.bib", endpoint=reading.bib),
-            Rule(_VOTES, endpoint=voting.show, methods=["GET", "POST"]),
-            Rule(f"{_VOTES}/<any(up, down):way>/<path:arxiv_id>", endpoint=voting.choose, methods=["GET"]),
         ],
         converters={"day": _Day},
         strict_slashes=False,

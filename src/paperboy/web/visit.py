@@ -7,10 +7,12 @@ from typing import Any, TypeVar
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Request, Response
 
+from paperboy.errors import StoreError
 from paperboy.home.versions import Home
+from paperboy.mail import archive
 from paperboy.mail.templates import Templates
 from paperboy.mail.topics import blocks
-from paperboy.models import MailingList
+from paperboy.models import Archived, Digest, MailingList
 from paperboy.store import Store
 
 MOST_BYTES = 16_384  # of a request's body
@@ -45,6 +47,14 @@ class Visit:
     def looks_for(mailing_list: MailingList) -> str:
         """Return the list's topics in one paragraph."""
         return " · ".join(block.text for block in blocks(mailing_list.topics) if block.kind != "heading")
+
+    def thaw(self, archived: Archived) -> Digest:
+        """Return what was frozen, as a digest. Raises StoreError."""
+        try:
+            return archive.load(archived.shown, self.store.papers.by_id(archive.ids(archived.shown)))
+        except (ValueError, KeyError, TypeError) as error:
+            where = f"{archived.list_name} of {archived.date}"
+            raise StoreError(f"the page of the digest {where} is spoilt; its mail is not: {error!r}") from error
 
     @property
     def from_a_click(self) -> bool:

@@ -1,0 +1,12 @@
+"""Returned mail: `paperboy bounce` takes bounces, complaints and unsubscribe mails from a mail server's pipe."""
+
+from paperboy.service.feature import Feature, lazily
+
+_HELP = "Take a bounce, a complaint or an unsubscribe mail from standard input."
+
+FEATURE = Feature(
+    name="bounces",
+    commands={"bounce": ("paperboy.features.bounces.command", _HELP)},
+    problems=lazily("bounces.take", "problems"),
+    words=lazily("bounces.take", "words"),
+)

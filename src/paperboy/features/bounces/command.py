@@ -1,0 +1,104 @@
+"""`paperboy bounce`: what comes back by mail, from a mail server's pipe."""
+
+import logging
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import FrameType
+
+import click
+
+from paperboy.errors import ConfigError, PaperboyError
+from paperboy.features.bounces.returned import MOST_BYTES
+from paperboy.features.bounces.take import take
+from paperboy.home import settings
+from paperboy.home.settings import Settings
+from paperboy.home.versions import Home, require_folder
+from paperboy.service import output
+from paperboy.service.app import App
+
+logger = logging.getLogger(__name__)
+
+_RETRY = 75  # EX_TEMPFAIL: the mail server keeps the mail and tries again
+_SECONDS = 30  # for the whole command; an honest mail takes less than one
+
+
+@click.command()
+@click.pass_obj
+def bounce(app: App) -> int:
+    """Read one mail on standard input, from a mail server's pipe.
+
+    A report that a digest could not be delivered counts as a bounce; three in a row suppress an address that does not
+    exist. An unsubscribe mail suppresses for its list. Any other mail is left alone, as is one that takes half a minute
+    to read. The exit code is 0, or 75 while the database cannot be used: then the server tries again.
+
+    A complaint (ARF) suppresses at once: for the digest's list if only its Message-ID is known, and for all lists if
+    the reader's own token is, from the digest's List-Unsubscribe header. This protects readers only a little: a
+    forwarded mail gives away its Message-ID, and may give away the token, too.
+
+    For Postfix, in master.cf and in a transport map (MAIL_FROM is papers@example.org):
+
+    \b
+    paperboy unix - n n - - pipe
+      user=paperboy argv=/opt/paperboy/bin/paperboy --home /var/lib/paperboy bounce
+    papers@example.org    paperboy:
+
+    For Exim, a transport and, before the other routers, a router:
+
+    \b
+    paperboy:
+      driver = pipe
+      user = paperboy
+      command = /opt/paperboy/bin/paperboy --home /var/lib/paperboy bounce
+      log_output
+    paperboy_bounces:
+      driver = accept
+      domains = example.org
+      local_parts = papers
+      transport = paperboy
+    """  # noqa: D301 - click reads \b as "leave these lines as they are"
+    try:
+        with deadline(_SECONDS):
+            mail = sys.stdin.buffer.read(MOST_BYTES)
+            while sys.stdin.buffer.read(1_000_000):  # what is left: a server may take a closed pipe for a failure
+                pass
+            app.home = _home(app)
+            output.set_up(app, by_hand=False)
+            logger.info("%s", take(app.store_to_ask, mail, app.clock()))
+    except (PaperboyError, OSError) as error:
+        output.complaint(error if isinstance(error, PaperboyError) else PaperboyError(str(error)), app.environ)
+        return _RETRY
+    return 0
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError after that time, wherever the block is.
+
+    Where the mail is being parsed, it is left alone, since another try would take as long; elsewhere, the server tries
+    again.
+    """
+
+    def end(_signal: int, _frame: FrameType | None) -> None:
+        took = f"paperboy bounce took more than {seconds:g} seconds"
+        raise TimeoutError(f"{took}: its input did not end, or the database was busy; the mail server tries again")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _home(app: App) -> Home:
+    """The settings, without lists; where they are broken, the place of the database alone. Raises ConfigError."""
+    require_folder(app.path)
+    bare = Home(app.path, Settings(), (), app.path)
+    try:
+        return replace(bare, settings=settings.load(app.path, app.environ))
+    except ConfigError:
+        return replace(bare, settings=Settings(paperboy_database=bare.database_in_force(app.environ)))

@@ -1,0 +1,9 @@
+"""Dask: where a morning has many lists, the workers of a cluster compose."""
+
+from paperboy.service.feature import Feature, lazily
+
+FEATURE = Feature(
+    name="cluster",
+    crew=lazily("cluster.scheduler", "crew"),
+    check=lazily("cluster.scheduler", "look"),
+)

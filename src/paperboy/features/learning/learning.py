@@ -1,0 +1,238 @@
+"""What lists learn: outside the morning from what they have, and in the morning which papers are worth a call.
+
+    learn     a state for each list and kind, from an LLM's scores and from readers' votes
+    of        what a list has learned
+    learned   what its morning makes of that
+
+A state of scores learns only what has come since it was last made, and never forgets; where its key has changed, it
+begins anew with the last three months. One of votes is always made anew.
+"""
+
+import hashlib
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from functools import partial
+
+from paperboy.due import local_date
+from paperboy.features.learning import ranking
+from paperboy.features.learning.lessons import NO_VOTES, Kind, Lessons, Progress, State
+from paperboy.features.learning.ranking import Ranker
+from paperboy.features.learning.shortlist import LEAST_AGE, LEAST_EXAMPLES, Recall, off_until, share_of, shortlist
+from paperboy.features.learning.status import Standing, shown
+from paperboy.home.settings import Share
+from paperboy.models import Day, MailingList, Paper, Spending
+from paperboy.morning.drafting import Learn, Learned
+from paperboy.reports.alerts import Words
+from paperboy.service.app import App
+from paperboy.service.feature import Shown
+from paperboy.sources.arxiv import calendar as announcements
+from paperboy.store import Store
+from paperboy.store.incidents import Incident
+from paperboy.store.tasks import Task
+
+logger = logging.getLogger(__name__)
+
+_BY_CHANCE = "called by chance: the shortlist had left it out; some such papers are scored to see what it misses"
+_OFF = "shortlist"  # missed too much, and is off
+
+BEGINS = timedelta(days=92)  # before a state is made anew: then its examples begin, since all their texts are kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learning:
+    """Learning of the lists of one home, as it is set."""
+
+    store: Store
+    lessons: Lessons
+    criteria: Callable[[MailingList], str]  # by which an LLM scores a list, or scored it
+    share: Share = 1.0  # of a day's papers, those that an LLM is asked about
+    ranks: bool = False  # for the embedded scorer, which scores
+    holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
+
+    # In the morning
+
+    def learned(
+        self, mailing_list: MailingList, papers: Sequence[Paper], followed: Collection[str], now: datetime
+    ) -> Learned:
+        """Return what the list's morning makes of what it has learned.
+
+        Where the list or its criteria are young, the LLM is asked about everything; and in any case about papers by
+        followed authors, and those of a batch that the list has seen before.
+        """
+        states = self.of(mailing_list)
+        rankers = {str(kind): Ranker(state.weights) for kind, state in states.items()}
+        votes, scores = rankers.get(Kind.VOTES), states.get(Kind.SCORES)
+        liked = _strengths(votes, papers) if votes else {}
+        if self.ranks and rankers:
+            key = hashlib.sha256(b"".join(ranker.state for ranker in rankers.values())).hexdigest()[:16]
+            return Learned(liked=liked, rankers=rankers, key=key)
+
+        name, day = mailing_list.name, local_date(mailing_list, now)
+        share = share_of(self.share, self.lessons.found(name, day), day)
+        looked = self.store.days.looked(name, day)
+        if share == 1 or scores is None or looked is None or _is_young(scores, now):
+            return Learned(liked=liked)
+        over = announcements.newest_batch(looked, self.holidays).submitted_until
+        ranked = [paper for paper in papers if paper.arxiv_id not in followed and paper.published >= over]
+        strengths = _strengths(rankers[Kind.SCORES], ranked)
+        return replace(shortlist(strengths, share, f"{name} {day}"), liked=liked)
+
+    def of(self, mailing_list: MailingList) -> Mapping[Kind, State]:
+        """Return what the list has learned."""
+        if not mailing_list.topics:
+            return {}
+        return {kind: state for kind in Kind if (state := self._state(mailing_list, kind))}
+
+    def freeze(self, mailing_list: MailingList, day: Day, at: datetime) -> None:
+        """Keep the day's sample, note where what passed of it switches `auto` off, and add the task to learn."""
+        if self._due(mailing_list, at):
+            self.store.tasks.add("learning", day.list_name, at)
+        found = partial(self.lessons.found, day.list_name, day.date)
+        was_off = off_until(found(), day.date)
+        self.lessons.add_sample(day)
+        if self.share == "auto" and off_until(found(), day.date) and not was_off:
+            off = Incident(kind=_OFF, subject=day.list_name, facts={"list": day.list_name}, event=True)
+            self.store.incidents.note([off], at)
+
+    def status(self, lists: Sequence[MailingList], now: datetime) -> Shown:
+        """Show the shortlists of those of these lists that use one now, or did in the last 60 days."""
+        names = [mailing_list.name for mailing_list in lists if mailing_list.topics]
+        progress, recalls = self.lessons.progress(names), self.lessons.recalls(names, now.date())
+        standings = {}
+        for mailing_list in lists:
+            name, day = mailing_list.name, local_date(mailing_list, now)
+            recall, spending = recalls.get(name, (Recall(), Spending()))
+            is_used = self.share != 1 and mailing_list.topics and mailing_list.is_active
+            if not is_used and not recall.not_called:
+                continue
+            passed, learned = self.lessons.found(name, day), progress.get(name)
+            share = share_of(self.share, passed, day)
+            standings[name] = Standing(
+                share=share,
+                off_until=off_until(passed, day) if self.share == "auto" else None,
+                progress=learned,
+                waits=share < 1 and (learned is None or _is_young(learned, now)),
+                recall=recall,
+                spending=spending,
+            )
+        return shown(standings, self.share, now)
+
+    # Beside the morning
+
+    def work(self, mailing_list: MailingList | None, now: datetime) -> str:
+        """Let a list learn what is new, from each kind that may have something."""
+        if mailing_list:
+            for kind in self._due(mailing_list, now):
+                self.learn(mailing_list, kind, now)
+        return ""
+
+    def _due(self, mailing_list: MailingList, now: datetime) -> list[Kind]:
+        """Return from what the list may have something to learn."""
+        if not mailing_list.topics:
+            return []
+        due = self.lessons.due([mailing_list.name], now, scores=self.share != 1 or self.ranks)
+        return [kind for kind in Kind if (mailing_list.name, kind) in due]
+
+    def learn(self, mailing_list: MailingList, kind: Kind, now: datetime) -> None:
+        """Let the list learn what is new."""
+        learn = self._by_scores if kind is Kind.SCORES else self._by_votes
+        self.lessons.keep(mailing_list.name, kind, learn(mailing_list, now), now)
+
+    def _by_scores(self, mailing_list: MailingList, now: datetime) -> State | None:
+        name, before = mailing_list.name, self._state(mailing_list, Kind.SCORES)
+        rows = self.lessons.judged(name, self.criteria(mailing_list), now - BEGINS, before)
+        if not rows:
+            return before
+        examples = [
+            ranking.Example(row.title, row.abstract, ranking.target(row.relevance, mailing_list.min_relevance))
+            for row in rows
+        ]
+        weights = ranking.train(before.weights if before else b"", examples)
+        oldest = before.oldest if before else rows[0].at
+        number = Ranker(weights).examples
+        logger.debug("%s has learned from %d scores", name, number)
+        key = self._key(Kind.SCORES, mailing_list)
+        return State(key, oldest, rows[-1].at, rows[-1].arxiv_id, number, weights)
+
+    def _by_votes(self, mailing_list: MailingList, now: datetime) -> State | None:
+        rows = self.lessons.voted(mailing_list.name)
+        if not rows:
+            return None
+        weights = ranking.train_votes(rows)
+        return State(self._key(Kind.VOTES, mailing_list), now, now, "", Ranker(weights).examples, weights)
+
+    def _state(self, mailing_list: MailingList, kind: Kind) -> State | None:
+        return self.lessons.state(mailing_list.name, kind, self._key(kind, mailing_list))
+
+    def _key(self, kind: Kind, mailing_list: MailingList) -> str:
+        """Return what a state depends on, beside its examples."""
+        if kind is Kind.VOTES:
+            return ranking.FEATURES
+        return f"{ranking.FEATURES}; {self.criteria(mailing_list)}; {mailing_list.min_relevance}"
+
+
+def _strengths(ranker: Ranker, papers: Sequence[Paper]) -> dict[str, float]:
+    """Return how the papers rank, by arXiv id."""
+    return dict(zip((paper.arxiv_id for paper in papers), ranker.strengths(papers), strict=True))
+
+
+def _is_young(state: State | Progress, now: datetime) -> bool:
+    return state.examples < LEAST_EXAMPLES or now - state.oldest < LEAST_AGE
+
+
+# The feature
+
+
+def of(app: App) -> Learning:
+    """Return the learning of a home."""
+    settings, store = app.settings, app.store_to_ask
+    votes = next((feature.ballots for feature in app.features if feature.ballots), NO_VOTES)
+    return Learning(
+        store=store,
+        lessons=Lessons(store.database, votes=votes),
+        criteria=lambda mailing_list: app.prompt.criteria(mailing_list.topics, mailing_list.language),
+        share=settings.llm_shortlist if settings.has_llm else 1.0,
+        ranks=not settings.has_llm,
+        holidays=settings.arxiv_holidays,
+    )
+
+
+def learned(app: App) -> Learn:
+    """Return what a list's morning makes of what it has learned."""
+    return of(app).learned
+
+
+def frozen(app: App, mailing_list: MailingList, day: Day, _: int | None, at: datetime) -> None:
+    """Write what a day adds."""
+    of(app).freeze(mailing_list, day, at)
+
+
+def work(app: App, _: Callable[[], bool]) -> Callable[[Task], str]:
+    """Return the work of a task."""
+    learning = of(app)
+    return lambda task: learning.work(app.home.find(task.subject), app.clock())
+
+
+def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
+    """Show the shortlists."""
+    return of(app).status(lists, now)
+
+
+def why(app: App, arxiv_id: str) -> Mapping[str, str]:
+    """Say of which lists' samples a paper is."""
+    return dict.fromkeys(of(app).lessons.sampled(arxiv_id), _BY_CHANCE)
+
+
+def words() -> Mapping[str, Words]:
+    """Return the words of a shortlist that is switched off."""
+    return {
+        _OFF: Words(
+            "The shortlist of {names} misses too much, and is off",
+            "Six papers that it had left out, and that the LLM scored by chance, passed within 60 days. For 60 days "
+            "the LLM scores all papers again, and costs rise.",
+            "Nothing has to be done. To do without a shortlist from now on, set LLM_SHORTLIST=1 in .env; to fix its "
+            "share, for example LLM_SHORTLIST=0.7.",
+        ),
+    }

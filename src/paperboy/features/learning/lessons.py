@@ -1,0 +1,211 @@
+"""What each list has learned, and what it learns from: an LLM's scores, readers' votes, and a random sample."""
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+from paperboy.features.learning.ranking import Example
+from paperboy.features.learning.shortlist import LOOKED_BACK, Recall
+from paperboy.models import Day, Spending
+from paperboy.store.database import Database, iso
+from paperboy.store.scores import SUMS, summed
+from paperboy.store.seen import LIST_KEY, instant_of
+
+LEAST_VOTES, MOST_VOTES = 10, 1_000  # papers with a vote: before anything is learned from votes, and of the newest
+BACKGROUND = 10  # papers without a vote, for each with one
+_REST = timedelta(hours=1)  # between two looks at new votes
+
+NO_VOTES = "select '' as list, '' as arxiv_id, 0 as vote, '' as at where false"
+
+
+class Kind(StrEnum):
+    """What a state was learned from."""
+
+    SCORES = "scores"
+    VOTES = "votes"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a list has learned. What it depends on beside its examples is its `key`."""
+
+    key: str
+    oldest: datetime  # of the examples
+    until: datetime  # the last one: its instant, and its paper
+    until_id: str
+    examples: int
+    weights: bytes = field(repr=False)  # see ranking.py
+
+
+class Progress(NamedTuple):
+    """How much a list has learned from scores."""
+
+    examples: int
+    oldest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A paper that an LLM scored for a list."""
+
+    arxiv_id: str
+    title: str
+    abstract: str
+    relevance: int
+    at: datetime
+
+
+class Lessons:
+    """States by list and kind, and a row for each paper of the sample that was scored. `votes` is a query of readers'
+    votes, with the columns of NO_VOTES.
+    """
+
+    def __init__(self, database: Database, votes: str = NO_VOTES) -> None:
+        self._database = database
+        self._ballots = f"with ballots as not materialized ({votes})"
+
+    def state(self, list_name: str, kind: Kind, key: str) -> State | None:
+        """Return what the list has learned with that key."""
+        query = f"select {_STATE} from learned where list = ? and kind = ? and key = ? and weights is not null"
+        return self._database.first(query, [list_name, kind, key], State)
+
+    def progress(self, list_names: Collection[str]) -> dict[str, Progress]:
+        """Return how much those lists have learned from scores that have learned anything."""
+        query = """
+            select list, examples, oldest from learned
+            where kind = 'scores' and examples > 0 and list in (select value from json_each(?))
+        """
+        rows = self._database.rows(query, [json.dumps(list(list_names))])
+        return {row.pop("list"): Progress(**row) for row in rows}
+
+    def keep(self, list_name: str, kind: Kind, state: State | None, at: datetime) -> None:
+        """Keep a state instead of the one before; None: there is nothing to learn from."""
+        values: list[object] = ["", *[None] * 5]
+        if state:
+            instants = map(iso, (state.oldest, state.until))
+            values = [state.key, *instants, state.until_id, state.examples, state.weights]
+        self._database.commit(
+            f"insert or replace into learned (list, kind, at, {_STATE}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [list_name, kind, iso(at), *values],
+        )
+
+    def due(self, list_names: Collection[str], now: datetime, *, scores: bool) -> set[tuple[str, Kind]]:
+        """Return which of these lists may have something to learn, and what from: from scores of the past, since
+        another day of theirs was frozen, and from votes. Without `scores`, from votes alone.
+        """
+        values = {"names": json.dumps(list(list_names)), "scores": scores, "rested": iso(now - _REST)}
+        return {(row["list"], Kind(row["kind"])) for row in self._database.rows(self._ballots + _DUE, values)}
+
+    def judged(self, list_name: str, criteria: str, since: datetime, after: State | None = None) -> list[Judged]:
+        """Return the papers that LLMs have scored since then for the list on these criteria, in the order of that;
+        `after` the last that a state has learned. Those of the newest morning come with the next: until that is over,
+        more of them may come.
+        """
+        at, arxiv_id = (after.until, after.until_id) if after else (since, "")
+        values = {"list": list_name, "criteria": criteria, "at": at.timestamp(), "arxiv_id": arxiv_id}
+        return self._database.rows(_JUDGED, values, Judged)
+
+    def voted(self, list_name: str) -> list[Example]:
+        """Return the newest papers with a vote whose text is kept; and some that the list has had and nobody voted on,
+        drawn by their ids. Empty if too few have a vote.
+        """
+        values = {"list": list_name, "most": MOST_VOTES}
+        voted: list[Example] = self._database.rows(self._ballots + _VOTED, values, Example)
+        if len(voted) < LEAST_VOTES:
+            return []
+        values["most"] = BACKGROUND * len(voted)
+        return voted + self._database.rows(self._ballots + _UNVOTED, values, Example)
+
+    # The sample
+
+    def add_sample(self, day: Day) -> None:
+        """Add what was scored of the day's sample. Joins the transaction of the caller."""
+        for arxiv_id in day.sampled & day.became.keys():
+            values = [day.list_name, arxiv_id, day.date.isoformat()]
+            self._database.execute("insert into samples values (?, ?, ?) on conflict do nothing", values)
+
+    def found(self, list_name: str, day: date) -> list[date]:
+        """Return the days on which papers of the list's sample passed, one for each paper, in order, in the 120 days
+        up to that day.
+        """
+        rows = self._database.rows(_FOUND, [list_name, (day - 2 * LOOKED_BACK).isoformat()])
+        return [row["date"] for row in rows]
+
+    def sampled(self, arxiv_id: str) -> list[str]:
+        """Return the lists in whose sample the paper was."""
+        return [row["list"] for row in self._database.rows("select list from samples where arxiv_id = ?", [arxiv_id])]
+
+    def recalls(self, list_names: Collection[str], day: date) -> dict[str, tuple[Recall, Spending]]:
+        """Return how well the lists' shortlists did in 60 days up to that day, on those on which they left papers out;
+        and what these cost.
+        """
+        asked = {"names": json.dumps(list(list_names)), "since": (day - LOOKED_BACK).isoformat()}
+        spent = {row["list"]: summed(row) for row in self._database.rows(_SPENT, asked)}
+        rows = {row.pop("list"): row for row in self._database.rows(_RECALLS, asked)}
+        return {name: (Recall(**counts), spent.get(name, Spending())) for name, counts in rows.items()}
+
+
+_STATE = "key, oldest, until, until_id, examples, weights"
+
+_NEWEST_DAY = "(select at from days where list = name.value order by date desc limit 1)"
+_DUE = f"""
+select name.value as list, 'scores' as kind
+from json_each(:names) as name left join learned on learned.list = name.value and kind = 'scores'
+where :scores and {_NEWEST_DAY} > coalesce(learned.at, '')
+and exists (select 1 from spending)
+union all select name.value, 'votes'
+from json_each(:names) as name left join learned on learned.list = name.value and kind = 'votes'
+where {_NEWEST_DAY} > learned.at or (coalesce(learned.at, '') < :rested and exists (
+    select 1 from ballots where ballots.list = name.value and ballots.at >= coalesce(learned.at, '')
+))
+"""
+
+# The list's own newest morning is not over before its day is frozen; and that is dated to its beginning. By whole
+# numbers: the view `scores` would write out the instant of each row.
+_SCORES = f"""score_rows join paper_keys on paper_keys.id = paper_id join papers using (arxiv_id)
+where judge_id in (select id from judges where criteria = :criteria) and list_id = {LIST_KEY}
+and novelty is not null and abstract != '' and given < (
+    select cast(strftime('%s', at) as integer) from days where days.list = :list order by date desc limit 1
+)"""
+_JUDGED = f"""
+select arxiv_id, title, abstract, relevance, {instant_of("given")} as at from {_SCORES}
+and (given, arxiv_id) > (:at, :arxiv_id) order by given, arxiv_id
+"""
+
+_VOTED = """
+select title, abstract, avg(vote > 0) as target from ballots join papers using (arxiv_id)
+where ballots.list = :list and abstract != '' group by arxiv_id order by max(ballots.at) desc, arxiv_id limit :most
+"""
+_UNVOTED = """
+select title, abstract, null as target from seen join papers using (arxiv_id)
+where seen.list = :list and became in ('below', 'not called', 'over the cap', 'selected') and abstract != ''
+and not exists (select 1 from ballots where ballots.list = :list and ballots.arxiv_id = papers.arxiv_id)
+order by substr(arxiv_id, -2) || substr(arxiv_id, -4, 2), arxiv_id limit :most
+"""
+
+_PASSED = "became in ('selected', 'over the cap')"
+_FOUND = f"""
+select samples.date from samples join seen using (list, arxiv_id)
+where samples.list = ? and samples.date >= ? and {_PASSED} order by samples.date, arxiv_id
+"""
+_SHORTLISTED = """
+select * from days where list in (select value from json_each(:names)) and date >= :since and not_called > 0
+and outcome != 'gave up'  -- its papers come again, as do those of a digest that reached nobody
+and not exists (select 1 from digests where digests.id = days.digest_id and superseded is not null)
+"""
+_RECALLS = f"""
+select list, sum(considered - filtered - not_called) as called, sum(not_called) as not_called,
+    sum(selected + over_cap) as passed,
+    coalesce((select count(*) from samples where samples.list = some.list and samples.date >= :since), 0) as sampled,
+    coalesce((
+        select count(*) from samples join seen using (list, arxiv_id)
+        where samples.list = some.list and samples.date >= :since and {_PASSED}
+    ), 0) as found
+from ({_SHORTLISTED}) as some group by list
+"""
+_SPENT = f"""
+select list, {SUMS} from spending where (list, date) in (select list, date from ({_SHORTLISTED})) group by list
+"""

@@ -1,0 +1,36 @@
+"""The tables of what lists learn."""
+
+from paperboy.models import Tables
+
+TABLES = Tables(
+    name="learning",
+    schema="""
+create table samples (
+    list text not null,
+    arxiv_id text not null,     -- that the shortlist left out, and that was scored all the same: chosen by chance
+    date text not null,
+    primary key (list, date, arxiv_id)
+) strict, without rowid;
+
+create table learned (
+    list text not null,
+    kind text not null,         -- what from: scores or votes
+    at text not null,           -- when it was last looked for something to learn
+    key text not null,          -- what the weights depend on, beside the examples
+    oldest text,                -- of the examples
+    until text,                 -- the last one: its instant
+    until_id text,              -- and its paper
+    examples integer,
+    weights blob,               -- null: there was nothing to learn from
+    primary key (list, kind)
+) strict;
+
+-- Whoever is erased may have voted: what was learned from that is learned anew, from the votes that stay.
+create trigger learned_from_reader after delete on readers
+begin delete from learned where kind = 'votes' and list = old.list; end
+""",
+    retain={
+        "samples": ["delete from samples where date < :old"],
+        "states": ["delete from learned where at < :settled and list not in (select value from json_each(:lists))"],
+    },
+)

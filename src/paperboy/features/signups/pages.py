@@ -1,0 +1,107 @@
+"""Signing up for a list that is open: the form, and the page behind the link of the confirmation mail.
+
+GET  /list/NAME/join   the form
+POST /list/NAME/join   notes the request; the answer is the same for every address, and 429 while too many come
+GET  /confirm/TOKEN    the page with its button; changes nothing
+POST /confirm/TOKEN    confirms: a task writes the address into the list's file
+"""
+
+from collections.abc import Sequence
+
+from werkzeug.exceptions import NotFound
+from werkzeug.routing import Rule
+from werkzeug.wrappers import Response
+
+from paperboy.edges.text import without_addresses
+from paperboy.edges.tokens import signup_token, unsubscribe_token
+from paperboy.features.signups.requests import KIND, WINDOW, Signups, Stage
+from paperboy.home import values
+from paperboy.models import Addressed, MailingList, Subscriber
+from paperboy.web.visit import Visit, found
+
+_CONFIRMED = frozenset({Stage.CONFIRMED, Stage.DONE})
+_LONGEST = 254  # characters of an address
+
+
+def rules() -> Sequence[Rule]:
+    """Return the routes of these pages."""
+    methods = ["GET", "POST"]
+    return [
+        Rule("/list/<name>/join", endpoint=form, methods=methods),
+        Rule("/confirm/<string(length=32):token>", endpoint=confirm, methods=methods),
+    ]
+
+
+def form(visit: Visit, name: str) -> Response:
+    """The form; after a click, that a mail is on its way."""
+    mailing_list = visit.home.find(name)
+    if mailing_list is None or not mailing_list.open or mailing_list.paused:
+        raise NotFound
+    if visit.request.method == "GET" or not visit.from_a_click:
+        return _form(visit, mailing_list)
+    typed = visit.request.form.get("address", "").strip()
+    address = _address(typed)
+    if not address:
+        return _form(visit, mailing_list, typed=typed[:_LONGEST], wrong=True)
+    if not visit.request.form.get("trap"):  # which only robots see, and fill in
+        token = signup_token(name, address, visit.now, visit.store.secrets()[0])
+        if not Signups(visit.store.database).ask(token, name, address, visit.now):
+            response = visit.page("error", mailing_list.language, status=429, code=429)
+            response.headers["Retry-After"] = f"{WINDOW.total_seconds():.0f}"
+            return response
+    return visit.page("join", mailing_list.language, state="asked", title=mailing_list.title)
+
+
+def confirm(visit: Visit, token: str) -> Response:
+    """The page; after a click, that the person is on the list."""
+    signups = Signups(visit.store.database)
+    signup = found(signups.find(token, visit.now))
+    mailing_list = visit.home.find(signup.list_name)
+    if mailing_list is None or not (mailing_list.open or signup.stage in _CONFIRMED):
+        raise NotFound
+    held = visit.store.suppressions.find(signup.list_name, signup.address)
+    if held and not held.own:  # since the mail went out
+        raise NotFound
+    leave = unsubscribe_token(signup.list_name, signup.address, visit.store.secrets()[0])
+    if visit.request.method == "POST" and visit.from_a_click and signup.stage not in _CONFIRMED:
+        with visit.store.transaction():
+            found(signups.find(token, visit.now))  # whoever is forgotten at this moment stays so
+            signups.move(signup, Stage.CONFIRMED)
+            visit.store.tasks.add(KIND, token, visit.now)
+            visit.store.readers.know(signup.list_name, [Addressed(Subscriber(signup.address), "", leave)])
+            if held:  # whoever left comes back
+                visit.store.suppressions.lift(signup.address, held.list_name, visit.now)
+        signup = found(signups.find(token, visit.now))
+    is_done = signup.stage in _CONFIRMED
+    return visit.page(
+        "join",
+        mailing_list.language,
+        state="done" if is_done else "confirm",
+        title=mailing_list.title,
+        address=without_addresses(signup.address),
+        url=f"{visit.web_url}/leave/{leave}" if is_done else f"{visit.web_url}/confirm/{token}",
+    )
+
+
+def _form(visit: Visit, mailing_list: MailingList, *, typed: str = "", wrong: bool = False) -> Response:
+    return visit.page(
+        "join",
+        mailing_list.language,
+        state="form",
+        title=mailing_list.title,
+        looks_for=visit.looks_for(mailing_list),
+        url=f"{visit.web_url}/list/{mailing_list.name}/join",
+        typed=typed,
+        wrong=wrong,
+    )
+
+
+def _address(typed: str) -> str:
+    """The bare address, without a name; empty: it is none."""
+    if len(typed) > _LONGEST or "<" in typed or typed.startswith("-"):
+        return ""
+    try:
+        address = values.mailbox(typed).address
+    except ValueError:
+        return ""
+    return address if "." in address.rpartition("@")[2] else ""  # no mailbox of this machine

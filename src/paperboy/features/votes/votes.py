@@ -1,0 +1,72 @@
+"""What readers think of the papers they got: one vote for each list, paper and person.
+
+They stay when the papers go, and go when the person does.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from paperboy.store.database import Database, iso
+from paperboy.store.readers import Reader
+from paperboy.store.tasks import Tasks
+
+_LEARNS = "learning"  # the kind of task that learns from votes, if there is one
+_REST = timedelta(hours=1)  # so that it learns from those of an hour together
+
+
+class Tally(NamedTuple):
+    """How many voted which way; never who."""
+
+    up: int = 0
+    down: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.up} up, {self.down} down"
+
+
+class Votes:
+    """1 for thumbs up, -1 for thumbs down."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def cast(self, reader: Reader, votes: Mapping[str, int], at: datetime) -> None:
+        """Keep a reader's votes by arXiv id, instead of earlier ones; 0 takes one back. Equal ones keep their date."""
+        with self._database.transaction():
+            if votes:
+                Tasks(self._database).add(_LEARNS, reader.list_name, at + _REST)
+            for arxiv_id, vote in votes.items():
+                values = [reader.list_name, arxiv_id, reader.address.lower()]
+                if vote:
+                    self._database.execute(_CAST, [*values, vote, iso(at)])
+                else:
+                    self._database.execute("delete from votes where list = ? and arxiv_id = ? and address = ?", values)
+
+    def of(self, reader: Reader, arxiv_ids: Collection[str]) -> dict[str, int]:
+        """The reader's votes on these papers."""
+        rows = self._database.rows(_OF, [reader.list_name, reader.address.lower(), json.dumps(list(arxiv_ids))])
+        return {row["arxiv_id"]: row["vote"] for row in rows}
+
+    def on(self, arxiv_id: str) -> dict[str, Tally]:
+        """The votes on a paper, by list."""
+        return self._tallies("arxiv_id = ?", arxiv_id)
+
+    def since(self, at: datetime) -> dict[str, Tally]:
+        """The votes cast or changed since an instant, by list."""
+        return self._tallies("at >= ?", iso(at))
+
+    def _tallies(self, condition: str, value: str) -> dict[str, Tally]:
+        query = f"select list, sum(vote > 0) as up, sum(vote < 0) as down from votes where {condition} group by list"
+        return {row["list"]: Tally(row["up"], row["down"]) for row in self._database.rows(query, [value])}
+
+
+_CAST = """
+insert into votes (list, arxiv_id, address, vote, at) values (?, ?, ?, ?, ?)
+on conflict do update set vote = excluded.vote, at = excluded.at where vote != excluded.vote
+"""
+_OF = """
+select arxiv_id, vote from votes
+where list = ? and address = ? and arxiv_id in (select value from json_each(?))
+"""

@@ -1,0 +1,191 @@
+"""Webhooks: other programs are told of a digest, after it was frozen.
+
+    for each call that is due:
+        the digest was superseded, its list or key is gone, or three days have passed? end it without a request
+        payload   ← the frozen digest and its papers, as the list's format wants them
+        post      ← to the URL that the list has now; no redirect is followed
+        record    ← sent, failed for good, or why it is tried again
+
+A crash repeats that one call. The URL is often a secret: only its host is ever named.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from paperboy.edges.text import one_line, shortened, without_url
+from paperboy.edges.wire import Http, NoReplyError, Reply
+from paperboy.features.webhooks.rows import Call, Webhooks, line
+from paperboy.mail import archive
+from paperboy.mail.page import Copy, Item, Page, page
+from paperboy.mail.text import JOINER
+from paperboy.models import DeliveryState, MailingList
+from paperboy.service.app import App
+from paperboy.store import Store
+from paperboy.store.tasks import Task
+
+logger = logging.getLogger(__name__)
+
+GIVEN_UP = timedelta(days=3)  # after the digest was frozen
+TOP = 10  # papers
+MOST = 4_000  # characters of a text for Slack
+
+_MOST_BYTES = 1_000_000  # of a reply, which nobody needs
+_AUTHORS = 12
+_LONGEST, _LONGEST_REPLY = 200, 80  # characters
+_MAY_PASS = frozenset({408, 425, 429})
+_HEADERS = {"Content-Type": "application/json", "User-Agent": "Paperboy"}
+# What Slack, Mattermost or Discord would obey: marks become letters that look alike, and nobody is called by an @.
+_MARKS = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "ˋ", "*": "∗", "~": "∼", "|": "∣", "@": f"@{JOINER}"}
+)
+
+
+# --- the payload
+
+
+def payload(call: Call, shown: Page, form: str) -> bytes:
+    """Return the body of the request, in one of the formats "json" and "slack". Pure."""
+    top = sorted(shown.items, key=lambda item: item.rank)[:TOP]
+    made = {"text": _slack(call, shown, top)} if form == "slack" else _json(call, shown, top)
+    return json.dumps(made, ensure_ascii=False).encode()
+
+
+def _json(call: Call, shown: Page, top: Sequence[Item]) -> dict[str, Any]:
+    return {
+        "list": call.list_name,
+        "title": shown.title,
+        "date": call.date.isoformat(),
+        "subject": call.subject,
+        "url": shown.view_url or None,
+        "counts": {**asdict(shown.counts), "scored": shown.counts.scored},
+        "papers": [
+            {
+                "rank": item.rank,
+                "arxiv_id": item.arxiv_id,
+                "url": item.url,
+                "title": str(item.title),
+                "authors": [author.name for author in item.authors[:_AUTHORS]],
+                "relevance": item.relevance,
+                "novelty": item.novelty,
+                "comment": item.comment.replace(JOINER, ""),
+            }
+            for item in top
+        ],
+    }
+
+
+def _slack(call: Call, shown: Page, top: Sequence[Item]) -> str:
+    """Return the list's title, linked to the digest, its subject, and a line for each of the top papers."""
+    title = _mrkdwn(shown.title)
+    title = f"<{shown.view_url}|{title}>" if shown.view_url else title
+    text = f"{title}, {call.date:%a %d %b %Y}: {_mrkdwn(call.subject)}"
+    for item in top:
+        line = f"\n{item.rank}. <{item.url}|{_mrkdwn(item.title)}>"
+        scores = {"relevance": item.relevance, "novelty": item.novelty}
+        if judged := ", ".join(f"{name} {score}" for name, score in scores.items() if score is not None):
+            line += f" – {judged}"
+        if item.comment:
+            line += f" – {_mrkdwn(item.comment)}"
+        if len(text) + len(line) > MOST:
+            break
+        text += line
+    return text
+
+
+def _mrkdwn(text: str) -> str:
+    return shortened(text, _LONGEST).translate(_MARKS).replace("](", f"]{JOINER}(")
+
+
+# --- the call
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a request ended."""
+
+    state: DeliveryState  # SENT, FAILED for good, or PENDING: it is tried again
+    reply: str  # for people
+
+
+def work(app: App, _: Callable[[], bool]) -> Callable[[Task], str]:
+    """Return the work of a task."""
+    caller = Caller(
+        store=app.store,
+        lists={mailing_list.name: mailing_list for mailing_list in app.home.lists},
+        web_url=app.settings.web_url,
+        proxy=app.proxy,
+        clock=app.clock,
+    )
+    return caller.call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Makes the calls of one home."""
+
+    store: Store
+    lists: Mapping[str, MailingList]  # as they are now
+    web_url: str
+    proxy: Callable[[str], str]  # for a URL
+    clock: Callable[[], datetime]
+    seconds: float = 10.0  # for the whole reply to one
+
+    def call(self, task: Task) -> str:
+        """Make a call, and record what became of it; return why it is to be made again."""
+        now, webhooks = self.clock(), Webhooks(self.store.database)
+        call = webhooks.get(int(task.subject))
+        if call is None or call.superseded or call.state is not DeliveryState.PENDING:
+            return ""
+        mailing_list = self.lists.get(call.list_name)
+        if mailing_list is None or not mailing_list.webhook:
+            webhooks.record(call, DeliveryState.FAILED, "no longer set", now)
+            return ""
+        if now >= call.frozen_at + GIVEN_UP:
+            answer = Answer(DeliveryState.FAILED, f"given up after three days; {call.reply or 'it was never tried'}")
+        else:
+            http = Http(most=_MOST_BYTES, proxy=self.proxy(mailing_list.webhook))
+            answer = _post(http, mailing_list.webhook, self._payload(call, mailing_list), self.seconds)
+        webhooks.record(call, answer.state, answer.reply, self.clock())
+        if answer.state is DeliveryState.SENT:
+            host = urlsplit(mailing_list.webhook).hostname
+            logger.info("%s: the webhook at %s was told of %s", call.list_name, host, call.date)
+        else:
+            logger.warning("%s", line(call, mailing_list, answer.reply))
+        return answer.reply if answer.state is DeliveryState.PENDING else ""
+
+    def _payload(self, call: Call, mailing_list: MailingList) -> bytes:
+        papers = self.store.papers.by_id(archive.ids(call.shown))
+        link = call.link if self.web_url else ""
+        digest = archive.load(call.shown, papers)
+        shown = page(digest, copy=Copy(), unsubscribe_address="", web_url=self.web_url, link=link)
+        return payload(call, shown, mailing_list.webhook_format)
+
+
+def _post(http: Http, url: str, body: bytes, seconds: float) -> Answer:
+    """Make one request, and judge its reply, which is cut to a line without the URL, often a secret."""
+    try:
+        answer = _judge(http.request("POST", url, _HEADERS, body, seconds=seconds))
+    except NoReplyError as error:
+        answer = Answer(DeliveryState.PENDING, f"no reply: {one_line(str(error)) or 'what came is no HTTP'}")
+    finally:
+        http.close()
+    return replace(answer, reply=shortened(one_line(without_url(answer.reply, url)), _LONGEST_REPLY))
+
+
+def _judge(reply: Reply) -> Answer:
+    status = f"HTTP {reply.status}"
+    if 200 <= reply.status < 300:
+        return Answer(DeliveryState.SENT, status)
+    if 300 <= reply.status < 400:
+        return Answer(DeliveryState.PENDING, f"{status}: a redirect, which is not followed; set the URL it names")
+    body = one_line(reply.body[:1000].decode(errors="replace"))
+    if body and not body.startswith("<"):
+        status += f" ({body})"
+    for_good = 400 <= reply.status < 500 and reply.status not in _MAY_PASS
+    state = DeliveryState.FAILED if for_good else DeliveryState.PENDING
+    return Answer(state, status)

@@ -1,0 +1,87 @@
+"""What each webhook was told: a row for each digest of a list that has one, written when it is frozen."""
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from urllib.parse import urlsplit
+
+from paperboy.models import Day, DeliveryState, MailingList
+from paperboy.service.app import App
+from paperboy.store.database import Database, iso
+
+KIND = "webhook"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a list's webhook is told, or was told, of one digest."""
+
+    digest_id: int
+    list_name: str
+    date: date  # local to the list
+    subject: str
+    link: str  # the token of the digest's page; empty: it has none
+    frozen_at: datetime
+    superseded: bool
+    state: DeliveryState  # PENDING, SENT or FAILED
+    attempts: int
+    reply: str  # the last one
+    at: datetime  # when that came
+    try_at: datetime | None = None  # not before; None: never again
+    shown: bytes = field(default=b"", repr=False)  # what it tells is made of; see mail/archive.py
+
+
+class Webhooks:
+    """All calls of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, digest_id: int, at: datetime) -> None:
+        """Add the call of a digest. Joins the transaction of the caller."""
+        values = [digest_id, iso(at)]
+        self._database.execute("insert into webhooks (digest_id, state, at) values (?, 'pending', ?)", values)
+
+    def get(self, digest_id: int) -> Call | None:
+        """Return the call of a digest, in any state; None: there is none any more."""
+        return self._database.first(f"{_SELECT} where digest_id = ?", [digest_id], Call)
+
+    def newest(self, list_names: Collection[str], *, ended: bool = False) -> dict[str, Call]:
+        """Return the call of each list's newest digest that has one; or whose call has `ended`."""
+        values = {"names": json.dumps(list(list_names)), "ended": ended}
+        rows = self._database.rows(f"{_SELECT} where digest_id in {_NEWEST}", values, Call)
+        return {call.list_name: call for call in rows}
+
+    def record(self, call: Call, state: DeliveryState, reply: str, at: datetime) -> None:
+        """Record what became of a call."""
+        self._database.commit(
+            "update webhooks set state = ?, reply = ?, attempts = ?, at = ? where digest_id = ?",
+            [state.value, reply, call.attempts, iso(at), call.digest_id],
+        )
+
+
+def frozen(app: App, mailing_list: MailingList, _: Day, digest_id: int | None, at: datetime) -> None:
+    """Add the call of a digest whose list has a webhook, and its task."""
+    if mailing_list.webhook and digest_id:
+        Webhooks(app.store.database).add(digest_id, at)
+        app.store.tasks.add(KIND, str(digest_id), at)
+
+
+def line(call: Call, mailing_list: MailingList, reply: str) -> str:
+    """Say that a webhook was not told, without its path, which is often a secret."""
+    host = urlsplit(mailing_list.webhook).hostname
+    return f"{call.list_name}: the webhook at {host} was not told of {call.date}: {reply}"
+
+
+_FROM = "from webhooks join digests on digests.id = digest_id"
+_SELECT = f"""
+select digest_id, list as list_name, date, digests.subject, link, digests.at as frozen_at,
+    superseded is not null as superseded, state, coalesce(tries, attempts) as attempts, webhooks.reply, webhooks.at,
+    due as try_at, shown
+{_FROM} left join tasks on kind = '{KIND}' and tasks.subject = cast(digest_id as text)
+"""
+_NEWEST = f"""(
+    select max(digest_id) {_FROM} where list in (select value from json_each(:names)) and superseded is null
+    and (not :ended or (state != 'pending' and reply != 'no longer set')) group by list
+)"""

@@ -1,0 +1,73 @@
+"""What one list's morning met that no other row shows, and what it disproves. Pure, but for `record`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from paperboy.models import ListReport, Outcome, Shortfall
+from paperboy.store import Store
+from paperboy.store.incidents import Incident, Kind
+from paperboy.tex import to_text
+
+
+def record(store: Store, report: ListReport, missing: str, now: datetime, *, news: bool, overdue: bool) -> None:
+    """Note the incidents of one list's morning, in the transaction of its day or attempt. `missing`: why arXiv's papers
+    are missing; `news`: its newest batch is there; `overdue`: GIVE_UP_AFTER_HOURS have passed since its hour. One that
+    is ended and noted again lasts.
+    """
+    for kind in disproved(report, missing, news=news):
+        store.incidents.end(kind, report.list_name, now)
+    store.incidents.note(met(report, missing, overdue=overdue), now)
+
+
+def disproved(report: ListReport, missing: str, *, news: bool) -> list[Kind]:
+    """Return what the morning shows to be over."""
+    if report.bug or report.outcome in {None, Outcome.GAVE_UP}:
+        return []
+    kinds = [Kind.PROCESS]
+    if report.is_served:  # on a quiet day nobody asked the LLM
+        kinds += [Kind.SCORING, Kind.BUDGET]
+    if report.outcome is not Outcome.SKIPPED and not missing and (news or report.is_served):
+        kinds.append(Kind.LATE)
+    return kinds
+
+
+def met(report: ListReport, missing: str, *, overdue: bool) -> Iterator[Incident]:
+    """Yield the incidents. Before `overdue` a late arXiv is none; a dead LLM is one at the first try, since the scorer
+    has retried by then.
+    """
+    name, counts = report.list_name, report.counts
+    if kind := _kind(report, missing, overdue=overdue):
+        yield Incident(
+            kind=kind,
+            subject=name,
+            reason=report.problem,
+            facts={
+                "list": name,
+                "outcome": report.outcome,
+                "considered": counts.to_score,
+                "scored": counts.scored if report.is_served else 0,
+                "carried_over": counts.carried_over,
+                "served": report.is_served,
+            },
+        )
+    reason = report.problem if report.shortfall is None else ""
+    for paper in report.let_go:
+        line = f"{name}: {paper.arxiv_id} {to_text(paper.title)}"
+        facts = {"list": name, "lines": [line]}
+        yield Incident(kind=Kind.LET_GO, subject=f"{name} {paper.arxiv_id}", reason=reason, facts=facts, event=True)
+
+
+def _kind(report: ListReport, missing: str, *, overdue: bool) -> Kind | None:
+    if report.bug:
+        return Kind.PROCESS
+    if report.shortfall is Shortfall.BUDGET:
+        return Kind.BUDGET
+    is_due = report.outcome in {None, Outcome.GAVE_UP}
+    if report.shortfall is Shortfall.SERVER or (is_due and report.counts.considered):
+        return Kind.SCORING
+    late = report.outcome is Outcome.GAVE_UP or (is_due and overdue)
+    if missing and (report.outcome is Outcome.QUIET or (report.is_served and overdue)):
+        late = True
+    return Kind.LATE if late else None

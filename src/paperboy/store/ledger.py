@@ -1,0 +1,363 @@
+"""The ledger of mail: messages, each frozen once, and their deliveries, one to each recipient.
+
+Digests and notes are dated, which alerts and confirmations are not. Each move is a conditional update, in a commit of
+its own; the rows that it changed say whether it happened.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from enum import Enum
+from typing import Any
+
+from paperboy.models import Addressed, Composed, Delivery, DeliveryState, Subscriber
+from paperboy.store.database import Noun, iso
+from paperboy.store.packing import pack
+
+WORTH_SENDING = timedelta(days=3)  # for which a digest is tried, once it has reached somebody
+
+_WAITING = "state in ('pending', 'sending', 'deferred')"  # spelled as in the partial index, or SQLite does not use it
+_BACKOFF = "(select max(until) from server_backoff where at <= :now)"
+_BESIDE = "(select id from messages where date is null)"  # alerts and confirmations
+_MESSAGE_ID = re.compile(r"<(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)\.(?P<list>[a-z0-9-]{1,63})\.[0-9a-f]{24}@[^\s<>]+>")
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """A list's digest, as the ledger knows it."""
+
+    id: int
+    date: date  # local to the list
+    superseded: bool  # it reached nobody, and its papers came back
+
+
+class Missed(Enum):
+    """Which deliveries `resend` sends again, as conditions."""
+
+    ANY = "(state in ('failed', 'ambiguous', 'deferred', 'suppressed') or via = 'outbox' and :by_mail)"
+    FAILED = "state in ('failed', 'ambiguous')"
+    EXPIRED = "state = 'failed' and given_up"  # after three days
+
+
+class Ledger(Noun):
+    """All mail of one database. Only one process sends at a time."""
+
+    def freeze(
+        self,
+        mail: Composed,
+        addressed: Iterable[Addressed],
+        at: datetime,
+        *,
+        list_name: str = "",
+        day: date | None = None,
+        expires: datetime | None = None,
+        priority: int = 0,
+    ) -> int:
+        """Add a message with a pending delivery to each recipient, and return its id. Joins the transaction of the
+        caller. `list_name`: on which they must be; `day`: of a digest or note.
+        """
+        packed = pack(mail)
+        values = [
+            list_name,
+            day.isoformat() if day else None,
+            packed.subject,
+            packed.sender,
+            packed.message,
+            iso(at),
+            iso(expires) if expires else None,
+            priority,
+            packed.link,
+            packed.shown or None,
+        ]
+        frozen_id = int(self._database.rows(_FREEZE, values)[0]["id"])
+        self._database.execute_all(
+            "insert into deliveries (frozen_id, address, name, state, message_id, token, at) "
+            "values (?, ?, ?, 'pending', ?, ?, ?)",
+            (
+                (frozen_id, copy.subscriber.address, copy.subscriber.name, copy.message_id, copy.token, iso(at))
+                for copy in addressed
+            ),
+        )
+        return frozen_id
+
+    def message(self, frozen_id: int) -> Composed:
+        """Return a message as it was frozen."""
+        query = "select date, list, subject, sender, message from messages where id = ?"
+        found: list[Composed] = self._database.rows(query, [frozen_id], _composed)
+        return found[0]
+
+    def withdraw(self, frozen_id: int) -> None:
+        """Delete a message that was not sent, unless it is on its way."""
+        unsent = f"exists (select 1 from deliveries where frozen_id = ? and {_WAITING} and state != 'sending')"
+        self._database.commit(f"delete from messages where id = ? and {unsent}", [frozen_id, frozen_id], durable=True)
+
+    def beside(self, now: datetime, *, late: bool = False, by_hand: bool = False) -> tuple[int, ...]:
+        """Return the ids of deliveries beside digests that may be sent now, the highest priority first. `late`: after a
+        round, which is the turn of those below 0, and whose end is no reason to wait. `by_hand` ignores retry backoffs.
+        """
+        rows = self._database.rows(
+            f"""select deliveries.id from messages join deliveries on frozen_id = messages.id
+            where date is null and priority >= :least and {_WAITING}
+            and (:by_hand or coalesce(try_at, '') <= :now and (:late or coalesce({_BACKOFF}, '') <= :now))
+            order by priority desc, deliveries.id""",
+            {"now": iso(now), "least": -1 if late else 0, "late": late, "by_hand": by_hand},
+        )
+        return tuple(row["id"] for row in rows)
+
+    def waiting(self, now: datetime, *, by_hand: bool = False, only: int = 0) -> tuple[int, ...]:
+        """The ids of digests' deliveries that may be sent now, oldest digest first, and at the end those whose
+        recipient was refused and put back, so that the next round begins with others; `only` that one, if it may.
+        Domains take turns, since a refusal by the first three recipients ends the round.
+
+        `sending` is what a crash left behind. `by_hand` ignores retry backoffs; addresses that have one come last.
+        """
+        rows = self._database.rows(
+            f"""select id from deliveries where {_WAITING} and :only in (0, id) and frozen_id not in {_BESIDE}
+            and (:by_hand or coalesce(try_at, '') <= :now and coalesce({_BACKOFF}, '') <= :now)
+            order by coalesce(try_at, '') > :now, case when held then at end, frozen_id, row_number() over (
+                partition by frozen_id, lower(substr(address, instr(address, '@'))) order by id
+            ), id""",
+            {"now": iso(now), "by_hand": by_hand, "only": only},
+        )
+        return tuple(row["id"] for row in rows)
+
+    def last_sent(self) -> datetime | None:
+        """When the last delivery of any digest was sent."""
+        query = f"select max(at) as at from deliveries where state = 'sent' and frozen_id not in {_BESIDE}"
+        return self._database.value(query)
+
+    def get(self, delivery_id: int) -> Delivery:
+        """One delivery, in any state."""
+        found: list[Delivery] = self._database.rows(f"{_SELECT} where deliveries.id = ?", [delivery_id], _delivery)
+        return found[0]
+
+    def read(self, ids: Iterable[int]) -> dict[int, Delivery]:
+        """Return deliveries by their ids, in any state, without spoilt rows."""
+        found = self._database.rows(
+            f"{_SELECT} where deliveries.id in (select value from json_each(?))",
+            [json.dumps([*ids])],
+            _delivery,
+            without_spoilt=True,
+        )
+        return {delivery.id: delivery for delivery in found}
+
+    def find(self, frozen_id: int, address: str) -> Delivery | None:
+        """The delivery of a digest to an address, in any state."""
+        query = f"{_SELECT} where address = ? collate nocase and frozen_id = ?"
+        return self._database.first(query, [address, frozen_id], _delivery)
+
+    def unfinished(self) -> int:
+        """How many deliveries of digests are pending, sending or deferred."""
+        query = f"select count(*) as n from deliveries where {_WAITING} and frozen_id not in {_BESIDE}"
+        return int(self._database.rows(query)[0]["n"])
+
+    def next_try(self, now: datetime) -> datetime | None:
+        """When the first waiting delivery may be tried; None if none waits."""
+        return self._database.value(
+            f"select max(min(coalesce(try_at, :now)), coalesce({_BACKOFF}, '')) as at from deliveries where {_WAITING}",
+            {"now": iso(now)},
+        )
+
+    def reached(self, frozen_ids: Collection[int]) -> frozenset[int]:
+        """Those of the digests that somebody got by mail."""
+        rows = self._database.rows(
+            """select distinct frozen_id from deliveries where frozen_id in (select value from json_each(?))
+            and state = 'sent' and via = 'smtp'""",
+            [json.dumps([*frozen_ids])],
+        )
+        return frozenset(row["frozen_id"] for row in rows)
+
+    def is_expired(self, delivery: Delivery, now: datetime) -> bool:
+        """Whether its message is not worth sending any more. A digest is for three days from when it first reached
+        somebody: one that reached nobody is superseded instead. What a crash left in `sending` is tried once more.
+        """
+        if delivery.state is DeliveryState.SENDING or delivery.expires is None or delivery.expires > now:
+            return False
+        if not delivery.counts:
+            return True
+        reached = "select 1 from deliveries where frozen_id = ? and state in ('sent', 'ambiguous') and at <= ? limit 1"
+        return bool(self._database.rows(reached, [delivery.frozen_id, iso(now - WORTH_SENDING)]))
+
+    def only_in_outbox(self) -> tuple[str, ...]:
+        """The lists whose newest digest is only in the outbox, from a sender that a mail server would accept."""
+        rows = self._database.rows(
+            """select list from digests join deliveries on frozen_id = digests.id
+            where digests.id in (select max(id) from digests group by list) and sender not like '%@localhost'
+            group by list having max(via = 'outbox') and not max(via = 'smtp') order by list"""
+        )
+        return tuple(row["list"] for row in rows)
+
+    def reserve(self, delivery: Delivery, at: datetime) -> bool:
+        """Record that a delivery is being sent, before its message leaves. False: another process moved it."""
+        return self._move(
+            "update deliveries set state = 'sending', attempts = attempts + 1, at = ? "
+            f"where id = ? and state = ? and {_WAITING}",
+            [iso(at), delivery.id, delivery.state.value],
+        )
+
+    def settle(
+        self,
+        delivery: Delivery,
+        state: DeliveryState,
+        reply: str,
+        at: datetime,
+        *,
+        via: str = "",
+        try_at: datetime | None = None,
+        uncertain: bool = False,
+        bounce: bool = False,
+        undone: bool = False,
+        held: bool = False,
+    ) -> bool:
+        """Record the new state of a reserved delivery. False: another process moved it.
+
+        `bounce`: its address does not exist. `undone`: the attempt does not count. `held`: the refusal may be about us.
+        """
+        return self._move(
+            "update deliveries set state = ?, reply = ?, at = ?, via = ?, try_at = ?, uncertain = uncertain + ?, "
+            "bounce = ?, attempts = attempts - ?, held = ? where id = ? and state = 'sending'",
+            [
+                *(state.value, reply, iso(at), via, iso(try_at) if try_at else None),
+                *(uncertain, bounce, undone, held, delivery.id),
+            ],
+        )
+
+    def by_message_id(self, message_id: str) -> Delivery | None:
+        """The delivery whose copy has this Message-ID, which names its list and its day."""
+        named = _MESSAGE_ID.search(message_id)
+        values = [named["list"], f"{named['y']}-{named['m']}-{named['d']}", named[0]] if named else [""] * 3
+        return self._database.first(f"{_SELECT} where list = ? and date = ? and message_id = ?", values, _delivery)
+
+    def came_back(self, delivery: Delivery, reply: str, at: datetime, *, gone: bool) -> bool:
+        """Record that a mail which the server had accepted was not delivered. False: that is known, or it waits."""
+        return self._move(
+            "update deliveries set state = 'failed', reply = ?, at = ?, bounce = ? "
+            "where id = ? and state in ('sent', 'ambiguous')",
+            [reply, iso(at), gone, delivery.id],
+        )
+
+    def end(self, delivery: Delivery, state: DeliveryState, reason: str, at: datetime) -> bool:
+        """Settle a waiting delivery without another try: suppressed, or failed."""
+        gave_up = state is DeliveryState.FAILED
+        return self._move(
+            "update deliveries set state = ?, reply = ?, at = ?, given_up = ? "
+            f"where id = ? and state = ? and {_WAITING}",
+            [state.value, reason, iso(at), gave_up, delivery.id, delivery.state.value],
+        )
+
+    def postpone(self, until: datetime, now: datetime) -> None:
+        """Retry backoff of the server: nothing is tried before `until`, except by hand."""
+        self._move("insert or replace into server_backoff values (1, ?, ?)", [iso(now), iso(until)])
+
+    def _move(self, sql: str, values: list[Any]) -> bool:
+        return self._database.commit(sql, values) == 1
+
+    def refused_by_all(self, frozen_ids: Collection[int]) -> tuple[tuple[str, str], ...]:
+        """Those of the digests that failed for all recipients: each one's list, and the last reply."""
+        rows = self._database.rows(
+            """select list, reply, max(deliveries.at) from deliveries join digests on digests.id = frozen_id
+            where frozen_id in (select value from json_each(?)) and state != 'suppressed'
+            group by frozen_id having min(state in ('failed', 'ambiguous')) order by list""",
+            [json.dumps(sorted(frozen_ids))],
+        )
+        return tuple((row["list"], row["reply"]) for row in rows)
+
+    def bounced_thrice(self) -> tuple[tuple[str, str], ...]:
+        """Addresses, lowered, whose last three settled deliveries bounced, each with the last reply; over all lists,
+        and since the address was last unsuppressed.
+
+        Only digests that reached somebody else by mail count: otherwise the server may be at fault. Addresses that are
+        suppressed for all lists are left out.
+        """
+        return tuple((row["address"], row["reply"]) for row in self._database.rows(_BOUNCED_THRICE))
+
+    def digests(self, list_name: str) -> tuple[Frozen, ...]:
+        """The list's digests, newest first."""
+        query = """select id, date, superseded is not null as superseded from digests
+            where list = ? order by at desc, id desc"""
+        return tuple(self._database.rows(query, [list_name], Frozen))
+
+    def newest(self, list_name: str) -> Frozen | None:
+        """The list's newest digest; None if it has had none."""
+        return next(iter(self.digests(list_name)), None)
+
+    def again(
+        self, digest: Frozen, addressed: Sequence[Addressed], missed: Missed, at: datetime, *, by_mail: bool
+    ) -> int:
+        """Reset the `missed` deliveries of recipients in `addressed` to pending, as if never tried; returns how many.
+
+        `by_mail`: mail that is only in the outbox is missed. With Missed.ANY a recipient without a delivery gets one.
+        """
+        if digest.superseded:
+            return 0
+        values = {"digest": digest.id, "at": iso(at), "by_mail": by_mail}
+        extended = [iso(at + WORTH_SENDING), digest.id]
+        with self._database.transaction():
+            self._database.execute("update messages set expires = max(expires, ?) where id = ?", extended)
+            number = self._database.execute(
+                f"{_AS_NEW} and {missed.value}",
+                values | {"to": json.dumps([of.subscriber.address for of in addressed])},
+            )
+            for of in addressed if missed is Missed.ANY else ():
+                who = of.subscriber
+                own = {"address": who.address, "name": who.name, "message_id": of.message_id, "token": of.token}
+                number += self._database.execute(_JOINED, values | own)
+        return number
+
+
+def _delivery(address: str, name: str, message_id: str, token: str, **others: Any) -> Delivery:
+    return Delivery(addressed=Addressed(Subscriber(address, name), message_id, token), **others)
+
+
+def _composed(subject: str, sender: str, message: bytes, **_: object) -> Composed:
+    return Composed(subject, sender, message)
+
+
+_FREEZE = """
+insert into messages (list, date, subject, sender, message, at, expires, priority, link, shown)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id
+"""
+
+_SELECT = """
+select deliveries.id, frozen_id, list as list_name, address, name, message_id, token, state, attempts, uncertain, reply,
+    messages.at as frozen_at, expires, date is not null as counts,
+    (select reason from suppressions where holds and suppressions.list in ('', messages.list) and messages.list != ''
+        and suppressions.address in (lower(deliveries.address), forgotten(lower(deliveries.address)))
+        order by suppressions.list limit 1) as suppressed
+from deliveries cross join messages on messages.id = frozen_id
+"""
+
+_AS_NEW = """
+update deliveries set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '', bounce = 0, given_up = 0,
+    at = :at
+where frozen_id = :digest and address collate nocase in (select value from json_each(:to))
+"""
+
+_JOINED = """
+insert into deliveries (frozen_id, address, name, message_id, token, state, at)
+select :digest, :address, :name, :message_id, :token, 'pending', :at
+where not exists (select 1 from deliveries where frozen_id = :digest and address = :address collate nocase)
+"""
+
+_BOUNCED_THRICE = """
+with suspects as (
+    select address collate nocase as suspect from deliveries where bounce = 1 group by 1 having count(*) >= 3
+), ended as (
+    select lower(suspect) as address, bounce, reply,
+        dense_rank() over (partition by suspect order by digests.date desc) as n
+    from suspects join deliveries as own on own.address = suspect collate nocase
+    join digests on digests.id = frozen_id
+    where state in ('sent', 'failed', 'ambiguous') and superseded is null
+    and own.at > coalesce((select max(lifted) from suppressions as old where old.address = lower(suspect)), '')
+    and (not bounce or exists (
+        select 1 from deliveries as other
+        where other.frozen_id = own.frozen_id and other.state = 'sent' and other.via = 'smtp'
+    ))
+)
+select address, max(reply) filter (where n = 1) as reply from ended where n <= 3 and not exists (
+    select 1 from suppressions as now where now.address = ended.address and now.list = '' and now.holds
+)
+group by address having max(n) = 3 and min(bounce) order by address
+"""

@@ -1,0 +1,60 @@
+"""What is owed beside mail: a task for each kind and subject, written with what it follows from."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from paperboy.store.database import Noun, iso
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One thing that is to be done."""
+
+    kind: str
+    subject: str  # a digest's id, a token, a list: what its kind says
+    due: datetime  # not before
+    tries: int  # that were begun
+    reply: str  # why the last one failed; empty: none has
+
+
+class Tasks(Noun):
+    """By kind and subject. One process does them at a time; a task that a crash cut short is due again later."""
+
+    def add(self, kind: str, subject: str, due: datetime) -> None:
+        """Add a task, or make it due by then as if it had never been tried. Joins the transaction of the caller."""
+        self._database.commit(_ADD, {"kind": kind, "subject": subject, "due": iso(due)}, durable=True)
+
+    def due(self, kind: str, now: datetime) -> tuple[Task, ...]:
+        """Return the tasks of a kind that may be tried now, the longest due first."""
+        query = "select * from tasks where kind = ? and due <= ? order by due, subject"
+        return tuple(self._database.rows(query, [kind, iso(now)], Task))
+
+    def get(self, kind: str, subject: str) -> Task | None:
+        """Return a task that is still to be done."""
+        return self._database.first("select * from tasks where kind = ? and subject = ?", [kind, subject], Task)
+
+    def next_try(self, kind: str) -> datetime | None:
+        """Return when the first task of a kind is due; None if there is none."""
+        return self._database.value("select min(due) as due from tasks where kind = ?", [kind])
+
+    def begin(self, task: Task, again: datetime) -> None:
+        """Record a try, before it, and when the task is due again unless that succeeds."""
+        values = [iso(again), task.kind, task.subject]
+        begins = "update tasks set tries = tries + 1, due = ? where kind = ? and subject = ?"
+        self._database.commit(begins, values, durable=True)
+
+    def fail(self, task: Task, reply: str) -> None:
+        """Record why a try failed."""
+        values = [reply, task.kind, task.subject]
+        self._database.commit("update tasks set reply = ? where kind = ? and subject = ?", values)
+
+    def end(self, task: Task) -> None:
+        """Delete a task whose try succeeded, unless it was added anew meanwhile."""
+        values = [task.kind, task.subject, task.tries + 1]
+        self._database.commit("delete from tasks where kind = ? and subject = ? and tries = ?", values)
+
+
+_ADD = """
+insert into tasks (kind, subject, due) values (:kind, :subject, :due)
+on conflict do update set due = min(due, excluded.due), tries = 0, reply = ''
+"""

@@ -1,0 +1,243 @@
+"""What everybody sees of a public list: its digests, the search over their papers, its feed."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import lxml.html
+import pytest
+from lxml import etree
+
+from paperboy.features.archive.past import newest
+from paperboy.models import Composed, Day, Outcome
+from tests.cli.conftest import FRIDAY, LISTS, World
+from tests.features.archive.test_reading import configure, words
+from tests.web.conftest import WEB_URL, Web
+
+PATHS = ("/list/foundations", "/list/foundations/search?q=learning", "/list/foundations/feed.atom")
+TODAY = FRIDAY.date()
+ATOM = {"a": "http://www.w3.org/2005/Atom"}
+
+
+@pytest.fixture
+def public(web: Web) -> Web:
+    """The list foundations, with a digest of three papers, is public from now on."""
+    configure(web, archive="public")
+    return web
+
+
+def another_morning(web: Web, *numbers: int, days: int = 3) -> None:
+    web.world.clock.now += timedelta(days=days)
+    web.world.announce(*numbers)
+    web.run("once", "--list", "foundations")
+
+
+def links(web: Web, path: str) -> list[str]:
+    page = lxml.html.document_fromstring(web.get(path).text)
+    return [str(link.get("href")) for link in page.iter("a")]
+
+
+def search(web: Web, query: str) -> list[str]:
+    """The titles of what is found, without what all titles of these tests begin with."""
+    page = web.get("/list/foundations/search", query_string={"q": query})
+    assert page.status_code == 200
+    found = lxml.html.document_fromstring(page.text).xpath("//ul/li/a")
+    return [link.text_content().removeprefix("On the Learning of Paper ") for link in found]
+
+
+# --- who sees what
+
+
+@pytest.mark.parametrize("archive", ["none", "link"])
+def test_list_that_is_not_public_looks_like_none(web: Web, archive: str) -> None:
+    configure(web, archive=archive)
+    for path in PATHS:
+        nothing = web.get(path.replace("foundations", "no-such-list"))
+        answer = web.get(path)
+        assert (answer.status_code, answer.text) == (nothing.status_code, nothing.text) == (404, nothing.text)
+    assert "No list here is for everybody" in web.get("/").text
+    assert links(web, "/") == []
+
+
+@pytest.mark.parametrize(("archive", "robots"), [("public", "noindex, nofollow"), ("indexed", "all")])
+def test_only_indexed_lists_are_for_search_engines(web: Web, archive: str, robots: str) -> None:
+    configure(web, archive=archive)
+    assert [web.get(path).headers["X-Robots-Tag"] for path in PATHS] == [robots, "noindex, nofollow", robots]
+
+
+def test_front_page_names_the_lists_that_everybody_may_read_or_join(public: Web) -> None:
+    assert links(public, "/") == [f"{WEB_URL}/list/foundations"]
+    assert "dwarf" not in public.get("/").text
+    both = LISTS.replace("    title: F", "    archive: public\n    open: true\n    title: F")
+    public.world.write("subscribers.yaml", both.replace("name: galaxies", "name: galaxies\n    open: true"))
+    at_home = f"{WEB_URL}/list/foundations"
+    assert links(public, "/") == [at_home, f"{at_home}/join", f"{WEB_URL}/list/galaxies/join"]
+
+
+# --- the list's page
+
+
+def test_page_of_a_list_has_its_digests_newest_first(public: Web) -> None:
+    another_morning(public, 11)
+    page = public.get("/list/foundations")
+    assert [each for each in links(public, "/list/foundations") if re.search(r"\d$", each)] == [
+        f"{WEB_URL}/list/foundations/2026-11-23",
+        f"{WEB_URL}/list/foundations/2026-11-20",
+    ]
+    assert "why networks generalise" in words(page)
+    assert "Friday, 20 November" in words(page)
+    assert "3 papers: On the Learning of Paper 2611.00001" in words(page)
+    (feed,) = lxml.html.document_fromstring(page.text).xpath("//link[@rel='alternate'][@type='application/atom+xml']")
+    assert feed.get("href") == f"{WEB_URL}/list/foundations/feed.atom"
+
+
+def test_sixty_digests_stand_on_a_page(public: Web) -> None:
+    with public.store() as store:
+        shown = newest(store.database, "foundations", 1)[0].shown
+        for number in range(1, 62):
+            day = TODAY - timedelta(days=number)
+            composed = Composed("1 paper: It", "papers@example.org", b"m", f"{number:032}", shown)
+            store.days.freeze(Day("foundations", day, Outcome.DIGEST, composed=composed), public.world.clock.now)
+    url = f"{WEB_URL}/list/foundations"
+    first, second = links(public, "/list/foundations"), links(public, "/list/foundations?page=2")
+    assert len([each for each in first if "/2026-" in each]) == 60
+    assert len([each for each in second if "/2026-" in each]) == 2
+    assert (first[-1], second[-1]) == (f"{url}?page=2", url)
+    for number in ("3", "0", "9999"):
+        assert public.get(f"/list/foundations?page={number}").status_code == 404
+    for number in ("", "-1", "x", "²"):
+        assert public.get("/list/foundations", query_string={"page": number}).status_code == 200
+
+
+# --- search
+
+
+def test_task_lets_papers_be_found_by_title_authors_and_abstract(public: Web) -> None:
+    assert search(public, "learning") == []
+    another_morning(public, 11)  # `once` ends with the tasks
+    assert search(public, "paper 2611 00011") == ["2611.00011"]
+    assert len(search(public, "lovelace")) == len(search(public, "benchmarks")) == 4
+    assert search(public, "lovelace unheard-of") == []
+
+
+def test_last_word_may_be_the_beginning_of_one(public: Web) -> None:
+    another_morning(public, 11)
+    assert len(search(public, "hopper lear")) == 4
+    assert search(public, "hopp lear") == []
+
+
+def test_found_paper_leads_to_its_place_in_its_digest(public: Web) -> None:
+    another_morning(public, 11)
+    (link,) = [each for each in links(public, "/list/foundations/search?q=00002") if "#" in each]
+    assert link == f"{WEB_URL}/list/foundations/2026-11-20#p2"
+    assert 'id="p2"' in public.get(link.partition("#")[0]).text
+
+
+def test_what_nobody_has_is_not_found_and_the_page_says_so(public: Web) -> None:
+    another_morning(public, 11)
+    page = public.get("/list/foundations/search?q=unheard-of")
+    assert "No paper found" in words(page)
+    assert 'value="unheard-of"' in page.text
+    assert "No paper found" not in words(public.get("/list/foundations/search"))
+
+
+HOSTILE = (
+    '"', "'", "*", "a*", "title:paper", "NEAR(a b)", "a OR b", "NOT", "AND AND", "-", "^a", "(((", "\0", "_", "🦉", "+",
+    "' or 1=1 --", '"x" AND', "{title}", "a\0b", "\udcff", "ⅷ", "é" * 5_000, "a " * 5_000, "\u0301" * 300,
+    "<script>alert(1)</script>",
+)  # fmt: skip
+
+
+def test_no_query_is_more_than_words(public: Web) -> None:
+    another_morning(public, 11)
+    for query in HOSTILE:
+        page = public.get("/list/foundations/search", query_string={"q": query.encode(errors="surrogateescape")})
+        assert page.status_code == 200, query
+        assert "<script>" not in page.text
+
+
+def test_papers_below_the_thresholds_and_of_other_lists_are_not_found(public: Web) -> None:
+    both = LISTS.replace("    title: F", "    archive: public\n    min_relevance: 10\n    title: F")
+    public.world.write("subscribers.yaml", both)
+    another_morning(public, 11)
+    assert len(search(public, "lovelace")) == 3
+    public.world.write("subscribers.yaml", both.replace("name: galaxies", "name: galaxies\n    archive: public"))
+    assert public.get("/list/galaxies/search?q=lovelace").text.count("<li") == 0
+
+
+def test_deleted_digest_is_no_longer_found(public: Web) -> None:
+    another_morning(public, 11)
+    with public.store() as store:
+        store.retention.thin(timedelta(days=40), ["foundations"], public.world.clock.now + timedelta(days=39))
+    assert search(public, "lovelace") == ["2611.00011"]
+    with public.store() as store:
+        assert store.database.rows("select count(*) as n from paper_search") == [{"n": 1}]
+
+
+# --- the feed
+
+
+def feed(web: Web) -> etree._Element:
+    answer = web.get("/list/foundations/feed.atom")
+    assert answer.headers["Content-Type"] == "application/atom+xml; charset=utf-8"
+    return etree.fromstring(answer.data)
+
+
+def texts(of: etree._Element, path: str) -> list[str]:
+    return [str(each) for each in of.xpath(path, namespaces=ATOM)]
+
+
+def test_feed_has_what_rfc_4287_demands(public: Web) -> None:
+    another_morning(public, 11)
+    root, url = feed(public), f"{WEB_URL}/list/foundations"
+    assert root.tag == f"{{{ATOM['a']}}}feed"
+    for each in (root, *root.findall("a:entry", ATOM)):
+        for name in ("id", "title", "updated"):
+            (text,) = texts(each, f"a:{name}/text()")
+            assert text.strip()
+        (updated,) = texts(each, "a:updated/text()")
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)", updated)
+    assert texts(root, "a:author/a:name/text()") == ["Paperboy"]
+    assert texts(root, "a:link/@rel") == ["self", "alternate"]
+    assert texts(root, "a:link/@href") == [f"{url}/feed.atom", url]
+    assert texts(root, "a:entry/a:id/text()") == [
+        "tag:papers.example.org,2026:foundations/2026-11-23",
+        "tag:papers.example.org,2026:foundations/2026-11-20",
+    ]
+    assert texts(root, "a:entry/a:link[@rel='alternate']/@href") == [f"{url}/2026-11-23", f"{url}/2026-11-20"]
+
+
+def test_entry_of_the_feed_names_its_papers_without_their_abstracts(public: Web) -> None:
+    (content,) = feed(public).findall("a:entry/a:content", ATOM)
+    assert content.get("type") == "html"
+    assert content.text is not None
+    shown = lxml.html.fragment_fromstring(content.text, create_parent="div")
+    assert [link.get("href") for link in shown.iter("a")] == [f"https://arxiv.org/abs/2611.0000{n}" for n in (1, 2, 3)]
+    assert "9/8 On the Learning of Paper 2611.00001" in " ".join(shown.text_content().split())
+    assert "Ada Lovelace, Grace Hopper" in content.text
+    assert "It matters." in content.text
+    assert "benchmarks" not in content.text
+
+
+def test_reader_who_has_the_feed_is_sent_none(public: Web) -> None:
+    first = public.get("/list/foundations/feed.atom")
+    assert first.headers["Cache-Control"] == "public, max-age=600"
+    assert first.headers["Last-Modified"] == "Fri, 20 Nov 2026 07:00:00 GMT"
+    for known in ({"If-None-Match": first.headers["ETag"]}, {"If-Modified-Since": first.headers["Last-Modified"]}):
+        again = public.get("/list/foundations/feed.atom", headers=known)
+        assert (again.status_code, again.data, again.headers["ETag"]) == (304, b"", first.headers["ETag"])
+    another_morning(public, 11)
+    assert public.get("/list/foundations/feed.atom", headers=known).status_code == 200
+
+
+def test_before_the_first_morning_the_room_is_up_and_keeps_nothing(world: World) -> None:
+    world.env(WEB_URL=WEB_URL)
+    world.write("subscribers.yaml", LISTS.replace("    title: F", "    open: true\n    title: F"))
+    web = Web(world)
+    assert (web.get("/robots.txt").status_code, web.get("/").status_code) == (200, 200)
+    assert web.get(f"/leave/{'0' * 32}").status_code == 404
+    assert web.get("/list/foundations/join").status_code == 200
+    asked = web.post("/list/foundations/join", data={"address": "emmy@wren.edu"})
+    assert (asked.status_code, "Not now" in asked.text) == (503, True)
+    assert not (world.path / "data").exists()

@@ -1,0 +1,229 @@
+"""A digest on the web: all of it, and nothing about whoever got it by mail."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+from urllib.parse import parse_qsl
+
+import lxml.html
+import pytest
+from werkzeug.test import TestResponse
+
+from paperboy.features.archive.past import newest
+from paperboy.models import Score
+from tests.cli.conftest import LISTS, World
+from tests.mail.reading import entries, flat
+from tests.web.conftest import WEB_URL, Web
+
+
+def configure(web: Web, **options: str) -> None:
+    """Give the list foundations more options."""
+    lines = "".join(f"    {name}: {value}\n" for name, value in options.items())
+    web.world.write("subscribers.yaml", LISTS.replace("    title: Foundations\n", f"    title: Foundations\n{lines}"))
+
+
+def digest_link(web: Web) -> str:
+    with web.store() as store:
+        return f"{WEB_URL}/digest/{newest(store.database, 'foundations', 1)[0].link}"
+
+
+def words(page: TestResponse) -> str:
+    return flat(lxml.html.document_fromstring(page.text).text_content())
+
+
+def test_page_of_a_link_shows_the_whole_digest(web: Web) -> None:
+    page = web.get(digest_link(web))
+    assert (page.status_code, page.mimetype) == (200, "text/html")
+    shown = entries(page.text)
+    assert [each.paper for each in shown] == ["2611.00001", "2611.00002", "2611.00003"]
+    assert all("The method is simple. It works on three benchmarks." in each.words for each in shown)
+    assert page.text.count("<main>") == page.text.count("</main>") == 1
+
+
+def test_page_is_nobodys_own(web: Web) -> None:
+    mail, page = web.mail(), web.get(digest_link(web)).text
+    own = {*re.findall(r"[0-9a-f]{32}", mail)} - {digest_link(web)[-32:]}
+    assert own
+    for each in (
+        *own,
+        "ada@",
+        "grace@",
+        "Grace Hopper <",
+        "papers@",
+        "mailto:",
+        "/leave/",
+        "/vote/",
+        "you receive",
+        "you follow",
+        "your ",
+    ):
+        assert each not in page, each
+
+
+def test_papers_over_the_cap_stand_in_full_under_their_own_heading(world: World) -> None:
+    world.write("subscribers.yaml", LISTS.replace("    title: Foundations\n", "    title: F\n    max_papers: 2\n"))
+    world.env(WEB_URL=WEB_URL)
+    world.announce(*range(1, 30))
+    world.run("once", "--list", "foundations")
+    web = Web(world)
+    shown = entries(web.get(digest_link(web)).text)
+    assert len(shown) == 29
+    assert {each.group for each in shown[2:]} == {"Passed, beyond the 2 that this list takes · 27"}
+    assert all("It works on three benchmarks." in each.words and "It matters." in each.words for each in shown)
+
+
+def test_group_without_abstracts_in_the_mail_has_them_here(world: World) -> None:
+    world.env(WEB_URL=WEB_URL)
+    world.announce(*range(1, 41))
+    world.run("once", "--list", "foundations")
+    web = Web(world)
+    shown = entries(web.get(digest_link(web)).text)
+    assert len(shown) == 40
+    assert "Also passed · 28" in {each.group for each in shown}
+    assert all("It works on three benchmarks." in each.words for each in shown)
+
+
+def test_note_has_its_page(web: Web) -> None:
+    web.world.clock.now += timedelta(days=3)
+    web.world.llm.scores = {}
+    configure(web, min_relevance="10", archive="public")
+    web.world.announce(11)
+    web.world.run("once", "--list", "foundations")
+    page = web.get("/list/foundations/2026-11-23")
+    assert page.status_code == 200
+    assert "did not pass" in words(page)
+
+
+@pytest.mark.parametrize("path", ["/digest/" + "0" * 32, "/digest/short", "/list/foundations/2026-11-19"])
+def test_what_does_not_exist_is_not_found(web: Web, path: str) -> None:
+    configure(web, archive="public")
+    assert web.get(path).status_code == 404
+    assert web.get(path + ".bib").status_code == 404
+
+
+def test_list_that_is_gone_or_has_no_archive_now_has_no_pages(web: Web) -> None:
+    link = digest_link(web)
+    configure(web, archive="none")
+    assert web.get(link).status_code == web.get(f"{link}.bib").status_code == 404
+    web.world.write("subscribers.yaml", LISTS.replace("name: foundations", "name: other"))
+    assert web.get(link).status_code == 404
+
+
+def test_superseded_digest_has_no_page(web: Web) -> None:
+    link = digest_link(web)
+    with web.store() as store, store.transaction():
+        store.database.execute("update messages set superseded = '2026-11-21T07:00:00+00:00'")
+    assert web.get(link).status_code == 404
+
+
+def test_only_a_public_list_shows_its_digest_by_date(web: Web) -> None:
+    path = "/list/foundations/2026-11-20"
+    assert web.get(path).status_code == web.get(f"{path}.bib").status_code == 404
+    configure(web, archive="public")
+    assert web.get(path).status_code == web.get(f"{path}.bib").status_code == 200
+    assert web.get("/list/foundations/2026-02-31").status_code == 404
+
+
+def test_search_engines_show_a_digest_by_date_of_an_indexed_list_alone(web: Web) -> None:
+    robots = {}
+    for archive in ("public", "indexed"):
+        configure(web, archive=archive)
+        pages = (web.get("/list/foundations/2026-11-20"), web.get(digest_link(web)))
+        robots[archive] = [page.headers["X-Robots-Tag"] for page in pages]
+    assert robots == {"public": ["noindex, nofollow"] * 2, "indexed": ["all", "noindex, nofollow"]}
+
+
+def test_page_leads_on_to_what_its_list_has(web: Web) -> None:
+    link = digest_link(web)
+    assert re.findall(rf'"({WEB_URL}/[^"]*)"', web.get(link).text) == [f"{link}.bib"]
+    configure(web, archive="public", open="true")
+    at_home = f"{WEB_URL}/list/foundations"
+    assert {*re.findall(rf'"({WEB_URL}/[^"]*)"', web.get(link).text)} == {
+        f"{link}.bib", at_home, f"{at_home}/join", f"{at_home}/feed.atom",
+    }  # fmt: skip
+
+
+# --- caches
+
+
+def test_reader_who_has_the_page_is_sent_none(web: Web) -> None:
+    first = web.get(digest_link(web))
+    etag = first.headers["ETag"]
+    assert re.fullmatch(r'"[0-9a-f]+"', etag)  # a strong one
+    assert first.headers["Cache-Control"] == "private, no-cache"
+    again = web.get(digest_link(web), headers={"If-None-Match": etag})
+    assert (again.status_code, again.data, again.headers["ETag"]) == (304, b"", etag)
+    configure(web, archive="public")
+    assert web.get("/list/foundations/2026-11-20").headers["Cache-Control"] == "public, max-age=3600"
+
+
+# --- retention
+
+
+def test_page_keeps_its_abstracts_until_retention_takes_it_with_its_papers(world: World) -> None:
+    """A paper below the thresholds, which no page shows, does not keep its own."""
+    below, shown = "2611.00004", ("2611.00001", "2611.00002", "2611.00003")
+    world.llm.scores[below] = Score(2, 2)
+    world.env(WEB_URL=WEB_URL)
+    world.announce(1, 2, 3, 4)
+    world.run("once", "--list", "foundations")
+    web, frozen, keep = Web(world), world.clock.now, timedelta(days=60)
+    link = digest_link(web)
+    world.clock.now += timedelta(days=3)
+    world.announce(11)
+    world.run("once", "--list", "foundations")  # a newer digest
+    for day in range(4, 42):
+        with web.store() as store:
+            store.retention.thin(keep, ["foundations", "galaxies"], frozen + timedelta(days=day))
+    assert web.get(link).text.count("It works on three benchmarks.") == 3
+    with web.store() as store:
+        assert store.papers.by_id([below])[below].abstract == ""
+        for _ in range(2):
+            store.retention.thin(keep, ["foundations", "galaxies"], frozen + timedelta(days=61))
+        assert store.papers.by_id([below, *shown]) == {}
+    assert web.get(link).status_code == 404
+
+
+# --- for reference managers
+
+
+def test_page_has_a_group_of_meta_tags_and_a_span_for_each_paper(web: Web) -> None:
+    page = lxml.html.document_fromstring(web.get(digest_link(web)).text)
+    tags = [meta.get("name") for meta in page.xpath("//head/meta[starts-with(@name, 'citation_')]")]
+    groups = "".join(tag.removeprefix("citation_")[0] for tag in tags if tag)
+    assert groups == "taapaap" * 3  # a title, its authors, date, id and URLs
+    assert page.xpath("//meta[@name='citation_arxiv_id']/@content") == ["2611.00001", "2611.00002", "2611.00003"]
+    spans = page.xpath("//span[@class='Z3988']/@title")
+    assert [dict(parse_qsl(each))["rft.title"] for each in spans] == page.xpath(
+        "//meta[@name='citation_title']/@content"
+    )
+    assert page.xpath("//span[@class='Z3988']/following-sibling::*[1]/@id") == ["p1", "p2", "p3"]
+
+
+def test_mail_has_no_spans_for_reference_managers(web: Web) -> None:
+    assert "Z3988" not in web.mail()
+
+
+def test_bib_is_a_file_of_all_papers(web: Web) -> None:
+    answer = web.get(f"{digest_link(web)}.bib")
+    assert answer.headers["Content-Type"] == "application/x-bibtex; charset=utf-8"
+    assert answer.headers["Content-Disposition"] == "attachment; filename=foundations-2026-11-20.bib"
+    assert re.findall(r"eprint = \{(.*)\}", answer.text) == ["2611.00001", "2611.00002", "2611.00003"]
+    assert web.get(f"{digest_link(web)}.bib", headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
+
+
+def test_hostile_title_stays_text(world: World) -> None:
+    (paper,) = world.announce(1)
+    title = "</title></head><script>\"&'</script></body> {\\"
+    world.arxiv.papers[-1] = replace(paper, title=title, authors=('"><script>x',))
+    world.env(WEB_URL=WEB_URL)
+    world.run("once", "--list", "foundations")
+    web = Web(world)
+    page = web.get(digest_link(web)).text
+    assert "<script" not in page
+    assert page.count("</head>") == page.count("</body>") == page.count("</main>") == 1
+    (shown,) = lxml.html.document_fromstring(page).xpath("//meta[@name='citation_author']/@content")
+    assert "script" in shown
+    assert web.get(f"{digest_link(web)}.bib").text.count("@misc") == 1

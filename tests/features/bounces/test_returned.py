@@ -1,0 +1,361 @@
+"""What counts as a bounce, a complaint or a request to leave, in the shapes in which servers write them."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paperboy.features.bounces.returned import Bounce, Complaint, Request, read
+
+ID = "<20261120.foundations.6f79ccffeb5088a333dc0123@example.org>"
+TOKEN = "0123456789abcdef" * 2
+
+
+def report(
+    *,
+    action: str = "failed",
+    status: str = "5.1.1",
+    code: str = "smtp; 550 5.1.1 <ada@wren.edu>: no such user",
+    returned: str = "message/rfc822",
+    message_id: str = ID,
+    kind: str = "delivery-status",
+) -> bytes:
+    """A delivery status notification with the three parts of RFC 3464."""
+    return f"""\
+From: MAILER-DAEMON@mx.wren.edu
+To: papers@example.org
+Subject: Undelivered Mail Returned to Sender
+Auto-Submitted: auto-replied
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type={kind}; boundary="b"
+
+--b
+Content-Type: text/plain
+
+Your mail could not be delivered.
+
+--b
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; mx.wren.edu
+X-Queue-ID: 4D1
+
+Final-Recipient: rfc822; ada@wren.edu
+Original-Recipient: rfc822;ada@wren.edu
+Action: {action}
+Status: {status}
+Diagnostic-Code: {code}
+
+--b
+Content-Type: {returned}
+
+From: Foundations <papers@example.org>
+To: ada@wren.edu
+Message-ID: {message_id}
+Subject: 3 papers
+List-Unsubscribe: <https://papers.example.org/leave/{TOKEN}>
+
+--b--
+""".replace("\n", "\r\n").encode()
+
+
+def complaint(feedback: str = "abuse", message_id: str = ID) -> bytes:
+    whole = report(kind="feedback-report", message_id=message_id).decode()
+    before, _, rest = whole.partition("--b\r\nContent-Type: message/delivery-status")
+    after = rest.partition("--b\r\n")[2]
+    middle = f"Content-Type: message/feedback-report\r\n\r\nFeedback-Type: {feedback}\r\nVersion: 1\r\n\r\n"
+    return f"{before}--b\r\n{middle}--b\r\n{after}".encode()
+
+
+@pytest.mark.parametrize("returned", ["message/rfc822", "text/rfc822-headers", "message/global"])
+def test_report_of_a_mail_that_failed_for_good_is_a_bounce(returned: str) -> None:
+    said = read(report(returned=returned))
+    assert said == Bounce(ID, "bounced: 5.1.1 <ada@wren.edu>: no such user", gone=True)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "gone"),
+    [
+        ("5.1.1", "smtp;550 5.1.1 The email account that you tried to reach does not exist", True),
+        ("5.1.10", "smtp;550 5.1.10 RESOLVER.ADR.RecipientNotFound", True),
+        ("5.2.1", "smtp; 550-5.2.1 The email account is inactive", True),
+        ("5.0.0", "x-unix; user unknown", False),
+        ("5.2.2", "smtp; 552 5.2.2 mailbox full", False),
+        ("5.7.1", "smtp; 554 5.7.1 rejected by policy", False),
+        ("5.1.8", "smtp; 550 5.1.8 sender address rejected", False),
+    ],
+)
+def test_only_some_codes_say_that_the_address_does_not_exist(status: str, code: str, *, gone: bool) -> None:
+    said = read(report(status=status, code=code))
+    assert isinstance(said, Bounce)
+    assert said.gone is gone
+
+
+def test_mail_given_up_after_days_of_retries_has_bounced_though_its_address_may_exist() -> None:
+    said = read(report(status="4.4.1", code="X-Postfix; connect to mx.wren.edu[192.0.2.1]:25: Connection timed out"))
+    assert said == Bounce(ID, "bounced: 4.4.1 connect to mx.wren.edu[192.0.2.1]:25: Connection timed out", gone=False)
+
+
+def test_code_of_the_server_that_refused_counts_where_the_report_has_none_of_its_own() -> None:
+    """Exim reports every failure as 5.0.0."""
+    gone = read(report(status="5.0.0", code="smtp; 550-5.1.1 No such user here\n 550 5.1.1 Check the address"))
+    assert gone == Bounce(ID, "bounced: 5.1.1 No such user here 550 5.1.1 Check the address", gone=True)
+    assert read(report(status="5.0.0", code="smtp; 550 Unknown")) == Bounce(ID, "bounced: 5.0.0 Unknown", gone=False)
+    assert read(report(status="5.0.0", code="")) == Bounce(ID, "bounced: 5.0.0", gone=False)
+
+
+EXIM = f"""\
+From MAILER-DAEMON Mon Nov 23 03:17:56 2026
+X-Failed-Recipients: ada@wren.edu
+Auto-Submitted: auto-replied
+References: {ID}
+Content-Type: multipart/report; report-type=delivery-status; boundary=1795403876-eximdsn-1088847562
+
+--1795403876-eximdsn-1088847562
+Content-type: text/plain; charset=us-ascii
+
+This could not be delivered.
+
+--1795403876-eximdsn-1088847562
+Content-type: message/delivery-status
+
+Reporting-MTA: dns; mx.example.org
+
+Action: failed
+Final-Recipient: rfc822;ada@wren.edu
+Status: 5.0.0
+Remote-MTA: dns; mx.wren.edu
+Diagnostic-Code: smtp; 550-5.1.1 No such user
+ 550 5.1.1 <ada@wren.edu> Try another
+
+--1795403876-eximdsn-1088847562
+Content-type: message/rfc822
+
+Return-path: <papers@example.org>
+Message-ID: {ID}
+
+Hello.
+--1795403876-eximdsn-1088847562--
+"""
+EXCHANGE = f"""\
+From: <postmaster@wren.edu>
+Content-Type: multipart/report; report-type=delivery-status;
+\tboundary="8f1c"
+Content-Language: en-US
+In-Reply-To: {ID}
+References: {ID}
+Auto-Submitted: auto-replied
+
+--8f1c
+Content-Type: multipart/alternative; differences=Content-Type;
+\tboundary="2a90"
+
+--2a90
+Content-Type: text/plain; charset="us-ascii"
+Content-Transfer-Encoding: quoted-printable
+
+ada was not found at wren.edu.
+--2a90
+Content-Type: text/html; charset="us-ascii"
+
+<p>ada was not found at wren.edu.</p>
+--2a90--
+
+--8f1c
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns;mail.wren.edu
+Received-From-MTA: dns;mx.example.org
+
+Final-Recipient: rfc822;ada@wren.edu
+Action: failed
+Status: 5.1.10
+Diagnostic-Code: smtp;550 5.1.10 Recipient not found
+X-Display-Name: ada@wren.edu
+
+--8f1c
+Content-Type: message/rfc822
+
+Received: from mx.example.org by mail.wren.edu
+Message-ID: {ID}
+Content-Type: text/plain
+
+Hello.
+--8f1c--
+"""
+GMAIL = f"""\
+Return-Path: <>
+To: papers@example.org
+Auto-Submitted: auto-replied
+In-Reply-To: {ID}
+References: {ID}
+Content-Type: multipart/report; boundary="0000000a"; report-type=delivery-status
+
+--0000000a
+Content-Type: multipart/related; boundary="0000000b"
+
+--0000000b
+Content-Type: text/html; charset="UTF-8"
+
+<p>The address was not found.</p>
+--0000000b
+Content-Type: image/png; name="icon.png"
+Content-Transfer-Encoding: base64
+
+iVBORw0KGgo=
+--0000000b--
+--0000000a
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; googlemail.com
+X-Original-Message-ID: {ID}
+
+Final-Recipient: rfc822; ada@wren.edu
+Action: failed
+Status: 5.1.1
+Diagnostic-Code: smtp; 550-5.1.1 No account of this name exists
+Last-Attempt-Date: Mon, 23 Nov 2026 03:17:56 -0800 (PST)
+
+--0000000a--
+"""
+
+
+@pytest.mark.parametrize(
+    ("mail", "reply"),
+    [
+        (EXIM, "5.1.1 No such user 550 5.1.1 <ada@wren.edu> Try another"),
+        (EXCHANGE, "5.1.10 Recipient not found"),
+        (GMAIL, "5.1.1 No account of this name exists"),
+    ],
+    ids=["Exim", "Exchange", "Gmail"],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_reports_are_read_in_the_shapes_of_other_servers(mail: str, reply: str, end: str) -> None:
+    assert read(mail.replace("\n", end).encode()) == Bounce(ID, f"bounced: {reply}", gone=True)
+
+
+def test_report_without_our_mail_names_it_in_its_own_headers() -> None:
+    """As Gmail's do."""
+    bare = report(message_id="").replace(b"Message-ID: \r\n", b"")
+    for header in (b"In-Reply-To: ", b"References: "):
+        said = read(header + ID.encode() + b"\r\n" + bare)
+        assert isinstance(said, Bounce)
+        assert said.message_id == ID
+
+
+def test_report_about_an_address_beyond_ascii_is_read_too() -> None:
+    """RFC 6533 has types of its own."""
+    whole = report(returned="message/global-headers", code="smtp; 550 5.1.1 müller: no such user")
+    said = read(whole.replace(b"message/delivery-status", b"message/global-delivery-status"))
+    assert said == Bounce(ID, "bounced: 5.1.1 müller: no such user", gone=True)
+
+
+def test_long_digest_that_comes_back_whole_is_read() -> None:
+    """Papers are about boundaries, too."""
+    whole = report().replace(b"\r\n\r\n--b--", b"\r\n\r\n" + b"A free boundary = the problem.\r\n" * 40 + b"--b--")
+    assert read(whole) == read(report())
+
+
+@pytest.mark.parametrize(
+    "mail",
+    [
+        report(action="delayed", status="4.4.1"),
+        report(action="delivered", status="2.0.0"),
+        report(action="failed", status="unknown"),
+        report(message_id=""),
+        complaint("not-spam"),
+        complaint("auth-failure"),
+        b"Subject: Out of office\r\n\r\nBack on Monday.",
+        f"Subject: Re: unsubscribe foundations {TOKEN}\r\nAuto-Submitted: auto-replied\r\n\r\nI am away.".encode(),
+        f"Subject: unsubscribe foundations {TOKEN}\r\nReturn-Path: <>\r\n\r\nYour mail was lost.".encode(),
+        f"Subject: unsubscribe foundations {TOKEN}\r\nContent-Type: multipart/report; boundary=b\r\n\r\n--b--".encode(),
+        b"Subject: unsubscribe me please\r\n\r\n",
+        b"",
+        b"\0" * 1000,
+    ],
+)
+def test_all_else_counts_for_nothing(mail: bytes) -> None:
+    assert read(mail) is None
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        f"unsubscribe foundations {TOKEN}",
+        f"Re: unsubscribe foundations {TOKEN.upper()}",
+        f"=?utf-8?q?unsubscribe_foundations_{TOKEN}?=",
+        f"unsubscribe foundations\r\n {TOKEN}",
+    ],
+)
+def test_unsubscribe_mail_names_its_token_in_the_subject(subject: str) -> None:
+    assert read(f"From: ada@wren.edu\r\nSubject: {subject}\r\nAuto-Submitted: no\r\n\r\n".encode()) == Request(TOKEN)
+
+
+def test_unsubscribe_mail_of_apple_mail_counts_though_it_calls_itself_a_reply() -> None:
+    head = "From: ada@icloud.com\r\nAuto-Submitted: auto-replied\r\nX-Apple-Unsubscribe: true\r\n"
+    assert read(f"{head}Subject: unsubscribe foundations {TOKEN}\r\n\r\n".encode()) == Request(TOKEN)
+
+
+@pytest.mark.parametrize("feedback", ["abuse", "fraud", "opt-out"])
+def test_complaint_names_the_mail_by_its_id_and_by_the_token_of_its_way_out(feedback: str) -> None:
+    assert read(complaint(feedback)) == Complaint(ID, TOKEN)
+    assert read(complaint(feedback, message_id="redacted")) == Complaint("redacted", TOKEN)
+
+
+@given(st.binary(max_size=600), st.integers(0, 1500), st.integers(0, 1500))
+def test_no_mail_is_too_strange(noise: bytes, start: int, end: int) -> None:
+    for mail in (report(), complaint(), report(returned="text/rfc822-headers")):
+        read(mail[:start] + noise + mail[end:])
+
+
+@pytest.mark.parametrize("word", [b"=?utf-8?b?A?=", b"=?rot13?q?A?=", b"=?a\0b?q?A?=", b"=?idna?q?\xff?=", b"\xff\xfe"])
+def test_header_that_cannot_be_decoded_is_read_as_it_is(word: bytes) -> None:
+    assert read(b"Subject: " + word + f" unsubscribe foundations {TOKEN}\r\n\r\n".encode()) == Request(TOKEN)
+
+
+WORDS = "=?utf-8?q?a?= " * 140_000
+
+
+@pytest.mark.parametrize(
+    "mail",
+    [
+        f"Subject: {WORDS}\r\n\r\n".encode(),
+        f"Auto-Submitted: {WORDS}\r\nSubject: unsubscribe foundations {TOKEN}\r\n\r\n".encode(),
+        report(code=WORDS),
+        complaint(WORDS),
+        f"Content-Type: multipart/mixed; boundary*=punycode''{'a' * 1_500_000}\r\n\r\n".encode(),
+    ],
+    ids=["subject", "auto-submitted", "diagnostic code", "feedback type", "boundary in punycode"],
+)
+def test_two_megabytes_of_one_header_say_nothing(mail: bytes) -> None:
+    """Decoding a header takes time quadratic in its length: 24 seconds for this subject."""
+    assert read(mail) is None
+
+
+def test_only_the_beginning_of_a_header_counts() -> None:
+    request = f" unsubscribe foundations {TOKEN}\r\n\r\n"
+    assert read(f"Subject: {'a ' * 1_000}{request}".encode()) == Request(TOKEN)
+    assert read(f"Subject: {'a ' * 100_000}{request}".encode()) is None
+
+
+def test_words_in_the_charsets_of_mail_programs_are_decoded() -> None:
+    request = f"回复: unsubscribe foundations {TOKEN}"
+    for charset in ("utf-8", "gb2312", "gbk", "gb18030", "big5", "shift_jis"):
+        word = b64encode(request.replace("回复", "回").encode(charset)).decode()
+        assert read(f"Subject: =?{charset}?b?{word}?=\r\n\r\n".encode()) == Request(TOKEN)
+
+
+@pytest.mark.parametrize("charset", ["punycode", "utf-7", "unicode_escape", "hz", "cp037"])
+def test_words_in_any_other_charset_are_not_decoded(charset: str) -> None:
+    """Python's punycode takes minutes for a megabyte."""
+    word = b64encode(f"unsubscribe foundations {TOKEN}".encode(charset)).decode()
+    assert read(f"Subject: =?{charset}?b?{word}?=\r\n\r\n".encode()) is None
+
+
+def test_parts_within_parts_and_a_million_lines_are_not_read() -> None:
+    """Python's parser compares each line with the boundary of each part that is open: that would take minutes."""
+    parts = b"".join(b'Content-Type: multipart/mixed; boundary="%d"\r\n\r\n--%d\r\n' % (n, n) for n in range(400))
+    assert read(parts + b"\n" * 1_900_000) is None

@@ -1,0 +1,127 @@
+"""A morning that a Dask cluster composes, what becomes of it when that dies, and what the check says of it."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paperboy.features.cluster import scheduler
+from paperboy.morning.workers import WorkersError, versions
+from paperboy.service.check import Finding
+from paperboy.store.incidents import Kind
+from tests.morning.test_workers import a_morning, an_app, home, once_some_are_frozen
+from tests.servers.dask import MISSING, dask_cluster
+from tests.servers.llm import LlmServer
+from tests.service.test_check import about, check, write_env
+from tests.service.test_check import home as small_home
+
+__all__ = ["home", "small_home"]  # fixtures, for these tests, too
+
+needs_dask = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+
+
+@needs_dask
+def test_cluster_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:
+    with dask_cluster(tmp_path) as dask, LlmServer(cache="none") as llm:
+        on_it = f"CLUSTER={dask.address}"
+        (found,) = scheduler.look(dask.address)
+        assert found.message.startswith("3 workers with 3 threads, which compose")
+        assert a_morning(home, on_it) == a_morning(home, "WORKERS=1")
+        settings = [f"OPENAI_BASE_URL={llm.base_url}", "LLM_BATCH_SIZE=200", "LLM_CONCURRENCY=16"]
+        assert a_morning(home, *settings, on_it) == a_morning(home, *settings, "WORKERS=1")
+
+
+@needs_dask
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of sockets that Dask leaves open
+def test_cluster_that_loses_workers_and_then_its_scheduler_costs_time_alone(home: Path, tmp_path: Path) -> None:
+    with dask_cluster(tmp_path) as dask:
+
+        def kill() -> None:
+            dask.workers[0].kill()
+            dask.workers[1].kill()
+            time.sleep(0.3)
+            dask.scheduler.kill()
+
+        killed = a_morning(home, f"CLUSTER={dask.address}", meanwhile=lambda app: once_some_are_frozen(app, kill))
+        later = a_morning(home, f"CLUSTER={dask.address}")  # nobody answers there any more
+    gc.collect()  # which closes them
+    alone = a_morning(home, "WORKERS=1")
+    assert killed.pop("incidents") in ([], [(Kind.WORKERS,)])
+    assert later.pop("incidents") == [(Kind.WORKERS,)]
+    assert alone.pop("alerts") == []
+    assert killed == later == alone
+
+
+class Workers:
+    """A client with a worker like its caller, and one with other versions."""
+
+    def run(self, done: Callable[..., object], *given: Any, on_error: str) -> dict[str, object]:
+        assert on_error == "return"
+        *task, wanted = given
+        found = {"tls://10.0.0.6:4711": done(*task, wanted)}
+        try:
+            done(*task, wanted | {"paperboy": "0.1", "jinja2": "2.0"})
+        except WorkersError as error:
+            found["tls://10.0.0.7:4711"] = error
+        return found
+
+
+@needs_dask
+def test_workers_of_another_version_are_not_used() -> None:
+    ours = versions()
+    (problem,) = scheduler.differences(Workers())
+    assert problem.startswith(f"tls://10.0.0.7:4711: a worker has paperboy {ours['paperboy']}, and here is 0.1; ")
+    assert problem.endswith(f"jinja2 {ours['jinja2']}, and here is 2.0")
+
+
+@needs_dask
+def test_certificates_that_are_missing_are_named(tmp_path: Path) -> None:
+    import dask  # noqa: PLC0415  # of an extra
+
+    name = "DASK_DISTRIBUTED__COMM__TLS__"
+    (tmp_path / "ca.pem").write_text("")
+    here = {"distributed.comm.tls.ca-file": str(tmp_path / "ca.pem")}
+    gone = here | {"distributed.comm.tls.client.cert": "/gone.pem"}
+    for settings, problem in (({}, f"{name}CA_FILE"), (here, f"{name}CLIENT__CERT"), (gone, "^/gone.pem cannot be")):
+        with dask.config.set(settings), pytest.raises(WorkersError, match=problem):
+            scheduler.client("tls://127.0.0.1:1").__enter__()
+
+
+@needs_dask
+def test_scheduler_that_does_not_answer_is_named() -> None:
+    with pytest.raises(WorkersError, match=r"^no scheduler answers at tcp://127\.0\.0\.1:1 "):
+        scheduler.client("tcp://127.0.0.1:1").__enter__()
+
+
+@pytest.mark.long("Dask")
+@pytest.mark.skipif(bool(MISSING), reason=MISSING)
+def test_cluster_is_looked_at_and_a_morning_does_without_one_that_is_gone(small_home: Path, tmp_path: Path) -> None:
+    with dask_cluster(tmp_path, workers=1) as dask:
+        write_env(small_home, CLUSTER=dask.address)
+        (found,) = about("cluster", check(small_home, offline=False))
+        assert found == Finding(
+            "cluster", "1 worker with 1 thread, which compose where a morning has more than 16 lists"
+        )
+        dask.workers[0].kill()
+        dask.workers[0].wait()
+        (empty,) = about("cluster", check(small_home, offline=False))
+        fix = f"start some: dask worker {dask.address}; without them, mornings take longer"
+        assert empty == Finding("cluster", f"the scheduler has no worker; {fix}", note=True)
+        dask.scheduler.kill()
+        dask.scheduler.wait()
+        (gone,) = about("cluster", check(small_home, offline=False))
+    assert gone.note
+    assert gone.message.startswith(f"no scheduler answers at {dask.address} ")
+    assert gone.message.endswith("; without it, mornings take longer")
+
+
+@pytest.mark.parametrize(("lists", "name"), [(16, ""), (17, "the cluster at tls://scheduler.example.org:8786")])
+def test_small_morning_pays_for_no_cluster(small_home: Path, lists: int, name: str) -> None:
+    with an_app(small_home, "CLUSTER=tls://scheduler.example.org:8786") as app:
+        found = app.crew(lists)
+        assert (found.name if found else "") == name

@@ -1,0 +1,195 @@
+"""What lists learn from, and what they have learned."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from paperboy.features.learning.lessons import LEAST_VOTES, Kind, Lessons, State
+from paperboy.features.learning.ranking import Example
+from paperboy.features.votes.votes import Votes
+from paperboy.models import Addressed, Became, Day, Outcome, Score, Spending, Subscriber, Usage
+from paperboy.store import Store
+from paperboy.store.readers import Reader
+from tests.builders import paper
+from tests.store.ledger import NOW
+
+LIST, CRITERIA = "foundations", "abc"
+STATE = State("key", NOW, NOW, "2611.00001", 1, b"weights")
+BEGINNING = datetime(2026, 9, 1, tzinfo=UTC)
+TOMORROW, HOUR = NOW + timedelta(days=1), timedelta(hours=1)
+ADA, GRACE = Reader(LIST, "ada@example.org"), Reader(LIST, "grace@example.org")
+
+
+def fetched(store: Store, *ids: str) -> None:
+    store.papers.add([paper(each) for each in ids], ["cs.LG"], NOW)
+
+
+def judged(
+    store: Store, scores: dict[str, int], at: datetime = NOW, name: str = LIST, criteria: str = CRITERIA
+) -> None:
+    """Scores by an LLM."""
+    given = {arxiv_id: Score(relevance, 5) for arxiv_id, relevance in scores.items()}
+    store.scores.keep(name, criteria, "luna", given, Spending(Usage(1)), at)
+
+
+def froze(store: Store, at: datetime = TOMORROW, name: str = LIST, **became: Became) -> None:
+    papers = {arxiv_id.replace("_", "."): what for arxiv_id, what in became.items()}
+    store.days.freeze(Day(name, at.date(), Outcome.NOTE, became=papers), at)
+
+
+def learned_from(lessons: Lessons, **changes: object) -> list[tuple[str, int]]:
+    return [(each.arxiv_id, each.relevance) for each in lessons.judged(LIST, CRITERIA, BEGINNING, **changes)]  # type: ignore[arg-type]
+
+
+def due(lessons: Lessons, now: datetime, *, scores: bool = True) -> set[tuple[str, Kind]]:
+    return lessons.due([LIST, "galaxies"], now, scores=scores)
+
+
+# --- states
+
+
+def test_state_is_found_by_list_kind_and_key_until_another_takes_its_place(lessons: Lessons) -> None:
+    lessons.keep(LIST, Kind.SCORES, STATE, NOW)
+    assert lessons.state(LIST, Kind.SCORES, "key") == STATE
+    for other in [("galaxies", Kind.SCORES, "key"), (LIST, Kind.VOTES, "key"), (LIST, Kind.SCORES, "tomorrow's")]:
+        assert lessons.state(*other) is None
+    lessons.keep(LIST, Kind.SCORES, None, NOW)
+    assert lessons.state(LIST, Kind.SCORES, "key") is None
+
+
+# --- scores
+
+
+def test_scores_come_in_the_order_in_which_they_were_given(store: Store, lessons: Lessons) -> None:
+    fetched(store, "2611.00001", "2611.00002", "2611.00003")
+    judged(store, {"2611.00003": 9, "2611.00002": 2})
+    judged(store, {"2611.00001": 7}, NOW + HOUR)
+    froze(store)
+    assert learned_from(lessons) == [("2611.00002", 2), ("2611.00003", 9), ("2611.00001", 7)]
+    after = State("key", NOW, NOW, "2611.00002", 1, b"")
+    assert learned_from(lessons, after=after) == [("2611.00003", 9), ("2611.00001", 7)]
+
+
+def test_scores_of_the_newest_morning_come_with_the_next(store: Store, lessons: Lessons) -> None:
+    """A morning is dated to its beginning, and may still be going on when its first list is frozen."""
+    fetched(store, "2611.00001", "2611.00002")
+    judged(store, {"2611.00001": 9})
+    assert learned_from(lessons) == []
+    froze(store, NOW + HOUR)
+    judged(store, {"2611.00002": 8}, NOW + 2 * HOUR)
+    assert learned_from(lessons) == [("2611.00001", 9)]
+
+
+def test_only_an_llms_scores_of_the_list_and_its_criteria_since_then_count_and_those_with_a_text(
+    store: Store, lessons: Lessons
+) -> None:
+    ids = [f"2611.{number:05}" for number in range(1, 6)]
+    fetched(store, *ids)
+    store.papers.add([paper("2611.00006", abstract="")], ["cs.LG"], NOW)
+    judged(store, {ids[0]: 9, "2611.00006": 9, "2611.00007": 9})
+    judged(store, {ids[1]: 9}, name="galaxies")
+    judged(store, {ids[2]: 9}, criteria="other topics")
+    judged(store, {ids[3]: 9}, BEGINNING - HOUR)
+    store.scores.keep(LIST, CRITERIA, "embedded ranker", {ids[4]: Score(9, None)}, Spending(), NOW)
+    froze(store)
+    assert learned_from(lessons) == [(ids[0], 9)]
+
+
+# --- votes
+
+
+def voted(store: Store, number: int) -> list[str]:
+    """That many papers with a vote of Ada's."""
+    ids = [f"2611.{each:05}" for each in range(number)]
+    fetched(store, *ids)
+    Votes(store.database).cast(ADA, dict.fromkeys(ids, 1), NOW)
+    return ids
+
+
+def id_of(example: Example) -> str:
+    return example.title.split()[-1]
+
+
+def test_votes_count_from_ten_papers_on(store: Store, lessons: Lessons) -> None:
+    voted(store, LEAST_VOTES - 1)
+    assert lessons.voted(LIST) == []
+    voted(store, LEAST_VOTES)
+    assert len(lessons.voted(LIST)) == LEAST_VOTES
+    assert lessons.voted("galaxies") == []
+    assert Lessons(store.database).voted(LIST) == []  # where nobody offers votes
+
+
+def test_papers_share_of_votes_is_the_mean_over_its_voters(store: Store, lessons: Lessons) -> None:
+    first, second, *_ = voted(store, LEAST_VOTES)
+    Votes(store.database).cast(GRACE, {first: -1, second: 1}, NOW)
+    shares = {id_of(each): each.target for each in lessons.voted(LIST)}
+    assert (shares[first], shares[second]) == (0.5, 1.0)
+
+
+def test_papers_that_the_list_had_and_nobody_voted_on_come_with_them(store: Store, lessons: Lessons) -> None:
+    ids = voted(store, LEAST_VOTES)
+    fetched(store, *(f"2610.{number:05}" for number in range(200)))
+    seen = {f"2610_{number:05}": Became.BELOW for number in range(150)} | {ids[0].replace(".", "_"): Became.SELECTED}
+    froze(store, **seen)
+    unvoted = [id_of(each) for each in lessons.voted(LIST) if each.target is None]
+    assert len(unvoted) == 10 * LEAST_VOTES
+    assert {each.replace(".", "_") for each in unvoted} < seen.keys()
+    assert unvoted == [id_of(each) for each in lessons.voted(LIST) if each.target is None]
+
+
+# --- what is due
+
+
+def test_scores_are_due_once_after_each_frozen_day(store: Store, lessons: Lessons) -> None:
+    judged(store, {"2611.00001": 9})
+    assert due(lessons, NOW) == set()
+    froze(store, NOW)
+    assert due(lessons, NOW + HOUR) == {(LIST, Kind.SCORES)}
+    assert due(lessons, NOW + HOUR, scores=False) == set()
+    lessons.keep(LIST, Kind.SCORES, None, NOW + HOUR)
+    assert due(lessons, NOW + 2 * HOUR) == set()
+    froze(store, TOMORROW)
+    assert due(lessons, TOMORROW) == {(LIST, Kind.SCORES)}
+
+
+def test_nothing_is_due_where_no_llm_was_ever_called_and_nobody_votes(store: Store, lessons: Lessons) -> None:
+    froze(store, NOW)
+    assert due(lessons, TOMORROW) == set()
+
+
+def test_votes_are_due_at_once_and_then_hourly(store: Store, lessons: Lessons) -> None:
+    Votes(store.database).cast(ADA, {"2611.00001": 1}, NOW)
+    assert due(lessons, NOW) == {(LIST, Kind.VOTES)}
+    lessons.keep(LIST, Kind.VOTES, None, NOW)
+    Votes(store.database).cast(GRACE, {"2611.00001": 1}, NOW + timedelta(minutes=1))
+    assert due(lessons, NOW + timedelta(minutes=59)) == set()
+    assert due(lessons, NOW + timedelta(minutes=61)) == {(LIST, Kind.VOTES)}
+    lessons.keep(LIST, Kind.VOTES, None, NOW + timedelta(minutes=61))
+    assert due(lessons, NOW + timedelta(hours=3)) == set()
+    froze(store, TOMORROW)  # what nobody voted on has changed
+    assert due(lessons, TOMORROW + HOUR) == {(LIST, Kind.VOTES)}
+
+
+def test_erasing_a_reader_erases_what_was_learned_from_the_votes_of_the_list(store: Store, lessons: Lessons) -> None:
+    """Whoever gets a list's mails may have voted."""
+    store.readers.know(LIST, [Addressed(Subscriber(ADA.address), "<1@example.org>", "token")])
+    for kind in Kind:
+        lessons.keep(LIST, kind, STATE, NOW)
+    store.erasure.erase(GRACE.address, NOW)
+    assert lessons.state(LIST, Kind.VOTES, "key") == STATE
+    store.erasure.erase(ADA.address, NOW)
+    assert lessons.state(LIST, Kind.VOTES, "key") is None
+    assert lessons.state(LIST, Kind.SCORES, "key") == STATE
+
+
+@pytest.mark.parametrize(("lists", "stays"), [([LIST], True), ([], False)])
+def test_state_of_a_list_that_is_gone_goes_after_a_month(
+    store: Store, lessons: Lessons, lists: list[str], *, stays: bool
+) -> None:
+    lessons.keep(LIST, Kind.SCORES, STATE, NOW)
+    store.retention.thin(timedelta(days=100), lists, NOW + timedelta(days=30))
+    assert lessons.state(LIST, Kind.SCORES, "key") == STATE
+    store.retention.thin(timedelta(days=100), lists, NOW + timedelta(days=32))
+    assert (lessons.state(LIST, Kind.SCORES, "key") is not None) == stays

@@ -1,0 +1,77 @@
+"""The learned shortlist: which papers the LLM is not asked about, and how a random sample measures its recall."""
+
+from datetime import date, timedelta
+
+import pytest
+
+from paperboy.features.learning.shortlist import Recall, share_of, shortlist
+from paperboy.morning.drafting import Learned
+
+DAY = date(2026, 11, 20)
+PAPERS = {f"2611.{number:05}": float(number) for number in range(100)}  # the higher its number, the better
+
+
+def ago(*days: int) -> list[date]:
+    return [DAY - timedelta(days=each) for each in days]
+
+
+def test_best_share_is_called_and_the_rest_is_not_but_for_a_sample() -> None:
+    found = shortlist(PAPERS, 0.5, "foundations 2026-11-20")
+    assert found.not_called | found.sampled == {each for each, strength in PAPERS.items() if strength < 50}
+    assert not found.not_called & found.sampled
+
+
+def test_sample_depends_on_the_seed_and_the_paper_alone() -> None:
+    """So a second try on the same day samples the same papers, whatever else has come."""
+    seeds = [f"foundations {day}" for day in range(40)]
+    more = PAPERS | {f"2610.{number:05}": -1.0 - number for number in range(100)}
+    one, other = ([shortlist(*how, seed).sampled for seed in seeds] for how in ((PAPERS, 0.4), (more, 0.2)))
+    assert one == [each & PAPERS.keys() for each in other]
+    assert len(set(one)) > 20
+
+
+def test_of_fewer_than_twenty_papers_none_is_left_out() -> None:
+    some = dict(list(PAPERS.items())[:19])
+    assert shortlist(some, 0.5, "seed") == Learned()
+    assert shortlist({}, 0.5, "seed") == Learned()
+
+
+@pytest.mark.parametrize(
+    ("setting", "found", "share"),
+    [
+        (0.5, [], 0.5),
+        (0.5, [20, 10], 0.5),
+        (0.5, [71, 20, 10], 0.5),  # not within 60 days
+        (0.5, [70, 20, 10], 0.6),
+        (0.95, [3, 2, 1], 1.0),
+        (0.5, [90, 80, 60], 0.6),  # for 60 days after the third
+        (0.5, [90, 80, 61], 0.5),
+        ("auto", [], 0.5),
+        ("auto", [3, 2, 1], 0.6),
+        ("auto", [50, 40, 30, 20, 10], 0.6),
+        ("auto", [60, 50, 40, 30, 20, 10], 1.0),
+        ("auto", [110, 100, 90, 80, 70, 60], 1.0),  # for 60 days after the sixth
+        ("auto", [110, 100, 90, 80, 70, 61], 0.5),
+        (0.5, [60, 50, 40, 30, 20, 10], 0.6),  # whoever names a share keeps it
+    ],
+)
+def test_what_the_sample_found_raises_the_share_and_switches_auto_off(
+    setting: object, found: list[int], share: float
+) -> None:
+    assert share_of(setting, ago(*found), DAY) == pytest.approx(share)  # type: ignore[arg-type]
+
+
+def test_recall_is_estimated_from_the_sample() -> None:
+    """Of 100 in a sample of 2,000 one passed, so some 20 did; one of them was found by chance."""
+    recall = Recall(called=2_100, not_called=1_900, passed=181, sampled=100, found=1)
+    assert recall.share == pytest.approx(0.525)
+    assert recall.estimate == pytest.approx(181 / 200)
+    low, high = recall.interval or (0, 0)
+    assert low == pytest.approx(0.637, abs=0.001)  # Wilson: 0.18 % to 5.45 % of what was not called would have passed
+    assert high == pytest.approx(0.982, abs=0.001)
+
+
+@pytest.mark.parametrize("recall", [Recall(), Recall(10, 10, 0, 1, 0), Recall(10, 10, 5, 0, 0)])
+def test_without_a_sample_or_without_papers_that_pass_nothing_is_claimed(recall: Recall) -> None:
+    assert recall.interval is None
+    assert recall.estimate is None

@@ -1,0 +1,159 @@
+"""`paperboy status` says what each list's learned shortlist leaves out, what that misses, and what it saves."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from paperboy.features.learning.lessons import Kind, Lessons, State
+from paperboy.models import Became, Cost, Counts, Day, Outcome, Spending, Usage
+from paperboy.store import Store
+from tests.builders import TABLES
+from tests.cli.conftest import FRIDAY, World, world
+
+__all__ = ["world"]  # a fixture
+
+YESTERDAY = FRIDAY.date() - timedelta(days=1)
+PAID = Spending(Usage(1, 900), Cost(1.06, 0))
+COUNTS = Counts(considered=200, selected=20, below=86, not_called=94)
+
+
+def had(world: World, sample: dict[str, Became] | None = None, counts: Counts = COUNTS, spent: Spending = PAID) -> None:
+    """Yesterday of foundations, and what became of its random sample."""
+    sample, at = sample or {}, FRIDAY - timedelta(days=1)
+    with Store.open(world.path / "data" / "paperboy.db", tables=TABLES) as store:
+        store.scores.keep("foundations", "criteria", "gpt-6-luna", {}, spent, at)
+        day = Day("foundations", YESTERDAY, Outcome.NOTE, counts=counts, became=sample, sampled=frozenset(sample))
+        store.days.freeze(day, at, lambda _: Lessons(store.database).add_sample(day))
+
+
+def sample(size: int, found: int = 0) -> dict[str, Became]:
+    ids = [f"2611.{number:05}" for number in range(size)]
+    return {each: Became.SELECTED if number < found else Became.BELOW for number, each in enumerate(ids)}
+
+
+def learned(world: World, name: str, papers: int, days: int) -> None:
+    since = FRIDAY - timedelta(days=days)
+    with Store.open(world.path / "data" / "paperboy.db", tables=TABLES) as store:
+        state = State("key", since, FRIDAY, "2611.00001", papers, b"weights")
+        Lessons(store.database).keep(name, Kind.SCORES, state, FRIDAY)
+
+
+def told(world: World) -> list[str]:
+    return [line for line in world.run("status").out.splitlines() if "hortlist" in line]
+
+
+def in_json(world: World) -> list[dict[str, Any] | None]:
+    return [each["shortlist"] for each in json.loads(world.run("status", "--json").out)["lists"]]
+
+
+@pytest.fixture
+def busy(world: World) -> World:
+    """Both lists have learned enough."""
+    world.env(LLM_SHORTLIST="auto")
+    for name in ("foundations", "galaxies"):
+        learned(world, name, 300, 30)
+    return world
+
+
+def test_status_estimates_what_the_shortlist_finds_and_what_it_saved(busy: World) -> None:
+    had(busy, sample(40, found=1))
+    (line,) = told(busy)
+    assert line == (
+        "Shortlist of foundations in 60 days: 53% of papers called; it finds about 89% of what passes (62–98%, from 40 "
+        "papers called by chance); left out 94 papers, which saved about $0.94"
+    )
+    assert in_json(busy)[:1] == [
+        {
+            "share": 0.5,
+            "off_until": None,
+            "learns": None,
+            "called": 106,
+            "not_called": 94,
+            "passed": 20,
+            "sampled": 40,
+            "found": 1,
+            "recall": 0.8949,
+            "recall_interval": [0.6229, 0.9796],
+            "saved": 0.94,
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("size", "counts", "why"),
+    [
+        (0, COUNTS, "0 papers called by chance, 20 passed"),
+        (1, Counts(considered=200, below=106, not_called=94), "1 paper called by chance, 0 passed"),
+    ],
+)
+def test_too_small_a_sample_says_nothing(busy: World, size: int, counts: Counts, why: str) -> None:
+    had(busy, sample(size), counts)
+    assert f"; too few to say what it finds ({why}); left out 94 papers, " in told(busy)[0]
+    shown = in_json(busy)[0]
+    assert shown is not None
+    assert (shown["recall"], shown["recall_interval"]) == (None, None)
+
+
+@pytest.mark.parametrize("cost", [None, Cost(0, 0)])
+def test_no_money_is_saved_where_a_price_is_unknown_or_nothing(busy: World, cost: Cost | None) -> None:
+    had(busy, spent=Spending(Usage(1, 900), cost))
+    assert told(busy)[0].endswith("; left out 94 papers")
+    shown = in_json(busy)[0]
+    assert shown is not None
+    assert shown["saved"] is None
+
+
+@pytest.mark.parametrize(
+    ("found", "then", "share", "until"),
+    [
+        (2, "", 0.5, None),
+        (3, "; raised to 60% of papers, since it missed some", 0.6, None),
+        (6, "; off until Mon 18 Jan, since it missed too much", 1.0, "2027-01-18"),
+    ],
+)
+def test_status_says_what_the_sample_has_changed(
+    busy: World, found: int, then: str, share: float, until: str | None
+) -> None:
+    had(busy, sample(40, found))
+    assert told(busy)[0].endswith(f"which saved about $0.94{then}")
+    shown = in_json(busy)[0]
+    assert shown is not None
+    assert (shown["share"], shown["off_until"]) == (share, until)
+
+
+def test_share_that_the_operator_names_is_raised_and_never_off(busy: World) -> None:
+    busy.env(LLM_SHORTLIST="0.7")
+    had(busy, sample(40, 6))
+    assert told(busy)[0].endswith("; raised to 80% of papers, since it missed some")
+
+
+@pytest.mark.parametrize("env", [{}, {"LLM_SHORTLIST": "auto", "llm": False}])
+def test_shortlist_that_was_used_before_is_off_now(busy: World, env: dict[str, Any]) -> None:
+    had(busy, sample(40, 6))
+    busy.env(**env)
+    (line,) = told(busy)
+    assert line.endswith("; off now")
+    used, unused = in_json(busy)
+    assert used is not None
+    assert (used["share"], used["off_until"], unused) == (1, None, None)
+
+
+def test_young_lists_share_a_line(world: World) -> None:
+    world.env(LLM_SHORTLIST="0.5")
+    learned(world, "foundations", 120, 12)
+    (line,) = told(world)
+    assert line == (
+        "No shortlist yet for foundations (learned 120 of 300 papers, day 12 of 30) and "
+        "galaxies (learned 0 of 300 papers, day 0 of 30)"
+    )
+    shown = in_json(world)[0]
+    assert shown is not None
+    assert shown["learns"] == {"papers": 120, "papers_needed": 300, "days": 12, "days_needed": 30}
+
+
+def test_without_the_setting_nothing_is_said(world: World) -> None:
+    learned(world, "foundations", 120, 12)
+    assert told(world) == []
+    assert in_json(world) == [None, None]

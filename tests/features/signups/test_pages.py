@@ -1,0 +1,325 @@
+"""Signing up: a form, a mail with a link, a page with a button, and a line in subscribers.yaml."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from paperboy.features.signups.requests import _SELECT, Signup, Signups
+from tests.cli.conftest import LISTS
+from tests.web.conftest import SCRIPT, WEB_URL, Web
+
+JOIN = "/list/foundations/join"
+OPEN = LISTS.replace("    title: Foundations\n", "    title: Foundations\n    open: true\n")
+
+
+@pytest.fixture
+def open_web(web: Web) -> Web:
+    """The list foundations takes sign-ups, the other does not."""
+    web.world.write("subscribers.yaml", OPEN)
+    return web
+
+
+def ask(web: Web, address: str, **options: object) -> str:
+    return web.post(JOIN, data={"address": address}, **options).text
+
+
+def work(web: Web) -> list[str]:
+    """Do the tasks and send their mail, as `once` does on a day with nothing else to do; gives who got mail."""
+    before = len(web.world.smtp.messages)
+    web.run("once", "--list", "foundations")
+    return [each.recipient for each in web.world.smtp.messages[before:]]
+
+
+def rows(web: Web) -> list[Signup]:
+    with web.store() as store:
+        return Signups(store.database)._rows(_SELECT, {})
+
+
+def listed(web: Web) -> str:
+    return (web.world.path / "subscribers.yaml").read_text("utf-8")
+
+
+@pytest.mark.quick
+def test_whole_way_from_the_form_to_the_next_digest(open_web: Web) -> None:
+    web, world = open_web, open_web.world
+    page = web.get(JOIN).text
+    assert "Get Foundations by mail" in page
+    assert "why networks generalise" in page
+    assert "Look into your mailbox" in ask(web, "emmy@wren.edu")
+    assert work(web) == ["emmy@wren.edu"]
+    mail = web.mail("emmy@wren.edu")
+    assert "Subject: Confirm that you want Foundations" in mail
+    assert "List-Unsubscribe" not in mail
+    link = web.link("confirm/", "emmy@wren.edu")
+    assert re.fullmatch(rf"{WEB_URL}/confirm/[0-9a-f]{{32}}", link)
+    assert "e…@wren.edu gets each digest" in web.get(link).text
+    assert work(web) == []
+    assert "emmy@wren.edu" not in listed(web)
+    assert "You are on the list" in web.post(link).text
+    assert work(web) == []
+    grace = "      - Grace Hopper <grace@example.org>\n"
+    assert listed(web) == OPEN.replace(grace, f"{grace}      - emmy@wren.edu\n")
+    assert "You are on the list" in web.get(link).text
+    leave = re.findall(rf"{WEB_URL}/leave/[0-9a-f]{{32}}", web.get(link).text)[0]
+    assert "Leave Foundations" in web.get(leave).text
+    world.clock.now += timedelta(days=3)
+    world.announce(11)
+    assert "emmy@wren.edu" in work(web)
+    assert WEB_URL in web.mail("emmy@wren.edu")
+
+
+def test_who_confirms_comes_into_the_lists_own_file(open_web: Web) -> None:
+    web, world = open_web, open_web.world
+    world.write("readers.csv", "name,address\nBo,bo@example.org\n")
+    world.write(
+        "subscribers.yaml", OPEN.replace("    open: true\n", "    open: true\n    subscribers_file: readers.csv\n")
+    )
+    before = listed(web)
+    for address in ("emmy@wren.edu", "BO@example.org"):
+        ask(web, address)
+    assert work(web) == ["emmy@wren.edu"]
+    web.post(web.link("confirm/", "emmy@wren.edu"))
+    work(web)
+    assert (world.path / "readers.csv").read_text() == "name,address\nBo,bo@example.org\n,emmy@wren.edu\n"
+    assert listed(web) == before
+
+
+def test_answer_tells_nobody_who_is_on_the_list(open_web: Web) -> None:
+    web = open_web
+    web.run("suppress", "gone@wren.edu")
+    answers = {ask(web, address) for address in ("new@wren.edu", "ada@example.org", "gone@wren.edu", "new@wren.edu")}
+    assert len(answers) == 1
+    assert work(web) == ["new@wren.edu"]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "",
+        "nobody",
+        "two@wren.edu, more@wren.edu",
+        "Emmy <emmy@wren.edu>",
+        "emmy@wren.edu\r\nBcc: all@wren.edu",
+        "emmy@wren.edu\0",
+        "- emmy@wren.edu",
+        "x" * 300 + "@wren.edu",
+        '"<script>"@wren.edu',
+    ],
+)
+def test_what_is_no_address_is_said_and_noted_nowhere(open_web: Web, typed: str) -> None:
+    page = ask(open_web, typed)
+    assert "This is no mail address" in page
+    assert "<script" not in page
+    assert rows(open_web) == []
+
+
+def test_international_address_can_sign_up(open_web: Web) -> None:
+    ask(open_web, "emmy@müller.example.org")
+    assert [each.address for each in rows(open_web)] == ["emmy@xn--mller-kva.example.org"]
+
+
+def test_only_open_lists_take_sign_ups(open_web: Web) -> None:
+    for name in ("galaxies", "nowhere", "../foundations"):
+        assert open_web.get(f"/list/{name}/join").status_code == 404
+        assert open_web.post(f"/list/{name}/join", data={"address": "emmy@wren.edu"}).status_code == 404
+    open_web.world.write("subscribers.yaml", OPEN.replace("open: true", "open: true\n    paused: true"))
+    assert open_web.get(JOIN).status_code == 404
+
+
+def test_scripts_and_robots_sign_nobody_up(open_web: Web) -> None:
+    web = open_web
+    assert "Get Foundations by mail" in ask(web, "emmy@wren.edu", headers=SCRIPT)
+    assert "Look into your mailbox" in web.post(JOIN, data={"address": "emmy@wren.edu", "trap": "x"}).text
+    assert rows(web) == []
+    ask(web, "emmy@wren.edu")
+    work(web)
+    link = web.link("confirm/", "emmy@wren.edu")
+    web.get(link)
+    assert "Confirm that you want" in web.post(link, headers=SCRIPT).text
+    work(web)
+    assert "emmy@wren.edu" not in listed(web)
+
+
+def flood(web: Web, path: str = JOIN, number: int = 100) -> None:
+    """Ask for many mailboxes at once."""
+    for at in range(number):
+        assert web.post(path, data={"address": f"reader{at}@{path.split('/')[2]}.edu"}).status_code == 200
+
+
+def test_mailbox_gets_one_mail_a_day_however_it_is_spelt(open_web: Web) -> None:
+    web, clock = open_web, open_web.world.clock
+    spellings = ["Emmy.N@gmail.com", "emmyn@gmail.com", "e.m.m.y.n+1@googlemail.com", "EMMYN+2@gmail.com"]
+    others = ["emmy.n@wren.edu", "emmyn@wren.edu", "emmy@gmail.com"]
+    pages = {ask(web, address) for address in (*spellings, *others)}
+    assert len(pages) == 1
+    assert sorted(work(web)) == sorted([spellings[0], *others])
+    clock.now += timedelta(days=1)
+    ask(web, spellings[3])
+    assert spellings[3] in work(web)
+
+
+def test_beyond_the_rate_the_form_says_to_try_later_and_nothing_is_noted(open_web: Web) -> None:
+    web = open_web
+    flood(web)
+    noted = rows(web)
+    answers = [web.post(JOIN, data={"address": address}) for address in ("emmy@wren.edu", "reader0@foundations.edu")]
+    assert {answer.status_code for answer in answers} == {429}
+    assert {answer.headers["Retry-After"] for answer in answers} == {"3600"}
+    assert len({answer.text for answer in answers}) == 1  # nobody learns who has asked
+    assert "Try again in an hour" in answers[0].text
+    assert "Look into your mailbox" not in answers[0].text
+    assert rows(web) == noted
+
+
+def test_form_is_open_again_after_an_hour(open_web: Web) -> None:
+    web, clock = open_web, open_web.world.clock
+    flood(web)
+    clock.now += timedelta(minutes=59)
+    assert "Try again later" in ask(web, "emmy@wren.edu")
+    clock.now += timedelta(minutes=1)
+    assert "Look into your mailbox" in ask(web, "emmy@wren.edu")
+
+
+def test_flood_of_one_list_leaves_the_other_open(open_web: Web) -> None:
+    web = open_web
+    web.world.write("subscribers.yaml", OPEN.replace("  - name: galaxies\n", "  - name: galaxies\n    open: true\n"))
+    flood(web)
+    assert "Try again later" in ask(web, "emmy@wren.edu")
+    assert "Look into your mailbox" in web.post("/list/galaxies/join", data={"address": "emmy@wren.edu"}).text
+
+
+def test_link_holds_for_seven_days(open_web: Web) -> None:
+    web, clock = open_web, open_web.world.clock
+    ask(web, "emmy@wren.edu")
+    work(web)
+    link = web.link("confirm/", "emmy@wren.edu")
+    clock.now += timedelta(days=7, minutes=-1)
+    assert web.get(link).status_code == 200
+    clock.now += timedelta(minutes=2)
+    assert web.get(link).status_code == 404
+    assert web.post(link).status_code == 404
+    work(web)  # after the first morning of a day, which tidies up
+    assert rows(web) == []
+
+
+def test_whoever_left_comes_back_by_confirming_and_whose_address_bounced_does_not(open_web: Web) -> None:
+    web = open_web
+    web.post(f"{web.link('leave/')}/now")
+    web.run("suppress", "grace@example.org")
+    before = listed(web)
+    for address in ("ada@example.org", "grace@example.org"):
+        ask(web, address)
+    assert work(web) == ["ada@example.org"]
+    web.post(web.link("confirm/"))
+    with web.store() as store:
+        assert [each.address for each in store.suppressions.all()] == ["grace@example.org"]
+    work(web)
+    assert listed(web) == before
+
+
+def test_file_that_cannot_be_edited_makes_the_sign_up_wait_and_tells_the_operator(open_web: Web) -> None:
+    web, world = open_web, open_web.world
+    world.env(WEB_URL=WEB_URL, ALERT_TO="operator@example.org")
+    ask(web, "emmy@wren.edu")
+    work(web)
+    web.post(web.link("confirm/", "emmy@wren.edu"))
+    shared = OPEN.replace("    subscribers:\n", "    subscribers: &people\n").replace("[vera@example.org]", "*people")
+    world.write("subscribers.yaml", shared)
+    ran = web.run("once", "--list", "foundations")
+    assert "foundations: a sign-up waits: subscribers.yaml:" in ran.err
+    assert ran.code == 0
+    assert listed(web) == shared
+    world.clock.now += timedelta(minutes=16)
+    work(web)
+    assert world.mails().count("operator@example.org") == 1
+    assert "foundations: emmy@wren.edu has signed up and is not on the list yet" in web.run("status").out
+    assert '"problem": "subscribers.yaml:' in web.run("status", "--json").out
+    assert "cannot be added" in web.mail("operator@example.org")
+    world.write("subscribers.yaml", OPEN)
+    world.clock.now += timedelta(minutes=16)
+    work(web)
+    assert "- emmy@wren.edu\n" in listed(web)
+
+
+def test_mail_server_that_is_down_gets_the_confirmation_mail_later(open_web: Web) -> None:
+    """It waits in the ledger, like a digest."""
+    web, world = open_web, open_web.world
+    ask(web, "emmy@wren.edu")
+    world.env(WEB_URL=WEB_URL, SMTP_PORT=9)
+    assert work(web) == []
+    assert [each.stage for each in rows(web)] == ["mailed"]
+    world.env(WEB_URL=WEB_URL)
+    assert work(web) == ["emmy@wren.edu"]
+    assert work(web) == []
+
+
+def test_forgotten_person_has_not_signed_up(open_web: Web) -> None:
+    web = open_web
+    ask(web, "emmy@wren.edu")
+    assert "Erased it from 1 row" in web.run("forget", "emmy@wren.edu").out
+    assert rows(web) == []
+
+
+def confirmed(web: Web, address: str = "emmy@wren.edu") -> None:
+    ask(web, address)
+    work(web)
+    web.post(web.link("confirm/", address))
+
+
+def test_crash_after_the_edit_adds_nobody_twice(open_web: Web) -> None:
+    web = open_web
+    confirmed(web)
+    web.run("subscribe", "foundations", "emmy@wren.edu")  # the edit, after which nothing was recorded
+    work(web)
+    assert listed(web).count("emmy@wren.edu") == 1
+    assert [each.stage for each in rows(web)] == ["done"]
+
+
+def test_list_that_is_gone_by_then_ends_the_sign_up(open_web: Web) -> None:
+    web = open_web
+    confirmed(web)
+    web.world.write("subscribers.yaml", OPEN.replace("name: foundations", "name: basics"))
+    ran = web.run("once", "--list", "basics")
+    assert "foundations: somebody signed up, but the list takes no sign-ups any more" in ran.err
+    assert [(each.stage, each.problem) for each in rows(web)] == [("ended", "")]
+
+
+def test_confirmation_mail_that_no_server_takes_for_a_day_is_given_up(open_web: Web) -> None:
+    """The person may ask again then."""
+    web, world = open_web, open_web.world
+    ask(web, "emmy@wren.edu")
+    world.env(WEB_URL=WEB_URL, SMTP_PORT=9)
+    for _ in range(25):
+        work(web)
+        world.clock.now += timedelta(hours=1)
+    world.env(WEB_URL=WEB_URL)
+    assert "emmy@wren.edu" not in work(web)
+    ask(web, "emmy@wren.edu")
+    assert work(web) == ["emmy@wren.edu"]
+
+
+def test_address_that_bounced_since_the_mail_went_out_is_not_confirmed(open_web: Web) -> None:
+    web = open_web
+    ask(web, "emmy@wren.edu")
+    work(web)
+    link = web.link("confirm/", "emmy@wren.edu")
+    web.run("suppress", "emmy@wren.edu")
+    assert web.post(link).status_code == 404
+    assert [each.stage for each in rows(web)] == ["mailed"]
+
+
+def test_list_that_was_closed_takes_nobody_who_had_asked(open_web: Web) -> None:
+    web = open_web
+    ask(web, "emmy@wren.edu")
+    work(web)
+    link = web.link("confirm/", "emmy@wren.edu")
+    web.world.write("subscribers.yaml", LISTS)
+    assert web.post(link).status_code == 404
+    web.world.write("subscribers.yaml", OPEN)
+    web.post(link)
+    web.world.write("subscribers.yaml", LISTS)
+    work(web)
+    assert "emmy@wren.edu" not in listed(web)

@@ -1,0 +1,34 @@
+"""Requests to sign up: how many are noted, and when there is room again."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from paperboy.features.signups.requests import Signups
+from paperboy.store import Store
+from tests.store.ledger import NOW
+
+
+def ask(store: Store, number: int, at: datetime, list_name: str = "foundations") -> bool:
+    """Ask for a mailbox that nobody else has."""
+    return Signups(store.database).ask(f"{number:032}", list_name, f"reader{number}@wren.edu", at)
+
+
+def test_flood_that_never_stops_is_held_to_the_rate(store: Store) -> None:
+    """In no hour are more than a hundred noted."""
+    instants = [NOW + timedelta(seconds=20 * number) for number in range(3 * 180)]
+    with store.transaction():
+        noted = [at for number, at in enumerate(instants) if ask(store, number, at)]
+    assert all(later - first >= timedelta(hours=1) for first, later in zip(noted, noted[100:], strict=False))
+    assert len(noted) == 300
+
+
+def test_rate_of_all_lists_is_reached_where_no_list_reaches_its_own(store: Store) -> None:
+    answers = [ask(store, number, NOW, f"list-{number % 5}") for number in range(301)]
+    assert answers == [True] * 300 + [False]
+    assert ask(store, 301, NOW + timedelta(hours=1), "list-0")
+
+
+def test_many_sign_ups_that_are_spread_over_a_day_are_no_flood(store: Store) -> None:
+    for number in range(120):
+        assert ask(store, number, NOW + timedelta(minutes=10 * number))

@@ -1,0 +1,428 @@
+"""What other programs are told of a digest, how each reply is taken, and that nobody sees the URL."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from email import message_from_bytes, policy
+from itertools import pairwise
+from pathlib import Path
+from socket import socket
+from typing import Any
+
+import pytest
+
+from paperboy.features.webhooks import call as webhook
+from paperboy.features.webhooks import shown as told_of
+from paperboy.features.webhooks.rows import KIND, Call, Webhooks
+from paperboy.mail.archive import dump
+from paperboy.mail.page import Copy, Page, page
+from paperboy.models import Alert, Composed, Day, DeliveryState, MailingList, Outcome
+from paperboy.reports.alerts import Alerts
+from paperboy.service.tasks import attempt
+from paperboy.store import Store
+from tests.builders import digest, entries, entry, mailing_list, paper
+from tests.cli.conftest import World, world
+from tests.fakes import Clock
+from tests.hostile.http import AT_ONCE, SLOW
+from tests.hostile.talk import Talker
+from tests.servers.hook import PATH, Hook
+from tests.servers.smtp import Fault
+
+__all__ = ["world"]  # a fixture
+
+SRC = Path(__file__).parents[3] / "src"
+NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
+TODAY = date(2026, 11, 20)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+SECRETS = ("T0ZEBRA", "B0WALRUS", "verysecrettoken")
+WEB = "https://papers.example.org/web"
+OPERATOR = "ops@example.org"
+ABS = "https://arxiv.org/abs/"
+
+LISTS = """\
+lists:
+  - name: foundations
+    title: Foundations & more
+    categories: [cs.LG]
+    topics: learning
+    subscribers: [ada@example.org]
+    webhook: {url}
+"""
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    with Hook() as serving:
+        yield serving
+
+
+# ---- what is told
+
+CALL = Call(1, "foundations", TODAY, "3 new papers: On <x>", "l1nk", NOW, False, DeliveryState.PENDING, 0, "", NOW)
+
+
+def shown(*of: Any, **more: Any) -> Page:
+    made = digest(of, **more)
+    return page(made, copy=Copy(), unsubscribe_address="", web_url=WEB, link="l1nk")
+
+
+def told(of: Page, form: str = "json") -> Any:
+    found = json.loads(webhook.payload(CALL, of, form))
+    return found["text"] if form == "slack" else found
+
+
+def test_json_has_the_digest_and_its_papers_in_plain_text() -> None:
+    of = paper("2611.00007", title=r"Learning $\alpha^2$ {\em fast}", authors=tuple(f"A. Author{n}" for n in range(20)))
+    found = told(shown(entry(1, of, relevance=9, novelty=None, comment="It **matters**, see evil.com."), below=4))
+    counts = found.pop("counts")
+    assert (counts["considered"], counts["scored"], counts["selected"], counts["below"]) == (5, 5, 1, 4)
+    assert found == {
+        "list": "foundations",
+        "title": "Foundations of machine learning",
+        "date": "2026-11-20",
+        "subject": "3 new papers: On <x>",
+        "url": f"{WEB}/digest/l1nk",
+        "papers": [
+            {
+                "rank": 1,
+                "arxiv_id": "2611.00007",
+                "url": "https://arxiv.org/abs/2611.00007",
+                "title": "Learning α² fast",
+                "authors": [f"A. Author{n}" for n in range(12)],
+                "relevance": 9,
+                "novelty": None,
+                "comment": "It matters, see evil.com.",
+            }
+        ],
+    }
+
+
+def test_ten_papers_are_told_by_their_ranks() -> None:
+    assert [each["rank"] for each in told(shown(*entries(14)))["papers"]] == list(range(1, 11))
+    assert told(shown(*entries(14)), "slack").count("\n") == 10
+
+
+def test_slack_has_a_line_for_each_paper_with_its_link_scores_and_comment() -> None:
+    followed = entry(2, relevance=9, novelty=None, comment="", matched_author="Ada Lovelace")
+    assert told(shown(entry(1, comment="It explains why."), followed), "slack").splitlines()[1:] == [
+        f"1. <{ABS}2611.00001|On the Learning of Paper 2611.00001> – relevance 8, novelty 7 – It explains why.",
+        f"2. <{ABS}2611.00002|On the Learning of Paper 2611.00002> – relevance 9",
+    ]
+
+
+HOSTILE = "<!channel> &amp; <https://evil.org|safe> `rm` *b* ~s~ @everyone [a](http://evil.org) \u202eevil\u200f | x"
+
+
+def test_hostile_title_or_comment_calls_nobody_and_makes_no_link_or_mark() -> None:
+    """In Slack, Mattermost and Discord; in JSON only what is invisible is removed."""
+    of = shown(entry(1, paper(title=HOSTILE), comment=HOSTILE))
+    text = told(of, "slack")
+    line = text.splitlines()[1]
+    assert line.count("<") == line.count(">") == line.count("|") == 1
+    assert line.startswith("1. <https://arxiv.org/abs/2611.00001|&lt;!channel&gt; &amp;amp; &lt;")
+    assert not set("`*~\u202e\u200f") & set(line)
+    assert "@e" not in line
+    assert "](" not in line
+    (only,) = told(of)["papers"]
+    assert only["title"].startswith("<!channel> &amp; <https://evil.org|safe> `rm` *b*")
+    assert not set("\u202e\u200f") & set(only["title"] + only["comment"])
+
+
+def test_slack_text_has_at_most_4000_characters_whole_lines_alone() -> None:
+    long = shown(*(entry(n, paper(f"2611.{n:05}", title="& < " * 99), comment="& > " * 99) for n in range(1, 11)))
+    lines = told(long, "slack").splitlines()
+    assert sum(map(len, lines)) + len(lines) - 1 <= webhook.MOST
+    assert 3 < len(lines) < 11
+    assert all(line.endswith("…") for line in lines[1:])
+
+
+# ---- how a reply is taken
+
+
+def freeze(store: Store, composed: Composed, day: date = TODAY) -> None:
+    """Freeze a day of a list that has a webhook."""
+
+    def owe(digest_id: int | None) -> None:
+        assert digest_id
+        Webhooks(store.database).add(digest_id, NOW)
+        store.tasks.add(KIND, str(digest_id), NOW)
+
+    store.days.freeze(Day("foundations", day, Outcome.DIGEST, composed=composed), NOW, owe)
+
+
+def frozen(store: Store, of: MailingList | None = None, day: date = TODAY) -> None:
+    """A digest of that day, whose list has a webhook."""
+    made = digest(entries(3), mailing_list=of or mailing_list())
+    freeze(store, Composed("3 new papers", "papers@example.org", b"mail", "l1nk", dump(made)), day)
+
+
+def call(store: Store, url: str, clock: Clock | None = None, **more: Any) -> Call:
+    """Make the calls that are due; return what became of the newest one."""
+    clock = clock or Clock(NOW)
+    options: dict[str, Any] = {"lists": {"foundations": mailing_list(webhook=url)}, "proxy": lambda _: ""}
+    caller = webhook.Caller(store=store, web_url=WEB, clock=clock, **(options | more))
+    for task in store.tasks.due(KIND, clock()):
+        attempt(store, task, caller.call, clock())
+    return Webhooks(store.database).newest(["foundations"])["foundations"]
+
+
+def alerts(store: Store, url: str) -> list[Alert]:
+    """What the operator is to be told."""
+    lists = [mailing_list(webhook=url)]
+    planner = Alerts(store=store, lists=lists, words=told_of.words(), zone=UTC)
+    return [mail.alert for mail in planner.plan([*told_of.problems(store, lists, NOW)], NOW)]
+
+
+@pytest.mark.parametrize("status", [200, 201, 204])
+def test_success_is_settled_and_never_told_again(store: Store, hook: Hook, status: int) -> None:
+    hook.statuses, hook.body = [status], b""
+    frozen(store)
+    assert call(store, hook.url).state is DeliveryState.SENT
+    assert store.tasks.next_try(KIND) is None
+    (request,) = hook.told
+    assert request.path == PATH
+    assert request.headers["Content-Type"] == "application/json"
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
+def test_refusal_fails_for_good_at_once_and_is_one_alert(store: Store, hook: Hook, status: int) -> None:
+    hook.statuses, hook.body = [status], b"no_service"
+    frozen(store)
+    found = call(store, hook.url)
+    assert (found.state, found.reply, found.try_at) == (DeliveryState.FAILED, f"HTTP {status} (no_service)", None)
+    assert store.tasks.next_try(KIND) is None
+    (alert,) = alerts(store, hook.url)
+    assert alert.headline == "The webhook of foundations was not told of a digest"
+    assert alert.paragraphs[0] == f"The reason: HTTP {status} (no_service)."
+    assert "Mail is not concerned" in alert.paragraphs[1]
+
+
+@pytest.mark.parametrize("status", [302, 307, 408, 425, 429, 500, 503])
+def test_what_may_pass_is_tried_again(store: Store, hook: Hook, status: int) -> None:
+    hook.statuses = [status]
+    frozen(store)
+    found = call(store, hook.url)
+    assert (found.state, found.try_at) == (DeliveryState.PENDING, NOW + 5 * MINUTE)
+    assert found.reply.startswith(f"HTTP {status}")
+    assert alerts(store, hook.url) == []
+
+
+def test_redirect_is_not_followed_and_that_is_said(store: Store, hook: Hook) -> None:
+    hook.statuses, hook.headers = [308], {"Location": "/elsewhere"}
+    frozen(store)
+    assert "a redirect, which is not followed" in call(store, hook.url).reply
+    assert [request.path for request in hook.told] == [PATH]
+
+
+@pytest.mark.parametrize(
+    ("what", "says"), [("silent", "no reply: the reply took too long"), ("huge", "no reply: the reply is too large")]
+)
+def test_reply_that_never_comes_or_never_ends_is_tried_again(store: Store, hook: Hook, what: str, says: str) -> None:
+    hook.silent, hook.body = what == "silent", b"x" * (1_500_000 if what == "huge" else 1)
+    frozen(store)
+    found = call(store, hook.url, seconds=0.3 if what == "silent" else 10.0)
+    assert (found.state, found.reply) == (DeliveryState.PENDING, says)
+
+
+@pytest.mark.parametrize("kind", [*AT_ONCE, *SLOW])
+def test_hostile_reply_leaves_one_clean_line_without_the_url(store: Store, kind: str) -> None:
+    body = f"\x1b[31m{PATH} verysecrettoken\r\n \u202e".encode() * 30
+
+    def talk(talker: Talker, sock: socket) -> None:
+        sock.recv(65_536)
+        talker.say(sock, {**AT_ONCE, **SLOW}[kind](body, "text/plain"))
+
+    frozen(store)
+    with Talker(talk) as talker:
+        found = call(store, f"http://127.0.0.1:{talker.port}{PATH}", seconds=0.3)
+    assert found.reply.startswith(("HTTP ", "no reply: "))
+    assert found.reply.isprintable()
+    assert len(found.reply) <= 80
+    assert [secret for secret in SECRETS if secret.lower() in found.reply.lower()] == []
+
+
+def test_call_goes_through_the_proxy(store: Store, hook: Hook) -> None:
+    frozen(store)
+    proxy = hook.url.removesuffix(PATH)
+    found = call(store, f"https://hooks.example.org{PATH}", proxy=lambda _: proxy)
+    assert "Tunnel connection failed: 501" in found.reply  # this server is no proxy, and says so
+
+
+def test_retries_come_less_and_less_often_for_three_days(store: Store, hook: Hook) -> None:
+    """Then it has failed for good, and the operator is told."""
+    clock, tries = Clock(NOW), list[timedelta]()
+    hook.statuses, hook.on_request = [500], lambda: tries.append(clock.now - NOW)
+    frozen(store)
+    while store.tasks.next_try(KIND):
+        found = call(store, hook.url, clock=clock)
+        assert not store.tasks.due(KIND, clock.now), "a hot loop"
+        clock.now = found.try_at or clock.now
+    gaps = [(later - earlier) // MINUTE for earlier, later in pairwise(tries)]
+    assert gaps[:7] == [5, 10, 20, 40, 80, 160, 240]
+    assert set(gaps[7:]) == {240}
+    assert 3 * DAY - 4 * HOUR <= tries[-1] < 3 * DAY
+    assert found.reply == "given up after three days; HTTP 500 (ok)"
+    (alert,) = alerts(store, hook.url)
+    assert "given up after three days" in alert.paragraphs[0]
+
+
+@pytest.mark.parametrize("lists", [{}, {"foundations": mailing_list()}], ids=["no list", "no key"])
+def test_webhook_that_is_gone_is_not_called_and_no_alert(
+    store: Store, hook: Hook, lists: dict[str, MailingList]
+) -> None:
+    frozen(store)
+    found = call(store, hook.url, lists=lists)
+    assert (found.state, found.reply, hook.told) == (DeliveryState.FAILED, "no longer set", [])
+    assert store.tasks.next_try(KIND) is None
+    assert alerts(store, hook.url) == []
+
+
+def test_superseded_digest_is_not_told_and_no_alert(store: Store, hook: Hook) -> None:
+    """Its papers come with a later one."""
+    frozen(store, day=TODAY - DAY)
+    with store.transaction():
+        store.database.execute("update messages set superseded = at")
+    frozen(store)
+    call(store, hook.url)
+    assert [request.json["date"] for request in hook.told] == ["2026-11-20"]
+    assert store.tasks.next_try(KIND) is None
+    assert alerts(store, hook.url) == []
+
+
+def test_call_that_meets_a_bug_is_tried_again_later_and_delays_no_other(store: Store, hook: Hook) -> None:
+    freeze(store, Composed("3 new papers", "papers@example.org", b"mail", shown=b'{"entries": 7}'))
+    frozen(store, day=TODAY + DAY)
+    with pytest.raises(TypeError):
+        call(store, hook.url)
+    assert call(store, hook.url).state is DeliveryState.SENT
+    assert store.tasks.next_try(KIND) == NOW + 5 * MINUTE
+
+
+# ---- in a home
+
+
+@pytest.fixture
+def home(world: World, hook: Hook) -> World:
+    world.write("subscribers.yaml", LISTS.format(url=hook.url))
+    world.env(ALERT_TO=OPERATOR)
+    world.announce(1, 2)
+    return world
+
+
+def alerted(world: World) -> str:
+    """All mails to the operator, headers and text."""
+    mails = [message for message in world.smtp.messages if message.recipient == OPERATOR]
+    found = [message_from_bytes(mail.content, policy=policy.default) for mail in mails]
+    return "\n".join(
+        f"{mail['Subject']}\n{part.get_content()}" for mail in found if (part := mail.get_body(("plain",)))
+    )
+
+
+def test_digest_is_told_to_its_webhook_with_the_page_where_there_is_one(home: World, hook: Hook) -> None:
+    home.env(WEB_URL="https://papers.example.org")
+    assert home.run("once").code == 0
+    (found,) = [request.json for request in hook.told]
+    assert (found["title"], [each["rank"] for each in found["papers"]]) == ("Foundations & more", [1, 2])
+    with Store.open(home.path / "data" / "paperboy.db") as store:
+        archived = store.history.digest("foundations", TODAY)
+        assert archived
+        assert found["url"] == f"https://papers.example.org/digest/{archived.link}"
+
+
+def test_failed_webhook_is_said_and_changes_neither_mail_nor_exit_code(home: World, hook: Hook) -> None:
+    hook.statuses = [403]
+    ran = home.run("once")
+    assert ran.code == 0
+    assert "foundations: the webhook at 127.0.0.1 was not told of 2026-11-20: HTTP 403 (ok)" in ran.err
+    assert home.mails() == ["ada@example.org", OPERATOR]
+    assert "The webhook of foundations was not told of a digest" in alerted(home)
+
+
+def test_status_shows_the_last_reply_and_the_next_try(home: World, hook: Hook) -> None:
+    hook.statuses = [500, 403]
+    home.run("once")
+    assert "foundations, Fri 20 Nov: webhook: HTTP 500 (ok)\n" in home.run("status").out
+    (found,) = json.loads(home.run("status", "--json").out)["lists"]
+    assert found["webhook"] == {
+        "date": "2026-11-20",
+        "state": "pending",
+        "reply": "HTTP 500 (ok)",
+        "attempts": 1,
+        "at": "2026-11-20T07:00:00+00:00",
+        "next_try": "2026-11-20T07:05:00+00:00",
+    }
+    home.clock.now += HOUR
+    home.run("once")
+    said = home.run("status").out
+    assert "foundations, Fri 20 Nov: webhook: failed, HTTP 403 (ok)\n" in said
+    assert "The webhook of foundations was not told of a digest (since" in said
+
+
+def test_alert_is_forgotten_when_the_key_is_removed(home: World, hook: Hook) -> None:
+    hook.statuses = [403]
+    home.run("once")
+    assert "The webhook of foundations" in home.run("status").out
+    home.write("subscribers.yaml", "\n".join(LISTS.splitlines()[:-1]))
+    assert "webhook" not in home.run("status").out
+    home.run("once")
+    assert "webhook" not in home.run("status").out
+    assert home.mails() == ["ada@example.org", OPERATOR]
+
+
+def test_alert_that_waits_is_withdrawn_when_the_key_is_removed(home: World, hook: Hook) -> None:
+    hook.statuses = [403]
+    home.smtp.faults.append(Fault("RCPT", "450 4.2.0 later", address=OPERATOR, times=1))
+    home.run("once")
+    home.write("subscribers.yaml", "\n".join(LISTS.splitlines()[:-1]))
+    home.run("once")
+    assert home.mails() == ["ada@example.org"]
+
+
+def test_url_is_in_no_log_error_status_or_mail(home: World, hook: Hook) -> None:
+    """Also where the server repeats it, as some do."""
+    home.env(ALERT_TO=OPERATOR, LOG_LEVEL="DEBUG")
+    hook.statuses, hook.body = [500, 404], f"no hook at {PATH}: verysecrettoken of T0ZEBRA/B0WALRUS".encode()
+    said = ""
+    for command in (["once"], ["status"], ["status", "--json"], ["once"], ["status"], ["status", "--json"], ["check"]):
+        ran = home.run(*command)
+        said += ran.out + ran.err
+        home.clock.now += HOUR
+    said += alerted(home)
+    with Store.open(home.path / "data" / "paperboy.db") as store:
+        said += repr(Webhooks(store.database).newest(["foundations"])) + repr(store.alerts.all())
+        said += repr(store.database.rows("select * from tasks")) + repr(store.incidents.all())
+    assert len(hook.told) == 2
+    assert "HTTP 404 (no hook at" in said
+    assert [secret for secret in SECRETS if secret.lower() in said.lower()] == []
+
+
+@pytest.mark.long("kills a service")
+def test_kill_while_the_webhook_is_told_repeats_that_call_once(home: World, hook: Hook) -> None:
+    """Nothing else is repeated: the mail went out before, and the digest is the same."""
+    home.clock.now = datetime.now(UTC)  # the process that is killed has the real clock
+    home.announce(3)
+    environ = {**os.environ, "PYTHONPATH": str(SRC)}
+    command = [sys.executable, "-m", "paperboy", "--home", str(home.path), "once", "--all"]
+    hook.on_request = lambda: os.kill(process.pid, signal.SIGKILL)
+    hook.silent = True
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == -signal.SIGKILL, said.decode()
+    hook.on_request, hook.silent = lambda: None, False
+    with Store.open(home.path / "data" / "paperboy.db") as store:
+        left = Webhooks(store.database).newest(["foundations"])["foundations"]
+        assert (left.state, left.attempts, left.reply) == (DeliveryState.PENDING, 1, "")
+        assert left.try_at
+    home.clock.now = left.try_at + MINUTE
+    for _ in range(3):
+        home.run("once")
+        home.clock.now += HOUR
+    first, second = hook.told
+    assert first.body == second.body
+    assert home.mails() == ["ada@example.org"]

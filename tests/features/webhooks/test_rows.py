@@ -1,0 +1,109 @@
+"""What each webhook was told: a row from when its digest is frozen, which goes with the digest."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from paperboy.features.webhooks.rows import KIND, Call, Webhooks
+from paperboy.models import Composed, Day, DeliveryState, Outcome
+from paperboy.store import Store
+from tests.store.ledger import NOW, TODAY, addressed
+
+MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+
+
+def frozen(store: Store, days_ago: int = 0, list_name: str = "foundations", *, webhook: bool = True) -> int:
+    """The digest of a day, of a list that has a webhook; gives its id."""
+    day, at, found = TODAY - days_ago * DAY, NOW - days_ago * DAY, list[int]()
+
+    def also(digest_id: int | None) -> None:
+        assert digest_id
+        found.append(digest_id)
+        if webhook:
+            Webhooks(store.database).add(digest_id, at)
+            store.tasks.add(KIND, str(digest_id), at)
+
+    mail = Composed("3 new papers", "papers@example.org", b"mail", shown=b"{}")
+    to = (addressed("ada", list_name, day),)
+    store.days.freeze(Day(list_name, day, Outcome.DIGEST, composed=mail, addressed=to), at, also)
+    return found[0]
+
+
+def call_of(store: Store, digest_id: int) -> Call:
+    call = Webhooks(store.database).get(digest_id)
+    assert call
+    return call
+
+
+def newest(store: Store, *names: str, ended: bool = False) -> dict[str, int]:
+    return {name: call.digest_id for name, call in Webhooks(store.database).newest(names, ended=ended).items()}
+
+
+def test_call_is_frozen_with_its_digest_and_waits_at_once(store: Store) -> None:
+    other = frozen(store, list_name="galaxies", webhook=False)
+    assert Webhooks(store.database).get(other) is None
+    digest_id = frozen(store)
+    call = call_of(store, digest_id)
+    assert (call.list_name, call.date, call.subject, call.shown) == ("foundations", TODAY, "3 new papers", b"{}")
+    assert (call.state, call.attempts, call.frozen_at) == (DeliveryState.PENDING, 0, NOW)
+    assert (call.try_at, call.superseded) == (NOW, False)
+
+
+def test_call_shows_the_tries_and_the_next_one_of_its_task(store: Store) -> None:
+    """Also where a crash cut the last try short."""
+    digest_id = frozen(store)
+    (task,) = store.tasks.due(KIND, NOW)
+    store.tasks.begin(task, NOW + MINUTE)
+    call = call_of(store, digest_id)
+    assert (call.state, call.attempts, call.try_at) == (DeliveryState.PENDING, 1, NOW + MINUTE)
+
+
+@pytest.mark.parametrize("state", [DeliveryState.SENT, DeliveryState.FAILED])
+def test_call_that_ended_keeps_its_tries_and_is_never_tried_again(store: Store, state: DeliveryState) -> None:
+    digest_id = frozen(store)
+    (task,) = store.tasks.due(KIND, NOW)
+    store.tasks.begin(task, NOW + MINUTE)
+    Webhooks(store.database).record(call_of(store, digest_id), state, "HTTP 200", NOW + MINUTE)
+    store.tasks.end(task)
+    call = call_of(store, digest_id)
+    assert (call.state, call.attempts, call.reply, call.at) == (state, 1, "HTTP 200", NOW + MINUTE)
+    assert call.try_at is None
+
+
+def test_newest_call_of_each_list_is_known(store: Store) -> None:
+    frozen(store, 1)
+    today, other = frozen(store), frozen(store, 1, "galaxies")
+    assert newest(store, "foundations", "galaxies", "unknown") == {"foundations": today, "galaxies": other}
+    assert newest(store, "unknown") == {}
+
+
+def test_newest_call_that_ended_is_not_one_that_waits_or_that_was_no_longer_wanted(store: Store) -> None:
+    old, unwanted = frozen(store, 2), frozen(store, 1)
+    frozen(store)
+    Webhooks(store.database).record(call_of(store, old), DeliveryState.FAILED, "HTTP 404", NOW)
+    Webhooks(store.database).record(call_of(store, unwanted), DeliveryState.FAILED, "no longer set", NOW)
+    assert newest(store, "foundations", ended=True) == {"foundations": old}
+
+
+def test_nobody_is_told_of_a_digest_that_reached_nobody_and_is_superseded(store: Store) -> None:
+    digest_id = frozen(store, 1)
+    assert store.days.supersede("foundations", TODAY, NOW) == TODAY - DAY
+    assert call_of(store, digest_id).superseded
+    assert newest(store, "foundations") == {}
+
+
+def test_call_goes_with_its_digest(store: Store) -> None:
+    digest_id = frozen(store, 40)
+    for delivery in store.ledger.waiting(NOW):
+        store.ledger.end(store.ledger.get(delivery), DeliveryState.SUPPRESSED, "left", NOW)
+    today = frozen(store)
+    store.retention.thin(timedelta(days=31), ["foundations"], NOW)
+    assert Webhooks(store.database).get(digest_id) is None
+    assert newest(store, "foundations") == {"foundations": today}
+
+
+def test_digest_without_a_link_has_no_page_though_its_webhook_is_told_of_it(store: Store) -> None:
+    frozen(store)
+    assert store.history.digest("foundations", TODAY) is None
