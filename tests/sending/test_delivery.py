@@ -67,6 +67,7 @@ class World:
         *,
         look: Callable[[], None] = lambda: None,
         by_hand: bool = True,
+        rest: bool = False,
     ) -> delivery.Report:
         sending = delivery.Round(
             store=self.store,
@@ -83,7 +84,7 @@ class World:
             grows=self.grows,
             look=look,
         )
-        return sending.deliver(by_hand=by_hand)
+        return sending.deliver(by_hand=by_hand, rest=rest)
 
     def crowd(self, number: int) -> dict[str, frozenset[str]]:
         """Freezes a second digest, for so many; gives who is on the lists now."""
