@@ -134,7 +134,7 @@ def live(days: Sequence[JudgedDay], relevance: Mapping[str, int], share: Share) 
             strengths = dict(zip((paper.arxiv_id for paper in day.papers), found, strict=True))
             if number > YOUNG:
                 choice = shortlist(strengths, share_of(share, life.found, day.date), f"astro {day.date}")
-        # The errand learns what was judged up to the morning before.
+        # The task learns what was judged up to the morning before.
         if judged:
             state = ranking.train(state, judged[-1])
         life.seconds.append(time.process_time() - begun)

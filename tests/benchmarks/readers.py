@@ -25,14 +25,14 @@ lists:
 _LOAD = """
 import sys
 from pathlib import Path
-from paperboy.config.home import Home
+from paperboy.home.versions import Home
 
 Home.load(Path(sys.argv[1]), {})
 """
 _ADOPT = """
 import sys
 from pathlib import Path
-from paperboy.config.home import Files, Home
+from paperboy.home.versions import Files, Home
 
 files = Files(Path(sys.argv[1]))
 copy = files.copy()
@@ -43,7 +43,7 @@ _FREEZE = """
 import resource, sys, time
 from datetime import UTC, date, datetime
 from pathlib import Path
-from paperboy.config.home import Home
+from paperboy.home.versions import Home
 from paperboy.models import Composed, Counts, Day, Outcome
 from paperboy.store import Store
 from paperboy.mail.message import Composer

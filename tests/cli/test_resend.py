@@ -357,7 +357,7 @@ def test_subscriber_who_leaves_during_sending_gets_nothing(world: World) -> None
     world.write("subscribers.yaml", LISTS.replace("- ada@example.org", "- zoe@example.org"))
     world.announce(1)
 
-    seen, log, logger = threading.Event(), logging.Handler(), logging.getLogger("paperboy.config.home")
+    seen, log, logger = threading.Event(), logging.Handler(), logging.getLogger("paperboy.home.versions")
     log.emit = lambda record: seen.set() if "an edit of the lists" in record.msg else None  # type: ignore[method-assign]
 
     def leave(_: Message) -> None:
