@@ -4,6 +4,8 @@ A message is one or two sentences that a person can act on: it names the file or
 secret.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from paperboy.models import Problem
@@ -29,6 +31,11 @@ class ConfigError(PaperboyError):
             first += (Problem(problems[MOST_PROBLEMS].place, message),)
         super().__init__("\n".join(map(str, first)))
         self.problems = first
+
+    @classmethod
+    def at(cls, place: object, message: str) -> ConfigError:
+        """Return an error with a single problem."""
+        return cls([Problem(str(place), message)])
 
 
 class StoreError(PaperboyError):

@@ -21,7 +21,7 @@ from paperboy.home.settings import Settings
 from paperboy.home.values import host, is_loopback
 from paperboy.home.versions import LISTS_FILE, folders
 from paperboy.mail.text import together
-from paperboy.models import MailingList, Problem
+from paperboy.models import MailingList
 from paperboy.service import output
 from paperboy.service.app import App
 
@@ -158,7 +158,7 @@ def _write(home: Path, texts: Mapping[str, str]) -> None:
             path.unlink()
         fix = "a folder in which this user may write" if error.errno in {EACCES, EPERM, EROFS} else "another folder"
         message = f"cannot be made: {error.strerror}; name {fix}"
-        raise ConfigError([Problem(str(error.filename or home), message)]) from error
+        raise ConfigError.at(str(error.filename or home), message) from error
 
 
 @click.command()

@@ -15,7 +15,6 @@ from paperboy.home import settings
 from paperboy.home.settings import SETTINGS
 from paperboy.home.values import is_loopback
 from paperboy.mail.text import together
-from paperboy.models import Problem
 from paperboy.service import output
 from paperboy.service.app import App
 from paperboy.service.systemd import unit, web_unit
@@ -57,7 +56,7 @@ def service(app: App, *, as_user: bool, for_web: bool) -> int:
     """  # noqa: D301 - click reads \b as "leave these lines as they are"
     home, python = _straight(app.path), _straight(Path(sys.executable).parent) / Path(sys.executable).name
     if not home.is_dir():
-        raise ConfigError([Problem(str(home), "there is no such folder; name it with --home or PAPERBOY_HOME")])
+        raise ConfigError.at(home, "there is no such folder; name it with --home or PAPERBOY_HOME")
     here = [name for name in SETTINGS if app.environ.get(name, "").strip()]
     found = settings.load(home, {})
     places = [found.paperboy_database.parent, found.paperboy_database.resolve().parent]
@@ -107,4 +106,4 @@ def names_of(number: int, home: Path) -> tuple[str, str]:
         return user.pw_name, grp.getgrgid(user.pw_gid).gr_name
     except KeyError as error:
         fault = f"its owner, user number {number}, has no name or group here; give the home to a user with chown -R"
-        raise ConfigError([Problem(str(home), fault)]) from error
+        raise ConfigError.at(home, fault) from error

@@ -9,7 +9,6 @@ import click
 
 from paperboy.errors import ConfigError
 from paperboy.home.settings import Settings
-from paperboy.models import Problem
 from paperboy.service import output
 from paperboy.service.app import App
 
@@ -33,13 +32,13 @@ def web(app: App) -> int:
     except ImportError as error:
         install = f"{sys.executable} -m pip install 'werkzeug>=3.1.4,<4' 'waitress>=3.0.2,<4'"
         message = f"the web room needs two more packages ({error.name} is missing): {install}"
-        raise ConfigError([Problem("paperboy web", message)]) from error
+        raise ConfigError.at("paperboy web", message) from error
     host, port = app.settings.web_listen
     try:
         serving = server(Room(app), host, port)
     except OSError as error:
         message = f"{host}:{port} cannot be listened on ({error.strerror}); choose another address or port"
-        raise ConfigError([Problem("WEB_LISTEN", message)]) from error
+        raise ConfigError.at("WEB_LISTEN", message) from error
 
     def stop(_signum: int, _frame: FrameType | None) -> None:
         raise SystemExit(0)
@@ -54,4 +53,4 @@ def need_url(settings: Settings) -> None:
     """Raise ConfigError where no web room is wanted."""
     if not settings.web_url:
         message = "WEB_URL is empty; set it to where readers reach this machine, such as https://papers.example.org"
-        raise ConfigError([Problem(".env", message)])
+        raise ConfigError.at(".env", message)

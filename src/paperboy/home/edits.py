@@ -101,7 +101,7 @@ def _require_alone(home: Home, mailing_list: MailingList) -> None:
     name = mailing_list.subscribers_file
     if others := [each.name for each in home.lists if each.subscribers_file == name and each.name != mailing_list.name]:
         fix = f"{others[0]} has the same file; edit it by hand, then run paperboy check"
-        raise ConfigError([Problem(name, f"Paperboy cannot edit the subscribers of {mailing_list.name} alone: {fix}")])
+        raise ConfigError.at(name, f"Paperboy cannot edit the subscribers of {mailing_list.name} alone: {fix}")
 
 
 def _append(path: Path, name: str, new: Subscriber) -> str:
@@ -248,7 +248,7 @@ def _edit(home: Home, wanted: MailingList, edit: Callable[[str, Node, Node], _Ed
             f"Paperboy cannot edit the subscribers of {wanted.name}: they span several lines, or are shared between "
             "lists by an anchor, an alias or <<; edit the file by hand, then run paperboy check"
         )
-        raise ConfigError([Problem(f"{LISTS_FILE}:{line}", message)])
+        raise ConfigError.at(f"{LISTS_FILE}:{line}", message)
     _replace(path, LISTS_FILE, content, _encoded(made, content))
     return f"{LISTS_FILE}:{made.count(chr(10), 0, begin + len(new)) + 1}"
 
@@ -273,9 +273,9 @@ def _errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         message = f"cannot be replaced: {error.strerror}; run this as a user who can write to it and its folder"
-        raise ConfigError([Problem(str(path), message)]) from error
+        raise ConfigError.at(path, message) from error
     except ValueError as error:
-        raise ConfigError([Problem(str(path), str(error))]) from error
+        raise ConfigError.at(path, str(error)) from error
 
 
 def _changed(name: str) -> PaperboyError:

@@ -3,9 +3,12 @@
 `nodes` reads the text; `_OPTIONS` has a reader for each key of a list, which is one field of `MailingList`.
 """
 
+from __future__ import annotations
+
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
@@ -122,8 +125,6 @@ def _keyword(text: str) -> str:
 
 # --- readers of nodes
 
-_Reader = Callable[["_File", str, Node], Any]  # of a key's value; what is wrong is noted
-
 _TEXT = "must be text; put it in quotes"
 _A_LIST = "must be a list, such as [one, two], or lines that begin with '- '"
 _A_MAILBOX = "each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>"
@@ -138,8 +139,8 @@ class _File:
         self._content = cache(partial(_people_file, home=home))
         self._faults = set[tuple[int, int, str]]()
         self._in_files = dict[Problem, None]()  # of subscribers: each problem once, in their order
-        self._known = dict[tuple[str, int], Any]()
         self._people = dict[tuple[int, str], People]()
+        self.read = cache(self._read)
 
     @property
     def problems(self) -> list[Problem]:
@@ -153,6 +154,13 @@ class _File:
         if len(self._faults) > MOST_PROBLEMS:
             raise ConfigError(self.problems)
 
+    def once(self, firsts: dict[str, Node], key: str, node: Node, message: str) -> None:
+        """Note what another node has already."""
+        if key in firsts:
+            line, _ = nodes.place(firsts[key])
+            self.note(node, f"{message}, in line {line}")
+        firsts.setdefault(key, node)
+
     def written(self, node: Node) -> str:
         """Return a value as the file has it."""
         lines = self._text[node.start_mark.index : node.end_mark.index].splitlines()
@@ -162,8 +170,9 @@ class _File:
         """Return the values by their keys, and note keys that are unknown or missing."""
         found, hints = dict[str, Node](), ""
         for name, (key, value) in nodes.entries(node).items():
-            found[name] = value
-            if name not in known:
+            if name in known:
+                found[name] = value
+            else:
                 hint = did_you_mean(name, known)
                 hints += hint
                 self.note(key, f"unknown key {name!r}{hint or '; known here: ' + ', '.join(known)}")
@@ -173,11 +182,9 @@ class _File:
                 self.note(empty.get(name, node), f"this {what} needs {name!r}{alternative}")
         return found
 
-    def read(self, key: str, node: Node) -> Any:
+    def _read(self, key: str, node: Node) -> Any:
         """Return a list's option, read once wherever aliases name it."""
-        if (key, id(node)) not in self._known:
-            self._known[key, id(node)] = _OPTIONS[key](self, key, node)
-        return self._known[key, id(node)]
+        return _OPTIONS[key](_Value(self, key, node))
 
     def people(self, node: Node, name: str, inline: tuple[Subscriber, ...]) -> Sequence[Subscriber]:
         """Return the subscribers of the file, after those `inline`. Lists that share both share the result."""
@@ -194,17 +201,40 @@ class _File:
         return self._people[id(inline), name]
 
 
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """What a list has for a key, or one item of that."""
+
+    file: _File
+    key: str
+    node: Node
+
+    def wrong(self, message: object) -> None:
+        """Note what is wrong with it."""
+        self.file.note(self.node, f"{self.key}: {message}")
+
+    def items(self) -> Iterator[_Value]:
+        """Yield the items, if it is a list."""
+        if isinstance(self.node, SequenceNode):
+            yield from (replace(self, node=node) for node in self.node.value)
+        else:
+            self.wrong(_A_LIST)
+
+
+_Reader = Callable[[_Value], Any]  # what is wrong is noted
+
+
 def _text(read: Callable[[str], Any], wrong: str = _TEXT) -> _Reader:
     """Return a reader of one scalar."""
 
-    def value(file: _File, key: str, node: Node) -> Any:
+    def value(given: _Value) -> Any:
         message = wrong
-        if isinstance(node, ScalarNode) and not nodes.is_null(node):
+        if isinstance(given.node, ScalarNode) and not nodes.is_null(given.node):
             try:
-                return read(node.value)
+                return read(given.node.value)
             except ValueError as error:
                 message = str(error)
-        file.note(node, f"{key}: {message}")
+        given.wrong(message)
         return None
 
     return value
@@ -213,12 +243,13 @@ def _text(read: Callable[[str], Any], wrong: str = _TEXT) -> _Reader:
 def _unquoted(read: Callable[[str], Any]) -> _Reader:
     """Return a reader of a number or of true: quotes would make it text."""
 
-    def value(file: _File, key: str, node: Node) -> Any:
+    def value(given: _Value) -> Any:
+        node = given.node
         plain = isinstance(node, ScalarNode) and not node.style
         try:
             return read(node.value if plain else "")
         except ValueError as error:
-            file.note(node, f"{key}: {error}, without quotes, not {file.written(node)}")
+            given.wrong(f"{error}, without quotes, not {given.file.written(node)}")
             return None
 
     return value
@@ -228,19 +259,16 @@ def _each(read: Callable[[str], Any], then: Callable[[Iterable[Any]], Any] = tup
     """Return a reader of a list of scalars, each of which counts once; `then` makes the value of them."""
     item_of = _text(read, "each must be text; put it in quotes")
 
-    def value(file: _File, key: str, node: Node) -> Any:
-        if not isinstance(node, SequenceNode):
-            file.note(node, f"{key}: {_A_LIST}")
-            return None
-        if len(node.value) < least:
-            file.note(node, f"{key}: must not be empty")
-        items = dict.fromkeys(item_of(file, key, item) for item in node.value)
+    def value(given: _Value) -> Any:
+        items = dict.fromkeys(map(item_of, given.items()))
+        if least and not given.node.value:
+            given.wrong("must not be empty")
         return then(item for item in items if item is not None)
 
     return value
 
 
-def _topics(file: _File, key: str, node: Node) -> str:
+def _topics(given: _Value) -> str:
     """Return the text itself, or that of the file it names."""
 
     def read(text: str) -> str:
@@ -250,39 +278,30 @@ def _topics(file: _File, key: str, node: Node) -> str:
         if re.fullmatch(r"\S+/\S+|\S+\.txt", name) and not name.endswith(".md"):
             fix = "name such a file, or write the topics"
             raise ValueError(f"{name!r} is no file that ends in .md, nor a sentence; {fix}")
-        topics = file.topics(name) if name.endswith(".md") and "\n" not in name else name
+        topics = given.file.topics(name) if name.endswith(".md") and "\n" not in name else name
         if len(topics) > _LONGEST_TOPICS:
             raise ValueError(f"must have at most {_LONGEST_TOPICS:,} characters")
         return topics
 
-    return _text(read)(file, key, node) or ""
+    return _text(read)(given) or ""
 
 
-def _keywords(file: _File, key: str, node: Node) -> Keywords:
-    if not isinstance(node, MappingNode):
-        file.note(node, f"{key}: must have the keys must or never, such as {{never: [survey, review]}}")
+def _keywords(given: _Value) -> Keywords:
+    if not isinstance(given.node, MappingNode):
+        given.wrong("must have the keys must or never, such as {never: [survey, review]}")
         return Keywords()
-    found = file.mapping(node, key, ("must", "never"), {})
+    found = given.file.mapping(given.node, given.key, ("must", "never"), {})
     words = _each(_keyword)
-    return Keywords(**{name: words(file, name, found[name]) for name in ("must", "never") if name in found})
+    return Keywords(**{name: words(_Value(given.file, name, node)) for name, node in found.items()})
 
 
-def _subscribers(file: _File, key: str, node: Node) -> tuple[Subscriber, ...]:
-    if not isinstance(node, SequenceNode):
-        file.note(node, f"{key}: {_A_LIST}")
-        return ()
+def _subscribers(given: _Value) -> tuple[Subscriber, ...]:
     people, firsts = list[Subscriber](), dict[str, Node]()
     read = _text(values.mailbox, _A_MAILBOX)
-    for item in node.value:
-        who = read(file, key, item)
-        if who is None:
-            continue
-        people.append(who)
-        address = who.address.lower()
-        if address in firsts:
-            line, _ = nodes.place(firsts[address])
-            file.note(item, f"{who.address} is already on this list, in line {line}")
-        firsts.setdefault(address, item)
+    for item in given.items():
+        if who := read(item):
+            people.append(who)
+            given.file.once(firsts, who.address.lower(), item.node, f"{who.address} is already on this list")
     return tuple(people)
 
 
@@ -326,12 +345,10 @@ def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[Maili
         text = files.read_text(path, _MOST_BYTES)
     except FileNotFoundError:
         fix = f"name your home with --home, make a new one with paperboy init, or begin with one line: {_SMALLEST}"
-        message = f"there is no such file in {path.parent}; {fix}"
+        raise ConfigError.at(path.name, f"there is no such file in {path.parent}; {fix}") from None
     except ValueError as error:
-        message = str(error)
-    else:
-        return parse(path.name, text, prompts, settings, path.parent)
-    raise ConfigError([Problem(path.name, message)])
+        raise ConfigError.at(path.name, str(error)) from None
+    return parse(path.name, text, prompts, settings, path.parent)
 
 
 def parse(
@@ -341,10 +358,9 @@ def parse(
     try:
         root = nodes.compose(text)
     except nodes.MalformedError as error:
-        raise ConfigError([Problem(f"{name}:{error.line}:{error.column}", str(error))]) from None
+        raise ConfigError.at(f"{name}:{error.line}:{error.column}", str(error)) from None
     if root is None or nodes.is_null(root):
-        message = f"the file is empty; one line is enough to begin: {_SMALLEST}"
-        raise ConfigError([Problem(f"{name}:1:1", message)])
+        raise ConfigError.at(f"{name}:1:1", f"the file is empty; one line is enough to begin: {_SMALLEST}")
 
     file = _File(name, text, prompts, home)
     lists = _lists(file, root)
@@ -375,11 +391,7 @@ def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
             continue
         options = _options(file, node)
         if name := options.get("name"):
-            _, place = nodes.entries(node)["name"]
-            if name in names:
-                line, _ = nodes.place(names[name])
-                file.note(place, f"there is already a list {name!r}, in line {line}")
-            names.setdefault(name, place)
+            file.once(names, name, nodes.entries(node)["name"][1], f"there is already a list {name!r}")
         found.append(options)
     return found
 
@@ -387,12 +399,11 @@ def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
 def _options(file: _File, node: MappingNode) -> dict[str, Any]:
     """Return what a list has, as the fields of `MailingList`."""
     needed = {"name": "", "categories": ""}
-    given = nodes.entries(node)
-    if "authors" not in given or not given["authors"][1].value:
+    _, authors = nodes.entries(node).get("authors", (None, None))
+    if not (authors and authors.value):
         needed["topics"] = ", or 'authors' alone"
     found = file.mapping(node, "list", KEYS, needed)
-    options = {key: file.read(key, value) for key, value in found.items() if key in _OPTIONS}
+    options = {key: file.read(key, value) for key, value in found.items()}
     if name := options.get("subscribers_file"):
-        inline = options.get("subscribers", ())
-        options["subscribers"] = file.people(found["subscribers_file"], name, inline)
+        options["subscribers"] = file.people(found["subscribers_file"], name, options.get("subscribers", ()))
     return options

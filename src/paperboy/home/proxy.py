@@ -6,7 +6,6 @@ from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined
 
 from paperboy.errors import ConfigError
 from paperboy.home.values import is_loopback
-from paperboy.models import Problem
 
 
 def proxy_for(url: str, environ: Mapping[str, str]) -> str:
@@ -26,7 +25,7 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> str:
         proxy = f"http://{proxy}"
     if not _is_proxy(proxy):
         message = "HTTPS_PROXY is no address of a proxy; it looks like http://proxy.example.org:3128"
-        raise ConfigError([Problem("environment", message)])
+        raise ConfigError.at("environment", message)
     return proxy
 
 

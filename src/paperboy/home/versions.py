@@ -113,7 +113,7 @@ def require_folder(home: Path) -> None:
     if not reason and not home.is_dir():
         reason = "there is no such folder; name it with --home or PAPERBOY_HOME"
     if reason:
-        raise ConfigError([Problem(str(home), reason)])
+        raise ConfigError.at(home, reason)
 
 
 def denied(home: Path, settings: Settings) -> list[Problem]:
@@ -217,15 +217,15 @@ class Files:
                 try:
                     texts[name] = files.read(self._home / name)
                 except (ValueError, FileNotFoundError) as error:
-                    raise ConfigError([Problem(name, str(error))]) from error
+                    raise ConfigError.at(name, str(error)) from error
                 size += len(texts[name])
             if size > files.MOST_BYTES or len(names) > MOST_FILES:
                 message = (
                     f"hold more than 64 MB or {MOST_FILES:,} files; keep others elsewhere, and no link in a circle"
                 )
-                raise ConfigError([Problem("prompts, emails and files of subscribers", message)])
+                raise ConfigError.at("prompts, emails and files of subscribers", message)
         if ".env" not in texts and (self.last_good / ".env").exists():  # without it, mail would go to the outbox
-            raise ConfigError([Problem(".env", "is missing; restore it, or put an empty file in its place")])
+            raise ConfigError.at(".env", "is missing; restore it, or put an empty file in its place")
         try:
             self._data.mkdir(mode=0o700, exist_ok=True)
             copy = Path(tempfile.mkdtemp(prefix="files-", dir=self._data))

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from paperboy.edges.text import shortened, visible, without_addresses
 from paperboy.errors import ConfigError
-from paperboy.models import Problem
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +72,7 @@ def _filled(
     for path in [python, *read]:
         if not str(path).isprintable():
             fault = "its name holds a line end or another control character; rename it"
-            raise ConfigError([Problem(repr(str(path)), f"systemd cannot start a service from here: {fault}")])
+            raise ConfigError.at(repr(str(path)), f"systemd cannot start a service from here: {fault}")
     return re.sub(r"(?m)^(\S.*)  # (.*)$", r"# \2\n\1", text if user else _of_a_user(text)).format(
         paths=_outermost(read),
         written=_outermost(written),
