@@ -75,7 +75,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
         super().__init__(loader=jinja2.FunctionLoader(load), trim_blocks=True, lstrip_blocks=True, **options)
         self._folder, self._seconds, self.file = folder, seconds, file
-        self._safe: dict[tuple[type, str], bool] = {}
         self.filters["_each"] = _each
 
     def text(self, name: str, block: str = "", **values: Any) -> str:
@@ -121,13 +120,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return Problem(place, (reason or type(error).__name__) + more)
 
     # what Jinja calls
-
-    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Look at a kind of object once for each of its attributes, not at each of thousands of values."""
-        known = type(obj), attr
-        if known not in self._safe:
-            self._safe[known] = super().is_safe_attribute(obj, attr, value)
-        return self._safe[known]
 
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
         _step()

@@ -6,7 +6,6 @@ follows no redirect and trusts nothing in the environment: no proxy, no `.netrc`
 
 import http.client
 import io
-import resource
 import socket
 import ssl
 import time
@@ -23,7 +22,6 @@ CONNECTS_WITHIN = 10.0  # seconds
 MOST = 64_000_000  # bytes of any HTTP reply, headers and interim replies included
 _PIECE = 65_536  # bytes; a whole `read` would first allocate what Content-Length claims
 _IN_WORDS = 300  # characters of an error
-_BESIDE = 100  # open files that are no connection of a pool: the database, logs, mail servers
 
 
 class NoReplyError(Exception):
@@ -155,17 +153,6 @@ def _no_reply(error: Exception) -> NoReplyError:
     return NoReplyError(words, unknown=isinstance(cause, socket.gaierror) and cause.errno != socket.EAI_AGAIN)
 
 
-def allow(connections: int) -> None:
-    """Let this process have so many connections at once: many systems begin with 1,024 open files and allow more when
-    asked. Raises ValueError where that is not enough.
-    """
-    number, (soft, hard) = connections + _BESIDE, resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < number:
-        raise ValueError(f"{connections} connections need {number} open files, and {hard} are allowed (ulimit -n)")
-    if soft != resource.RLIM_INFINITY and soft < number:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))
-
-
 class _Response(http.client.HTTPResponse):
     """The time that is left when a reply is first read, the socket's timeout, is for the whole reply."""
 
@@ -173,11 +160,6 @@ class _Response(http.client.HTTPResponse):
         super().__init__(sock, *args, **options)
         self.fp.close()
         self.fp = io.BufferedReader(BoundedReader(sock, sock.gettimeout() or 0.0, MOST), _PIECE)
-
-    def _read_status(self) -> tuple[str, int, str]:
-        """Have every interim reply skipped, as http.client skips 100 Continue."""
-        version, status, reason = super()._read_status()  # type: ignore[misc]
-        return version, http.client.CONTINUE if 100 <= status < 200 else status, reason
 
 
 class _PlainConnection(urllib3.connection.HTTPConnection):

@@ -14,8 +14,6 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 Entries = dict[str, tuple[ScalarNode, Node]]  # by the key's text: the key and the value
 
-_DEEPEST = 50  # levels of lists and mappings; libyaml would end the process at some 30,000
-_MOST_VALUES = 10_000_000  # in a file with aliases, such as a thousand lists that share ten thousand subscribers
 _FORBIDDEN = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _BLANKS = dict.fromkeys((0x85, 0x2028, 0x2029), " ")  # line ends for YAML, and for no editor
 _NULL = {"", "~", "null", "Null", "NULL"}
@@ -27,9 +25,8 @@ _TAGS = {
 
 # Messages of libyaml and of PyYAML for the usual mistakes, and the same for a person who has not read YAML's grammar.
 # `sign` and `name` are read from the text.
-_TOO_DEEP = "nested too deeply; a list needs three levels"
 _PLAIN_WORDS = {
-    r"nesting depth": _TOO_DEEP,
+    r"nesting depth": "nested too deeply; a list needs three levels",
     r"tab character": "a tab; YAML is indented with spaces",
     r"cannot start any token": "text that begins with {sign} needs quotes",
     r"mapping values are not allowed": "a colon is not allowed here; fix the indentation, or put the text in quotes",
@@ -57,23 +54,7 @@ class MalformedError(ValueError):
         self.line, self.column = line, column
 
 
-_Parser: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-
-
-class _Loader(_Parser):  # type: ignore[misc]  # whichever it is
-    """A loader that counts levels while it composes."""
-
-    _depth = 0
-
-    def descend_resolver(self, current_node: Node | None, _: object) -> None:
-        """Enter a node's value. Raises MalformedError."""
-        self._depth += 1
-        if current_node and self._depth > _DEEPEST:
-            raise malformed(current_node, _TOO_DEEP)
-
-    def ascend_resolver(self) -> None:
-        """Leave it."""
-        self._depth -= 1
+_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 def compose(text: str) -> Node | None:
@@ -87,7 +68,7 @@ def compose(text: str) -> Node | None:
     except MarkedYAMLError as error:
         raise _in_plain_words(error, text) from None
     if root is not None:
-        _check(root, {})
+        _check(root, set())
     return root
 
 
@@ -123,29 +104,22 @@ def written(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _check(node: Node, counts: dict[int, int]) -> int:
-    """Return the number of values in a node, an alias as all that it stands for, and merge what `<<` names into it.
-
-    Raises MalformedError for what readers of nodes need not expect.
-    """
-    if known := counts.get(id(node)):
-        return known
+def _check(node: Node, seen: set[Node]) -> None:
+    """Merge what `<<` names into the mappings of a node. Raises MalformedError for what readers need not expect."""
+    if node in seen:
+        return
+    seen.add(node)
     if node.tag != _TAGS[type(node)]:
         raise malformed(node, f"the tag {node.tag.replace('tag:yaml.org,2002:', '!!')} means nothing here; remove it")
 
-    counts[id(node)] = 1  # for an alias within
-    inside = []
     if isinstance(node, SequenceNode):
-        inside = node.value
+        for item in node.value:
+            _check(item, seen)
     elif isinstance(node, MappingNode):
-        inside = [part for pair in node.value for part in pair]
-    count = 1 + sum(_check(part, counts) for part in inside)
-    if count > _MOST_VALUES:
-        raise malformed(node, f"aliases make this more than {_MOST_VALUES:,} values; write out what they stand for")
-    if isinstance(node, MappingNode):
+        for pair in node.value:
+            for part in pair:
+                _check(part, seen)
         _merge(node)
-    counts[id(node)] = count
-    return count
 
 
 def _merge(node: MappingNode) -> None:

@@ -145,15 +145,14 @@ class App(ExitStack):
 
     @cached_property
     def scorer(self) -> LlmScorer | LocalScorer:
-        """The LLM, or the embedded scorer if none is set up. Raises ConfigError for a broken prompt, a budget whose
-        prices are unknown, and more calls at once than open files.
+        """The LLM, or the embedded scorer if none is set up. Raises ConfigError for a broken prompt, and a budget
+        whose prices are unknown.
         """
         settings, model = self.settings, self.settings.openai_model
         if not settings.has_llm:
             from paperboy.scoring.local import LocalScorer
 
             return LocalScorer()
-        from paperboy.edges import wire
         from paperboy.scoring.llm import LlmScorer
         from paperboy.scoring.prices import OPENAI_URL
         from paperboy.scoring.server import Server
@@ -164,11 +163,6 @@ class App(ExitStack):
                 "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT, or LLM_BUDGET_USD to 0"
             )
             raise ConfigError([Problem("settings", message)])
-        try:
-            wire.allow(settings.llm_concurrency)
-        except ValueError as error:
-            message = f"LLM_CONCURRENCY: {error}; lower it, or raise that limit"
-            raise ConfigError([Problem("settings", message)]) from None
         server = Server(
             settings.openai_base_url,
             settings.openai_api_key.get_secret_value(),

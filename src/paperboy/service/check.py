@@ -23,7 +23,6 @@ from paperboy.curate import name_key, other_spellings
 from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import ConfigError, FeedError, PaperboyError
 from paperboy.home import settings as dotenv
-from paperboy.home.features import needed
 from paperboy.home.settings import Settings
 from paperboy.home.values import is_loopback
 from paperboy.home.versions import LISTS_FILE, Home, denied, load_lists, require_folder
@@ -75,32 +74,27 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     if faults:
         yield from faults
         return
-    settings, faults = _read("settings", lambda: dotenv.load(app.path, app.environ))
-    env = app.path / ".env"
+    loaded, faults = _read("settings", lambda: dotenv.load(app.path, app.environ))
+    settings, env = loaded or Settings(), app.path / ".env"
     yield from faults or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults apply")]
     yield from (note("settings", str(problem)) for problem in dotenv.ignored(app.path, app.environ))
-    lists, faults = _read("lists", lambda: load_lists(app.path, settings or Settings()))
-    yield from faults or _of_the_lists(lists or (), settings or Settings())
-    there = {feature.name for feature in app.features}
-    for name, feature in dict(needed(settings or Settings(), *(lists or ()))).items():
-        if feature not in there:
-            message = f"{name} needs the feature {feature}, which was left out of this Paperboy; remove the one"
-            yield Finding("features", f"{message}, or put back the other", exit_code=78)
+    found, faults = _read("lists", lambda: load_lists(app.path, settings))
+    lists = found or ()
+    yield from faults or _of_the_lists(lists, settings)
     late = f"did not answer within {patience:g} s"
-    home = Home(app.path, settings or Settings(), lists or (), app.path)
+    home = Home(app.path, settings, lists, app.path)
     with app.at(home) as tried, ThreadPool(4) as pool:  # of daemon threads, so that no silent server delays the exit
         # First, since whatever scores needs the prompt, and with a broken one would try it again.
         prompt, prompt_faults = _read("prompts", lambda: tried.prompt)
-        servers = _servers(tried, late, scores=prompt is not None) if settings and not offline else ()
+        servers = _servers(tried, late, scores=prompt is not None) if loaded and not offline else ()
         asked = [(pool.apply_async(_tried, (silence.what, look, tried)), silence) for look, silence in servers]
         yield from _tried("emails", _templates, tried)
         yield from prompt_faults or [Finding("prompts", "the prompt renders")]
-        if settings is None:
+        if loaded is None:
             yield Finding("the rest", "not checked, because the settings are broken", exit_code=78)
             return
-        if offline and prompt:
-            yield from _read("scoring", lambda: tried.scorer)[1]
         if offline:
+            yield from _read("scoring", lambda: prompt and tried.scorer)[1]
             yield from _read("mail", lambda: tried.transports)[1]
         yield from _of_the_home(tried)
         for answer, silence in asked:
@@ -129,15 +123,14 @@ def _tried(what: str, look: Callable[[App], Iterable[Finding]], app: App) -> lis
 def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterator[Finding]:
     for each in lists:
         number, hour = len(each.subscribers), f"{each.send_at:%H:%M} {each.timezone.key}"
-        people = f"{number} subscriber{'s' * (number > 1)}, {hour}" if number else "no subscribers, so it is never due"
+        people = f"{counted(number, 'subscriber')}, {hour}" if number else "no subscribers, so it is never due"
         paused = "; paused, so it sends nothing" * each.paused
         yield Finding("lists", f"{each.name}: {', '.join(each.categories)}; {people}{paused}")
     addresses = dict.fromkeys(address for each in lists for address in each.addresses())
-    examples = [address for address in addresses if _EXAMPLE.fullmatch(address)]
+    examples = list(filter(_EXAMPLE.fullmatch, addresses))
     if examples and settings.mail_from:
-        more = f" and {len(examples) - 1} more" if len(examples) > 1 else ""
-        message = f"mail to {examples[0]}{more} reaches nobody (example addresses); put your readers into {LISTS_FILE}"
-        yield note("lists", message)
+        nobody = f"mail to {together(examples, 1)} reaches nobody (example addresses)"
+        yield note("lists", f"{nobody}; put your readers into {LISTS_FILE}")
 
 
 def _templates(app: App) -> Iterator[Finding]:
@@ -151,9 +144,12 @@ def _templates(app: App) -> Iterator[Finding]:
     paths = [path for path, _ in app.templates.texts] if shipped else []
     strange = [path for path in paths if path.rpartition("/")[2] not in ours]
     unread = sorted(app.templates.languages - app.templates.used(languages))
-    said = f"; no shipped template uses {', '.join(strange)}" if strange else ""
-    said += f"; no list has the language {', '.join(unread)}" if unread else ""
-    yield Finding("emails", f"the templates render{said}")
+    said = "the templates render"
+    if strange:
+        said += f"; no shipped template uses {', '.join(strange)}"
+    if unread:
+        said += f"; no list has the language {', '.join(unread)}"
+    yield Finding("emails", said)
 
 
 def _of_the_home(app: App) -> Iterator[Finding]:
@@ -168,7 +164,12 @@ def _of_the_home(app: App) -> Iterator[Finding]:
     yield _disk(settings.paperboy_database)
     yield from _modes(app.path, settings)
     if settings.uses_outbox:
-        yield _outbox(settings.paperboy_outbox)
+        outbox = settings.paperboy_outbox
+        if _can_be_made(outbox / "Maildir"):
+            yield Finding("mail", f"no SMTP_HOST, so mail goes to the outbox {outbox}")
+        else:
+            fix = "let this user write there, or set PAPERBOY_OUTBOX"
+            yield Finding("mail", f"{outbox} cannot hold mail; {fix}", exit_code=1)
         return
     yield from _read("DKIM", lambda: app.signer)[1]
     usual = {465: "tls", 587: "starttls"}.get(settings.smtp_port, settings.smtp_security)
@@ -198,13 +199,8 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
     lists = [mailing_list for mailing_list in app.home.lists if mailing_list.authors]
     categories = {category for mailing_list in lists for category in mailing_list.categories}
     since = app.clock() - RECENT
-    papers: list[tuple[str, ...]] = []
-    if lists and (store := app.store_of(app.home)):
-        with store:
-            papers = store.papers.authors(categories, since)
-
-    names = {author for authors in papers for author in authors}
-    stored = {name_key(name): name for name in sorted(names)}
+    papers = app.store_to_ask.papers.authors(categories, since) if lists else []
+    stored = {name_key(name): name for name in sorted(set().union(*papers))}
     followed = dict.fromkeys(name for mailing_list in lists for name in mailing_list.authors)
     spellings = other_spellings(followed, stored)
     for mailing_list in lists:
@@ -219,15 +215,9 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
                 yield note("authors", f"{mailing_list.name}: {found}; {fix}")
 
 
-def _outbox(outbox: Path) -> Finding:
-    if _can_be_made(outbox / "Maildir"):
-        return Finding("mail", f"no SMTP_HOST, so mail goes to the outbox {outbox}")
-    fix = "let this user write there, or set PAPERBOY_OUTBOX"
-    return Finding("mail", f"{outbox} cannot hold mail; {fix}", exit_code=1)
-
-
 def _can_be_made(path: Path) -> bool:
-    return _nearest(path).is_dir() and os.access(_nearest(path), os.W_OK)
+    nearest = _nearest(path)
+    return nearest.is_dir() and os.access(nearest, os.W_OK)
 
 
 def _nearest(path: Path) -> Path:
@@ -249,11 +239,10 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
     """What users other than the owner can read or replace; opening the database has made it ours."""
     env, database = home / ".env", settings.paperboy_database
     secret = settings.openai_api_key.get_secret_value() or settings.smtp_password.get_secret_value()
-    theirs = {database.parent: 0o022} | ({env: 0o077} if secret else {})
-    theirs |= {settings.dkim_key: 0o077} if settings.dkim_key else {}
-    for path in filter(Path.exists, theirs):
-        mode = path.stat().st_mode & 0o7777
-        if mode & theirs[path] and not mode & 0o1000:  # sticky like /tmp: others cannot replace our files
+    theirs = [(database.parent, 0o022), (env if secret else None, 0o077), (settings.dkim_key, 0o077)]
+    for path, forbidden in theirs:
+        mode = path.stat().st_mode & 0o7777 if path and path.exists() else 0
+        if mode & forbidden and not mode & 0o1000:  # sticky like /tmp: others cannot replace our files
             fix = f"chmod {'go-w' if path.is_dir() else '600'} {shlex.quote(str(path))}"
             yield note("privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}")
 
@@ -298,9 +287,8 @@ def _mail(app: App) -> Iterator[Finding]:
         fixed = settings.smtp_connections
         number = counted(fixed, "connection") if fixed else f"1 to {dotenv.MOST_CONNECTIONS} connections"
         yield Finding("mail", f"{probed.text}, {number}")
-    if probed.ends is not None and probed.ends - app.clock() < RENEWED:
-        message = f"the certificate of {settings.smtp_host} expires on {probed.ends:%a %d %b %Y}; renew it"
-        yield note("mail", message)
+    if probed.ends and probed.ends - app.clock() < RENEWED:
+        yield note("mail", f"the certificate of {settings.smtp_host} expires on {probed.ends:%a %d %b %Y}; renew it")
 
 
 def _refused(refusal: Receipt, address: str, setting: str) -> Finding:
@@ -326,36 +314,33 @@ def _scoring(app: App) -> Iterator[Finding]:
 def _arxiv(app: App) -> Iterator[Finding]:
     settings, feed = app.settings, app.arxiv()
     category = next((category for each in app.home.lists for category in each.categories), "cs.LG")
-    total = feed.probe(category)
-    answers = f"{settings.arxiv_api_url} answers; asked for {category} alone, it has {counted(total, 'paper')}"
-    yield Finding("arXiv", answers)
+    papers = counted(feed.probe(category), "paper")
+    yield Finding("arXiv", f"{settings.arxiv_api_url} answers; asked for {category} alone, it has {papers}")
     if settings.announcements:
         try:
             feed.cross_lists([category], lambda _: ())
         except FeedError as error:
-            message = f"{error}; until {settings.announcements} answers, nobody sees papers that are cross-listed late"
-            yield note("arXiv", message)
+            why = f"until {settings.announcements} answers, nobody sees papers that are cross-listed late"
+            yield note("arXiv", f"{error}; {why}")
 
 
-def _web(app: App) -> list[Finding]:
-    """Whether readers' links lead to the pages of this home, through whatever proxy stands before them."""
+def _web(app: App) -> Iterator[Finding]:
+    """Ask whether readers' links lead to the pages of this home, through whatever proxy stands before them."""
     url = f"{app.settings.web_url}/robots.txt"
+    ours = f"Disallow: {urlsplit(app.settings.web_url).path}/leave/".encode()
     try:
-        http = Http(most=WEB_MOST, proxy=app.proxy(url))
-        reply = http.request("GET", url, {}, seconds=WEB_SECONDS)
+        reply = Http(most=WEB_MOST, proxy=app.proxy(url)).request("GET", url, {}, seconds=WEB_SECONDS)
     except NoReplyError as error:
-        return [note("web", _NO_PAGES.format(f"{url} does not answer ({error})"))]
+        yield note("web", _NO_PAGES.format(f"{url} does not answer ({error})"))
+        return
+    says = f"{url} answers {reply.status}"
     if reply.status in {502, 503, 504}:
-        message = f"{url} answers {reply.status}: the proxy is there and the pages are not; start `paperboy web`"
-    elif (
-        reply.status != 200
-        or f"Disallow: {urlsplit(url).path.removesuffix('robots.txt')}leave/".encode() not in reply.body
-    ):
-        host, port = app.settings.web_listen
-        message = f"{url} answers {reply.status}, but not as these pages do; have the proxy pass it to {host}:{port}"
+        yield note("web", f"{says}: the proxy is there and the pages are not; start `paperboy web`")
+    elif reply.status == 200 and ours in reply.body:
+        yield Finding("web", f"{app.settings.web_url} answers")
     else:
-        return [Finding("web", f"{app.settings.web_url} answers")]
-    return [note("web", message)]
+        host, port = app.settings.web_listen
+        yield note("web", f"{says}, but not as these pages do; have the proxy pass it to {host}:{port}")
 
 
 def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
