@@ -47,7 +47,7 @@ def _row(app: App, each: Posted, *, running: bool) -> Sequence[str]:
     answer = each.reason or NO_REPLY.get(each.state, "no answer is known")
     again = each.next_try(now)
     if again and running:
-        answer += f"; next try about {again.astimezone(zone):%H:%M %Z}" if again > now else "; to be tried now"
+        answer += f"; {output.next_try(again, now, zone)}"
     return f"{each.date:%a %d %b}", each.list_name, each.state, f"{each.at.astimezone(zone):%d %b %H:%M %Z}", answer
 
 

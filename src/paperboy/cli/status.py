@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import date, datetime, tzinfo
+from dataclasses import asdict
+from datetime import date, datetime
 from typing import Any
 
 import click
@@ -19,7 +19,6 @@ from paperboy.reports.problems import Problem
 from paperboy.reports.status import ListStatus, Status
 from paperboy.service import output
 from paperboy.service.app import App
-from paperboy.service.feature import Shown
 from paperboy.store.history import DaySummary, Posted
 
 _MOMENT = "%a %d %b %H:%M %Z"
@@ -62,7 +61,7 @@ def status(
     if suppressed:
         output.show_page(_suppressed(app, as_json=as_json))
         return 0
-    seen = _look(app, names, mornings, as_page=not as_json)
+    seen = _Picture(app, names, mornings, as_page=not as_json)
     if as_json:
         undelivered = {"undelivered": [_lack(row, seen.status.now) for row in seen.status.undelivered]}
         output.show_page(undelivered if only_undelivered else _as_json(seen) | undelivered)
@@ -73,26 +72,34 @@ def status(
     return int(exit_code and not seen.status.health.well)
 
 
-@dataclass(frozen=True, slots=True)
 class _Picture:
     """All that is shown."""
 
-    zone: tzinfo
-    holder: lock.Holder | None
-    status: Status
-    answer: str
-    months: Mapping[date, Spending]  # this one first
-    problems: Sequence[Sequence[Problem]]  # that last, by kind
-    words: Mapping[str, alerts.Words]  # of these
-    told: Mapping[tuple[str, str], date]  # by kind and subject: the day of the last mail about it
-    in_outbox: Sequence[str]  # lists whose newest digest is there alone, though a mail server is set up
-    features: Sequence[Shown]
+    def __init__(self, app: App, names: tuple[str, ...], mornings: int, *, as_page: bool) -> None:
+        settings, store, now = app.settings, app.store_to_ask, app.clock()
+        wanted, database = app.home.named(names), settings.paperboy_database
+        lists = [mailing_list for mailing_list in app.home.lists if mailing_list.name in wanted]
+        others = {mailing_list.name for mailing_list in app.home.lists} - wanted
+        self.zone = settings.timezone
+        self.holder = lock.holder(database)
+        morning = lock.holder(database, "morning") is not None
+        at_work = morning or lock.holder(database, "sending") is not None
+        holidays, running = settings.arxiv_holidays, self.holder is not None
+        self.status = picture.read(store, lists, now, app.patience, holidays, mornings, at_work=at_work)
+        self.answer = picture.answer(self.status, at_work=morning, running=running, reasons_follow=as_page)
+        self.months = store.history.months(now, names)  # this one first
+        self.problems = alerts.lasting(problem for problem in app.problems() if problem.subject not in others)
+        self.words = app.alerts.words
+        self.told = {(row.kind, row.subject): row.date for row in store.alerts.all()}  # the day of the last mail
+        in_outbox = () if settings.uses_outbox else store.ledger.only_in_outbox()
+        self.in_outbox = [name for name in in_outbox if name in wanted]  # though a mail server is set up
+        self.features = [feature.status(app, lists, now) for feature in app.features if feature.status]
 
     def when(self, at: datetime) -> str:
         return f"{at.astimezone(self.zone):{_MOMENT}}"
 
     def again(self, at: datetime) -> str:
-        return f"next try about {at.astimezone(self.zone):%H:%M %Z}" if at > self.status.now else "to be tried now"
+        return output.next_try(at, self.status.now, self.zone)
 
 
 def _suppressed(app: App, *, as_json: bool) -> output.Page:
@@ -103,32 +110,6 @@ def _suppressed(app: App, *, as_json: bool) -> output.Page:
         return {"suppressed": [dict(zip(("address", "list", "since", "reason"), row, strict=True)) for row in found]}
     rows = [(who, name or "all", f"{at.astimezone(zone):%a %d %b %Y}", reason) for who, name, at, reason in found]
     return [output.table(("Address", "List", "Since", "Why"), rows) or ["Nobody is suppressed."]]
-
-
-def _look(app: App, names: tuple[str, ...], mornings: int, *, as_page: bool) -> _Picture:
-    settings, store, now = app.settings, app.store_to_ask, app.clock()
-    wanted = app.home.named(names)
-    lists = [mailing_list for mailing_list in app.home.lists if mailing_list.name in wanted]
-    others = {mailing_list.name for mailing_list in app.home.lists} - wanted
-
-    database = settings.paperboy_database
-    holder, morning = lock.holder(database), lock.holder(database, "morning")
-    at_work = bool(morning or lock.holder(database, "sending"))
-    found = picture.read(store, lists, now, app.patience, settings.arxiv_holidays, mornings, at_work=at_work)
-    wrong = alerts.lasting(problem for problem in app.problems() if problem.subject not in others)
-    in_outbox = () if settings.uses_outbox else store.ledger.only_in_outbox()
-    return _Picture(
-        zone=settings.timezone,
-        holder=holder,
-        status=found,
-        answer=picture.answer(found, at_work=bool(morning), running=bool(holder), reasons_follow=as_page),
-        months=store.history.months(now, names),
-        problems=wrong,
-        words=app.alerts.words,
-        told={(row.kind, row.subject): row.date for row in store.alerts.all()},
-        in_outbox=[name for name in in_outbox if name in wanted],
-        features=[feature.status(app, lists, now) for feature in app.features if feature.status],
-    )
 
 
 def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
@@ -196,8 +177,7 @@ def _together(said: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> I
         found.setdefault(what, []).append(name)
     for what, names in found.items():
         if len(names) > 3 and len(lists) - len(names) <= len(names) / 4:
-            those = frozenset(names)
-            others = [each.name for each in lists if each.name not in those]
+            others = [each.name for each in lists if each.name not in names]
             yield f"all {len(lists)} lists{f' but {together(others)}' if others else ''}{what}"
         else:
             yield f"{together(names)}{what}"
@@ -231,12 +211,9 @@ def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
         for number, day in enumerate(each.days):
             cost, counts = output.cost(day.spending) if day.spending.usage.calls else "", day.counts
             papers = f"{counts.relevant} of {counts.considered}" if counts.considered else ""
-            if unscored := counts.to_score - counts.scored:
-                papers += f", {unscored} unscored"
-            if counts.filtered:
-                papers += f", {counts.filtered} filtered"
-            if counts.not_called:
-                papers += f", {counts.not_called} not called"
+            unscored = counts.to_score - counts.scored
+            left_out = {"unscored": unscored, "filtered": counts.filtered, "not called": counts.not_called}
+            papers += output.also(left_out)
             name, on = "" if number else each.name, f"{day.date:%a %d %b}"
             yield name, on, day.outcome, papers, cost, output.in_words(day.deliveries)
         if not each.days:

@@ -241,7 +241,9 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
     secret = settings.openai_api_key.get_secret_value() or settings.smtp_password.get_secret_value()
     theirs = [(database.parent, 0o022), (env if secret else None, 0o077), (settings.dkim_key, 0o077)]
     for path, forbidden in theirs:
-        mode = path.stat().st_mode & 0o7777 if path and path.exists() else 0
+        if path is None or not path.exists():
+            continue
+        mode = path.stat().st_mode & 0o7777
         if mode & forbidden and not mode & 0o1000:  # sticky like /tmp: others cannot replace our files
             fix = f"chmod {'go-w' if path.is_dir() else '600'} {shlex.quote(str(path))}"
             yield note("privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}")

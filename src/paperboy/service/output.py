@@ -17,7 +17,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
@@ -35,7 +35,6 @@ from paperboy.models import (
     MailingList,
     MorningReport,
     Outcome,
-    Score,
     Spending,
     Usage,
 )
@@ -212,7 +211,9 @@ class _Stderr(logging.Handler):
         self.has_warned = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = self.format(record) if self._whole_addresses else without_addresses(self.format(record))
+        text = self.format(record)
+        if not self._whole_addresses:
+            text = without_addresses(text)
         if record.levelno >= logging.WARNING and record.name != _ALERTS:
             self.has_warned = True
         mark = _priority(record.levelno) if self._journal else ""
@@ -304,10 +305,8 @@ class Dots:
 
 def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]) -> list[str]:
     """A line per list, then how sending went."""
-    lines = [
-        *map(_of_a_list, report.lists),
-        *(f"{each.name}: no subscribers, nothing to do" for each in lists if not each.subscribers),
-    ]
+    lines = [_of_a_list(of) for of in report.lists]
+    lines += [f"{empty.name}: no subscribers, nothing to do" for empty in lists if not empty.subscribers]
     lines = lines or ["Nothing is due."]
     if sent.states:
         lines.append(f"Deliveries: {in_words(sent.states)}")
@@ -330,11 +329,7 @@ def _of_a_list(report: ListReport) -> str:
 
 def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> list[str]:
     """What a list would get now; and in the next lines its papers with their scores, and the best of the others."""
-    name, counts, passing = (
-        mailing_list.name,
-        made.digest.counts,
-        (mailing_list.min_relevance, mailing_list.min_novelty),
-    )
+    name, counts = mailing_list.name, made.digest.counts
     if (outcome := made.outcome(missing)) is None:
         return [f"{name}: would stay due; {made.problem or missing}"]
     if outcome is Outcome.QUIET:
@@ -342,7 +337,8 @@ def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> li
     first = f"{name}: {outcome}, {papers(counts)}, to {counted(len(mailing_list.subscribers), 'subscriber')}"
     if outcome is Outcome.NOTE and not mailing_list.send_empty:
         first = f"{name}: {papers(counts)}; none passed, and send_empty is false, so no mail"
-    below = [f"  below the thresholds ({'/'.join(map(str, passing))}), the best:"] if made.digest.nearest else []
+    passing = f"{mailing_list.min_relevance}/{mailing_list.min_novelty}"
+    below = [f"  below the thresholds ({passing}), the best:"] if made.digest.nearest else []
     return [first, *_scored(made.digest.entries), *below, *_scored(made.digest.nearest)]
 
 
@@ -351,14 +347,10 @@ def _scored(entries: Sequence[Entry]) -> Iterator[str]:
     from paperboy.tex import to_text
 
     for entry in entries:
-        rank = f"{entry.rank}." if entry.rank else ""
+        score, rank = entry.score, f"{entry.rank}." if entry.rank else ""
+        marks = f"{score.relevance}/{score.novelty or '–'}" if score else "–"
         matched = f"  (author match: {entry.matched_author})" if entry.matched_author else ""
-        yield f" {rank:>3} {entry.paper.arxiv_id}  {_marks(entry.score):<5}  {to_text(entry.paper.title)}{matched}"
-
-
-def _marks(score: Score | None) -> str:
-    """Relevance and novelty."""
-    return f"{score.relevance}/{score.novelty or '–'}" if score else "–"
+        yield f" {rank:>3} {entry.paper.arxiv_id}  {marks:<5}  {to_text(entry.paper.title)}{matched}"
 
 
 def papers(counts: Counts) -> str:
@@ -368,7 +360,12 @@ def papers(counts: Counts) -> str:
         words += f" ({counted(counts.author_matches, 'author match', 'author matches')})"
     left_out = {"over the cap": counts.over_cap, "carried over": counts.carried_over, "let go": counts.let_go}
     left_out |= {"filtered": counts.filtered, "not called": counts.not_called}
-    return words + "".join(f", {number} {what}" for what, number in left_out.items() if number)
+    return words + also(left_out)
+
+
+def also(numbers: Mapping[str, int]) -> str:
+    """Return what else was counted, as the end of a sentence."""
+    return "".join(f", {number} {what}" for what, number in numbers.items() if number)
 
 
 def uncounted(usage: Usage) -> bool:
@@ -383,13 +380,16 @@ def cost(spending: Spending) -> str:
     return "cost not known" if uncounted(spending.usage) else "price unknown"
 
 
+def next_try(at: datetime, now: datetime, zone: tzinfo) -> str:
+    """Say when something is retried."""
+    return f"next try about {at.astimezone(zone):%H:%M %Z}" if at > now else "to be tried now"
+
+
 def again(app: App, at: datetime | None) -> str:
-    """When something is retried, as the end of a sentence; empty if never, or by nobody."""
+    """Say when something is retried, as the end of a sentence; empty if never, or by nobody."""
     if at is None or lock.holder(app.settings.paperboy_database) is None:
         return ""
-    if at <= app.clock():
-        return "; to be tried now"
-    return f"; next try about {at.astimezone(app.settings.timezone):%H:%M %Z}"
+    return f"; {next_try(at, app.clock(), app.settings.timezone)}"
 
 
 def in_words(states: Mapping[DeliveryState, int]) -> str:
