@@ -18,7 +18,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -117,19 +116,15 @@ def require_folder(home: Path) -> None:
 
 
 def denied(home: Path, settings: Settings) -> list[Problem]:
-    """The first file or folder of the home that is none, or that this user cannot use as commands must."""
+    """Return the first file or folder of the home that this user cannot use as commands must."""
     database, outbox = home / settings.paperboy_database, home / settings.paperboy_outbox  # of defaults, relative
-    maildir = [outbox / each for each in ("", "Maildir", "Maildir/new", "Maildir/tmp")] if settings.uses_outbox else []
-    beside = [Path(f"{database}{suffix}") for suffix in ("-wal", "-shm", *lock.FILES.values())]
+    maildir = ("", "Maildir", "Maildir/new", "Maildir/tmp") if settings.uses_outbox else ()
+    beside = (f"{database}{suffix}" for suffix in ("", "-wal", "-shm", *lock.FILES.values()))
     read = [home / "prompts", home / "emails", home / "data" / "last-good"]
-    write = [home / "data", database.parent, database, *beside, *maildir]
+    write = [home / "data", database.parent, *map(Path, beside), *(outbox / name for name in maildir)]
     for path in (*write, *read):
         if reason := files.denied(path, os.R_OK if path in read else os.R_OK | os.W_OK):
             return [Problem(str(path), reason)]
-        right = path.is_file() if path in beside else path.is_dir()
-        if path not in {database, outbox} and os.path.lexists(path) and not right:
-            what = "regular file" if path in beside else "folder"
-            return [Problem(str(path), f"is no {what}, nor a link to one; put one in its place, or remove it")]
     return []
 
 
@@ -140,18 +135,12 @@ def load_lists(home: Path, settings: Settings) -> tuple[MailingList, ...]:
 
 def of_lists(home: Path) -> list[str]:
     """subscribers.yaml, and the files of the home that it may name."""
-    return [LISTS_FILE, *_named(home, _stamp(home / LISTS_FILE))]
-
-
-@lru_cache(maxsize=4)
-def _named(home: Path, _of: tuple[int, ...]) -> tuple[str, ...]:
-    """Read once for each stamp of the file."""
     try:
         names = people.named(files.read(home / LISTS_FILE).decode(errors="replace"))
     except (ValueError, FileNotFoundError):
-        return ()
-    inside = (each for each in names if Path(os.path.realpath(home / each)).is_relative_to(home.resolve()))
-    return tuple(inside)
+        names = []
+    root = home.resolve()
+    return [LISTS_FILE, *(name for name in names if Path(os.path.realpath(home / name)).is_relative_to(root))]
 
 
 def folders(home: Path, kind: str) -> list[Path]:
@@ -253,9 +242,8 @@ class Files:
 
     def naming(self, address: str) -> list[Path]:
         """The copies whose lists name an address."""
-        return [
-            copy for copy in self._data.glob("files-*") if any(_names(copy / name, address) for name in of_lists(copy))
-        ]
+        copies = self._data.glob("files-*")
+        return [copy for copy in copies if any(_names(copy / name, address) for name in of_lists(copy))]
 
     def _unwritable(self, error: OSError) -> StoreWriteError:
         advice = "let Paperboy's user write there, and check that the disk has space"

@@ -17,7 +17,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode, urljoin, urlsplit
 
@@ -47,6 +47,7 @@ Progress = Callable[[int, int], None]  # papers so far, papers in total
 logger = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class ArxivFeed:
     """Asks the arXiv API at `url`, over one connection and under our own User-Agent.
 
@@ -57,35 +58,26 @@ class ArxivFeed:
     bounds the dates of papers.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        clock: Callable[[], datetime],
-        delay_seconds: float = 3.0,
-        contact: str = "",
-        page_size: int = 2_000,  # arXiv gives no more
-        tries: int = 5,
-        seconds: float = SECONDS,
-        proxy: str = "",
-        feed_url: str = "",
-        feed_proxy: str = "",
-        wait: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._url = url
-        self._feed_url = feed_url
-        self._host = urlsplit(url).hostname
-        self._clock = clock
-        self._delay = delay_seconds
-        self._page_size = page_size
-        self._tries = tries
-        self._seconds = seconds
-        self._wait = wait
+    url: str
+    _: KW_ONLY
+    clock: Callable[[], datetime]
+    delay_seconds: float = 3.0
+    contact: str = ""
+    page_size: int = 2_000  # arXiv gives no more
+    tries: int = 5
+    seconds: float = SECONDS
+    proxy: str = ""
+    feed_url: str = ""
+    feed_proxy: str = ""
+    wait: Callable[[float], None] = time.sleep
+
+    def __post_init__(self) -> None:
+        self._host = urlsplit(self.url).hostname
         self._pause = 0.0  # before the next request
-        safe = re.sub(r"[^ -~]", "", contact)  # a header is printable ASCII
+        safe = re.sub(r"[^ -~]", "", self.contact)  # a header is printable ASCII
         self._headers = {"User-Agent": f"paperboy/{__version__} (arXiv e-mail digests{'; ' * bool(safe)}{safe})"}
-        self._http = Http(most=LARGEST_PAGE, proxy=proxy)
-        self._feed_http = Http(most=LARGEST_PAGE, proxy=feed_proxy)
+        self._http = Http(most=LARGEST_PAGE, proxy=self.proxy)
+        self._feed_http = Http(most=LARGEST_PAGE, proxy=self.feed_proxy)
 
     def fetch(
         self, categories: Sequence[str], since: datetime, until: datetime, progress: Progress | None = None
@@ -125,22 +117,22 @@ class ArxivFeed:
         given with those categories by arXiv id, those that are asked for, of which AT_ONCE come. None on weekends, and
         where there is no feed. Raises FeedError.
         """
-        if not self._feed_url:
+        if not self.feed_url:
             return []
         with closing(self._feed_http):
             announced = self._announced("+".join(sorted(categories)))
             if len(announced) >= MOST and len(categories) > 1:
-                announced = tuple(each for category in sorted(categories) for each in self._announced(category))
+                announced = tuple(paper for category in sorted(categories) for paper in self._announced(category))
         crossed = dict[str, set[str]]()
-        for each in announced:
-            if each.kind == "cross":
-                crossed.setdefault(each.arxiv_id, set()).update({*each.categories} & {*categories})
+        for paper in announced:
+            if paper.kind == "cross":
+                crossed.setdefault(paper.arxiv_id, set()).update({*paper.categories} & {*categories})
         ids = lacking(crossed)[:AT_ONCE]
-        found = [paper for paper in self._by_id(ids) if paper.arxiv_id in ids] if ids else []
         # The API may know of a new category later than the feed.
         return [
-            replace(each, categories=(*each.categories, *sorted(crossed[each.arxiv_id] - {*each.categories})))
-            for each in found
+            replace(found, categories=tuple(dict.fromkeys([*found.categories, *sorted(crossed[found.arxiv_id])])))
+            for found in (self._by_id(ids) if ids else ())
+            if found.arxiv_id in ids
         ]
 
     def _by_id(self, arxiv_ids: Sequence[str]) -> Sequence[Paper]:
@@ -154,7 +146,7 @@ class ArxivFeed:
             raise FeedError(f"{self._host} {fault}") from fault
 
     def _announced(self, categories: str) -> tuple[Announced, ...]:
-        url = f"{self._feed_url.rstrip('/')}/{categories}"
+        url = f"{self.feed_url.rstrip('/')}/{categories}"
         try:
             reply = self._get(url, self._feed_http, PATIENCE, "ARXIV_FEED_URL")
             if reply.status != 200:
@@ -170,12 +162,12 @@ class ArxivFeed:
                 newest = arxiv.Search(f"cat:{category}", max_results=1, sort_by=arxiv.SortCriterion.SubmittedDate)
                 return self._ask(newest).total
         except FaultError as fault:
-            then = fault.hint or f"A morning would ask up to {self._tries} times, with growing waits."
+            then = fault.hint or f"A morning would ask up to {self.tries} times, with growing waits."
             raise FeedError(f"{self._host} {fault}. {then}") from fault
 
     def _week(self, categories: Sequence[str], window: Window, progress: Progress, before: int) -> dict[str, Paper]:
         """Read a window, and once more if its pages changed while we read them: together two passes skip no paper."""
-        search = _search(categories, window, self._page_size)
+        search = _search(categories, window, self.page_size)
         papers: dict[str, Paper] = {}
         for _ in range(2):
             start, bad, most, total, pages = 0, 0, 0, 1, 0
@@ -188,7 +180,7 @@ class ArxivFeed:
                 most = max(most, total)
                 pages += 1
                 progress(before + len(papers), before + total)
-                if pages > 2 * total / self._page_size + self._tries:
+                if pages > 2 * total / self.page_size + self.tries:
                     raise FeedError(f"{self._host} spreads {total} papers over more than {pages} pages. {_NEXT_RUN}")
             if len(papers) + bad >= most:
                 return papers
@@ -203,11 +195,11 @@ class ArxivFeed:
             try:
                 return self._ask(search, start, window)
             except FaultError as fault:
-                if not fault.backoff or attempt >= self._tries or fault.retry_after > LONGEST_WAIT:
+                if not fault.backoff or attempt >= self.tries or fault.retry_after > LONGEST_WAIT:
                     after = f", after {attempt} attempts" if attempt > 1 else ""
                     then = _NEXT_RUN if fault.backoff else ""
                     raise FeedError(f"{self._host} {fault}{after}. {f'{fault.hint} {then}'.strip()}") from fault
-                backoff = self._delay * fault.backoff * 2 ** (attempt - 1)
+                backoff = self.delay_seconds * fault.backoff * 2 ** (attempt - 1)
                 self._pause = min(LONGEST_WAIT, max(backoff, fault.retry_after))
                 logger.info("%s %s; retrying in %.0f s", self._host, fault, self._pause)
 
@@ -223,11 +215,11 @@ class ArxivFeed:
             "start": start,
             "max_results": search.max_results,
         }
-        url = f"{self._url}?{urlencode(parameters)}"
-        reply = self._get(url, self._http, seconds or self._seconds, "ARXIV_API_URL")
+        url = f"{self.url}?{urlencode(parameters)}"
+        reply = self._get(url, self._http, seconds or self.seconds, "ARXIV_API_URL")
         status = reply.status
         if status == 200:
-            page = read_page(reply.body, self._clock(), window)
+            page = read_page(reply.body, self.clock(), window)
             if page.bad:
                 logger.warning("Left out: %s. Every morning asks for it again.", ", ".join(page.bad))
             return page
@@ -245,8 +237,8 @@ class ArxivFeed:
         host = urlsplit(url).hostname
         for _ in range(1 + REDIRECTS):
             if self._pause:
-                self._wait(self._pause)
-            self._pause = self._delay
+                self.wait(self._pause)
+            self._pause = self.delay_seconds
             try:
                 reply = http.request("GET", url, self._headers, seconds=seconds)
             except NoReplyError as error:
