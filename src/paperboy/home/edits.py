@@ -42,7 +42,16 @@ def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
     """
     if name := mailing_list.subscribers_file:
         _require_alone(home, mailing_list)
-        return _append(_path(home, name), name, new)
+        with _errors(path := _path(home, name)):
+            old = files.read(path)
+            people = _people(name, old)
+            if people.lines(new.address):  # since the lists were read
+                raise _changed(name)
+            end = b"\r\n" if b"\r\n" in old else b"\n"
+            line = people.written(new).encode().replace(b"\n", end)
+            made = old + (end if old and not old.endswith((b"\n", b"\r")) else b"") + line + end
+            _replace(path, name, old, made)
+        return f"{name}:{len(made.splitlines())}"
     wanted = replace(mailing_list, subscribers=(*mailing_list.subscribers, new))
     written = nodes.written(str(new))
     return _edit(home, wanted, lambda text, key, people: _added(text, key, people, written))
@@ -60,7 +69,7 @@ def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -
                 _require_alone(home, mailing_list)
                 _replace(path, name, old, _without_lines(old, lines))
                 return f"{name}:{lines[0]}"
-    (wanted,) = _less([mailing_list], address)
+    wanted = _less(mailing_list, address)
     return _edit(home, wanted, lambda text, _, people: _removed(text, people, address))
 
 
@@ -99,22 +108,10 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
 def _require_alone(home: Home, mailing_list: MailingList) -> None:
     """Raises ConfigError where other lists have the same file."""
     name = mailing_list.subscribers_file
-    if others := [each.name for each in home.lists if each.subscribers_file == name and each.name != mailing_list.name]:
+    others = [other.name for other in home.lists if other.subscribers_file == name and other != mailing_list]
+    if others:
         fix = f"{others[0]} has the same file; edit it by hand, then run paperboy check"
         raise ConfigError.at(name, f"Paperboy cannot edit the subscribers of {mailing_list.name} alone: {fix}")
-
-
-def _append(path: Path, name: str, new: Subscriber) -> str:
-    with _errors(path):
-        old = files.read(path)
-        people = _people(name, old)
-        if people.lines(new.address):  # since the lists were read
-            raise _changed(name)
-        end = b"\r\n" if b"\r\n" in old else b"\n"
-        line = people.written(new).encode().replace(b"\n", end)
-        made = old + (end if old and not old.endswith((b"\n", b"\r")) else b"") + line + end
-        _replace(path, name, old, made)
-    return f"{name}:{len(made.splitlines())}"
 
 
 def _people(name: str, content: bytes) -> People:
@@ -140,9 +137,15 @@ def _without(home: Home, old: str, address: str) -> str:
     people = {id(found["subscribers"][1]): found["subscribers"][1] for found in keys if "subscribers" in found}
     edits = [edit for node in people.values() if (edit := _removed(old, node, address))]
     made = mentions(address).sub("…", _made(old, edits))
-    if not lists or _lists(home, made) != _less(lists, address):
-        raise _only_a_person(home, old, address)
-    return made
+    if lists and _lists(home, made) == tuple(_less(mailing_list, address) for mailing_list in lists):
+        return made
+    fix = "nothing was erased; take it out of the file by hand"
+    place = LISTS_FILE
+    if home.source != home.path:  # a copy, with what was there before
+        fix, place = f"{fix}, wait until `paperboy run` has taken your edit", str(_path(home))
+    message = f"{address} stands here, where Paperboy cannot edit it; {fix}, then run paperboy forget again"
+    places = [f"{place}:{line}" for line in _lines(old, address)]
+    raise ConfigError([Problem(found, message) for found in places or [place]])
 
 
 def _made(text: str, edits: Iterable[_Edit]) -> str:
@@ -152,15 +155,12 @@ def _made(text: str, edits: Iterable[_Edit]) -> str:
     return text
 
 
-def _less(lists: Iterable[MailingList], address: str) -> tuple[MailingList, ...]:
-    """The lists without that subscriber in subscribers.yaml."""
-    made = []
-    for each in lists:
-        people = each.subscribers
-        inline = people.inline if isinstance(people, People) else people
-        left = tuple(who for who in inline if who.address.lower() != address.lower())
-        made.append(replace(each, subscribers=replace(people, inline=left) if isinstance(people, People) else left))
-    return tuple(made)
+def _less(mailing_list: MailingList, address: str) -> MailingList:
+    """Return the list without that subscriber in subscribers.yaml."""
+    people = mailing_list.subscribers
+    inline = people.inline if isinstance(people, People) else people
+    left = tuple(who for who in inline if who.address.lower() != address.lower())
+    return replace(mailing_list, subscribers=replace(people, inline=left) if isinstance(people, People) else left)
 
 
 def _keys(text: str) -> dict[str, nodes.Entries]:
@@ -202,11 +202,10 @@ def _removed(text: str, people: Node, address: str) -> _Edit | None:
         dash = _dash(text, item)
         return (begin - len(dash), _after(_LINE_END, text, end), "") if dash else None
 
-    before, after = items[:number], items[number + 1 :]
-    if after and after[0].start_mark.line == item.end_mark.line:
+    if after := items[number + 1 :]:
         return begin, after[0].start_mark.index, ""
-    if before and before[-1].end_mark.line == item.start_mark.line:
-        return before[-1].end_mark.index, end, ""
+    if number:
+        return items[number - 1].end_mark.index, end, ""
     return begin, _after(_COMMA, text, end), ""
 
 
@@ -307,14 +306,3 @@ def _replace(path: Path, name: str, before: bytes, after: bytes) -> None:
                 draft.replace(path)
             finally:
                 draft.unlink(missing_ok=True)
-
-
-def _only_a_person(home: Home, text: str, address: str) -> ConfigError:
-    """Where it stands, a line each."""
-    fix = "nothing was erased; take it out of the file by hand"
-    place = LISTS_FILE
-    if home.source != home.path:  # a copy, with what was there before
-        fix, place = f"{fix}, wait until `paperboy run` has taken your edit", str(_path(home))
-    message = f"{address} stands here, where Paperboy cannot edit it; {fix}, then run paperboy forget again"
-    places = [f"{place}:{line}" for line in _lines(text, address)]
-    return ConfigError([Problem(each, message) for each in places or [place]])
