@@ -9,7 +9,6 @@ from paperboy.errors import ConfigError
 
 LONG = "takes too long; does it loop too often?"
 OUTPUT = "gives more than 16 MB; does it loop too often?"
-PRODUCT = "the result of * is too large"
 DEEP = "RecursionError: maximum recursion depth exceeded"
 ROWS = "{% set rows = range(10**5)|list %}"
 
@@ -23,8 +22,6 @@ def made(seconds: float = 0.5, **texts: str) -> sandbox.Sandbox:
     ("text", "fault"),
     [
         ("{% for a in range(10**5) %}{% for b in range(10**5) %}{% endfor %}{% endfor %}", LONG),
-        ("{% set n = namespace(x=3) %}{% for i in range(60) %}{% set n.x = n.x * n.x %}{% endfor %}", PRODUCT),
-        ("{{ 10 ** (10**9) }}", "the result of ** is too large"),
         (ROWS + "{% for a in rows %}{% for b in rows if b < 0 %}{% endfor %}{% endfor %}", LONG),
         (ROWS + "{% for a in rows %}{% for b in rows %}{% set c = a %}{% endfor %}{% endfor %}", LONG),
         ("{% macro two(n) %}{% if n %}{{ two(n - 1) }}{{ two(n - 1) }}{% endif %}{% endmacro %}{{ two(99) }}", LONG),

@@ -44,6 +44,8 @@ def init(app: App, folder: Path | None) -> int:
     _refuse(home, (".env", LISTS_FILE, ".gitignore"))
     title, categories, addresses, server = _answers()
     first = _listed(title, categories, addresses)
+    sampled = title == _TITLE
+    topics = _shipped(f"prompts/topics/{_NAME}.md") if sampled else _new("topics.md").format(title=first.title)
     texts = {
         ".env": _settings(first, server),
         LISTS_FILE: _new("subscribers.yaml").format(
@@ -52,7 +54,7 @@ def init(app: App, folder: Path | None) -> int:
             categories=", ".join(_words(categories)),
             addresses="\n      - ".join(nodes.written(str(who)) for who in first.subscribers),
         ),
-        f"prompts/topics/{first.name}.md": _topics(first.title),
+        f"prompts/topics/{first.name}.md": topics,
         ".gitignore": _new("gitignore"),
     }
     _refuse(home, texts)
@@ -73,15 +75,14 @@ def _refuse(home: Path, names: Iterable[str]) -> None:
 
 def _answers() -> tuple[str, str, str, str]:
     """The list's title, categories and subscribers, and the mail server: asked for on a terminal."""
-    title, categories, addresses, server = _TITLE, _CATEGORIES, _ADDRESSES, ""
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        title = _ask("What is the list about? Its title", title, lambda text: _listed(title=text))
-        categories = _ask("arXiv categories", categories, lambda text: _listed(categories=text))
-        addresses = _ask(
-            "Who reads it? Addresses, with commas between", addresses, lambda text: _listed(addresses=text)
-        )
-        server = _ask("Mail server (empty: mail goes to a folder)", "", lambda text: text and host(text))
-    return title, categories, addresses, server
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return _TITLE, _CATEGORIES, _ADDRESSES, ""
+    return (
+        _ask("What is the list about? Its title", _TITLE, lambda text: _listed(title=text)),
+        _ask("arXiv categories", _CATEGORIES, lambda text: _listed(categories=text)),
+        _ask("Who reads it? Addresses, with commas between", _ADDRESSES, lambda text: _listed(addresses=text)),
+        _ask("Mail server (empty: mail goes to a folder)", "", lambda text: text and host(text)),
+    )
 
 
 def _ask(question: str, default: str, read: Callable[[str], object]) -> str:
@@ -90,10 +91,9 @@ def _ask(question: str, default: str, read: Callable[[str], object]) -> str:
     def value(text: str) -> str:
         try:
             read(text.strip())
-        except ConfigError as error:
-            raise click.UsageError(visible(error.problems[0].message)) from error
-        except ValueError as error:
-            raise click.UsageError(visible(str(error))) from error
+        except (ConfigError, ValueError) as error:
+            message = error.problems[0].message if isinstance(error, ConfigError) else str(error)
+            raise click.UsageError(visible(message)) from error
         return text.strip()
 
     answer: str = click.prompt(question, default, show_default=bool(default), value_proc=value)
@@ -127,10 +127,6 @@ def _new(name: str) -> str:
 def _shipped(name: str) -> str:
     """A file that comes with Paperboy: beside its prompts, in the package or in the checkout."""
     return (folders(Path(os.devnull), "prompts")[0].parent / name).read_text("utf-8")
-
-
-def _topics(title: str) -> str:
-    return _shipped(f"prompts/topics/{_NAME}.md") if title == _TITLE else _new("topics.md").format(title=title)
 
 
 def _settings(first: MailingList, server: str) -> str:

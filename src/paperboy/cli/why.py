@@ -38,17 +38,17 @@ def why(app: App, asked_for: str, name: str | None) -> int:
     plain = asked[1] if asked else ""
     found = history.paper(plain)
     lists = app.home.lists if name is None else [app.home.list(name)]
-    lives = [(each, history.life(each.name, plain)) for each in lists]
-    known = [(each, life) for each, life in lives if found or life.became]
+    lives = [(mailing_list, history.life(mailing_list.name, plain)) for mailing_list in lists]
+    known = [(mailing_list, life) for mailing_list, life in lives if found or life.became]
     if not known:
         raise UnknownNameError(
             f"{plain!r}: no paper with that id was fetched for a list; an id looks like 2502.06786 or astro-ph/0601001"
         )
     output.say(*_about(plain, found, app.settings))
     more = [feature.why(app, plain) for feature in app.features if feature.why]
-    for each, life in known:
-        notes = [said[each.name] for said in more if each.name in said]
-        output.say("", *_life(each, found[0] if found else None, life, notes))
+    for mailing_list, life in known:
+        notes = [said[mailing_list.name] for said in more if mailing_list.name in said]
+        output.say("", *_life(mailing_list, found[0] if found else None, life, notes))
     return 0
 
 
@@ -101,13 +101,9 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
     }[life.became]
 
 
-def _is_in_categories(mailing_list: MailingList, paper: Paper | None) -> bool:
-    crossed = paper.categories if paper and mailing_list.cross_lists else ()
-    return not {paper and paper.primary_category, *crossed}.isdisjoint(mailing_list.categories)
-
-
 def _not_seen(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
-    if not _is_in_categories(mailing_list, paper):
+    crossed = paper.categories if paper and mailing_list.cross_lists else ()
+    if {paper and paper.primary_category, *crossed}.isdisjoint(mailing_list.categories):
         without = "" if mailing_list.cross_lists else "; cross_lists is false"
         return f"not in its categories ({', '.join(mailing_list.categories)}{without})"
     if not mailing_list.subscribers:

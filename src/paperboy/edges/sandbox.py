@@ -8,7 +8,6 @@ which is looked at in each turn of a loop and each call. Of renders that belong 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from time import thread_time
 from traceback import walk_tb
 from typing import Any
@@ -27,14 +26,7 @@ MOST_SECONDS = 20.0
 _until: ContextVar[float] = ContextVar("until")  # the end of this thread's render
 
 
-@dataclass
-class _Trial:
-    """Renders that belong together, of which one may take too long."""
-
-    timeout: Problem | None = None  # the fault of that one
-
-
-_trial: ContextVar[_Trial | None] = ContextVar("trial", default=None)
+_timeouts: ContextVar[list[Problem] | None] = ContextVar("timeouts", default=None)  # of renders that belong together
 
 
 @contextmanager
@@ -43,11 +35,12 @@ def one_timeout() -> Iterator[None]:
 
     Within another `one_timeout`, it is part of that one.
     """
-    token = _trial.set(_trial.get() or _Trial())
+    found = _timeouts.get()
+    token = _timeouts.set([] if found is None else found)
     try:
         yield
     finally:
-        _trial.reset(token)
+        _timeouts.reset(token)
 
 
 class _TooLongError(TemplateRuntimeError):
@@ -76,9 +69,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def text(self, name: str, block: str = "", **values: Any) -> str:
         """Render a template, or one block of it. Raises ConfigError, also for what goes beyond a limit."""
-        trial = _trial.get() or _Trial()
-        if trial.timeout:
-            raise ConfigError([trial.timeout])
+        timeouts = _timeouts.get()
+        if timeouts:
+            raise ConfigError(timeouts)
         _until.set(thread_time() + self._seconds)
         try:
             template = self.get_template(name)
@@ -88,8 +81,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return "".join(_limited(start(template.new_context(values))))
         except Exception as error:  # a template can raise anything
             problem = self._problem(error, name)
-            if isinstance(error, _TooLongError):
-                trial.timeout = problem
+            if isinstance(error, _TooLongError) and timeouts is not None:
+                timeouts.append(problem)
             raise ConfigError([problem]) from error
 
     def compiled(self, name: str) -> None:
