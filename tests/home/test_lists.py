@@ -1,6 +1,5 @@
 """`subscribers.yaml` becomes mailing lists; every problem is reported with its line and column."""
 
-import re
 from datetime import time
 from pathlib import Path
 from zoneinfo import ZoneInfo

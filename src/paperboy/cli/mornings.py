@@ -147,7 +147,8 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
 
             trial.adopt(app)
             return 0
-        app.home, app.progress = Home.in_force(app.path, app.environ), output.Dots(app.timer)
+        app.home = Home.in_force(app.path, app.environ)
+        app.progress = output.Dots(app.timer)
         output.set_up(app, by_hand=False)
         if kind != "tasks":
             app.prepare()

@@ -52,8 +52,8 @@ def _show(mailing_list: MailingList, people: _People, zone: tzinfo) -> None:
         output.say("no subscribers, so it is never due", "")
         return
     days = "every day" if mailing_list.weekdays == EVERY_DAY else ", ".join(_weekdays(mailing_list))
-    when = f"{days} at {mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
-    when = f"paused, else {when}" if mailing_list.paused else when
+    paused = "paused, else " * mailing_list.paused
+    when = f"{paused}{days} at {mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
     output.say(f"{when}, to {counted(len(people), 'address', 'addresses')}")
     width = max(len(who.address) for who, _ in people)
     for who, held in people:

@@ -23,20 +23,20 @@ _WEEKS = 8
 def show(app: App, who: str, name: str | None) -> int:
     """Print on which lists an address is, whether it is suppressed, and what became of its digests, newest first."""
     address, store = mailbox_from(who, "ARXIV_ID_OR_ADDRESS").address, app.store_to_ask
-    lists = app.home.lists if name is None else [app.home.list(name)]
-    posted = store.history.posted(address, app.clock() - timedelta(weeks=_WEEKS))
-    posted = tuple(each for each in posted if name in {None, each.list_name})
-    held = [each for each in store.suppressions.of(address) if name is None or each.list_name in {"", name}]
-    on = [each.name for each in lists if each.subscriber(address)]
+    chosen = app.home.named(() if name is None else (name,))
+    since = app.clock() - timedelta(weeks=_WEEKS)
+    posted = [row for row in store.history.posted(address, since) if not name or row.list_name == name]
+    held = [row for row in store.suppressions.of(address) if not name or row.list_name in {"", name}]
+    on = [of.name for of in app.home.lists if of.name in chosen and of.subscriber(address)]
     where = f"on {together(on)}" if on else f"not on {name or 'any list'}"
     none = f"no digest went there in the last {_WEEKS} weeks"
     if not (on or posted or held):
-        everybody = (address for each in app.home.lists for address in each.addresses())
+        everybody = (known for of in app.home.lists for known in of.addresses())
         raise UnknownNameError(f"{address} is {where}, and {none}{did_you_mean(address, everybody, cutoff=0.85)}")
     running = lock.holder(app.settings.paperboy_database, "run") is not None
-    rows = (_row(app, each, running=running) for each in posted)
+    rows = (_row(app, row, running=running) for row in posted)
     table = output.table(("Digest", "List", "State", "At", "Answer"), rows)
-    refusals = (refusal(each, app.settings.timezone) for each in held)
+    refusals = (refusal(row, app.settings.timezone) for row in held)
     output.show_page([[f"{address} is {where}", *refusals], table or [f"{none.capitalize()}."]])
     return 0
 

@@ -4,15 +4,13 @@ import grp
 import pwd
 import shlex
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from paperboy.cli.web import need_url
 from paperboy.errors import ConfigError
-from paperboy.home import settings
-from paperboy.home.settings import SETTINGS
+from paperboy.home.settings import SETTINGS, load
 from paperboy.home.values import is_loopback
 from paperboy.mail.text import together
 from paperboy.service import output
@@ -58,16 +56,17 @@ def service(app: App, *, as_user: bool, for_web: bool) -> int:
     if not home.is_dir():
         raise ConfigError.at(home, "there is no such folder; name it with --home or PAPERBOY_HOME")
     here = [name for name in SETTINGS if app.environ.get(name, "").strip()]
-    found = settings.load(home, {})
+    found = load(home, {})
     places = [found.paperboy_database.parent, found.paperboy_database.resolve().parent]
     user, group = ("", "") if as_user else names_of(home.stat().st_uid, home)
     if for_web:
         need_url(found)
-        folders = _both_names(places)
-        text = web_unit(home, python, user, group, folders, local=is_loopback(found.web_listen[0]))
     else:
-        folders = _both_names([home, *places, found.paperboy_outbox])
-        text = unit(home, python, user, group, folders)
+        places += [home, found.paperboy_outbox]
+    # Each folder as it is called and as it is, once.
+    folders = list(dict.fromkeys(name for path in places for name in (_straight(path), path.resolve())))
+    given = (home, python, user, group, folders)
+    text = web_unit(*given, local=is_loopback(found.web_listen[0])) if for_web else unit(*given)
     output.say(*text.splitlines(), verbatim=True)
     if user == "root":
         add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"
@@ -87,11 +86,6 @@ def service(app: App, *, as_user: bool, for_web: bool) -> int:
         install = (_INSTALL_AS_USER if as_user else _INSTALL).format(again=again, name=name)
         output.say(*install.split("\n"), err=True, verbatim=True)
     return 0
-
-
-def _both_names(places: Iterable[Path]) -> list[Path]:
-    """Each folder as it is called and as it is, once."""
-    return list(dict.fromkeys(name for path in places for name in (_straight(path), path.resolve())))
 
 
 def _straight(path: Path) -> Path:

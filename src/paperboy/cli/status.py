@@ -15,7 +15,6 @@ from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Outcome, Spending
 from paperboy.reports import alerts
 from paperboy.reports import status as picture
-from paperboy.reports.problems import Problem
 from paperboy.reports.status import ListStatus, Status
 from paperboy.service import output
 from paperboy.service.app import App
@@ -130,11 +129,10 @@ def _why(seen: _Picture) -> Iterator[str]:
         yield f"{alerts.headline(rows, seen.words)} (since {seen.when(min(row.since for row in rows))})"
     said = []
     for each in seen.status.lists:
-        if each.attempt:
-            again = f", {seen.again(each.attempt.next_try)}" if seen.holder else ""
-            unscored = "nothing could be scored: " if each.attempt.unscored else ""
-            tried = f"last tried {seen.when(each.attempt.at)}{again}"
-            said.append((each.name, f": {unscored}{each.attempt.reason} ({tried})"))
+        if tried := each.attempt:
+            again = f", {seen.again(tried.next_try)}" if seen.holder else ""
+            unscored = "nothing could be scored: " if tried.unscored else ""
+            said.append((each.name, f": {unscored}{tried.reason} (last tried {seen.when(tried.at)}{again})"))
         said += [(each.name, f", {together(days)}: {odd}") for odd, days in _odd_days(each, seen.answer).items()]
     said += [line for feature in seen.features for line in feature.wrong]
     yield from _together(said, seen.status.lists)
@@ -233,7 +231,16 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
         "state": seen.status.health,
         "answer": seen.answer,
         "running": seen.holder and {"process": seen.holder.process, "command": seen.holder.command},
-        "alerts": [_alert(rows, seen) for rows in seen.problems],
+        "alerts": [
+            {
+                "cause": rows[0].kind,
+                "headline": alerts.headline(rows, seen.words),
+                "since": min(row.since for row in rows),
+                "about": sorted(row.subject for row in rows),
+                "told": max((day for row in rows if (day := seen.told.get((row.kind, row.subject)))), default=None),
+            }
+            for rows in seen.problems
+        ],
         "lists": [
             {
                 **_list(each, seen.status),
@@ -243,16 +250,6 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
         ],
         "month": _spending(this_month),
         "months": [{"month": f"{first:%Y-%m}", **_spending(spent)} for first, spent in seen.months.items()],
-    }
-
-
-def _alert(rows: Sequence[Problem], seen: _Picture) -> dict[str, Any]:
-    return {
-        "cause": rows[0].kind,
-        "headline": alerts.headline(rows, seen.words),
-        "since": min(row.since for row in rows),
-        "about": sorted(row.subject for row in rows),
-        "told": max((day for row in rows if (day := seen.told.get((row.kind, row.subject)))), default=None),
     }
 
 

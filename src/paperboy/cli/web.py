@@ -3,7 +3,6 @@
 import logging
 import signal
 import sys
-from types import FrameType
 
 import click
 
@@ -40,10 +39,7 @@ def web(app: App) -> int:
         message = f"{host}:{port} cannot be listened on ({error.strerror}); choose another address or port"
         raise ConfigError.at("WEB_LISTEN", message) from error
 
-    def stop(_signum: int, _frame: FrameType | None) -> None:
-        raise SystemExit(0)
-
-    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     logger.info("the web room listens on %s:%d for %s", host, port, app.settings.web_url)
     serving.run()
     return 0

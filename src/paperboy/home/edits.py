@@ -88,15 +88,15 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
                 text = _text(old)
                 lines = set(_lines(text, address))
                 if name == LISTS_FILE:
-                    new = _encoded(_without(home, text, address), old)
+                    new = _without(home, text, address)
                 else:
                     people = _people(name, old)
                     if lines and (wrong := people.header_problems()):
                         raise ConfigError(wrong)
                     own = people.lines(address)
                     lines |= set(own)
-                    new = _encoded(mentions(address).sub("…", _text(_without_lines(old, own))), old)
-                edits.append((path, name, old, new))
+                    new = mentions(address).sub("…", _text(_without_lines(old, own)))
+                edits.append((path, name, old, _encoded(new, old)))
             if home is versions[0] and lines:
                 stood[name] = tuple(sorted(lines))
     for path, name, before, after in edits:

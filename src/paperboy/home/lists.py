@@ -139,8 +139,8 @@ class _File:
         self._content = cache(partial(_people_file, home=home))
         self._faults = set[tuple[int, int, str]]()
         self._in_files = dict[Problem, None]()  # of subscribers: each problem once, in their order
-        self._people = dict[tuple[int, str], People]()
-        self.read = cache(self._read)
+        # Once for each node, wherever aliases name it.
+        self.read = cache(lambda key, node: _OPTIONS[key](_Value(self, key, node)))
 
     @property
     def problems(self) -> list[Problem]:
@@ -182,23 +182,17 @@ class _File:
                 self.note(empty.get(name, node), f"this {what} needs {name!r}{alternative}")
         return found
 
-    def _read(self, key: str, node: Node) -> Any:
-        """Return a list's option, read once wherever aliases name it."""
-        return _OPTIONS[key](_Value(self, key, node))
-
     def people(self, node: Node, name: str, inline: tuple[Subscriber, ...]) -> Sequence[Subscriber]:
-        """Return the subscribers of the file, after those `inline`. Lists that share both share the result."""
-        if (id(inline), name) not in self._people:
-            try:
-                if name not in self._watched:
-                    raise ValueError("write the file's name as it is, right after the key")
-                content = self._content(name)
-            except ValueError as error:
-                self.note(node, f"subscribers_file: {error}")
-                return inline
-            people = self._people[id(inline), name] = People(inline, name, content)
-            self._in_files |= dict.fromkeys(people.problems())
-        return self._people[id(inline), name]
+        """Return the subscribers of the file, after those `inline`."""
+        try:
+            if name not in self._watched:
+                raise ValueError("write the file's name as it is, right after the key")
+            people = People(inline, name, self._content(name))
+        except ValueError as error:
+            self.note(node, f"subscribers_file: {error}")
+            return inline
+        self._in_files |= dict.fromkeys(people.problems())
+        return people
 
 
 @dataclass(frozen=True, slots=True)

@@ -362,8 +362,6 @@ def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _
         place = f".env:{binding.original.line + empty}"
         if key and value is not None and key.isidentifier():
             if key in SETTINGS:
-                if given.get(key, ("", ""))[0].strip():
-                    notes.append(Problem(place, f"{key}: is set twice, also in {given[key][1]}; this line counts"))
                 given[key] = value, place
             elif meant := did_you_mean(key, SETTINGS, cutoff=0.8):
                 problems.append(Problem(place, f"{key}: unknown setting{meant}"))

@@ -54,8 +54,7 @@ def unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Pat
     `python` is the interpreter as it is called: in a virtual environment that is a link. `writable` are the folders of
     the database and of the outbox. Without a `user`, the unit is one for `systemctl --user`.
     """
-    folders = [home, *writable]
-    return _filled(_DAEMON + _SANDBOX, home, python, user, group, folders, folders)
+    return _filled(_DAEMON + _SANDBOX, home, python, user, group, [home, *writable])
 
 
 def web_unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Path], *, local: bool) -> str:
@@ -63,18 +62,16 @@ def web_unit(home: Path, python: Path, user: str, group: str, writable: Sequence
     database. If the proxy is `local`, so is the network. Raises ConfigError for a path that no unit can hold.
     """
     text = _WEB + re.sub("(?m)^RestrictAddressFamilies=.*", _WEB_NETWORK if local else _WEB_FAMILIES, _SANDBOX)
-    return _filled(text, home, python, user, group, [home, *writable], writable)
+    return _filled(text, home, python, user, group, writable)
 
 
-def _filled(
-    text: str, home: Path, python: Path, user: str, group: str, read: Sequence[Path], written: Sequence[Path]
-) -> str:
-    for path in [python, *read]:
+def _filled(text: str, home: Path, python: Path, user: str, group: str, written: Sequence[Path]) -> str:
+    for path in [python, home, *written]:
         if not str(path).isprintable():
             fault = "its name holds a line end or another control character; rename it"
             raise ConfigError.at(repr(str(path)), f"systemd cannot start a service from here: {fault}")
     return re.sub(r"(?m)^(\S.*)  # (.*)$", r"# \2\n\1", text if user else _of_a_user(text)).format(
-        paths=_outermost(read),
+        paths=_outermost([home, *written]),
         written=_outermost(written),
         command=f":{_literal(python)} -m paperboy --home {_literal(home)}",
         user=user,

@@ -31,12 +31,11 @@ def read_feed(body: bytes) -> tuple[Announced, ...]:
     feed = tree(body)
     if feed.tag != "{http://www.w3.org/2005/Atom}feed":
         raise FaultError(f"sent something else than a whole feed ({beginning(body) or 'nothing'})")
-    found = (_announced(entry) for entry in feed.findall("{*}entry"))
-    return tuple(each for each in found if each)
-
-
-def _announced(entry: object) -> Announced | None:
-    name = _NAME.fullmatch("".join(texts(entry, "atom:id")).strip())
-    kind = "".join(texts(entry, "arxiv:announce_type")).strip()
-    categories = tuple(filter(CATEGORY.fullmatch, texts(entry, "atom:category", CATEGORIES)))
-    return Announced(name["id"], kind, categories) if name and kind in _KINDS else None
+    found = []
+    for entry in feed.findall("{*}entry"):
+        name = _NAME.fullmatch("".join(texts(entry, "atom:id")).strip())
+        kind = "".join(texts(entry, "arxiv:announce_type")).strip()
+        categories = tuple(filter(CATEGORY.fullmatch, texts(entry, "atom:category", CATEGORIES)))
+        if name and kind in _KINDS:
+            found.append(Announced(name["id"], kind, categories))
+    return tuple(found)
