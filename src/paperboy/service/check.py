@@ -199,7 +199,10 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
     lists = [mailing_list for mailing_list in app.home.lists if mailing_list.authors]
     categories = {category for mailing_list in lists for category in mailing_list.categories}
     since = app.clock() - RECENT
-    papers = app.store_to_ask.papers.authors(categories, since) if lists else []
+    papers: list[tuple[str, ...]] = []
+    if lists and (store := app.store_of(app.home)):
+        with store:
+            papers = store.papers.authors(categories, since)
     stored = {name_key(name): name for name in sorted(set().union(*papers))}
     followed = dict.fromkeys(name for mailing_list in lists for name in mailing_list.authors)
     spellings = other_spellings(followed, stored)
