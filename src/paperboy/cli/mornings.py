@@ -125,12 +125,14 @@ def _tasks(app: App, stopped: Callable[[], bool]) -> None:
 
 def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
     missing, drafts = app.previews("once").all(chosen, any_day=any_day)
+    code = 0
     for name, made in drafts.items():
         if isinstance(made, str):
             output.say(f"{name}: {made}")
         else:
             output.say(*output.dry_run(app.home.list(name), made, missing))
-    return int(any(not made.outcome(missing) for made in drafts.values() if not isinstance(made, str)))
+            code = code or int(not made.outcome(missing))
+    return code
 
 
 @click.command(hidden=True)

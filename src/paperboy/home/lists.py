@@ -55,10 +55,6 @@ def _category(text: str) -> str:
     raise ValueError(f"unknown category {text!r}{hint}")
 
 
-def _weekday(text: str) -> int:
-    return WEEKDAYS.index(values.one_of(*WEEKDAYS)(text))
-
-
 def _text_of(name: str, folder: Path, what: str) -> str:
     """Return the text of a file in a folder. Raises FileNotFoundError, or ValueError with what is wrong."""
     file = folder / name
@@ -311,7 +307,7 @@ _OPTIONS: dict[str, _Reader] = {  # an option that the file leaves out has the d
     "max_papers": _unquoted(values.whole(1, 10_000)),
     "send_at": _text(values.time_of_day),
     "timezone": _text(values.timezone),
-    "weekdays": _each(_weekday, frozenset, least=1),
+    "weekdays": _each(values.one_of(*WEEKDAYS), lambda days: frozenset(map(WEEKDAYS.index, days)), least=1),
     "cross_lists": _unquoted(_boolean),
     "send_empty": _unquoted(_boolean),
     "exclude": _each(_category, _all_of),

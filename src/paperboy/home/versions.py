@@ -84,7 +84,7 @@ class Home:
         return settings.database(self.path, environ, Files(self.path).in_force() or self.path)
 
     def folders(self, kind: str) -> list[Path]:
-        """Where templates ("emails") or prompts ("prompts") are looked for, the operator's first."""
+        """Return where templates ("emails") or prompts ("prompts") are looked for, the operator's first."""
         return folders(self.source, kind)
 
     def named(self, names: tuple[str, ...]) -> frozenset[str]:
