@@ -52,6 +52,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
     it, if its path is not the name.
     """
 
+    intercepted_binops = frozenset({"*", "**"})  # else 'x' * 10**8 would stand in the compiled template
+
     def __init__(
         self,
         folder: str,
