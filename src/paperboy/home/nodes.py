@@ -25,8 +25,9 @@ _TAGS = {
 
 # Messages of libyaml and of PyYAML for the usual mistakes, and the same for a person who has not read YAML's grammar.
 # `sign` and `name` are read from the text.
+_TOO_DEEP = "nested too deeply; a list needs three levels"
 _PLAIN_WORDS = {
-    r"nesting depth": "nested too deeply; a list needs three levels",
+    r"nesting depth": _TOO_DEEP,
     r"tab character": "a tab; YAML is indented with spaces",
     r"cannot start any token": "text that begins with {sign} needs quotes",
     r"mapping values are not allowed": "a colon is not allowed here; fix the indentation, or put the text in quotes",
@@ -65,10 +66,12 @@ def compose(text: str) -> Node | None:
         raise MalformedError(before.count("\n") + 1, len(before) - before.rfind("\n"), message)
     try:
         root: Node | None = yaml.compose(text.translate(_BLANKS), Loader=_Loader)
+        if root is not None:
+            _check(root, set())
     except MarkedYAMLError as error:
         raise _in_plain_words(error, text) from None
-    if root is not None:
-        _check(root, set())
+    except RecursionError:
+        raise MalformedError(1, 1, _TOO_DEEP) from None
     return root
 
 

@@ -23,6 +23,7 @@ from paperboy.curate import name_key, other_spellings
 from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import ConfigError, FeedError, PaperboyError
 from paperboy.home import settings as dotenv
+from paperboy.home.features import needed
 from paperboy.home.settings import Settings
 from paperboy.home.values import is_loopback
 from paperboy.home.versions import LISTS_FILE, Home, denied, load_lists, require_folder
@@ -81,6 +82,11 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     found, faults = _read("lists", lambda: load_lists(app.path, settings))
     lists = found or ()
     yield from faults or _of_the_lists(lists, settings)
+    there = {feature.name for feature in app.features}
+    for name, feature in dict(needed(settings, *lists)).items():
+        if feature not in there:
+            message = f"{name} needs the feature {feature}, which was left out of this Paperboy; remove the one"
+            yield Finding("features", f"{message}, or put back the other", exit_code=78)
     late = f"did not answer within {patience:g} s"
     home = Home(app.path, settings, lists, app.path)
     with app.at(home) as tried, ThreadPool(4) as pool:  # of daemon threads, so that no silent server delays the exit
