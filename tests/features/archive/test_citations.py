@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperboy.features.archive.citations import balanced, bibtex, highwire
+from paperboy.features.archive.citations import balanced, bibtex
 from paperboy.mail.page import coins
 from paperboy.tex import printing, to_text
 from tests.builders import paper
@@ -181,20 +181,6 @@ def test_name_that_bibtex_would_take_apart_is_braced_and_many_names_end_in_other
     assert fields["author"] == "{The LIGO and Virgo Team} and Ada Lovelace"
     (fields,) = read(bibtex([paper(authors=tuple(f"Ada L{n}" for n in range(3_000)))])).values()
     assert fields["author"].endswith("Ada L199 and others")
-
-
-def test_meta_tags_begin_with_the_title_as_text() -> None:
-    tags = highwire(paper("2611.00001", title="On $\\alpha$-stability", doi="10.1/x"))
-    assert tags == (
-        ("citation_title", "On α-stability"),
-        ("citation_author", "Ada Lovelace"),
-        ("citation_author", "Grace Hopper"),
-        ("citation_publication_date", "2026/11/18"),
-        ("citation_arxiv_id", "2611.00001"),
-        ("citation_abstract_html_url", "https://arxiv.org/abs/2611.00001"),
-        ("citation_pdf_url", "https://arxiv.org/pdf/2611.00001"),
-        ("citation_doi", "10.1/x"),
-    )
 
 
 def test_coins_are_ascii_and_say_who_wrote_what() -> None:

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy.features.archive.indexing import index
-from paperboy.features.archive.search import Search
+from paperboy.features.archive.search import Search, index
 from paperboy.mail.archive import dump
 from paperboy.models import Composed, Day, Outcome
 from paperboy.service.tasks import attempt

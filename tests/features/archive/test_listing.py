@@ -9,7 +9,7 @@ import lxml.html
 import pytest
 from lxml import etree
 
-from paperboy.features.archive.past import newest
+from paperboy.features.archive.pages import newest
 from paperboy.models import Composed, Day, Outcome
 from tests.cli.conftest import FRIDAY, LISTS, World
 from tests.features.archive.test_reading import configure, words

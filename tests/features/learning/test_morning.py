@@ -42,7 +42,7 @@ class World(test_morning.World):
         )
 
     def drafter(self, **changes: Any) -> Drafter:
-        self.frozen = [lambda mailing_list, day, _, at: self.learning.freeze(mailing_list, day, at)]
+        self.frozen = [self.learning.freeze]
         return super().drafter(learn=self.learning.learned, **changes)
 
     def learn(self, *lists: MailingList) -> None:
@@ -142,7 +142,7 @@ class TestShortlist:
         before = FRIDAY - timedelta(days=10)
         passed = {f"2611.0510{number}": Became.SELECTED for number in range(5)}
         five = Day("foundations", before.date(), Outcome.NOTE, became=passed, sampled=frozenset(passed))
-        learned.store.days.freeze(five, before, lambda _: learned.learning.freeze(foundations(), five, before))
+        learned.store.days.freeze(five, before, lambda _: learned.learning.freeze(foundations(), five, None, before))
         learned.share = "auto"
         learned.feed.papers = [self.about(number) for number in range(100)]
         learned.scorer.known = good(*learned.feed.papers)

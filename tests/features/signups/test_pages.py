@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy.features.signups.requests import _SELECT, Signup, Signups
+from paperboy.features.signups.requests import _SELECT, Signup
 from tests.cli.conftest import LISTS
 from tests.web.conftest import SCRIPT, WEB_URL, Web
 
@@ -35,7 +35,7 @@ def work(web: Web) -> list[str]:
 
 def rows(web: Web) -> list[Signup]:
     with web.store() as store:
-        return Signups(store.database)._rows(_SELECT, {})
+        return store.database.rows(_SELECT, make=Signup)
 
 
 def listed(web: Web) -> str:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from email import message_from_bytes, policy
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from socket import socket
@@ -18,8 +19,8 @@ from typing import Any
 import pytest
 
 from paperboy.features.webhooks import call as webhook
-from paperboy.features.webhooks import shown as told_of
-from paperboy.features.webhooks.rows import KIND, Call, Webhooks
+from paperboy.features.webhooks import rows
+from paperboy.features.webhooks.rows import KIND, Call
 from paperboy.mail.archive import dump
 from paperboy.mail.page import Copy, Page, page
 from paperboy.models import Alert, Composed, Day, DeliveryState, MailingList, Outcome
@@ -150,7 +151,7 @@ def freeze(store: Store, composed: Composed, day: date = TODAY) -> None:
 
     def owe(digest_id: int | None) -> None:
         assert digest_id
-        Webhooks(store.database).add(digest_id, NOW)
+        rows.add(store.database, digest_id, NOW)
         store.tasks.add(KIND, str(digest_id), NOW)
 
     store.days.freeze(Day("foundations", day, Outcome.DIGEST, composed=composed), NOW, owe)
@@ -165,18 +166,18 @@ def frozen(store: Store, of: MailingList | None = None, day: date = TODAY) -> No
 def call(store: Store, url: str, clock: Clock | None = None, **more: Any) -> Call:
     """Make the calls that are due; return what became of the newest one."""
     clock = clock or Clock(NOW)
-    options: dict[str, Any] = {"lists": {"foundations": mailing_list(webhook=url)}, "proxy": lambda _: ""}
-    caller = webhook.Caller(store=store, web_url=WEB, clock=clock, **(options | more))
+    options: dict[str, Any] = {"find": lambda _: mailing_list(webhook=url), "proxy": lambda _: ""}
+    make = partial(webhook.make, store=store, web_url=WEB, clock=clock, **(options | more))
     for task in store.tasks.due(KIND, clock()):
-        attempt(store, task, caller.call, clock())
-    return Webhooks(store.database).newest(["foundations"])["foundations"]
+        attempt(store, task, make, clock())
+    return rows.newest(store.database, ["foundations"])["foundations"]
 
 
 def alerts(store: Store, url: str) -> list[Alert]:
     """What the operator is to be told."""
     lists = [mailing_list(webhook=url)]
-    planner = Alerts(store=store, lists=lists, words=told_of.words(), zone=UTC)
-    return [mail.alert for mail in planner.plan([*told_of.problems(store, lists, NOW)], NOW)]
+    planner = Alerts(store=store, lists=lists, words=rows.words(), zone=UTC)
+    return [mail.alert for mail in planner.plan([*rows.problems(store, lists, NOW)], NOW)]
 
 
 @pytest.mark.parametrize("status", [200, 201, 204])
@@ -272,12 +273,10 @@ def test_retries_come_less_and_less_often_for_three_days(store: Store, hook: Hoo
     assert "given up after three days" in alert.paragraphs[0]
 
 
-@pytest.mark.parametrize("lists", [{}, {"foundations": mailing_list()}], ids=["no list", "no key"])
-def test_webhook_that_is_gone_is_not_called_and_no_alert(
-    store: Store, hook: Hook, lists: dict[str, MailingList]
-) -> None:
+@pytest.mark.parametrize("of", [None, mailing_list()], ids=["no list", "no key"])
+def test_webhook_that_is_gone_is_not_called_and_no_alert(store: Store, hook: Hook, of: MailingList | None) -> None:
     frozen(store)
-    found = call(store, hook.url, lists=lists)
+    found = call(store, hook.url, find=lambda _: of)
     assert (found.state, found.reply, hook.told) == (DeliveryState.FAILED, "no longer set", [])
     assert store.tasks.next_try(KIND) is None
     assert alerts(store, hook.url) == []
@@ -395,7 +394,7 @@ def test_url_is_in_no_log_error_status_or_mail(home: World, hook: Hook) -> None:
         home.clock.now += HOUR
     said += alerted(home)
     with Store.open(home.path / "data" / "paperboy.db") as store:
-        said += repr(Webhooks(store.database).newest(["foundations"])) + repr(store.alerts.all())
+        said += repr(rows.newest(store.database, ["foundations"])) + repr(store.alerts.all())
         said += repr(store.database.rows("select * from tasks")) + repr(store.incidents.all())
     assert len(hook.told) == 2
     assert "HTTP 404 (no hook at" in said
@@ -416,7 +415,7 @@ def test_kill_while_the_webhook_is_told_repeats_that_call_once(home: World, hook
     assert process.returncode == -signal.SIGKILL, said.decode()
     hook.on_request, hook.silent = lambda: None, False
     with Store.open(home.path / "data" / "paperboy.db") as store:
-        left = Webhooks(store.database).newest(["foundations"])["foundations"]
+        left = rows.newest(store.database, ["foundations"])["foundations"]
         assert (left.state, left.attempts, left.reply) == (DeliveryState.PENDING, 1, "")
         assert left.try_at
     home.clock.now = left.try_at + MINUTE

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy.features.webhooks.rows import KIND, Call, Webhooks
+from paperboy.features.webhooks import rows
+from paperboy.features.webhooks.rows import KIND, Call
 from paperboy.models import Composed, Day, DeliveryState, Outcome
 from paperboy.store import Store
 from tests.store.ledger import NOW, TODAY, addressed
@@ -22,7 +23,7 @@ def frozen(store: Store, days_ago: int = 0, list_name: str = "foundations", *, w
         assert digest_id
         found.append(digest_id)
         if webhook:
-            Webhooks(store.database).add(digest_id, at)
+            rows.add(store.database, digest_id, at)
             store.tasks.add(KIND, str(digest_id), at)
 
     mail = Composed("3 new papers", "papers@example.org", b"mail", shown=b"{}")
@@ -32,18 +33,18 @@ def frozen(store: Store, days_ago: int = 0, list_name: str = "foundations", *, w
 
 
 def call_of(store: Store, digest_id: int) -> Call:
-    call = Webhooks(store.database).get(digest_id)
+    call = rows.get(store.database, digest_id)
     assert call
     return call
 
 
 def newest(store: Store, *names: str, ended: bool = False) -> dict[str, int]:
-    return {name: call.digest_id for name, call in Webhooks(store.database).newest(names, ended=ended).items()}
+    return {name: call.digest_id for name, call in rows.newest(store.database, names, ended=ended).items()}
 
 
 def test_call_is_frozen_with_its_digest_and_waits_at_once(store: Store) -> None:
     other = frozen(store, list_name="galaxies", webhook=False)
-    assert Webhooks(store.database).get(other) is None
+    assert rows.get(store.database, other) is None
     digest_id = frozen(store)
     call = call_of(store, digest_id)
     assert (call.list_name, call.date, call.subject, call.shown) == ("foundations", TODAY, "3 new papers", b"{}")
@@ -65,7 +66,7 @@ def test_call_that_ended_keeps_its_tries_and_is_never_tried_again(store: Store, 
     digest_id = frozen(store)
     (task,) = store.tasks.due(KIND, NOW)
     store.tasks.begin(task, NOW + MINUTE)
-    Webhooks(store.database).record(call_of(store, digest_id), state, "HTTP 200", NOW + MINUTE)
+    rows.record(store.database, call_of(store, digest_id), state, "HTTP 200", NOW + MINUTE)
     store.tasks.end(task)
     call = call_of(store, digest_id)
     assert (call.state, call.attempts, call.reply, call.at) == (state, 1, "HTTP 200", NOW + MINUTE)
@@ -82,8 +83,8 @@ def test_newest_call_of_each_list_is_known(store: Store) -> None:
 def test_newest_call_that_ended_is_not_one_that_waits_or_that_was_no_longer_wanted(store: Store) -> None:
     old, unwanted = frozen(store, 2), frozen(store, 1)
     frozen(store)
-    Webhooks(store.database).record(call_of(store, old), DeliveryState.FAILED, "HTTP 404", NOW)
-    Webhooks(store.database).record(call_of(store, unwanted), DeliveryState.FAILED, "no longer set", NOW)
+    rows.record(store.database, call_of(store, old), DeliveryState.FAILED, "HTTP 404", NOW)
+    rows.record(store.database, call_of(store, unwanted), DeliveryState.FAILED, "no longer set", NOW)
     assert newest(store, "foundations", ended=True) == {"foundations": old}
 
 
@@ -100,7 +101,7 @@ def test_call_goes_with_its_digest(store: Store) -> None:
         store.ledger.end(store.ledger.get(delivery), DeliveryState.SUPPRESSED, "left", NOW)
     today = frozen(store)
     store.retention.thin(timedelta(days=31), ["foundations"], NOW)
-    assert Webhooks(store.database).get(digest_id) is None
+    assert rows.get(store.database, digest_id) is None
     assert newest(store, "foundations") == {"foundations": today}
 
 

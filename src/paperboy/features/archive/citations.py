@@ -1,11 +1,7 @@
-"""Papers for reference managers: BibTeX, and the meta tags that Highwire Press began. Pure.
-
-bibtex    papers → the text of a .bib file
-highwire  a paper → names and contents of meta tags
-"""
+"""Papers for reference managers: BibTeX. Pure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain, count
 from string import ascii_lowercase
 
@@ -18,9 +14,6 @@ from paperboy.tex import formulas, printing
 
 _TEX = re.compile(r"\\([A-Za-z]+|.?)|[&%#$_^]")  # what TeX obeys
 _OF_TITLES = {"a", "an", "the", "on", "of", "in", "for", "and", "to", "is", "are", "do", "does", "towards"}
-
-
-# BibTeX
 
 
 def bibtex(papers: Iterable[Paper]) -> str:
@@ -116,19 +109,3 @@ def balanced(text: str) -> bool:
         if depth < 0:
             return False
     return depth == 0
-
-
-# Meta tags
-
-
-def highwire(paper: Paper) -> Sequence[tuple[str, str]]:
-    """The paper's group of meta tags, which its title begins."""
-    return (
-        ("citation_title", str(prose(paper.title))),
-        *(("citation_author", one_line(author)) for author in paper.authors[:MOST_AUTHORS]),
-        ("citation_publication_date", f"{paper.published:%Y/%m/%d}"),
-        ("citation_arxiv_id", paper.arxiv_id),
-        ("citation_abstract_html_url", arxiv_url("abs", paper)),
-        ("citation_pdf_url", arxiv_url("pdf", paper)),
-        *((("citation_doi", one_line(paper.doi)),) if paper.doi else ()),
-    )

@@ -1,23 +1,284 @@
-"""The paths of its pages."""
+"""The archive's pages: lists and digests, rendered anew from what was frozen, whole, and for nobody in particular.
 
+GET /                      public and open lists
+GET /list/NAME             the digests of a public list
+GET /list/NAME/search?q=…  its papers
+GET /list/NAME/feed.atom   its newest digests as Atom (RFC 4287), without their papers' abstracts
+GET /list/NAME/DATE        one of them
+GET /list/NAME/DATE.bib    its papers as BibTeX
+GET /digest/LINK           the same for whoever has the link
+GET /digest/LINK.bib
+"""
+
+import hashlib
+import re
+from datetime import UTC, date, datetime
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from lxml import etree
+from markupsafe import Markup
+from werkzeug.exceptions import NotFound
+from werkzeug.http import is_resource_modified
 from werkzeug.routing import Rule
+from werkzeug.wrappers import Response
 
-from paperboy.features.archive import feed, listing, reading
+from paperboy.edges.text import one_line
+from paperboy.features.archive.citations import bibtex
+from paperboy.features.archive.search import Search
+from paperboy.mail.page import online
+from paperboy.models import Archived, MailingList
+from paperboy.store.database import Database, is_token
+from paperboy.store.history import ARCHIVED, HAS_PAGE
+from paperboy.web.visit import Visit, found
 
-_DIGEST = "/digest/<string(length=32):link>"
-_LIST = "/list/<string(maxlength=64):name>"
-_PAGES = {
-    "/": listing.front,
-    _LIST: listing.past,
-    f"{_LIST}/search": listing.search,
-    f"{_LIST}/feed.atom": feed.atom,
-    f"{_LIST}/<day:day>": reading.page,
-    f"{_LIST}/<day:day>.bib": reading.bib,
-    _DIGEST: reading.page,
-    f"{_DIGEST}.bib": reading.bib,
-}
+_A_PAGE = 60  # digests
+_MOST_FOUND = 50  # papers
+_QUERY = 200  # characters
+_FRESH = "public, max-age=600"  # until the next digest, or the next edit of the lists
+_IN_FEED = 30  # digests
+_ATOM = "http://www.w3.org/2005/Atom"
+_NEVER = datetime(2026, 1, 1, tzinfo=UTC)  # of a list that has had no digest
 
 
 def rules() -> list[Rule]:
     """Return new ones, each for one map."""
-    return [Rule(path, endpoint=page) for path, page in _PAGES.items()]
+    of_link, of_list = "/digest/<string(length=32):link>", "/list/<string(maxlength=64):name>"
+    pages = {
+        "/": front,
+        of_list: past,
+        f"{of_list}/search": search,
+        f"{of_list}/feed.atom": atom,
+        f"{of_list}/<day:day>": digest,
+        f"{of_list}/<day:day>.bib": bib,
+        of_link: digest,
+        f"{of_link}.bib": bib,
+    }
+    return [Rule(path, endpoint=page) for path, page in pages.items()]
+
+
+# Lists
+
+
+def front(visit: Visit) -> Response:
+    """All lists that everybody may read or join, or that there are none: the room is up."""
+    lists = [
+        {"title": one_line(each.title), "url": list_url(visit, each), "join_url": join_url(visit, each)}
+        for each in visit.home.lists
+        if each.is_public or each.open
+    ]
+    return cached(visit, visit.page("lists", lists=lists), _FRESH)
+
+
+def past(visit: Visit, name: str) -> Response:
+    """A page of a list's digests, newest first."""
+    mailing_list = public(visit, name)
+    url, number = list_url(visit, mailing_list), visit.request.args.get("page", "1")[:4]
+    page = int(number) if number.isascii() and number.isdigit() else 1
+    found = _past(visit.store.database, name, _A_PAGE + 1, max(page - 1, 0) * _A_PAGE)
+    if page < 1 or (page > 1 and not found):
+        raise NotFound
+    shown = [
+        {
+            "date": sent.date,
+            "month": f"{sent.date:%Y-%m}",
+            "subject": sent.subject,
+            "papers": sent.papers,
+            "url": f"{url}/{sent.date}",
+        }
+        for sent in found[:_A_PAGE]
+    ]
+    response = visit.page(
+        "list",
+        mailing_list.language,
+        title=one_line(mailing_list.title),
+        url=url,
+        join_url=join_url(visit, mailing_list),
+        looks_for=visit.looks_for(mailing_list),
+        categories=mailing_list.categories,
+        past=shown,
+        newer=f"{url}?page={page - 1}" if page > 2 else url if page == 2 else "",
+        older=f"{url}?page={page + 1}" if len(found) > _A_PAGE else "",
+    )
+    return cached(visit, indexable(response, mailing_list), _FRESH)
+
+
+def search(visit: Visit, name: str) -> Response:
+    """A list's papers that have the words of the visitor."""
+    mailing_list = public(visit, name)
+    url, query = list_url(visit, mailing_list), one_line(visit.request.args.get("q", "")[:_QUERY])
+    found = Search(visit.store.database).find(name, query, _MOST_FOUND + 1)
+    papers = [
+        {"date": each.date, "title": each.title, "authors": each.names, "url": f"{url}/{each.date}#p{each.place}"}
+        for each in found[:_MOST_FOUND]
+    ]
+    values: dict[str, Any] = {"title": one_line(mailing_list.title), "query": query, "url": url, "papers": papers}
+    return visit.page("search", mailing_list.language, most=len(found) > _MOST_FOUND, **values)
+
+
+# Digests
+
+
+def digest(visit: Visit, **where: Any) -> Response:
+    """Return the digest of a link, or of a public list's day."""
+    archived, mailing_list = _archived(visit, **where)
+    list_page = list_url(visit, mailing_list)
+    url = f"{visit.web_url}/digest/{archived.link}" if "link" in where else f"{list_page}/{archived.date}"
+    whole = online(visit.thaw(archived), url=url, list_url=list_page, join_url=join_url(visit, mailing_list))
+    html = _as_page(visit.templates.online(whole), f"{list_page}/feed.atom" if list_page else "", mailing_list.title)
+    response = _answer(visit, html, "text/html", mailing_list)
+    return response if "link" in where else indexable(response, mailing_list)
+
+
+def bib(visit: Visit, **where: Any) -> Response:
+    """Return its papers for reference managers."""
+    archived, mailing_list = _archived(visit, **where)
+    shown = visit.thaw(archived)
+    papers = bibtex(entry.paper for entry in shown.entries + shown.over_cap)
+    response = _answer(visit, papers, "application/x-bibtex", mailing_list)
+    file = f"{mailing_list.name}-{archived.date}.bib"
+    response.headers.set("Content-Disposition", "attachment", filename=file)
+    return response
+
+
+def public(visit: Visit, name: str) -> MailingList:
+    """The list, if everybody may see its digests; else there is no such page."""
+    mailing_list = visit.home.find(name)
+    if mailing_list is None or not mailing_list.is_public:
+        raise NotFound
+    return mailing_list
+
+
+def indexable(response: Response, mailing_list: MailingList) -> Response:
+    """The page of a list that search engines may show."""
+    if mailing_list.archive == "indexed":
+        response.headers["X-Robots-Tag"] = "all"
+    return response
+
+
+def join_url(visit: Visit, mailing_list: MailingList) -> str:
+    """Where to sign up; empty: it is not open."""
+    return f"{visit.web_url}/list/{mailing_list.name}/join" if mailing_list.open else ""
+
+
+def list_url(visit: Visit, mailing_list: MailingList) -> str:
+    """The page of the list; empty: it has none."""
+    return f"{visit.web_url}/list/{mailing_list.name}" if mailing_list.is_public else ""
+
+
+def _archived(visit: Visit, link: str = "", name: str = "", day: date = date.min) -> tuple[Archived, MailingList]:
+    if name:
+        mailing_list: MailingList | None = public(visit, name)
+        archived = found(visit.store.history.digest(name, day))
+    else:
+        archived = found(_linked(visit.store.database, link))
+        mailing_list = visit.home.find(archived.list_name)  # as the file has it today
+    if mailing_list is None or mailing_list.archive == "none":
+        raise NotFound
+    return archived, mailing_list
+
+
+def _answer(visit: Visit, text: str, mimetype: str, mailing_list: MailingList) -> Response:
+    """Return the response; without its body for those who have it."""
+    response = Response(text.encode(errors="replace"), content_type=f"{mimetype}; charset=utf-8")
+    return cached(visit, response, "public, max-age=3600" if mailing_list.is_public else "private, no-cache")
+
+
+def cached(visit: Visit, response: Response, control: str) -> Response:
+    """Let browsers keep the response, by an ETag."""
+    response.add_etag()
+    response.headers["Cache-Control"] = control
+    return response.make_conditional(visit.request.environ)
+
+
+def _as_page(html: str, feed: str, title: str) -> str:
+    """The mail's HTML as a page, which names the feed: restyled templates need not know what is added."""
+    if feed:
+        link = Markup('<link rel="alternate" type="application/atom+xml" title="{}" href="{}">').format(title, feed)
+        html = html.replace("</head>", f"{link}\n</head>", 1)
+    html = re.sub(r"<body\b[^>]*>", lambda body: f"{body[0]}<main>", html, count=1)
+    return "</main></body>".join(html.rsplit("</body>", 1))
+
+
+# The feed
+
+
+def atom(visit: Visit, name: str) -> Response:
+    """Return the feed; to those who have it only that, before anything is read or rendered."""
+    mailing_list = public(visit, name)
+    stamps = [(digest.id, digest.at) for digest in _past(visit.store.database, name, _IN_FEED)]
+    updated = max((at for _, at in stamps), default=_NEVER)
+    made_of = repr((stamps, mailing_list.title, visit.web_url, visit.templates.texts))
+    etag = hashlib.sha256(made_of.encode(errors="replace")).hexdigest()[:32]
+    environ = visit.request.environ
+    if is_resource_modified(environ, etag, last_modified=updated):
+        digests = _feed(visit, mailing_list, updated).encode(errors="replace")
+        response = Response(digests, content_type="application/atom+xml; charset=utf-8")
+    else:
+        response = Response(status=304)
+    response.set_etag(etag)
+    response.last_modified = updated
+    response.headers["Cache-Control"] = _FRESH
+    return indexable(response, mailing_list)
+
+
+def _feed(visit: Visit, mailing_list: MailingList, updated: datetime) -> str:
+    url, where = list_url(visit, mailing_list), urlsplit(visit.web_url)
+    tag = f"tag:{where.hostname},2026:{where.path.lstrip('/')}{'/' if where.path else ''}{mailing_list.name}"
+    feed = etree.Element(f"{{{_ATOM}}}feed", nsmap={None: _ATOM})
+    _add(feed, "id", tag)
+    _add(feed, "title", one_line(mailing_list.title))
+    _add(feed, "updated", updated.isoformat())
+    _add(feed, "link", rel="self", type="application/atom+xml", href=f"{url}/feed.atom")
+    _add(feed, "link", rel="alternate", type="text/html", href=url)
+    _add(_add(feed, "author"), "name", "Paperboy")
+    for archived in newest(visit.store.database, mailing_list.name, _IN_FEED):
+        own = f"{url}/{archived.date}"
+        entry = _add(feed, "entry")
+        _add(entry, "id", f"{tag}/{archived.date}")
+        _add(entry, "title", one_line(archived.subject))
+        _add(entry, "updated", archived.at.isoformat())
+        _add(entry, "link", rel="alternate", type="text/html", href=own)
+        page = online(visit.thaw(archived), url=own)
+        _add(entry, "content", visit.templates.web("feed", mailing_list.language, page=page), type="html")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{etree.tostring(feed, encoding="unicode")}'
+
+
+def _add(parent: etree._Element, name: str, text: str = "", **attributes: str) -> etree._Element:
+    child = etree.SubElement(parent, f"{{{_ATOM}}}{name}", attributes)
+    child.text = text or None
+    return child
+
+
+# Their rows
+
+_PAST = f"""
+select digests.id, date, subject, digests.at, author_matches + selected as papers
+from digests join days using (list, date)
+where list = ? and {HAS_PAGE} order by date desc limit ? offset ?
+"""
+
+
+class Past(NamedTuple):
+    """A digest in a list of them."""
+
+    id: int
+    date: date  # local to the list
+    subject: str
+    at: datetime  # when it was frozen
+    papers: int  # 0: it is a note
+
+
+def _linked(database: Database, link: str) -> Archived | None:
+    """Return the digest of an unguessable link."""
+    return database.first(f"{ARCHIVED} and {is_token('link')}", {"token": link}, Archived)
+
+
+def _past(database: Database, list_name: str, most: int, offset: int = 0) -> list[Past]:
+    """Return the list's digests, newest first, without what they show."""
+    return database.rows(_PAST, [list_name, most, offset], Past)
+
+
+def newest(database: Database, list_name: str, most: int) -> list[Archived]:
+    """Return the list's digests, newest first."""
+    return database.rows(f"{ARCHIVED} and list = ? order by date desc limit ?", [list_name, most], Archived)

@@ -1,18 +1,25 @@
-"""Search over the papers of public lists' digests: SQLite's full-text index, filled beside the mail.
+"""Search over the papers of public lists' digests: SQLite's full-text index, which a task fills beside the mail.
 
 A paper's place in the table is its digest and rank.
 """
 
+import logging
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime
 from typing import NamedTuple
 
 from paperboy.edges.text import one_line
-from paperboy.features.archive.tables import SHIFT
-from paperboy.models import Archived
+from paperboy.features.archive import SHIFT
+from paperboy.mail import archive
+from paperboy.mail.text import prose
+from paperboy.models import Archived, Day, MailingList
+from paperboy.service.app import App
+from paperboy.store import Store
 from paperboy.store.database import Database
+from paperboy.store.tasks import Task
+
+logger = logging.getLogger(__name__)
 
 MOST_WORDS = 20
 
@@ -26,8 +33,7 @@ class Text(NamedTuple):
     abstract: str
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A paper in a digest."""
 
     date: date
@@ -77,3 +83,46 @@ from paper_search join digests on id = paper_search.rowid / {SHIFT}
 where paper_search match ? and list = ? and shown is not null and superseded is null
 order by bm25(paper_search, 8.0, 3.0, 1.0), date desc limit ?
 """
+
+
+# The task, for a digest at a time
+
+
+def frozen(app: App, mailing_list: MailingList, _: Day, digest_id: int | None, at: datetime) -> None:
+    """Add the task to index the digest of a public list."""
+    if digest_id and mailing_list.is_public:
+        app.store.tasks.add("index", mailing_list.name, at)
+
+
+def work(app: App, stopped: Callable[[], bool]) -> Callable[[Task], str]:
+    """Return the work of a task."""
+    return lambda task: index(app.store, app.home.find(task.subject), app.clock(), stopped)
+
+
+def index(store: Store, mailing_list: MailingList | None, now: datetime, stopped: Callable[[], bool]) -> str:
+    """Add the digests of a public list that are not yet in the search, newest first; if `stopped`, add the task anew
+    for the others.
+    """
+    search = Search(store.database)
+    if mailing_list is None or not mailing_list.is_public:
+        return ""
+    while digest := search.waiting(mailing_list.name):
+        if stopped():
+            store.tasks.add("index", mailing_list.name, now)
+            break
+        search.add(digest.id, _texts(store, digest))
+    return ""
+
+
+def _texts(store: Store, digest: Archived) -> Sequence[Text]:
+    """Return what is shown of the digest, but for papers that are only named."""
+    found = list[Text]()
+    try:
+        thawed = archive.load(digest.shown, store.papers.by_id(archive.ids(digest.shown)))
+        for entry in thawed.entries + thawed.over_cap:
+            authors = one_line(", ".join(entry.paper.authors))
+            found.append(Text(entry.rank, str(prose(entry.paper.title)), authors, str(prose(entry.paper.abstract))))
+    except (ValueError, KeyError, TypeError) as error:
+        logger.error("the digest %s of %s is spoilt, and not searched: %r", digest.list_name, digest.date, error)
+        return ()
+    return found

@@ -3,16 +3,51 @@
 It learns from an LLM's scores and from readers' votes, beside the morning; a random sample measures what it misses.
 """
 
-from paperboy.features.learning.tables import TABLES
+from paperboy.models import Tables
 from paperboy.service.feature import Feature, lazily
+
+_TABLES = Tables(
+    name="learning",
+    schema="""
+create table samples (
+    list text not null,
+    arxiv_id text not null,     -- that the shortlist left out, and that was scored all the same: chosen by chance
+    date text not null,
+    primary key (list, date, arxiv_id)
+) strict, without rowid;
+
+create table learned (
+    list text not null,
+    kind text not null,         -- what from: scores or votes
+    at text not null,           -- when it was last looked for something to learn
+    key text not null,          -- what the weights depend on, beside the examples
+    oldest text,                -- of the examples
+    until text,                 -- the last one: its instant
+    until_id text,              -- and its paper
+    examples integer,
+    weights blob,               -- null: there was nothing to learn from
+    primary key (list, kind)
+) strict;
+
+-- Whoever is erased may have voted: what was learned from that is learned anew, from the votes that stay.
+create trigger learned_from_reader after delete on readers
+begin delete from learned where kind = 'votes' and list = old.list; end
+""",
+    retain={
+        "samples": ["delete from samples where date < :old"],
+        "states": ["delete from learned where at < :settled and list not in (select value from json_each(:lists))"],
+    },
+)
+
+_learning = lazily("learning.learning", "of")
 
 FEATURE = Feature(
     name="learning",
-    tables=TABLES,
-    learned=lazily("learning.learning", "learned"),
-    frozen=lazily("learning.learning", "frozen"),
-    tasks={"learning": lazily("learning.learning", "work")},
+    tables=_TABLES,
+    learned=lambda app: _learning(app).learned,
+    frozen=lambda app, *given: _learning(app).freeze(*given),
+    tasks={"learning": lambda app, _: lambda task: _learning(app).work(app.home.find(task.subject), app.clock())},
     words=lazily("learning.learning", "words"),
-    status=lazily("learning.learning", "status"),
-    why=lazily("learning.learning", "why"),
+    status=lambda app, *given: _learning(app).status(*given),
+    why=lambda app, arxiv_id: _learning(app).why(arxiv_id),
 )

@@ -9,7 +9,6 @@ begins anew with the last three months. One of votes is always made anew.
 """
 
 import hashlib
-import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -23,16 +22,13 @@ from paperboy.features.learning.shortlist import LEAST_AGE, LEAST_EXAMPLES, Reca
 from paperboy.features.learning.status import Standing, shown
 from paperboy.home.settings import Share
 from paperboy.models import Day, MailingList, Paper, Spending
-from paperboy.morning.drafting import Learn, Learned
+from paperboy.morning.drafting import Learned
 from paperboy.reports.alerts import Words
 from paperboy.service.app import App
 from paperboy.service.feature import Shown
 from paperboy.sources.arxiv import calendar as announcements
 from paperboy.store import Store
 from paperboy.store.incidents import Incident
-from paperboy.store.tasks import Task
-
-logger = logging.getLogger(__name__)
 
 _BY_CHANCE = "called by chance: the shortlist had left it out; some such papers are scored to see what it misses"
 _OFF = "shortlist"  # missed too much, and is off
@@ -85,7 +81,7 @@ class Learning:
             return {}
         return {kind: state for kind in Kind if (state := self._state(mailing_list, kind))}
 
-    def freeze(self, mailing_list: MailingList, day: Day, at: datetime) -> None:
+    def freeze(self, mailing_list: MailingList, day: Day, _: int | None, at: datetime) -> None:
         """Keep the day's sample, note where what passed of it switches `auto` off, and add the task to learn."""
         if self._due(mailing_list, at):
             self.store.tasks.add("learning", day.list_name, at)
@@ -119,13 +115,19 @@ class Learning:
             )
         return shown(standings, self.share, now)
 
+    def why(self, arxiv_id: str) -> Mapping[str, str]:
+        """Say of which lists' samples a paper is."""
+        return dict.fromkeys(self.lessons.sampled(arxiv_id), _BY_CHANCE)
+
     # Beside the morning
 
     def work(self, mailing_list: MailingList | None, now: datetime) -> str:
         """Let a list learn what is new, from each kind that may have something."""
-        if mailing_list:
-            for kind in self._due(mailing_list, now):
-                self.learn(mailing_list, kind, now)
+        if mailing_list is None:
+            return ""
+        for kind in self._due(mailing_list, now):
+            state = self._by_scores(mailing_list, now) if kind is Kind.SCORES else self._by_votes(mailing_list, now)
+            self.lessons.keep(mailing_list.name, kind, state, now)
         return ""
 
     def _due(self, mailing_list: MailingList, now: datetime) -> list[Kind]:
@@ -134,11 +136,6 @@ class Learning:
             return []
         due = self.lessons.due([mailing_list.name], now, scores=self.share != 1 or self.ranks)
         return [kind for kind in Kind if (mailing_list.name, kind) in due]
-
-    def learn(self, mailing_list: MailingList, kind: Kind, now: datetime) -> None:
-        """Let the list learn what is new."""
-        learn = self._by_scores if kind is Kind.SCORES else self._by_votes
-        self.lessons.keep(mailing_list.name, kind, learn(mailing_list, now), now)
 
     def _by_scores(self, mailing_list: MailingList, now: datetime) -> State | None:
         name, before = mailing_list.name, self._state(mailing_list, Kind.SCORES)
@@ -151,10 +148,8 @@ class Learning:
         ]
         weights = ranking.train(before.weights if before else b"", examples)
         oldest = before.oldest if before else rows[0].at
-        number = Ranker(weights).examples
-        logger.debug("%s has learned from %d scores", name, number)
-        key = self._key(Kind.SCORES, mailing_list)
-        return State(key, oldest, rows[-1].at, rows[-1].arxiv_id, number, weights)
+        last, number = rows[-1], Ranker(weights).examples
+        return State(self._key(Kind.SCORES, mailing_list), oldest, last.at, last.arxiv_id, number, weights)
 
     def _by_votes(self, mailing_list: MailingList, now: datetime) -> State | None:
         rows = self.lessons.voted(mailing_list.name)
@@ -182,9 +177,6 @@ def _is_young(state: State | Progress, now: datetime) -> bool:
     return state.examples < LEAST_EXAMPLES or now - state.oldest < LEAST_AGE
 
 
-# The feature
-
-
 def of(app: App) -> Learning:
     """Return the learning of a home."""
     settings, store = app.settings, app.store_to_ask
@@ -197,32 +189,6 @@ def of(app: App) -> Learning:
         ranks=not settings.has_llm,
         holidays=settings.arxiv_holidays,
     )
-
-
-def learned(app: App) -> Learn:
-    """Return what a list's morning makes of what it has learned."""
-    return of(app).learned
-
-
-def frozen(app: App, mailing_list: MailingList, day: Day, _: int | None, at: datetime) -> None:
-    """Write what a day adds."""
-    of(app).freeze(mailing_list, day, at)
-
-
-def work(app: App, _: Callable[[], bool]) -> Callable[[Task], str]:
-    """Return the work of a task."""
-    learning = of(app)
-    return lambda task: learning.work(app.home.find(task.subject), app.clock())
-
-
-def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
-    """Show the shortlists."""
-    return of(app).status(lists, now)
-
-
-def why(app: App, arxiv_id: str) -> Mapping[str, str]:
-    """Say of which lists' samples a paper is."""
-    return dict.fromkeys(of(app).lessons.sampled(arxiv_id), _BY_CHANCE)
 
 
 def words() -> Mapping[str, Words]:

@@ -1,14 +1,30 @@
 """Sign-ups: a form on the web for lists that are open, a confirmation mail, and an edit of the list's file."""
 
-from paperboy.features.signups.tables import TABLES
+from paperboy.models import Tables
 from paperboy.service.feature import Feature, lazily
+
+_TABLES = Tables(
+    name="signups",
+    schema="""
+create table signups (
+    token text primary key,     -- of the link in the confirmation mail
+    list text not null,
+    address text not null,
+    state text not null,        -- asked, mailed, confirmed, done or ended
+    at text not null            -- when the form was sent
+) strict, without rowid;
+create index signups_at on signups (at)
+""",
+    retain={"sign-ups": ("delete from signups where at < :week and state != 'confirmed'",)},
+    erase=("delete from signups where redacted(address) = '…'",),
+)
 
 FEATURE = Feature(
     name="signups",
-    tables=TABLES,
+    tables=_TABLES,
     pages=lazily("signups.pages", "rules"),
     tasks={"sign-up": lazily("signups.work", "work")},
-    problems=lazily("signups.shown", "problems"),
-    words=lazily("signups.shown", "words"),
-    status=lazily("signups.shown", "status"),
+    problems=lazily("signups.work", "problems"),
+    words=lazily("signups.work", "words"),
+    status=lazily("signups.work", "status"),
 )

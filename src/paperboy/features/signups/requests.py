@@ -41,7 +41,7 @@ class Signup:
     token: str
     list_name: str
     address: str
-    stage: Stage
+    stage: str  # a Stage
     at: datetime  # when the form was sent
     problem: str = ""  # why the last attempt failed
 
@@ -71,10 +71,11 @@ class Signups:
             "list": list_name,
             "address": address,
             "now": iso(now),
-            "day": iso(now - _DAY),
+            "hour_ago": iso(now - WINDOW),
+            "day_ago": iso(now - _DAY),
         }
         with self._database.transaction():
-            (asked,) = self._database.rows(_ASKED, {"list": list_name, "hour_ago": iso(now - WINDOW)})
+            (asked,) = self._database.rows(_ASKED, values)
             if asked["of_all"] >= _ALL_HOLD or asked["of_list"] >= _LIST_HOLDS:
                 return False
             if self._database.execute(_ASK, values):
@@ -84,15 +85,15 @@ class Signups:
     def find(self, token: str, now: datetime) -> Signup | None:
         """The request of a confirmation mail's link, while that holds."""
         query = f"{_SELECT} where {is_token('token')} and at > :old and state != 'ended'"
-        return next(iter(self._rows(query, {"token": token, "old": iso(now - HOLDS)})), None)
+        return self._database.first(query, {"token": token, "old": iso(now - HOLDS)}, Signup)
 
     def get(self, token: str) -> Signup | None:
         """Return a request."""
-        return next(iter(self._rows(f"{_SELECT} where token = :token", {"token": token})), None)
+        return self._database.first(f"{_SELECT} where token = ?", [token], Signup)
 
-    def waiting(self) -> tuple[Signup, ...]:
+    def waiting(self) -> list[Signup]:
         """The confirmed ones that are not in the file yet, oldest first."""
-        return tuple(self._rows(f"{_SELECT} where state = 'confirmed' order by at, token", {}))
+        return self._database.rows(f"{_SELECT} where state = 'confirmed' order by at, token", make=Signup)
 
     def move(self, signup: Signup, stage: Stage) -> None:
         """Record its new stage, unless it has come further meanwhile, as when somebody confirms while the mail is being
@@ -104,18 +105,12 @@ class Signups:
             durable=True,
         )
 
-    def _rows(self, query: str, values: dict[str, str]) -> list[Signup]:
-        def made(stage: str, **columns: object) -> Signup:
-            return Signup(stage=Stage(stage), **columns)  # type: ignore[arg-type]
-
-        return self._database.rows(query, values, made)
-
 
 # Where a mail server knows no "+", "ada+x" is not Ada's: a request for it does not use up hers for "ada".
 _ASK = """
 insert or ignore into signups select :token, :list, :address, 'asked', :now
 where not exists (
-    select 1 from signups where at > :day and mailbox(address) = mailbox(:address)
+    select 1 from signups where at > :day_ago and mailbox(address) = mailbox(:address)
     and (instr(:address, '+') or not instr(address, '+'))
 )
 """

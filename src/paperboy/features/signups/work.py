@@ -1,29 +1,26 @@
-"""The task of a sign-up: a confirmation mail goes out, or a confirmed address comes into `subscribers.yaml`.
+"""Sign-ups beside the web: their task, and what the operator sees of them.
 
 asked      → on the list already, or suppressed by others? it ends, and nobody can tell from outside
-else one mail with a link is frozen, which goes before digests and is worth sending for a day
+             else one mail with a link is frozen, which goes before digests and is worth sending for a day
 confirmed  → the same careful edit as `paperboy subscribe`; where that is refused, it waits, the operator is told
 """
 
-from __future__ import annotations
-
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.features.signups.requests import Signup, Signups, Stage
+from paperboy.features.signups.requests import KIND, Signup, Signups, Stage
 from paperboy.home import edits
 from paperboy.home.versions import Home
-from paperboy.models import Subscriber
+from paperboy.models import MailingList, Subscriber
+from paperboy.reports.alerts import Words
+from paperboy.reports.problems import Problem
 from paperboy.service.app import App
+from paperboy.service.feature import Shown
 from paperboy.store import Store
 from paperboy.store.tasks import Task
-
-if TYPE_CHECKING:
-    from paperboy.mail.message import Composer
 
 logger = logging.getLogger(__name__)
 
@@ -31,69 +28,94 @@ _WORTH_SENDING = timedelta(days=1)
 
 
 def work(app: App, _: Callable[[], bool]) -> Callable[[Task], str]:
-    """Return the work of a task."""
-    worker = Worker(
-        store=app.store,
-        home=app.home,
-        read=lambda: Home.load(app.path, app.environ),
-        composer=app.composer,
-        clock=app.clock,
-    )
-    return worker.work
+    """Return the work of a task: mail, or write. It returns why that is to be tried again."""
 
-
-@dataclass(slots=True, kw_only=True)
-class Worker:
-    """Does what a sign-up needs next. `read` gives the home as its files are now; it raises ConfigError."""
-
-    store: Store
-    home: Home  # in force
-    read: Callable[[], Home]
-    composer: Composer
-    clock: Callable[[], datetime]
-
-    def work(self, task: Task) -> str:
-        """Mail, or write; return why that is to be tried again."""
-        signup = Signups(self.store.database).get(task.subject)
-        if signup is None or signup.stage not in {Stage.ASKED, Stage.CONFIRMED}:
+    def do(task: Task) -> str:
+        signup = Signups(app.store.database).get(task.subject)
+        if signup and signup.stage == Stage.ASKED:
+            _mail(app, signup)
+        if signup is None or signup.stage != Stage.CONFIRMED:
             return ""
-        problem = self._mail(signup) if signup.stage is Stage.ASKED else self._write(signup)
-        if problem:
+        if problem := _write(app, signup):
             logger.warning("%s: a sign-up waits: %s", signup.list_name, problem)
         return problem
 
-    def _mail(self, signup: Signup) -> str:
-        signups, now = Signups(self.store.database), self.clock()
-        mailing_list = self.home.find(signup.list_name)
-        held = self.store.suppressions.find(signup.list_name, signup.address)
-        if (
-            mailing_list is None
-            or not mailing_list.open
-            or (held and not held.own)
-            or (mailing_list.subscriber(signup.address) and not held)
-        ):
-            signups.move(signup, Stage.ENDED)
-            return ""
-        to = Subscriber(signup.address)
-        composed, addressed = self.composer.confirmation(mailing_list, to, signup.token, signup.at)
-        with self.store.transaction():
-            self.store.ledger.freeze(composed, [addressed], now, expires=now + _WORTH_SENDING, priority=1)
-            signups.move(signup, Stage.MAILED)
-        return ""
+    return do
 
-    def _write(self, signup: Signup) -> str:
-        name, signups = signup.list_name, Signups(self.store.database)
-        try:
-            home = self.read()
-            mailing_list = home.find(name)
-            if mailing_list is None or not mailing_list.open:
-                signups.move(signup, Stage.ENDED)
-                logger.warning("%s: somebody signed up, but the list takes no sign-ups any more", name)
-                return ""
-            if not mailing_list.subscriber(signup.address):
-                edits.subscribe(home, mailing_list, Subscriber(signup.address))
-        except PaperboyError as error:
-            return str(error.problems[0] if isinstance(error, ConfigError) else error)
-        signups.move(signup, Stage.DONE)
-        logger.info("%s: somebody who signed up is now on the list", name)
-        return ""
+
+def _mail(app: App, signup: Signup) -> None:
+    store, signups, now = app.store, Signups(app.store.database), app.clock()
+    mailing_list = app.home.find(signup.list_name)
+    held = store.suppressions.find(signup.list_name, signup.address)
+    if (
+        mailing_list is None
+        or not mailing_list.open
+        or (held and not held.own)
+        or (mailing_list.subscriber(signup.address) and not held)
+    ):
+        signups.move(signup, Stage.ENDED)
+        return
+    composed, addressed = app.composer.confirmation(mailing_list, Subscriber(signup.address), signup.token, signup.at)
+    with store.transaction():
+        store.ledger.freeze(composed, [addressed], now, expires=now + _WORTH_SENDING, priority=1)
+        signups.move(signup, Stage.MAILED)
+
+
+def _write(app: App, signup: Signup) -> str:
+    name, signups = signup.list_name, Signups(app.store.database)
+    try:
+        home = Home.load(app.path, app.environ)  # the files as they are now
+        mailing_list = home.find(name)
+        if mailing_list is None or not mailing_list.open:
+            signups.move(signup, Stage.ENDED)
+            logger.warning("%s: somebody signed up, but the list takes no sign-ups any more", name)
+            return ""
+        if not mailing_list.subscriber(signup.address):
+            edits.subscribe(home, mailing_list, Subscriber(signup.address))
+    except PaperboyError as error:
+        return str(error.problems[0] if isinstance(error, ConfigError) else error)
+    signups.move(signup, Stage.DONE)
+    logger.info("%s: somebody who signed up is now on the list", name)
+    return ""
+
+
+def words() -> Mapping[str, Words]:
+    """Return the words of a list's file that cannot be edited."""
+    return {
+        KIND: Words(
+            "Somebody who signed up for {names} cannot be added",
+            "They confirmed their address, and Paperboy cannot edit the list's file. They wait; nobody is lost.",
+            "Fix what is said below, or add the address that paperboy status shows by hand. Paperboy tries again as "
+            "soon as it sees an edit, and at least every four hours.",
+            "sign-ups for {names} are added again",
+        )
+    }
+
+
+def problems(store: Store, _: Sequence[MailingList], now: datetime) -> Iterator[Problem]:
+    """Yield a problem for each list to which somebody cannot be added."""
+    refused = {signup.list_name: signup for signup in Signups(store.database).waiting() if signup.problem}
+    for name, signup in refused.items():
+        yield Problem(
+            kind=KIND,
+            subject=name,
+            since=signup.at,
+            last=now,
+            reason=signup.problem,
+            lines=(signup.problem,),
+            facts={"place": signup.problem.partition(": ")[0]},
+            list_name=name,
+        )
+
+
+def status(app: App, lists: Sequence[MailingList], _: datetime) -> Shown:
+    """Show who is confirmed and not in the file yet."""
+    found: dict[str, list[dict[str, Any]]] = {mailing_list.name: [] for mailing_list in lists}
+    wrong = []
+    for signup in Signups(app.store_to_ask.database).waiting():
+        if signup.list_name in found:
+            why = f": {signup.problem}" if signup.problem else ", and comes within a minute"
+            wrong.append((signup.list_name, f": {signup.address} has signed up and is not on the list yet{why}"))
+            one = {"address": signup.address, "since": signup.at, "problem": signup.problem}
+            found[signup.list_name].append(one)
+    return Shown(key="signups", of_lists=found, wrong=wrong)

@@ -1,14 +1,33 @@
 """Votes: thumbs in the mail, a page behind them, and what status and why tell of them."""
 
-from paperboy.features.votes.tables import BALLOTS, TABLES
+from paperboy.models import Tables
 from paperboy.service.feature import Feature, lazily
+
+_TABLES = Tables(
+    name="votes",
+    schema="""
+create table votes (
+    list text not null,
+    arxiv_id text not null,
+    address text not null,
+    vote integer not null,      -- 1 or -1
+    at text not null,
+    primary key (list, arxiv_id, address)
+) strict, without rowid;
+
+-- Whoever is forgotten while this folder is missing leaves no vote either.
+create trigger vote_forgotten after delete on readers
+begin delete from votes where list = old.list and address = lower(old.address); end
+""",
+    erase=["delete from votes where redacted(address) = '…'"],
+)
 
 FEATURE = Feature(
     name="votes",
-    tables=TABLES,
+    tables=_TABLES,
     pages=lazily("votes.voting", "rules"),
     links=frozenset({"vote"}),
-    ballots=BALLOTS,
-    status=lazily("votes.shown", "status"),
-    why=lazily("votes.shown", "why"),
+    ballots="select list, arxiv_id, vote, at from votes",
+    status=lazily("votes.votes", "status"),
+    why=lazily("votes.votes", "why"),
 )

@@ -4,16 +4,20 @@ They stay when the papers go, and go when the person does.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from paperboy.models import MailingList
+from paperboy.service.app import App
+from paperboy.service.feature import Shown
 from paperboy.store.database import Database, iso
 from paperboy.store.readers import Reader
 from paperboy.store.tasks import Tasks
 
 _LEARNS = "learning"  # the kind of task that learns from votes, if there is one
 _REST = timedelta(hours=1)  # so that it learns from those of an hour together
+_RECENT = timedelta(days=30)  # for status
 
 
 class Tally(NamedTuple):
@@ -70,3 +74,20 @@ _OF = """
 select arxiv_id, vote from votes
 where list = ? and address = ? and arxiv_id in (select value from json_each(?))
 """
+
+
+def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
+    """Count the recent votes of each list."""
+    found = Votes(app.store_to_ask.database).since(now - _RECENT)
+    shown = [(mailing_list.name, found[mailing_list.name]) for mailing_list in lists if mailing_list.name in found]
+    return Shown(
+        key="votes",
+        of_lists={name: tally._asdict() for name, tally in shown},
+        otherwise=Tally()._asdict(),
+        lines=[f"Votes for {name} in {_RECENT.days} days: {tally}" for name, tally in shown],
+    )
+
+
+def why(app: App, arxiv_id: str) -> Mapping[str, str]:
+    """Count the votes on a paper, by list."""
+    return {name: f"votes: {tally}" for name, tally in Votes(app.store_to_ask.database).on(arxiv_id).items()}

@@ -1,14 +1,27 @@
 """Webhooks: other programs are told of a digest."""
 
-from paperboy.features.webhooks.tables import TABLES
+from paperboy.models import Tables
 from paperboy.service.feature import Feature, lazily
+
+_TABLES = Tables(
+    name="webhooks",
+    schema="""
+create table webhooks (
+    digest_id integer primary key references messages (id) on delete cascade,
+    state text not null,        -- pending, sent or failed
+    attempts integer not null default 0,
+    reply text not null default '',     -- the last one
+    at text not null            -- when that came
+) strict
+""",
+)
 
 FEATURE = Feature(
     name="webhooks",
-    tables=TABLES,
+    tables=_TABLES,
     frozen=lazily("webhooks.rows", "frozen"),
     tasks={"webhook": lazily("webhooks.call", "work")},
-    problems=lazily("webhooks.shown", "problems"),
-    words=lazily("webhooks.shown", "words"),
-    status=lazily("webhooks.shown", "status"),
+    problems=lazily("webhooks.rows", "problems"),
+    words=lazily("webhooks.rows", "words"),
+    status=lazily("webhooks.rows", "status"),
 )

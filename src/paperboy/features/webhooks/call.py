@@ -11,15 +11,17 @@ A crash repeats that one call. The URL is often a secret: only its host is ever 
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from paperboy.edges.text import one_line, shortened, without_url
 from paperboy.edges.wire import Http, NoReplyError, Reply
-from paperboy.features.webhooks.rows import Call, Webhooks, line
+from paperboy.features.webhooks import rows
+from paperboy.features.webhooks.rows import Call
 from paperboy.mail import archive
 from paperboy.mail.page import Copy, Item, Page, page
 from paperboy.mail.text import JOINER
@@ -104,8 +106,7 @@ def _mrkdwn(text: str) -> str:
 # --- the call
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """How a request ended."""
 
     state: DeliveryState  # SENT, FAILED for good, or PENDING: it is tried again
@@ -114,56 +115,51 @@ class Answer:
 
 def work(app: App, _: Callable[[], bool]) -> Callable[[Task], str]:
     """Return the work of a task."""
-    caller = Caller(
+    return partial(
+        make,
         store=app.store,
-        lists={mailing_list.name: mailing_list for mailing_list in app.home.lists},
+        find=app.home.find,
         web_url=app.settings.web_url,
         proxy=app.proxy,
         clock=app.clock,
     )
-    return caller.call
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
-    """Makes the calls of one home."""
-
-    store: Store
-    lists: Mapping[str, MailingList]  # as they are now
-    web_url: str
-    proxy: Callable[[str], str]  # for a URL
-    clock: Callable[[], datetime]
-    seconds: float = 10.0  # for the whole reply to one
-
-    def call(self, task: Task) -> str:
-        """Make a call, and record what became of it; return why it is to be made again."""
-        now, webhooks = self.clock(), Webhooks(self.store.database)
-        call = webhooks.get(int(task.subject))
-        if call is None or call.superseded or call.state is not DeliveryState.PENDING:
-            return ""
-        mailing_list = self.lists.get(call.list_name)
-        if mailing_list is None or not mailing_list.webhook:
-            webhooks.record(call, DeliveryState.FAILED, "no longer set", now)
-            return ""
-        if now >= call.frozen_at + GIVEN_UP:
-            answer = Answer(DeliveryState.FAILED, f"given up after three days; {call.reply or 'it was never tried'}")
-        else:
-            http = Http(most=_MOST_BYTES, proxy=self.proxy(mailing_list.webhook))
-            answer = _post(http, mailing_list.webhook, self._payload(call, mailing_list), self.seconds)
-        webhooks.record(call, answer.state, answer.reply, self.clock())
-        if answer.state is DeliveryState.SENT:
-            host = urlsplit(mailing_list.webhook).hostname
-            logger.info("%s: the webhook at %s was told of %s", call.list_name, host, call.date)
-        else:
-            logger.warning("%s", line(call, mailing_list, answer.reply))
-        return answer.reply if answer.state is DeliveryState.PENDING else ""
-
-    def _payload(self, call: Call, mailing_list: MailingList) -> bytes:
-        papers = self.store.papers.by_id(archive.ids(call.shown))
-        link = call.link if self.web_url else ""
-        digest = archive.load(call.shown, papers)
-        shown = page(digest, copy=Copy(), unsubscribe_address="", web_url=self.web_url, link=link)
-        return payload(call, shown, mailing_list.webhook_format)
+def make(
+    task: Task,
+    *,
+    store: Store,
+    find: Callable[[str], MailingList | None],
+    web_url: str,
+    proxy: Callable[[str], str],
+    clock: Callable[[], datetime],
+    seconds: float = 10.0,
+) -> str:
+    """Make a call, and record what became of it; return why it is to be made again. `find` gives a list as it is now,
+    `proxy` that of a URL; the whole reply has to come within so many seconds.
+    """
+    now, call = clock(), rows.get(store.database, int(task.subject))
+    if call is None or call.superseded or call.state is not DeliveryState.PENDING:
+        return ""
+    mailing_list = find(call.list_name)
+    if mailing_list is None or not mailing_list.webhook:
+        rows.record(store.database, call, DeliveryState.FAILED, "no longer set", now)
+        return ""
+    if now >= call.frozen_at + GIVEN_UP:
+        answer = Answer(DeliveryState.FAILED, f"given up after three days; {call.reply or 'it was never tried'}")
+    else:
+        digest = archive.load(call.shown, store.papers.by_id(archive.ids(call.shown)))
+        link = call.link if web_url else ""
+        shown = page(digest, copy=Copy(), unsubscribe_address="", web_url=web_url, link=link)
+        http = Http(most=_MOST_BYTES, proxy=proxy(mailing_list.webhook))
+        answer = _post(http, mailing_list.webhook, payload(call, shown, mailing_list.webhook_format), seconds)
+    rows.record(store.database, call, answer.state, answer.reply, clock())
+    if answer.state is DeliveryState.SENT:
+        host = urlsplit(mailing_list.webhook).hostname
+        logger.info("%s: the webhook at %s was told of %s", call.list_name, host, call.date)
+    else:
+        logger.warning("%s", rows.line(call, mailing_list, answer.reply))
+    return answer.reply if answer.state is DeliveryState.PENDING else ""
 
 
 def _post(http: Http, url: str, body: bytes, seconds: float) -> Answer:
@@ -174,7 +170,7 @@ def _post(http: Http, url: str, body: bytes, seconds: float) -> Answer:
         answer = Answer(DeliveryState.PENDING, f"no reply: {one_line(str(error)) or 'what came is no HTTP'}")
     finally:
         http.close()
-    return replace(answer, reply=shortened(one_line(without_url(answer.reply, url)), _LONGEST_REPLY))
+    return answer._replace(reply=shortened(one_line(without_url(answer.reply, url)), _LONGEST_REPLY))
 
 
 def _judge(reply: Reply) -> Answer:
@@ -187,5 +183,4 @@ def _judge(reply: Reply) -> Answer:
     if body and not body.startswith("<"):
         status += f" ({body})"
     for_good = 400 <= reply.status < 500 and reply.status not in _MAY_PASS
-    state = DeliveryState.FAILED if for_good else DeliveryState.PENDING
-    return Answer(state, status)
+    return Answer(DeliveryState.FAILED if for_good else DeliveryState.PENDING, status)

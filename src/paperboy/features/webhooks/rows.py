@@ -1,13 +1,18 @@
 """What each webhook was told: a row for each digest of a list that has one, written when it is frozen."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from urllib.parse import urlsplit
 
 from paperboy.models import Day, DeliveryState, MailingList
+from paperboy.reports.alerts import Words
+from paperboy.reports.problems import Problem
 from paperboy.service.app import App
+from paperboy.service.feature import Shown
+from paperboy.service.output import again
+from paperboy.store import Store
 from paperboy.store.database import Database, iso
 
 KIND = "webhook"
@@ -32,39 +37,35 @@ class Call:
     shown: bytes = field(default=b"", repr=False)  # what it tells is made of; see mail/archive.py
 
 
-class Webhooks:
-    """All calls of one database."""
+def add(database: Database, digest_id: int, at: datetime) -> None:
+    """Add the call of a digest. Joins the transaction of the caller."""
+    database.execute("insert into webhooks (digest_id, state, at) values (?, 'pending', ?)", [digest_id, iso(at)])
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
-    def add(self, digest_id: int, at: datetime) -> None:
-        """Add the call of a digest. Joins the transaction of the caller."""
-        values = [digest_id, iso(at)]
-        self._database.execute("insert into webhooks (digest_id, state, at) values (?, 'pending', ?)", values)
+def get(database: Database, digest_id: int) -> Call | None:
+    """Return the call of a digest, in any state; None: there is none any more."""
+    return database.first(f"{_SELECT} where digest_id = ?", [digest_id], Call)
 
-    def get(self, digest_id: int) -> Call | None:
-        """Return the call of a digest, in any state; None: there is none any more."""
-        return self._database.first(f"{_SELECT} where digest_id = ?", [digest_id], Call)
 
-    def newest(self, list_names: Collection[str], *, ended: bool = False) -> dict[str, Call]:
-        """Return the call of each list's newest digest that has one; or whose call has `ended`."""
-        values = {"names": json.dumps(list(list_names)), "ended": ended}
-        rows = self._database.rows(f"{_SELECT} where digest_id in {_NEWEST}", values, Call)
-        return {call.list_name: call for call in rows}
+def newest(database: Database, list_names: Collection[str], *, ended: bool = False) -> dict[str, Call]:
+    """Return the call of each list's newest digest that has one; or whose call has `ended`."""
+    values = {"names": json.dumps(list(list_names)), "ended": ended}
+    calls = database.rows(f"{_SELECT} where digest_id in {_NEWEST}", values, Call)
+    return {call.list_name: call for call in calls}
 
-    def record(self, call: Call, state: DeliveryState, reply: str, at: datetime) -> None:
-        """Record what became of a call."""
-        self._database.commit(
-            "update webhooks set state = ?, reply = ?, attempts = ?, at = ? where digest_id = ?",
-            [state.value, reply, call.attempts, iso(at), call.digest_id],
-        )
+
+def record(database: Database, call: Call, state: DeliveryState, reply: str, at: datetime) -> None:
+    """Record what became of a call."""
+    database.commit(
+        "update webhooks set state = ?, reply = ?, attempts = ?, at = ? where digest_id = ?",
+        [state.value, reply, call.attempts, iso(at), call.digest_id],
+    )
 
 
 def frozen(app: App, mailing_list: MailingList, _: Day, digest_id: int | None, at: datetime) -> None:
     """Add the call of a digest whose list has a webhook, and its task."""
     if mailing_list.webhook and digest_id:
-        Webhooks(app.store.database).add(digest_id, at)
+        add(app.store.database, digest_id, at)
         app.store.tasks.add(KIND, str(digest_id), at)
 
 
@@ -85,3 +86,43 @@ _NEWEST = f"""(
     select max(digest_id) {_FROM} where list in (select value from json_each(:names)) and superseded is null
     and (not :ended or (state != 'pending' and reply != 'no longer set')) group by list
 )"""
+
+
+# What the operator sees
+
+
+def words() -> Mapping[str, Words]:
+    """Return the words of a webhook that was not told of a digest."""
+    return {
+        KIND: Words(
+            "The webhook of {names} was not told of a digest",
+            "Mail is not concerned. That digest is not tried again; the next one is.",
+            "Correct the list's webhook in subscribers.yaml, or remove it. paperboy status shows the last reply.",
+            "the webhook of {names} works",
+            concerns=lambda mailing_list: bool(mailing_list.webhook),
+        )
+    }
+
+
+def problems(store: Store, lists: Sequence[MailingList], _: datetime) -> Iterator[Problem]:
+    """Yield a problem for each list whose last call failed for good."""
+    called = {mailing_list.name: mailing_list for mailing_list in lists if mailing_list.webhook}
+    for name, call in newest(store.database, called, ended=True).items():
+        if call.state is DeliveryState.FAILED:
+            lines = (line(call, called[name], call.reply),)
+            yield Problem(kind=KIND, subject=name, since=call.at, last=call.at, reason=call.reply, lines=lines)
+
+
+def status(app: App, lists: Sequence[MailingList], _: datetime) -> Shown:
+    """Show the call of each list's newest digest."""
+    called = [mailing_list.name for mailing_list in lists if mailing_list.webhook]
+    calls = newest(app.store_to_ask.database, called)
+    kept = ("date", "state", "reply", "attempts", "at")
+    found = {}
+    wrong = []
+    for name, call in calls.items():
+        found[name] = {**{key: getattr(call, key) for key in kept}, "next_try": call.try_at}
+        if call.reply and call.state is not DeliveryState.SENT:
+            how = "failed, " if call.state is DeliveryState.FAILED else ""
+            wrong.append((name, f", {call.date:%a %d %b}: webhook: {how}{call.reply}{again(app, call.try_at)}"))
+    return Shown(key="webhook", of_lists=found, wrong=wrong)
