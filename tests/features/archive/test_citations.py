@@ -77,9 +77,9 @@ def test_keys_differ() -> None:
     ("written", "safe"),
     [
         (r"Schr{\"o}dinger's {LLM}", r"Schr{\"o}dinger's {LLM}"),
-        ("An open { brace", "An open  brace"),
-        ("A closed } brace", "A closed  brace"),
-        (r"The set \{1", r"The set \lbrace 1"),
+        ("An open { brace", "An open brace"),
+        ("A closed } brace", "A closed brace"),
+        (r"The set \{1", r"The set 1"),
         (r"The set \{1\}", r"The set \{1\}"),
         ("}{", ""),
         ("Ends in a backslash\\", "Ends in a backslash"),
@@ -90,7 +90,7 @@ def test_keys_differ() -> None:
         (r"100\% of R\&D", r"100\% of R\&D"),
         (r"A \\% of it", r"A \\\% of it"),
         ("Two\nlines\x00\u202e", "Two lines"),
-        ('@misc{a, title="', '@misca, title="'),
+        ('@misc{a, title="', '@misc a, title="'),
     ],
 )
 def test_title_keeps_its_tex_and_what_breaks_the_file_is_made_safe(written: str, safe: str) -> None:
@@ -100,24 +100,24 @@ def test_title_keeps_its_tex_and_what_breaks_the_file_is_made_safe(written: str,
 @pytest.mark.parametrize(
     ("written", "safe"),
     [
-        (r"\input{/etc/passwd}", r"\textbackslash{}input{/etc/passwd}"),
-        (r"On \immediate\write18{ls}", r"On \textbackslash{}immediate\textbackslash{}write18{ls}"),
-        (r"\csname input\endcsname x", r"\textbackslash{}csname input\textbackslash{}endcsname x"),
-        (r"\begin{input}{x}\end{input}", r"\textbackslash{}begin{input}{x}\textbackslash{}end{input}"),
-        (r"In $x + \input{x}$", r"In $x + \textbackslash{}input{x}$"),
-        (r"In \(\def\x{y}\)", r"In \(\textbackslash{}def\textbackslash{}x{y}\)"),
-        (r"A \vspace{-50cm} b", r"A \textbackslash{}vspace{-50cm} b"),
-        (r"\@input{x}", r"\textbackslash{}@input{x}"),
-        (r"^^5cinput{x}", r"\^{}\^{}5cinput{x}"),
-        (r"$^^5cinput{x}$", r"$^{}^5cinput{x}$"),
-        (r"\^^69nput{x}", r"\^\^{}69nput{x}"),
-        (r"\i^^6eput{x}", r"\i\^{}\^{}6eput{x}"),
-        (r"{\in{put x", r"\textbackslash{}input x"),
-        (r"\\\input{x}", r"\\\textbackslash{}input{x}"),
-        (r"Our \ourmacro", r"Our \textbackslash{}ourmacro"),
+        (r"\input{/etc/passwd}", "input /etc/passwd"),
+        (r"On \immediate\write18{ls}", "On immediatewrite18 ls"),
+        (r"\csname input\endcsname x", "csname inputendcsname x"),
+        (r"\begin{input}{x}\end{input}", "x"),
+        (r"In $x + \input{x}$", "In x + input x"),
+        (r"In \(\def\x{y}\)", "In defx y"),
+        (r"A \vspace{-50cm} b", "A b"),
+        (r"\@input{x}", "input x"),
+        (r"^^5cinput{x}", "5cinput x"),
+        (r"$^^5cinput{x}$", "5cinputx"),
+        (r"\^^69nput{x}", "69nput x"),
+        (r"\i^^6eput{x}", "ı 6eput x"),
+        (r"{\in{put x", "∈ put x"),
+        (r"\\\input{x}", "input x"),
+        (r"Our \ourmacro", "Our ourmacro"),
     ],
 )
-def test_command_in_a_title_is_shown_and_not_executed(written: str, safe: str) -> None:
+def test_title_with_a_command_is_given_as_text(written: str, safe: str) -> None:
     assert title(written) == safe
 
 
@@ -148,7 +148,7 @@ def test_no_command_that_does_more_than_print_is_left(text: str) -> None:
         safe = re.sub(r"\^\^([0-9a-f]{2})", lambda code: chr(int(code[1], 16)), safe, count=1)
         safe = re.sub(r"\^\^([\x00-\x7f])", lambda sign: chr(ord(sign[1]) ^ 64), safe, count=1)
     names = re.findall(r"\\([A-Za-z]+|.)", safe)  # in a document, @ is no letter
-    assert {*names} <= printing() | {"textbackslash", *"()"}
+    assert {*names} <= printing() | {*"()"}
     assert not {"input", "write", "begin", "csname", "def"} & printing()
 
 

@@ -12,7 +12,6 @@ from paperboy.mail.text import prose
 from paperboy.models import Paper
 from paperboy.tex import formulas, printing
 
-_TEX = re.compile(r"\\([A-Za-z]+|.?)|[&%#$_^]")  # what TeX obeys
 _OF_TITLES = {"a", "an", "the", "on", "of", "in", "for", "and", "to", "is", "are", "do", "does", "towards"}
 
 
@@ -61,44 +60,26 @@ def _name(author: str) -> str:
 
 def _plain(text: str) -> str:
     """Text that is no TeX."""
-    return re.sub(r"([&%#$_])", r"\\\1", re.sub(r"[{}\\~^]", " ", one_line(text))).strip()
+    return re.sub(r"([&%#$_])", r"\\\1", one_line(re.sub(r"[{}\\~^]", " ", text)))
 
 
 def _safe(title: str) -> str:
-    """A title with its TeX: no brace ends the field early or late, no backslash hides the field's own, no comment
-    begins in it, and no command of arXiv's authors is executed. To BibTeX an escaped brace is a brace.
+    """A title with its TeX, if that only prints and no brace ends the field early or late; else as text, since authors'
+    commands are not executed. To BibTeX an escaped brace is a brace.
     """
-    text = re.sub(r"[\\\s]+$", "", one_line(title))
-    if not balanced(text):
-        text = text.replace(r"\{", r"\lbrace ").replace(r"\}", r"\rbrace ")
-    if not balanced(text):
-        text = re.sub(r"[\\\s]+$", "", re.sub(r"[{}]", "", text))
-    return _harmless(text.strip())  # at last: without braces, \in{}put would be a command
-
-
-def _harmless(tex: str) -> str:
-    """TeX with its formulas, letters and accents; what else TeX would obey is escaped."""
-    pieces, at = [], 0
+    tex = re.sub(r"(\\.)|([&%#])", lambda found: found[1] or f"\\{found[2]}", one_line(title))
+    at = 0
+    prose_of, bodies = [], []
     for start, end, body in formulas(tex):
-        width = (end - start - len(body)) // 2  # of the dollars around it
-        opening, closing = tex[start : start + width], tex[end - width : end]
-        pieces += [_TEX.sub(_in_prose, tex[at:start]), opening, _TEX.sub(_in_formula, body), closing]
+        prose_of.append(tex[at:start])
+        bodies.append(body)
         at = end
-    pieces.append(_TEX.sub(_in_prose, tex[at:]))
-    return re.sub(r"\^(?=\^)", "^{}", "".join(pieces))  # TeX reads ^^5c as a backslash, wherever it stands
-
-
-def _in_prose(found: re.Match[str]) -> str:
-    if found[0] == "^":
-        return r"\^{}"
-    return f"\\{found[0]}" if found[0] in {"$", "_"} else _in_formula(found)
-
-
-def _in_formula(found: re.Match[str]) -> str:
-    if found[0] in {"&", "%", "#"}:
-        return f"\\{found[0]}"
-    is_command = found[0][0] == "\\" and found[1] not in printing()
-    return rf"\textbackslash{{}}{found[1]}" if is_command else found[0]
+    outside = " ".join([*prose_of, tex[at:]])
+    obeyed = re.findall(r"\\([A-Za-z]+|.?)", " ".join([outside, *bodies]))
+    prints = printing().issuperset(obeyed) and re.fullmatch(r"(?:\\.|[^\\$_^])*", outside)
+    # TeX reads ^^5c as a backslash, wherever it stands
+    is_safe = prints and "^^" not in tex and balanced(tex)
+    return tex if is_safe else _plain(str(prose(title)))
 
 
 def balanced(text: str) -> bool:

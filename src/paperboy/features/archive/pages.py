@@ -10,16 +10,14 @@ GET /digest/LINK           the same for whoever has the link
 GET /digest/LINK.bib
 """
 
-import hashlib
 import re
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from lxml import etree
 from markupsafe import Markup
 from werkzeug.exceptions import NotFound
-from werkzeug.http import is_resource_modified
 from werkzeug.routing import Rule
 from werkzeug.wrappers import Response
 
@@ -37,7 +35,6 @@ _MOST_FOUND = 50  # papers
 _QUERY = 200  # characters
 _FRESH = "public, max-age=600"  # until the next digest, or the next edit of the lists
 _IN_FEED = 30  # digests
-_ATOM = "http://www.w3.org/2005/Atom"
 _NEVER = datetime(2026, 1, 1, tzinfo=UTC)  # of a list that has had no digest
 
 
@@ -204,50 +201,48 @@ def _as_page(html: str, feed: str, title: str) -> str:
 
 
 def atom(visit: Visit, name: str) -> Response:
-    """Return the feed; to those who have it only that, before anything is read or rendered."""
+    """Return the feed; to those who have it only that."""
     mailing_list = public(visit, name)
-    stamps = [(digest.id, digest.at) for digest in _past(visit.store.database, name, _IN_FEED)]
-    updated = max((at for _, at in stamps), default=_NEVER)
-    made_of = repr((stamps, mailing_list.title, visit.web_url, visit.templates.texts))
-    etag = hashlib.sha256(made_of.encode(errors="replace")).hexdigest()[:32]
-    environ = visit.request.environ
-    if is_resource_modified(environ, etag, last_modified=updated):
-        digests = _feed(visit, mailing_list, updated).encode(errors="replace")
-        response = Response(digests, content_type="application/atom+xml; charset=utf-8")
-    else:
-        response = Response(status=304)
-    response.set_etag(etag)
-    response.last_modified = updated
-    response.headers["Cache-Control"] = _FRESH
-    return indexable(response, mailing_list)
+    digests = newest(visit.store.database, name, _IN_FEED)
+    text = _feed(visit, mailing_list, digests)
+    response = Response(text.encode(errors="replace"), content_type="application/atom+xml; charset=utf-8")
+    response.last_modified = max((sent.at for sent in digests), default=_NEVER)
+    return indexable(cached(visit, response, _FRESH), mailing_list)
 
 
-def _feed(visit: Visit, mailing_list: MailingList, updated: datetime) -> str:
+def _feed(visit: Visit, mailing_list: MailingList, digests: Sequence[Archived]) -> str:
     url, where = list_url(visit, mailing_list), urlsplit(visit.web_url)
     tag = f"tag:{where.hostname},2026:{where.path.lstrip('/')}{'/' if where.path else ''}{mailing_list.name}"
-    feed = etree.Element(f"{{{_ATOM}}}feed", nsmap={None: _ATOM})
-    _add(feed, "id", tag)
-    _add(feed, "title", one_line(mailing_list.title))
-    _add(feed, "updated", updated.isoformat())
-    _add(feed, "link", rel="self", type="application/atom+xml", href=f"{url}/feed.atom")
-    _add(feed, "link", rel="alternate", type="text/html", href=url)
-    _add(_add(feed, "author"), "name", "Paperboy")
-    for archived in newest(visit.store.database, mailing_list.name, _IN_FEED):
-        own = f"{url}/{archived.date}"
-        entry = _add(feed, "entry")
-        _add(entry, "id", f"{tag}/{archived.date}")
-        _add(entry, "title", one_line(archived.subject))
-        _add(entry, "updated", archived.at.isoformat())
-        _add(entry, "link", rel="alternate", type="text/html", href=own)
-        page = online(visit.thaw(archived), url=own)
-        _add(entry, "content", visit.templates.web("feed", mailing_list.language, page=page), type="html")
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{etree.tostring(feed, encoding="unicode")}'
+    entries = [
+        _ENTRY.format(
+            id=f"{tag}/{sent.date}",
+            title=one_line(sent.subject),
+            updated=sent.at.isoformat(),
+            url=f"{url}/{sent.date}",
+            content=visit.templates.web(
+                "feed", mailing_list.language, page=online(visit.thaw(sent), url=f"{url}/{sent.date}")
+            ),
+        )
+        for sent in digests
+    ]
+    updated = max((sent.at for sent in digests), default=_NEVER).isoformat()
+    title = one_line(mailing_list.title)
+    return _FEED.format(id=tag, title=title, updated=updated, url=url, entries=Markup().join(entries))
 
 
-def _add(parent: etree._Element, name: str, text: str = "", **attributes: str) -> etree._Element:
-    child = etree.SubElement(parent, f"{{{_ATOM}}}{name}", attributes)
-    child.text = text or None
-    return child
+_FEED = Markup(
+    """<?xml version="1.0" encoding="utf-8"?>
+<feed xmlns="http://www.w3.org/2005/Atom"><id>{id}</id><title>{title}</title><updated>{updated}</updated>
+<link rel="self" type="application/atom+xml" href="{url}/feed.atom"/>
+<link rel="alternate" type="text/html" href="{url}"/>
+<author><name>Paperboy</name></author>
+{entries}</feed>"""
+)
+_ENTRY = Markup(
+    """<entry><id>{id}</id><title>{title}</title><updated>{updated}</updated>
+<link rel="alternate" type="text/html" href="{url}"/><content type="html">{content}</content></entry>
+"""
+)
 
 
 # Their rows
