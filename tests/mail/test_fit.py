@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from paperboy.errors import ConfigError
-from paperboy.mail.fit import cut, fitted, in_html, size
+from paperboy.mail.fit import cuts, fitted, in_html, size
 from paperboy.mail.page import Page
 from paperboy.mail.templates import HTML_BUDGET, Templates
 from paperboy.models import Digest, Entry
@@ -71,8 +72,7 @@ def test_cuts_take_from_the_tail_first() -> None:
     over = [entry(n, paper(f"2611.{n:05}")) for n in range(31, 41)]
     page = in_html(page_of(digest(day(30), over_cap=over)))
     seen = []
-    for cuts in range(130):
-        now = cut(page, cuts)
+    for now in (page, *chain.from_iterable(cuts(page))):
         shape = (len(now.over_cap), *(shapes(now)[kind] for kind in ("brief", "title", "whole", "short")))
         if not seen or shape != seen[-1]:
             seen.append(shape)

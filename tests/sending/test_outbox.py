@@ -5,7 +5,6 @@ from __future__ import annotations
 import mailbox
 import os
 import stat
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,15 +45,6 @@ def test_newest_digest_is_written_beside_the_maildir(tmp_path: Path) -> None:
     assert (tmp_path / "foundations.html").read_text("utf-8").startswith("<p>Grüße.")
     assert (tmp_path / "foundations.eml").read_bytes() == envelope().message
     assert (tmp_path / "other.txt").read_text("utf-8") == "Another list's.\n"
-
-
-def test_files_show_the_first_copy_of_a_digest(tmp_path: Path) -> None:
-    """Copies differ in their bodies, too; nobody needs the same digest written 500 times."""
-    outbox = Outbox(tmp_path)
-    for to in ("ada@example.org", "bob@example.org"):
-        copy = envelope(to)
-        outbox.send(replace(copy, message=copy.message.replace(b"Gr=C3=BC", to[:3].encode())))
-    assert (tmp_path / "foundations.txt").read_text("utf-8") == "adaße.\n"
 
 
 def test_an_alert_has_files_that_no_list_can_have(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ load   that JSON and the papers → the digest, to be rendered anew
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from datetime import date
 from typing import Any
@@ -57,16 +57,13 @@ def _entry(entry: Entry) -> list[Any]:
     return [entry.rank, entry.paper.arxiv_id, own, entry.matched_author]
 
 
-def ids(dumped: bytes) -> tuple[str, ...]:
-    """The papers that the digest needs, in its order."""
+def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]]) -> Digest:
+    """The digest, without papers that are kept no longer: `by_id` gives those that are. ValueError, KeyError or
+    TypeError for what is spoilt.
+    """
     whole = json.loads(dumped)
-    entries = [entry[1] for kind in _ENTRIES for entry in whole[kind]]
-    return tuple(dict.fromkeys([*entries, *(arxiv_id for kind in _PAPERS for arxiv_id in whole[kind])]))
-
-
-def load(dumped: bytes, papers: Mapping[str, Paper]) -> Digest:
-    """The digest, without papers that are kept no longer. ValueError, KeyError or TypeError for what is spoilt."""
-    whole = json.loads(dumped)
+    entered = [entry[1] for kind in _ENTRIES for entry in whole[kind]]
+    papers = by_id([*entered, *(arxiv_id for kind in _PAPERS for arxiv_id in whole[kind])])
     keys: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in whole["list"].items()
     }

@@ -11,11 +11,13 @@ The page says how many it leaves out. The plain-text part has more: `in_text`. T
 a title of 3,000 characters, are shortened by the templates.
 """
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate, groupby
+from itertools import chain, groupby
+from typing import Any
 
-from paperboy.mail.page import Author, Item, Page
+from paperboy.mail.page import Author, Page
 from paperboy.mail.topics import within
 from paperboy.models import Group
 
@@ -35,16 +37,9 @@ def fitted(whole: Page, draw: Callable[[Page], str], budget: int) -> str | None:
     page = in_html(whole)
     if size(html := draw(page)) <= budget:
         return html
-    too_few, enough = 0, sum(_stages(page))  # so many that no paper is left
-    if size(html := draw(cut(page, enough))) > budget:
-        return None
-    while enough - too_few > 1:
-        cuts = (too_few + enough) // 2
-        if size(tried := draw(cut(page, cuts))) <= budget:
-            enough, html = cuts, tried
-        else:
-            too_few = cuts
-    return html
+    pages = [*chain.from_iterable(cuts(page))]
+    first = bisect_left(pages, True, key=lambda shown: size(draw(shown)) <= budget)
+    return draw(pages[first]) if first < len(pages) else None
 
 
 def size(html: str) -> int:
@@ -76,52 +71,45 @@ def in_text(whole: Page) -> Page:
 
 def in_full(whole: Page) -> Page:
     """The page as the web shows it, where only lists of hundreds of authors lack their middle."""
-    items = tuple(replace(item, authors=_some(item.authors, _AUTHORS_ONLINE)) for item in whole.items)
-    over_cap = tuple(
-        replace(each, authors=_some(each.authors, _AUTHORS_ONLINE)) if isinstance(each, Item) else each
-        for each in whole.over_cap
+    items, over_cap = (
+        tuple(replace(item, authors=_some(item.authors, _AUTHORS_ONLINE)) for item in some)
+        for some in (whole.items, whole.over_cap)
     )
     return replace(whole, items=items, over_cap=over_cap)
 
 
-def levels(page: Page) -> Iterator[Page]:
-    """The page after all cuts of one sort, of two, and so on."""
-    return (cut(page, cuts) for cuts in accumulate(_stages(page)))
-
-
-def cut(page: Page, cuts: int) -> Page:
-    """The page after that many cuts."""
-    done = []
-    for number in _stages(page):
-        done.append(min(cuts, number))
-        cuts -= done[-1]
-    unnamed, bare, hidden, shorter, brief, gone, nameless = done
-    items = list(page.items)
-    head = sum(item.group != Group.ALSO for item in items)
-    items[len(items) - bare :] = [replace(item, bare=True) for item in items[len(items) - bare :]]
-    items[head - shorter : head] = [
-        replace(item, abstract=item.abstract.shortened(_ABSTRACT)) for item in items[head - shorter : head]
-    ]
-    items[head - brief : head] = [replace(item, brief=True) for item in items[head - brief : head]]
-    named = max(min(_NAMED, _most_named(page)), _most_named(page) - unnamed) - nameless
-    return replace(
-        page,
-        items=tuple(items[: len(items) - hidden - gone]),
-        over_cap=page.over_cap[:named],
-        carried_over=page.carried_over[:named],
-        let_go=page.let_go[:named],
+def cuts(page: Page) -> Iterator[Sequence[Page]]:
+    """Yield the page after each cut of one sort, then after each of the next."""
+    head = sum(item.group != Group.ALSO for item in page.items)
+    tail = len(page.items) - head
+    most = max(map(len, (page.over_cap, page.carried_over, page.let_go)))
+    sorts: Sequence[tuple[int, Callable[[Page, int], Page]]] = (  # how many, and what each does: the last one has 0
+        (most - _NAMED, lambda page, left: _naming(page, _NAMED + left)),
+        (tail, lambda page, left: _changed(page, head + left, bare=True)),
+        (tail, lambda page, left: replace(page, items=page.items[: head + left])),
+        (head, lambda page, left: _changed(page, left, abstract=page.items[left].abstract.shortened(_ABSTRACT))),
+        (head, lambda page, left: _changed(page, left, brief=True)),
+        (head, lambda page, left: replace(page, items=page.items[:left])),
+        (min(_NAMED, most), _naming),
     )
+    for number, cut in sorts:
+        pages = []
+        for left in reversed(range(number)):
+            page = cut(page, left)
+            pages.append(page)
+        yield pages
 
 
-def _stages(page: Page) -> tuple[int, ...]:
-    """How many cuts of each sort there can be, in their order."""
-    tail = sum(item.group == Group.ALSO for item in page.items)
-    head, most = len(page.items) - tail, _most_named(page)
-    return (max(0, most - _NAMED), tail, tail, head, head, head, min(_NAMED, most))
+def _changed(page: Page, place: int, **changes: Any) -> Page:
+    items = [*page.items]
+    items[place] = replace(items[place], **changes)
+    return replace(page, items=tuple(items))
 
 
-def _most_named(page: Page) -> int:
-    return max(map(len, (page.over_cap, page.carried_over, page.let_go)))
+def _naming(page: Page, most: int) -> Page:
+    return replace(
+        page, over_cap=page.over_cap[:most], carried_over=page.carried_over[:most], let_go=page.let_go[:most]
+    )
 
 
 def _some(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]:

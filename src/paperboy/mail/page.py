@@ -24,16 +24,14 @@ _BEST = 6  # titles; no inbox shows more of them
 MOST_AUTHORS = 200  # for reference managers
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(NamedTuple):
     """A name in an entry."""
 
     name: str
     followed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(NamedTuple):
     """A paper that is only named."""
 
     arxiv_id: str
@@ -103,7 +101,7 @@ class Page:
     shortfall: Shortfall | None
     topics: tuple[Block, ...]
     followed: tuple[str, ...]
-    over_cap: tuple[Mention | Item, ...]  # on the web they are items
+    over_cap: tuple[Item, ...]
     carried_over: tuple[Mention, ...]
     let_go: tuple[Mention, ...]
     unsubscribe_address: str
@@ -170,7 +168,7 @@ def page(
         looked_from=digest.date - timedelta(digest.only_days) if digest.only_days else None,
         topics=blocks(mailing_list.topics),
         followed=tuple(one_line(name) for name in mailing_list.authors),
-        over_cap=tuple(_mention(entry.paper) for entry in digest.over_cap),
+        over_cap=tuple(_item(entry, mailing_list, followed, Group.ALSO) for entry in digest.over_cap),
         carried_over=tuple(_mention(paper) for paper in digest.carried_over),
         let_go=tuple(_mention(paper) for paper in digest.let_go),
         unsubscribe_address=unsubscribe_address,
@@ -186,13 +184,11 @@ def online(digest: Digest, *, url: str, list_url: str = "", join_url: str = "") 
     """The page of a digest on the web: all of it, also the papers over the cap, and nothing personal. `list_url` is its
     list's page, if that is public, and `join_url` where to sign up, if it is open.
     """
-    mailing_list, followed = digest.mailing_list, frozenset(map(name_key, digest.mailing_list.authors))
     whole = page(digest, copy=Copy("Paperboy"), unsubscribe_address="")
-    beyond = tuple(_item(entry, mailing_list, followed, Group.ALSO) for entry in digest.over_cap)
     papers = {entry.paper.arxiv_id: entry.paper for entry in digest.entries + digest.over_cap}
     items, over_cap = (
         tuple(replace(item, brief=False, coins=coins(papers[item.arxiv_id])) for item in some)
-        for some in (whole.items, beyond)
+        for some in (whole.items, whole.over_cap)
     )
     return replace(
         whole,

@@ -24,7 +24,7 @@ from paperboy.curate import MOST_MORNINGS, curate
 from paperboy.edges import files, sandbox
 from paperboy.edges.text import one_line
 from paperboy.errors import ConfigError
-from paperboy.mail.fit import fitted, in_full, in_html, in_text, levels
+from paperboy.mail.fit import cuts, fitted, in_full, in_html, in_text
 from paperboy.mail.page import Copy, Page, online, page
 from paperboy.mail.text import clipped, counted, money, shorten, wrap
 from paperboy.models import (
@@ -137,9 +137,8 @@ class Templates:
     def _with_samples(self, language: str) -> Iterator[Problem]:
         """What is wrong with digests and notes for lists of a language."""
         copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3, 4)))  # placeholders, as in any digest
-        for number, sample in enumerate(_samples()):
+        for number, digest in enumerate(_samples(language)):
             web = _ON_THE_WEB if number % 3 != 1 else ""  # of digests and notes some with, some without
-            digest = replace(sample, mailing_list=replace(sample.mailing_list, language=language))
             whole = page(
                 digest,
                 copy=copy,
@@ -158,13 +157,14 @@ class Templates:
 
     def _on_the_web(self, language: str) -> Iterator[Problem]:
         """Yield what is wrong with a web room's pages, and with the mail of a sign-up, for lists of a language."""
-        samples = [replace(each, mailing_list=replace(each.mailing_list, language=language)) for each in _samples()]
-        pages = sorted(path for path, _ in self.texts if path.endswith(".html.j2") and "/" not in path)
-        url = _ON_THE_WEB
-        shown = [online(each, url=f"{url}/0", list_url=f"{url}/list", join_url=f"{url}/join") for each in samples]
-        looks: list[Callable[[], object]] = [partial(self.online, each) for each in shown]
-        looks += [partial(self._sandbox(language).compiled, name) for name in pages]
-        looks += [partial(self.confirmation, samples[0].mailing_list, url)]
+        url, samples = _ON_THE_WEB, [*_samples(language)]
+        looks: list[Callable[[], object]] = [partial(self.confirmation, samples[0].mailing_list, url)]
+        for digest in samples:
+            shown = online(digest, url=f"{url}/0", list_url=f"{url}/list", join_url=f"{url}/join")
+            looks.append(partial(self.online, shown))
+        for path, _ in self.texts:
+            if path.endswith(".html.j2") and "/" not in path:
+                looks.append(partial(self._sandbox(language).compiled, path))
         for look in looks:
             try:
                 look()
@@ -182,8 +182,9 @@ class Templates:
         tail = tuple(replace(item, group=Group.ALSO, rank=99, brief=True) for item in whole.items) * 9
         sizes = {**whole.sizes, Group.ALSO: len(tail)}
         crowded = replace(in_html(whole), items=whole.items + tail, sizes=sizes, topics_left_out=3)
-        for shown in levels(crowded) if whole.items else ():
-            self._html("digest.mjml.j2", whole.language, page=shown)
+        for pages in cuts(crowded) if whole.items else ():
+            for shown in pages[-1:]:
+                self._html("digest.mjml.j2", whole.language, page=shown)
         return self.to_readers(whole)
 
     def _text(self, name: str, language: str, **values: Any) -> str:
@@ -272,7 +273,7 @@ def in_attribute(text: str) -> Markup:
 # Samples, which touch every branch of the templates
 
 
-def _samples() -> Iterator[Digest]:
+def _samples(language: str) -> Iterator[Digest]:
     """Digests and notes: something of everything, and as little as possible; tokens and prices known and unknown."""
     title, abstract = "Where $a < b$ & $M_{a,b}$, " + "a long title " * 20, "One sentence stands here. " * 60
     authors, submitted = tuple(f"Grace Hopper {n}" for n in range(20)), datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -280,7 +281,7 @@ def _samples() -> Iterator[Digest]:
     papers = [replace(paper, arxiv_id=f"2601.000{n}") for n in range(10, 40)]
     by_ada, bare = replace(paper, authors=("Ada Lovelace", *authors)), replace(paper, authors=(), abstract="")
     topics = "# Samples\n\nOf all kinds:\n\n1. small\n   - and smaller\n2. large\n\nNothing else."
-    poor = MailingList("sample", "A sample", ("cs.LG", "stat.ML"), topics, ZoneInfo("UTC"), max_papers=1)
+    poor = MailingList("sample", "A sample", ("cs.LG", "stat.ML"), topics, ZoneInfo("UTC"), language, max_papers=1)
     rich = replace(
         poor, authors=("Ada Lovelace",) * 50, exclude=("cs.CV",), keywords=Keywords(("learning",), ("survey",))
     )

@@ -6,10 +6,10 @@ become their words with the address in brackets, and HTML stays as written: read
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from html import escape
 from itertools import accumulate
+from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
@@ -23,8 +23,7 @@ _WRAPPED = re.compile(rf"(?<=[^\n{_SOFT}]{{60}}){_SOFT}(?=[a-z])")  # a long lin
 _DEEPEST = 100  # containers within containers, where a list counts two; text nested deeper is lost
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A line of the topics. An item without a marker continues the item before it, and a "line" the paragraph."""
 
     kind: str  # "heading", "paragraph", "line" or "item"

@@ -9,10 +9,9 @@ circuit breaker     → after three failures in a row, ask a trivial question: a
 import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
-from queue import SimpleQueue
 from typing import ClassVar
 
 from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError
@@ -82,7 +81,6 @@ class _Run:
     waiting: deque[Group]  # of each, the first batch is asked for before the others
     may_spend: Callable[[], bool] | None
     under_way: dict[Future[list[Answer]], Group] = field(default_factory=dict)
-    done: SimpleQueue[Future[list[Answer]]] = field(default_factory=SimpleQueue)  # of those under way
     in_a_row: int = 0  # failures of any list
     failures: Counter[str] = field(default_factory=Counter)  # in a row, by list
     problems: dict[str, str] = field(default_factory=dict)  # by list: why nothing more is asked for it
@@ -94,11 +92,6 @@ class _Run:
     @property
     def may_begin(self) -> bool:
         return not self.over and (self.may_spend is None or self.may_spend())
-
-    def answered(self) -> Iterator[Future[list[Answer]]]:
-        """Wait for a call to end; all that have ended by then."""
-        yield self.done.get()
-        yield from (self.done.get() for _ in range(self.done.qsize()))
 
     def note(self, batch: Batch, reply: Reply, failure: str) -> None:
         """Ask again for papers without a score, in halves if none has one. A paper that fails alone is blamed."""
@@ -158,7 +151,8 @@ class LlmScorer:
 
     def _dispatch(self, run: _Run, executor: ThreadPoolExecutor) -> Generator[Scored]:
         while self._fill(run, executor):
-            for future in run.answered():
+            done, _ = wait(run.under_way, return_when=FIRST_COMPLETED)
+            for future in done:
                 (batch, *others), answers = run.under_way.pop(future), future.result()
                 run.waiting.extendleft([other] for other in reversed(others))  # while a cache has what they share
                 asked = [paper.arxiv_id for paper in batch.papers]
@@ -186,17 +180,14 @@ class LlmScorer:
         while len(run.under_way) < self.concurrency and run.waiting and run.may_begin:
             batch, *others = group = run.waiting.popleft()
             name, of = batch.mailing_list.name, batch.mailing_list
+            first = batch.shares == "papers"
             try:
-                papers_first = batch.shares == "papers"
-                question = self.prompt.question(
-                    of.topics, batch.papers, papers_first=papers_first, language=of.language
-                )
+                question = self.prompt.question(of.topics, batch.papers, papers_first=first, language=of.language)
             except ConfigError as error:
                 run.problems.setdefault(name, str(error))
             if name not in run.problems:
                 future = executor.submit(ask, question, shared=bool(batch.shares))
                 run.under_way[future] = group
-                future.add_done_callback(run.done.put)
             elif others:
                 run.waiting.appendleft(others)
         return bool(run.under_way)

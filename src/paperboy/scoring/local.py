@@ -16,8 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from math import sqrt
-from statistics import fmean
+from statistics import fmean, pstdev
 
 from paperboy.models import Cost, MailingList, Model, Paper, Ranker, Score, Scored, Text, ToScore
 
@@ -129,7 +128,7 @@ def _standardized(values: Sequence[float]) -> list[float]:
     if not values:
         return []
     mean = fmean(values)
-    deviation = sqrt(fmean((value - mean) ** 2 for value in values)) or 1.0
+    deviation = pstdev(values, mean) or 1.0
     return [(value - mean) / deviation for value in values]
 
 

@@ -9,9 +9,9 @@ nor begin another paper.
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 from jinja2 import StrictUndefined, TemplateSyntaxError
 from jinja2.loaders import split_template_path
@@ -27,8 +27,7 @@ MAX_FIELD = 2000  # characters of a title or an abstract; arXiv's form takes abs
 KEPT = 64  # rendered blocks of papers, of some 35 KB each
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """The text of one request, in the order in which it is sent."""
 
     system: str  # the rubric, and how to reply: the same in every request

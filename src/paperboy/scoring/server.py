@@ -11,8 +11,8 @@ import math
 import re
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx2
@@ -76,8 +76,7 @@ _FIXES = {  # by status: what an operator can do
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What a reply means, or that there was none."""
 
     text: str = ""
@@ -251,7 +250,7 @@ class Server:
         seconds = re.fullmatch(r"\d+(?:\.\d+)?", reply.headers.get("Retry-After", "").strip())
         pause = min(float(seconds[0]), 1e9) if seconds and answer.pause is not None else answer.pause
         tier = answer.tier or request.get("service_tier", "default")
-        return replace(answer, failure=self.quote(answer.failure, 220), pause=pause, tier=tier)
+        return answer._replace(failure=self.quote(answer.failure, 220), pause=pause, tier=tier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,10 +320,10 @@ def _judge_completion(body: object) -> Answer:
     answer = Answer(text[:MAX_TEXT] if isinstance(text, str) else "", usage=read_usage(at(body, "usage")), tier=tier)
     finish = str(at(choice, "finish_reason"))
     if answer.text.strip():  # also if it was cut off: whole entries count
-        return replace(answer, cut_off=_CUT_OFF) if finish == "length" else answer
+        return answer._replace(cut_off=_CUT_OFF) if finish == "length" else answer
     refused = at(choice, "message", "refusal")
     reason = "refuses to answer" if refused else _NO_TEXT.get(finish)
-    return replace(answer, failure=reason or "answers with no text", pause=None if reason else 0)
+    return answer._replace(failure=reason or "answers with no text", pause=None if reason else 0)
 
 
 def read_usage(usage: object) -> Usage:

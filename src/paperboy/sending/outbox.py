@@ -16,7 +16,6 @@ class Outbox:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._shown: dict[str, bytes] = {}  # by list: the headers that all copies of the digest in the files share
 
     def send(self, envelope: Envelope) -> Receipt:
         """Put the message into the Maildir. MailServerError if the folder cannot be written."""
@@ -25,10 +24,8 @@ class Outbox:
             self._folder.mkdir(parents=True, exist_ok=True)  # private by the command's umask, as its files are
             # A Maildir has local line ends.
             mailbox.Maildir(str(maildir), create=True).add(envelope.message.replace(b"\r\n", b"\n"))
-            mark = envelope.message.partition(b"\r\nFrom: ")[2].partition(b"\r\n\r\n")[0]
-            if envelope.list_name and self._shown.get(envelope.list_name) != mark:
+            if envelope.list_name:
                 show(self._folder, envelope.list_name, envelope.message)
-                self._shown[envelope.list_name] = mark
         except OSError as error:
             raise MailServerError(
                 f"cannot write to the outbox {self._folder}: {error.strerror or error}. Free some space and let this "

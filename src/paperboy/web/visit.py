@@ -51,7 +51,7 @@ class Visit:
     def thaw(self, archived: Archived) -> Digest:
         """Return what was frozen, as a digest. Raises StoreError."""
         try:
-            return archive.load(archived.shown, self.store.papers.by_id(archive.ids(archived.shown)))
+            return archive.load(archived.shown, self.store.papers.by_id)
         except (ValueError, KeyError, TypeError) as error:
             where = f"{archived.list_name} of {archived.date}"
             raise StoreError(f"the page of the digest {where} is spoilt; its mail is not: {error!r}") from error

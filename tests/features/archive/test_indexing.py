@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy.features.archive.search import Search, index
+from paperboy.features.archive import search
+from paperboy.features.archive.search import index
 from paperboy.mail.archive import dump
 from paperboy.models import Composed, Day, Outcome
 from paperboy.service.tasks import attempt
@@ -23,7 +24,7 @@ PUBLIC = f"{LISTS}    archive: public\n"
 
 def found(office: Office) -> list[str]:
     """Titles, the best match first, of the papers that a reader finds."""
-    return [paper.title for paper in Search(office.store.database).find("foundations", "learning", 9)]
+    return [paper.title for paper in search.find(office.store.database, "foundations", "learning", 9)]
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_index_that_is_stopped_goes_on_the_next_time(store: Store) -> None:
         stops = iter([False])
         (task,) = store.tasks.due("index", NOW)
         attempt(store, task, lambda _, stops=stops: index(store, public, NOW, lambda: next(stops, True)), NOW)
-        waiting = Search(store.database).waiting(public.name)
+        waiting = search.waiting(store.database, public.name)
         assert (waiting and waiting.date) == left
     assert store.tasks.next_try("index") is None
 
@@ -79,4 +80,4 @@ def test_list_that_is_not_public_any_more_is_not_indexed(store: Store, archive: 
     store.days.freeze(Day("foundations", TODAY, Outcome.DIGEST, composed=mail), NOW)
     for of in (mailing_list(archive=archive), None):
         assert index(store, of, NOW, lambda: False) == ""
-    assert Search(store.database).waiting("foundations")
+    assert search.waiting(store.database, "foundations")

@@ -157,17 +157,18 @@ def test_while_the_database_cannot_be_used_the_mail_server_is_to_try_again(
     assert bounce(sent, mail, monkeypatch).code == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("subscribers.yaml", "lists: ["), (".env", "SMTP_PORT=many\nPAPERBOY_DATABASE=data/paperboy.db\n")],
-)
-def test_broken_file_does_not_keep_a_bounce_from_counting(
-    sent: World, name: str, text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_broken_lists_do_not_keep_a_bounce_from_counting(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
     mail = report(message_id=header(sent, "Message-ID"))
-    sent.write(name, text)
+    sent.write("subscribers.yaml", "lists: [")
     ran = bounce(sent, mail, monkeypatch)
     assert (ran.code, "its delivery counts as failed" in ran.err) == (0, True)
+
+
+def test_broken_settings_leave_the_mail_to_the_server(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    mail = report(message_id=header(sent, "Message-ID"))
+    sent.write(".env", "SMTP_PORT=many\n")
+    ran = bounce(sent, mail, monkeypatch)
+    assert (ran.code, "SMTP_PORT" in ran.err) == (75, True)
 
 
 def test_database_that_cannot_be_read_leaves_the_mail_to_the_server(

@@ -80,22 +80,11 @@ def test_workers_of_another_version_are_not_used() -> None:
 
 
 @needs_dask
-def test_certificates_that_are_missing_are_named(tmp_path: Path) -> None:
-    import dask  # noqa: PLC0415  # of an extra
-
-    name = "DASK_DISTRIBUTED__COMM__TLS__"
-    (tmp_path / "ca.pem").write_text("")
-    here = {"distributed.comm.tls.ca-file": str(tmp_path / "ca.pem")}
-    gone = here | {"distributed.comm.tls.client.cert": "/gone.pem"}
-    for settings, problem in (({}, f"{name}CA_FILE"), (here, f"{name}CLIENT__CERT"), (gone, "^/gone.pem cannot be")):
-        with dask.config.set(settings), pytest.raises(WorkersError, match=problem):
-            scheduler.client("tls://127.0.0.1:1").__enter__()
-
-
-@needs_dask
-def test_scheduler_that_does_not_answer_is_named() -> None:
-    with pytest.raises(WorkersError, match=r"^no scheduler answers at tcp://127\.0\.0\.1:1 "):
-        scheduler.client("tcp://127.0.0.1:1").__enter__()
+@pytest.mark.parametrize("scheme", ["tcp", "tls"])
+def test_scheduler_that_does_not_answer_is_named(scheme: str) -> None:
+    """Nor does one over TLS without certificates."""
+    with pytest.raises(WorkersError, match=rf"^no scheduler answers at {scheme}://127\.0\.0\.1:1 "):
+        scheduler.client(f"{scheme}://127.0.0.1:1").__enter__()
 
 
 @pytest.mark.long("Dask")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from paperboy.features import FEATURES
-from paperboy.features.dkim.record import look
+from paperboy.features.dkim.signer import look
 from paperboy.service.app import App
 from tests.fakes import NoProgress
 from tests.features.dkim.test_signer import make, record

@@ -14,8 +14,7 @@ import dns.resolver
 import pytest
 
 from paperboy.features import FEATURES
-from paperboy.features.dkim.record import modulus, published
-from paperboy.features.dkim.signer import Signer
+from paperboy.features.dkim.signer import Signer, modulus, published
 from paperboy.service.app import App
 from tests.cli.conftest import World, world
 from tests.fakes import NoProgress

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from paperboy.features.signups.requests import Signups
+from paperboy.features.signups.requests import ask as request
 from paperboy.store import Store
 from tests.store.ledger import NOW
 
 
 def ask(store: Store, number: int, at: datetime, list_name: str = "foundations") -> bool:
     """Ask for a mailbox that nobody else has."""
-    return Signups(store.database).ask(f"{number:032}", list_name, f"reader{number}@wren.edu", at)
+    return request(store.database, f"{number:032}", list_name, f"reader{number}@wren.edu", at)
 
 
 def test_flood_that_never_stops_is_held_to_the_rate(store: Store) -> None:

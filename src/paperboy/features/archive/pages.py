@@ -23,7 +23,7 @@ from werkzeug.wrappers import Response
 
 from paperboy.edges.text import one_line
 from paperboy.features.archive.citations import bibtex
-from paperboy.features.archive.search import Search
+from paperboy.features.archive.search import find
 from paperboy.mail.page import online
 from paperboy.models import Archived, MailingList
 from paperboy.store.database import Database, is_token
@@ -75,16 +75,7 @@ def past(visit: Visit, name: str) -> Response:
     found = _past(visit.store.database, name, _A_PAGE + 1, max(page - 1, 0) * _A_PAGE)
     if page < 1 or (page > 1 and not found):
         raise NotFound
-    shown = [
-        {
-            "date": sent.date,
-            "month": f"{sent.date:%Y-%m}",
-            "subject": sent.subject,
-            "papers": sent.papers,
-            "url": f"{url}/{sent.date}",
-        }
-        for sent in found[:_A_PAGE]
-    ]
+    shown = [{**sent._asdict(), "month": f"{sent.date:%Y-%m}", "url": f"{url}/{sent.date}"} for sent in found[:_A_PAGE]]
     response = visit.page(
         "list",
         mailing_list.language,
@@ -104,13 +95,20 @@ def search(visit: Visit, name: str) -> Response:
     """A list's papers that have the words of the visitor."""
     mailing_list = public(visit, name)
     url, query = list_url(visit, mailing_list), one_line(visit.request.args.get("q", "")[:_QUERY])
-    found = Search(visit.store.database).find(name, query, _MOST_FOUND + 1)
+    found = find(visit.store.database, name, query, _MOST_FOUND + 1)
     papers = [
-        {"date": each.date, "title": each.title, "authors": each.names, "url": f"{url}/{each.date}#p{each.place}"}
-        for each in found[:_MOST_FOUND]
+        {**paper._asdict(), "authors": paper.names, "url": f"{url}/{paper.date}#p{paper.place}"}
+        for paper in found[:_MOST_FOUND]
     ]
-    values: dict[str, Any] = {"title": one_line(mailing_list.title), "query": query, "url": url, "papers": papers}
-    return visit.page("search", mailing_list.language, most=len(found) > _MOST_FOUND, **values)
+    return visit.page(
+        "search",
+        mailing_list.language,
+        title=one_line(mailing_list.title),
+        query=query,
+        url=url,
+        papers=papers,
+        most=len(found) > _MOST_FOUND,
+    )
 
 
 # Digests

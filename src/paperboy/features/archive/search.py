@@ -42,30 +42,26 @@ class Found(NamedTuple):
     names: str  # of its authors
 
 
-class Search:
-    """The papers of all public lists in one table."""
+def waiting(database: Database, list_name: str) -> Archived | None:
+    """The newest digest of the list that is to be added."""
+    query = """select id, list as list_name, date, subject, at, link, shown from digests
+        where id = (select digest_id from unindexed where list = ? order by date desc limit 1)"""
+    return database.first(query, [list_name], Archived)
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
-    def waiting(self, list_name: str) -> Archived | None:
-        """The newest digest of the list that is to be added."""
-        query = """select id, list as list_name, date, subject, at, link, shown from digests
-            where id = (select digest_id from unindexed where list = ? order by date desc limit 1)"""
-        return self._database.first(query, [list_name], Archived)
+def add(database: Database, digest_id: int, papers: Iterable[Text]) -> None:
+    """Let the papers of a digest be found."""
+    insert = "insert into paper_search (rowid, title, authors, abstract) values (?, ?, ?, ?)"
+    with database.transaction(durable=False):
+        for paper in papers:
+            database.execute(insert, [digest_id * SHIFT + paper.rank, *paper[1:]])
+        database.execute("delete from unindexed where digest_id = ?", [digest_id])
 
-    def add(self, digest_id: int, papers: Iterable[Text]) -> None:
-        """Let the papers of a digest be found."""
-        insert = "insert into paper_search (rowid, title, authors, abstract) values (?, ?, ?, ?)"
-        with self._database.transaction(durable=False):
-            for paper in papers:
-                self._database.execute(insert, [digest_id * SHIFT + paper.rank, *paper[1:]])
-            self._database.execute("delete from unindexed where digest_id = ?", [digest_id])
 
-    def find(self, list_name: str, words: str, most: int) -> tuple[Found, ...]:
-        """A list's papers that have all these words, the best first."""
-        query = expression(words)
-        return tuple(self._database.rows(_FIND, [query, list_name, most], Found)) if query else ()
+def find(database: Database, list_name: str, words: str, most: int) -> tuple[Found, ...]:
+    """A list's papers that have all these words, the best first."""
+    query = expression(words)
+    return tuple(database.rows(_FIND, [query, list_name, most], Found)) if query else ()
 
 
 def expression(words: str) -> str:
@@ -103,14 +99,13 @@ def index(store: Store, mailing_list: MailingList | None, now: datetime, stopped
     """Add the digests of a public list that are not yet in the search, newest first; if `stopped`, add the task anew
     for the others.
     """
-    search = Search(store.database)
     if mailing_list is None or not mailing_list.is_public:
         return ""
-    while digest := search.waiting(mailing_list.name):
+    while digest := waiting(store.database, mailing_list.name):
         if stopped():
             store.tasks.add("index", mailing_list.name, now)
             break
-        search.add(digest.id, _texts(store, digest))
+        add(store.database, digest.id, _texts(store, digest))
     return ""
 
 
@@ -118,7 +113,7 @@ def _texts(store: Store, digest: Archived) -> Sequence[Text]:
     """Return what is shown of the digest, but for papers that are only named."""
     found = list[Text]()
     try:
-        thawed = archive.load(digest.shown, store.papers.by_id(archive.ids(digest.shown)))
+        thawed = archive.load(digest.shown, store.papers.by_id)
         for entry in thawed.entries + thawed.over_cap:
             authors = one_line(", ".join(entry.paper.authors))
             found.append(Text(entry.rank, str(prose(entry.paper.title)), authors, str(prose(entry.paper.abstract))))

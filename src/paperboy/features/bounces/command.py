@@ -5,16 +5,14 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from types import FrameType
 
 import click
 
-from paperboy.errors import ConfigError, PaperboyError
+from paperboy.errors import PaperboyError
 from paperboy.features.bounces.returned import MOST_BYTES
 from paperboy.features.bounces.take import take
 from paperboy.home import settings
-from paperboy.home.settings import Settings
 from paperboy.home.versions import Home, require_folder
 from paperboy.service import output
 from paperboy.service.app import App
@@ -32,7 +30,7 @@ def bounce(app: App) -> int:
 
     A report that a digest could not be delivered counts as a bounce; three in a row suppress an address that does not
     exist. An unsubscribe mail suppresses for its list. Any other mail is left alone, as is one that takes half a minute
-    to read. The exit code is 0, or 75 while the database cannot be used: then the server tries again.
+    to read. The exit code is 0, or 75 while the settings or the database cannot be used: then the server tries again.
 
     A complaint (ARF) suppresses at once: for the digest's list if only its Message-ID is known, and for all lists if
     the reader's own token is, from the digest's List-Unsubscribe header. This protects readers only a little: a
@@ -64,7 +62,9 @@ def bounce(app: App) -> int:
             mail = sys.stdin.buffer.read(MOST_BYTES)
             while sys.stdin.buffer.read(1_000_000):  # what is left: a server may take a closed pipe for a failure
                 pass
-            app.home = _home(app)
+            require_folder(app.path)
+            # Without the lists, which nobody needs here and which may be broken.
+            app.home = Home(app.path, settings.load(app.path, app.environ), (), app.path)
             output.set_up(app, by_hand=False)
             logger.info("%s", take(app.store_to_ask, mail, app.clock()))
     except (PaperboyError, OSError) as error:
@@ -92,13 +92,3 @@ def deadline(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def _home(app: App) -> Home:
-    """The settings, without lists; where they are broken, the place of the database alone. Raises ConfigError."""
-    require_folder(app.path)
-    bare = Home(app.path, Settings(), (), app.path)
-    try:
-        return replace(bare, settings=settings.load(app.path, app.environ))
-    except ConfigError:
-        return replace(bare, settings=Settings(paperboy_database=bare.database_in_force(app.environ)))

@@ -7,12 +7,12 @@ go along with a forwarded mail.
 import email
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesHeaderParser
 from email.policy import Compat32
+from typing import NamedTuple
 
 from paperboy.edges.text import one_line, shortened
 from paperboy.mail.message import unsubscribe_request
@@ -25,16 +25,9 @@ _MOST_PARTS = 50
 _BOUNDARY = re.compile(rb"boundary[*\d]*\s*=", re.IGNORECASE)
 _STATUS = re.compile(r"[45]\.\d{1,3}\.\d{1,3}")
 _SPAM = frozenset({"abuse", "fraud", "virus", "opt-out"})  # feedback that says "no more of this"
-# What mail programs write. Python's codecs include punycode and others that no mail has, some of them quadratic.
-_CHARSETS = {
-    *(None, "utf-8", "us-ascii", "iso-8859-1", "iso-8859-2", "iso-8859-15"),
-    *("windows-1250", "windows-1251", "windows-1252", "koi8-r"),
-    *("gb2312", "gbk", "gb18030", "big5", "iso-2022-jp", "shift_jis", "euc-kr"),
-}
 
 
-@dataclass(frozen=True, slots=True)
-class Bounce:
+class Bounce(NamedTuple):
     """A server that had accepted a mail, or the next one, could not deliver it (RFC 3464)."""
 
     message_id: str  # of our mail
@@ -42,16 +35,14 @@ class Bounce:
     gone: bool  # the address does not exist
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(NamedTuple):
     """Somebody called a mail spam (RFC 5965). One of both is known, or neither is."""
 
     message_id: str
     token: str
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """Somebody wants to leave a list."""
 
     token: str
@@ -137,9 +128,6 @@ def _field(message: Message, name: str) -> str:
     found = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
     value = found.encode(errors="surrogateescape").decode(errors="replace")  # bytes beyond ASCII are surrogates
     try:
-        words = decode_header(value)
-        if all(charset in _CHARSETS for _, charset in words):
-            return one_line(str(make_header(words)))
-    except (ValueError, MessageError):  # half an encoded word
-        pass
-    return one_line(value)
+        return one_line(str(make_header(decode_header(value))))
+    except (ValueError, LookupError, MessageError):  # half an encoded word, or a charset that nobody knows
+        return one_line(value)

@@ -6,18 +6,20 @@ List-Unsubscribe-Post, and no mail program would offer the one click (RFC 8058).
 
 from __future__ import annotations
 
+import base64
 import importlib
+import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paperboy.edges import files
-from paperboy.errors import ConfigError
+from paperboy.errors import ConfigError, PaperboyError
+from paperboy.home.settings import Settings
 from paperboy.models import Problem
-
-if TYPE_CHECKING:
-    from paperboy.home.settings import Settings
+from paperboy.service.app import App
+from paperboy.service.check import Finding, note, records, sender_domain
 
 _LEAST_BITS = 1024  # of a key that others accept; 2048 are usual
 _MADE_BY = "openssl genrsa 2048 makes one"
@@ -35,13 +37,6 @@ class Signer:
     domain: str
     selector: str
     key: bytes = field(repr=False)  # PEM
-
-    @classmethod
-    def of(cls, settings: Settings) -> Signer | None:
-        """The signer that the settings name, for mail that goes to a mail server. Raises ConfigError."""
-        if settings.dkim_key is None or settings.mail_from is None or settings.uses_outbox:
-            return None
-        return cls.load(settings.dkim_key, settings.dkim_selector, settings.mail_from.address.rpartition("@")[2])
 
     @classmethod
     def load(cls, path: Path, selector: str, domain: str) -> Signer:
@@ -80,6 +75,13 @@ class Signer:
         return signature + message
 
 
+def signer_of(settings: Settings) -> Signer | None:
+    """The signer that the settings name, for mail that goes to a mail server. Raises ConfigError."""
+    if settings.dkim_key is None or settings.mail_from is None or settings.uses_outbox:
+        return None
+    return Signer.load(settings.dkim_key, settings.dkim_selector, settings.mail_from.address.rpartition("@")[2])
+
+
 def dkimpy(module: str) -> Any:
     """The extra package, if it is installed. Raises ConfigError."""
     try:
@@ -90,3 +92,44 @@ def dkimpy(module: str) -> Any:
 
 def _fault(message: str) -> ConfigError:
     return ConfigError([Problem("DKIM_KEY", message)])
+
+
+# The record in DNS that holds the key of DKIM_SELECTOR
+
+
+def look(app: App) -> list[Finding]:
+    """Return whether the selector has a key, and the one that signs here."""
+    selector, domain = app.settings.dkim_selector, sender_domain(app.settings)
+    if not (selector and domain):
+        return []
+    name = f"{selector}._domainkey.{domain}"
+    try:
+        signer = signer_of(app.settings)
+    except PaperboyError:  # a finding of its own
+        signer = None
+    try:
+        keys = list(filter(None, map(published, records(name, "TXT"))))
+    except OSError:
+        return [note("DKIM", f"DNS does not answer; {name} not checked")]
+    if not keys:
+        fix = "fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"
+        return [Finding("DKIM", f"{name} has no key: {fix}", int(signer is not None), note=signer is None)]
+    if signer and signer.modulus not in map(modulus, keys):
+        message = f"{name} has another key than DKIM_KEY, so every signature is wrong; publish its public half"
+        return [Finding("DKIM", message, exit_code=1)]
+    return [Finding("DKIM", f"{name} has {'the key of DKIM_KEY' if signer else 'a key'}")]
+
+
+def published(record: str) -> str:
+    """The key in a TXT record as a zone file has it, in strings that may end anywhere; empty: it was withdrawn."""
+    text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', record))
+    found = re.search(r"(?:^|;)\s*p\s*=\s*([A-Za-z0-9+/][A-Za-z0-9+/=\s]*)", text)
+    return re.sub(r"\s", "", found[1]) if found else ""
+
+
+def modulus(key: str) -> int | None:
+    """Of a public key, as it is published; None: it is no RSA key."""
+    try:
+        return int(dkimpy("dkim.crypto").parse_public_key(base64.b64decode(key))["modulus"])
+    except Exception:  # noqa: BLE001 - dkimpy raises whatever its parsers do
+        return None

@@ -47,8 +47,7 @@ class Progress(NamedTuple):
     oldest: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(NamedTuple):
     """A paper that an LLM scored for a list."""
 
     arxiv_id: str

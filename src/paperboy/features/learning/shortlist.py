@@ -7,8 +7,8 @@ sample of the rest is called, too, from which the recall is estimated.
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import NamedTuple
 
 from paperboy.home.settings import Share
 from paperboy.morning.drafting import Learned
@@ -58,8 +58,7 @@ def _until(found: Sequence[date], day: date, number: int) -> date | None:
     return max((end for end in ends if day <= end), default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Recall:
+class Recall(NamedTuple):
     """Counts of how well a list's shortlist did."""
 
     called: int = 0  # papers that were scored, or should have been

@@ -1,8 +1,8 @@
 """What `paperboy status` says of learned shortlists: how much they left out, what they miss, and what that saved."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
 from datetime import date, datetime
+from typing import NamedTuple
 
 from paperboy.features.learning.lessons import Progress
 from paperboy.features.learning.shortlist import LEAST_AGE, LEAST_EXAMPLES, LOOKED_BACK, Recall, share_of
@@ -15,8 +15,7 @@ _SOME = 5  # names of lists in a line
 _YOUNG = "{} (learned {papers} of {papers_needed} papers, day {days} of {days_needed})"
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """Where a list's shortlist stands."""
 
     share: float  # of a day's papers, those that the LLM is asked about now
@@ -96,7 +95,7 @@ def _as_json(standing: Standing, now: datetime) -> dict[str, object]:
         "share": standing.share,
         "off_until": standing.off_until,
         "learns": _progress(standing, now) if standing.waits else None,
-        **asdict(recall),
+        **recall._asdict(),
         "recall": recall.estimate and round(recall.estimate, 4),
         "recall_interval": recall.interval and [round(bound, 4) for bound in recall.interval],
         "saved": standing.saved and round(standing.saved, 6),

@@ -14,7 +14,8 @@ from werkzeug.wrappers import Response
 
 from paperboy.edges.text import without_addresses
 from paperboy.edges.tokens import signup_token, unsubscribe_token
-from paperboy.features.signups.requests import KIND, WINDOW, Signups, Stage
+from paperboy.features.signups import requests
+from paperboy.features.signups.requests import KIND, WINDOW, Stage
 from paperboy.home import values
 from paperboy.models import Addressed, MailingList, Subscriber
 from paperboy.web.visit import Visit, found
@@ -45,7 +46,7 @@ def form(visit: Visit, name: str) -> Response:
         return _form(visit, mailing_list, typed=typed[:_LONGEST], wrong=True)
     if not visit.request.form.get("trap"):  # which only robots see, and fill in
         token = signup_token(name, address, visit.now, visit.store.secrets()[0])
-        if not Signups(visit.store.database).ask(token, name, address, visit.now):
+        if not requests.ask(visit.store.database, token, name, address, visit.now):
             response = visit.page("error", mailing_list.language, status=429, code=429)
             response.headers["Retry-After"] = f"{WINDOW.total_seconds():.0f}"
             return response
@@ -54,8 +55,8 @@ def form(visit: Visit, name: str) -> Response:
 
 def confirm(visit: Visit, token: str) -> Response:
     """The page; after a click, that the person is on the list."""
-    signups = Signups(visit.store.database)
-    signup = found(signups.find(token, visit.now))
+    database = visit.store.database
+    signup = found(requests.find(database, token, visit.now))
     mailing_list = visit.home.find(signup.list_name)
     if mailing_list is None or not (mailing_list.open or signup.stage in _CONFIRMED):
         raise NotFound
@@ -65,13 +66,13 @@ def confirm(visit: Visit, token: str) -> Response:
     leave = unsubscribe_token(signup.list_name, signup.address, visit.store.secrets()[0])
     if visit.request.method == "POST" and visit.from_a_click and signup.stage not in _CONFIRMED:
         with visit.store.transaction():
-            found(signups.find(token, visit.now))  # whoever is forgotten at this moment stays so
-            signups.move(signup, Stage.CONFIRMED)
+            found(requests.find(database, token, visit.now))  # whoever is forgotten at this moment stays so
+            requests.move(database, signup, Stage.CONFIRMED)
             visit.store.tasks.add(KIND, token, visit.now)
             visit.store.readers.know(signup.list_name, [Addressed(Subscriber(signup.address), "", leave)])
             if held:  # whoever left comes back
                 visit.store.suppressions.lift(signup.address, held.list_name, visit.now)
-        signup = found(signups.find(token, visit.now))
+        signup = found(requests.find(database, token, visit.now))
     is_done = signup.stage in _CONFIRMED
     return visit.page(
         "join",

@@ -7,9 +7,9 @@ done       the file has it; the link says so for the rest of its seven days
 ended      nothing follows; kept, since it counts for the limits
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from paperboy.store.database import Database, is_token, iso
 from paperboy.store.tasks import Tasks
@@ -34,8 +34,7 @@ class Stage(StrEnum):
     ENDED = "ended"
 
 
-@dataclass(frozen=True, slots=True)
-class Signup:
+class Signup(NamedTuple):
     """One request."""
 
     token: str
@@ -53,57 +52,55 @@ from signups left join tasks on kind = '{KIND}' and subject = token
 """
 
 
-class Signups:
-    """The web process asks and confirms; tasks mail and write."""
+def ask(database: Database, token: str, list_name: str, address: str, now: datetime) -> bool:
+    """Note a request. Return False, whatever the address, while a rate limit is reached.
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        database.define("mailbox", _mailbox)
+    For a mailbox that had a request within a day nothing is noted, and True returned, so that the page tells no
+    stranger who has asked. (Whoever has filled the rate to its last request can still see whether one was noted.)
+    """
+    values = {
+        "token": token,
+        "list": list_name,
+        "address": address,
+        "now": iso(now),
+        "hour_ago": iso(now - WINDOW),
+        "day_ago": iso(now - _DAY),
+    }
+    database.define("mailbox", _mailbox)
+    with database.transaction():
+        (asked,) = database.rows(_ASKED, values)
+        if asked["of_all"] >= _ALL_HOLD or asked["of_list"] >= _LIST_HOLDS:
+            return False
+        if database.execute(_ASK, values):
+            Tasks(database).add(KIND, token, now)
+    return True
 
-    def ask(self, token: str, list_name: str, address: str, now: datetime) -> bool:
-        """Note a request. Return False, whatever the address, while a rate limit is reached.
 
-        For a mailbox that had a request within a day nothing is noted, and True returned, so that the page tells no
-        stranger who has asked. (Whoever has filled the rate to its last request can still see whether one was noted.)
-        """
-        values = {
-            "token": token,
-            "list": list_name,
-            "address": address,
-            "now": iso(now),
-            "hour_ago": iso(now - WINDOW),
-            "day_ago": iso(now - _DAY),
-        }
-        with self._database.transaction():
-            (asked,) = self._database.rows(_ASKED, values)
-            if asked["of_all"] >= _ALL_HOLD or asked["of_list"] >= _LIST_HOLDS:
-                return False
-            if self._database.execute(_ASK, values):
-                Tasks(self._database).add(KIND, token, now)
-        return True
+def find(database: Database, token: str, now: datetime) -> Signup | None:
+    """The request of a confirmation mail's link, while that holds."""
+    query = f"{_SELECT} where {is_token('token')} and at > :old and state != 'ended'"
+    return database.first(query, {"token": token, "old": iso(now - HOLDS)}, Signup)
 
-    def find(self, token: str, now: datetime) -> Signup | None:
-        """The request of a confirmation mail's link, while that holds."""
-        query = f"{_SELECT} where {is_token('token')} and at > :old and state != 'ended'"
-        return self._database.first(query, {"token": token, "old": iso(now - HOLDS)}, Signup)
 
-    def get(self, token: str) -> Signup | None:
-        """Return a request."""
-        return self._database.first(f"{_SELECT} where token = ?", [token], Signup)
+def get(database: Database, token: str) -> Signup | None:
+    """Return a request."""
+    return database.first(f"{_SELECT} where token = ?", [token], Signup)
 
-    def waiting(self) -> list[Signup]:
-        """The confirmed ones that are not in the file yet, oldest first."""
-        return self._database.rows(f"{_SELECT} where state = 'confirmed' order by at, token", make=Signup)
 
-    def move(self, signup: Signup, stage: Stage) -> None:
-        """Record its new stage, unless it has come further meanwhile, as when somebody confirms while the mail is being
-        recorded.
-        """
-        self._database.commit(
-            "update signups set state = ? where token = ? and state = ?",
-            [stage, signup.token, signup.stage],
-            durable=True,
-        )
+def waiting(database: Database) -> list[Signup]:
+    """The confirmed ones that are not in the file yet, oldest first."""
+    return database.rows(f"{_SELECT} where state = 'confirmed' order by at, token", make=Signup)
+
+
+def move(database: Database, signup: Signup, stage: Stage) -> None:
+    """Record its new stage, unless it has come further meanwhile, as when somebody confirms while the mail is being
+    recorded.
+    """
+    database.commit(
+        "update signups set state = ? where token = ? and state = ?",
+        [stage, signup.token, signup.stage],
+        durable=True,
+    )
 
 
 # Where a mail server knows no "+", "ada+x" is not Ada's: a request for it does not use up hers for "ada".

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.features.signups.requests import KIND, Signup, Signups, Stage
+from paperboy.features.signups import requests
+from paperboy.features.signups.requests import KIND, Signup, Stage
 from paperboy.home import edits
 from paperboy.home.versions import Home
 from paperboy.models import MailingList, Subscriber
@@ -31,7 +32,7 @@ def work(app: App, _: Callable[[], bool]) -> Callable[[Task], str]:
     """Return the work of a task: mail, or write. It returns why that is to be tried again."""
 
     def do(task: Task) -> str:
-        signup = Signups(app.store.database).get(task.subject)
+        signup = requests.get(app.store.database, task.subject)
         if signup and signup.stage == Stage.ASKED:
             _mail(app, signup)
         if signup is None or signup.stage != Stage.CONFIRMED:
@@ -44,7 +45,7 @@ def work(app: App, _: Callable[[], bool]) -> Callable[[Task], str]:
 
 
 def _mail(app: App, signup: Signup) -> None:
-    store, signups, now = app.store, Signups(app.store.database), app.clock()
+    store, now = app.store, app.clock()
     mailing_list = app.home.find(signup.list_name)
     held = store.suppressions.find(signup.list_name, signup.address)
     if (
@@ -53,28 +54,28 @@ def _mail(app: App, signup: Signup) -> None:
         or (held and not held.own)
         or (mailing_list.subscriber(signup.address) and not held)
     ):
-        signups.move(signup, Stage.ENDED)
+        requests.move(store.database, signup, Stage.ENDED)
         return
     composed, addressed = app.composer.confirmation(mailing_list, Subscriber(signup.address), signup.token, signup.at)
     with store.transaction():
         store.ledger.freeze(composed, [addressed], now, expires=now + _WORTH_SENDING, priority=1)
-        signups.move(signup, Stage.MAILED)
+        requests.move(store.database, signup, Stage.MAILED)
 
 
 def _write(app: App, signup: Signup) -> str:
-    name, signups = signup.list_name, Signups(app.store.database)
+    name, database = signup.list_name, app.store.database
     try:
         home = Home.load(app.path, app.environ)  # the files as they are now
         mailing_list = home.find(name)
         if mailing_list is None or not mailing_list.open:
-            signups.move(signup, Stage.ENDED)
+            requests.move(database, signup, Stage.ENDED)
             logger.warning("%s: somebody signed up, but the list takes no sign-ups any more", name)
             return ""
         if not mailing_list.subscriber(signup.address):
             edits.subscribe(home, mailing_list, Subscriber(signup.address))
     except PaperboyError as error:
         return str(error.problems[0] if isinstance(error, ConfigError) else error)
-    signups.move(signup, Stage.DONE)
+    requests.move(database, signup, Stage.DONE)
     logger.info("%s: somebody who signed up is now on the list", name)
     return ""
 
@@ -94,7 +95,7 @@ def words() -> Mapping[str, Words]:
 
 def problems(store: Store, _: Sequence[MailingList], now: datetime) -> Iterator[Problem]:
     """Yield a problem for each list to which somebody cannot be added."""
-    refused = {signup.list_name: signup for signup in Signups(store.database).waiting() if signup.problem}
+    refused = {signup.list_name: signup for signup in requests.waiting(store.database) if signup.problem}
     for name, signup in refused.items():
         yield Problem(
             kind=KIND,
@@ -112,7 +113,7 @@ def status(app: App, lists: Sequence[MailingList], _: datetime) -> Shown:
     """Show who is confirmed and not in the file yet."""
     found: dict[str, list[dict[str, Any]]] = {mailing_list.name: [] for mailing_list in lists}
     wrong = []
-    for signup in Signups(app.store_to_ask.database).waiting():
+    for signup in requests.waiting(app.store_to_ask.database):
         if signup.list_name in found:
             why = f": {signup.problem}" if signup.problem else ", and comes within a minute"
             wrong.append((signup.list_name, f": {signup.address} has signed up and is not on the list yet{why}"))

@@ -7,8 +7,9 @@ POST /vote/TOKEN/DATE                  save: `ARXIV_ID=up`, `down` or `none` for
 A thumb that was chosen before is sent without a value, so that a page in another tab takes back no later vote.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
+from typing import NamedTuple
 
 from werkzeug.exceptions import NotFound
 from werkzeug.routing import Rule
@@ -33,8 +34,7 @@ def rules() -> list[Rule]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Ballot:
+class _Ballot(NamedTuple):
     """A digest, and who votes on it."""
 
     reader: Reader
@@ -56,7 +56,7 @@ def show(visit: Visit, token: str, day: date) -> Response:
     with visit.store.transaction():
         found(visit.store.readers.voting(token))  # whoever was forgotten meanwhile has no vote
         Votes(visit.store.database).cast(ballot.reader, votes, visit.now)
-    return _page(visit, replace(ballot, kept=ballot.kept | votes), {}, saved=True)
+    return _page(visit, ballot._replace(kept=ballot.kept | votes), {}, saved=True)
 
 
 def choose(visit: Visit, token: str, day: date, way: str, arxiv_id: str) -> Response:

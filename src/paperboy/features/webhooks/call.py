@@ -148,7 +148,7 @@ def make(
     if now >= call.frozen_at + GIVEN_UP:
         answer = Answer(DeliveryState.FAILED, f"given up after three days; {call.reply or 'it was never tried'}")
     else:
-        digest = archive.load(call.shown, store.papers.by_id(archive.ids(call.shown)))
+        digest = archive.load(call.shown, store.papers.by_id)
         link = call.link if web_url else ""
         shown = page(digest, copy=Copy(), unsubscribe_address="", web_url=web_url, link=link)
         http = Http(most=_MOST_BYTES, proxy=proxy(mailing_list.webhook))
