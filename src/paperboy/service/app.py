@@ -391,7 +391,7 @@ class App(ExitStack):
         delivery.record(self.store, sent, self.clock(), self.patience)
         self.report()
         if not sent.problem or sent.passing or sent.turned_away:
-            self._round(stopped).deliver(rest=True)
+            self._round(stopped).deliver(by_hand=by_hand, rest=True)
         return sent
 
     def deliver_rest(self, stopped: Callable[[], bool]) -> None:

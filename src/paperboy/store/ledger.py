@@ -100,7 +100,7 @@ class Ledger(Noun):
         rows = self._database.rows(
             f"""select deliveries.id from messages join deliveries on frozen_id = messages.id
             where date is null and priority >= :least and {_WAITING}
-            and (:by_hand or coalesce(try_at, '') <= :now and (:late or coalesce({_BACKOFF}, '') <= :now))
+            and (:by_hand and (priority < 0 or not :late) or coalesce(try_at, '') <= :now and (:late or coalesce({_BACKOFF}, '') <= :now))
             order by priority desc, deliveries.id""",
             {"now": iso(now), "least": -1 if late else 0, "late": late, "by_hand": by_hand},
         )
