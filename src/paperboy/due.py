@@ -11,7 +11,7 @@ The only place that answers. The daemon, `once` and `status` ask `standing`:
     DUE      its hour has come, and today has no outcome yet
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
@@ -82,22 +82,6 @@ def standing(
     first_try = of_today.since if of_today else now if state is State.DUE else start
     gives_up = min(max(start, first_try) + patience, midnight - _LAST_TRY)
     return Standing(state, day, start, next_try, gives_up, next_digest)
-
-
-def standings(
-    lists: Iterable[MailingList],
-    outcomes: Mapping[str, Outcome | None],
-    attempts: Mapping[str, Attempt],
-    now: datetime,
-    patience: timedelta,
-    since: Mapping[str, datetime],
-) -> dict[str, Standing]:
-    """Return where each list stands, by its name."""
-    found = {}
-    for mailing_list in lists:
-        name = mailing_list.name
-        found[name] = standing(mailing_list, outcomes[name], attempts.get(name), now, patience, since.get(name))
-    return found
 
 
 def failed(

@@ -529,4 +529,3 @@ class Tables:
     schema: str
     retain: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by what they delete; see retention.py
     erase: Sequence[str] = ()  # see erasure.py
-    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # columns, by table, that may name a person

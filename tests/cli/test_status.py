@@ -459,7 +459,7 @@ def test_an_alert_that_lasts_is_shown_with_its_headline_and_since_when(world: Wo
         scoring = Incident(kind=Kind.SCORING, subject="galaxies", facts=facts)
         process = Incident(kind=Kind.PROCESS, subject="galaxies", facts={"list": "galaxies"})
         store.incidents.note([Incident(kind=Kind.MAIL, subject=MAIL_SERVER), scoring, process], at)
-        store.alerts.add(Kind.SCORING, [("galaxies", at)], FRIDAY, None, over=False)
+        store.alerts.add([Incident(kind=Kind.SCORING, subject="galaxies", since=at)], FRIDAY, None, over=False)
         store.incidents.end(Kind.PROCESS, "galaxies", at)
     printed = world.run("status").out
     headline = "Scored 0 of 40 papers: no digest for galaxies"

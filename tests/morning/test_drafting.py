@@ -41,7 +41,7 @@ def test_compose_gives_the_same_bytes_in_another_process() -> None:
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("forkserver")) as pool:
         made = list(pool.map(compose, lists))
     assert made == [compose(each) for each in lists]
-    assert [each.draft.outcome("") for each in made] == [Outcome.DIGEST, Outcome.DIGEST, Outcome.NOTE]
+    assert [each.outcome("") for each in made] == [Outcome.DIGEST, Outcome.DIGEST, Outcome.NOTE]
     mail = made[0].mail
     assert mail is not None
     assert b"2611.00007" in mail.message

@@ -71,8 +71,14 @@ class World:
             ledger.settle(each, DeliveryState.SENT, "250 ok", self.clock(), via="smtp")
         self.store.settle_clock(self.clock())
         names = {each.name for each in lists}
-        drafter = self.drafter(**changes)
-        return morning.run(drafter, self.feed, lists, names, patience=patience, any_day=any_day, frozen=self.frozen)
+        return morning.Morning(
+            drafter=self.drafter(**changes),
+            feed=self.feed,
+            lists=lists,
+            patience=patience,
+            any_day=any_day,
+            frozen=self.frozen,
+        ).run(names)
 
     def drafter(self, **changes: Any) -> Drafter:
         parts = {"store": self.store, "scorer": self.scorer, "composer": self.composer, "clock": self.clock}

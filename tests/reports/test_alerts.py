@@ -13,7 +13,7 @@ import pytest
 from paperboy.models import Counts, DeliveryState, ListReport, MailingList, Outcome, Shortfall
 from paperboy.morning import incidents
 from paperboy.reports.alerts import WORDS, Alerts, Mail, lasting
-from paperboy.reports.problems import Problem, problems, read
+from paperboy.reports.problems import problems, read
 from paperboy.sending import delivery
 from paperboy.sending.delivery import Report as Sent
 from paperboy.store import Store
@@ -61,7 +61,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 LISTS = (mailing_list(), mailing_list(name="galaxies"))
 
 
-def wrong(store: Store, lists: Sequence[MailingList] = LISTS, now: datetime = AT_SEVEN) -> Sequence[Problem]:
+def wrong(store: Store, lists: Sequence[MailingList] = LISTS, now: datetime = AT_SEVEN) -> Sequence[Incident]:
     return problems(read(store, lists, now), lists)
 
 
@@ -92,8 +92,8 @@ def only(
 
 def report(store: Store, kind: Kind, day: date) -> None:
     """As if the mail about a kind had gone out on that day."""
-    about = [(each.subject, each.since) for each in wrong(store) if each.kind == kind]
-    store.alerts.add(kind, about, day, None, over=False)
+    about = [each for each in wrong(store) if each.kind == kind]
+    store.alerts.add(about, day, None, over=False)
 
 
 def note(store: Store, *kinds: Kind, subject: str = "foundations", at: datetime = AT_SEVEN, **more: Any) -> None:

@@ -83,7 +83,7 @@ class Known:
             standing = due.standing(entry, outcome, attempts.get(entry.name), now, PATIENCE)
             digest = next((each for each in mine if each.outcome is Outcome.DIGEST), None)
             boxed = self.boxed.get(entry.name, 0)
-            mailed = Mailed(1, digest.date, digest.deliveries, boxed) if digest else None
+            mailed = Mailed(entry.name, 1, digest.date, digest.deliveries, boxed) if digest else None
             found.append(ListStatus(entry, standing, now, (), attempts.get(entry.name), mine, mailed))
         return Status(now, tuple(found), tuple(self.missed), tuple(self.missed), self.subscribers, self.at_work)
 

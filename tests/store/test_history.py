@@ -59,7 +59,7 @@ def test_newest_digest_of_a_list_is_the_last_unless_it_was_superseded(store: Sto
     morning(store, {"ada": "sent"}, YESTERDAY)
     digest = morning(store, {"ada": "refused"})
     assert store.history.mailed(["foundations", "galaxies"]) == {
-        "foundations": Mailed(digest, TODAY, {DeliveryState.FAILED: 1})
+        "foundations": Mailed("foundations", digest, TODAY, {DeliveryState.FAILED: 1}, 0)
     }
     store.days.supersede("foundations", TODAY + timedelta(days=1), NOW)
     assert store.history.mailed(["foundations"]) == {}

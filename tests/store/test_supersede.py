@@ -6,7 +6,6 @@ import pytest
 
 from paperboy.models import Became, DeliveryState
 from paperboy.store import Store
-from paperboy.store.history import Unreached
 from tests.builders import mailing_list, paper
 from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, morning, move, states
 
@@ -157,4 +156,5 @@ def test_superseded_digest_has_reached_nobody_for_the_last_reason(store: Store) 
     morning(store, {"ada": WAITS})
     supersede(store)
     (unreached,) = store.history.nobody(["foundations"])
-    assert unreached == Unreached("foundations", superseded=True, reply="450 later", at=at(TOMORROW))
+    assert (unreached.subject, unreached.facts["back"], unreached.reason) == ("foundations", True, "450 later")
+    assert unreached.last == at(TOMORROW)

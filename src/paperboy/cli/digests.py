@@ -83,8 +83,8 @@ def _sent(app: App, mailing_list: MailingList, day: datetime | None) -> tuple[Co
 
 def _would_be(app: App, mailing_list: MailingList) -> tuple[Composed | None, str]:
     made = app.previews("preview").of(mailing_list)
-    if made.draft.digest.counts.considered:
-        about = output.dry_run(mailing_list, made.draft, "")[0].removeprefix(f"{mailing_list.name}: ")
+    if made.digest.counts.considered:
+        about = output.dry_run(mailing_list, made, "")[0].removeprefix(f"{mailing_list.name}: ")
         return made.mail, about + "; the list is paused, so nobody gets it" * mailing_list.paused
     more = f"; paperboy preview {mailing_list.name} --sent shows its newest digest"
     return None, "there are no papers today" + more * bool(app.store.ledger.newest(mailing_list.name))

@@ -83,8 +83,8 @@ class _Picture:
         self.holder = lock.holder(database)
         morning = lock.holder(database, "morning") is not None
         at_work = morning or lock.holder(database, "sending") is not None
-        holidays, running = settings.arxiv_holidays, self.holder is not None
-        self.status = picture.read(store, lists, now, app.patience, holidays, mornings, at_work=at_work)
+        running = self.holder is not None
+        self.status = app.standing(lists, mornings, at_work=at_work)
         self.answer = picture.answer(self.status, at_work=morning, running=running, reasons_follow=as_page)
         self.months = store.history.months(now, names)  # this one first
         self.problems = alerts.lasting(problem for problem in app.problems() if problem.subject not in others)

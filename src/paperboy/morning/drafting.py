@@ -162,7 +162,7 @@ def kept(gathered: Gathered) -> ScoredList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A list's morning as it would be frozen now, without its mail."""
+    """A list's morning as it would be frozen now."""
 
     digest: Digest
     tried: frozenset[str]  # papers that could not be scored while others were
@@ -171,20 +171,13 @@ class Draft:
     leftover: bool  # all papers, if any, failed before while others were scored, and fail again
     problem: str  # why some papers have no score
     bug: bool  # scoring hit one
+    mail: Composed | None = None  # None: there is nothing to send, or it was not rendered
 
     def outcome(self, missing: str, *, waits: bool = True, answered: bool = True) -> Outcome | None:
         """Return what the day's outcome would be; see `curate.outcome_of`."""
         return curate.outcome_of(
             self.digest.counts, missing, judged=self.judged, leftover=self.leftover, waits=waits, answered=answered
         )
-
-
-@dataclass(frozen=True, slots=True)
-class ComposedDraft:
-    """A draft with its mail."""
-
-    draft: Draft
-    mail: Composed | None  # None: there is nothing to send
 
 
 def draft(scored: ScoredList) -> Draft:
@@ -216,15 +209,17 @@ def draft(scored: ScoredList) -> Draft:
     )
 
 
-def compose(scored: ScoredList) -> ComposedDraft:
+def compose(scored: ScoredList) -> Draft:
     """Choose and render. Pure, from one value that can be pickled to another: any process may do it."""
     made, gathered = draft(scored), scored.gathered
-    counts, send_empty = made.digest.counts, gathered.mailing_list.send_empty
-    has_mail = counts.relevant or (made.judged and (counts.scored or counts.filtered) and send_empty)
-    return ComposedDraft(made, gathered.stationery.digest(made.digest, gathered.now) if has_mail else None)
+    counts = made.digest.counts
+    has_note = made.judged and (counts.scored or counts.filtered) and gathered.mailing_list.send_empty
+    if not counts.relevant and not has_note:
+        return made
+    return replace(made, mail=gathered.stationery.digest(made.digest, gathered.now))
 
 
-def work(scored: ScoredList) -> ComposedDraft | None:
+def work(scored: ScoredList) -> Draft | None:
     """Compose and compress; None: it could not be done. Pure, from one value that can be pickled to another."""
     try:
         made = compose(scored)

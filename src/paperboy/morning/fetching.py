@@ -21,6 +21,7 @@ from paperboy.errors import FeedError, StoreError, StoreWriteError
 from paperboy.models import MailingList, Paper
 from paperboy.morning.drafting import Drafter
 from paperboy.sources.arxiv import calendar as announcements
+from paperboy.store import Store
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +76,7 @@ def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: dateti
     except Exception as error:
         logger.exception("this is a bug in Paperboy; the morning continues with the stored papers")
         return Look(f"fetching hit a bug in Paperboy: {error!r}; see the log", whole=False)
-    _late_cross_lists(drafter, feed, lists, since, now)
+    _late_cross_lists(drafter.store, feed, lists, categories, since, now)
     logger.info("arXiv: %d papers in %s, %d of them new; %s", len(papers), ", ".join(categories), new, state)
     if state is not announcements.State.LATE or not announcements.is_waited_for(now, holidays):
         return Look(news=state is announcements.State.FRESH)
@@ -87,24 +88,24 @@ def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: dateti
 
 
 def _late_cross_lists(
-    drafter: Drafter, feed: Feed, lists: Sequence[MailingList], since: datetime, now: datetime
+    store: Store, feed: Feed, lists: Sequence[MailingList], categories: Sequence[str], since: datetime, now: datetime
 ) -> None:
     """Store papers that were cross-listed today and submitted before the window of the fetch; those that are new here
     are too old for lists on their primary category. A failure costs them alone: the feed has one day.
     """
-    store, categories = drafter.store, sorted({category for each in lists for category in each.categories})
     try:
         crossed = feed.cross_lists(categories, store.papers.lacking)
-        found = [each for each in crossed if each.published < since]  # younger ones are the fetch's, when it has them
-        if found:
-            known = store.papers.by_id([each.arxiv_id for each in found])
-            old = [each for each in found if each.arxiv_id not in known]
-            with store.transaction():  # else a crash between them would send old papers
-                store.papers.add(found, (), now)
-                for each in lists:
-                    if ids := [paper.arxiv_id for paper in old if paper.primary_category in each.categories]:
-                        store.days.too_old(each.name, ids, due.local_date(each, now))
-            logger.info("arXiv: %d late cross-lists: %s", len(found), ", ".join(each.arxiv_id for each in found))
+        found = {paper.arxiv_id: paper for paper in crossed if paper.published < since}  # the fetch has younger ones
+        if not found:
+            return
+        known = store.papers.by_id(found)
+        with store.transaction():  # else a crash between them would send old papers
+            store.papers.add([*found.values()], (), now)
+            for of in lists:
+                primary = [paper for paper in found.values() if paper.primary_category in of.categories]
+                if ids := {paper.arxiv_id for paper in primary} - known.keys():
+                    store.days.too_old(of.name, ids, due.local_date(of, now))
+        logger.info("arXiv: %d late cross-lists: %s", len(found), ", ".join(found))
     except StoreWriteError:
         raise
     except (FeedError, StoreError) as error:

@@ -1,10 +1,9 @@
 """What one list's morning met that no other row shows, and what it disproves. Pure, but for `record`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 
+from paperboy.mail.text import counted
 from paperboy.models import ListReport, Outcome, Shortfall
 from paperboy.store import Store
 from paperboy.store.incidents import Incident, Kind
@@ -45,10 +44,9 @@ def met(report: ListReport, missing: str, *, overdue: bool) -> Iterator[Incident
             reason=report.problem,
             facts={
                 "list": name,
-                "outcome": report.outcome,
+                "lines": [_in_a_line(report)],
                 "considered": counts.to_score,
-                "scored": counts.scored if report.is_served else 0,
-                "carried_over": counts.carried_over,
+                "scored": _scored(report),
                 "served": report.is_served,
             },
         )
@@ -57,6 +55,21 @@ def met(report: ListReport, missing: str, *, overdue: bool) -> Iterator[Incident
         line = f"{name}: {paper.arxiv_id} {to_text(paper.title)}"
         facts = {"list": name, "lines": [line]}
         yield Incident(kind=Kind.LET_GO, subject=f"{name} {paper.arxiv_id}", reason=reason, facts=facts, event=True)
+
+
+def _in_a_line(report: ListReport) -> str:
+    """Return how far the morning came."""
+    counts = report.counts
+    line = f"{report.list_name}: {report.outcome or 'still due'}"
+    if counts.to_score:
+        line += f", {_scored(report):,} of {counted(counts.to_score, 'paper')} scored"
+    if counts.carried_over:
+        line += f", {counts.carried_over:,} carried over"
+    return line
+
+
+def _scored(report: ListReport) -> int:
+    return report.counts.scored if report.is_served else 0
 
 
 def _kind(report: ListReport, missing: str, *, overdue: bool) -> Kind | None:

@@ -25,7 +25,7 @@ crew of other processes composes while the next group is opened; see `workers.py
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import partial
 from typing import TypeVar
@@ -35,7 +35,7 @@ from paperboy.due import LONGEST_WINDOW, begins, local_date
 from paperboy.errors import NotTodayError, PaperboyError, StoreWriteError
 from paperboy.models import Attempt, Counts, Day, ListReport, MailingList, MorningReport, Outcome
 from paperboy.morning import drafting, fetching, incidents
-from paperboy.morning.drafting import ComposedDraft, Drafter, Gathered, ScoredList
+from paperboy.morning.drafting import Draft, Drafter, Gathered, ScoredList
 from paperboy.morning.workers import Crew
 from paperboy.store import Store
 from paperboy.store.incidents import THE_WORKERS, Incident, Kind
@@ -49,64 +49,6 @@ Frozen = Callable[[MailingList, Day, int | None, datetime], object]
 """Writes rows in the transaction of a day, whose digest may have an id."""
 
 _T = TypeVar("_T")
-
-
-def run(
-    drafter: Drafter,
-    feed: fetching.Feed,
-    lists: Sequence[MailingList],
-    chosen: Collection[str],
-    *,
-    patience: timedelta | None = None,
-    any_day: bool = False,
-    since: date | None = None,
-    overdue_after: timedelta = timedelta(hours=6),
-    lookback: timedelta = timedelta(days=7),
-    keep: timedelta = timedelta(days=365),
-    keeps_scores: bool = False,
-    frozen: Sequence[Frozen] = (),
-    crew: Callable[[int], Crew | None] = lambda _: None,
-    group: int = GROUP,
-) -> MorningReport:
-    """Do this morning's work for the chosen lists whose local date is open.
-
-    `lists` are all the home's lists: one fetch serves them all. A list is skipped on other weekdays, unless `any_day`.
-    With `patience` the daemon runs it: a list that waits for a late arXiv or a dead LLM is given up that long after its
-    first try. Without, a person asked: what is there is sent, even if the day was given up, and what fails stays due.
-    With `since` the lists begin anew with the first batch that became visible from that local date on. Raises
-    NotTodayError where one of them cannot. A problem that lasts until `overdue_after` a list's hour is reported. `crew`
-    gives those who compose for so many lists, if it is not this process alone; `group` lists go through it together.
-    """
-    now, store = drafter.clock(), drafter.store
-    lists = [mailing_list for mailing_list in lists if mailing_list.subscribers]
-    served = [mailing_list for mailing_list in lists if mailing_list.is_active]
-    wanted = [mailing_list for mailing_list in lists if mailing_list.name in chosen]
-    outcomes, attempts = store.days.outcomes(wanted, now), store.days.attempts()
-    reports, due_now = dict[str, ListReport](), dict[str, MailingList]()
-    for mailing_list in wanted:
-        day, outcome = local_date(mailing_list, now), outcomes[mailing_list.name]
-        if due.is_open(mailing_list, day, outcome, by_hand=patience is None, any_day=any_day):
-            due_now[mailing_list.name] = mailing_list
-        else:
-            reports[mailing_list.name] = _earlier(mailing_list, day, outcome)
-    if since:
-        lookback = _far_enough(wanted, since, outcomes, now, lookback)
-    if not due_now:
-        return MorningReport(tuple(reports.values()))
-
-    is_first = store.retention.is_due(now)
-    looked = fetching.look(drafter, feed, served, now, lookback) if served else fetching.Look()
-    morning = _Morning(store, drafter, looked, now, patience, any_day, since, overdue_after, attempts, due_now, frozen)
-    reports |= morning.all(group, crew(len(due_now)))
-    if is_first:
-        store.retention.thin(keep, [mailing_list.name for mailing_list in lists], now, keeps_scores=keeps_scores)
-    return MorningReport(tuple(reports[mailing_list.name] for mailing_list in wanted), looked.missing)
-
-
-def _earlier(mailing_list: MailingList, day: date, outcome: Outcome | None) -> ListReport:
-    if outcome is Outcome.SKIPPED:
-        return _skipped(mailing_list, due.off(mailing_list, day))
-    return ListReport(mailing_list.name, outcome, earlier=True)
 
 
 def _far_enough(
@@ -141,28 +83,77 @@ def _groups(lists: Sequence[MailingList], size: int) -> Iterator[Sequence[Mailin
     return (ordered[start : start + size] for start in range(0, len(ordered), size))
 
 
-@dataclass(frozen=True, slots=True)
-class _Morning:
-    """One run."""
+@dataclass(slots=True, kw_only=True)
+class Morning:
+    """One run. With `patience` it is the daemon's: a list that waits for a late arXiv or a dead LLM is given up that
+    long after its first try. Without, a person asked: what is there is sent, even if the day was given up, and what
+    fails stays due.
+    """
 
-    store: Store
     drafter: Drafter
-    looked: fetching.Look
-    now: datetime
-    patience: timedelta | None  # None: by hand
-    any_day: bool  # by hand, whatever the weekday
-    since: date | None  # with which the lists begin anew
-    overdue_after: timedelta
-    attempts: Mapping[str, Attempt]  # as they were before it
-    lists: Mapping[str, MailingList]  # to be served, by their names
-    frozen: Sequence[Frozen]
+    feed: fetching.Feed
+    lists: Sequence[MailingList]  # all the home's: one fetch serves them all
+    patience: timedelta | None = None  # None: by hand
+    any_day: bool = False  # by hand, whatever the weekday; else a list is skipped on other weekdays
+    since: date | None = None  # the lists begin anew with the first batch that became visible from that local date on
+    overdue_after: timedelta = timedelta(hours=6)  # of a list's hour: then a problem that lasts is reported
+    lookback: timedelta = timedelta(days=7)
+    keep: timedelta = timedelta(days=365)
+    keeps_scores: bool = False
+    frozen: Sequence[Frozen] = ()
+    crew: Callable[[int], Crew | None] = lambda _: None  # composes for so many lists; None: this process alone
+    group: int = GROUP  # lists that go through it together
 
-    def all(self, group: int, crew: Crew | None) -> dict[str, ListReport]:
+    store: Store = field(init=False)
+    now: datetime = field(init=False)
+    looked: fetching.Look = field(default_factory=fetching.Look, init=False)
+    attempts: Mapping[str, Attempt] = field(init=False)  # as they were before it
+    to_serve: dict[str, MailingList] = field(default_factory=dict, init=False)  # by their names
+
+    def __post_init__(self) -> None:
+        self.now = self.drafter.clock()
+        self.store = self.drafter.store
+        self.attempts = self.store.days.attempts()
+
+    def run(self, chosen: Collection[str]) -> MorningReport:
+        """Do this morning's work for the chosen lists whose local date is open. Raises NotTodayError where one of them
+        cannot begin with the papers of `since`.
+        """
+        now, store = self.now, self.store
+        lists = [mailing_list for mailing_list in self.lists if mailing_list.subscribers]
+        served = [mailing_list for mailing_list in lists if mailing_list.is_active]
+        wanted = [mailing_list for mailing_list in lists if mailing_list.name in chosen]
+        outcomes = store.days.outcomes(wanted, now)
+        reports = dict[str, ListReport]()
+        for mailing_list in wanted:
+            name, day = mailing_list.name, local_date(mailing_list, now)
+            by_hand = self.patience is None
+            if due.is_open(mailing_list, day, outcomes[name], by_hand=by_hand, any_day=self.any_day):
+                self.to_serve[name] = mailing_list
+            elif outcomes[name] is Outcome.SKIPPED:
+                reports[name] = _skipped(mailing_list, due.off(mailing_list, day))
+            else:
+                reports[name] = ListReport(name, outcomes[name], earlier=True)
+        lookback = self.lookback
+        if self.since:
+            lookback = _far_enough(wanted, self.since, outcomes, now, lookback)
+        if not self.to_serve:
+            return MorningReport(tuple(reports.values()))
+
+        is_first = store.retention.is_due(now)
+        if served:
+            self.looked = fetching.look(self.drafter, self.feed, served, now, lookback)
+        reports |= self.all()
+        if is_first:
+            store.retention.thin(self.keep, [each.name for each in lists], now, keeps_scores=self.keeps_scores)
+        return MorningReport(tuple(reports[mailing_list.name] for mailing_list in wanted), self.looked.missing)
+
+    def all(self) -> dict[str, ListReport]:
         """Return the reports of all lists, by their names. A crew composes while this process opens and scores the next
         lists and closes the last.
         """
         reports = dict[str, ListReport]()
-        lists = self.scored(group, reports)
+        crew, lists = self.crew(len(self.to_serve)), self.scored(reports)
         drafts = crew.map(drafting.work, lists) if crew else ((scored, None) for scored in lists)
         with closing(drafts):
             for scored, made in drafts:
@@ -174,9 +165,9 @@ class _Morning:
             self.store.incidents.end(Kind.WORKERS, THE_WORKERS, self.now)
         return reports
 
-    def scored(self, group: int, reports: dict[str, ListReport]) -> Iterator[ScoredList]:
+    def scored(self, reports: dict[str, ListReport]) -> Iterator[ScoredList]:
         """Open and score the lists in groups; put what ends here into the reports."""
-        for lists in _groups(list(self.lists.values()), group):
+        for lists in _groups(list(self.to_serve.values()), self.group):
             gathered = list[Gathered]()
             for mailing_list in lists:
                 found = self.guarded(mailing_list, partial(self.open, mailing_list))
@@ -187,9 +178,9 @@ class _Morning:
             yield from self.drafter.score(gathered, aloud=self.since is not None)
             self.store.papers.forget()
 
-    def closed(self, scored: ScoredList, made: ComposedDraft | None = None) -> ListReport:
+    def closed(self, scored: ScoredList, made: Draft | None) -> ListReport:
         """From scores to a frozen day, or to a failed attempt. `made`: by another process."""
-        mailing_list = self.lists[scored.gathered.mailing_list.name]
+        mailing_list = self.to_serve[scored.gathered.mailing_list.name]
         report = self.guarded(mailing_list, lambda: self.close(mailing_list, made or drafting.compose(scored)))
         return self.ended(mailing_list, report)
 
@@ -266,9 +257,9 @@ class _Morning:
         attempt = self.attempts.get(mailing_list.name)
         return self.now < due.standing(mailing_list, None, attempt, self.now, self.patience).gives_up
 
-    def close(self, mailing_list: MailingList, made: ComposedDraft) -> ListReport:
+    def close(self, mailing_list: MailingList, draft: Draft) -> ListReport:
         """Freeze the day, unless it stays due."""
-        draft, digest, missing = made.draft, made.draft.digest, self.looked.missing
+        digest, missing = draft.digest, self.looked.missing
         name, day, became = mailing_list.name, digest.date, digest.became
         outcome = draft.outcome(missing, waits=self.waits(mailing_list), answered=self.looked.whole)
         reason = missing if draft.leftover and missing else draft.problem or missing
@@ -304,8 +295,8 @@ class _Morning:
             became={} if outcome is Outcome.GAVE_UP else became,  # then all of its papers come again
             tried=draft.tried,
             sampled=draft.sampled,
-            composed=made.mail,
-            addressed=tuple(addressed(name, day, reader) for reader in mailing_list.subscribers) if made.mail else (),
+            composed=draft.mail,
+            addressed=tuple(addressed(name, day, reader) for reader in mailing_list.subscribers) if draft.mail else (),
         )
         self.freeze(frozen, partial(self.record, mailing_list, report))
         return report
@@ -333,7 +324,7 @@ class _Morning:
 
         def more(digest_id: int | None) -> None:
             for write in self.frozen:
-                write(self.lists[day.list_name], day, digest_id, self.now)
+                write(self.to_serve[day.list_name], day, digest_id, self.now)
             also()
 
         self.store.days.freeze(day, self.now, more)

@@ -16,7 +16,7 @@ from paperboy.errors import PaperboyError, StoreError, UnknownNameError
 from paperboy.mail.message import Composer
 from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Subscriber
 from paperboy.morning import drafting, fetching
-from paperboy.morning.drafting import ComposedDraft, Draft, Drafter, Gathered, ScoredList
+from paperboy.morning.drafting import Draft, Drafter, Gathered, ScoredList
 from paperboy.sending import outbox
 from paperboy.store import Store
 
@@ -35,16 +35,16 @@ class Previews:
     alone: Callable[[], AbstractContextManager[object]]  # held while scores are paid for
     now: datetime
 
-    def of(self, mailing_list: MailingList) -> ComposedDraft:
+    def of(self, mailing_list: MailingList) -> Draft:
         """Return today's digest by the files as they are: of the papers that the list has not seen, and of those that
         it saw today. Raises PaperboyError where that cannot be known.
         """
         lists = [each for each in self.lists if each.subscribers or each is mailing_list]
         missing = self._look(lists, _FETCH_HOLDS)
-        (scored,) = self._scored([mailing_list], seen_today=True)
+        (scored,) = self._scored([mailing_list], due.local_date(mailing_list, self.now))
         made = drafting.compose(scored)
-        if made.draft.outcome(missing) is None:
-            why = "arXiv has given no papers yet" if made.draft.leftover else "nothing could be scored"
+        if made.outcome(missing) is None:
+            why = "arXiv has given no papers yet" if made.leftover else "nothing could be scored"
             raise PaperboyError(f"{mailing_list.name}: {why}, so there is nothing to show; the log says more")
         return made
 
@@ -71,19 +71,16 @@ class Previews:
         drafts = {each.gathered.mailing_list.name: drafting.draft(each) for each in self._scored(still_due)}
         return missing, found | drafts
 
-    def _scored(self, lists: Sequence[MailingList], *, seen_today: bool = False) -> Sequence[ScoredList]:
-        """Return these lists with all scores that could be had."""
+    def _scored(self, lists: Sequence[MailingList], today: date | None = None) -> Sequence[ScoredList]:
+        """Return these lists with all scores that could be had, also of what they saw `today`."""
         drafter, now = self.drafter, self.now
-        days = [due.local_date(mailing_list, now) if seen_today else None for mailing_list in lists]
-        papers = [
-            drafter.candidates(mailing_list, now, before=day)[0] for mailing_list, day in zip(lists, days, strict=True)
-        ]
+        candidates = [drafter.candidates(mailing_list, now, before=today)[0] for mailing_list in lists]
 
         def gathered() -> list[Gathered]:
             found = list[Gathered]()
-            for mailing_list, day, candidates in zip(lists, days, papers, strict=True):
-                spending = drafter.store.scores.spending(mailing_list.name, day)
-                found.append(replace(drafter.gather(mailing_list, candidates, now), spending=spending))
+            for mailing_list, papers in zip(lists, candidates, strict=True):
+                spending = drafter.store.scores.spending(mailing_list.name, today)
+                found.append(replace(drafter.gather(mailing_list, papers, now), spending=spending))
             return found
 
         scored = list(map(drafting.kept, gathered()))

@@ -22,10 +22,9 @@ from paperboy.edges.text import one_line, shortened
 from paperboy.errors import PaperboyError
 from paperboy.mail.text import counted, together
 from paperboy.models import Alert, MailingList, Subscriber
-from paperboy.reports.problems import Problem, of_incident
 from paperboy.store import Store
 from paperboy.store.alerts import Reported
-from paperboy.store.incidents import NO_LISTS, Kind
+from paperboy.store.incidents import NO_LISTS, Incident, Kind
 
 if TYPE_CHECKING:
     from paperboy.mail.message import Composer
@@ -130,12 +129,12 @@ WORDS: Mapping[str, Words] = {
 }
 
 
-def headline(problems: Sequence[Problem], words: Mapping[str, Words]) -> str:
+def headline(problems: Sequence[Incident], words: Mapping[str, Words]) -> str:
     """What happened, of problems of one kind."""
     return words[problems[0].kind].headline.format_map(_fields(problems))
 
 
-def _alert(problems: Sequence[Problem], words: Mapping[str, Words]) -> Alert:
+def _alert(problems: Sequence[Incident], words: Mapping[str, Words]) -> Alert:
     """The mail about one kind: what happened, why, what it means, what to do."""
     own, fields, what = words[problems[0].kind], _fields(problems), headline(problems, words)
     reasons = dict.fromkeys(problem.reason for problem in problems)
@@ -145,7 +144,7 @@ def _alert(problems: Sequence[Problem], words: Mapping[str, Words]) -> Alert:
     return Alert(what, tuple(filter(None, paragraphs)), details)
 
 
-def _fields(problems: Sequence[Problem]) -> dict[str, str]:
+def _fields(problems: Sequence[Incident]) -> dict[str, str]:
     """The values of the words' placeholders, from problems of one kind. A subject is a list's name or an address."""
     rows = sorted(problems, key=lambda problem: problem.subject)
     unserved, number = [row for row in rows if not row.facts.get("served")], len(rows)
@@ -169,7 +168,7 @@ def _fields(problems: Sequence[Problem]) -> dict[str, str]:
     }
 
 
-def _well_again(problems: Sequence[Problem], words: Mapping[str, Words], zone: tzinfo) -> Alert:
+def _well_again(problems: Sequence[Incident], words: Mapping[str, Words], zone: tzinfo) -> Alert:
     """The mail about one kind that is over."""
     kind, since = problems[0].kind, min(problem.since for problem in problems).astimezone(zone)
     what = f"Resolved: {words[kind].well.format_map(_fields(problems))}"
@@ -187,7 +186,7 @@ def _reason(problem: str) -> str:
     return f"The reason: {' '.join(problem.split()).removesuffix('.')}."
 
 
-def _scored(problems: Sequence[Problem]) -> str:
+def _scored(problems: Sequence[Incident]) -> str:
     scored, considered = (sum(problem.facts.get(name, 0) for problem in problems) for name in ("scored", "considered"))
     return f"{scored:,} of {counted(considered, 'paper')}"
 
@@ -199,7 +198,7 @@ class Mail(NamedTuple):
     """A mail to the operator that is to be written."""
 
     kind: str
-    about: tuple[tuple[str, datetime], ...]  # the subjects, and since when each is one
+    about: Sequence[Incident]
     alert: Alert
     over: bool  # it is good news
     at: datetime  # when it was found: its date
@@ -207,19 +206,19 @@ class Mail(NamedTuple):
     instead: frozenset[int]  # unsent messages that it replaces
 
 
-def _shared(row: Problem | Reported) -> tuple[str, str]:
-    """What shares a mail: one kind, or one broken file."""
+def _shared(row: Incident | Reported) -> tuple[str, str]:
+    """Return what shares a mail: one kind, or one broken file."""
     return row.kind, row.subject if row.kind == Kind.FILES else ""
 
 
-def lasting(problems: Iterable[Problem]) -> list[list[Problem]]:
-    """What lasts, by kind, or by broken file."""
+def lasting(problems: Iterable[Incident]) -> list[list[Incident]]:
+    """Return what lasts, by kind, or by broken file."""
     return [[*alike] for _, alike in groupby((problem for problem in problems if not problem.event), _shared)]
 
 
 def plan(
-    problems: Sequence[Problem],
-    ended: Sequence[Problem],
+    problems: Sequence[Incident],
+    ended: Sequence[Incident],
     reported: Sequence[Reported],
     words: Mapping[str, Words],
     zone: tzinfo,
@@ -230,56 +229,48 @@ def plan(
     day's mail with the next day's. `ended` are incidents that are over.
     """
     found = list[Mail]()
+    today = now.astimezone(zone).date()
     cannot_send = any(problem.kind == Kind.MAIL for problem in problems)
-    rows: list[Problem | Reported] = [*problems, *reported, *ended]
+    rows: list[Incident | Reported] = [*problems, *reported, *ended]
     for key in dict.fromkeys(map(_shared, rows)):
-        kind = key[0]
-        its, over = ([problem for problem in some if _shared(problem) == key] for some in (problems, ended))
+        kind, _ = key
+        if kind not in words:
+            continue
+        its, over = ([row for row in some if _shared(row) == key] for some in (problems, ended))
         before = [row for row in reported if _shared(row) == key]
-        if kind not in words or (kind == Kind.NOBODY and cannot_send and not its):  # the last is not over, but hidden
+        is_event = not words[kind].well
+        last = max((row.date for row in before), default=date.min)
+        is_over = not its and not is_event
+        if is_event:
+            its = _news(its, before) if last < today else []
+        elif its:
+            met = max(row.last for row in its).astimezone(zone).date()
+            its = its if met > last or any(row.over for row in before) else []
+        elif kind != Kind.NOBODY or not cannot_send:  # else it is not over, but hidden
+            its = _gone(over, before, now)
+        if not its:
             continue
-        if not words[kind].well:
-            its = _news(its, before, now.astimezone(zone).date())
-        elif its and not _is_new(its, before, zone):
-            continue
-        last = max((row.date for row in before), default=None)
+        at = due = max(row.ended or row.last for row in its)
+        if before and is_event:  # with the mail of the next morning, or without one at noon
+            due = max(due, datetime.combine(last + timedelta(days=1), time(12), zone).astimezone(UTC))
+        alert = _well_again(its, words, zone) if is_over else _alert(its, words)
         instead = frozenset(row.mail for row in before if row.unsent and row.mail)
-        if its:
-            at = due = max(problem.last for problem in its)
-            if last and not words[kind].well:  # with the mail of the next morning, or without one at noon
-                due = max(due, datetime.combine(last + timedelta(days=1), time(12), zone).astimezone(UTC))
-            about = tuple((problem.subject, problem.since) for problem in its)
-            found.append(Mail(kind, about, _alert(its, words), over=False, at=at, due=due, instead=instead))
-        elif words[kind].well and (gone := _gone(over, before, now)):
-            about = tuple((problem.subject, problem.since) for problem in gone)
-            at = max(problem.last for problem in gone)
-            alert = _well_again(gone, words, zone)
-            found.append(Mail(kind, about, alert, over=True, at=at, due=at, instead=instead))
+        found.append(Mail(kind, its, alert, over=is_over, at=at, due=due, instead=instead))
     return sorted(found, key=lambda mail: mail.at)
 
 
-def _is_new(problems: Sequence[Problem], before: Sequence[Reported], zone: tzinfo) -> bool:
-    """Return whether lasting problems of one kind are to be reported, again or for the first time."""
-    last = max((row.date for row in before), default=None)
-    met = max(problem.last for problem in problems).astimezone(zone).date()
-    return last is None or met > last or any(row.over for row in before)
+def _news(events: Sequence[Incident], before: Sequence[Reported]) -> list[Incident]:
+    """Return the events that no mail has brought yet, if there are new ones."""
+    known = {row.subject: row for row in before}
+    new = [event for event in events if event.subject not in known or known[event.subject].since < event.since]
+    return [event for event in events if event in new or known[event.subject].unsent] if new else []
 
 
-def _news(events: Sequence[Problem], before: Sequence[Reported], today: date) -> list[Problem]:
-    """Return the events that no mail has brought yet, if there are new ones and no other mail came today."""
-    known = {row.subject: row.since for row in before}
-    new = [event for event in events if event.subject not in known or known[event.subject] < event.since]
-    if not new or any(row.date == today for row in before):
-        return []
-    unsent = {row.subject for row in before if row.unsent}
-    return [event for event in events if event in new or event.subject in unsent]
-
-
-def _gone(over: Sequence[Problem], before: Sequence[Reported], now: datetime) -> list[Problem]:
+def _gone(over: Sequence[Incident], before: Sequence[Reported], now: datetime) -> list[Incident]:
     """Return what is over: incidents, and what was reported and is no problem any more."""
-    known = {problem.subject for problem in over}
+    known = {incident.subject for incident in over}
     gone = [row for row in before if not row.over and row.subject not in known]
-    return [*over, *(Problem(kind=row.kind, subject=row.subject, since=row.since, last=now) for row in gone)]
+    return [*over, *(Incident(kind=row.kind, subject=row.subject, since=row.since, last=now) for row in gone)]
 
 
 @contextmanager
@@ -302,14 +293,13 @@ class Alerts:
     words: Mapping[str, Words]
     zone: tzinfo  # the operator's
 
-    def plan(self, problems: Sequence[Problem], now: datetime) -> list[Mail]:
+    def plan(self, problems: Sequence[Incident], now: datetime) -> list[Mail]:
         """Return the mails that are to be written now or later."""
-        ended = [of_incident(incident) for incident in self.store.incidents.all() if incident.ended]
+        ended = [incident for incident in self.store.incidents.all() if incident.ended and not self._is_moot(incident)]
         reported = [row for row in self.store.alerts.all() if not self._is_moot(row)]
-        ended = [problem for problem in ended if not self._is_moot(problem)]
         return plan(problems, ended, reported, self.words, self.zone, now)
 
-    def report(self, problems: Sequence[Problem], composer: Composer, to: Subscriber | None, now: datetime) -> None:
+    def report(self, problems: Sequence[Incident], composer: Composer, to: Subscriber | None, now: datetime) -> None:
         """Log what is to be reported, and freeze the mails about it, if there is an address."""
         with self.store.transaction():
             self._clear(problems, to)
@@ -327,28 +317,28 @@ class Alerts:
             priority = -1 if mail.kind in _AFTER_THE_ROUND and not mail.over else 2
             frozen_id = self.store.ledger.freeze(composed, [addressed], now, priority=priority)
         if mail.over:
-            for subject, _ in mail.about:
-                self.store.incidents.forget(mail.kind, subject)
-        self.store.alerts.add(mail.kind, mail.about, now.astimezone(self.zone).date(), frozen_id, over=mail.over)
+            for incident in mail.about:
+                self.store.incidents.forget(mail.kind, incident.subject)
+        self.store.alerts.add(mail.about, now.astimezone(self.zone).date(), frozen_id, over=mail.over)
 
-    def _clear(self, problems: Sequence[Problem], to: Subscriber | None) -> None:
+    def _clear(self, problems: Sequence[Incident], to: Subscriber | None) -> None:
         """Forget what is moot, events that are no news any more, and mails to another address than the operator's."""
         there = {(problem.kind, problem.subject) for problem in problems}
+        events = {kind for kind, words in self.words.items() if not words.well}
         reported = self.store.alerts.all()
         wanted = {row.mail for row in reported if not self._is_moot(row)}  # mails that are not moot as a whole
         for row in reported:
-            is_old = row.kind in self.words and not self.words[row.kind].well and (row.kind, row.subject) not in there
-            is_moot = self._is_moot(row)
             elsewhere = row.unsent and (to is None or row.address != to.address)
             if row.unsent and row.mail and (elsewhere or row.mail not in wanted):
                 self.store.ledger.withdraw(row.mail)
-            if is_old or elsewhere or is_moot:
+            is_old = row.kind in events and (row.kind, row.subject) not in there
+            if elsewhere or is_old or self._is_moot(row):
                 self.store.alerts.forget(row.kind, row.subject)
         for incident in self.store.incidents.all():
-            if self._is_moot(of_incident(incident)):
+            if self._is_moot(incident):
                 self.store.incidents.forget(incident.kind, incident.subject)
 
-    def _is_moot(self, row: Problem | Reported) -> bool:
+    def _is_moot(self, row: Incident | Reported) -> bool:
         """Return whether a lasting problem is of a list that is gone, or that cannot have it any more."""
         words = self.words.get(row.kind)
         if words is None or not words.well or row.kind == Kind.FILES or row.subject in NO_LISTS:

@@ -200,7 +200,7 @@ def read(
         tried = {of.name: attempts[of.name] for of in lists if of.subscribers and of.name in attempts}
         unserved = [name for name in names if name not in days and name not in tried]  # they owe nothing
         since = dict.fromkeys(unserved, now) | store.days.know((), now)
-        standings = due.standings(lists, store.days.outcomes(lists, now), tried, now, patience, since)
+        standings = store.days.standings(lists, now, patience, since)
 
     found = tuple(
         ListStatus(

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -33,6 +33,7 @@ from paperboy.due import RETRY, backoff
 from paperboy.errors import MailServerError, StoreError, StoreWriteError
 from paperboy.mail.text import counted
 from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt, Subscriber
+from paperboy.morning.drafting import Progress
 from paperboy.sending import bounces
 from paperboy.sending.pace import Decision, Pace
 from paperboy.store import Store
@@ -40,7 +41,6 @@ from paperboy.store.incidents import MAIL_SERVER, THE_MORNING, Incident, Kind
 
 if TYPE_CHECKING:
     from paperboy.mail.message import Composer
-    from paperboy.morning.drafting import Progress
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class Report:
     passing: bool = False  # the problem may pass without anybody's help
     turned_away: bool = False  # the problem is that recipients are refused; an alert may get through
     since: datetime | None = None  # since when no delivery was sent
-    refused: tuple[tuple[str, str], ...] = ()  # lists whose digest nobody could get, with the server's last reply
+    refused: tuple[str, ...] = ()  # lists whose digest nobody could get
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +137,12 @@ class Round:
         with self.progress.stage("Sending") as show:
             self._run(lambda: show(self._taken, len(waiting)))
         if not self.stopped():
-            self._conclude()
+            reached = ledger.reached({delivery.frozen_id for delivery, _ in self._pace.held})
+            self._settle_held(self._pace.conclude(reached))  # though nobody was accepted
 
         now = self.clock()
         if self._pace.problem:
-            self.store.ledger.postpone(now + RETRY, now)
+            ledger.postpone(now + RETRY, now)
             logger.error("%s", self._pace.problem)
         for address in bounces.suppress_bounced(self.store, now):
             logger.warning("%s is suppressed: %s", address, bounces.THRICE)
@@ -340,22 +341,17 @@ class Round:
             self._put_back(delivery, reply.reply, held=True)
             return True
         self._settle(delivery, reply, task.began)
-        for held, refusal in self._pace.released():
-            self._settle_held(held, refusal)
+        self._settle_held(self._pace.released())
         return True
 
     def _put_back(self, delivery: Delivery, reply: str, *, held: bool = False) -> None:
         self.store.ledger.settle(delivery, delivery.state, reply, self.clock(), undone=True, held=held)
 
-    def _settle_held(self, delivery: Delivery, receipt: Receipt) -> None:
-        if self.store.ledger.reserve(delivery, self.clock()):
-            self._settle(delivery, receipt, self.timer())
-
-    def _conclude(self) -> None:
-        """Settle the held refusals that were the recipients' own, though nobody was accepted."""
-        reached = self.store.ledger.reached({delivery.frozen_id for delivery, _ in self._pace.held})
-        for delivery, receipt in self._pace.conclude(reached):
-            self._settle_held(delivery, receipt)
+    def _settle_held(self, held: Iterable[tuple[Delivery, Receipt]]) -> None:
+        """Settle refusals that were the recipients' own."""
+        for delivery, receipt in held:
+            if self.store.ledger.reserve(delivery, self.clock()):
+                self._settle(delivery, receipt, self.timer())
 
     def _settle(self, delivery: Delivery, receipt: Receipt, began: float) -> None:
         now = self.clock()
@@ -379,7 +375,7 @@ class Round:
             logger.warning("%s to %s: %s (%s)", delivery.what, address, state, receipt.reply)
         elif not delivery.counts:
             logger.info("%s to %s: sent", delivery.what, address)
-        if delivery.counts and state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}:
+        if delivery.counts and state.is_lost:
             self._failed.add(delivery.frozen_id)
         if not self.stopped():  # else it may have been aborted, which says nothing of the server
             decision = self._pace.settled(

@@ -134,7 +134,7 @@ class Pace:
                 self.most += 1
             return _GO_ON
 
-        self._failed |= counts and state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
+        self._failed |= counts and state.is_lost
         self._deferred |= counts and state is DeliveryState.DEFERRED
         is_lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS}
         if is_lost or receipt.slow_down:
@@ -167,8 +167,8 @@ class Pace:
         is_few = len(self.held) < _MOST_HELD
         if is_few and self._deferred:  # as a greylist does, which tells nothing of those beside it
             return [(each, replace(receipt, state=DeliveryState.DEFERRED)) for each, receipt in self.held]
-        own = [(delivery, receipt) for delivery, receipt in self.held if is_few and delivery.frozen_id in reached]
-        others = [(delivery, receipt) for delivery, receipt in self.held if (delivery, receipt) not in own]
+        own = [held for held in self.held if is_few and held[0].frozen_id in reached]
+        others = [held for held in self.held if held not in own]
         if others:
             tried = counted(len(self.held), "recipient")
             self.problem = f"the mail server refused all of {tried} tried: {others[-1][1].reply}. {REFUSES_US}"

@@ -24,24 +24,26 @@ from paperboy.home.proxy import proxy_for
 from paperboy.home.settings import MOST_CONNECTIONS, SETTINGS, Settings
 from paperboy.home.versions import Files, Home, Recipients
 from paperboy.models import MailingList, MorningReport, Problem, Tables
+from paperboy.morning import drafting, fetching
+from paperboy.reports import alerts, problems, status
+from paperboy.scoring.local import LocalScorer
+from paperboy.scoring.prices import OPENAI_URL, Prices
+from paperboy.sending import delivery
+from paperboy.sending.outbox import Outbox
+from paperboy.sending.smtp import SmtpTransport
+from paperboy.sending.xoauth2 import TokenCommand
 from paperboy.store import Store
 from paperboy.store.database import require
+from paperboy.store.incidents import Incident
 
 if TYPE_CHECKING:
     from paperboy.mail.message import Composer, Signer
     from paperboy.mail.templates import Templates
-    from paperboy.morning import drafting, fetching
     from paperboy.morning.preview import Previews
     from paperboy.morning.workers import Crew
-    from paperboy.reports import alerts, problems
     from paperboy.scoring.llm import LlmScorer
-    from paperboy.scoring.local import LocalScorer
-    from paperboy.scoring.prices import Prices
     from paperboy.scoring.prompt import Prompt
-    from paperboy.sending import delivery
     from paperboy.sending.resend import Resend
-    from paperboy.sending.smtp import SmtpTransport
-    from paperboy.sending.xoauth2 import TokenCommand
     from paperboy.service.feature import Feature
     from paperboy.sources.arxiv.client import ArxivFeed
 
@@ -115,9 +117,7 @@ class App(ExitStack):
 
         Raises StoreError.
         """
-        if not self.require_store(home):
-            return None
-        return self._open(home, check=check, patience=_PATIENCE_OF_A_PAGE)
+        return self._open(home, check=check, patience=_PATIENCE_OF_A_PAGE) if self.require_store(home) else None
 
     def require_store(self, home: Home | None = None) -> bool:
         """Return whether there is a database. Raises StoreError where there was one and it is gone."""
@@ -140,21 +140,14 @@ class App(ExitStack):
         return self.path / ".has-database"
 
     @cached_property
-    def feed(self) -> fetching.Feed:
-        return self.arxiv()
-
-    @cached_property
     def scorer(self) -> LlmScorer | LocalScorer:
         """The LLM, or the embedded scorer if none is set up. Raises ConfigError for a broken prompt, and a budget
         whose prices are unknown.
         """
         settings, model = self.settings, self.settings.openai_model
         if not settings.has_llm:
-            from paperboy.scoring.local import LocalScorer
-
             return LocalScorer()
         from paperboy.scoring.llm import LlmScorer
-        from paperboy.scoring.prices import OPENAI_URL
         from paperboy.scoring.server import Server
 
         if settings.llm_budget_usd and self.prices is None:
@@ -180,8 +173,6 @@ class App(ExitStack):
     @cached_property
     def prices(self) -> Prices | None:
         """The LLM's prices, set or known; None if neither."""
-        from paperboy.scoring.prices import Prices
-
         settings, kinds = self.settings, ("input", "cached_input", "cache_write", "output")
         set_prices = {kind: getattr(settings, f"llm_price_{kind}") for kind in kinds}
         return Prices.find(settings.openai_model, settings.openai_base_url, settings.openai_service_tier, **set_prices)
@@ -226,8 +217,6 @@ class App(ExitStack):
     def transports(self) -> tuple[delivery.Transport, ...]:
         """Connections to the mail server, or the outbox where none is set up."""
         if self.settings.uses_outbox:
-            from paperboy.sending.outbox import Outbox
-
             return (Outbox(self.settings.paperboy_outbox),)
         return tuple(self.smtp() for _ in range(self.settings.smtp_connections or MOST_CONNECTIONS))
 
@@ -235,8 +224,6 @@ class App(ExitStack):
         """A connection to the mail server; `timeout` (seconds) for each reply. Raises ConfigError for half a login,
         of which the other half may be a credential that the service alone can see.
         """
-        from paperboy.sending.smtp import SmtpTransport
-
         settings = self.settings
         if bool(settings.smtp_username) != bool(settings.smtp_password.get_secret_value() or self.token_command):
             needs = "SMTP_USERNAME needs SMTP_PASSWORD or SMTP_TOKEN_COMMAND"
@@ -256,13 +243,15 @@ class App(ExitStack):
     @cached_property
     def token_command(self) -> TokenCommand | None:
         """The operator's command for access tokens, which all connections share. It sees none of our settings."""
-        from paperboy.sending.xoauth2 import TokenCommand
-
         words = self.settings.smtp_token_command
         if not words:
             return None
         environ = {name: value for name, value in self.environ.items() if name not in SETTINGS}
         return TokenCommand(words=words, environ=environ, folder=self.path, timer=self.timer)
+
+    @cached_property
+    def feed(self) -> fetching.Feed:
+        return self.arxiv()
 
     def arxiv(self) -> ArxivFeed:
         """Return the feed of the configured server, polite at the configured pace."""
@@ -271,14 +260,13 @@ class App(ExitStack):
         settings = self.settings
         person = settings.mail_reply_to or settings.alert_to or settings.mail_from
         contact = person.address if person else ""
-        url, feed_url, delay = settings.arxiv_api_url, settings.announcements, settings.arxiv_delay_seconds
         return ArxivFeed(
-            url,
-            delay_seconds=delay,
+            settings.arxiv_api_url,
+            delay_seconds=settings.arxiv_delay_seconds,
             contact=contact,
-            proxy=self.proxy(url),
-            feed_url=feed_url,
-            feed_proxy=self.proxy(feed_url),
+            proxy=self.proxy(settings.arxiv_api_url),
+            feed_url=settings.announcements,
+            feed_proxy=self.proxy(settings.announcements),
             clock=self.clock,
         )
 
@@ -317,8 +305,6 @@ class App(ExitStack):
 
     @cached_property
     def drafter(self) -> drafting.Drafter:
-        from paperboy.morning import drafting
-
         settings = self.settings
         return drafting.Drafter(
             store=self.store,
@@ -348,11 +334,10 @@ class App(ExitStack):
 
         keep, lookback = (timedelta(days=n) for n in (self.settings.keep_days, self.settings.arxiv_lookback_days))
         group = max(morning.GROUP, self.settings.llm_concurrency // 2)  # so that calls wait for few groups' last ones
-        return morning.run(
-            self.drafter,
-            self.feed,
-            self.home.lists,
-            names,
+        return morning.Morning(
+            drafter=self.drafter,
+            feed=self.feed,
+            lists=self.home.lists,
             patience=patience,
             any_day=any_day,
             overdue_after=self.patience,
@@ -363,7 +348,7 @@ class App(ExitStack):
             since=since,
             crew=self.crew,
             group=group,
-        )
+        ).run(names)
 
     def crew(self, lists: int) -> Crew | None:
         """Those who compose for so many lists; None: this process alone, as it is quicker or so set."""
@@ -381,9 +366,6 @@ class App(ExitStack):
         """Send what waits, or `only` one delivery; then the alerts that follow, but not through a server that has just
         refused us. See `delivery.Round`.
         """
-        from paperboy.reports import status
-        from paperboy.sending import delivery
-
         if names := () if self.settings.uses_outbox else self.store.ledger.only_in_outbox():
             logger.warning("%s", status.moved_from_outbox(names))
         self.report()
@@ -400,8 +382,6 @@ class App(ExitStack):
         self._round(stopped).deliver(rest=True)
 
     def _round(self, stopped: Callable[[], bool]) -> delivery.Round:
-        from paperboy.sending import delivery
-
         settings = self.settings
         try:
             composer = self.composer
@@ -454,20 +434,21 @@ class App(ExitStack):
 
     # What is wrong, and its alerts
 
-    def problems(self) -> Sequence[problems.Problem]:
-        """Return all that is wrong now."""
-        from paperboy.reports import problems
+    def standing(self, lists: Sequence[MailingList], mornings: int = 1, *, at_work: bool = False) -> status.Status:
+        """Return how these lists stand, with the last `mornings` of each."""
+        now, holidays = self.clock(), self.settings.arxiv_holidays
+        return status.read(self.store_to_ask, lists, now, self.patience, holidays, mornings, at_work=at_work)
 
+    def problems(self) -> Sequence[Incident]:
+        """Return all that is wrong now."""
         store, lists, now = self.store_to_ask, self.home.lists, self.clock()
         finders = [feature.problems for feature in self.features if feature.problems]
         others = [problem for find in finders for problem in find(store, lists, now)]
-        return problems.problems(problems.read(store, lists, now, others), lists)
+        return problems.problems([*problems.read(store, lists, now), *others], lists)
 
     @property
     def alerts(self) -> alerts.Alerts:
         """What reports it."""
-        from paperboy.reports import alerts
-
         words = dict(alerts.WORDS)
         for feature in self.features:
             words |= feature.words() if feature.words else {}
@@ -475,9 +456,7 @@ class App(ExitStack):
 
     def report(self) -> None:
         """Report what is wrong: log it, and freeze mails to ALERT_TO. Never raises, since no morning depends on it."""
-        from paperboy.reports.alerts import never_raising
-
-        with never_raising():
+        with alerts.never_raising():
             self.alerts.report(self.problems(), self._composer(None), self.settings.alert_to, self.clock())
 
     @property

@@ -206,9 +206,7 @@ class Daemon:
         """Tell systemd how the day stands, in one line, after any broken file."""
         self._said = self._at_hand
         self._said_rows = self._store.changes()
-        now, patience, holidays = self._clock(), self._app.patience, self.home.settings.arxiv_holidays
-        found = status.read(self._store, self.home.lists, now, patience, holidays)
-        line = status.answer(found, at_work="morning" in self._children)
+        line = status.answer(self._app.standing(self.home.lists), at_work="morning" in self._children)
         if self.problems:
             line = f"{self.problems[0]} (the last good version stays in force). {line}"
         self._notifier.status(line)
@@ -237,8 +235,7 @@ class Daemon:
         """The lists that a morning may serve now."""
         days, lists = self._store.days, self.home.lists
         since = days.know([mailing_list.name for mailing_list in lists if mailing_list.is_active], now)
-        outcomes, attempts = days.outcomes(lists, now), days.attempts()
-        standings = due.standings(lists, outcomes, attempts, now, self._app.patience, since)
+        standings = days.standings(lists, now, self._app.patience, since)
         return frozenset(name for name, standing in standings.items() if standing.ready(now))
 
     def _start(self, kind: Kind, now: datetime, lists: frozenset[str] = frozenset()) -> None:

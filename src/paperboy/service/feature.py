@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from paperboy.morning.drafting import Learn
     from paperboy.morning.workers import Crew
     from paperboy.reports.alerts import Words
-    from paperboy.reports.problems import Problem
     from paperboy.service.app import App
     from paperboy.service.check import Finding
     from paperboy.store import Store
+    from paperboy.store.incidents import Incident
     from paperboy.store.tasks import Task
 
 
@@ -48,7 +48,7 @@ class Feature:
     """Write rows in the transaction of a day; with its digest's id, if there is one."""
     tasks: Mapping[str, Callable[[App, Callable[[], bool]], Callable[[Task], str]]] = field(default_factory=dict)
     """By kind: what makes the work, which returns why a task has to be tried again; called with whether to stop."""
-    problems: Callable[[Store, Sequence[MailingList], datetime], Iterable[Problem]] | None = None
+    problems: Callable[[Store, Sequence[MailingList], datetime], Iterable[Incident]] | None = None
     words: Callable[[], Mapping[str, Words]] | None = None  # of its kinds of problem
     signer: Callable[[Settings], Signer | None] | None = None  # raises ConfigError
     crew: Callable[[Settings], Crew | None] | None = None  # who composes where a morning has many lists

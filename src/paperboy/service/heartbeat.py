@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 from paperboy.edges.text import without_url
 from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import PaperboyError
-from paperboy.reports import status
 from paperboy.service.app import App
 
 logger = logging.getLogger(__name__)
@@ -16,20 +15,18 @@ _MOST = 1_000_000  # bytes
 
 
 def beat(app: App) -> None:
-    """Fetch HEARTBEAT_URL unless a list is late or has failed. Errors are only logged."""
-    url, lists, holidays = app.settings.heartbeat_url.get_secret_value(), app.home.lists, app.settings.arxiv_holidays
+    """Fetch HEARTBEAT_URL unless a list is late or has failed. Errors are only logged, without the path, which is often
+    a secret.
+    """
+    url = app.settings.heartbeat_url.get_secret_value()
     try:
-        if url and status.read(app.store, lists, app.clock(), app.patience, holidays).health.well:
-            _fetch(url, app.proxy(url))
+        if not url or not app.standing(app.home.lists).health.well:
+            return
+        answer = Http(most=_MOST, proxy=app.proxy(url)).request("GET", url, {}, seconds=_SECONDS).status
+        problem = "" if 200 <= answer < 300 else f"it answers {answer}"
     except PaperboyError as error:
         logger.warning("no heartbeat: %s", error)
-
-
-def _fetch(url: str, proxy: str) -> None:
-    """Fetch it. A failure is logged without the path, which is often a secret."""
-    try:
-        answer = Http(most=_MOST, proxy=proxy).request("GET", url, {}, seconds=_SECONDS).status
-        problem = "" if 200 <= answer < 300 else f"it answers {answer}"
+        return
     except NoReplyError as error:
         problem = without_url(str(error), url)
     if problem:

@@ -400,4 +400,4 @@ def in_words(states: Mapping[DeliveryState, int]) -> str:
 def not_sent(waiting: int, sent: delivery.Report) -> list[str]:
     """Why the exit code is 1 although every list is served."""
     waits = f"{counted(waiting, 'delivery waits', 'deliveries wait')} for the next try"
-    return [waits] * (waiting > 0) + [f"{name}: nobody got the digest" for name, _ in sent.refused]
+    return [waits] * (waiting > 0) + [f"{name}: nobody got the digest" for name in sent.refused]

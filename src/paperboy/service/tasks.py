@@ -46,21 +46,19 @@ def work(app: App, stopped: Stopped, *, by_hand: bool = False) -> None:
     for feature in app.features:
         for kind, prepare in feature.tasks.items():
             is_over = turn()
-            tasks = app.store.tasks.due(kind, app.clock())
-            try:
-                do = prepare(app, is_over) if tasks else None
-            except Exception as error:  # noqa: BLE001  # raised below
-                broken = broken or error
-                continue
-            for task in tasks:
-                if do is None or is_over():
+            do: Callable[[Task], str] | None = None
+            for task in app.store.tasks.due(kind, app.clock()):
+                if is_over():
                     break
                 try:
+                    do = do or prepare(app, is_over)
                     attempt(app.store, task, do, app.clock())
                 except StoreWriteError:
                     raise
                 except Exception as error:  # noqa: BLE001  # raised below
                     broken = broken or error
+                    if do is None:
+                        break
     if broken:
         raise broken
     app.store.incidents.end(Kind.TASKS, THE_TASKS, app.clock())

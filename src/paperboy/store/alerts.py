@@ -6,6 +6,7 @@ from datetime import date as Day  # noqa: N812  # a row has a field of that name
 from datetime import datetime
 
 from paperboy.store.database import Noun, iso
+from paperboy.store.incidents import Incident
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,15 +30,11 @@ class Alerts(Noun):
         """Return all, without those whose end has arrived."""
         return tuple(self._database.rows(_ALL, make=Reported))
 
-    def add(
-        self, kind: str, subjects: Iterable[tuple[str, datetime]], day: Day, mail: int | None, *, over: bool
-    ) -> None:
-        """Record a mail about these subjects, with the instant since when each is one. Joins the transaction of the
-        caller.
-        """
+    def add(self, incidents: Iterable[Incident], day: Day, mail: int | None, *, over: bool) -> None:
+        """Record a mail about these. Joins the transaction of the caller."""
         with self._database.transaction():
-            for subject, since in subjects:
-                values = [kind, subject, iso(since), day.isoformat(), over, mail]
+            for met in incidents:
+                values = [met.kind, met.subject, iso(met.since), day.isoformat(), over, mail]
                 self._database.execute("insert or replace into alerts values (?, ?, ?, ?, ?, ?)", values)
 
     def forget(self, kind: str, subject: str) -> None:

@@ -103,14 +103,16 @@ class Database:
             if check and (found := execute("pragma quick_check(1)").fetchone()[0]) != "ok":
                 raise sqlite3.DatabaseError(str(found))
 
-            if self._is_empty():
-                if mark:
-                    raise StoreError(_lost(self.path, "is empty", mark))
+            is_empty = self._is_empty()
+            if is_empty and mark:
+                raise StoreError(_lost(self.path, "is empty", mark))
+            if is_empty or self._lacking(tables):
                 execute("begin exclusive")  # waits for another who does the same
                 if self._is_empty():
                     create(self._utils)
+                for new in self._lacking(tables):
+                    add(new, self._utils)
                 execute("commit")
-            self._add(tables)
 
             execute("pragma foreign_keys = on")
             with suppress(sqlite3.OperationalError):  # locked: another process opens it, too, and WAL mode persists
@@ -128,20 +130,12 @@ class Database:
             raise StoreError(f"{self.path}: {_OTHER_SCHEMA}")
         return not tables
 
-    def _add(self, tables: Sequence[Tables]) -> None:
-        """Make the tables of features that are new here. Raises StoreError where they are another version's."""
-        query = "select name, version from features"
-        known = dict(self._connection.execute(query).fetchall())
+    def _lacking(self, tables: Sequence[Tables]) -> list[Tables]:
+        """Return those of features that are new here. Raises StoreError where they are another version's."""
+        known = dict(self._connection.execute("select name, version from features").fetchall())
         if any(known.get(new.name, version_of(new)) != version_of(new) for new in tables):
             raise StoreError(f"{self.path}: {_OTHER_SCHEMA}")
-        if all(new.name in known for new in tables):
-            return
-        self._connection.execute("begin exclusive")  # waits for another who does the same
-        known = dict(self._connection.execute(query).fetchall())
-        for new in tables:
-            if new.name not in known:
-                add(new, self._utils)
-        self._connection.execute("commit")
+        return [new for new in tables if new.name not in known]
 
     @contextmanager
     def transaction(self, *, durable: bool | None = True, kind: str = "immediate") -> Iterator[None]:
@@ -330,6 +324,7 @@ _MEANING: Mapping[str, Callable[[Any], object]] = {
     "date": date.fromisoformat,
     **dict.fromkeys(("authors", "categories"), _texts),
     "facts": lambda text: dict(json.loads(text)),
+    "deliveries": lambda text: {DeliveryState(state): number for state, number in json.loads(text).items()},
     "outcome": Outcome,
     "became": Became,
     **dict.fromkeys(("counts", "event", "given_up", "newest", "over", "own", "superseded", "unsent"), bool),

@@ -6,13 +6,13 @@ from dataclasses import asdict
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from paperboy.due import looked_early
-from paperboy.models import Attempt, Became, Day, MailingList, Outcome, Packed
+from paperboy.due import Standing, looked_early, standing
+from paperboy.models import Attempt, Became, Day, MailingList, Outcome
 from paperboy.store.database import Noun, iso
 from paperboy.store.ledger import WORTH_SENDING, Ledger
 from paperboy.store.packing import pack
 from paperboy.store.readers import Readers
-from paperboy.store.seen import CODES, LIST_KEY, Seen
+from paperboy.store.seen import CODES, LIST_KEY, see
 
 
 class Days(Noun):
@@ -25,7 +25,17 @@ class Days(Noun):
         found = {row["list"]: row for row in self._database.rows(_OUTCOMES, [wanted])}
         return {each.name: _outcome(each, found.get(each.name)) for each in lists}
 
-    def last(self, list_name: str, until: date = date.max) -> date | None:
+    def standings(
+        self, lists: Sequence[MailingList], now: datetime, patience: timedelta, since: Mapping[str, datetime]
+    ) -> dict[str, Standing]:
+        """Return where each list stands, by its name. `since`: when the service first knew it."""
+        outcomes, attempts, found = self.outcomes(lists, now), self.attempts(), dict[str, Standing]()
+        for mailing_list in lists:
+            name = mailing_list.name
+            found[name] = standing(mailing_list, outcomes[name], attempts.get(name), now, patience, since.get(name))
+        return found
+
+    def last(self, list_name: str, until: date) -> date | None:
         """The newest of the list's days that has an outcome; later ones are of a clock that was ahead."""
         asked = [list_name, until.isoformat()]
         return self._database.value("select max(date) as date from days where list = ? and date <= ?", asked)
@@ -83,8 +93,7 @@ class Days(Noun):
     def too_old(self, list_name: str, arxiv_ids: Iterable[str], day: date) -> None:
         """Let these papers count as seen by the list."""
         with self._database.transaction(durable=False):
-            before_start = dict.fromkeys(arxiv_ids, Became.BEFORE_START)
-            Seen(self._database).add(list_name, before_start, day, if_new=True)
+            see(self._database, list_name, dict.fromkeys(arxiv_ids, Became.BEFORE_START), day, if_new=True)
 
     def note_attempt(self, attempt: Attempt) -> None:
         """Record why the list's last try failed, until a day of the list is frozen."""
@@ -117,10 +126,15 @@ class Days(Noun):
                 [name, local, Outcome.SKIPPED, Outcome.GAVE_UP, Outcome.QUIET],
             )
             row = {"list": name, "date": local, "outcome": day.outcome, "reason": day.reason, "model": day.model}
-            digest_id = self._freeze_digest(day, packed, at)
+            digest_id = None
+            if packed:
+                Readers(self._database).know(name, day.addressed)
+                digest_id = Ledger(self._database).freeze(
+                    packed, day.addressed, at, list_name=name, day=day.date, expires=at + WORTH_SENDING
+                )
             more = {"digest_id": digest_id, "at": iso(at)}
             self._database.insert_all("days", [row | more | asdict(day.counts)])
-            Seen(self._database).add(name, day.became, day.date)
+            see(self._database, name, day.became, day.date)
             of_these = "arxiv_id in (select value from json_each(?))"
             execute(f"delete from tries where list = ? and {of_these}", [name, json.dumps(list(day.became))])
             for arxiv_id in day.tried - day.became.keys():
@@ -131,14 +145,6 @@ class Days(Noun):
             execute("update spending set date = ? where list = ? and date is null", [local, name])
             execute("delete from attempts where list = ?", [name])
             also(digest_id)
-
-    def _freeze_digest(self, day: Day, packed: Packed | None, at: datetime) -> int | None:
-        if packed is None:
-            return None
-        Readers(self._database).know(day.list_name, day.addressed)
-        return Ledger(self._database).freeze(
-            packed, day.addressed, at, list_name=day.list_name, day=day.date, expires=at + WORTH_SENDING
-        )
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
         """Give up digests that reached nobody: all of the list's from before the day `before`, back to the last that

@@ -30,14 +30,15 @@ _MAILS = (
         expires is null or id in (select frozen_id from deliveries where redacted(address) = '…')
     )""",
 )
-_TEXTS = {
-    "deliveries": ("reply",),
-    "suppressions": ("reason",),
-    "incidents": ("reason", "facts"),
-    "attempts": ("reason",),
-    "tasks": ("reply",),
-    "days": ("reason",),
-}
+_TEXTS = (  # that may name a person
+    ("deliveries", "reply"),
+    ("suppressions", "reason"),
+    ("incidents", "reason"),
+    ("incidents", "facts"),
+    ("attempts", "reason"),
+    ("tasks", "reply"),
+    ("days", "reason"),
+)
 
 
 class Erasure:
@@ -61,10 +62,9 @@ class Erasure:
             rows = execute(_DELIVERIES, values) + execute(_HASHED, values)
             statements = [*_GONE, *(statement for its in self._tables for statement in its.erase)]
             rows += sum(execute(statement, values) for statement in statements)
-            texts = [*_TEXTS.items(), *(text for its in self._tables for text in its.texts.items())]
-            for table, columns in texts:
-                for each in columns:
-                    rows += execute(f"update {table} set {each} = redacted({each}) where redacted({each}) != {each}")
+            for table, column in _TEXTS:
+                where = f"redacted({column}) != {column}"
+                rows += execute(f"update {table} set {column} = redacted({column}) where {where}")
             execute("delete from readers where redacted(address) = '…'")  # not counted, and last: triggers follow
         self._database.rows("pragma wal_checkpoint(truncate)")
         return rows

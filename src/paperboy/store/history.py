@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from paperboy.models import Archived, Became, Counts, Day, DeliveryState, Paper, Score, Spending, Suppression
 from paperboy.store.database import Noun, iso
+from paperboy.store.incidents import Incident, Kind
 from paperboy.store.papers import paper_of
 from paperboy.store.scores import SUMS, summed
 
@@ -30,10 +31,11 @@ class DaySummary(Day):
 class Mailed(NamedTuple):
     """A list's newest digest."""
 
+    list_name: str
     digest_id: int
     date: date  # local to the list
     deliveries: Mapping[DeliveryState, int]
-    in_outbox: int = 0  # how many of those that were sent went there
+    in_outbox: int  # how many of those that were sent went there
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +59,6 @@ class Posted:
         return max(self.try_at or now, now) if self.state in WAITING else None
 
 
-class Unreached(NamedTuple):
-    """A list's digest that reached nobody."""
-
-    list: str
-    superseded: bool
-    reply: str  # the last one, of any recipient
-    at: datetime  # when that was known
-
-
-class Failed(NamedTuple):
-    """A delivery that failed for good."""
-
-    id: int
-    list_name: str
-    address: str
-    reply: str
-    at: datetime
-    given_up: bool  # after three days
-
-
 class Kept(NamedTuple):
     """A score that was kept."""
 
@@ -93,7 +75,7 @@ class Life:
     failures: int = 0  # mornings on which it could not be scored, though others were
     became: Became | None = None  # None: the list has not seen it, and will consider it
     day: date | None = None  # of that outcome
-    deliveries: dict[DeliveryState, int] | None = None  # of that day's digest; None: there was none, or it was deleted
+    deliveries: Mapping[DeliveryState, int] | None = None  # of its digest; None: there is none any more
 
 
 class History(Noun):
@@ -108,21 +90,9 @@ class History(Noun):
     ) -> dict[str, tuple[DaySummary, ...]]:
         """Return the last days of each list that had any, newest first; later ones are of a clock that was ahead."""
         asked = {"names": json.dumps(list(list_names)), "most": most, "until": until.isoformat()}
-        days = self._database.rows(_DAYS, asked, _day)
-        spent = {(row["list"], row["date"]): summed(row) for row in self._database.rows(_SPENT, asked)}
-        states = self._states([digest_id for _, digest_id in days if digest_id])
         found: dict[str, tuple[DaySummary, ...]] = {}
-        for day, digest_id in days:
-            spending = spent.get((day.list_name, day.date), Spending())
-            summary = replace(day, spending=spending, deliveries=states.get(digest_id or 0, {}))
-            found[day.list_name] = (*found.get(day.list_name, ()), summary)
-        return found
-
-    def _states(self, digest_ids: list[int]) -> dict[int, dict[DeliveryState, int]]:
-        """How many deliveries of each digest are in which state."""
-        found: dict[int, dict[DeliveryState, int]] = {}
-        for row in self._database.rows(_STATES, [json.dumps(digest_ids)]):
-            found.setdefault(row["frozen_id"], {})[row["state"]] = row["n"]
+        for day in self._database.rows(_DAYS, asked, _day):
+            found[day.list_name] = (*found.get(day.list_name, ()), day)
         return found
 
     def months(self, now: datetime, list_names: Iterable[str] = ()) -> dict[date, Spending]:
@@ -137,10 +107,8 @@ class History(Noun):
 
     def mailed(self, list_names: Iterable[str], until: date = date.max) -> dict[str, Mailed]:
         """The newest digest of each list, unless it was superseded."""
-        rows = self._database.rows(_MAILED, {"names": json.dumps(list(list_names)), "until": until.isoformat()})
-        states = self._states([row["id"] for row in rows])
-        found = (Mailed(row["id"], row["date"], states.get(row["id"], {}), row["in_outbox"]) for row in rows)
-        return dict(zip((row["list"] for row in rows), found, strict=True))
+        asked = {"names": json.dumps(list(list_names)), "until": until.isoformat()}
+        return {mailed.list_name: mailed for mailed in self._database.rows(_MAILED, asked, Mailed)}
 
     def undelivered(self, newest: Collection[int], since: datetime) -> tuple[Posted, ...]:
         """Deliveries that wait; those of the `newest` digests that ended without a mail; and what failed or stayed
@@ -154,13 +122,13 @@ class History(Noun):
         asked = {"address": address, "since": iso(since), "newest": "[]"}
         return tuple(self._database.rows(_OF_ADDRESS, asked, Posted))
 
-    def nobody(self, list_names: Iterable[str]) -> tuple[Unreached, ...]:
-        """Return the lists whose newest digest reached nobody."""
-        return tuple(self._database.rows(_NOBODY, {"names": json.dumps(list(list_names))}, Unreached))
+    def nobody(self, list_names: Iterable[str]) -> list[Incident]:
+        """Return the lists whose newest digest reached nobody; the reason is the last reply to any recipient."""
+        return self._database.rows(_NOBODY, {"names": json.dumps(list(list_names))}, _nobody)
 
-    def failed(self, since: datetime) -> tuple[Failed, ...]:
-        """Return the deliveries that failed for good since then, by a server or after three days."""
-        return tuple(self._database.rows(_FAILED, [iso(since)], Failed))
+    def failed(self, since: datetime) -> list[Incident]:
+        """Return the deliveries that failed for good since then, by a server or after three days, as events."""
+        return self._database.rows(_FAILED, [iso(since)], _failed)
 
     def suppressed(self, by: str, since: datetime) -> tuple[Suppression, ...]:
         """Return the suppressions that hold since then, by "bounces" or "complaint"."""
@@ -175,20 +143,36 @@ class History(Noun):
         key = [list_name, arxiv_id]
         scores = tuple(self._database.rows(_SCORES, key, _kept))
         failures = sum(row["mornings"] for row in self._database.rows(_TRIES, key))
-        for row in self._database.rows(_SEEN, key):
-            digest = row["digest_id"]
-            states = self._states([digest]).get(digest, {}) if digest else None
-            return Life(scores, failures, row["became"], row["date"], states)
+        if seen := self._database.first(_SEEN, key):
+            return Life(scores, failures, seen["became"], seen["date"], seen["deliveries"])
         return Life(scores, failures)
 
 
-def _day(**row: Any) -> tuple[DaySummary, int | None]:
-    counts = Counts(**{name: row[name] for name in Counts.__slots__})
-    return DaySummary(row["list"], row["date"], row["outcome"], row["reason"], counts=counts), row["digest_id"]
+def _day(**row: Any) -> DaySummary:
+    return DaySummary(
+        row["list"],
+        row["date"],
+        row["outcome"],
+        row["reason"],
+        counts=Counts(**{name: row[name] for name in Counts.__slots__}),
+        spending=summed(row),
+        deliveries=row["deliveries"],
+    )
 
 
 def _kept(relevance: int, novelty: int | None, comment: str, model: str, at: datetime) -> Kept:
     return Kept(Score(relevance, novelty, comment), model, at)
+
+
+def _nobody(list: str, reply: str, at: datetime, *, superseded: bool) -> Incident:  # noqa: A002  # a column
+    facts = {"list": list, "lines": [f"{list}: {reply}"], "back": superseded}
+    return Incident(kind=Kind.NOBODY, subject=list, since=at, last=at, reason=reply, facts=facts)
+
+
+def _failed(id: int, list: str, address: str, reply: str, at: datetime, *, given_up: bool) -> Incident:  # noqa: A002
+    facts = {"list": list, "lines": [f"{list}: {address}: {reply}"]}
+    kind = Kind.EXPIRED if given_up else Kind.REFUSED
+    return Incident(kind=kind, subject=str(id), since=at, last=at, facts=facts, event=True)
 
 
 def _is(states: str, digest: str = "own") -> str:
@@ -196,12 +180,20 @@ def _is(states: str, digest: str = "own") -> str:
     return f"exists (select 1 from deliveries where frozen_id = {digest}.id and state in ({states}))"
 
 
-_DAYS = """
-select days.* from json_each(:names) as name join days on list = name.value
+# How many deliveries of a digest are in which state.
+_STATES = """(
+    select json_group_object(state, n) from (
+        select state, count(*) as n from deliveries where frozen_id = digest_id group by state
+    )
+)"""
+
+_DAYS = f"""
+select days.*, {_STATES} as deliveries, {SUMS}
+from json_each(:names) as name join days on days.list = name.value left join spending using (list, date)
 where date in (
     select date from days as own where own.list = name.value and date <= :until order by date desc limit :most
 )
-order by name.key, date desc
+group by name.key, date order by name.key, date desc
 """
 
 _SCORES = """
@@ -209,12 +201,9 @@ select relevance, novelty, comment, scores.model, at from judges join scores usi
 where list = ? and arxiv_id = ? order by at desc, scores.model
 """
 _TRIES = "select mornings from tries where list = ? and arxiv_id = ?"
-_SEEN = """
-select seen.became, seen.date, digest_id from seen left join days using (list, date) where list = ? and arxiv_id = ?
-"""
-
-_SPENT = f"""
-select list, date, {SUMS} from spending where (list, date) in (select list, date from ({_DAYS})) group by list, date
+_SEEN = f"""
+select became, seen.date, iif(digest_id is null, null, {_STATES}) as deliveries
+from seen left join days using (list, date) where list = ? and arxiv_id = ?
 """
 
 _MONTHS = f"""
@@ -222,15 +211,11 @@ select substr(at, 1, 7) || '-01' as date, {SUMS} from spending
 where at >= ? and (? or list in (select value from json_each(?))) group by 1 order by 1 desc
 """
 
-_STATES = """
-select frozen_id, state, count(*) as n from deliveries
-where frozen_id in (select value from json_each(?)) group by frozen_id, state
-"""
-
-_MAILED = """
-select list, digests.id, date,
-    (select count(*) from deliveries where frozen_id = digests.id and state = 'sent' and via = 'outbox') as in_outbox
-from json_each(:names) as name join digests on list = name.value
+_MAILED = f"""
+select list as list_name, digest_id, date, {_STATES} as deliveries, (
+    select count(*) from deliveries where frozen_id = digest_id and state = 'sent' and via = 'outbox'
+) as in_outbox
+from json_each(:names) as name join (select id as digest_id, list, date, superseded from digests) on list = name.value
 where date = (select max(date) from digests where list = name.value and date <= :until) and superseded is null
 """
 
@@ -276,7 +261,7 @@ where superseded is not null or (not {_is("'sent'", "digests")} and {_is("'faile
 order by name.key
 """
 _FAILED = """
-select deliveries.id, list as list_name, address, reply, deliveries.at, given_up
+select deliveries.id, list, address, reply, deliveries.at, given_up
 from deliveries join digests on digests.id = frozen_id
 where state = 'failed' and deliveries.at >= ? and superseded is null and (given_up or via = '') order by deliveries.id
 """

@@ -1,4 +1,4 @@
-"""What is wrong and no other row shows: written where it is met, in the transaction of what it is about."""
+"""What is wrong. What no other row shows is written here, in the transaction of what it is about."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -38,16 +38,26 @@ _NOW = datetime.min.replace(tzinfo=UTC)  # of an incident that is being noted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
-    """One thing that was met."""
+    """One thing that is wrong."""
 
-    kind: str
+    kind: str  # a `Kind`, or a feature's own
     subject: str  # a list, a file, the mail server …
     reason: str = ""  # for people
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what its words count
     event: bool = False  # it does not last: it is reported once
     since: datetime = _NOW  # when it was first met
     last: datetime = _NOW  # when it was last met
     ended: datetime | None = None  # None: it lasts
+
+    @property
+    def list_name(self) -> str:
+        """Return whose problem it is; empty: no list's."""
+        return str(self.facts.get("list", ""))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return lines to show as they are."""
+        return tuple(self.facts.get("lines", ()))
 
 
 _NOTE = """

@@ -100,7 +100,8 @@ class Ledger(Noun):
         rows = self._database.rows(
             f"""select deliveries.id from messages join deliveries on frozen_id = messages.id
             where date is null and priority >= :least and {_WAITING}
-            and (:by_hand and (priority < 0 or not :late) or coalesce(try_at, '') <= :now and (:late or coalesce({_BACKOFF}, '') <= :now))
+            and (:by_hand and (priority < 0 or not :late)
+                or coalesce(try_at, '') <= :now and (:late or coalesce({_BACKOFF}, '') <= :now))
             order by priority desc, deliveries.id""",
             {"now": iso(now), "least": -1 if late else 0, "late": late, "by_hand": by_hand},
         )
@@ -254,15 +255,15 @@ class Ledger(Noun):
     def _move(self, sql: str, values: list[Any]) -> bool:
         return self._database.commit(sql, values) == 1
 
-    def refused_by_all(self, frozen_ids: Collection[int]) -> tuple[tuple[str, str], ...]:
-        """Those of the digests that failed for all recipients: each one's list, and the last reply."""
+    def refused_by_all(self, frozen_ids: Collection[int]) -> tuple[str, ...]:
+        """Return the lists of those of the digests that failed for all recipients."""
         rows = self._database.rows(
-            """select list, reply, max(deliveries.at) from deliveries join digests on digests.id = frozen_id
+            """select list from deliveries join digests on digests.id = frozen_id
             where frozen_id in (select value from json_each(?)) and state != 'suppressed'
             group by frozen_id having min(state in ('failed', 'ambiguous')) order by list""",
-            [json.dumps(sorted(frozen_ids))],
+            [json.dumps([*frozen_ids])],
         )
-        return tuple((row["list"], row["reply"]) for row in rows)
+        return tuple(row["list"] for row in rows)
 
     def bounced_thrice(self) -> tuple[tuple[str, str], ...]:
         """Addresses, lowered, whose last three settled deliveries bounced, each with the last reply; over all lists,

@@ -13,7 +13,7 @@ from paperboy.store.seen import KNOW_LIST, LIST_KEY, PAPER_KEYS
 SUMS = ", ".join(
     [f"coalesce(sum({name}), 0) as {name}" for name in Usage.__slots__]
     + [f"coalesce(sum({name}), 0.0) as {name}" for name in ("prompt_usd", "completion_usd")]
-    + ["count(*) - count(prompt_usd) as unpriced"]
+    + ["count(calls) - count(prompt_usd) as unpriced"]
 )
 """What a query selects from `spending` for `summed`."""
 

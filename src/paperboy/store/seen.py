@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import date
 
 from paperboy.models import Became
-from paperboy.store.database import Noun
+from paperboy.store.database import Database
 
 CODES = {  # those of the schema's view; 0 and 1 take no room
     Became.BELOW: 0,
@@ -37,19 +37,17 @@ def instant_of(column: str) -> str:
     return f"strftime('%Y-%m-%dT%H:%M:%S+00:00', {column}, 'unixepoch')"
 
 
-class Seen(Noun):
-    """What became of each paper for a list, by (list, arXiv id). All of it joins the transaction of the caller."""
+def see(database: Database, list_name: str, became: Mapping[str, Became], day: date, *, if_new: bool = False) -> None:
+    """Note what became of papers for a list; `if_new` leaves those alone that it has seen. Joins the transaction of the
+    caller.
 
-    def add(self, list_name: str, became: Mapping[str, Became], day: date, *, if_new: bool = False) -> None:
-        """Note what became of papers; `if_new` leaves those alone that the list has seen.
-
-        Raises sqlite3.IntegrityError where the list has seen one of them.
-        """
-        insert = "insert or ignore" if if_new else "insert"
-        codes = json.dumps({arxiv_id: CODES[fate] for arxiv_id, fate in became.items()})
-        values = {"list": list_name, "ids": json.dumps(list(became)), "codes": codes, "day": day_number(day)}
-        for statement in (KNOW_LIST, PAPER_KEYS, f"{insert} {_SEEN}"):
-            self._database.execute(statement, values)
+    Raises sqlite3.IntegrityError where the list has seen one of them.
+    """
+    insert = "insert or ignore" if if_new else "insert"
+    codes = json.dumps({arxiv_id: CODES[fate] for arxiv_id, fate in became.items()})
+    values = {"list": list_name, "ids": json.dumps(list(became)), "codes": codes, "day": day_number(day)}
+    for statement in (KNOW_LIST, PAPER_KEYS, f"{insert} {_SEEN}"):
+        database.execute(statement, values)
 
 
 _SEEN = f"""

@@ -7,12 +7,12 @@ anew, so that a restored backup is what the next one sees.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
@@ -23,7 +23,7 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home.versions import Files, Fingerprint, Home
 from paperboy.mail.templates import Templates
 from paperboy.service.app import App
-from paperboy.service.feature import Feature
+from paperboy.store import Store
 from paperboy.web import leaving
 from paperboy.web.visit import BoundedRequest, Visit
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 logger = logging.getLogger(__name__)
-
-Handler = Callable[..., Response]
 
 _TOKEN = "<string(length=32):token>"  # noqa: S105
 _POST = ["POST"]
@@ -51,21 +49,6 @@ HEADERS = {
     "X-Robots-Tag": "noindex, nofollow",
 }
 """What every answer has, unless its page says something else."""
-
-
-def _rules(features: Sequence[Feature]) -> Map:
-    return Map(
-        [
-            *(rule for feature in features if feature.pages for rule in feature.pages()),
-            Rule("/robots.txt", endpoint=_robots),
-            Rule(f"/leave/{_TOKEN}", endpoint=leaving.show, methods=["GET", "POST"]),
-            Rule(f"/leave/{_TOKEN}/now", endpoint=leaving.now, methods=_POST),
-            Rule(f"/leave/{_TOKEN}/undo", endpoint=leaving.undo, methods=_POST),
-        ],
-        converters={"day": _Day},
-        strict_slashes=False,
-        merge_slashes=False,
-    )
 
 
 class _Day(BaseConverter):
@@ -99,7 +82,14 @@ class Room:
     _map: Map = field(init=False)
 
     def __post_init__(self) -> None:
-        self._map = _rules(self.app.features)
+        rules = [
+            *(rule for feature in self.app.features if feature.pages for rule in feature.pages()),
+            Rule("/robots.txt", endpoint=_robots),
+            Rule(f"/leave/{_TOKEN}", endpoint=leaving.show, methods=["GET", "POST"]),
+            Rule(f"/leave/{_TOKEN}/now", endpoint=leaving.now, methods=_POST),
+            Rule(f"/leave/{_TOKEN}/undo", endpoint=leaving.undo, methods=_POST),
+        ]
+        self._map = Map(rules, converters={"day": _Day}, strict_slashes=False, merge_slashes=False)
         seen = Files(self.app.path).fingerprint()
         home, _ = Home.own_or_in_force(self.app.path, self.app.environ)  # at the start, that will do
         self._version = _Version(seen, home, Templates.load(home.folders("emails")))
@@ -123,7 +113,8 @@ class Room:
             adapter = self._map.bind("localhost", path_info=path or "/", default_method=request.method)
             handler, values = adapter.match()
             what = f"{handler.__module__.rpartition('.')[2]}.{handler.__name__.lstrip('_')}"
-            return self._handled(request, version, handler, values), what
+            with self._store(version.home, request.method) as store:
+                return handler(Visit(request, version.home, version.templates, store, self.app.clock()), **values), what
         except HTTPException as error:
             return self._failed(error), what
         except PaperboyError as error:
@@ -133,17 +124,12 @@ class Room:
             logger.exception("%s: this is a bug in Paperboy", what)
             return self._failed(InternalServerError()), what
 
-    def _handled(
-        self, request: BoundedRequest, version: _Version, handler: Handler, values: Mapping[str, Any]
-    ) -> Response:
-        store = self.app.store_of(version.home)
-        if store is None:  # before the first morning: the pages are there, and nothing can be kept
-            if request.method == "POST":
-                raise ServiceUnavailable(retry_after=3600)
-            store = self.app.store_in_memory()
-        with store:
-            visit = Visit(request, version.home, version.templates, store, self.app.clock())
-            return handler(visit, **values)
+    def _store(self, home: Home, method: str) -> Store:
+        """Open the database. Before the first morning the pages are there, and nothing can be kept."""
+        store = self.app.store_of(home)
+        if store is None and method == "POST":
+            raise ServiceUnavailable(retry_after=3600)
+        return store or self.app.store_in_memory()
 
     def _failed(self, error: HTTPException) -> Response:
         """Return a page for what went wrong; werkzeug's own where not even that can be made."""

@@ -4,19 +4,12 @@ The proxy waits for slow clients and refuses requests whose end could be read in
 headers and bodies, and closes connections that are idle.
 """
 
-from __future__ import annotations
-
 import logging
-from typing import TYPE_CHECKING
 
-from waitress.server import create_server
+from waitress.server import BaseWSGIServer, MultiSocketServer, create_server
 
+from paperboy.web.room import Room
 from paperboy.web.visit import MOST_BYTES
-
-if TYPE_CHECKING:
-    from waitress.server import BaseWSGIServer, MultiSocketServer
-
-    from paperboy.web.room import Room
 
 
 def server(room: Room, host: str, port: int) -> BaseWSGIServer | MultiSocketServer:

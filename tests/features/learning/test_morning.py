@@ -117,7 +117,7 @@ class TestShortlist:
         out = self.left_out(learned)
         assert len(set(learned.scorer.asked)) == len(learned.scorer.asked) == 40 - len(out)
         previews = Previews(learned.drafter(), learned.feed, [foundations()], timedelta(days=7), nullcontext, FRIDAY)
-        assert previews.of(foundations()).draft.digest.counts.not_called == len(out)
+        assert previews.of(foundations()).digest.counts.not_called == len(out)
         assert len(learned.scorer.asked) == 40 - len(out)
 
     def test_paper_that_another_list_pays_for_is_taken(self, learned: World) -> None:

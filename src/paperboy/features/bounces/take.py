@@ -10,9 +10,10 @@ from datetime import datetime
 from paperboy.features.bounces.returned import Bounce, Complaint, Request, read
 from paperboy.models import MailingList
 from paperboy.reports.alerts import Words
-from paperboy.reports.problems import NEWS, Problem, of_suppression
+from paperboy.reports.problems import NEWS, of_suppression
 from paperboy.sending.bounces import THRICE, suppress_bounced
 from paperboy.store import Store
+from paperboy.store.incidents import Incident
 from paperboy.store.readers import Reader
 
 _COMPLAINT = "complaint"  # of somebody who called a mail spam
@@ -42,7 +43,7 @@ def take(store: Store, mail: bytes, now: datetime) -> str:
     return "left alone: it is no bounce, no complaint and no unsubscribe mail"
 
 
-def problems(store: Store, _: Sequence[MailingList], now: datetime) -> Iterator[Problem]:
+def problems(store: Store, _: Sequence[MailingList], now: datetime) -> Iterator[Incident]:
     """Yield the complaints of the last days."""
     for held in store.history.suppressed("complaint", now - NEWS):
         no_more = f"gets no more of {'that' if held.list_name else 'any'} list"

@@ -17,10 +17,10 @@ from paperboy.home import edits
 from paperboy.home.versions import Home
 from paperboy.models import MailingList, Subscriber
 from paperboy.reports.alerts import Words
-from paperboy.reports.problems import Problem
 from paperboy.service.app import App
 from paperboy.service.feature import Shown
 from paperboy.store import Store
+from paperboy.store.incidents import Incident
 from paperboy.store.tasks import Task
 
 logger = logging.getLogger(__name__)
@@ -93,19 +93,17 @@ def words() -> Mapping[str, Words]:
     }
 
 
-def problems(store: Store, _: Sequence[MailingList], now: datetime) -> Iterator[Problem]:
+def problems(store: Store, _: Sequence[MailingList], now: datetime) -> Iterator[Incident]:
     """Yield a problem for each list to which somebody cannot be added."""
     refused = {signup.list_name: signup for signup in requests.waiting(store.database) if signup.problem}
     for name, signup in refused.items():
-        yield Problem(
+        yield Incident(
             kind=KIND,
             subject=name,
             since=signup.at,
             last=now,
             reason=signup.problem,
-            lines=(signup.problem,),
-            facts={"place": signup.problem.partition(": ")[0]},
-            list_name=name,
+            facts={"list": name, "lines": [signup.problem], "place": signup.problem.partition(": ")[0]},
         )
 
 

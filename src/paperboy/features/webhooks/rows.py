@@ -8,12 +8,12 @@ from urllib.parse import urlsplit
 
 from paperboy.models import Day, DeliveryState, MailingList
 from paperboy.reports.alerts import Words
-from paperboy.reports.problems import Problem
 from paperboy.service.app import App
 from paperboy.service.feature import Shown
 from paperboy.service.output import again
 from paperboy.store import Store
 from paperboy.store.database import Database, iso
+from paperboy.store.incidents import Incident
 
 KIND = "webhook"
 
@@ -104,13 +104,13 @@ def words() -> Mapping[str, Words]:
     }
 
 
-def problems(store: Store, lists: Sequence[MailingList], _: datetime) -> Iterator[Problem]:
+def problems(store: Store, lists: Sequence[MailingList], _: datetime) -> Iterator[Incident]:
     """Yield a problem for each list whose last call failed for good."""
     called = {mailing_list.name: mailing_list for mailing_list in lists if mailing_list.webhook}
     for name, call in newest(store.database, called, ended=True).items():
         if call.state is DeliveryState.FAILED:
-            lines = (line(call, called[name], call.reply),)
-            yield Problem(kind=KIND, subject=name, since=call.at, last=call.at, reason=call.reply, lines=lines)
+            facts = {"lines": [line(call, called[name], call.reply)]}
+            yield Incident(kind=KIND, subject=name, since=call.at, last=call.at, reason=call.reply, facts=facts)
 
 
 def status(app: App, lists: Sequence[MailingList], _: datetime) -> Shown:
