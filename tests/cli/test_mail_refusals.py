@@ -104,7 +104,7 @@ def test_unknown_recipients_are_never_held_back(world: World) -> None:
     world.smtp.faults.append(Fault("RCPT", DENIED, address=crowd(5)[4]))
     assert world.run("once").code == 1
     assert states(world, *crowd(5)) == ["failed"] * 4 + ["pending"]
-    assert alerts(world) == ["Mail cannot be sent", "4 mails refused for good"]
+    assert alerts(world) == ["4 mails refused for good", "Mail cannot be sent"]
 
 
 def test_late_refusal_is_the_recipients_own_where_others_got_the_digest(world: World) -> None:

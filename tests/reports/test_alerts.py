@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from paperboy.models import Counts, DeliveryState, ListReport, MailingList, Outcome, Shortfall
+from paperboy.models import Counts, DeliveryState, ListReport, MailingList, Outcome, Shortfall, Subscriber
 from paperboy.morning import incidents
 from paperboy.reports.alerts import WORDS, Alerts, Mail, lasting
 from paperboy.reports.problems import problems, read
@@ -58,7 +58,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-LISTS = (mailing_list(), mailing_list(name="galaxies"))
+READERS = tuple(Subscriber(f"{name}@example.org") for name in ("ada", "grace", "hedy"))
+LISTS = (mailing_list(subscribers=READERS), mailing_list(name="galaxies", subscribers=READERS))
 
 
 def wrong(store: Store, lists: Sequence[MailingList] = LISTS, now: datetime = AT_SEVEN) -> Sequence[Incident]:

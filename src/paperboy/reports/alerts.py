@@ -22,6 +22,7 @@ from paperboy.edges.text import one_line, shortened
 from paperboy.errors import PaperboyError
 from paperboy.mail.text import counted, together
 from paperboy.models import Alert, MailingList, Subscriber
+from paperboy.reports.problems import NEWS
 from paperboy.store import Store
 from paperboy.store.alerts import Reported
 from paperboy.store.incidents import NO_LISTS, Incident, Kind
@@ -33,7 +34,8 @@ logger = logging.getLogger(__name__)
 
 _LONGEST_FAULT = 100  # characters of it in a headline
 _MOST = 3  # names, or reasons, in a mail; the log has the others
-_AFTER_THE_ROUND = frozenset({Kind.MAIL, Kind.NOBODY})  # since a round of sending may end these
+_AFTER_THE_ROUND = frozenset({Kind.MAIL, Kind.NOBODY})  # are sent then: a round of sending may end these
+_OF_SENDING = _AFTER_THE_ROUND | {Kind.REFUSED, Kind.EXPIRED, Kind.SUPPRESSED}  # a round may bring more of these
 
 
 # --- the words
@@ -230,7 +232,6 @@ def plan(
     """
     found = list[Mail]()
     today = now.astimezone(zone).date()
-    cannot_send = any(problem.kind == Kind.MAIL for problem in problems)
     rows: list[Incident | Reported] = [*problems, *reported, *ended]
     for key in dict.fromkeys(map(_shared, rows)):
         kind, _ = key
@@ -246,7 +247,7 @@ def plan(
         elif its:
             met = max(row.last for row in its).astimezone(zone).date()
             its = its if met > last or any(row.over for row in before) else []
-        elif kind != Kind.NOBODY or not cannot_send:  # else it is not over, but hidden
+        else:
             its = _gone(over, before, now)
         if not its:
             continue
@@ -269,7 +270,7 @@ def _news(events: Sequence[Incident], before: Sequence[Reported]) -> list[Incide
 def _gone(over: Sequence[Incident], before: Sequence[Reported], now: datetime) -> list[Incident]:
     """Return what is over: incidents, and what was reported and is no problem any more."""
     known = {incident.subject for incident in over}
-    gone = [row for row in before if not row.over and row.subject not in known]
+    gone = [row for row in before if row.can_be_over and not row.over and row.subject not in known]
     return [*over, *(Incident(kind=row.kind, subject=row.subject, since=row.since, last=now) for row in gone)]
 
 
@@ -299,11 +300,17 @@ class Alerts:
         reported = [row for row in self.store.alerts.all() if not self._is_moot(row)]
         return plan(problems, ended, reported, self.words, self.zone, now)
 
-    def report(self, problems: Sequence[Incident], composer: Composer, to: Subscriber | None, now: datetime) -> None:
-        """Log what is to be reported, and freeze the mails about it, if there is an address."""
+    def report(
+        self, problems: Sequence[Incident], composer: Composer, to: Subscriber | None, now: datetime, *, sends: bool
+    ) -> None:
+        """Log what is to be reported, and freeze the mails about it, if there is an address. `sends`: a round of sending
+        follows, so what is about mail waits for its end.
+        """
         with self.store.transaction():
-            self._clear(problems, to)
+            self._clear(problems, to, now)
         for mail in self.plan(problems, now):
+            if sends and mail.kind in _OF_SENDING:
+                continue
             logger.log(logging.INFO if mail.over else logging.WARNING, "%s", mail.alert.headline)
             with never_raising(), self.store.transaction():
                 self._freeze(mail, composer, to, now)
@@ -321,7 +328,7 @@ class Alerts:
                 self.store.incidents.forget(mail.kind, incident.subject)
         self.store.alerts.add(mail.about, now.astimezone(self.zone).date(), frozen_id, over=mail.over)
 
-    def _clear(self, problems: Sequence[Incident], to: Subscriber | None) -> None:
+    def _clear(self, problems: Sequence[Incident], to: Subscriber | None, now: datetime) -> None:
         """Forget what is moot, events that are no news any more, and mails to another address than the operator's."""
         there = {(problem.kind, problem.subject) for problem in problems}
         events = {kind for kind, words in self.words.items() if not words.well}
@@ -331,7 +338,7 @@ class Alerts:
             elsewhere = row.unsent and (to is None or row.address != to.address)
             if row.unsent and row.mail and (elsewhere or row.mail not in wanted):
                 self.store.ledger.withdraw(row.mail)
-            is_old = row.kind in events and (row.kind, row.subject) not in there
+            is_old = row.kind in events and (row.kind, row.subject) not in there and row.since < now - NEWS
             if elsewhere or is_old or self._is_moot(row):
                 self.store.alerts.forget(row.kind, row.subject)
         for incident in self.store.incidents.all():

@@ -31,12 +31,16 @@ def problems(rows: Sequence[Incident], lists: Iterable[MailingList]) -> tuple[In
     """Return all that is wrong, by kind and subject. Pure."""
     active = {"", *(mailing_list.name for mailing_list in lists if mailing_list.is_active)}
     lasting = [row for row in rows if not row.event and row.ended is None and row.list_name in active]
-    events = [row for row in rows if row.event]
-    if any(row.kind == Kind.MAIL for row in lasting):  # that is why
-        lasting = [row for row in lasting if row.kind != Kind.NOBODY]
-
-    nobody = {row.subject for row in rows if row.kind == Kind.NOBODY and not row.facts["back"]}
-    events = [row for row in events if row.kind != Kind.REFUSED or row.list_name not in nobody]
+    refused = max((row.last for row in lasting if row.kind == Kind.MAIL), default=None)
+    if refused:  # that is why
+        lasting = [row for row in lasting if row.kind != Kind.NOBODY or row.last > refused]
+    named = {row.list_name for row in rows if "address" in row.facts}
+    readers = {of.name: {*of.addresses()} for of in lists if of.name in named}
+    events = [
+        row
+        for row in rows
+        if row.event and ("address" not in row.facts or row.facts["address"].lower() in readers.get(row.list_name, ()))
+    ]
     return tuple(sorted([*lasting, *events], key=lambda row: (row.kind, row.last, row.subject)))
 
 

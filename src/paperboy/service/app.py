@@ -368,7 +368,7 @@ class App(ExitStack):
         """
         if names := () if self.settings.uses_outbox else self.store.ledger.only_in_outbox():
             logger.warning("%s", status.moved_from_outbox(names))
-        self.report()
+        self.report(sends=True)
         sent = self._round(stopped).deliver(by_hand=by_hand, only=only)
         delivery.record(self.store, sent, self.clock(), self.patience)
         self.report()
@@ -454,10 +454,13 @@ class App(ExitStack):
             words |= feature.words() if feature.words else {}
         return alerts.Alerts(store=self.store_to_ask, lists=self.home.lists, words=words, zone=self.settings.timezone)
 
-    def report(self) -> None:
-        """Report what is wrong: log it, and freeze mails to ALERT_TO. Never raises, since no morning depends on it."""
+    def report(self, *, sends: bool = False) -> None:
+        """Report what is wrong: log it, and freeze mails to ALERT_TO; `sends`: before a round of sending. Never raises,
+        since no morning depends on it.
+        """
         with alerts.never_raising():
-            self.alerts.report(self.problems(), self._composer(None), self.settings.alert_to, self.clock())
+            to, now = self.settings.alert_to, self.clock()
+            self.alerts.report(self.problems(), self._composer(None), to, now, sends=sends)
 
     @property
     def patience(self) -> timedelta:

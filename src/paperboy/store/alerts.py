@@ -21,6 +21,7 @@ class Reported:
     mail: int | None  # the message; None: there was no ALERT_TO
     unsent: bool  # that waits
     address: str | None  # to which
+    can_be_over: bool  # a list that nothing reached has been reached since
 
 
 class Alerts(Noun):
@@ -43,7 +44,11 @@ class Alerts(Noun):
 
 
 _ALL = """
-select kind, subject, since, date, over, mail, waits.id is not null as unsent, address
+select kind, subject, since, date, over, mail, waits.id is not null as unsent, address,
+    kind != 'reached nobody' or exists (
+        select 1 from digests join deliveries as got on got.frozen_id = digests.id
+        where list = alerts.subject and got.state = 'sent' and got.at >= alerts.since
+    ) as can_be_over
 from alerts left join deliveries as waits on frozen_id = mail and state in ('pending', 'sending', 'deferred')
 where not over or waits.id is not null order by kind, since, subject
 """

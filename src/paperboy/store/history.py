@@ -164,13 +164,13 @@ def _kept(relevance: int, novelty: int | None, comment: str, model: str, at: dat
     return Kept(Score(relevance, novelty, comment), model, at)
 
 
-def _nobody(list: str, reply: str, at: datetime, *, superseded: bool) -> Incident:  # noqa: A002  # a column
+def _nobody(list: str, reply: str, at: datetime, since: datetime | None, *, superseded: bool) -> Incident:  # noqa: A002  # a column
     facts = {"list": list, "lines": [f"{list}: {reply}"], "back": superseded}
-    return Incident(kind=Kind.NOBODY, subject=list, since=at, last=at, reason=reply, facts=facts)
+    return Incident(kind=Kind.NOBODY, subject=list, since=since or at, last=at, reason=reply, facts=facts)
 
 
 def _failed(id: int, list: str, address: str, reply: str, at: datetime, *, given_up: bool) -> Incident:  # noqa: A002
-    facts = {"list": list, "lines": [f"{list}: {address}: {reply}"]}
+    facts = {"list": list, "address": address, "lines": [f"{list}: {address}: {reply}"]}
     kind = Kind.EXPIRED if given_up else Kind.REFUSED
     return Incident(kind=kind, subject=str(id), since=at, last=at, facts=facts, event=True)
 
@@ -251,7 +251,13 @@ select name.value as list, superseded is not null as superseded,
             where list = digests.list and (id = digests.id or superseded = digests.superseded)
         ) order by at desc, id limit 1
     ), 'it was not tried') as reply,
-    coalesce(superseded, (select max(at) from deliveries where frozen_id = digests.id)) as at
+    coalesce(superseded, (select max(at) from deliveries where frozen_id = digests.id)) as at,
+    (
+        select min(deliveries.at) from deliveries join digests as own on own.id = frozen_id
+        where list = name.value and state in ('failed', 'ambiguous') and own.date > coalesce(
+            (select max(date) from digests as own where list = name.value and {_is("'sent'")}), ''
+        )
+    ) as since
 from json_each(:names) as name join digests on digests.id = (
     select id from digests as own where list = name.value and (
         superseded is not null or {_is("'sent'")} or not {_is("'pending', 'sending', 'deferred'")}
@@ -260,10 +266,13 @@ from json_each(:names) as name join digests on digests.id = (
 where superseded is not null or (not {_is("'sent'", "digests")} and {_is("'failed', 'ambiguous'", "digests")})
 order by name.key
 """
-_FAILED = """
+# A digest that reached nobody is a problem of its list, and not of its addresses.
+_FAILED = f"""
 select deliveries.id, list, address, reply, deliveries.at, given_up
 from deliveries join digests on digests.id = frozen_id
-where state = 'failed' and deliveries.at >= ? and superseded is null and (given_up or via = '') order by deliveries.id
+where state = 'failed' and deliveries.at >= ? and superseded is null and (given_up or via = '')
+    and (given_up or {_is("'sent', 'pending', 'sending', 'deferred'", "digests")})
+order by deliveries.id
 """
 _SUPPRESSED = """
 select address, list as list_name, reason, at, by = 'reader' as own from suppressions
