@@ -26,7 +26,7 @@ def served(world: World) -> World:
     world.announce(3)
     world.announce(4, categories=("astro-ph.GA",))
     with closing(sqlite3.connect(world.path / "data" / "paperboy.db")) as database:
-        database.execute("insert into alerts values ('mail', 'x', '', '', '{}', :at, :at, null, null, null)", [NOON])
+        database.execute("insert into alerts values ('mail', 'x', ?, '2026-11-20', 0, null)", [NOON])
         database.execute("insert into attempts values ('galaxies', 'late', :at, :at, :at, 0)", [NOON])
         database.commit()
     return world
