@@ -303,8 +303,8 @@ class Alerts:
     def report(
         self, problems: Sequence[Incident], composer: Composer, to: Subscriber | None, now: datetime, *, sends: bool
     ) -> None:
-        """Log what is to be reported, and freeze the mails about it, if there is an address. `sends`: a round of sending
-        follows, so what is about mail waits for its end.
+        """Log what is to be reported, and freeze the mails about it, if there is an address. `sends`: a round of
+        sending follows, so what is about mail waits for its end.
         """
         with self.store.transaction():
             self._clear(problems, to, now)

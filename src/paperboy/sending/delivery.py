@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_MOST_ERRORS = 5  # of the server, in a row
 _GRACE = 20.0  # seconds for messages under way when the round is stopped
 _READ_AHEAD = 100  # deliveries, and then a look for others that go before
 _POLL = 0.05  # seconds between two looks at a stop, or at the end of the work
@@ -132,7 +133,9 @@ class Round:
         if not waiting:
             return Report({})
         interval = 60 / self.most_per_minute if self.most_per_minute else 0.0
-        self._pace = Pace(limit=len(self.transports), grows=self.grows, interval=interval)
+        most_errors = 1 if rest else _MOST_ERRORS  # the next round brings the rest
+        limit = len(self.transports)
+        self._pace = Pace(limit=limit, grows=self.grows, interval=interval, most_errors=most_errors)
 
         with self.progress.stage("Sending") as show:
             self._run(lambda: show(self._taken, len(waiting)))

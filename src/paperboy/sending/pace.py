@@ -23,7 +23,6 @@ REFUSES_US = (  # rather than a recipient
     "It seems to refuse this machine, its name or the sender: ask those who run it, or set SMTP_USERNAME and "
     "SMTP_PASSWORD for a login."
 )
-_MOST_ERRORS = 5  # of the server, in a row
 _FIRST_PAUSE = 5.0  # seconds
 _MOST_HELD = 3
 _STEP = 10  # messages taken for each more connection
@@ -48,6 +47,7 @@ class Pace:
     limit: int  # of connections
     grows: bool = False  # the number of connections; else all of them open after the first reply
     interval: float = 0.0  # seconds from the start of one message to the next
+    most_errors: int = 5  # of the server, in a row, end the round
 
     begins_at: float = 0.0  # when the next message may begin
     most: int = 1  # connections that may be open
@@ -183,8 +183,8 @@ class Pace:
         self._trouble_at = now
         self._errors += 1
         self._error = why
-        if self._errors >= _MOST_ERRORS:
-            self.problem = f"the mail server failed {self._errors} times in a row: {why}"
+        if self._errors >= self.most_errors:
+            self.problem = f"the mail server failed {counted(self._errors, 'time')} in a row: {why}"
             self.passing = True
             return Decision(halved_to=halved_to)
         pause = _FIRST_PAUSE * 2 ** (self._errors - 1) * (0.75 + 0.5 * jitter)
