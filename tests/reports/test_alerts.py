@@ -12,8 +12,8 @@ import pytest
 
 from paperboy.models import Counts, DeliveryState, ListReport, MailingList, Outcome, Shortfall, Subscriber
 from paperboy.morning import incidents
-from paperboy.reports.alerts import WORDS, Alerts, Mail, lasting
-from paperboy.reports.problems import problems, read
+from paperboy.reports.alerts import Alerts, Mail, lasting
+from paperboy.reports.problems import WORDS, problems, read
 from paperboy.sending import delivery
 from paperboy.sending.delivery import Report as Sent
 from paperboy.store import Store

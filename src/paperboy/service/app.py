@@ -449,7 +449,7 @@ class App(ExitStack):
     @property
     def alerts(self) -> alerts.Alerts:
         """What reports it."""
-        words = dict(alerts.WORDS)
+        words = dict(problems.WORDS)
         for feature in self.features:
             words |= feature.words() if feature.words else {}
         return alerts.Alerts(store=self.store_to_ask, lists=self.home.lists, words=words, zone=self.settings.timezone)

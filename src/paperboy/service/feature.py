@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from paperboy.models import Day, MailingList, Tables
     from paperboy.morning.drafting import Learn
     from paperboy.morning.workers import Crew
-    from paperboy.reports.alerts import Words
+    from paperboy.reports.problems import Words
     from paperboy.service.app import App
     from paperboy.service.check import Finding
     from paperboy.store import Store

@@ -9,8 +9,7 @@ from datetime import datetime
 
 from paperboy.features.bounces.returned import Bounce, Complaint, Request, read
 from paperboy.models import MailingList
-from paperboy.reports.alerts import Words
-from paperboy.reports.problems import NEWS, of_suppression
+from paperboy.reports.problems import NEWS, Words, of_suppression
 from paperboy.sending.bounces import THRICE, suppress_bounced
 from paperboy.store import Store
 from paperboy.store.incidents import Incident

@@ -23,7 +23,7 @@ from paperboy.features.learning.status import Standing, shown
 from paperboy.home.settings import Share
 from paperboy.models import Day, MailingList, Paper, Spending
 from paperboy.morning.drafting import Learned
-from paperboy.reports.alerts import Words
+from paperboy.reports.problems import Words
 from paperboy.service.app import App
 from paperboy.service.feature import Shown
 from paperboy.sources.arxiv import calendar as announcements

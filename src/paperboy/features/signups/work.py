@@ -16,7 +16,7 @@ from paperboy.features.signups.requests import KIND, Signup, Stage
 from paperboy.home import edits
 from paperboy.home.versions import Home
 from paperboy.models import MailingList, Subscriber
-from paperboy.reports.alerts import Words
+from paperboy.reports.problems import Words
 from paperboy.service.app import App
 from paperboy.service.feature import Shown
 from paperboy.store import Store

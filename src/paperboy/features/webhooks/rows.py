@@ -7,7 +7,7 @@ from datetime import date, datetime
 from urllib.parse import urlsplit
 
 from paperboy.models import Day, DeliveryState, MailingList
-from paperboy.reports.alerts import Words
+from paperboy.reports.problems import Words
 from paperboy.service.app import App
 from paperboy.service.feature import Shown
 from paperboy.service.output import again
