@@ -404,7 +404,7 @@ class DeliveryState(StrEnum):
 
     @property
     def is_lost(self) -> bool:
-        """Check whether sending ended, and no mail is known to have arrived."""
+        """Return whether sending has ended without a mail that is known to have arrived."""
         return self in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
 
 

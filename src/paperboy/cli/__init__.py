@@ -1,1 +1,1 @@
-"""The composition root: the only reader of the environment, the only builder of real parts, a file per command."""
+"""The commands, a file each. They read the environment and hand the features to the `App`."""

@@ -1,1 +1,1 @@
-"""What comes from outside is bounded here: replies, files, text, templates, locks."""
+"""The edges of the process: replies, files, text and templates from outside, bounded; locks and tokens."""

@@ -1,4 +1,4 @@
-"""What can be left out: a folder each. Without its line here, the folder can be deleted, and everything else runs."""
+"""What can be left out, a folder each. Remove its line here, and the folder can be deleted: everything else runs."""
 
 from collections.abc import Sequence
 from importlib import import_module

@@ -1,1 +1,1 @@
-"""A digest as mail: rendered, serialised, and handed to a mail server or to the outbox."""
+"""A digest as mail: rendered and serialised. `sending` hands it over."""

@@ -111,7 +111,7 @@ def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed
 
 
 def write(composer: Composer, box: Path, list_name: str, composed: Composed, now: datetime) -> Path:
-    """Write a reader's copy to the outbox folder `box`; gives the HTML's path."""
+    """Write a reader's copy to the outbox folder `box`, and return the HTML's path."""
     folder, own = box / "preview", composer.addressed(list_name, now.date(), _SOMEBODY)
     try:
         for owned in (box, folder):

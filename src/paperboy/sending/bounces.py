@@ -8,7 +8,7 @@ THRICE = "it did not exist for three digests in a row"
 
 
 def suppress_bounced(store: Store, now: datetime) -> tuple[str, ...]:
-    """Suppress these addresses; gives them."""
+    """Suppress these addresses, and return them."""
     found = store.ledger.bounced_thrice()
     with store.transaction():
         for address, reply in found:

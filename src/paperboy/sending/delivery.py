@@ -358,16 +358,16 @@ class Round:
 
     def _settle(self, delivery: Delivery, receipt: Receipt, began: float) -> None:
         now = self.clock()
-        state, backoff = what_follows(delivery, receipt, self.jitter())
+        state, wait = what_follows(delivery, receipt, self.jitter())
         if receipt.state is DeliveryState.PENDING and self.stopped():  # we aborted it before anything was handed over
-            state, backoff = DeliveryState.PENDING, None
+            state, wait = DeliveryState.PENDING, None
         is_settled = self.store.ledger.settle(
             delivery,
             state,
             receipt.reply,
             now,
             via=self.transports[0].via if state is DeliveryState.SENT else "",
-            try_at=now + backoff if backoff else None,
+            try_at=now + wait if wait else None,
             uncertain=receipt.state is DeliveryState.AMBIGUOUS or delivery.state is DeliveryState.SENDING,
             bounce=receipt.bounce and state is DeliveryState.FAILED and delivery.counts,
             undone=state is DeliveryState.PENDING or receipt.slow_down,

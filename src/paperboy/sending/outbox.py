@@ -41,7 +41,7 @@ class Outbox:
 
 
 def show(folder: Path, name: str, message: bytes) -> Path:
-    """Write `NAME.eml`, `NAME.html` and `NAME.txt` of a message; gives the page's path. OSError if it cannot."""
+    """Write `NAME.eml`, `NAME.html` and `NAME.txt` of a message, and return the page's path. OSError if it cannot."""
     (folder / f"{name}.eml").write_bytes(message)
     parsed = email.message_from_bytes(message, policy=email.policy.default)
     for subtype, ending in (("plain", ".txt"), ("html", ".html")):

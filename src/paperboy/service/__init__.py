@@ -1,1 +1,1 @@
-"""The daemon, its parts, and what it tells systemd."""
+"""The `App`, which builds all real parts; the daemon and its tasks; what people and systemd are told."""

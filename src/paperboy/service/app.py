@@ -417,7 +417,7 @@ class App(ExitStack):
 
     def forget(self, address: str) -> tuple[dict[str, tuple[int, ...]], int]:
         """Erase an address from the lists' files, from the version in force, and from the database once nobody composes
-        or sends; gives the files' lines and the number of rows that held it. Raises ConfigError before anything is
+        or sends, and return the files' lines and the number of rows that held it. Raises ConfigError before anything is
         changed.
         """
         copies = Files(self.path)

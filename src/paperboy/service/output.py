@@ -75,7 +75,7 @@ class Stream(io.FileIO):
 
 
 def take_streams() -> Stream:
-    """Make failed writes to stdout and stderr harmless; gives stdout, which knows whether one has failed.
+    """Make failed writes to stdout and stderr harmless, and return stdout, which knows whether one has failed.
 
     A closed descriptor is opened: else the next file, the database perhaps, would have its number, and get what is
     written to stderr. In place of stdout it cannot be written, so that lost results are noticed.
@@ -398,6 +398,6 @@ def in_words(states: Mapping[DeliveryState, int]) -> str:
 
 
 def not_sent(waiting: int, sent: delivery.Report) -> list[str]:
-    """Why the exit code is 1 although every list is served."""
+    """Return why the exit code is 1 even if every list is served."""
     waits = f"{counted(waiting, 'delivery waits', 'deliveries wait')} for the next try"
     return [waits] * (waiting > 0) + [f"{name}: nobody got the digest" for name in sent.refused]

@@ -1,7 +1,7 @@
 """Tasks: small work beside the mail. It never holds up a morning or a sending, which run at the same time.
 
     for each feature, and each of its kinds of task:
-        for each task that is due, the longest first, for half a minute:
+        for each task that is due, the longest overdue first, for half a minute:
             begin   ← its own commit: when it is tried again, whatever ends this process
             do      ← the feature's work, which returns why it has to be tried again
             end, or fail

@@ -1,4 +1,4 @@
-"""SQLite: all SQL that touches the database, a file per noun."""
+"""SQLite: the tables of the core and their SQL, a file per noun. Features bring tables of their own."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ class Database:
         return self._connection.total_changes, others
 
     def execute(self, sql: str, values: _Values = ()) -> int:
-        """Run one statement inside a transaction; gives how many rows it touched."""
+        """Run one statement inside a transaction, and return how many rows it touched."""
         return self._guarded(lambda: self._connection.execute(sql, values).rowcount)
 
     def commit(self, sql: str, values: _Values = (), *, durable: bool = False) -> int:

@@ -49,8 +49,8 @@ class Erasure:
         self._tables = tables
 
     def erase(self, address: str, at: datetime) -> int:
-        """Erase an address from all tables; gives how many rows held it. Waiting mail is not sent. A suppression that
-        holds stays, as a hash. What was erased is overwritten in the file, too.
+        """Erase an address from all tables, and return how many rows held it. Waiting mail is not sent. A suppression
+        that holds stays, as a hash. What was erased is overwritten in the file, too.
         """
         mention, execute = mentions(address), self._database.execute
         self._database.define("redacted", lambda text: mention.sub("…", text))

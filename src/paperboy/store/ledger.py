@@ -56,7 +56,8 @@ class Ledger(Noun):
         priority: int = 0,
     ) -> int:
         """Add a message with a pending delivery to each recipient, and return its id. Joins the transaction of the
-        caller. `list_name`: on which they must be; `day`: of a digest or note.
+        caller. `list_name`: on which they must be; `day`: of a digest or note; `priority`: the highest is sent first,
+        digests have 0, and what is below waits for the end of a round.
         """
         packed = pack(mail)
         values = [
@@ -266,8 +267,8 @@ class Ledger(Noun):
         return tuple(row["list"] for row in rows)
 
     def bounced_thrice(self) -> tuple[tuple[str, str], ...]:
-        """Addresses, lowered, whose last three settled deliveries bounced, each with the last reply; over all lists,
-        and since the address was last unsuppressed.
+        """Return addresses, lowered, that did not exist for the digests of the last three dates, over all lists, each
+        with the last reply; since the address was last unsuppressed.
 
         Only digests that reached somebody else by mail count: otherwise the server may be at fault. Addresses that are
         suppressed for all lists are left out.

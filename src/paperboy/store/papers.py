@@ -24,8 +24,8 @@ class Papers:
         self._read.clear()
 
     def add(self, papers: Sequence[Paper], categories: Collection[str], at: datetime) -> int:
-        """Store a complete fetch of these categories in one transaction, or single papers without any; gives how many
-        papers are new here.
+        """Store a complete fetch of these categories in one transaction, or single papers without any, and return how
+        many papers are new here.
 
         A newer version of a known paper replaces its text.
         """

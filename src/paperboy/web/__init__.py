@@ -1,1 +1,1 @@
-"""The readers' room: pages where they leave a list, read a digest again, vote and sign up."""
+"""The readers' room: its server, and the page where they leave a list. Features bring the other pages."""
