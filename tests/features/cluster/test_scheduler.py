@@ -29,7 +29,7 @@ needs_dask = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 def test_cluster_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:
     with dask_cluster(tmp_path) as dask, LlmServer(cache="none") as llm:
         on_it = f"CLUSTER={dask.address}"
-        with an_app(home, on_it) as app:
+        with an_app(tmp_path, on_it) as app:
             (found,) = scheduler.look(app)
         assert found.message.startswith("3 workers with 3 threads, which compose")
         assert a_morning(home, on_it) == a_morning(home, "WORKERS=1")
