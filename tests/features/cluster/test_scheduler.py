@@ -12,9 +12,11 @@ import pytest
 
 from paperboy.features.cluster import scheduler
 from paperboy.morning.workers import WorkersError, versions
+from paperboy.service.app import App
 from paperboy.service.check import Finding
 from paperboy.store.incidents import Kind
-from tests.morning.test_workers import a_morning, an_app, home, once_some_are_frozen
+from tests.fakes import NoProgress
+from tests.morning.test_workers import NOW, a_morning, an_app, home, once_some_are_frozen
 from tests.servers.dask import MISSING, dask_cluster
 from tests.servers.llm import LlmServer
 from tests.service.test_check import about, check, write_env
@@ -29,7 +31,7 @@ needs_dask = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 def test_cluster_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:
     with dask_cluster(tmp_path) as dask, LlmServer(cache="none") as llm:
         on_it = f"CLUSTER={dask.address}"
-        with an_app(tmp_path, on_it) as app:
+        with App(home, {"CLUSTER": dask.address}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
             (found,) = scheduler.look(app)
         assert found.message.startswith("3 workers with 3 threads, which compose")
         assert a_morning(home, on_it) == a_morning(home, "WORKERS=1")
