@@ -137,6 +137,17 @@ def test_address_with_letters_that_fold_into_others_is_erased_too(world: World, 
     assert who.encode() not in everything(world)
 
 
+def test_address_that_a_problem_names_is_erased_there_too(world: World) -> None:
+    world.announce(1)
+    world.run("once")
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        facts = {"lines": ["foundations: müller@example.org: 550 no"]}
+        store.incidents.note([Incident(kind=Kind.MAIL, subject=MAIL_SERVER, facts=facts)], world.clock())
+    world.write("subscribers.yaml", LISTS.replace(ADA, "müller@example.org"))
+    world.run("forget", "müller@example.org")
+    assert b"ller@example.org" not in everything(world)
+
+
 def test_suppressing_an_address_leaves_the_one_it_folds_into(world: World) -> None:
     world.write("subscribers.yaml", LISTS.replace(ADA, "strasse@example.org"))
     world.run("suppress", "straße@example.org")

@@ -505,6 +505,8 @@ def test_smallest_file_that_messages_propose_is_valid(home):
             "a: ,\n",
             "1:4: not YAML: while parsing a block node did not find expected node content; put the text in quotes",
         ),
+        ("- " * 1_000_000, "1:99: nested too deeply; a list needs three levels"),
+        ("\n".join(" " * n + "a:" for n in range(100)), "50:50: nested too deeply; a list needs three levels"),
     ],
 )
 def test_yaml_syntax_errors_are_reported_in_plain_words(home, text, expected):

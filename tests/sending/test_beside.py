@@ -136,3 +136,14 @@ def test_mail_beside_digests_is_no_matter_of_exit_codes_history_and_suppressions
     assert world.store.ledger.last_sent() is None
     assert world.store.history.posted("olga@example.org", NOW - DAY) == ()
     assert world.store.history.undelivered([], NOW - DAY) == ()
+
+
+def test_mail_beside_digests_does_not_say_since_when_no_digest_was_sent(world: World) -> None:
+    """An alert may be a week old, and a confirmation a minute."""
+    add(world, "olga", priority=2)
+    world.clock.now += 7 * DAY
+    lists = world.crowd(1)
+    world.transport = FakeTransport(down=0, temporary=True)
+    report = world.deliver(lists)
+    assert report.passing
+    assert report.since == world.clock()

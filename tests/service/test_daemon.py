@@ -170,6 +170,25 @@ def office(home: World) -> Iterator[Office]:
 # ---- mornings and sendings
 
 
+def test_problem_that_cannot_be_read_costs_no_mail(office: Office) -> None:
+    office.store.database.commit("insert into suppressions values ('x', '', '', 'z', 1, null, 'bounces')")
+    office.world.announce(1)
+    assert office.tick() == ["trial", "morning", "sending"]
+    assert office.readers() == ["ada@example.org"]
+    with pytest.raises(StoreError):
+        office.app.problems()
+
+
+def test_alert_that_cannot_be_written_is_tried_once_a_day(office: Office) -> None:
+    """Its template is wrong for what the trial's sample does not have."""
+    text = "{{ alert.headline }}{% if 'attention' not in alert.headline %}{{ alert.no }}{% endif %}"
+    office.world.write("emails/alert.txt.j2", text)
+    office.world.announce(1)
+    office.world.smtp.faults.append(Fault("RCPT", "550 5.1.1 no such user", address="ada@example.org"))
+    assert office.tick() == ["trial", "morning", "sending"]
+    assert office.settle() == []
+
+
 @pytest.mark.quick
 def test_due_list_gets_its_morning_and_its_mail_and_the_rest_of_the_day_is_quiet(office: Office) -> None:
     office.world.announce(1)

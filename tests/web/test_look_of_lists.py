@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from paperboy.store import Store
+from tests.builders import TABLES
 from tests.features.archive.test_reading import configure
 from tests.mail import browser
 from tests.mail.browser import Browser
@@ -21,6 +23,8 @@ WIDTHS = (320, 390, 1_200)
 @pytest.fixture
 def pages(web: Web) -> dict[str, str]:
     configure(web, archive="public", open="true")
+    with Store.open(web.world.path / "data" / "paperboy.db", tables=TABLES) as store:  # else with the next digest
+        store.tasks.add("index", "foundations", web.world.clock())
     assert web.run("once", "--list", "foundations").code == 0  # ends with the tasks
     found = {path: web.get(path).text for path in PATHS}
     assert "3 papers" in found[PATHS[2]]

@@ -14,6 +14,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 Entries = dict[str, tuple[ScalarNode, Node]]  # by the key's text: the key and the value
 
+_DEEPEST = 50  # levels of lists and mappings; libyaml would end the process at some 30,000
 _FORBIDDEN = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _BLANKS = dict.fromkeys((0x85, 0x2028, 0x2029), " ")  # line ends for YAML, and for no editor
 _NULL = {"", "~", "null", "Null", "NULL"}
@@ -55,7 +56,23 @@ class MalformedError(ValueError):
         self.line, self.column = line, column
 
 
-_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_Parser: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+class _Loader(_Parser):  # type: ignore[misc]  # whichever it is
+    """A loader that counts levels while it composes."""
+
+    _depth = 0
+
+    def descend_resolver(self, current_node: Node | None, _: object) -> None:
+        """Enter a node's value. Raises MalformedError."""
+        self._depth += 1
+        if current_node and self._depth > _DEEPEST:
+            raise malformed(current_node, _TOO_DEEP)
+
+    def ascend_resolver(self) -> None:
+        """Leave it."""
+        self._depth -= 1
 
 
 def compose(text: str) -> Node | None:
@@ -70,8 +87,6 @@ def compose(text: str) -> Node | None:
             _check(root, set())
     except MarkedYAMLError as error:
         raise _in_plain_words(error, text) from None
-    except RecursionError:
-        raise MalformedError(1, 1, _TOO_DEEP) from None
     return root
 
 

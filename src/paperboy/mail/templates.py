@@ -114,10 +114,12 @@ class Templates:
         """Render samples of every kind of mail, for lists in English and in these languages; `web`: also the pages of
         the web room and a sign-up's mail, which concern no digest. ConfigError with what is wrong with the templates.
         """
-        alert = Alert("Something needs attention", ("It happened.", "This fixes it."), ("a/file:1: it",) * 60)
+        alert = Alert("Something needs attention", ("It happened.", "This fixes it."))
+        found = dict[Problem, None]()
         with sandbox.one_timeout():
-            problems = _problems("alert", lambda: self.alert(alert), {alert.headline: "alert.headline"})
-            found = dict.fromkeys(problems)
+            for each in (alert, replace(alert, details=("a/file:1: it",) * 60)):
+                problems = _problems("alert", partial(self.alert, each), {alert.headline: "alert.headline"})
+                found |= dict.fromkeys(problems)
             for language in dict.fromkeys(("en", *sorted(self.used(languages)))):
                 found |= dict.fromkeys(self._with_samples(language))
                 found |= dict.fromkeys(self._on_the_web(language) if web else ())

@@ -19,7 +19,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from paperboy.edges.text import one_line, shortened
-from paperboy.errors import PaperboyError
+from paperboy.errors import PaperboyError, StoreError
 from paperboy.mail.text import counted, together
 from paperboy.models import Alert, MailingList, Subscriber
 from paperboy.reports.problems import NEWS, Words
@@ -173,8 +173,8 @@ def plan(
 def _news(events: Sequence[Incident], before: Sequence[Reported]) -> list[Incident]:
     """Return the events that no mail has brought yet, if there are new ones."""
     known = {row.subject: row for row in before}
-    new = [event for event in events if event.subject not in known or known[event.subject].since < event.since]
-    return [event for event in events if event in new or known[event.subject].unsent] if new else []
+    new = {event.subject for event in events if event.subject not in known or known[event.subject].since < event.since}
+    return [event for event in events if event.subject in new or known[event.subject].unsent] if new else []
 
 
 def _gone(over: Sequence[Incident], before: Sequence[Reported], now: datetime) -> list[Incident]:
@@ -222,8 +222,16 @@ class Alerts:
             if sends and mail.kind in _OF_SENDING:
                 continue
             logger.log(logging.INFO if mail.over else logging.WARNING, "%s", mail.alert.headline)
-            with never_raising(), self.store.transaction():
-                self._freeze(mail, composer, to, now)
+            try:
+                with self.store.transaction():
+                    self._freeze(mail, composer, to, now)
+            except StoreError:
+                raise
+            except Exception:
+                # It counts as reported, in the log, or the daemon would try without end: what lasts is due tomorrow.
+                self.store.alerts.add(mail.about, now.astimezone(self.zone).date(), None, over=mail.over)
+                with never_raising():
+                    raise
 
     def _freeze(self, mail: Mail, composer: Composer, to: Subscriber | None, now: datetime) -> None:
         for unsent in mail.instead:

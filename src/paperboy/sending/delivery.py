@@ -152,11 +152,11 @@ class Round:
         for name in sorted({name for name, _ in self._states}):
             counts = ", ".join(f"{n} {state}" for state in DeliveryState if (n := self._states[name, state]))
             logger.info("%s: %s, in %.1f s", name, counts, self.timer() - began)
-        return self._report(oldest=waiting[0])
+        return self._report(next((each for each in waiting if each not in self._beside), None))
 
-    def _report(self, oldest: int) -> Report:
+    def _report(self, oldest: int | None) -> Report:
         ledger = self.store.ledger
-        instants = [ledger.get(oldest).frozen_at, ledger.last_sent()]
+        instants = [ledger.get(oldest).frozen_at, ledger.last_sent()] if oldest else []
         states = Counter[DeliveryState]()
         for (_, state), number in self._states.items():
             states[state] += number
@@ -165,7 +165,7 @@ class Round:
             self._pace.problem,
             self._pace.passing,
             self._pace.turned_away,
-            since=max(instant for instant in instants if instant),
+            since=max((instant for instant in instants if instant), default=None),
             refused=ledger.refused_by_all(self._failed),
         )
 

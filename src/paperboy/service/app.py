@@ -443,7 +443,10 @@ class App(ExitStack):
         """Return all that is wrong now."""
         store, lists, now = self.store_to_ask, self.home.lists, self.clock()
         finders = [feature.problems for feature in self.features if feature.problems]
-        others = [problem for find in finders for problem in find(store, lists, now)]
+        others = list[Incident]()
+        for find in finders:
+            with alerts.never_raising():  # what a feature cannot read hides nothing else
+                others += find(store, lists, now)
         return problems.problems([*problems.read(store, lists, now), *others], lists)
 
     @property

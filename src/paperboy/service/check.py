@@ -235,7 +235,7 @@ def _nearest(path: Path) -> Path:
 
 
 def _disk(database: Path) -> Finding:
-    folder = _nearest(database)
+    folder = next(filter(Path.exists, database.parents))
     free = shutil.disk_usage(folder).free
     told = f"{free / 1e9:,.1f} GB free at {folder}" if free >= 1e9 else f"{free / 1e6:.0f} MB free at {folder}"
     if free < LITTLE:

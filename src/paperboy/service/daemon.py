@@ -222,14 +222,17 @@ class Daemon:
         if names := self._ready(now):
             self._start("morning", now, names)
 
-        tries = [self._store.ledger.next_try(now)]
-        tries += [mail.due for mail in self._app.alerts.plan(self._app.problems(), now)]
-        if any(at is not None and at <= now for at in tries):
-            self._start("sending", now)
+        tries: dict[Kind, datetime | None] = {
+            "sending": self._store.ledger.next_try(now),
+            "tasks": tasks.next_try(self._app),
+        }
+        for kind, at in tries.items():
+            if at is not None and at <= now:
+                self._start(kind, now)
 
-        task = tasks.next_try(self._app)
-        if task is not None and task <= now:
-            self._start("tasks", now)
+        with alerts.never_raising():  # last: a problem that cannot be read costs no mail
+            if any(mail.due <= now for mail in self._app.alerts.plan(self._app.problems(), now)):
+                self._start("sending", now)
 
     def _ready(self, now: datetime) -> frozenset[str]:
         """The lists that a morning may serve now."""

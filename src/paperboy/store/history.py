@@ -128,7 +128,7 @@ class History(Noun):
 
     def failed(self, since: datetime) -> list[Incident]:
         """Return the deliveries that failed for good since then, by a server or after three days, as events."""
-        return self._database.rows(_FAILED, [iso(since)], _failed)
+        return self._database.rows(_FAILED, {"since": iso(since)}, _failed)
 
     def suppressed(self, by: str, since: datetime) -> tuple[Suppression, ...]:
         """Return the suppressions that hold since then, by "bounces" or "complaint"."""
@@ -270,13 +270,17 @@ order by name.key
 _FAILED = f"""
 select deliveries.id, list, address, reply, deliveries.at, given_up
 from deliveries join digests on digests.id = frozen_id
-where state = 'failed' and deliveries.at >= ? and superseded is null and (given_up or via = '')
-    and (given_up or {_is("'sent', 'pending', 'sending', 'deferred'", "digests")})
-order by deliveries.id
+where state = 'failed' and deliveries.at >= :since and superseded is null and (given_up or via = '') and (
+    given_up or frozen_id in (
+        select own.id from (select distinct frozen_id as id from deliveries where state = 'failed' and at >= :since)
+        as own where {_is("'sent', 'pending', 'sending', 'deferred'")}
+    )
+)
+order by +deliveries.id
 """
 _SUPPRESSED = """
 select address, list as list_name, reason, at, by = 'reader' as own from suppressions
-where holds and by = ? and at >= ? order by at, address
+where holds and by = ? and at >= ? and address not like 'forgotten-%' order by at, address
 """
 
 _OF_ADDRESS = f"""{_POSTED}

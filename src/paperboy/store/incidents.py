@@ -78,7 +78,7 @@ class Incidents(Noun):
         """Add them, or update those that are known. Joins the transaction of the caller."""
         with self._database.transaction():
             for met in incidents:
-                facts = json.dumps(met.facts)
+                facts = json.dumps(met.facts, ensure_ascii=False)  # as erasure looks for an address
                 values = [met.kind, met.subject, met.reason, facts, met.event, iso(at), iso(at)]
                 self._database.execute(_NOTE, values)
 

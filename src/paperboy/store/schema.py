@@ -173,6 +173,7 @@ create table days (
     at text not null,
     primary key (list, date)
 ) strict;
+create index days_digest on days (digest_id) where digest_id is not null;
 
 -- Deliveries
 

@@ -78,7 +78,7 @@ def _safe(title: str) -> str:
     obeyed = re.findall(r"\\([A-Za-z]+|.?)", " ".join([outside, *bodies]))
     prints = printing().issuperset(obeyed) and re.fullmatch(r"(?:\\.|[^\\$_^])*", outside)
     # TeX reads ^^5c as a backslash, wherever it stands
-    is_safe = prints and "^^" not in tex and balanced(tex)
+    is_safe = prints and "^^" not in tex and balanced(tex) and not tex.endswith("\\")
     return tex if is_safe else _plain(str(prose(title)))
 
 

@@ -44,7 +44,8 @@ def add(database: Database, digest_id: int, at: datetime) -> None:
 
 def get(database: Database, digest_id: int) -> Call | None:
     """Return the call of a digest, in any state; None: there is none any more."""
-    return database.first(f"{_SELECT} where digest_id = ?", [digest_id], Call)
+    query = f"select own.*, shown from ({_SELECT} where digest_id = ?) as own join messages on id = digest_id"
+    return database.first(query, [digest_id], Call)
 
 
 def newest(database: Database, list_names: Collection[str], *, ended: bool = False) -> dict[str, Call]:
@@ -79,7 +80,7 @@ _FROM = "from webhooks join digests on digests.id = digest_id"
 _SELECT = f"""
 select digest_id, list as list_name, date, digests.subject, link, digests.at as frozen_at,
     superseded is not null as superseded, state, coalesce(tries, attempts) as attempts, webhooks.reply, webhooks.at,
-    due as try_at, shown
+    due as try_at
 {_FROM} left join tasks on kind = '{KIND}' and tasks.subject = cast(digest_id as text)
 """
 _NEWEST = f"""(
