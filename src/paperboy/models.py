@@ -13,6 +13,7 @@ can be pickled. Instants are aware and in UTC; a local date is a plain `date`.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from datetime import date, datetime, time
@@ -34,6 +35,20 @@ class Subscriber:
 
     def __str__(self) -> str:
         return str(Address(self.name, *self.address.rsplit("@", 1)))
+
+
+class Readers(Sequence[Subscriber]):
+    """Subscribers who are made only when they are asked for, since there may be a million."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def find(self, address: str) -> Subscriber | None:
+        """The one with the address, in upper or lower case."""
+
+    @abstractmethod
+    def addresses(self) -> Iterator[str]:
+        """Everybody's, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +84,7 @@ class MailingList:
     open: bool = False  # whoever confirms an address may sign up
     webhook: str = field(default="", repr=False)  # a URL, often with a secret in it
     webhook_format: str = "json"  # or "slack"
-    subscribers: Sequence[Subscriber] = ()
+    subscribers: tuple[Subscriber, ...] | Readers = ()
     subscribers_file: str = ""  # in the home; its people are among the subscribers
 
     @property
@@ -84,10 +99,14 @@ class MailingList:
 
     def subscriber(self, address: str) -> Subscriber | None:
         """The subscriber with the address, in upper or lower case."""
+        if isinstance(self.subscribers, Readers):
+            return self.subscribers.find(address)
         return next((who for who in self.subscribers if who.address.lower() == address.lower()), None)
 
     def addresses(self) -> Iterator[str]:
         """All subscribers' addresses in lower case."""
+        if isinstance(self.subscribers, Readers):
+            return self.subscribers.addresses()
         return (who.address.lower() for who in self.subscribers)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO, StringIO
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from paperboy.edges.text import shortened
 from paperboy.errors import MOST_PROBLEMS
 from paperboy.home.values import mailbox
-from paperboy.models import Problem, Subscriber
+from paperboy.models import Problem, Readers, Subscriber
 
 _NAME = r"\w[\w./-]*\.(?:txt|csv)"
 _KEYS = re.compile(  # and comments, since a key in them is none
@@ -28,7 +28,7 @@ _IN_ADDRESSES = re.compile("[@<>]")
 _QUOTES = (
     "these quotes are never closed, or end within a cell; write each row in one line, and double a quote in a cell"
 )
-_COMMENT = re.compile(r"^(.*<[^<>]*>|[^\s<>]*@[^\s<>]*)\s+#.*")  # after an address, since a name may have a #
+_COMMENT = re.compile(r"(.*<[^<>]*>|[^\s<>]*@[^\s<>]*)\s+#.*")  # after an address, since a name may have a #
 
 
 def named(text: str) -> list[str]:
@@ -81,7 +81,7 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class People(Sequence[Subscriber]):
+class People(Readers):
     """The subscribers in subscribers.yaml, then those of the file. A line that is no address is left out; `problems`
     tells of it.
     """
@@ -96,7 +96,9 @@ class People(Sequence[Subscriber]):
 
     def __iter__(self) -> Iterator[Subscriber]:
         yield from self.inline
-        yield from (who for _, who in self._of_file())
+        for _, text in self._entries():
+            with suppress(ValueError):
+                yield mailbox(text)
 
     def __len__(self) -> int:
         return len(self.inline) + sum(1 for _ in self._entries())
@@ -107,15 +109,19 @@ class People(Sequence[Subscriber]):
     def __getitem__(self, index: Any) -> Any:
         return tuple(self)[index]
 
-    def _of_file(self) -> Iterator[tuple[int, Subscriber]]:
-        """Yield everybody in the file with their line."""
-        for number, text in self._entries():
-            with suppress(ValueError):
-                yield number, mailbox(text)
+    def find(self, address: str) -> Subscriber | None:
+        wanted = address.lower()
+        inline = (who for who in self.inline if who.address.lower() == wanted)
+        of_file = (text for _, text in self._entries() if _address(text) == wanted)
+        return next(inline, None) or next(map(mailbox, of_file), None)
+
+    def addresses(self) -> Iterator[str]:
+        yield from (who.address.lower() for who in self.inline)
+        yield from (_address(text) for _, text in self._entries())
 
     def lines(self, address: str) -> list[int]:
-        """Return where the file has the address."""
-        return [number for number, who in self._of_file() if who.address.lower() == address.lower()]
+        """Where the file has the address."""
+        return [number for number, text in self._entries() if _address(text) == address.lower()]
 
     def problems(self) -> list[Problem]:
         """Every line that is no address, and every address that the list has twice."""
@@ -173,4 +179,18 @@ class People(Sequence[Subscriber]):
         if header := self._header():
             columns = _Columns.of(header[1])
             return ((number, columns.mailbox(text)) for number, text in islice(lines, 1, None))
-        return ((number, _COMMENT.sub(r"\1", text)) for number, text in lines)
+        return ((number, _without_comment(text) if "#" in text else text) for number, text in lines)
+
+
+def _without_comment(text: str) -> str:
+    found = _COMMENT.fullmatch(text)
+    return found[1] if found else text
+
+
+def _address(text: str) -> str:
+    """The address of a line that was tried, in lower case; much cheaper than trying it again."""
+    address = text[text.rfind("<") + 1 : -1].strip() if text.endswith(">") else text
+    if not address.isascii():
+        with suppress(ValueError):
+            address = mailbox(text).address
+    return address.lower()

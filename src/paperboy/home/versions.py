@@ -89,8 +89,9 @@ class Home:
 
     def named(self, names: tuple[str, ...]) -> frozenset[str]:
         """The names, checked; those of all lists if none is given. Raises UnknownNameError."""
-        chosen = map(self.list, names) if names else self.lists
-        return frozenset(mailing_list.name for mailing_list in chosen)
+        for name in names:
+            self.list(name)
+        return frozenset(names or (mailing_list.name for mailing_list in self.lists))
 
     def find(self, name: str) -> MailingList | None:
         """Return the list of that name, if there is one."""
@@ -286,18 +287,23 @@ class Recipients:
         except ConfigError as error:
             logger.warning("%s\nuntil that is fixed, mail goes to those who were on the lists before", error)
             return
-        before = self._on
+        before = self._lists
         self._go_by(lists)
-        if self._on != before:
+        if self._lists != before:
             logger.info("an edit of the lists counts from the next message on")
 
     def _go_by(self, lists: Iterable[MailingList]) -> None:
-        """Go by these lists from now on."""
-        self._on = {of.name: frozenset(of.addresses()) for of in lists if not of.paused}
+        """Go by these lists from now on. The addresses of one are read when it is asked for."""
+        self._lists = {mailing_list.name: mailing_list for mailing_list in lists}
+        self._on = dict[str, frozenset[str]]()  # last: another thread that has it already finds these lists
 
     def __call__(self, list_name: str, address: str) -> bool:
         """Return whether the address is on the list, which is not paused."""
-        return address.lower() in self._on.get(list_name, ())
+        known = self._on
+        if list_name not in known:
+            found = self._lists.get(list_name)
+            known[list_name] = frozenset(found.addresses() if found and not found.paused else ())
+        return address.lower() in known[list_name]
 
     @staticmethod
     def _stamps(folder: Path) -> tuple[tuple[int, ...], ...]:
