@@ -7,6 +7,6 @@ _HELP = "Take a bounce, a complaint or an unsubscribe mail from standard input."
 FEATURE = Feature(
     name="bounces",
     commands={"bounce": ("paperboy.features.bounces.command", _HELP)},
-    problems=lazily("bounces.take", "problems"),
-    words=lazily("bounces.take", "words"),
+    problems=lazily("bounces.complaints", "problems"),
+    words=lazily("bounces.complaints", "words"),
 )

@@ -3,30 +3,13 @@
 Takes no lock: each is one transaction, also while a morning sends.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
+from paperboy.features.bounces.complaints import no_more
 from paperboy.features.bounces.returned import Bounce, Complaint, Request, read
-from paperboy.models import MailingList
-from paperboy.reports.problems import NEWS, Words, of_suppression
 from paperboy.sending.bounces import THRICE, suppress_bounced
 from paperboy.store import Store
-from paperboy.store.incidents import Incident
 from paperboy.store.readers import Reader
-
-_COMPLAINT = "complaint"  # of somebody who called a mail spam
-
-
-def words() -> Mapping[str, Words]:
-    """Return the words of a complaint."""
-    return {
-        _COMPLAINT: Words(
-            "{addresses} suppressed after a complaint",
-            "Somebody called a digest spam, as their mail provider reports. What they no longer get is said below.",
-            "Remove them from the lists' files. Many complaints make providers sort the mail of all readers into spam.",
-        ),
-    }
 
 
 def take(store: Store, mail: bytes, now: datetime) -> str:
@@ -40,13 +23,6 @@ def take(store: Store, mail: bytes, now: datetime) -> str:
         if isinstance(said, Request):
             return _left(store, said, now)
     return "left alone: it is no bounce, no complaint and no unsubscribe mail"
-
-
-def problems(store: Store, _: Sequence[MailingList], now: datetime) -> Iterator[Incident]:
-    """Yield the complaints of the last days."""
-    for held in store.history.suppressed("complaint", now - NEWS):
-        no_more = f"gets no more of {'that' if held.list_name else 'any'} list"
-        yield of_suppression(_COMPLAINT, replace(held, reason=f"{held.reason}, and {no_more}"))
 
 
 def _bounced(store: Store, bounce: Bounce, now: datetime) -> str:
@@ -69,9 +45,8 @@ def _complained(store: Store, complaint: Complaint, now: datetime) -> str:
         reader = Reader(delivery.list_name, delivery.addressed.subscriber.address)
         list_name = reader.list_name
     reason = f"called a mail of {reader.list_name} spam"
-    no_more = f"gets no more of {'that' if list_name else 'any'} list"
     store.suppressions.add(reader.address, list_name, reason, now, by="complaint")
-    return f"{reader.list_name}: somebody called a mail spam, and {no_more}"
+    return f"{reader.list_name}: somebody called a mail spam, and {no_more(list_name)}"
 
 
 def _left(store: Store, request: Request, now: datetime) -> str:
