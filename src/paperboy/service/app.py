@@ -30,7 +30,6 @@ from paperboy.scoring.local import LocalScorer
 from paperboy.scoring.prices import OPENAI_URL, Prices
 from paperboy.sending import delivery
 from paperboy.sending.outbox import Outbox
-from paperboy.sending.smtp import SmtpTransport
 from paperboy.sending.xoauth2 import TokenCommand
 from paperboy.store import Store
 from paperboy.store.database import require
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from paperboy.scoring.llm import LlmScorer
     from paperboy.scoring.prompt import Prompt
     from paperboy.sending.resend import Resend
+    from paperboy.sending.smtp import SmtpTransport
     from paperboy.service.feature import Feature
     from paperboy.sources.arxiv.client import ArxivFeed
 
@@ -224,6 +224,8 @@ class App(ExitStack):
         """A connection to the mail server; `timeout` (seconds) for each reply. Raises ConfigError for half a login,
         of which the other half may be a credential that the service alone can see.
         """
+        from paperboy.sending.smtp import SmtpTransport
+
         settings = self.settings
         if bool(settings.smtp_username) != bool(settings.smtp_password.get_secret_value() or self.token_command):
             needs = "SMTP_USERNAME needs SMTP_PASSWORD or SMTP_TOKEN_COMMAND"
