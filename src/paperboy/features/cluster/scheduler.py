@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, cast
 
@@ -66,7 +66,8 @@ def client(address: str) -> Iterator[Any]:
     try:
         yield made
     finally:
-        made.close(timeout=_CONNECT_SECONDS)
+        with suppress(Exception):  # where the scheduler died, closing raises whatever its loop was at
+            made.close(timeout=_CONNECT_SECONDS)
 
 
 def differences(client: Any) -> list[str]:
