@@ -56,7 +56,7 @@ def test_task_that_fails_stays_with_its_reply(office: Office) -> None:
     owed(office, one=lambda task: "not yet" if task.subject == "a" else "")
     tasks.work(office.app, lambda: False)
     assert left(office) == {"one a": "not yet"}
-    assert tasks.next_try(office.app) == office.world.clock() + 5 * MINUTE
+    assert office.store.tasks.next_try("one") == office.world.clock() + 5 * MINUTE
 
 
 def test_task_that_meets_an_error_keeps_no_other_from_its_turn(office: Office) -> None:
@@ -68,7 +68,7 @@ def test_task_that_meets_an_error_keeps_no_other_from_its_turn(office: Office) -
     assert begun == ["one a", "one b", "two a", "two b"]
     assert left(office) == {"one a": "", "one b": ""}
     assert [incident.ended for incident in office.store.incidents.all()] == [None]
-    assert tasks.next_try(office.app) == office.world.clock() + 5 * MINUTE
+    assert office.store.tasks.next_try("one") == office.world.clock() + 5 * MINUTE
 
 
 def test_disk_that_fails_ends_the_round(office: Office) -> None:
@@ -96,7 +96,7 @@ def test_kind_that_cannot_go_on_keeps_no_other_from_its_turn(office: Office) -> 
         tasks.work(office.app, lambda: False)
     assert begun == ["two a", "two b"]
     assert left(office) == {"one a": "", "one b": ""}
-    assert tasks.next_try(office.app) == office.world.clock()
+    assert office.store.tasks.next_try("one") == office.world.clock()
 
 
 def test_round_that_is_stopped_begins_no_other_task(office: Office) -> None:
@@ -109,6 +109,6 @@ def test_round_that_is_stopped_begins_no_other_task(office: Office) -> None:
 def test_task_of_a_feature_that_is_left_out_waits_and_starts_nothing(office: Office) -> None:
     owed(office, one=well)
     office.app.features = []
-    assert tasks.next_try(office.app) is None
+    assert "tasks" not in office.app.due(office.world.clock())
     tasks.work(office.app, lambda: False)
     assert left(office) == {"one a": "", "one b": ""}

@@ -161,9 +161,7 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
                 return 0
             if kind == "morning":
                 app.morning(names, app.patience)
-                now = app.clock()
-                next_try = app.store.ledger.next_try(now)
-                ended = next_try is None or next_try > now  # else a sending follows
+                ended = "sending" not in app.due(app.clock())  # else one follows
             else:
                 ended = bool(app.deliver(lambda: stop.asked).states)
         if ended:

@@ -40,15 +40,14 @@ from paperboy.home.versions import RESTED, Files, Fingerprint, Home
 from paperboy.mail.text import counted
 from paperboy.models import Delivery, DeliveryState, Problem
 from paperboy.reports import alerts, status
-from paperboy.service import tasks
-from paperboy.service.app import App
+from paperboy.service.app import App, Work
 from paperboy.service.systemd import ENVIRONMENT, Notifier
 from paperboy.store import incidents
 from paperboy.store.incidents import THE_MORNING, THE_TASKS, Incident
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal["morning", "sending", "tasks", "trial"]
+Kind = Literal[Work, "trial"]
 Process = subprocess.Popen[bytes]
 Spawn = Callable[[Sequence[str]], Process]  # from a command line of ours
 
@@ -219,27 +218,12 @@ class Daemon:
     # ---- the children
 
     def _start_what_is_due(self, now: datetime) -> None:
-        if names := self._ready(now):
-            self._start("morning", now, names)
-
-        tries: dict[Kind, datetime | None] = {
-            "sending": self._store.ledger.next_try(now),
-            "tasks": tasks.next_try(self._app),
-        }
-        for kind, at in tries.items():
-            if at is not None and at <= now:
-                self._start(kind, now)
+        for kind, lists in self._app.due(now).items():
+            self._start(kind, now, lists)
 
         with alerts.never_raising():  # last: a problem that cannot be read costs no mail
             if any(mail.due <= now for mail in self._app.alerts.plan(self._app.problems(), now)):
                 self._start("sending", now)
-
-    def _ready(self, now: datetime) -> frozenset[str]:
-        """The lists that a morning may serve now."""
-        days, lists = self._store.days, self.home.lists
-        since = days.know([mailing_list.name for mailing_list in lists if mailing_list.is_active], now)
-        standings = days.standings(lists, now, self._app.patience, since)
-        return frozenset(name for name, standing in standings.items() if standing.ready(now))
 
     def _start(self, kind: Kind, now: datetime, lists: frozenset[str] = frozenset()) -> None:
         """Start a child, unless one of its kind works, here or elsewhere, or crashed lately."""
@@ -279,7 +263,7 @@ class Daemon:
         logger.log(logging.ERROR if how else logging.INFO, "the %s ended%s", child.kind, f": {how}" if how else "")
         attempts = self._store.days.attempts()
         noted = {name for name, attempt in attempts.items() if attempt.at >= child.began}
-        left = self._ready(now) & child.lists - noted
+        left = self._app.due(now).get("morning", frozenset()) & child.lists - noted
         if left and not how:
             how = f"it left {min(left)} without a result and gave no reason"
         if not how:

@@ -27,12 +27,6 @@ SECONDS = 30.0  # for each kind in one round; what is left waits for the next, s
 Stopped = Callable[[], bool]
 
 
-def next_try(app: App) -> datetime | None:
-    """Return when the first task is due."""
-    tries = (app.store.tasks.next_try(kind) for feature in app.features for kind in feature.tasks)
-    return min(filter(None, tries), default=None)
-
-
 def work(app: App, stopped: Stopped, *, by_hand: bool = False) -> None:
     """Do the tasks that are due. What failed is logged. A task that hits an error, and a kind that cannot go on, do not
     keep the others from their turn: the first such error is raised at the end. `by_hand` takes its time.
