@@ -51,6 +51,7 @@ class Terminal(io.StringIO):
 
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     """Where stderr leads from now on."""
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("sys.stderr", found := Terminal())
     return found
 
