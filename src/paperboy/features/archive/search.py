@@ -58,10 +58,10 @@ def add(database: Database, digest_id: int, papers: Iterable[Text]) -> None:
         database.execute("delete from unindexed where digest_id = ?", [digest_id])
 
 
-def find(database: Database, list_name: str, words: str, most: int) -> tuple[Found, ...]:
-    """A list's papers that have all these words, the best first."""
+def find(database: Database, list_name: str, words: str, most: int) -> list[Found]:
+    """Return a list's papers that have all these words, the best first."""
     query = expression(words)
-    return tuple(database.rows(_FIND, [query, list_name, most], Found)) if query else ()
+    return database.rows(_FIND, [query, list_name, most], Found) if query else []
 
 
 def expression(words: str) -> str:
