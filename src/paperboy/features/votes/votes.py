@@ -11,7 +11,7 @@ from typing import NamedTuple
 from paperboy.models import MailingList
 from paperboy.service.app import App
 from paperboy.service.feature import Shown
-from paperboy.store.database import Database, iso
+from paperboy.store.database import Noun, iso
 from paperboy.store.readers import Reader
 from paperboy.store.tasks import Tasks
 
@@ -30,11 +30,8 @@ class Tally(NamedTuple):
         return f"{self.up} up, {self.down} down"
 
 
-class Votes:
+class Votes(Noun):
     """1 for thumbs up, -1 for thumbs down."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def cast(self, reader: Reader, votes: Mapping[str, int], at: datetime) -> None:
         """Keep a reader's votes by arXiv id, instead of earlier ones; 0 takes one back. Equal ones keep their date."""
