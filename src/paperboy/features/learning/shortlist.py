@@ -30,8 +30,7 @@ def shortlist(papers: Mapping[str, float], share: float, seed: str) -> Learned:
         return Learned()
     ordered = sorted(papers, key=lambda arxiv_id: (-papers[arxiv_id], arxiv_id))
     rest = ordered[math.ceil(share * len(ordered)) :]
-    draws = {arxiv_id: random.Random(f"{seed} {arxiv_id}").random() for arxiv_id in rest}  # noqa: S311 - no secret
-    sampled = frozenset(arxiv_id for arxiv_id in rest if draws[arxiv_id] < SAMPLED)
+    sampled = frozenset(each for each in rest if random.Random(f"{seed} {each}").random() < SAMPLED)  # noqa: S311 - no secret
     return Learned(not_called=frozenset(rest) - sampled, sampled=sampled)
 
 
