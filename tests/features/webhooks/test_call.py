@@ -30,7 +30,7 @@ from paperboy.store import Store
 from tests.builders import digest, entries, entry, mailing_list, paper
 from tests.cli.conftest import World, world
 from tests.fakes import Clock
-from tests.features.webhooks.conftest import WEB, app_of
+from tests.features.conftest import WEB, app_of
 from tests.hostile.http import AT_ONCE, SLOW
 from tests.hostile.talk import Talker
 from tests.servers.hook import PATH, Hook

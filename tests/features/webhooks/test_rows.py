@@ -11,7 +11,7 @@ from paperboy.features.webhooks.rows import KIND, Call
 from paperboy.models import Composed, Day, DeliveryState, Outcome
 from paperboy.store import Store
 from tests.builders import mailing_list
-from tests.features.webhooks.conftest import app_of
+from tests.features.conftest import app_of
 from tests.store.ledger import NOW, TODAY, addressed
 
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
+from functools import partial
 from typing import NamedTuple
 
 from paperboy.edges.text import one_line
@@ -92,18 +93,20 @@ def frozen(app: App, mailing_list: MailingList, _: Day, digest_id: int | None, a
 
 def work(app: App, stopped: Callable[[], bool]) -> Callable[[Task], str]:
     """Return the work of a task."""
-    return lambda task: index(app.store, app.home.find(task.subject), app.clock(), stopped)
+    return partial(index, app, stopped)
 
 
-def index(store: Store, mailing_list: MailingList | None, now: datetime, stopped: Callable[[], bool]) -> str:
+def index(app: App, stopped: Callable[[], bool], task: Task) -> str:
     """Add the digests of a public list that are not yet in the search, newest first; if `stopped`, add the task anew
     for the others.
     """
+    store, name = app.store, task.subject
+    mailing_list = app.home.find(name)
     if mailing_list is None or not mailing_list.is_public:
         return ""
-    while digest := waiting(store.database, mailing_list.name):
+    while digest := waiting(store.database, name):
         if stopped():
-            store.tasks.add("index", mailing_list.name, now)
+            store.tasks.add("index", name, app.clock())
             break
         add(store.database, digest.id, _texts(store, digest))
     return ""
