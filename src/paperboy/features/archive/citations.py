@@ -68,14 +68,11 @@ def _safe(title: str) -> str:
     commands are not executed. To BibTeX an escaped brace is a brace.
     """
     tex = re.sub(r"(\\.)|([&%#])", lambda found: found[1] or f"\\{found[2]}", one_line(title))
-    at = 0
-    prose_of, bodies = [], []
-    for start, end, body in formulas(tex):
-        prose_of.append(tex[at:start])
-        bodies.append(body)
-        at = end
-    outside = " ".join([*prose_of, tex[at:]])
-    obeyed = re.findall(r"\\([A-Za-z]+|.?)", " ".join([outside, *bodies]))
+    found = list(formulas(tex))
+    outside = tex
+    for start, end, _ in reversed(found):
+        outside = f"{outside[:start]} {outside[end:]}"
+    obeyed = re.findall(r"\\([A-Za-z]+|.?)", " ".join([outside, *(body for _, _, body in found)]))
     prints = printing().issuperset(obeyed) and re.fullmatch(r"(?:\\.|[^\\$_^])*", outside)
     # TeX reads ^^5c as a backslash, wherever it stands
     is_safe = prints and "^^" not in tex and balanced(tex) and not tex.endswith("\\")
