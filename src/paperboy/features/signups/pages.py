@@ -66,13 +66,12 @@ def confirm(visit: Visit, token: str) -> Response:
     leave = unsubscribe_token(signup.list_name, signup.address, visit.store.secrets()[0])
     if visit.request.method == "POST" and visit.from_a_click and signup.stage not in _CONFIRMED:
         with visit.store.transaction():
-            found(requests.find(database, token, visit.now))  # whoever is forgotten at this moment stays so
             requests.move(database, signup, Stage.CONFIRMED)
+            signup = found(requests.find(database, token, visit.now))  # whoever is forgotten at this moment stays so
             visit.store.tasks.add(KIND, token, visit.now)
             visit.store.readers.know(signup.list_name, [Addressed(Subscriber(signup.address), "", leave)])
             if held:  # whoever left comes back
                 visit.store.suppressions.lift(signup.address, held.list_name, visit.now)
-        signup = found(requests.find(database, token, visit.now))
     is_done = signup.stage in _CONFIRMED
     return visit.page(
         "join",
