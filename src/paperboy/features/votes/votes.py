@@ -76,12 +76,11 @@ where list = ? and address = ? and arxiv_id in (select value from json_each(?))
 def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
     """Count the recent votes of each list."""
     found = Votes(app.store_to_ask.database).since(now - _RECENT)
-    shown = [(mailing_list.name, found[mailing_list.name]) for mailing_list in lists if mailing_list.name in found]
+    names = [mailing_list.name for mailing_list in lists]
     return Shown(
         key="votes",
-        of_lists={name: tally._asdict() for name, tally in shown},
-        otherwise=Tally()._asdict(),
-        lines=[f"Votes for {name} in {_RECENT.days} days: {tally}" for name, tally in shown],
+        of_lists={name: found.get(name, Tally())._asdict() for name in names},
+        lines=[f"Votes for {name} in {_RECENT.days} days: {found[name]}" for name in names if name in found],
     )
 
 
