@@ -77,7 +77,8 @@ class Learning:
         """Return what the list has learned."""
         if not mailing_list.topics:
             return {}
-        return {kind: state for kind in Kind if (state := self._state(mailing_list, kind))}
+        states = {kind: self.lessons.state(mailing_list.name, kind, self._key(kind, mailing_list)) for kind in Kind}
+        return {kind: state for kind, state in states.items() if state}
 
     def freeze(self, mailing_list: MailingList, day: Day, _: int | None, at: datetime) -> None:
         """Keep the day's sample, note where what passed of it switches `auto` off, and add the task to learn."""
@@ -117,8 +118,8 @@ class Learning:
         return self.lessons.due(mailing_list.name, now, scores=self.share != 1 or self.ranks)
 
     def _by_scores(self, mailing_list: MailingList, now: datetime) -> State | None:
-        name, before = mailing_list.name, self._state(mailing_list, Kind.SCORES)
-        rows = self.lessons.judged(name, self.criteria(mailing_list), now - BEGINS, before)
+        before = self.of(mailing_list).get(Kind.SCORES)
+        rows = self.lessons.judged(mailing_list.name, self.criteria(mailing_list), now - BEGINS, before)
         if not rows:
             return before
         examples = [
@@ -127,11 +128,9 @@ class Learning:
         ]
         weights = ranking.train(before.weights if before else b"", examples)
         oldest = before.oldest if before else rows[0].at
-        last, number = rows[-1], Ranker(weights).examples
-        return State(self._key(Kind.SCORES, mailing_list), oldest, last.at, last.arxiv_id, number, weights)
-
-    def _state(self, mailing_list: MailingList, kind: Kind) -> State | None:
-        return self.lessons.state(mailing_list.name, kind, self._key(kind, mailing_list))
+        last = rows[-1]
+        key = self._key(Kind.SCORES, mailing_list)
+        return State(key, oldest, last.at, last.arxiv_id, Ranker(weights).examples, weights)
 
     def _key(self, kind: Kind, mailing_list: MailingList) -> str:
         """Return what a state depends on, beside its examples."""
