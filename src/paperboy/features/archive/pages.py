@@ -57,7 +57,7 @@ def rules() -> list[Rule]:
 
 
 def front(visit: Visit) -> Response:
-    """All lists that everybody may read or join, or that there are none: the room is up."""
+    """Show all lists that everybody may read or join, or that there are none: the room is up."""
     lists = [
         {"title": one_line(each.title), "url": list_url(visit, each), "join_url": join_url(visit, each)}
         for each in visit.home.lists
@@ -67,7 +67,7 @@ def front(visit: Visit) -> Response:
 
 
 def past(visit: Visit, name: str) -> Response:
-    """A page of a list's digests, newest first."""
+    """Show a page of a list's digests, newest first."""
     mailing_list = public(visit, name)
     url = list_url(visit, mailing_list)
 
@@ -94,7 +94,7 @@ def past(visit: Visit, name: str) -> Response:
 
 
 def search(visit: Visit, name: str) -> Response:
-    """A list's papers that have the words of the visitor."""
+    """Show a list's papers that have the words of the visitor."""
     mailing_list = public(visit, name)
     url = list_url(visit, mailing_list)
     query = one_line(visit.request.args.get("q", "")[:_QUERY])
@@ -147,7 +147,7 @@ def bib(visit: Visit, **where: Any) -> Response:
 
 
 def public(visit: Visit, name: str) -> MailingList:
-    """The list, if everybody may see its digests; else there is no such page."""
+    """Return the list, if everybody may see its digests; else raise NotFound."""
     mailing_list = visit.home.find(name)
     if mailing_list is None or not mailing_list.is_public:
         raise NotFound
@@ -155,19 +155,19 @@ def public(visit: Visit, name: str) -> MailingList:
 
 
 def indexable(response: Response, mailing_list: MailingList) -> Response:
-    """The page of a list that search engines may show."""
+    """Let search engines show the page, if the list does."""
     if mailing_list.archive == "indexed":
         response.headers["X-Robots-Tag"] = "all"
     return response
 
 
 def join_url(visit: Visit, mailing_list: MailingList) -> str:
-    """Where to sign up; empty: it is not open."""
+    """Return where to sign up; empty: it is not open."""
     return f"{visit.web_url}/list/{mailing_list.name}/join" if mailing_list.open else ""
 
 
 def list_url(visit: Visit, mailing_list: MailingList) -> str:
-    """The page of the list; empty: it has none."""
+    """Return the page of the list; empty: it has none."""
     return f"{visit.web_url}/list/{mailing_list.name}" if mailing_list.is_public else ""
 
 

@@ -44,7 +44,7 @@ class Found(NamedTuple):
 
 
 def waiting(database: Database, list_name: str) -> Archived | None:
-    """The newest digest of the list that is to be added."""
+    """Return the newest digest of the list that is to be added."""
     query = """select id, list as list_name, date, subject, at, link, shown from digests
         where id = (select digest_id from unindexed where list = ? order by date desc limit 1)"""
     return database.first(query, [list_name], Archived)
@@ -66,8 +66,8 @@ def find(database: Database, list_name: str, words: str, most: int) -> list[Foun
 
 
 def expression(words: str) -> str:
-    """A visitor's words for FTS5, each as a quoted string, so that nothing of its language is heard: papers with all of
-    them, and with words that begin like the last. Empty: there is nothing to look for.
+    """Quote each of a visitor's words for FTS5, so that nothing of its language is heard: papers with all of them, and
+    with words that begin like the last. Empty: there is nothing to look for.
     """
     found = re.findall(r"[^\W_]+", one_line(words))[:MOST_WORDS]
     last = "*" if found and len(found[-1]) > 1 else ""

@@ -90,7 +90,7 @@ def read(mail: bytes) -> Bounce | Complaint | Request | None:
 
 
 def _returned(parts: list[Message]) -> Message:
-    """Our mail, or its headers, as the other side sends it back."""
+    """Return our mail, or its headers, as the other side sends it back."""
     for part in parts:
         if part.get_content_type() in {"message/rfc822", "message/global"} and isinstance(part.get_payload(), list):
             return part.get_payload(0)  # type: ignore[return-value]
@@ -121,7 +121,7 @@ def _token(text: str) -> str:
 
 
 def _field(message: Message, name: str) -> str:
-    """A header as one line of text; empty: there is none that can be read."""
+    """Return a header as one line of text; empty: there is none that can be read."""
     found = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
     value = found.encode(errors="surrogateescape").decode(errors="replace")  # bytes beyond ASCII are surrogates
     try:

@@ -34,7 +34,7 @@ def rules() -> Sequence[Rule]:
 
 
 def form(visit: Visit, name: str) -> Response:
-    """The form; after a click, that a mail is on its way."""
+    """Show the form; after a click, say that a mail is on its way."""
     mailing_list = visit.home.find(name)
     if mailing_list is None or not mailing_list.open or mailing_list.paused:
         raise NotFound
@@ -54,7 +54,7 @@ def form(visit: Visit, name: str) -> Response:
 
 
 def confirm(visit: Visit, token: str) -> Response:
-    """The page; after a click, that the person is on the list."""
+    """Show the page; after a click, say that the person is on the list."""
     database = visit.store.database
     signup = found(requests.find(database, token, visit.now))
     mailing_list = visit.home.find(signup.list_name)
@@ -97,7 +97,7 @@ def _form(visit: Visit, mailing_list: MailingList, *, typed: str = "", wrong: bo
 
 
 def _address(typed: str) -> str:
-    """The bare address, without a name; empty: it is none."""
+    """Return the bare address, without a name; empty: it is none."""
     if len(typed) > _LONGEST or "<" in typed or typed.startswith("-"):
         return ""
     try:

@@ -46,16 +46,16 @@ class Votes(Noun):
                     self._database.execute("delete from votes where list = ? and arxiv_id = ? and address = ?", values)
 
     def of(self, reader: Reader, arxiv_ids: Collection[str]) -> dict[str, int]:
-        """The reader's votes on these papers."""
+        """Return the reader's votes on these papers."""
         rows = self._database.rows(_OF, [reader.list_name, reader.address.lower(), json.dumps(list(arxiv_ids))])
         return {row["arxiv_id"]: row["vote"] for row in rows}
 
     def on(self, arxiv_id: str) -> dict[str, Tally]:
-        """The votes on a paper, by list."""
+        """Count the votes on a paper, by list."""
         return self._tallies("arxiv_id = ?", arxiv_id)
 
     def since(self, at: datetime) -> dict[str, Tally]:
-        """The votes cast or changed since an instant, by list."""
+        """Count the votes cast or changed since an instant, by list."""
         return self._tallies("at >= ?", iso(at))
 
     def _tallies(self, condition: str, value: str) -> dict[str, Tally]:
