@@ -7,7 +7,6 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
-from functools import partial
 from typing import NamedTuple
 
 from paperboy.edges.text import one_line
@@ -92,24 +91,23 @@ def frozen(app: App, mailing_list: MailingList, _: Day, digest_id: int | None, a
 
 
 def work(app: App, stopped: Callable[[], bool]) -> Callable[[Task], str]:
-    """Return the work of a task."""
-    return partial(index, app, stopped)
-
-
-def index(app: App, stopped: Callable[[], bool], task: Task) -> str:
-    """Add the digests of a public list that are not yet in the search, newest first; if `stopped`, add the task anew
-    for the others.
+    """Return the work of a task: add the digests of a public list that are not yet in the search, newest first; if
+    `stopped`, add the task anew for the others.
     """
-    store, name = app.store, task.subject
-    mailing_list = app.home.find(name)
-    if mailing_list is None or not mailing_list.is_public:
+
+    def index(task: Task) -> str:
+        store, name = app.store, task.subject
+        mailing_list = app.home.find(name)
+        if mailing_list is None or not mailing_list.is_public:
+            return ""
+        while digest := waiting(store.database, name):
+            if stopped():
+                store.tasks.add("index", name, app.clock())
+                break
+            add(store.database, digest.id, _texts(store, digest))
         return ""
-    while digest := waiting(store.database, name):
-        if stopped():
-            store.tasks.add("index", name, app.clock())
-            break
-        add(store.database, digest.id, _texts(store, digest))
-    return ""
+
+    return index
 
 
 def _texts(store: Store, digest: Archived) -> Sequence[Text]:
