@@ -39,7 +39,8 @@ _NEVER = datetime(2026, 1, 1, tzinfo=UTC)  # of a list that has had no digest
 
 def rules() -> list[Rule]:
     """Return new ones, each for one map."""
-    of_link, of_list = "/digest/<string(length=32):link>", "/list/<string(maxlength=64):name>"
+    of_link = "/digest/<string(length=32):link>"
+    of_list = "/list/<string(maxlength=64):name>"
     pages = {
         "/": front,
         of_list: past,
@@ -206,7 +207,8 @@ def atom(visit: Visit, name: str) -> Response:
     digests = newest(visit.store.database, name, _IN_FEED)
     updated = max((sent.at for sent in digests), default=_NEVER)
 
-    url, where = list_url(visit, mailing_list), urlsplit(visit.web_url)
+    url = list_url(visit, mailing_list)
+    where = urlsplit(visit.web_url)
     tag = f"tag:{where.hostname},2026:{where.path.lstrip('/')}{'/' if where.path else ''}{name}"
     entries = [
         _ENTRY.format(

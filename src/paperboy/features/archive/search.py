@@ -96,7 +96,8 @@ def work(app: App, stopped: Callable[[], bool]) -> Callable[[Task], str]:
     """
 
     def index(task: Task) -> str:
-        store, name = app.store, task.subject
+        store = app.store
+        name = task.subject
         mailing_list = app.home.find(name)
         if mailing_list is None or not mailing_list.is_public:
             return ""

@@ -99,7 +99,8 @@ def _fault(message: str) -> ConfigError:
 
 def look(app: App) -> list[Finding]:
     """Return whether the selector has a key, and the one that signs here."""
-    selector, domain = app.settings.dkim_selector, sender_domain(app.settings)
+    selector = app.settings.dkim_selector
+    domain = sender_domain(app.settings)
     if not (selector and domain):
         return []
     name = f"{selector}._domainkey.{domain}"

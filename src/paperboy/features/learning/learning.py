@@ -57,13 +57,15 @@ class Learning:
         """
         states = self.of(mailing_list)
         rankers = {str(kind): Ranker(state.weights) for kind, state in states.items()}
-        votes, scores = rankers.get(Kind.VOTES), states.get(Kind.SCORES)
+        scores = states.get(Kind.SCORES)
+        votes = rankers.get(Kind.VOTES)
         liked = _strengths(votes, papers) if votes else {}
         if self.ranks and rankers:
             key = hashlib.sha256(b"".join(ranker.state for ranker in rankers.values())).hexdigest()[:16]
             return Learned(liked=liked, rankers=rankers, key=key)
 
-        name, day = mailing_list.name, local_date(mailing_list, now)
+        name = mailing_list.name
+        day = local_date(mailing_list, now)
         share = share_of(self.share, self.lessons.found(name, day), day)
         looked = self.store.days.looked(name, day)
         if share == 1 or scores is None or looked is None or is_young(scores, now):
@@ -151,7 +153,8 @@ def is_young(state: State | Progress, now: datetime) -> bool:
 
 def of(app: App) -> Learning:
     """Return the learning of a home."""
-    settings, store = app.settings, app.store_to_ask
+    settings = app.settings
+    store = app.store_to_ask
     votes = next((feature.ballots for feature in app.features if feature.ballots), NO_VOTES)
     return Learning(
         store=store,

@@ -14,7 +14,8 @@ from paperboy.store.database import Database, iso
 from paperboy.store.scores import SUMS, summed
 from paperboy.store.seen import LIST_KEY, instant_of
 
-LEAST_VOTES, MOST_VOTES = 10, 1_000  # papers with a vote: before anything is learned from votes, and of the newest
+LEAST_VOTES = 10  # papers with a vote, before anything is learned from votes
+MOST_VOTES = 1_000  # papers with a vote that are learned from: the newest
 BACKGROUND = 10  # papers without a vote, for each with one
 _REST = timedelta(hours=1)  # between two looks at new votes
 

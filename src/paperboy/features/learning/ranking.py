@@ -34,8 +34,10 @@ _HEAD = struct.Struct("<IId")  # the examples, those of them that were labels, t
 _WORD = re.compile(r"[^\W_]{2,}")
 
 # Votes are few, and about papers that were chosen: without others to compare with, every word would be a good one.
-_VOTE_RATE, _UNVOTED = 0.5, 0.15
-_PASSES, _STEPS = 6, 10_000  # over all of them: as many as fit in so many steps, at least one
+_VOTE_RATE = 0.5
+_UNVOTED = 0.15
+_PASSES = 6  # over all of them, or as many as fit in _STEPS; at least one
+_STEPS = 10_000
 
 _TF = [0.0, *(1 + math.log(number) for number in range(1, 256))]  # by how often a paper has a term
 
@@ -131,7 +133,9 @@ class _Weights:
 
     def vector(self, found: Features) -> list[float]:
         """Return a paper's features by TF-IDF, by the counts so far, of length 1."""
-        examples, counts, log = self._examples + 1, self._counts, math.log
+        examples = self._examples + 1
+        counts = self._counts
+        log = math.log
         values = [
             _TF[number] * (1 + log(max(1.0, examples / (counts[bucket] + 1))))
             for bucket, number in zip(found.buckets, found.counts, strict=True)

@@ -22,7 +22,8 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
     left something out, and one for all that still learn.
     """
     learning = of(app)
-    lessons, setting = learning.lessons, learning.share
+    lessons = learning.lessons
+    setting = learning.share
     names = [mailing_list.name for mailing_list in lists if mailing_list.topics]
     progress = lessons.progress(names)
     recalls = lessons.recalls(names, now.date())
@@ -30,13 +31,15 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
     lines = []
     young = []
     for mailing_list in lists:
-        name, day = mailing_list.name, local_date(mailing_list, now)
+        name = mailing_list.name
+        day = local_date(mailing_list, now)
         recall, spending = recalls.get(name, (Recall(), Spending()))
         is_used = setting != 1 and mailing_list.topics and mailing_list.is_active
         if not is_used and not recall.not_called:
             continue
 
-        passed, learned = lessons.found(name, day), progress.get(name)
+        passed = lessons.found(name, day)
+        learned = progress.get(name)
         share = share_of(setting, passed, day)
         off = off_until(passed, day) if setting == "auto" else None
         waits = share < 1 and (learned is None or is_young(learned, now))

@@ -36,7 +36,8 @@ MOST = 4_000  # characters of a text for Slack
 
 _MOST_BYTES = 1_000_000  # of a reply, which nobody needs
 _AUTHORS = 12
-_LONGEST, _LONGEST_REPLY = 200, 80  # characters
+_LONGEST = 200  # characters of a title or a comment
+_LONGEST_REPLY = 80  # characters
 _MAY_PASS = frozenset({408, 425, 429})
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "Paperboy"}
 # What Slack, Mattermost or Discord would obey: marks become letters that look alike, and nobody is called by an @.
@@ -109,7 +110,8 @@ def work(app: App, _: Callable[[], bool], *, seconds: float = 10.0) -> Callable[
     """
 
     def make(task: Task) -> str:
-        now, database = app.clock(), app.store.database
+        now = app.clock()
+        database = app.store.database
         call = rows.get(database, int(task.subject))
         if call is None or call.superseded or call.state is not DeliveryState.PENDING:
             return ""
