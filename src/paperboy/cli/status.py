@@ -244,7 +244,7 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
         "lists": [
             {
                 **_list(each, seen.status),
-                **{feature.key: feature.of_lists.get(each.name, feature.otherwise) for feature in seen.features},
+                **{feature.key: feature.of_lists.get(each.name) for feature in seen.features},
             }
             for each in seen.status.lists
         ],

@@ -62,7 +62,6 @@ class Shown:
     """A feature's part of `paperboy status`."""
 
     key: str  # in the JSON of each list
-    of_lists: Mapping[str, object]  # its value, by list
-    otherwise: object = None  # the value of the other lists
+    of_lists: Mapping[str, object]  # its value, by list; the others have none
     wrong: Sequence[tuple[str, str]] = ()  # a list, and the end of a line about what is wrong
     lines: Sequence[str] = ()  # a section of its own

@@ -7,13 +7,14 @@ from datetime import timedelta
 import pytest
 
 from paperboy.features.archive import search
-from paperboy.features.archive.search import index
 from paperboy.mail.archive import dump
 from paperboy.models import Composed, Day, Outcome
 from paperboy.service.tasks import attempt
 from paperboy.store import Store
+from paperboy.store.tasks import Task
 from tests.builders import digest, entries, mailing_list
 from tests.cli.conftest import world
+from tests.features.conftest import app_of
 from tests.service.test_daemon import DAY, HOUR, LISTS, Office, home, office
 from tests.store.ledger import NOW, TODAY
 
@@ -68,7 +69,8 @@ def test_index_that_is_stopped_goes_on_the_next_time(store: Store) -> None:
     for left in (TODAY - timedelta(days=1), TODAY - timedelta(days=2), None):
         stops = iter([False])
         (task,) = store.tasks.due("index", NOW)
-        attempt(store, task, lambda _, stops=stops: index(store, public, NOW, lambda: next(stops, True)), NOW)
+        app = app_of(store, lambda: NOW, public)
+        attempt(store, task, search.work(app, lambda stops=stops: next(stops, True)), NOW)
         waiting = search.waiting(store.database, public.name)
         assert (waiting and waiting.date) == left
     assert store.tasks.next_try("index") is None
@@ -78,6 +80,7 @@ def test_index_that_is_stopped_goes_on_the_next_time(store: Store) -> None:
 def test_list_that_is_not_public_any_more_is_not_indexed(store: Store, archive: str) -> None:
     mail = Composed("3 new papers", "papers@example.org", b"mail", "", dump(digest(entries(3))))
     store.days.freeze(Day("foundations", TODAY, Outcome.DIGEST, composed=mail), NOW)
-    for of in (mailing_list(archive=archive), None):
-        assert index(store, of, NOW, lambda: False) == ""
+    for lists in ([mailing_list(archive=archive)], []):
+        task = Task("index", "foundations", NOW, 0, "")
+        assert search.work(app_of(store, lambda: NOW, *lists), lambda: False)(task) == ""
     assert search.waiting(store.database, "foundations")

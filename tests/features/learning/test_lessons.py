@@ -44,7 +44,7 @@ def learned_from(lessons: Lessons, **changes: object) -> list[tuple[str, int]]:
 
 
 def due(lessons: Lessons, now: datetime, *, scores: bool = True) -> set[tuple[str, Kind]]:
-    return lessons.due([LIST, "galaxies"], now, scores=scores)
+    return {(name, kind) for name in (LIST, "galaxies") for kind in lessons.due(name, now, scores=scores)}
 
 
 # --- states

@@ -7,10 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from email import message_from_bytes, policy
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from socket import socket
@@ -30,6 +29,7 @@ from paperboy.store import Store
 from tests.builders import digest, entries, entry, mailing_list, paper
 from tests.cli.conftest import World, world
 from tests.fakes import Clock
+from tests.features.conftest import WEB, app_of
 from tests.hostile.http import AT_ONCE, SLOW
 from tests.hostile.talk import Talker
 from tests.servers.hook import PATH, Hook
@@ -42,7 +42,6 @@ NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 TODAY = date(2026, 11, 20)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 SECRETS = ("T0ZEBRA", "B0WALRUS", "verysecrettoken")
-WEB = "https://papers.example.org/web"
 OPERATOR = "ops@example.org"
 ABS = "https://arxiv.org/abs/"
 
@@ -149,12 +148,9 @@ def test_slack_text_has_at_most_4000_characters_whole_lines_alone() -> None:
 def freeze(store: Store, composed: Composed, day: date = TODAY) -> None:
     """Freeze a day of a list that has a webhook."""
 
-    def owe(digest_id: int | None) -> None:
-        assert digest_id
-        rows.add(store.database, digest_id, NOW)
-        store.tasks.add(KIND, str(digest_id), NOW)
-
-    store.days.freeze(Day("foundations", day, Outcome.DIGEST, composed=composed), NOW, owe)
+    app, of = app_of(store, Clock(NOW)), mailing_list(webhook="https://hooks.example.org")
+    whole = Day("foundations", day, Outcome.DIGEST, composed=composed)
+    store.days.freeze(whole, NOW, lambda digest_id: rows.frozen(app, of, whole, digest_id, NOW))
 
 
 def frozen(store: Store, of: MailingList | None = None, day: date = TODAY) -> None:
@@ -163,11 +159,18 @@ def frozen(store: Store, of: MailingList | None = None, day: date = TODAY) -> No
     freeze(store, Composed("3 new papers", "papers@example.org", b"mail", "l1nk", dump(made)), day)
 
 
-def call(store: Store, url: str, clock: Clock | None = None, **more: Any) -> Call:
+def call(
+    store: Store,
+    url: str,
+    clock: Clock | None = None,
+    lists: Sequence[MailingList] | None = None,
+    seconds: float = 10.0,
+    **environ: str,
+) -> Call:
     """Make the calls that are due; return what became of the newest one."""
     clock = clock or Clock(NOW)
-    options: dict[str, Any] = {"find": lambda _: mailing_list(webhook=url), "proxy": lambda _: ""}
-    make = partial(webhook.make, store=store, web_url=WEB, clock=clock, **(options | more))
+    app = app_of(store, clock, *([mailing_list(webhook=url)] if lists is None else lists), **environ)
+    make = webhook.work(app, lambda: False, seconds=seconds)
     for task in store.tasks.due(KIND, clock()):
         attempt(store, task, make, clock())
     return rows.newest(store.database, ["foundations"])["foundations"]
@@ -251,7 +254,7 @@ def test_hostile_reply_leaves_one_clean_line_without_the_url(store: Store, kind:
 def test_call_goes_through_the_proxy(store: Store, hook: Hook) -> None:
     frozen(store)
     proxy = hook.url.removesuffix(PATH)
-    found = call(store, f"https://hooks.example.org{PATH}", proxy=lambda _: proxy)
+    found = call(store, f"https://hooks.example.org{PATH}", HTTPS_PROXY=proxy)
     assert "Tunnel connection failed: 501" in found.reply  # this server is no proxy, and says so
 
 
@@ -273,10 +276,10 @@ def test_retries_come_less_and_less_often_for_three_days(store: Store, hook: Hoo
     assert "given up after three days" in alert.paragraphs[0]
 
 
-@pytest.mark.parametrize("of", [None, mailing_list()], ids=["no list", "no key"])
-def test_webhook_that_is_gone_is_not_called_and_no_alert(store: Store, hook: Hook, of: MailingList | None) -> None:
+@pytest.mark.parametrize("lists", [[], [mailing_list()]], ids=["no list", "no key"])
+def test_webhook_that_is_gone_is_not_called_and_no_alert(store: Store, hook: Hook, lists: list[MailingList]) -> None:
     frozen(store)
-    found = call(store, hook.url, find=lambda _: of)
+    found = call(store, hook.url, lists=lists)
     assert (found.state, found.reply, hook.told) == (DeliveryState.FAILED, "no longer set", [])
     assert store.tasks.next_try(KIND) is None
     assert alerts(store, hook.url) == []

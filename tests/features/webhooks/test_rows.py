@@ -10,6 +10,8 @@ from paperboy.features.webhooks import rows
 from paperboy.features.webhooks.rows import KIND, Call
 from paperboy.models import Composed, Day, DeliveryState, Outcome
 from paperboy.store import Store
+from tests.builders import mailing_list
+from tests.features.conftest import app_of
 from tests.store.ledger import NOW, TODAY, addressed
 
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
@@ -17,18 +19,17 @@ MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 
 def frozen(store: Store, days_ago: int = 0, list_name: str = "foundations", *, webhook: bool = True) -> int:
     """The digest of a day, of a list that has a webhook; gives its id."""
-    day, at, found = TODAY - days_ago * DAY, NOW - days_ago * DAY, list[int]()
+    date, at, found = TODAY - days_ago * DAY, NOW - days_ago * DAY, list[int]()
+    app, of = app_of(store, lambda: at), mailing_list(name=list_name, webhook="https://example.org" if webhook else "")
+    mail = Composed("3 new papers", "papers@example.org", b"mail", shown=b"{}")
+    day = Day(list_name, date, Outcome.DIGEST, composed=mail, addressed=(addressed("ada", list_name, date),))
 
     def also(digest_id: int | None) -> None:
         assert digest_id
         found.append(digest_id)
-        if webhook:
-            rows.add(store.database, digest_id, at)
-            store.tasks.add(KIND, str(digest_id), at)
+        rows.frozen(app, of, day, digest_id, at)
 
-    mail = Composed("3 new papers", "papers@example.org", b"mail", shown=b"{}")
-    to = (addressed("ada", list_name, day),)
-    store.days.freeze(Day(list_name, day, Outcome.DIGEST, composed=mail, addressed=to), at, also)
+    store.days.freeze(day, at, also)
     return found[0]
 
 

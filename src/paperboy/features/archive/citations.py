@@ -16,7 +16,7 @@ _OF_TITLES = {"a", "an", "the", "on", "of", "in", "for", "and", "to", "is", "are
 
 
 def bibtex(papers: Iterable[Paper]) -> str:
-    """An entry of the type @misc for each, as arXiv's own are, with keys that differ from each other."""
+    """Return an entry of the type @misc for each, as arXiv's own are, with keys that differ from each other."""
     entries: dict[str, str] = {}
     for paper in papers:
         stem = _key(paper)
@@ -41,7 +41,7 @@ def bibtex(papers: Iterable[Paper]) -> str:
 
 
 def _key(paper: Paper) -> str:
-    """As Google Scholar makes them: the first author's last name, the year, the title's first word."""
+    """Return a key as Google Scholar makes it: the first author's last name, the year, the title's first word."""
     name = _letters(paper.authors[0].rpartition(" ")[2]) if paper.authors else ""
     words = map(_letters, prose(paper.title).replace("-", " ").split())
     word = next((word for word in words if word and word not in _OF_TITLES), "")
@@ -53,29 +53,26 @@ def _letters(text: str) -> str:
 
 
 def _name(author: str) -> str:
-    """An author's name: one that BibTeX would take apart is braced."""
+    """Return an author's name, in braces if BibTeX would take it apart."""
     name = _plain(author)
     return f"{{{name}}}" if "," in name or re.search(r"\band\b", name, re.IGNORECASE) else name
 
 
 def _plain(text: str) -> str:
-    """Text that is no TeX."""
+    """Return text without TeX."""
     return re.sub(r"([&%#$_])", r"\\\1", one_line(re.sub(r"[{}\\~^]", " ", text)))
 
 
 def _safe(title: str) -> str:
-    """A title with its TeX, if that only prints and no brace ends the field early or late; else as text, since authors'
-    commands are not executed. To BibTeX an escaped brace is a brace.
+    """Return a title with its TeX, if that only prints and no brace ends the field early or late; else as text, since
+    authors' commands are not executed. To BibTeX an escaped brace is a brace.
     """
     tex = re.sub(r"(\\.)|([&%#])", lambda found: found[1] or f"\\{found[2]}", one_line(title))
-    at = 0
-    prose_of, bodies = [], []
-    for start, end, body in formulas(tex):
-        prose_of.append(tex[at:start])
-        bodies.append(body)
-        at = end
-    outside = " ".join([*prose_of, tex[at:]])
-    obeyed = re.findall(r"\\([A-Za-z]+|.?)", " ".join([outside, *bodies]))
+    found = list(formulas(tex))
+    outside = tex
+    for start, end, _ in reversed(found):
+        outside = f"{outside[:start]} {outside[end:]}"
+    obeyed = re.findall(r"\\([A-Za-z]+|.?)", " ".join([outside, *(body for _, _, body in found)]))
     prints = printing().issuperset(obeyed) and re.fullmatch(r"(?:\\.|[^\\$_^])*", outside)
     # TeX reads ^^5c as a backslash, wherever it stands
     is_safe = prints and "^^" not in tex and balanced(tex) and not tex.endswith("\\")
@@ -83,7 +80,7 @@ def _safe(title: str) -> str:
 
 
 def balanced(text: str) -> bool:
-    """Whether BibTeX takes it for the value of a field."""
+    """Return whether BibTeX takes it for the value of a field."""
     depth = 0
     for brace in re.findall(r"[{}]", text):
         depth += 1 if brace == "{" else -1

@@ -11,9 +11,8 @@ GET /digest/LINK.bib
 """
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from markupsafe import Markup
@@ -40,7 +39,8 @@ _NEVER = datetime(2026, 1, 1, tzinfo=UTC)  # of a list that has had no digest
 
 def rules() -> list[Rule]:
     """Return new ones, each for one map."""
-    of_link, of_list = "/digest/<string(length=32):link>", "/list/<string(maxlength=64):name>"
+    of_link = "/digest/<string(length=32):link>"
+    of_list = "/list/<string(maxlength=64):name>"
     pages = {
         "/": front,
         of_list: past,
@@ -58,7 +58,7 @@ def rules() -> list[Rule]:
 
 
 def front(visit: Visit) -> Response:
-    """All lists that everybody may read or join, or that there are none: the room is up."""
+    """Show all lists that everybody may read or join, or that there are none: the room is up."""
     lists = [
         {"title": one_line(each.title), "url": list_url(visit, each), "join_url": join_url(visit, each)}
         for each in visit.home.lists
@@ -68,14 +68,17 @@ def front(visit: Visit) -> Response:
 
 
 def past(visit: Visit, name: str) -> Response:
-    """A page of a list's digests, newest first."""
+    """Show a page of a list's digests, newest first."""
     mailing_list = public(visit, name)
-    url, number = list_url(visit, mailing_list), visit.request.args.get("page", "1")[:4]
+    url = list_url(visit, mailing_list)
+
+    number = visit.request.args.get("page", "1")[:4]
     page = int(number) if number.isascii() and number.isdigit() else 1
-    found = _past(visit.store.database, name, _A_PAGE + 1, max(page - 1, 0) * _A_PAGE)
-    if page < 1 or (page > 1 and not found):
+    digests = visit.store.database.rows(_PAST, [name, _A_PAGE + 1, max(page - 1, 0) * _A_PAGE])
+    if page < 1 or (page > 1 and not digests):
         raise NotFound
-    shown = [{**sent._asdict(), "month": f"{sent.date:%Y-%m}", "url": f"{url}/{sent.date}"} for sent in found[:_A_PAGE]]
+    shown = [{**sent, "month": f"{sent['date']:%Y-%m}", "url": f"{url}/{sent['date']}"} for sent in digests[:_A_PAGE]]
+
     response = visit.page(
         "list",
         mailing_list.language,
@@ -86,28 +89,28 @@ def past(visit: Visit, name: str) -> Response:
         categories=mailing_list.categories,
         past=shown,
         newer=f"{url}?page={page - 1}" if page > 2 else url if page == 2 else "",
-        older=f"{url}?page={page + 1}" if len(found) > _A_PAGE else "",
+        older=f"{url}?page={page + 1}" if len(digests) > _A_PAGE else "",
     )
     return cached(visit, indexable(response, mailing_list), _FRESH)
 
 
 def search(visit: Visit, name: str) -> Response:
-    """A list's papers that have the words of the visitor."""
+    """Show a list's papers that have the words of the visitor."""
     mailing_list = public(visit, name)
-    url, query = list_url(visit, mailing_list), one_line(visit.request.args.get("q", "")[:_QUERY])
-    found = find(visit.store.database, name, query, _MOST_FOUND + 1)
-    papers = [
-        {**paper._asdict(), "authors": paper.names, "url": f"{url}/{paper.date}#p{paper.place}"}
-        for paper in found[:_MOST_FOUND]
-    ]
+    url = list_url(visit, mailing_list)
+    query = one_line(visit.request.args.get("q", "")[:_QUERY])
+    papers = find(visit.store.database, name, query, _MOST_FOUND + 1)
     return visit.page(
         "search",
         mailing_list.language,
         title=one_line(mailing_list.title),
         query=query,
         url=url,
-        papers=papers,
-        most=len(found) > _MOST_FOUND,
+        papers=[
+            {**paper._asdict(), "authors": paper.names, "url": f"{url}/{paper.date}#p{paper.place}"}
+            for paper in papers[:_MOST_FOUND]
+        ],
+        most=len(papers) > _MOST_FOUND,
     )
 
 
@@ -120,7 +123,15 @@ def digest(visit: Visit, **where: Any) -> Response:
     list_page = list_url(visit, mailing_list)
     url = f"{visit.web_url}/digest/{archived.link}" if "link" in where else f"{list_page}/{archived.date}"
     whole = online(visit.thaw(archived), url=url, list_url=list_page, join_url=join_url(visit, mailing_list))
-    html = _as_page(visit.templates.online(whole), f"{list_page}/feed.atom" if list_page else "", mailing_list.title)
+    html = visit.templates.online(whole)
+
+    # The mail's HTML becomes a page here: restyled templates need not know what is added.
+    if list_page:
+        link = Markup('<link rel="alternate" type="application/atom+xml" title="{}" href="{}/feed.atom">')
+        html = html.replace("</head>", f"{link.format(mailing_list.title, list_page)}\n</head>", 1)
+    html = re.sub(r"<body\b[^>]*>", lambda body: f"{body[0]}<main>", html, count=1)
+    html = "</main></body>".join(html.rsplit("</body>", 1))
+
     response = _answer(visit, html, "text/html", mailing_list)
     return response if "link" in where else indexable(response, mailing_list)
 
@@ -137,7 +148,7 @@ def bib(visit: Visit, **where: Any) -> Response:
 
 
 def public(visit: Visit, name: str) -> MailingList:
-    """The list, if everybody may see its digests; else there is no such page."""
+    """Return the list, if everybody may see its digests; else raise NotFound."""
     mailing_list = visit.home.find(name)
     if mailing_list is None or not mailing_list.is_public:
         raise NotFound
@@ -145,19 +156,19 @@ def public(visit: Visit, name: str) -> MailingList:
 
 
 def indexable(response: Response, mailing_list: MailingList) -> Response:
-    """The page of a list that search engines may show."""
+    """Let search engines show the page, if the list does."""
     if mailing_list.archive == "indexed":
         response.headers["X-Robots-Tag"] = "all"
     return response
 
 
 def join_url(visit: Visit, mailing_list: MailingList) -> str:
-    """Where to sign up; empty: it is not open."""
+    """Return where to sign up; empty: it is not open."""
     return f"{visit.web_url}/list/{mailing_list.name}/join" if mailing_list.open else ""
 
 
 def list_url(visit: Visit, mailing_list: MailingList) -> str:
-    """The page of the list; empty: it has none."""
+    """Return the page of the list; empty: it has none."""
     return f"{visit.web_url}/list/{mailing_list.name}" if mailing_list.is_public else ""
 
 
@@ -166,7 +177,8 @@ def _archived(visit: Visit, link: str = "", name: str = "", day: date = date.min
         mailing_list: MailingList | None = public(visit, name)
         archived = found(visit.store.history.digest(name, day))
     else:
-        archived = found(_linked(visit.store.database, link))
+        linked = visit.store.database.first(f"{ARCHIVED} and {is_token('link')}", {"token": link}, Archived)
+        archived = found(linked)
         mailing_list = visit.home.find(archived.list_name)  # as the file has it today
     if mailing_list is None or mailing_list.archive == "none":
         raise NotFound
@@ -186,15 +198,6 @@ def cached(visit: Visit, response: Response, control: str) -> Response:
     return response.make_conditional(visit.request.environ)
 
 
-def _as_page(html: str, feed: str, title: str) -> str:
-    """The mail's HTML as a page, which names the feed: restyled templates need not know what is added."""
-    if feed:
-        link = Markup('<link rel="alternate" type="application/atom+xml" title="{}" href="{}">').format(title, feed)
-        html = html.replace("</head>", f"{link}\n</head>", 1)
-    html = re.sub(r"<body\b[^>]*>", lambda body: f"{body[0]}<main>", html, count=1)
-    return "</main></body>".join(html.rsplit("</body>", 1))
-
-
 # The feed
 
 
@@ -202,15 +205,11 @@ def atom(visit: Visit, name: str) -> Response:
     """Return the feed; to those who have it only that."""
     mailing_list = public(visit, name)
     digests = newest(visit.store.database, name, _IN_FEED)
-    text = _feed(visit, mailing_list, digests)
-    response = Response(text.encode(errors="replace"), content_type="application/atom+xml; charset=utf-8")
-    response.last_modified = max((sent.at for sent in digests), default=_NEVER)
-    return indexable(cached(visit, response, _FRESH), mailing_list)
+    updated = max((sent.at for sent in digests), default=_NEVER)
 
-
-def _feed(visit: Visit, mailing_list: MailingList, digests: Sequence[Archived]) -> str:
-    url, where = list_url(visit, mailing_list), urlsplit(visit.web_url)
-    tag = f"tag:{where.hostname},2026:{where.path.lstrip('/')}{'/' if where.path else ''}{mailing_list.name}"
+    url = list_url(visit, mailing_list)
+    where = urlsplit(visit.web_url)
+    tag = f"tag:{where.hostname},2026:{where.path.lstrip('/')}{'/' if where.path else ''}{name}"
     entries = [
         _ENTRY.format(
             id=f"{tag}/{sent.date}",
@@ -223,9 +222,17 @@ def _feed(visit: Visit, mailing_list: MailingList, digests: Sequence[Archived]) 
         )
         for sent in digests
     ]
-    updated = max((sent.at for sent in digests), default=_NEVER).isoformat()
-    title = one_line(mailing_list.title)
-    return _FEED.format(id=tag, title=title, updated=updated, url=url, entries=Markup().join(entries))
+    text = _FEED.format(
+        id=tag,
+        title=one_line(mailing_list.title),
+        updated=updated.isoformat(),
+        url=url,
+        entries=Markup().join(entries),
+    )
+
+    response = Response(text.encode(errors="replace"), content_type="application/atom+xml; charset=utf-8")
+    response.last_modified = updated
+    return indexable(cached(visit, response, _FRESH), mailing_list)
 
 
 _FEED = Markup(
@@ -246,30 +253,10 @@ _ENTRY = Markup(
 # Their rows
 
 _PAST = f"""
-select digests.id, date, subject, digests.at, author_matches + selected as papers
+select date, subject, author_matches + selected as papers -- none: it is a note
 from digests join days using (list, date)
 where list = ? and {HAS_PAGE} order by date desc limit ? offset ?
 """
-
-
-class Past(NamedTuple):
-    """A digest in a list of them."""
-
-    id: int
-    date: date  # local to the list
-    subject: str
-    at: datetime  # when it was frozen
-    papers: int  # 0: it is a note
-
-
-def _linked(database: Database, link: str) -> Archived | None:
-    """Return the digest of an unguessable link."""
-    return database.first(f"{ARCHIVED} and {is_token('link')}", {"token": link}, Archived)
-
-
-def _past(database: Database, list_name: str, most: int, offset: int = 0) -> list[Past]:
-    """Return the list's digests, newest first, without what they show."""
-    return database.rows(_PAST, [list_name, most, offset], Past)
 
 
 def newest(database: Database, list_name: str, most: int) -> list[Archived]:

@@ -43,7 +43,7 @@ class Found(NamedTuple):
 
 
 def waiting(database: Database, list_name: str) -> Archived | None:
-    """The newest digest of the list that is to be added."""
+    """Return the newest digest of the list that is to be added."""
     query = """select id, list as list_name, date, subject, at, link, shown from digests
         where id = (select digest_id from unindexed where list = ? order by date desc limit 1)"""
     return database.first(query, [list_name], Archived)
@@ -58,15 +58,15 @@ def add(database: Database, digest_id: int, papers: Iterable[Text]) -> None:
         database.execute("delete from unindexed where digest_id = ?", [digest_id])
 
 
-def find(database: Database, list_name: str, words: str, most: int) -> tuple[Found, ...]:
-    """A list's papers that have all these words, the best first."""
+def find(database: Database, list_name: str, words: str, most: int) -> list[Found]:
+    """Return a list's papers that have all these words, the best first."""
     query = expression(words)
-    return tuple(database.rows(_FIND, [query, list_name, most], Found)) if query else ()
+    return database.rows(_FIND, [query, list_name, most], Found) if query else []
 
 
 def expression(words: str) -> str:
-    """A visitor's words for FTS5, each as a quoted string, so that nothing of its language is heard: papers with all of
-    them, and with words that begin like the last. Empty: there is nothing to look for.
+    """Quote each of a visitor's words for FTS5, so that nothing of its language is heard: papers with all of them, and
+    with words that begin like the last. Empty: there is nothing to look for.
     """
     found = re.findall(r"[^\W_]+", one_line(words))[:MOST_WORDS]
     last = "*" if found and len(found[-1]) > 1 else ""
@@ -91,22 +91,24 @@ def frozen(app: App, mailing_list: MailingList, _: Day, digest_id: int | None, a
 
 
 def work(app: App, stopped: Callable[[], bool]) -> Callable[[Task], str]:
-    """Return the work of a task."""
-    return lambda task: index(app.store, app.home.find(task.subject), app.clock(), stopped)
-
-
-def index(store: Store, mailing_list: MailingList | None, now: datetime, stopped: Callable[[], bool]) -> str:
-    """Add the digests of a public list that are not yet in the search, newest first; if `stopped`, add the task anew
-    for the others.
+    """Return the work of a task: add the digests of a public list that are not yet in the search, newest first; if
+    `stopped`, add the task anew for the others.
     """
-    if mailing_list is None or not mailing_list.is_public:
+
+    def index(task: Task) -> str:
+        store = app.store
+        name = task.subject
+        mailing_list = app.home.find(name)
+        if mailing_list is None or not mailing_list.is_public:
+            return ""
+        while digest := waiting(store.database, name):
+            if stopped():
+                store.tasks.add("index", name, app.clock())
+                break
+            add(store.database, digest.id, _texts(store, digest))
         return ""
-    while digest := waiting(store.database, mailing_list.name):
-        if stopped():
-            store.tasks.add("index", mailing_list.name, now)
-            break
-        add(store.database, digest.id, _texts(store, digest))
-    return ""
+
+    return index
 
 
 def _texts(store: Store, digest: Archived) -> Sequence[Text]:

@@ -6,12 +6,12 @@ go along with a forwarded mail.
 
 import email
 import re
-from collections.abc import Iterator
 from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesHeaderParser
 from email.policy import Compat32
+from itertools import islice
 from typing import NamedTuple
 
 from paperboy.edges.text import one_line, shortened
@@ -60,41 +60,37 @@ _POLICY = _Policy()
 
 
 def read(mail: bytes) -> Bounce | Complaint | Request | None:
-    """What the mail says; None: nothing that counts."""
+    """Return what the mail says; None: nothing that counts."""
     try:
         mail = mail[:MOST_BYTES].replace(b"message/global-delivery-status", b"message/delivery-status")  # RFC 6533
         if len(_BOUNDARY.findall(mail)) > _MOST_PARTS:  # one in another: each line is compared with all
             return None
-        return _read(email.message_from_bytes(mail, policy=_POLICY))
+        message = email.message_from_bytes(mail, policy=_POLICY)
+        parts = list(islice(message.walk(), _MOST_PARTS))
+        kinds = {part.get_content_type(): part for part in reversed(parts)}
+        ours = _returned(parts)
+
+        if report := kinds.get("message/feedback-report"):
+            said = {_field(part, "Feedback-Type").lower() for part in report.walk()}
+            way_out = _token(_field(ours, "List-Unsubscribe"))
+            return Complaint(_field(ours, "Message-ID"), way_out) if _SPAM & said else None
+
+        if report := kinds.get("message/delivery-status"):
+            own_id = _field(ours, "Message-ID") or _field(message, "In-Reply-To") or _field(message, "References")
+            return _failure(report, own_id) if own_id else None
+
+        if _field(message, "X-Apple-Unsubscribe").lower() != "true":  # Apple Mail calls these auto-replied
+            is_report = message.get_content_type() == "multipart/report" or _field(message, "Return-Path") == "<>"
+            if is_report or _field(message, "Auto-Submitted").lower() not in {"", "no"}:
+                return None
+        token = _token(_field(message, "Subject"))
+        return Request(token) if token else None
     except Exception:  # noqa: BLE001 - mail is anybody's, and the parser raises what it does; or the command's deadline
         return None
 
 
-def _read(message: Message) -> Bounce | Complaint | Request | None:
-    parts = [part for _, part in zip(range(_MOST_PARTS), message.walk(), strict=False)]
-    kinds = {part.get_content_type(): part for part in reversed(parts)}
-    ours = _returned(parts)
-    if report := kinds.get("message/feedback-report"):
-        said = {_field(each, "Feedback-Type").lower() for each in report.walk()}
-        way_out = _token(_field(ours, "List-Unsubscribe"))
-        return Complaint(_field(ours, "Message-ID"), way_out) if _SPAM & said else None
-    if report := kinds.get("message/delivery-status"):
-        own_id = _field(ours, "Message-ID") or _field(message, "In-Reply-To") or _field(message, "References")
-        return next(_failures(report, own_id), None) if own_id else None
-    token = "" if _is_automatic(message) else _token(_field(message, "Subject"))
-    return Request(token) if token else None
-
-
-def _is_automatic(message: Message) -> bool:
-    """Whether nobody wrote or asked for it. Apple Mail calls its unsubscribe mails auto-replied."""
-    if _field(message, "X-Apple-Unsubscribe").lower() == "true":
-        return False
-    reported = message.get_content_type() == "multipart/report" or _field(message, "Return-Path") == "<>"
-    return reported or _field(message, "Auto-Submitted").lower() not in {"", "no"}
-
-
 def _returned(parts: list[Message]) -> Message:
-    """Our mail, or its headers, as the other side sends it back."""
+    """Return our mail, or its headers, as the other side sends it back."""
     for part in parts:
         if part.get_content_type() in {"message/rfc822", "message/global"} and isinstance(part.get_payload(), list):
             return part.get_payload(0)  # type: ignore[return-value]
@@ -106,8 +102,8 @@ def _returned(parts: list[Message]) -> Message:
     return Message()
 
 
-def _failures(report: Message, message_id: str) -> Iterator[Bounce]:
-    """One for each recipient to whom delivery has failed for good: also after days of retries, whose code is 4.x."""
+def _failure(report: Message, message_id: str) -> Bounce | None:
+    """Return the first delivery that failed for good: also after days of retries, whose code is 4.x."""
     for block in report.walk():
         status = _STATUS.match(_field(block, "Status"))
         if status and _field(block, "Action").lower() == "failed":
@@ -115,7 +111,8 @@ def _failures(report: Message, message_id: str) -> Iterator[Bounce]:
             words = re.sub(r"^[\w-]+\s*;\s*(?:[45]\d\d[ -])?", "", _field(block, "Diagnostic-Code"))
             reply = words if _STATUS.match(words) else f"{status[0]} {words}".strip()
             gone = status[0][0] == "5" and judge("RCPT", 550, reply) is Verdict.BOUNCE
-            yield Bounce(message_id, shortened(f"bounced: {reply}", _LONGEST), gone)
+            return Bounce(message_id, shortened(f"bounced: {reply}", _LONGEST), gone)
+    return None
 
 
 def _token(text: str) -> str:
@@ -124,7 +121,7 @@ def _token(text: str) -> str:
 
 
 def _field(message: Message, name: str) -> str:
-    """A header as one line of text; empty: there is none that can be read."""
+    """Return a header as one line of text; empty: there is none that can be read."""
     found = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
     value = found.encode(errors="surrogateescape").decode(errors="replace")  # bytes beyond ASCII are surrogates
     try:

@@ -44,7 +44,7 @@ def look(app: App) -> list[Finding]:
 
 @contextmanager
 def workers(address: str) -> Iterator[Executor]:
-    """The workers of a Dask scheduler. Raises WorkersError."""
+    """Yield the workers of a Dask scheduler. Raises WorkersError."""
     with client(address) as there:
         yield there.get_executor(pure=False)  # pure would be: the same task is done once
 

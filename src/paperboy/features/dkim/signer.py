@@ -54,7 +54,7 @@ class Signer:
 
     @property
     def modulus(self) -> int:
-        """Of the key: the record in DNS has the same. ValueError if this is no such key."""
+        """Return that of the key: the record in DNS has the same. Raises ValueError if this is no such key."""
         crypto = dkimpy("dkim.crypto")
         try:
             return int(crypto.parse_pem_private_key(self.key)["modulus"])
@@ -62,7 +62,7 @@ class Signer:
             raise ValueError(f"is no private RSA key in PEM, without a passphrase; {_MADE_BY}") from None
 
     def signed(self, message: bytes) -> bytes:
-        """The message after its signature."""
+        """Return the message after its signature."""
         mail = dkimpy("dkim").DKIM(message)
         there = {name.lower() for name, _ in mail.headers}  # others a relay may add
         signature: bytes = mail.sign(
@@ -76,14 +76,14 @@ class Signer:
 
 
 def signer_of(settings: Settings) -> Signer | None:
-    """The signer that the settings name, for mail that goes to a mail server. Raises ConfigError."""
+    """Return the signer that the settings name, for mail that goes to a mail server. Raises ConfigError."""
     if settings.dkim_key is None or settings.mail_from is None or settings.uses_outbox:
         return None
     return Signer.load(settings.dkim_key, settings.dkim_selector, settings.mail_from.address.rpartition("@")[2])
 
 
 def dkimpy(module: str) -> Any:
-    """The extra package, if it is installed. Raises ConfigError."""
+    """Import a module of the extra package. Raises ConfigError if it is not installed."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -99,7 +99,8 @@ def _fault(message: str) -> ConfigError:
 
 def look(app: App) -> list[Finding]:
     """Return whether the selector has a key, and the one that signs here."""
-    selector, domain = app.settings.dkim_selector, sender_domain(app.settings)
+    selector = app.settings.dkim_selector
+    domain = sender_domain(app.settings)
     if not (selector and domain):
         return []
     name = f"{selector}._domainkey.{domain}"
@@ -121,14 +122,14 @@ def look(app: App) -> list[Finding]:
 
 
 def published(record: str) -> str:
-    """The key in a TXT record as a zone file has it, in strings that may end anywhere; empty: it was withdrawn."""
+    """Read the key in a TXT record as a zone file has it, in strings that may end anywhere; empty: it was withdrawn."""
     text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', record))
     found = re.search(r"(?:^|;)\s*p\s*=\s*([A-Za-z0-9+/][A-Za-z0-9+/=\s]*)", text)
     return re.sub(r"\s", "", found[1]) if found else ""
 
 
 def modulus(key: str) -> int | None:
-    """Of a public key, as it is published; None: it is no RSA key."""
+    """Return that of a public key, as it is published; None: it is no RSA key."""
     try:
         return int(dkimpy("dkim.crypto").parse_public_key(base64.b64decode(key))["modulus"])
     except Exception:  # noqa: BLE001 - dkimpy raises whatever its parsers do

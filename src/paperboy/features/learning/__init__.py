@@ -48,6 +48,6 @@ FEATURE = Feature(
     frozen=lambda app, *given: _learning(app).freeze(*given),
     tasks={"learning": lambda app, _: lambda task: _learning(app).work(app.home.find(task.subject), app.clock())},
     words=lazily("learning.learning", "words"),
-    status=lambda app, *given: _learning(app).status(*given),
+    status=lazily("learning.status", "status"),
     why=lambda app, arxiv_id: _learning(app).why(arxiv_id),
 )

@@ -18,14 +18,12 @@ from paperboy.due import local_date
 from paperboy.features.learning import ranking
 from paperboy.features.learning.lessons import NO_VOTES, Kind, Lessons, Progress, State
 from paperboy.features.learning.ranking import Ranker
-from paperboy.features.learning.shortlist import LEAST_AGE, LEAST_EXAMPLES, Recall, off_until, share_of, shortlist
-from paperboy.features.learning.status import Standing, shown
+from paperboy.features.learning.shortlist import LEAST_AGE, LEAST_EXAMPLES, off_until, share_of, shortlist
 from paperboy.home.settings import Share
-from paperboy.models import Day, MailingList, Paper, Spending
+from paperboy.models import Day, MailingList, Paper
 from paperboy.morning.drafting import Learned
 from paperboy.reports.problems import Words
 from paperboy.service.app import App
-from paperboy.service.feature import Shown
 from paperboy.sources.arxiv import calendar as announcements
 from paperboy.store import Store
 from paperboy.store.incidents import Incident
@@ -59,16 +57,18 @@ class Learning:
         """
         states = self.of(mailing_list)
         rankers = {str(kind): Ranker(state.weights) for kind, state in states.items()}
-        votes, scores = rankers.get(Kind.VOTES), states.get(Kind.SCORES)
+        scores = states.get(Kind.SCORES)
+        votes = rankers.get(Kind.VOTES)
         liked = _strengths(votes, papers) if votes else {}
         if self.ranks and rankers:
             key = hashlib.sha256(b"".join(ranker.state for ranker in rankers.values())).hexdigest()[:16]
             return Learned(liked=liked, rankers=rankers, key=key)
 
-        name, day = mailing_list.name, local_date(mailing_list, now)
+        name = mailing_list.name
+        day = local_date(mailing_list, now)
         share = share_of(self.share, self.lessons.found(name, day), day)
         looked = self.store.days.looked(name, day)
-        if share == 1 or scores is None or looked is None or _is_young(scores, now):
+        if share == 1 or scores is None or looked is None or is_young(scores, now):
             return Learned(liked=liked)
         over = announcements.newest_batch(looked, self.holidays).submitted_until
         ranked = [paper for paper in papers if paper.arxiv_id not in followed and paper.published >= over]
@@ -79,7 +79,8 @@ class Learning:
         """Return what the list has learned."""
         if not mailing_list.topics:
             return {}
-        return {kind: state for kind in Kind if (state := self._state(mailing_list, kind))}
+        states = {kind: self.lessons.state(mailing_list.name, kind, self._key(kind, mailing_list)) for kind in Kind}
+        return {kind: state for kind, state in states.items() if state}
 
     def freeze(self, mailing_list: MailingList, day: Day, _: int | None, at: datetime) -> None:
         """Keep the day's sample, note where what passed of it switches `auto` off, and add the task to learn."""
@@ -92,29 +93,6 @@ class Learning:
             off = Incident(kind=_OFF, subject=day.list_name, facts={"list": day.list_name}, event=True)
             self.store.incidents.note([off], at)
 
-    def status(self, lists: Sequence[MailingList], now: datetime) -> Shown:
-        """Show the shortlists of those of these lists that use one now, or did in the last 60 days."""
-        names = [mailing_list.name for mailing_list in lists if mailing_list.topics]
-        progress, recalls = self.lessons.progress(names), self.lessons.recalls(names, now.date())
-        standings = {}
-        for mailing_list in lists:
-            name, day = mailing_list.name, local_date(mailing_list, now)
-            recall, spending = recalls.get(name, (Recall(), Spending()))
-            is_used = self.share != 1 and mailing_list.topics and mailing_list.is_active
-            if not is_used and not recall.not_called:
-                continue
-            passed, learned = self.lessons.found(name, day), progress.get(name)
-            share = share_of(self.share, passed, day)
-            standings[name] = Standing(
-                share=share,
-                off_until=off_until(passed, day) if self.share == "auto" else None,
-                progress=learned,
-                waits=share < 1 and (learned is None or _is_young(learned, now)),
-                recall=recall,
-                spending=spending,
-            )
-        return shown(standings, self.share, now)
-
     def why(self, arxiv_id: str) -> Mapping[str, str]:
         """Say of which lists' samples a paper is."""
         return dict.fromkeys(self.lessons.sampled(arxiv_id), _BY_CHANCE)
@@ -126,7 +104,12 @@ class Learning:
         if mailing_list is None:
             return ""
         for kind in self._due(mailing_list, now):
-            state = self._by_scores(mailing_list, now) if kind is Kind.SCORES else self._by_votes(mailing_list, now)
+            state = None
+            if kind is Kind.SCORES:
+                state = self._by_scores(mailing_list, now)
+            elif rows := self.lessons.voted(mailing_list.name):
+                weights = ranking.train_votes(rows)
+                state = State(self._key(kind, mailing_list), now, now, "", Ranker(weights).examples, weights)
             self.lessons.keep(mailing_list.name, kind, state, now)
         return ""
 
@@ -134,12 +117,11 @@ class Learning:
         """Return from what the list may have something to learn."""
         if not mailing_list.topics:
             return []
-        due = self.lessons.due([mailing_list.name], now, scores=self.share != 1 or self.ranks)
-        return [kind for kind in Kind if (mailing_list.name, kind) in due]
+        return self.lessons.due(mailing_list.name, now, scores=self.share != 1 or self.ranks)
 
     def _by_scores(self, mailing_list: MailingList, now: datetime) -> State | None:
-        name, before = mailing_list.name, self._state(mailing_list, Kind.SCORES)
-        rows = self.lessons.judged(name, self.criteria(mailing_list), now - BEGINS, before)
+        before = self.of(mailing_list).get(Kind.SCORES)
+        rows = self.lessons.judged(mailing_list.name, self.criteria(mailing_list), now - BEGINS, before)
         if not rows:
             return before
         examples = [
@@ -148,18 +130,9 @@ class Learning:
         ]
         weights = ranking.train(before.weights if before else b"", examples)
         oldest = before.oldest if before else rows[0].at
-        last, number = rows[-1], Ranker(weights).examples
-        return State(self._key(Kind.SCORES, mailing_list), oldest, last.at, last.arxiv_id, number, weights)
-
-    def _by_votes(self, mailing_list: MailingList, now: datetime) -> State | None:
-        rows = self.lessons.voted(mailing_list.name)
-        if not rows:
-            return None
-        weights = ranking.train_votes(rows)
-        return State(self._key(Kind.VOTES, mailing_list), now, now, "", Ranker(weights).examples, weights)
-
-    def _state(self, mailing_list: MailingList, kind: Kind) -> State | None:
-        return self.lessons.state(mailing_list.name, kind, self._key(kind, mailing_list))
+        last = rows[-1]
+        key = self._key(Kind.SCORES, mailing_list)
+        return State(key, oldest, last.at, last.arxiv_id, Ranker(weights).examples, weights)
 
     def _key(self, kind: Kind, mailing_list: MailingList) -> str:
         """Return what a state depends on, beside its examples."""
@@ -173,13 +146,15 @@ def _strengths(ranker: Ranker, papers: Sequence[Paper]) -> dict[str, float]:
     return dict(zip((paper.arxiv_id for paper in papers), ranker.strengths(papers), strict=True))
 
 
-def _is_young(state: State | Progress, now: datetime) -> bool:
+def is_young(state: State | Progress, now: datetime) -> bool:
+    """Return whether too little was learned for a shortlist."""
     return state.examples < LEAST_EXAMPLES or now - state.oldest < LEAST_AGE
 
 
 def of(app: App) -> Learning:
     """Return the learning of a home."""
-    settings, store = app.settings, app.store_to_ask
+    settings = app.settings
+    store = app.store_to_ask
     votes = next((feature.ballots for feature in app.features if feature.ballots), NO_VOTES)
     return Learning(
         store=store,

@@ -14,7 +14,8 @@ from paperboy.store.database import Database, iso
 from paperboy.store.scores import SUMS, summed
 from paperboy.store.seen import LIST_KEY, instant_of
 
-LEAST_VOTES, MOST_VOTES = 10, 1_000  # papers with a vote: before anything is learned from votes, and of the newest
+LEAST_VOTES = 10  # papers with a vote, before anything is learned from votes
+MOST_VOTES = 1_000  # papers with a vote that are learned from: the newest
 BACKGROUND = 10  # papers without a vote, for each with one
 _REST = timedelta(hours=1)  # between two looks at new votes
 
@@ -82,21 +83,21 @@ class Lessons:
 
     def keep(self, list_name: str, kind: Kind, state: State | None, at: datetime) -> None:
         """Keep a state instead of the one before; None: there is nothing to learn from."""
-        values: list[object] = ["", *[None] * 5]
-        if state:
+        values: list[object] = [list_name, kind, iso(at)]
+        if state is None:
+            insert = "insert or replace into learned (list, kind, at, key) values (?, ?, ?, '')"
+        else:
+            insert = f"insert or replace into learned (list, kind, at, {_STATE}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
             instants = map(iso, (state.oldest, state.until))
-            values = [state.key, *instants, state.until_id, state.examples, state.weights]
-        self._database.commit(
-            f"insert or replace into learned (list, kind, at, {_STATE}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [list_name, kind, iso(at), *values],
-        )
+            values += [state.key, *instants, state.until_id, state.examples, state.weights]
+        self._database.commit(insert, values)
 
-    def due(self, list_names: Collection[str], now: datetime, *, scores: bool) -> set[tuple[str, Kind]]:
-        """Return which of these lists may have something to learn, and what from: from scores of the past, since
-        another day of theirs was frozen, and from votes. Without `scores`, from votes alone.
+    def due(self, list_name: str, now: datetime, *, scores: bool) -> list[Kind]:
+        """Return from what the list may have something to learn: from scores of the past, since another day of it was
+        frozen, and from votes. Without `scores`, from votes alone.
         """
-        values = {"names": json.dumps(list(list_names)), "scores": scores, "rested": iso(now - _REST)}
-        return {(row["list"], Kind(row["kind"])) for row in self._database.rows(self._ballots + _DUE, values)}
+        values = {"list": list_name, "scores": scores, "rested": iso(now - _REST)}
+        return [Kind(row["kind"]) for row in self._database.rows(self._ballots + _DUE, values)]
 
     def judged(self, list_name: str, criteria: str, since: datetime, after: State | None = None) -> list[Judged]:
         """Return the papers that LLMs have scored since then for the list on these criteria, in the order of that;
@@ -149,17 +150,17 @@ class Lessons:
 
 _STATE = "key, oldest, until, until_id, examples, weights"
 
-_NEWEST_DAY = "(select at from days where list = name.value order by date desc limit 1)"
+_NEWEST_DAY = "(select at from days where list = :list order by date desc limit 1)"
+_LOOKED = "(select (select at from learned where list = :list and kind = '{}') as at) as looked"
 _DUE = f"""
-select name.value as list, 'scores' as kind
-from json_each(:names) as name left join learned on learned.list = name.value and kind = 'scores'
-where :scores and {_NEWEST_DAY} > coalesce(learned.at, '')
+select 'scores' as kind from {_LOOKED.format("scores")}
+where :scores and {_NEWEST_DAY} > coalesce(looked.at, '')
 and exists (select 1 from spending)
-union all select name.value, 'votes'
-from json_each(:names) as name left join learned on learned.list = name.value and kind = 'votes'
-where {_NEWEST_DAY} > learned.at or (coalesce(learned.at, '') < :rested and exists (
-    select 1 from ballots where ballots.list = name.value and ballots.at >= coalesce(learned.at, '')
+union all select 'votes' from {_LOOKED.format("votes")}
+where {_NEWEST_DAY} > looked.at or (coalesce(looked.at, '') < :rested and exists (
+    select 1 from ballots where ballots.list = :list and ballots.at >= coalesce(looked.at, '')
 ))
+order by kind
 """
 
 # The list's own newest morning is not over before its day is frozen; and that is dated to its beginning. By whole

@@ -14,12 +14,14 @@ from paperboy.home.settings import Share
 from paperboy.morning.drafting import Learned
 
 SAMPLED = 0.05  # the chance that a paper left out is scored all the same: that measures the recall
-LEAST_EXAMPLES, LEAST_AGE = 300, timedelta(days=30)  # that a list has learned, before an LLM's calls depend on it
+LEAST_EXAMPLES = 300  # that a list has learned, before an LLM's calls depend on it
+LEAST_AGE = timedelta(days=30)  # of the oldest of them
 LOOKED_BACK = timedelta(days=60)  # at what the sample found
 _AUTO = 0.5  # the share of `auto`
 _TOO_FEW = 20  # papers of a day, of which none is left out: little is saved
-_RAISES, _STEP = 3, 0.1
-_SWITCHES_OFF = 6
+_RAISES = 3  # papers of the sample that passed
+_STEP = 0.1  # by which they raise the share
+_SWITCHES_OFF = 6  # papers of the sample that passed
 
 
 def shortlist(papers: Mapping[str, float], share: float, seed: str) -> Learned:
@@ -30,8 +32,7 @@ def shortlist(papers: Mapping[str, float], share: float, seed: str) -> Learned:
         return Learned()
     ordered = sorted(papers, key=lambda arxiv_id: (-papers[arxiv_id], arxiv_id))
     rest = ordered[math.ceil(share * len(ordered)) :]
-    draws = {arxiv_id: random.Random(f"{seed} {arxiv_id}").random() for arxiv_id in rest}  # noqa: S311 - no secret
-    sampled = frozenset(arxiv_id for arxiv_id in rest if draws[arxiv_id] < SAMPLED)
+    sampled = frozenset(each for each in rest if random.Random(f"{seed} {each}").random() < SAMPLED)  # noqa: S311 - no secret
     return Learned(not_called=frozenset(rest) - sampled, sampled=sampled)
 
 
@@ -82,8 +83,11 @@ class Recall(NamedTuple):
         """Return the bounds of that with 95 % confidence (Wilson's interval of the sample)."""
         if not self.sampled or not self.passed:
             return None
-        n, share, z = self.sampled, self.found / self.sampled, 1.96
-        middle, width = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+        n = self.sampled
+        share = self.found / n
+        z = 1.96
+        middle = share + z * z / (2 * n)
+        width = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
         least, most = (max(0.0, (middle + sign * width) / (1 + z * z / n)) for sign in (-1, 1))
         return self._with(most) or 0.0, self._with(least) or 0.0
 

@@ -34,7 +34,7 @@ def rules() -> Sequence[Rule]:
 
 
 def form(visit: Visit, name: str) -> Response:
-    """The form; after a click, that a mail is on its way."""
+    """Show the form; after a click, say that a mail is on its way."""
     mailing_list = visit.home.find(name)
     if mailing_list is None or not mailing_list.open or mailing_list.paused:
         raise NotFound
@@ -54,7 +54,7 @@ def form(visit: Visit, name: str) -> Response:
 
 
 def confirm(visit: Visit, token: str) -> Response:
-    """The page; after a click, that the person is on the list."""
+    """Show the page; after a click, say that the person is on the list."""
     database = visit.store.database
     signup = found(requests.find(database, token, visit.now))
     mailing_list = visit.home.find(signup.list_name)
@@ -66,13 +66,12 @@ def confirm(visit: Visit, token: str) -> Response:
     leave = unsubscribe_token(signup.list_name, signup.address, visit.store.secrets()[0])
     if visit.request.method == "POST" and visit.from_a_click and signup.stage not in _CONFIRMED:
         with visit.store.transaction():
-            found(requests.find(database, token, visit.now))  # whoever is forgotten at this moment stays so
             requests.move(database, signup, Stage.CONFIRMED)
+            signup = found(requests.find(database, token, visit.now))  # whoever is forgotten at this moment stays so
             visit.store.tasks.add(KIND, token, visit.now)
             visit.store.readers.know(signup.list_name, [Addressed(Subscriber(signup.address), "", leave)])
             if held:  # whoever left comes back
                 visit.store.suppressions.lift(signup.address, held.list_name, visit.now)
-        signup = found(requests.find(database, token, visit.now))
     is_done = signup.stage in _CONFIRMED
     return visit.page(
         "join",
@@ -98,7 +97,7 @@ def _form(visit: Visit, mailing_list: MailingList, *, typed: str = "", wrong: bo
 
 
 def _address(typed: str) -> str:
-    """The bare address, without a name; empty: it is none."""
+    """Return the bare address, without a name; empty: it is none."""
     if len(typed) > _LONGEST or "<" in typed or typed.startswith("-"):
         return ""
     try:

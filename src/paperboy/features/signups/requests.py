@@ -77,7 +77,7 @@ def ask(database: Database, token: str, list_name: str, address: str, now: datet
 
 
 def find(database: Database, token: str, now: datetime) -> Signup | None:
-    """The request of a confirmation mail's link, while that holds."""
+    """Return the request of a confirmation mail's link, while that holds."""
     query = f"{_SELECT} where {is_token('token')} and at > :old and state != 'ended'"
     return database.first(query, {"token": token, "old": iso(now - HOLDS)}, Signup)
 
@@ -88,7 +88,7 @@ def get(database: Database, token: str) -> Signup | None:
 
 
 def waiting(database: Database) -> list[Signup]:
-    """The confirmed ones that are not in the file yet, oldest first."""
+    """Return the confirmed ones that are not in the file yet, oldest first."""
     return database.rows(f"{_SELECT} where state = 'confirmed' order by at, token", make=Signup)
 
 

@@ -45,7 +45,8 @@ def work(app: App, _: Callable[[], bool]) -> Callable[[Task], str]:
 
 
 def _mail(app: App, signup: Signup) -> None:
-    store, now = app.store, app.clock()
+    store = app.store
+    now = app.clock()
     mailing_list = app.home.find(signup.list_name)
     held = store.suppressions.find(signup.list_name, signup.address)
     if (
@@ -63,7 +64,8 @@ def _mail(app: App, signup: Signup) -> None:
 
 
 def _write(app: App, signup: Signup) -> str:
-    name, database = signup.list_name, app.store.database
+    name = signup.list_name
+    database = app.store.database
     try:
         home = Home.load(app.path, app.environ)  # the files as they are now
         mailing_list = home.find(name)

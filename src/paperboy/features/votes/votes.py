@@ -11,7 +11,7 @@ from typing import NamedTuple
 from paperboy.models import MailingList
 from paperboy.service.app import App
 from paperboy.service.feature import Shown
-from paperboy.store.database import Database, iso
+from paperboy.store.database import Noun, iso
 from paperboy.store.readers import Reader
 from paperboy.store.tasks import Tasks
 
@@ -30,11 +30,8 @@ class Tally(NamedTuple):
         return f"{self.up} up, {self.down} down"
 
 
-class Votes:
+class Votes(Noun):
     """1 for thumbs up, -1 for thumbs down."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def cast(self, reader: Reader, votes: Mapping[str, int], at: datetime) -> None:
         """Keep a reader's votes by arXiv id, instead of earlier ones; 0 takes one back. Equal ones keep their date."""
@@ -49,16 +46,16 @@ class Votes:
                     self._database.execute("delete from votes where list = ? and arxiv_id = ? and address = ?", values)
 
     def of(self, reader: Reader, arxiv_ids: Collection[str]) -> dict[str, int]:
-        """The reader's votes on these papers."""
+        """Return the reader's votes on these papers."""
         rows = self._database.rows(_OF, [reader.list_name, reader.address.lower(), json.dumps(list(arxiv_ids))])
         return {row["arxiv_id"]: row["vote"] for row in rows}
 
     def on(self, arxiv_id: str) -> dict[str, Tally]:
-        """The votes on a paper, by list."""
+        """Count the votes on a paper, by list."""
         return self._tallies("arxiv_id = ?", arxiv_id)
 
     def since(self, at: datetime) -> dict[str, Tally]:
-        """The votes cast or changed since an instant, by list."""
+        """Count the votes cast or changed since an instant, by list."""
         return self._tallies("at >= ?", iso(at))
 
     def _tallies(self, condition: str, value: str) -> dict[str, Tally]:
@@ -79,12 +76,11 @@ where list = ? and address = ? and arxiv_id in (select value from json_each(?))
 def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
     """Count the recent votes of each list."""
     found = Votes(app.store_to_ask.database).since(now - _RECENT)
-    shown = [(mailing_list.name, found[mailing_list.name]) for mailing_list in lists if mailing_list.name in found]
+    names = [mailing_list.name for mailing_list in lists]
     return Shown(
         key="votes",
-        of_lists={name: tally._asdict() for name, tally in shown},
-        otherwise=Tally()._asdict(),
-        lines=[f"Votes for {name} in {_RECENT.days} days: {tally}" for name, tally in shown],
+        of_lists={name: found.get(name, Tally())._asdict() for name in names},
+        lines=[f"Votes for {name} in {_RECENT.days} days: {found[name]}" for name in names if name in found],
     )
 
 

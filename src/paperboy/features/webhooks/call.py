@@ -13,21 +13,19 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from datetime import datetime, timedelta
-from functools import partial
-from typing import Any, NamedTuple
+from datetime import timedelta
+from typing import Any
 from urllib.parse import urlsplit
 
 from paperboy.edges.text import one_line, shortened, without_url
-from paperboy.edges.wire import Http, NoReplyError, Reply
+from paperboy.edges.wire import Http, NoReplyError
 from paperboy.features.webhooks import rows
 from paperboy.features.webhooks.rows import Call
 from paperboy.mail import archive
 from paperboy.mail.page import Copy, Item, Page, page
 from paperboy.mail.text import JOINER
-from paperboy.models import DeliveryState, MailingList
+from paperboy.models import DeliveryState
 from paperboy.service.app import App
-from paperboy.store import Store
 from paperboy.store.tasks import Task
 
 logger = logging.getLogger(__name__)
@@ -38,7 +36,8 @@ MOST = 4_000  # characters of a text for Slack
 
 _MOST_BYTES = 1_000_000  # of a reply, which nobody needs
 _AUTHORS = 12
-_LONGEST, _LONGEST_REPLY = 200, 80  # characters
+_LONGEST = 200  # characters of a title or a comment
+_LONGEST_REPLY = 80  # characters
 _MAY_PASS = frozenset({408, 425, 429})
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "Paperboy"}
 # What Slack, Mattermost or Discord would obey: marks become letters that look alike, and nobody is called by an @.
@@ -53,32 +52,31 @@ _MARKS = str.maketrans(
 def payload(call: Call, shown: Page, form: str) -> bytes:
     """Return the body of the request, in one of the formats "json" and "slack". Pure."""
     top = sorted(shown.items, key=lambda item: item.rank)[:TOP]
-    made = {"text": _slack(call, shown, top)} if form == "slack" else _json(call, shown, top)
+    if form == "slack":
+        made: dict[str, Any] = {"text": _slack(call, shown, top)}
+    else:
+        made = {
+            "list": call.list_name,
+            "title": shown.title,
+            "date": call.date.isoformat(),
+            "subject": call.subject,
+            "url": shown.view_url or None,
+            "counts": {**asdict(shown.counts), "scored": shown.counts.scored},
+            "papers": [
+                {
+                    "rank": item.rank,
+                    "arxiv_id": item.arxiv_id,
+                    "url": item.url,
+                    "title": str(item.title),
+                    "authors": [author.name for author in item.authors[:_AUTHORS]],
+                    "relevance": item.relevance,
+                    "novelty": item.novelty,
+                    "comment": item.comment.replace(JOINER, ""),
+                }
+                for item in top
+            ],
+        }
     return json.dumps(made, ensure_ascii=False).encode()
-
-
-def _json(call: Call, shown: Page, top: Sequence[Item]) -> dict[str, Any]:
-    return {
-        "list": call.list_name,
-        "title": shown.title,
-        "date": call.date.isoformat(),
-        "subject": call.subject,
-        "url": shown.view_url or None,
-        "counts": {**asdict(shown.counts), "scored": shown.counts.scored},
-        "papers": [
-            {
-                "rank": item.rank,
-                "arxiv_id": item.arxiv_id,
-                "url": item.url,
-                "title": str(item.title),
-                "authors": [author.name for author in item.authors[:_AUTHORS]],
-                "relevance": item.relevance,
-                "novelty": item.novelty,
-                "comment": item.comment.replace(JOINER, ""),
-            }
-            for item in top
-        ],
-    }
 
 
 def _slack(call: Call, shown: Page, top: Sequence[Item]) -> str:
@@ -106,81 +104,65 @@ def _mrkdwn(text: str) -> str:
 # --- the call
 
 
-class Answer(NamedTuple):
-    """How a request ended."""
-
-    state: DeliveryState  # SENT, FAILED for good, or PENDING: it is tried again
-    reply: str  # for people
-
-
-def work(app: App, _: Callable[[], bool]) -> Callable[[Task], str]:
-    """Return the work of a task."""
-    return partial(
-        make,
-        store=app.store,
-        find=app.home.find,
-        web_url=app.settings.web_url,
-        proxy=app.proxy,
-        clock=app.clock,
-    )
-
-
-def make(
-    task: Task,
-    *,
-    store: Store,
-    find: Callable[[str], MailingList | None],
-    web_url: str,
-    proxy: Callable[[str], str],
-    clock: Callable[[], datetime],
-    seconds: float = 10.0,
-) -> str:
-    """Make a call, and record what became of it; return why it is to be made again. `find` gives a list as it is now,
-    `proxy` that of a URL; the whole reply has to come within so many seconds.
+def work(app: App, _: Callable[[], bool], *, seconds: float = 10.0) -> Callable[[Task], str]:
+    """Return the work of a task: make a call, and record what became of it. The whole reply has to come within so many
+    seconds.
     """
-    now, call = clock(), rows.get(store.database, int(task.subject))
-    if call is None or call.superseded or call.state is not DeliveryState.PENDING:
-        return ""
-    mailing_list = find(call.list_name)
-    if mailing_list is None or not mailing_list.webhook:
-        rows.record(store.database, call, DeliveryState.FAILED, "no longer set", now)
-        return ""
-    if now >= call.frozen_at + GIVEN_UP:
-        answer = Answer(DeliveryState.FAILED, f"given up after three days; {call.reply or 'it was never tried'}")
-    else:
-        digest = archive.load(call.shown, store.papers.by_id)
-        link = call.link if web_url else ""
-        shown = page(digest, copy=Copy(), unsubscribe_address="", web_url=web_url, link=link)
-        http = Http(most=_MOST_BYTES, proxy=proxy(mailing_list.webhook))
-        answer = _post(http, mailing_list.webhook, payload(call, shown, mailing_list.webhook_format), seconds)
-    rows.record(store.database, call, answer.state, answer.reply, clock())
-    if answer.state is DeliveryState.SENT:
-        host = urlsplit(mailing_list.webhook).hostname
-        logger.info("%s: the webhook at %s was told of %s", call.list_name, host, call.date)
-    else:
-        logger.warning("%s", rows.line(call, mailing_list, answer.reply))
-    return answer.reply if answer.state is DeliveryState.PENDING else ""
+
+    def make(task: Task) -> str:
+        now = app.clock()
+        database = app.store.database
+        call = rows.get(database, int(task.subject))
+        if call is None or call.superseded or call.state is not DeliveryState.PENDING:
+            return ""
+        mailing_list = app.home.find(call.list_name)
+        if mailing_list is None or not mailing_list.webhook:
+            rows.record(database, call, DeliveryState.FAILED, "no longer set", now)
+            return ""
+
+        if now >= call.frozen_at + GIVEN_UP:
+            state = DeliveryState.FAILED
+            reply = f"given up after three days; {call.reply or 'it was never tried'}"
+        else:
+            digest = archive.load(call.shown, app.store.papers.by_id)
+            web_url = app.settings.web_url
+            link = call.link if web_url else ""
+            shown = page(digest, copy=Copy(), unsubscribe_address="", web_url=web_url, link=link)
+            http = Http(most=_MOST_BYTES, proxy=app.proxy(mailing_list.webhook))
+            state, reply = _post(http, mailing_list.webhook, payload(call, shown, mailing_list.webhook_format), seconds)
+
+        rows.record(database, call, state, reply, app.clock())
+        if state is DeliveryState.SENT:
+            host = urlsplit(mailing_list.webhook).hostname
+            logger.info("%s: the webhook at %s was told of %s", call.list_name, host, call.date)
+        else:
+            logger.warning("%s", rows.line(call, mailing_list, reply))
+        return reply if state is DeliveryState.PENDING else ""
+
+    return make
 
 
-def _post(http: Http, url: str, body: bytes, seconds: float) -> Answer:
-    """Make one request, and judge its reply, which is cut to a line without the URL, often a secret."""
+def _post(http: Http, url: str, body: bytes, seconds: float) -> tuple[DeliveryState, str]:
+    """Make one request. Return how the call ended, SENT or FAILED for good; or that it is PENDING, to be tried again;
+    and why, in a line for people without the URL, often a secret.
+    """
+    state = DeliveryState.PENDING
     try:
-        answer = _judge(http.request("POST", url, _HEADERS, body, seconds=seconds))
+        reply = http.request("POST", url, _HEADERS, body, seconds=seconds)
     except NoReplyError as error:
-        answer = Answer(DeliveryState.PENDING, f"no reply: {one_line(str(error)) or 'what came is no HTTP'}")
+        why = f"no reply: {one_line(str(error)) or 'what came is no HTTP'}"
+    else:
+        why = f"HTTP {reply.status}"
+        if 200 <= reply.status < 300:
+            state = DeliveryState.SENT
+        elif 300 <= reply.status < 400:
+            why += ": a redirect, which is not followed; set the URL it names"
+        else:
+            words = one_line(reply.body[:1000].decode(errors="replace"))
+            if words and not words.startswith("<"):
+                why += f" ({words})"
+            if 400 <= reply.status < 500 and reply.status not in _MAY_PASS:
+                state = DeliveryState.FAILED
     finally:
         http.close()
-    return answer._replace(reply=shortened(one_line(without_url(answer.reply, url)), _LONGEST_REPLY))
-
-
-def _judge(reply: Reply) -> Answer:
-    status = f"HTTP {reply.status}"
-    if 200 <= reply.status < 300:
-        return Answer(DeliveryState.SENT, status)
-    if 300 <= reply.status < 400:
-        return Answer(DeliveryState.PENDING, f"{status}: a redirect, which is not followed; set the URL it names")
-    body = one_line(reply.body[:1000].decode(errors="replace"))
-    if body and not body.startswith("<"):
-        status += f" ({body})"
-    for_good = 400 <= reply.status < 500 and reply.status not in _MAY_PASS
-    return Answer(DeliveryState.FAILED if for_good else DeliveryState.PENDING, status)
+    return state, shortened(one_line(without_url(why, url)), _LONGEST_REPLY)

@@ -37,11 +37,6 @@ class Call:
     shown: bytes = field(default=b"", repr=False)  # what it tells is made of; see mail/archive.py
 
 
-def add(database: Database, digest_id: int, at: datetime) -> None:
-    """Add the call of a digest. Joins the transaction of the caller."""
-    database.execute("insert into webhooks (digest_id, state, at) values (?, 'pending', ?)", [digest_id, iso(at)])
-
-
 def get(database: Database, digest_id: int) -> Call | None:
     """Return the call of a digest, in any state; None: there is none any more."""
     query = f"select own.*, shown from ({_SELECT} where digest_id = ?) as own join messages on id = digest_id"
@@ -66,7 +61,8 @@ def record(database: Database, call: Call, state: DeliveryState, reply: str, at:
 def frozen(app: App, mailing_list: MailingList, _: Day, digest_id: int | None, at: datetime) -> None:
     """Add the call of a digest whose list has a webhook, and its task."""
     if mailing_list.webhook and digest_id:
-        add(app.store.database, digest_id, at)
+        insert = "insert into webhooks (digest_id, state, at) values (?, 'pending', ?)"
+        app.store.database.execute(insert, [digest_id, iso(at)])
         app.store.tasks.add(KIND, str(digest_id), at)
 
 
