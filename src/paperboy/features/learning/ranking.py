@@ -98,7 +98,12 @@ class Ranker(NamedTuple):
     def strengths(self, texts: Sequence[Paper | Text]) -> list[float]:
         """Return how much each paper is wanted, as log-odds."""
         weights = _Weights(self.state)
-        return [weights.strength(found, weights.vector(found)) for found in _features_of(tuple(texts))]
+        idf = weights.idf(range(_BUCKETS))
+        strengths = []
+        for found in _features_of(tuple(texts)):
+            vector = _unit(found, map(idf.__getitem__, found.buckets))
+            strengths.append(weights.strength(found, vector))
+        return strengths
 
 
 @lru_cache(maxsize=1)  # lists on the same categories, which come one after the other, share a month's papers
@@ -127,21 +132,17 @@ class _Weights:
         """Note in which buckets an example has something."""
         self._examples += 1
         self.labels += is_label
+        counts = self._counts
         for bucket in found.buckets:
-            if self._counts[bucket] < _MOST_COUNTED:
-                self._counts[bucket] += 1
+            if counts[bucket] < _MOST_COUNTED:
+                counts[bucket] += 1
 
-    def vector(self, found: Features) -> list[float]:
-        """Return a paper's features by TF-IDF, by the counts so far, of length 1."""
+    def idf(self, buckets: Iterable[int]) -> list[float]:
+        """Return these buckets' inverse document frequencies, by the counts so far."""
         examples = self._examples + 1
         counts = self._counts
         log = math.log
-        values = [
-            _TF[number] * (1 + log(max(1.0, examples / (counts[bucket] + 1))))
-            for bucket, number in zip(found.buckets, found.counts, strict=True)
-        ]
-        length = math.sqrt(sum(value * value for value in values)) or 1.0
-        return [value / length for value in values]
+        return [1 + log(max(1.0, examples / (counts[bucket] + 1))) for bucket in buckets]
 
     def strength(self, found: Features, vector: list[float]) -> float:
         """Return how much a paper with these features is wanted, as log-odds."""
@@ -149,7 +150,7 @@ class _Weights:
 
     def learn(self, found: Features, wanted: float, rate: float) -> None:
         """Take one step towards what was wanted."""
-        vector = self.vector(found)
+        vector = _unit(found, self.idf(found.buckets))
         step = rate * (wanted - _logistic(self.strength(found, vector)))
         for bucket, value in zip(found.buckets, vector, strict=True):
             self._weights[bucket] += step * value
@@ -166,6 +167,13 @@ def features(title: str, abstract: str) -> Features:
         of_pairs = map(crc32, [b" " + word for word in words[1:]], of_words)  # goes on from the first word's
         found.update([value % _BUCKETS for value in (*of_words, *of_pairs)] * times)
     return Features(array("H", found), bytes(min(number, 255) for number in found.values()))
+
+
+def _unit(found: Features, idf: Iterable[float]) -> list[float]:
+    """Return the features by TF-IDF, of length 1."""
+    values = [_TF[number] * value for number, value in zip(found.counts, idf, strict=True)]
+    length = math.sqrt(sum(value * value for value in values)) or 1.0
+    return [value / length for value in values]
 
 
 def _logistic(value: float) -> float:
