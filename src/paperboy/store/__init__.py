@@ -42,11 +42,6 @@ from sqlite_master as tables, pragma_table_info(tables.name) as columns
 where tables.type = 'table' and columns.name in
     ('at', 'fetched_at', 'since', 'last', 'ended', 'due', 'lifted', 'next_try', 'try_at', 'until')
 """
-_RETRY_NOW = (
-    "update attempts set next_try = :now where next_try > :now",
-    "delete from server_backoff",
-    "update tasks set due = :now where due > :now",
-)
 
 
 class Store(AbstractContextManager["Store"]):
@@ -101,33 +96,36 @@ class Store(AbstractContextManager["Store"]):
         A clock before arXiv's newest paper is itself wrong, and nothing is changed.
         """
         newest = self.database.value("select max(published) as at from papers where published < '2200'")
-        if (newest and newest > now) or not self.database.first(_SIGNS, [iso(now + _AHEAD)]):
+        if (newest and newest > now) or not self.database.first(_SIGNS, [now + _AHEAD]):
             return False
         logger.warning("the clock was ahead and is back at %s; records with a later date are dated now", iso(now))
-        statements = [row["statement"] for row in self.database.rows(_INSTANTS)]
+        statements = [
+            "delete from days where at > :now and digest_id is null",
+            "delete from alerts where date > :now",
+            *self.database.column(_INSTANTS),
+            "update score_rows set given = :given where given > :given",
+            "update messages set expires = :latest where expires > :latest",
+        ]
+        values = {"now": now, "given": int(now.timestamp()), "latest": now + WORTH_SENDING}
         with self.transaction():
-            self.database.execute("delete from days where at > ? and digest_id is null", [iso(now)])
-            self.database.execute("delete from alerts where date > ?", [iso(now)])
-            for statement in statements:
-                self.database.execute(statement, {"now": iso(now)})
-            self.database.execute("update score_rows set given = :at where given > :at", {"at": int(now.timestamp())})
-            latest = {"latest": iso(now + WORTH_SENDING)}
-            self.database.execute("update messages set expires = :latest where expires > :latest", latest)
+            self.database.execute_each(statements, values)
         return True
 
     def retry_now(self, now: datetime) -> None:
         """End the retry backoff of lists, mail server and tasks: whatever failed may be fixed."""
+        statements = (
+            "update attempts set next_try = :now where next_try > :now",
+            "delete from server_backoff",
+            "update tasks set due = :now where due > :now",
+        )
         with self.transaction():
-            for statement in _RETRY_NOW:
-                self.database.execute(statement, {"now": iso(now)})
+            self.database.execute_each(statements, {"now": now})
 
     def secrets(self) -> tuple[bytes, ...]:
         """The keys of Message-IDs and unsubscribe tokens, 32 random bytes each, newest first. The newest signs; a token
         of an older one is still known, until its row is deleted.
         """
-        found = tuple(
-            bytes(row["value"]) for row in self.database.rows("select value from secrets order by rowid desc")
-        )
+        found = tuple(self.database.column("select value from secrets order by rowid desc"))
         if not found:
             raise StoreError(f"{self.database.path}: the secret of all tokens is missing; restore a backup")
         return found

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date as Day  # noqa: N812  # a row has a field of that name
 from datetime import datetime
 
-from paperboy.store.database import Noun, iso
+from paperboy.store.database import Noun
 from paperboy.store.incidents import Incident
 
 
@@ -35,12 +35,12 @@ class Alerts(Noun):
         """Record a mail about these. Joins the transaction of the caller."""
         with self._database.transaction():
             for met in incidents:
-                values = [met.kind, met.subject, iso(met.since), day.isoformat(), over, mail]
+                values = [met.kind, met.subject, met.since, day, over, mail]
                 self._database.execute("insert or replace into alerts values (?, ?, ?, ?, ?, ?)", values)
 
     def forget(self, kind: str, subject: str) -> None:
         """Delete it: what was reported is moot, or its end has been reported."""
-        self._database.commit("delete from alerts where kind = ? and subject = ?", [kind, subject], durable=True)
+        self._database.commit("delete from alerts where kind = ? and subject = ?", [kind, subject])
 
 
 _ALL = """

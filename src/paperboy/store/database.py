@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -138,7 +139,7 @@ class Database:
         return [new for new in tables if new.name not in known]
 
     @contextmanager
-    def transaction(self, *, durable: bool | None = True, kind: str = "immediate") -> Iterator[None]:
+    def transaction(self, *, durable: bool = True, kind: str = "immediate") -> Iterator[None]:
         """All or nothing; an inner one is part of the outer. A durable one survives a power cut; any other survives the
         end of the process.
 
@@ -157,7 +158,7 @@ class Database:
                 self.execute("rollback")
             raise
 
-    def _set_durable(self, durable: bool | None) -> None:
+    def _set_durable(self, durable: bool) -> None:
         """Set whether the next commit survives a power cut."""
         if durable is not self._is_durable:
             self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
@@ -165,7 +166,7 @@ class Database:
 
     def snapshot(self) -> AbstractContextManager[None]:
         """One moment of the database for all queries within, while others write."""
-        return self.transaction(durable=self._is_durable, kind="deferred")
+        return self.transaction(durable=False, kind="deferred")
 
     def rows(self, sql: str, values: _Values = (), make: _Make = dict, *, without_spoilt: bool = False) -> list[Any]:
         """Return what `make` gives for each row of a query, called with its columns as keywords, which have the values
@@ -197,10 +198,13 @@ class Database:
         """Return the first of these `rows`, or None."""
         return next(iter(self.rows(sql, values, make)), None)
 
+    def column(self, sql: str, values: _Values = ()) -> list[Any]:
+        """Return the first column of these `rows`."""
+        return [next(iter(row.values())) for row in self.rows(sql, values)]
+
     def value(self, sql: str, values: _Values = ()) -> Any | None:
         """Return the first column of the first of these `rows`, or None."""
-        row = self.first(sql, values)
-        return next(iter(row.values())) if row else None
+        return next(iter(self.column(sql, values)), None)
 
     def changes(self) -> tuple[int, int]:
         """What is another as soon as anybody has written: through this connection, or through others."""
@@ -211,7 +215,11 @@ class Database:
         """Run one statement inside a transaction, and return how many rows it touched."""
         return self._guarded(lambda: self._connection.execute(sql, values).rowcount)
 
-    def commit(self, sql: str, values: _Values = (), *, durable: bool = False) -> int:
+    def execute_each(self, statements: Iterable[str], values: Mapping[str, Any]) -> int:
+        """Run statements with the same named values inside a transaction, and return how many rows they touched."""
+        return sum(self.execute(statement, values) for statement in statements)
+
+    def commit(self, sql: str, values: _Values = (), *, durable: bool = True) -> int:
         """Run one statement, by itself a transaction, or a part of the one around it; return how many rows it touched.
         It waits for other writers, as `begin immediate` does.
         """
@@ -316,8 +324,14 @@ def _texts(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-# What a column holds, by its name, wherever it stands in a query. Numbers and texts are themselves: all tables are
-# strict.
+# How the values of a statement are stored.
+sqlite3.register_adapter(datetime, iso)
+sqlite3.register_adapter(date, date.isoformat)
+for _kind in (dict, list, tuple):
+    sqlite3.register_adapter(_kind, partial(json.dumps, ensure_ascii=False))  # so that erasure finds an address in it
+
+# The reverse: what a column holds, by its name, wherever it stands in a query. Numbers and texts are themselves: all
+# tables are strict.
 _MEANING: Mapping[str, Callable[[Any], object]] = {
     **dict.fromkeys(("at", "expires", "fetched_at", "frozen_at", "published", "updated"), _instant),
     **dict.fromkeys(("since", "last", "ended", "tried", "due", "next_try", "try_at", "oldest", "until"), _instant),

@@ -1,13 +1,12 @@
 """Read models: what `status` and `why` ask of the database. Nothing here changes anything."""
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from paperboy.models import Archived, Became, Counts, Day, DeliveryState, Paper, Score, Spending, Suppression
-from paperboy.store.database import Noun, iso
+from paperboy.store.database import Noun
 from paperboy.store.incidents import Incident, Kind
 from paperboy.store.papers import paper_of
 from paperboy.store.scores import SUMS, summed
@@ -83,13 +82,13 @@ class History(Noun):
 
     def digest(self, list_name: str, day: date) -> Archived | None:
         """Return the digest of a list's day, as long as it has a page."""
-        return self._database.first(f"{ARCHIVED} and list = ? and date = ?", [list_name, day.isoformat()], Archived)
+        return self._database.first(f"{ARCHIVED} and list = ? and date = ?", [list_name, day], Archived)
 
     def days(
         self, list_names: Iterable[str], most: int = 1, until: date = date.max
     ) -> dict[str, tuple[DaySummary, ...]]:
         """Return the last days of each list that had any, newest first; later ones are of a clock that was ahead."""
-        asked = {"names": json.dumps(list(list_names)), "most": most, "until": until.isoformat()}
+        asked = {"names": list(list_names), "most": most, "until": until}
         found: dict[str, tuple[DaySummary, ...]] = {}
         for day in self._database.rows(_DAYS, asked, _day):
             found[day.list_name] = (*found.get(day.list_name, ()), day)
@@ -101,38 +100,37 @@ class History(Noun):
         """
         names = list(list_names)
         this = now.date().replace(day=1)
-        since = this.replace(year=this.year - 1).isoformat()
-        rows = self._database.rows(_MONTHS, [since, not names, json.dumps(names)])
+        rows = self._database.rows(_MONTHS, [this.replace(year=this.year - 1), not names, names])
         return {this: Spending()} | {row["date"]: summed(row) for row in rows}
 
     def mailed(self, list_names: Iterable[str], until: date = date.max) -> dict[str, Mailed]:
         """The newest digest of each list, unless it was superseded."""
-        asked = {"names": json.dumps(list(list_names)), "until": until.isoformat()}
+        asked = {"names": list(list_names), "until": until}
         return {mailed.list_name: mailed for mailed in self._database.rows(_MAILED, asked, Mailed)}
 
     def undelivered(self, newest: Collection[int], since: datetime) -> tuple[Posted, ...]:
         """Deliveries that wait; those of the `newest` digests that ended without a mail; and what failed or stayed
         ambiguous `since` an instant. Newest digests first, superseded ones left out: their papers come again.
         """
-        asked = {"newest": json.dumps(list(newest)), "since": iso(since), "recent": iso(since - _TRIED_FOR)}
+        asked = {"newest": list(newest), "since": since, "recent": since - _TRIED_FOR}
         return tuple(self._database.rows(_UNDELIVERED, asked, Posted))
 
     def posted(self, address: str, since: datetime) -> tuple[Posted, ...]:
         """What became of each digest to an address, newest first, of those frozen `since` an instant."""
-        asked = {"address": address, "since": iso(since), "newest": "[]"}
+        asked = {"address": address, "since": since, "newest": []}
         return tuple(self._database.rows(_OF_ADDRESS, asked, Posted))
 
     def nobody(self, list_names: Iterable[str]) -> list[Incident]:
         """Return the lists whose newest digest reached nobody; the reason is the last reply to any recipient."""
-        return self._database.rows(_NOBODY, {"names": json.dumps(list(list_names))}, _nobody)
+        return self._database.rows(_NOBODY, {"names": list(list_names)}, _nobody)
 
     def failed(self, since: datetime) -> list[Incident]:
         """Return the deliveries that failed for good since then, by a server or after three days, as events."""
-        return self._database.rows(_FAILED, {"since": iso(since)}, _failed)
+        return self._database.rows(_FAILED, {"since": since}, _failed)
 
     def suppressed(self, by: str, since: datetime) -> tuple[Suppression, ...]:
         """Return the suppressions that hold since then, by "bounces" or "complaint"."""
-        return tuple(self._database.rows(_SUPPRESSED, [by, iso(since)], Suppression))
+        return tuple(self._database.rows(_SUPPRESSED, [by, since], Suppression))
 
     def paper(self, arxiv_id: str) -> tuple[Paper, datetime] | None:
         """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""
@@ -142,7 +140,7 @@ class History(Noun):
         """What the list made of the paper."""
         key = [list_name, arxiv_id]
         scores = tuple(self._database.rows(_SCORES, key, _kept))
-        failures = sum(row["mornings"] for row in self._database.rows(_TRIES, key))
+        failures = self._database.value("select mornings from tries where list = ? and arxiv_id = ?", key) or 0
         if seen := self._database.first(_SEEN, key):
             return Life(scores, failures, seen["became"], seen["date"], seen["deliveries"])
         return Life(scores, failures)
@@ -160,8 +158,8 @@ def _day(**row: Any) -> DaySummary:
     )
 
 
-def _kept(relevance: int, novelty: int | None, comment: str, model: str, at: datetime) -> Kept:
-    return Kept(Score(relevance, novelty, comment), model, at)
+def _kept(model: str, at: datetime, **score: Any) -> Kept:
+    return Kept(Score(**score), model, at)
 
 
 def _nobody(list: str, reply: str, at: datetime, since: datetime | None, *, superseded: bool) -> Incident:  # noqa: A002  # a column
@@ -200,7 +198,6 @@ _SCORES = """
 select relevance, novelty, comment, scores.model, at from judges join scores using (criteria, model)
 where list = ? and arxiv_id = ? order by at desc, scores.model
 """
-_TRIES = "select mornings from tries where list = ? and arxiv_id = ?"
 _SEEN = f"""
 select became, seen.date, iif(digest_id is null, null, {_STATES}) as deliveries
 from seen left join days using (list, date) where list = ? and arxiv_id = ?

@@ -9,7 +9,7 @@ import hmac
 from datetime import datetime
 
 from paperboy.models import Suppression
-from paperboy.store.database import Database, iso
+from paperboy.store.database import Database
 
 _SELECT = "select address, list as list_name, reason, at, by = 'reader' as own from suppressions where holds"
 _OF = """
@@ -48,7 +48,7 @@ class Suppressions:
 
         A delivery in `sending` is left alone: another process may be sending it, and checks again before a retry.
         """
-        values = {"address": address.lower(), "list": list_name, "reason": reason, "at": iso(at), "by": by}
+        values = {"address": address.lower(), "list": list_name, "reason": reason, "at": at, "by": by}
         with self._database.transaction():
             new = self._database.execute(
                 "insert into suppressions select :address, :list, :reason, :at, 1, null, :by where not exists "
@@ -70,7 +70,6 @@ class Suppressions:
         lifted = self._database.commit(
             "update suppressions set holds = 0, lifted = :at "
             "where address in (:address, forgotten(:address)) and list = :list and holds",
-            {"at": iso(at), "address": address.lower(), "list": list_name},
-            durable=True,
+            {"at": at, "address": address.lower(), "list": list_name},
         )
         return lifted > 0
