@@ -27,9 +27,9 @@ class Reported:
 class Alerts(Noun):
     """By kind and subject."""
 
-    def all(self) -> tuple[Reported, ...]:
+    def all(self) -> list[Reported]:
         """Return all, without those whose end has arrived."""
-        return tuple(self._database.rows(_ALL, make=Reported))
+        return self._database.rows(_ALL, make=Reported)
 
     def add(self, incidents: Iterable[Incident], day: Day, mail: int | None, *, over: bool) -> None:
         """Record a mail about these. Joins the transaction of the caller."""

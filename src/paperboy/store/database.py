@@ -1,4 +1,4 @@
-"""One SQLite file: opening it safely, transactions, what its columns mean, and the errors of a disk."""
+"""One SQLite file: its transactions, what its columns mean, and the errors of a disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 import sqlite_utils
 
-from paperboy.edges import files
 from paperboy.edges.text import shortened, visible
 from paperboy.errors import StoreError, StoreWriteError
 from paperboy.models import Became, DeliveryState, Outcome, Tables
@@ -27,7 +26,7 @@ from paperboy.store.schema import VERSION, add, create, version_of
 
 logger = logging.getLogger(__name__)
 
-_BUSY_SECONDS = 30
+BUSY_SECONDS = 30
 
 _OTHER_SCHEMA = (
     "this is the database of another version of Paperboy, or of another program; before version 1.0 none is migrated. "
@@ -43,59 +42,15 @@ _Make = Callable[..., object]
 class Database:
     """A connection whose writes are whole transactions and whose failures are StoreErrors naming the file."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, tables: Sequence[Tables] = ()) -> None:
         self.path = path
+        self.tables = tables  # of features
         self._connection = connection
         self._is_durable: bool | None = None  # a transaction, as the connection is set
         self._connection.create_function("same", 2, _same, deterministic=True)
         self._utils = sqlite_utils.Database(connection)
 
-    @classmethod
-    def open(
-        cls,
-        path: Path,
-        mark: Path | None = None,
-        tables: Sequence[Tables] = (),
-        *,
-        check: bool = False,
-        patience: float = _BUSY_SECONDS,
-    ) -> Database:
-        """Open the file, or make it, with the `tables` of features; `check` reads all of it first. Raises StoreError
-        and leaves it as it was. `patience`: seconds that it waits for other writers.
-
-        `mark` is a file, wherever the database lies, that is made as soon as there is one: from then on a database that
-        is gone or empty is an error.
-        """
-        had = mark if mark and require(path, mark) else None  # first: another process may be making both
-        try:
-            if path.exists() and not path.is_file():
-                raise StoreError(f"{path}: this is no regular file; PAPERBOY_DATABASE must name a file")
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Never open a database that exists but through SQLite: closing any descriptor of a file drops all locks
-            # that this process holds on it, those of other threads' connections, too.
-            # https://sqlite.org/howtocorrupt.html, 2.2
-            if not path.exists():
-                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            with suppress(PermissionError):  # somebody else's
-                path.chmod(0o600)  # its owner's alone, whoever made it; the WAL beside it inherits that
-            # several threads may use it, one at a time: whoever starts them sees to that
-            connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
-        except (OSError, sqlite3.Error) as error:
-            reason = error.strerror if isinstance(error, OSError) else None
-            fix = files.denied(path) or files.denied(path.parent) or "PAPERBOY_DATABASE must name a file in a folder"
-            raise StoreError(f"{path}: the database cannot be opened ({reason or error}); {fix}") from error
-        database = cls(path, connection)
-        try:
-            database.prepare(had, tables, check=check)
-        except StoreError:
-            database.close()
-            raise
-        if mark and not had:
-            with suppress(OSError):  # a home that is read-only, or a full disk: next time
-                mark.touch(0o600)
-        return database
-
-    def prepare(self, mark: Path | None = None, tables: Sequence[Tables] = (), *, check: bool = False) -> None:
+    def prepare(self, mark: Path | None = None, *, check: bool = False) -> None:
         """Check the file, and make the tables of a new one, and of features that are new to it. With `mark` no new file
         is made. Raises StoreError.
         """
@@ -107,11 +62,11 @@ class Database:
             is_empty = self._is_empty()
             if is_empty and mark:
                 raise StoreError(_lost(self.path, "is empty", mark))
-            if is_empty or self._lacking(tables):
+            if is_empty or self._lacking():
                 execute("begin exclusive")  # waits for another who does the same
                 if self._is_empty():
                     create(self._utils)
-                for new in self._lacking(tables):
+                for new in self._lacking():
                     add(new, self._utils)
                 execute("commit")
 
@@ -131,12 +86,16 @@ class Database:
             raise StoreError(f"{self.path}: {_OTHER_SCHEMA}")
         return not tables
 
-    def _lacking(self, tables: Sequence[Tables]) -> list[Tables]:
+    def _lacking(self) -> list[Tables]:
         """Return those of features that are new here. Raises StoreError where they are another version's."""
-        known = dict(self._connection.execute("select name, version from features").fetchall())
-        if any(known.get(new.name, version_of(new)) != version_of(new) for new in tables):
-            raise StoreError(f"{self.path}: {_OTHER_SCHEMA}")
-        return [new for new in tables if new.name not in known]
+        known = dict(self._connection.execute("select name, version from features"))
+        lacking = []
+        for its in self.tables:
+            if its.name not in known:
+                lacking.append(its)
+            elif known[its.name] != version_of(its.schema):
+                raise StoreError(f"{self.path}: {_OTHER_SCHEMA}")
+        return lacking
 
     @contextmanager
     def transaction(self, *, durable: bool = True, kind: str = "immediate") -> Iterator[None]:
@@ -268,7 +227,7 @@ def backup(path: Path, copy: Path) -> None:
         with tempfile.TemporaryDirectory(prefix=".backup-", dir=copy.parent) as folder:
             half = Path(folder, "copy.db")  # where nobody else can put a link
             os.close(os.open(half, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", timeout=_BUSY_SECONDS, uri=True)) as connection:
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", timeout=BUSY_SECONDS, uri=True)) as connection:
                 connection.execute("vacuum into ?", [str(half)])
             with half.open("rb") as written:
                 os.fsync(written.fileno())

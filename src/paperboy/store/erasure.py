@@ -1,11 +1,9 @@
 """Erasing a person: the ledger's rows stay, since counts and receipts are made of them, but tell of nobody."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from paperboy.edges.text import mentions
-from paperboy.models import Tables
-from paperboy.store.database import Database
+from paperboy.store.database import Noun
 
 _WAITING = (
     # Alerts may name the address; one that was not sent is written anew.
@@ -38,12 +36,8 @@ _TEXTS = (  # that may name a person
 )
 
 
-class Erasure:
+class Erasure(Noun):
     """Only while nobody composes or sends: either would write the address down again."""
-
-    def __init__(self, database: Database, tables: Sequence[Tables] = ()) -> None:
-        self._database = database
-        self._tables = tables
 
     def erase(self, address: str, at: datetime) -> int:
         """Erase an address from all tables, and return how many rows held it. Waiting mail is not sent. A suppression
@@ -56,7 +50,7 @@ class Erasure:
         with self._database.transaction():
             self._database.execute_each(_WAITING, values)
             rows = self._database.execute_each(_ADDRESSES, values)
-            for its in self._tables:
+            for its in self._database.tables:
                 rows += self._database.execute_each(its.erase, values)
             for table, column in _TEXTS:
                 where = f"redacted({column}) != {column}"

@@ -128,9 +128,9 @@ class History(Noun):
         """Return the deliveries that failed for good since then, by a server or after three days, as events."""
         return self._database.rows(_FAILED, {"since": since}, _failed)
 
-    def suppressed(self, by: str, since: datetime) -> tuple[Suppression, ...]:
+    def suppressed(self, by: str, since: datetime) -> list[Suppression]:
         """Return the suppressions that hold since then, by "bounces" or "complaint"."""
-        return tuple(self._database.rows(_SUPPRESSED, [by, since], Suppression))
+        return self._database.rows(_SUPPRESSED, [by, since], Suppression)
 
     def paper(self, arxiv_id: str) -> tuple[Paper, datetime] | None:
         """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""

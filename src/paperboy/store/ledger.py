@@ -86,11 +86,11 @@ class Ledger(Noun):
         unsent = f"exists (select 1 from deliveries where frozen_id = ? and {_WAITING} and state != 'sending')"
         self._database.commit(f"delete from messages where id = ? and {unsent}", [frozen_id, frozen_id])
 
-    def beside(self, now: datetime, *, late: bool = False, by_hand: bool = False) -> tuple[int, ...]:
+    def beside(self, now: datetime, *, late: bool = False, by_hand: bool = False) -> list[int]:
         """Return the ids of deliveries beside digests that may be sent now, the highest priority first. `late`: after a
         round, which is the turn of those below 0, and whose end is no reason to wait. `by_hand` ignores retry backoffs.
         """
-        ids = self._database.column(
+        return self._database.column(
             f"""select deliveries.id from messages join deliveries on frozen_id = messages.id
             where date is null and priority >= :least and {_WAITING}
             and (:by_hand and (priority < 0 or not :late)
@@ -98,7 +98,6 @@ class Ledger(Noun):
             order by priority desc, deliveries.id""",
             {"now": now, "least": -1 if late else 0, "late": late, "by_hand": by_hand},
         )
-        return tuple(ids)
 
     def waiting(self, now: datetime, *, by_hand: bool = False, only: int = 0) -> tuple[int, ...]:
         """The ids of digests' deliveries that may be sent now, oldest digest first, and at the end those whose
@@ -174,14 +173,13 @@ class Ledger(Noun):
         reached = "select 1 from deliveries where frozen_id = ? and state in ('sent', 'ambiguous') and at <= ? limit 1"
         return bool(self._database.rows(reached, [delivery.frozen_id, now - WORTH_SENDING]))
 
-    def only_in_outbox(self) -> tuple[str, ...]:
+    def only_in_outbox(self) -> list[str]:
         """The lists whose newest digest is only in the outbox, from a sender that a mail server would accept."""
-        names = self._database.column(
+        return self._database.column(
             """select list from digests join deliveries on frozen_id = digests.id
             where digests.id in (select max(id) from digests group by list) and sender not like '%@localhost'
             group by list having max(via = 'outbox') and not max(via = 'smtp') order by list"""
         )
-        return tuple(names)
 
     def reserve(self, delivery: Delivery, at: datetime) -> bool:
         """Record that a delivery is being sent, before its message leaves. False: another process moved it."""

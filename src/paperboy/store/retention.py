@@ -18,14 +18,14 @@ whatever their age, each list's newest digest and what waits to be delivered.
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from paperboy.curate import CROSS_LIST
 from paperboy.due import LONGEST_WINDOW
 from paperboy.errors import StoreWriteError
-from paperboy.models import Became, Tables
-from paperboy.store.database import Database
+from paperboy.models import Became
+from paperboy.store.database import Noun
 from paperboy.store.seen import CODES, day_number
 
 logger = logging.getLogger(__name__)
@@ -35,12 +35,8 @@ _WEEK = timedelta(days=7)  # after which a settled alert or confirmation, and an
 _LOOKED_BACK = timedelta(days=35)  # before that, for papers whose scores are a month old: a list may be a weekly one
 
 
-class Retention:
+class Retention(Noun):
     """Called by the day's first morning as its last step; other writers wait for one short transaction at a time."""
-
-    def __init__(self, database: Database, tables: Sequence[Tables] = ()) -> None:
-        self._database = database
-        self._steps = [*_STEPS.items(), *(step for its in tables for step in its.retain.items())]
 
     def is_due(self, now: datetime) -> bool:
         """Whether no list has had a morning since midnight, UTC."""
@@ -61,9 +57,10 @@ class Retention:
             "month": day_number((now - SETTLED).date()),
             "looked": now - SETTLED - _LOOKED_BACK,
         }
+        steps = [*_STEPS.items(), *(step for its in self._database.tables for step in its.retain.items())]
         gone = []
         try:
-            for what, statements in self._steps:
+            for what, statements in steps:
                 with self._database.transaction(durable=False):
                     if number := self._database.execute_each(statements, values):
                         gone.append(f"{number:,} {what}")

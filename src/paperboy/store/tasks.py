@@ -28,10 +28,10 @@ class Tasks(Noun):
             {"kind": kind, "subject": subject, "due": due},
         )
 
-    def due(self, kind: str, now: datetime) -> tuple[Task, ...]:
+    def due(self, kind: str, now: datetime) -> list[Task]:
         """Return the tasks of a kind that may be tried now, the longest due first."""
         query = "select * from tasks where kind = ? and due <= ? order by due, subject"
-        return tuple(self._database.rows(query, [kind, now], Task))
+        return self._database.rows(query, [kind, now], Task)
 
     def get(self, kind: str, subject: str) -> Task | None:
         """Return a task that is still to be done."""
