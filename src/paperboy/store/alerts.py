@@ -29,7 +29,17 @@ class Alerts(Noun):
 
     def all(self) -> list[Reported]:
         """Return all, without those whose end has arrived."""
-        return self._database.rows(_ALL, make=Reported)
+        return self._database.rows(
+            """select kind, subject, since, date, over, mail, waits.id is not null as unsent, address,
+                kind != 'reached nobody' or exists (
+                    select 1 from digests join deliveries as got on got.frozen_id = digests.id
+                    where list = alerts.subject and got.state = 'sent' and got.at >= alerts.since
+                ) as can_be_over
+            from alerts
+            left join deliveries as waits on frozen_id = mail and state in ('pending', 'sending', 'deferred')
+            where not over or waits.id is not null order by kind, since, subject""",
+            make=Reported,
+        )
 
     def add(self, incidents: Iterable[Incident], day: Day, mail: int | None, *, over: bool) -> None:
         """Record a mail about these. Joins the transaction of the caller."""
@@ -41,14 +51,3 @@ class Alerts(Noun):
     def forget(self, kind: str, subject: str) -> None:
         """Delete it: what was reported is moot, or its end has been reported."""
         self._database.commit("delete from alerts where kind = ? and subject = ?", [kind, subject])
-
-
-_ALL = """
-select kind, subject, since, date, over, mail, waits.id is not null as unsent, address,
-    kind != 'reached nobody' or exists (
-        select 1 from digests join deliveries as got on got.frozen_id = digests.id
-        where list = alerts.subject and got.state = 'sent' and got.at >= alerts.since
-    ) as can_be_over
-from alerts left join deliveries as waits on frozen_id = mail and state in ('pending', 'sending', 'deferred')
-where not over or waits.id is not null order by kind, since, subject
-"""

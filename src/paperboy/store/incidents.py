@@ -59,14 +59,6 @@ class Incident:
         return tuple(self.facts.get("lines", ()))
 
 
-_NOTE = """
-insert into incidents (kind, subject, reason, facts, event, since, last)
-values (:kind, :subject, :reason, :facts, :event, :at, :at)
-on conflict do update set
-    reason = excluded.reason, facts = excluded.facts, last = excluded.last, ended = null
-"""
-
-
 class Incidents(Noun):
     """By kind and subject."""
 
@@ -78,7 +70,13 @@ class Incidents(Noun):
         """Add them, or update those that are known. Joins the transaction of the caller."""
         with self._database.transaction():
             for met in incidents:
-                self._database.execute(_NOTE, asdict(met) | {"at": at})
+                self._database.execute(
+                    """insert into incidents (kind, subject, reason, facts, event, since, last)
+                    values (:kind, :subject, :reason, :facts, :event, :at, :at)
+                    on conflict do update set
+                        reason = excluded.reason, facts = excluded.facts, last = excluded.last, ended = null""",
+                    asdict(met) | {"at": at},
+                )
 
     def end(self, kind: str, subject: str, at: datetime) -> None:
         """Record that it is over, which is then to be reported."""

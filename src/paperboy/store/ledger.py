@@ -286,13 +286,22 @@ class Ledger(Noun):
         with self._database.transaction():
             self._database.execute("update messages set expires = max(expires, ?) where id = ?", extended)
             number = self._database.execute(
-                f"{_AS_NEW} and {missed.value}",
+                f"""update deliveries set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '',
+                    bounce = 0, given_up = 0, at = :at
+                where frozen_id = :digest and address collate nocase in (select value from json_each(:to))
+                and {missed.value}""",
                 values | {"to": [of.subscriber.address for of in addressed]},
             )
             for of in addressed if missed is Missed.ANY else ():
                 who = of.subscriber
                 own = {"address": who.address, "name": who.name, "message_id": of.message_id, "token": of.token}
-                number += self._database.execute(_JOINED, values | own)
+                number += self._database.execute(
+                    """insert into deliveries (frozen_id, address, name, message_id, token, state, at)
+                    select :digest, :address, :name, :message_id, :token, 'pending', :at where not exists (
+                        select 1 from deliveries where frozen_id = :digest and address = :address collate nocase
+                    )""",
+                    values | own,
+                )
         return number
 
 
@@ -311,18 +320,6 @@ select deliveries.id, frozen_id, list as list_name, address, name, message_id, t
         and suppressions.address in (lower(deliveries.address), forgotten(lower(deliveries.address)))
         order by suppressions.list limit 1) as suppressed
 from deliveries cross join messages on messages.id = frozen_id
-"""
-
-_AS_NEW = """
-update deliveries set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '', bounce = 0, given_up = 0,
-    at = :at
-where frozen_id = :digest and address collate nocase in (select value from json_each(:to))
-"""
-
-_JOINED = """
-insert into deliveries (frozen_id, address, name, message_id, token, state, at)
-select :digest, :address, :name, :message_id, :token, 'pending', :at
-where not exists (select 1 from deliveries where frozen_id = :digest and address = :address collate nocase)
 """
 
 _BOUNCED_THRICE = """

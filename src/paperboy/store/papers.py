@@ -53,13 +53,22 @@ class Papers:
 
     def unseen(self, mailing_list: MailingList, before: date | None = None) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that it has not seen, or had not `before` a day; by arXiv id."""
-        asked = {
-            "list": mailing_list.name,
-            "categories": mailing_list.categories,
-            "crossed": mailing_list.cross_lists,
-            "besides": day_number(before) if before else None,
-        }
-        arxiv_ids = self._database.column(_UNSEEN, asked)
+        arxiv_ids = self._database.column(
+            f"""select distinct arxiv_id from paper_categories join paper_keys using (arxiv_id)
+            where category in (select value from json_each(:categories)) and (:crossed or exists (
+                select 1 from papers where papers.arxiv_id = paper_keys.arxiv_id
+                and primary_category in (select value from json_each(:categories))
+            )) and not exists (
+                select 1 from seen_rows where list_id = {LIST_KEY} and paper_id = paper_keys.id
+                and (day is not :besides or became = {CODES[Became.BEFORE_START]})
+            ) order by arxiv_id""",
+            {
+                "list": mailing_list.name,
+                "categories": mailing_list.categories,
+                "crossed": mailing_list.cross_lists,
+                "besides": day_number(before) if before else None,
+            },
+        )
         missing = [arxiv_id for arxiv_id in arxiv_ids if arxiv_id not in self._read]
         self._read |= self.by_id(missing)
         return tuple(self._read[arxiv_id] for arxiv_id in arxiv_ids if arxiv_id in self._read)
@@ -98,16 +107,6 @@ class Papers:
 
 _WITHIN = "category in (select value from json_each(?))"
 _IN_CATEGORIES = f"arxiv_id in (select arxiv_id from paper_categories where {_WITHIN})"
-_UNSEEN = f"""
-select distinct arxiv_id from paper_categories join paper_keys using (arxiv_id)
-where category in (select value from json_each(:categories)) and (:crossed or exists (
-    select 1 from papers where papers.arxiv_id = paper_keys.arxiv_id
-    and primary_category in (select value from json_each(:categories))
-)) and not exists (
-    select 1 from seen_rows where list_id = {LIST_KEY} and paper_id = paper_keys.id
-    and (day is not :besides or became = {CODES[Became.BEFORE_START]})
-) order by arxiv_id
-"""
 _COLUMNS = (*Paper.__slots__, "fetched_at")
 _UPSERT = f"""
 insert into papers ({", ".join(_COLUMNS)}) values ({", ".join(f":{name}" for name in _COLUMNS)})

@@ -11,24 +11,19 @@ from datetime import datetime
 from paperboy.models import Suppression
 from paperboy.store.database import Database
 
-_SELECT = "select address, list as list_name, reason, at, by = 'reader' as own from suppressions where holds"
-_OF = """
-select :address as address, list as list_name, reason, at, by = 'reader' as own from suppressions
-where holds and address in (:address, forgotten(:address)) order by list
-"""
-
 
 class Suppressions:
     """One for each address and list; an empty list name stands for all lists. Each change is its own commit."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        oldest = database.rows("select value from secrets order by rowid limit 1")  # a newer one would match nothing
-        self._key = bytes(oldest[0]["value"]) if oldest else b""
-        database.define("forgotten", self._forgotten)
+        # of the oldest: a newer one would match nothing
+        key = database.value("select value from secrets order by rowid limit 1") or b""
 
-    def _forgotten(self, address: str) -> str:
-        return f"forgotten-{hmac.digest(self._key, address.encode(), 'sha256').hex()[:32]}"
+        def forgotten(address: str) -> str:
+            return f"forgotten-{hmac.digest(key, address.encode(), 'sha256').hex()[:32]}"
+
+        database.define("forgotten", forgotten)
 
     def find(self, list_name: str, address: str) -> Suppression | None:
         """The suppression of the address for the list; the one for all lists if it has both."""
@@ -36,11 +31,22 @@ class Suppressions:
 
     def of(self, address: str) -> tuple[Suppression, ...]:
         """All that hold for an address; the one for all lists first."""
-        return tuple(self._database.rows(_OF, {"address": address.lower()}, Suppression))
+        rows = self._database.rows(
+            """select :address as address, list as list_name, reason, at, by = 'reader' as own from suppressions
+            where holds and address in (:address, forgotten(:address)) order by list""",
+            {"address": address.lower()},
+            Suppression,
+        )
+        return tuple(rows)
 
     def all(self) -> tuple[Suppression, ...]:
         """All that hold, by address, or the hash of one."""
-        return tuple(self._database.rows(f"{_SELECT} order by address, list", make=Suppression))
+        rows = self._database.rows(
+            """select address, list as list_name, reason, at, by = 'reader' as own from suppressions
+            where holds order by address, list""",
+            make=Suppression,
+        )
+        return tuple(rows)
 
     def add(self, address: str, list_name: str, reason: str, at: datetime, *, by: str = "operator") -> bool:
         """Suppress the address and its waiting deliveries. False: it is suppressed already, and keeps its reason and
