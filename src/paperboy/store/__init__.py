@@ -31,20 +31,6 @@ logger = logging.getLogger(__name__)
 
 _AHEAD = timedelta(minutes=5)  # more than two processes, or two looks at the clock, differ
 
-_SIGNS = """
-select 1 from (
-    select fetched_at as at from fetches union all select at from attempts union all select at from server_backoff
-    union all select since from lists
-    union all select at from deliveries where state in ('pending', 'sending', 'deferred')
-) where at > ? limit 1
-"""
-_INSTANTS = """
-select printf('update %s set %s = :now where %s > :now', tables.name, columns.name, columns.name) as statement
-from sqlite_master as tables, pragma_table_info(tables.name) as columns
-where tables.type = 'table' and columns.name in
-    ('at', 'fetched_at', 'since', 'last', 'ended', 'due', 'lifted', 'next_try', 'try_at', 'until')
-"""
-
 
 class Store(AbstractContextManager["Store"]):
     """The database of one home. The nouns are its attributes; features make theirs of its `database`."""
@@ -127,13 +113,27 @@ class Store(AbstractContextManager["Store"]):
         A clock before arXiv's newest paper is itself wrong, and nothing is changed.
         """
         newest = self.database.value("select max(published) as at from papers where published < '2200'")
-        if (newest and newest > now) or not self.database.first(_SIGNS, [now + _AHEAD]):
+        signs = self.database.first(
+            """select 1 from (
+                select fetched_at as at from fetches union all select at from attempts
+                union all select at from server_backoff union all select since from lists
+                union all select at from deliveries where state in ('pending', 'sending', 'deferred')
+            ) where at > ? limit 1""",
+            [now + _AHEAD],
+        )
+        if signs is None or (newest and newest > now):
             return False
         logger.warning("the clock was ahead and is back at %s; records with a later date are dated now", iso(now))
+        instants = self.database.column(
+            """select printf('update %s set %s = :now where %s > :now', tables.name, columns.name, columns.name)
+            from sqlite_master as tables, pragma_table_info(tables.name) as columns
+            where tables.type = 'table' and columns.name in
+                ('at', 'fetched_at', 'since', 'last', 'ended', 'due', 'lifted', 'next_try', 'try_at', 'until')"""
+        )
         statements = [
             "delete from days where at > :now and digest_id is null",
             "delete from alerts where date > :now",
-            *self.database.column(_INSTANTS),
+            *instants,
             "update score_rows set given = :given where given > :given",
             "update messages set expires = :latest where expires > :latest",
         ]

@@ -47,7 +47,9 @@ class Database:
         self.tables = tables  # of features
         self._connection = connection
         self._is_durable: bool | None = None  # a transaction, as the connection is set
-        self._connection.create_function("same", 2, _same, deterministic=True)
+        self._connection.create_function(
+            "same", 2, lambda kept, given: hmac.compare_digest(kept.encode(), given.encode()), deterministic=True
+        )
         self._utils = sqlite_utils.Database(connection)
 
     def prepare(self, mark: Path | None = None, *, check: bool = False) -> None:
@@ -133,15 +135,14 @@ class Database:
         `without_spoilt` logs and skips it.
         """
         cursor = self._connection.cursor()
-        if not (found := self._guarded(lambda: cursor.execute(sql, values).fetchall())):
-            return []
-        names = [column[0] for column in cursor.description or ()]
-        meant = [(name, _MEANING[name]) for name in names if name in _MEANING]
+        cursor.row_factory = sqlite3.Row
         made: list[Any] = []
-        for columns in found:
-            row = dict(zip(names, columns, strict=True))
+        for found in self._guarded(lambda: cursor.execute(sql, values).fetchall()):
+            row = dict(found)
             try:
-                row |= {name: of(row[name]) for name, of in meant if row[name] is not None}
+                row |= {
+                    name: _MEANING[name](value) for name, value in row.items() if name in _MEANING and value is not None
+                }
                 made.append(make(**row))
             except Exception as error:
                 where = ", ".join(f"{name} {row[name]}" for name in _KEYS if name in row)
@@ -257,10 +258,6 @@ def is_token(column: str) -> str:
     """
     half = "substr(:token, 1, 16)"
     return f"{column} between {half} and {half} || 'g' and same({column}, :token)"
-
-
-def _same(kept: str, given: str) -> bool:
-    return hmac.compare_digest(kept.encode(), given.encode())
 
 
 def iso(instant: datetime) -> str:

@@ -145,8 +145,10 @@ class Days(Noun):
             }
             self._database.insert_all("days", [row | asdict(day.counts)])
             see(self._database, name, day.became, day.date)
-            of_these = "arxiv_id in (select value from json_each(?))"
-            execute(f"delete from tries where list = ? and {of_these}", [name, list(day.became)])
+            execute(
+                "delete from tries where list = ? and arxiv_id in (select value from json_each(?))",
+                [name, list(day.became)],
+            )
             for arxiv_id in day.tried - day.became.keys():
                 execute(
                     "insert into tries values (?, ?, 1) on conflict do update set mornings = mornings + 1",

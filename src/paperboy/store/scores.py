@@ -9,10 +9,10 @@ from paperboy.models import Cost, Score, Spending, Usage
 from paperboy.store.database import Noun, iso
 from paperboy.store.seen import KNOW_LIST, LIST_KEY, PAPER_KEYS
 
-SUMS = ", ".join(
-    [f"coalesce(sum({name}), 0) as {name}" for name in Usage.__slots__]
-    + [f"coalesce(sum({name}), 0.0) as {name}" for name in ("prompt_usd", "completion_usd")]
-    + ["count(calls) - count(prompt_usd) as unpriced"]
+SUMS = (
+    ", ".join(f"coalesce(sum({name}), 0) as {name}" for name in Usage.__slots__)
+    + ", total(prompt_usd) as prompt_usd, total(completion_usd) as completion_usd"
+    ", count(calls) - count(prompt_usd) as unpriced"
 )
 """What a query selects from `spending` for `summed`."""
 
@@ -40,9 +40,8 @@ class Scores(Noun):
     ) -> None:
         """Store what one request brought, and what it used, in one transaction. A kept score stays as it is."""
         cost = spending.cost
-        rows = {one: [each.relevance, each.novelty, each.comment or None] for one, each in scores.items()}
         values = {"list": list_name, "criteria": criteria, "model": model, "given": int(at.timestamp())}
-        values |= {"ids": list(scores), "rows": rows}
+        values |= {"ids": list(scores), "rows": {arxiv_id: asdict(score) for arxiv_id, score in scores.items()}}
         with self._database.transaction(durable=False):
             if scores:
                 self._database.execute_each((KNOW_LIST, PAPER_KEYS, _KNOW_JUDGE, _KEEP), values)
@@ -80,8 +79,8 @@ insert into score_rows select judge_id, paper_id, {LIST_KEY}, relevance, novelty
 ) on conflict do nothing
 """  # one row is sought for each paper, since thousands of lists may have it
 _KEEP = f"""
-insert into score_rows select {_JUDGE}, paper_keys.id, {LIST_KEY}, json_extract(rows.value, '$[0]'),
-    json_extract(rows.value, '$[1]'), json_extract(rows.value, '$[2]'), :given
+insert into score_rows select {_JUDGE}, paper_keys.id, {LIST_KEY}, json_extract(rows.value, '$.relevance'),
+    json_extract(rows.value, '$.novelty'), nullif(json_extract(rows.value, '$.comment'), ''), :given
 from json_each(:rows) as rows join paper_keys on arxiv_id = rows.key where true on conflict do nothing
 """
 
