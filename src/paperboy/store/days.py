@@ -121,21 +121,24 @@ class Days(Noun):
         A day that was skipped, given up or quiet can still get an outcome. Raises StoreWriteError, and
         sqlite3.IntegrityError where that day has another outcome already.
         """
-        name, execute = day.list_name, self._database.execute
         packed = pack(day.composed) if day.composed else None  # before the transaction, while others may write
+        values = {
+            "list": day.list_name,
+            "date": day.date,
+            "seen": list(day.became),
+            "tried": list(day.tried - day.became.keys()),
+        }
         with self._database.transaction():
-            execute(
-                "delete from days where list = ? and date = ? and digest_id is null and outcome in (?, ?, ?)",
-                [name, day.date, Outcome.SKIPPED, Outcome.GAVE_UP, Outcome.QUIET],
-            )
+            self._database.execute_each(_FREEZE, values)
+            see(self._database, day.list_name, day.became, day.date)
             digest_id = None
             if packed:
-                Readers(self._database).know(name, day.addressed)
+                Readers(self._database).know(day.list_name, day.addressed)
                 digest_id = Ledger(self._database).freeze(
-                    packed, day.addressed, at, list_name=name, day=day.date, expires=at + WORTH_SENDING
+                    packed, day.addressed, at, list_name=day.list_name, day=day.date, expires=at + WORTH_SENDING
                 )
             row = {
-                "list": name,
+                "list": day.list_name,
                 "date": day.date,
                 "outcome": day.outcome,
                 "reason": day.reason,
@@ -144,18 +147,6 @@ class Days(Noun):
                 "at": iso(at),
             }
             self._database.insert_all("days", [row | asdict(day.counts)])
-            see(self._database, name, day.became, day.date)
-            execute(
-                "delete from tries where list = ? and arxiv_id in (select value from json_each(?))",
-                [name, list(day.became)],
-            )
-            for arxiv_id in day.tried - day.became.keys():
-                execute(
-                    "insert into tries values (?, ?, 1) on conflict do update set mornings = mornings + 1",
-                    [name, arxiv_id],
-                )
-            execute("update spending set date = ? where list = ? and date is null", [day.date, name])
-            execute("delete from attempts where list = ?", [name])
             also(digest_id)
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
@@ -180,6 +171,15 @@ class Days(Noun):
 _NEWS = """
 from json_each(:names) where value not in (select name from lists) and value not in (select list from started)
 """
+_FREEZE = (
+    """delete from days
+    where list = :list and date = :date and digest_id is null and outcome in ('skipped', 'gave up', 'quiet')""",
+    "delete from tries where list = :list and arxiv_id in (select value from json_each(:seen))",
+    """insert into tries select :list, value, 1 from json_each(:tried) where true
+    on conflict do update set mornings = mornings + 1""",
+    "update spending set date = :date where list = :list and date is null",
+    "delete from attempts where list = :list",
+)
 _REACHED = """exists (
     select 1 from deliveries
     where frozen_id = digests.id and (state in ('sent', 'ambiguous', 'sending') or uncertain)

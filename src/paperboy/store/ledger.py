@@ -216,7 +216,9 @@ class Ledger(Noun):
     def by_message_id(self, message_id: str) -> Delivery | None:
         """The delivery whose copy has this Message-ID, which names its list and its day."""
         named = _MESSAGE_ID.search(message_id)
-        values = [named["list"], f"{named['y']}-{named['m']}-{named['d']}", named[0]] if named else [""] * 3
+        if named is None:
+            return None
+        values = [named["list"], f"{named['y']}-{named['m']}-{named['d']}", named[0]]
         return self._database.first(f"{_SELECT} where list = ? and date = ? and message_id = ?", values, _delivery)
 
     def came_back(self, delivery: Delivery, reply: str, at: datetime, *, gone: bool) -> bool:
@@ -281,16 +283,21 @@ class Ledger(Noun):
         """
         if digest.superseded:
             return 0
-        values = {"digest": digest.id, "at": at, "by_mail": by_mail}
-        extended = [at + WORTH_SENDING, digest.id]
+        values = {
+            "digest": digest.id,
+            "at": at,
+            "expires": at + WORTH_SENDING,
+            "to": [of.subscriber.address for of in addressed],
+            "by_mail": by_mail,
+        }
         with self._database.transaction():
-            self._database.execute("update messages set expires = max(expires, ?) where id = ?", extended)
+            self._database.execute("update messages set expires = max(expires, :expires) where id = :digest", values)
             number = self._database.execute(
                 f"""update deliveries set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '',
                     bounce = 0, given_up = 0, at = :at
                 where frozen_id = :digest and address collate nocase in (select value from json_each(:to))
                 and {missed.value}""",
-                values | {"to": [of.subscriber.address for of in addressed]},
+                values,
             )
             for of in addressed if missed is Missed.ANY else ():
                 who = of.subscriber
