@@ -33,10 +33,6 @@ class Tasks(Noun):
         query = "select * from tasks where kind = ? and due <= ? order by due, subject"
         return self._database.rows(query, [kind, now], Task)
 
-    def get(self, kind: str, subject: str) -> Task | None:
-        """Return a task that is still to be done."""
-        return self._database.first("select * from tasks where kind = ? and subject = ?", [kind, subject], Task)
-
     def next_try(self, kind: str) -> datetime | None:
         """Return when the first task of a kind is due; None if there is none."""
         return self._database.value("select min(due) as due from tasks where kind = ?", [kind])
