@@ -138,8 +138,7 @@ class Store(AbstractContextManager["Store"]):
             "update messages set expires = :latest where expires > :latest",
         ]
         values = {"now": now, "given": int(now.timestamp()), "latest": now + WORTH_SENDING}
-        with self.transaction():
-            self.database.execute_each(statements, values)
+        self.database.execute_each(statements, values)
         return True
 
     def retry_now(self, now: datetime) -> None:
@@ -149,8 +148,7 @@ class Store(AbstractContextManager["Store"]):
             "delete from server_backoff",
             "update tasks set due = :now where due > :now",
         )
-        with self.transaction():
-            self.database.execute_each(statements, {"now": now})
+        self.database.execute_each(statements, {"now": now})
 
     def secrets(self) -> tuple[bytes, ...]:
         """The keys of Message-IDs and unsubscribe tokens, 32 random bytes each, newest first. The newest signs; a token

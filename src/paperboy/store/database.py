@@ -175,9 +175,12 @@ class Database:
         """Run one statement inside a transaction, and return how many rows it touched."""
         return self._guarded(lambda: self._connection.execute(sql, values).rowcount)
 
-    def execute_each(self, statements: Iterable[str], values: Mapping[str, Any]) -> int:
-        """Run statements with the same named values inside a transaction, and return how many rows they touched."""
-        return sum(self.execute(statement, values) for statement in statements)
+    def execute_each(self, statements: Iterable[str], values: Mapping[str, Any], *, durable: bool = True) -> int:
+        """Run statements with the same named values in one transaction, or a part of the one around it; return how many
+        rows they touched.
+        """
+        with self.transaction(durable=durable):
+            return sum(self.execute(statement, values) for statement in statements)
 
     def commit(self, sql: str, values: _Values = (), *, durable: bool = True) -> int:
         """Run one statement, by itself a transaction, or a part of the one around it; return how many rows it touched.

@@ -63,9 +63,8 @@ class Days(Noun):
 
     def pause(self, list_name: str) -> None:
         """Forget that the list has begun: when it comes back, it is news, and starts with the newest batch."""
-        with self._database.transaction(durable=False):
-            self._database.execute("delete from started where list = ?", [list_name])
-            self._database.execute("delete from lists where name = ?", [list_name])
+        forgets = ("delete from started where list = :list", "delete from lists where name = :list")
+        self._database.execute_each(forgets, {"list": list_name}, durable=False)
 
     def begin_again(self, list_name: str, since: datetime) -> None:
         """Let papers submitted since then, which were too old when the list began, come to it after all."""

@@ -61,9 +61,8 @@ class Retention(Noun):
         gone = []
         try:
             for what, statements in steps:
-                with self._database.transaction(durable=False):
-                    if number := self._database.execute_each(statements, values):
-                        gone.append(f"{number:,} {what}")
+                if number := self._database.execute_each(statements, values, durable=False):
+                    gone.append(f"{number:,} {what}")
             if gone:
                 logger.info("retention: deleted %s", ", ".join(gone))
             for pragma in ("analysis_limit = 400", "optimize", "wal_checkpoint(passive)"):

@@ -30,8 +30,7 @@ class Scores(Noun):
         kept = dict(self._database.rows(_KEPT, asked | {"ids": list(arxiv_ids)}, _kept))
         missing = asked | {"ids": list({*arxiv_ids} - kept.keys())}
         if self._database.rows(f"select 1 {_OTHERS} limit 1", missing):
-            with self._database.transaction(durable=False):
-                self._database.execute_each((KNOW_LIST, _TAKE), missing)
+            self._database.execute_each((KNOW_LIST, _TAKE), missing, durable=False)
             kept |= self._database.rows(_KEPT, missing, _kept)
         return kept
 
