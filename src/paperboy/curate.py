@@ -106,13 +106,12 @@ def _first(words: tuple[str, ...], paper: Paper) -> str:
     """Return the first of these words or phrases that title or abstract has, as the list spells it; empty if they have
     none. They are compared as whole words, case and accents apart; a hyphen is a space.
     """
-    title, abstract = _text_key(paper.title), _text_key(paper.abstract)
-    return next((word for word in words if _has(title, word) or _has(abstract, word)), "")
-
-
-def _has(text: str, word: str) -> bool:
-    key = _text_key(word)
-    return key in text and re.search(rf"(?<!\w){re.escape(key)}(?!\w)", text) is not None
+    text = f"{_text_key(paper.title)}\n{_text_key(paper.abstract)}"
+    for word in words:
+        key = _text_key(word)
+        if key in text and re.search(rf"(?<!\w){re.escape(key)}(?!\w)", text):
+            return word
+    return ""
 
 
 @lru_cache(maxsize=12_000)  # titles and abstracts of three busy days; with fewer, each list would begin anew

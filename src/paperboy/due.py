@@ -67,10 +67,19 @@ def standing(
     """
     day = local_date(mailing_list, now)
     start = begins(mailing_list, day)
-    midnight = datetime.combine(day + _DAY, time(), mailing_list.timezone).astimezone(UTC)
-    of_today = attempt if attempt is not None and local_date(mailing_list, attempt.at) == day else None
     is_new = since is not None and start < since
-    state = _state(mailing_list, day, outcome, now, is_new=is_new)
+    if not mailing_list.subscribers:
+        state = State.EMPTY
+    elif mailing_list.paused:
+        state = State.PAUSED
+    elif outcome not in {None, Outcome.SKIPPED}:
+        state = State.DONE
+    elif is_new or not sends_on(mailing_list, day):
+        state = State.OFF
+    else:
+        state = State.DUE if now >= start else State.COMING
+
+    of_today = attempt if attempt and local_date(mailing_list, attempt.at) == day else None
     next_try = next_digest = None
     off = state in {State.OFF, State.PAUSED} and outcome is None and now >= start and not is_new
     if state is State.DUE or off:
@@ -79,7 +88,9 @@ def standing(
         next_digest = start
     elif state not in {State.EMPTY, State.PAUSED}:
         next_digest = next_morning(mailing_list, max(now, start))
+
     first_try = of_today.since if of_today else now if state is State.DUE else start
+    midnight = datetime.combine(day + _DAY, time(), mailing_list.timezone).astimezone(UTC)
     gives_up = min(max(start, first_try) + patience, midnight - _LAST_TRY)
     return Standing(state, day, start, next_try, gives_up, next_digest)
 
@@ -98,18 +109,6 @@ def failed(
     if before and before.since <= began and local_date(mailing_list, before.since) == local_date(mailing_list, began):
         since = before.since
     return Attempt(mailing_list.name, reason, at=began, since=since, next_try=now + RETRY, unscored=unscored)
-
-
-def _state(mailing_list: MailingList, day: date, outcome: Outcome | None, now: datetime, *, is_new: bool) -> State:
-    if not mailing_list.subscribers:
-        return State.EMPTY
-    if mailing_list.paused:
-        return State.PAUSED
-    if outcome not in {None, Outcome.SKIPPED}:
-        return State.DONE
-    if is_new or not sends_on(mailing_list, day):
-        return State.OFF
-    return State.DUE if now >= begins(mailing_list, day) else State.COMING
 
 
 def backoff(tries: int) -> timedelta:

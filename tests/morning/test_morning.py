@@ -36,7 +36,6 @@ from paperboy.morning.preview import Previews
 from paperboy.sources.arxiv import calendar as announcements
 from paperboy.sources.arxiv.client import ArxivFeed
 from paperboy.store import Store
-from paperboy.store.database import Database
 from paperboy.store.incidents import Kind
 from tests.builders import mailing_list, paper
 from tests.fakes import Clock, FakeComposer, FakeFeed, FakeScorer, NoProgress
@@ -315,8 +314,8 @@ def test_one_lists_failure_stops_no_other(world: World) -> None:
 
 def test_full_disk_ends_the_morning(tmp_path: Path) -> None:
     """Without a disk no other list could be frozen either. `max_page_count` makes SQLite meet the same error."""
-    database = Database.open(tmp_path / "paperboy.db")
-    world = World(Store(database))
+    store = Store.open(tmp_path / "paperboy.db")
+    world, database = World(store), store.database
     world.feed.papers = [new(number) for number in range(1, 60)]
     world.store.papers.add(world.feed.papers, ["cs.LG", "stat.ML"], FRIDAY)
     database.rows(f"pragma max_page_count = {database.rows('pragma page_count')[0]['page_count']}")
@@ -326,10 +325,10 @@ def test_full_disk_ends_the_morning(tmp_path: Path) -> None:
 
 
 def test_incidents_are_noted_in_the_transaction_that_freezes_the_day(tmp_path: Path) -> None:
-    database = Database.open(tmp_path / "paperboy.db")
+    store = Store.open(tmp_path / "paperboy.db")
+    world, database = World(store), store.database
     fails = "create trigger fails before insert on incidents begin select raise(abort, 'no'); end"
     database.execute(fails)
-    world = World(Store(database))
     world.feed.papers, world.scorer.known, world.scorer.dies_after = [new(1), new(2)], good(new(1)), 1
     report = world.run(
         foundations(),

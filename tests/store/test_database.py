@@ -24,9 +24,8 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def database(path: Path) -> Iterator[Database]:
-    opened = Database.open(path)
-    yield opened
-    opened.close()
+    with Store.open(path) as opened:
+        yield opened.database
 
 
 def test_new_database_is_its_owners_alone(path: Path) -> None:
@@ -130,7 +129,7 @@ def test_database_of_another_schema_is_refused_and_untouched(path: Path, of: str
 def test_transaction_is_all_or_nothing(database: Database, path: Path, *, inner: bool) -> None:
     """Also for sqlite-utils' insert_all, which by itself commits every hundred rows; an inner one joins the outer."""
     rows = [{"category": f"cs.{n}", "fetched_at": "2026"} for n in range(250)]
-    other, count = Database.open(path), "select count(*) as n from fetches"
+    other, count = Store.open(path).database, "select count(*) as n from fetches"
 
     def write() -> None:
         with database.transaction(durable=False) if inner else nullcontext():

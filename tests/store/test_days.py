@@ -11,7 +11,6 @@ import pytest
 from paperboy.edges.tokens import vote_token
 from paperboy.models import Addressed, Attempt, Became, Composed, Counts, Day, Outcome, Subscriber
 from paperboy.store import Store
-from paperboy.store.database import Database
 from paperboy.store.days import Days
 from paperboy.store.readers import Reader
 from tests.builders import mailing_list, paper
@@ -51,7 +50,7 @@ def test_frozen_day_is_read_back_whole(store: Store) -> None:
 
 def test_frozen_day_survives_a_power_cut(tmp_path: Path) -> None:
     """SQLite waits for the disk (FULL is 2), also where it did not before."""
-    database = Database.open(tmp_path / "paperboy.db")
+    database = Store.open(tmp_path / "paperboy.db").database
     seen = list[int]()
     with database.transaction(durable=False):
         database.execute("delete from attempts")

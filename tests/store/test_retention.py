@@ -11,7 +11,6 @@ import pytest
 
 from paperboy.models import Attempt, Became, Composed, Cost, Day, Outcome, Score, Spending, Usage
 from paperboy.store import Store
-from paperboy.store.database import Database
 from paperboy.store.retention import SETTLED
 from tests.builders import mailing_list, paper
 from tests.store import ledger
@@ -255,13 +254,12 @@ def test_retention_is_due_with_the_first_morning_of_a_day(store: Store) -> None:
 
 def test_retention_that_fails_costs_no_morning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What was not thinned today is thinned tomorrow."""
-    database = Database.open(tmp_path / "paperboy.db")
-    store = Store(database)
+    store = Store.open(tmp_path / "paperboy.db")
     fetched(store, "2608.00001")
-    database.rows("pragma query_only = on")
+    store.database.rows("pragma query_only = on")
     with caplog.at_level(logging.WARNING):
         thin(store)
-    database.rows("pragma query_only = off")
+    store.database.rows("pragma query_only = off")
     assert "retention is retried tomorrow" in caplog.text
     assert whole(store, "2608.00001")
     store.close()

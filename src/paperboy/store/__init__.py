@@ -1,18 +1,20 @@
-"""SQLite: the tables of the core and their SQL, a file per noun. Features bring tables of their own."""
+"""SQLite: a home's database, and the tables of the core with their SQL, a file per noun. Features have their own."""
 
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from paperboy.edges import files
 from paperboy.errors import StoreError
 from paperboy.models import Tables
 from paperboy.store.alerts import Alerts
-from paperboy.store.database import Database, iso
+from paperboy.store.database import BUSY_SECONDS, Database, iso, require
 from paperboy.store.days import Days
 from paperboy.store.erasure import Erasure
 from paperboy.store.history import History
@@ -29,30 +31,11 @@ logger = logging.getLogger(__name__)
 
 _AHEAD = timedelta(minutes=5)  # more than two processes, or two looks at the clock, differ
 
-_SIGNS = """
-select 1 from (
-    select fetched_at as at from fetches union all select at from attempts union all select at from server_backoff
-    union all select since from lists
-    union all select at from deliveries where state in ('pending', 'sending', 'deferred')
-) where at > ? limit 1
-"""
-_INSTANTS = """
-select printf('update %s set %s = :now where %s > :now', tables.name, columns.name, columns.name) as statement
-from sqlite_master as tables, pragma_table_info(tables.name) as columns
-where tables.type = 'table' and columns.name in
-    ('at', 'fetched_at', 'since', 'last', 'ended', 'due', 'lifted', 'next_try', 'try_at', 'until')
-"""
-_RETRY_NOW = (
-    "update attempts set next_try = :now where next_try > :now",
-    "delete from server_backoff",
-    "update tasks set due = :now where due > :now",
-)
-
 
 class Store(AbstractContextManager["Store"]):
     """The database of one home. The nouns are its attributes; features make theirs of its `database`."""
 
-    def __init__(self, database: Database, tables: Sequence[Tables] = ()) -> None:
+    def __init__(self, database: Database) -> None:
         self.database = database
         self.transaction = database.transaction
         self.snapshot = database.snapshot
@@ -68,8 +51,8 @@ class Store(AbstractContextManager["Store"]):
         self.suppressions = Suppressions(database)
         self.readers = Readers(database)
         self.tasks = Tasks(database)
-        self.retention = Retention(database, tables)
-        self.erasure = Erasure(database, tables)
+        self.retention = Retention(database)
+        self.erasure = Erasure(database)
 
     @classmethod
     def open(
@@ -79,20 +62,49 @@ class Store(AbstractContextManager["Store"]):
         tables: Sequence[Tables] = (),
         *,
         check: bool = False,
-        patience: float = 30,
+        patience: float = BUSY_SECONDS,
     ) -> Store:
-        """Open the file, or create it if it is missing and no `mark` says that it was there, with the `tables` of
-        features; `check` reads all of it first. Raises StoreError if it is unusable. `patience`: seconds that it waits
-        for other writers.
+        """Open the file, or make it, with the `tables` of features; `check` reads all of it first. Raises StoreError
+        and leaves it as it was. `patience`: seconds that it waits for other writers.
+
+        `mark` is a file, wherever the database lies, that is made as soon as there is one: from then on a database that
+        is gone or empty is an error.
         """
-        return cls(Database.open(path, mark, tables, check=check, patience=patience), tables)
+        had = mark if mark and require(path, mark) else None  # first: another process may be making both
+        try:
+            if path.exists() and not path.is_file():
+                raise StoreError(f"{path}: this is no regular file; PAPERBOY_DATABASE must name a file")
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Never open a database that exists but through SQLite: closing any descriptor of a file drops all locks
+            # that this process holds on it, those of other threads' connections, too.
+            # https://sqlite.org/howtocorrupt.html, 2.2
+            if not path.exists():
+                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            with suppress(PermissionError):  # somebody else's
+                path.chmod(0o600)  # its owner's alone, whoever made it; the WAL beside it inherits that
+            # several threads may use it, one at a time: whoever starts them sees to that
+            connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
+        except (OSError, sqlite3.Error) as error:
+            reason = error.strerror if isinstance(error, OSError) else None
+            fix = files.denied(path) or files.denied(path.parent) or "PAPERBOY_DATABASE must name a file in a folder"
+            raise StoreError(f"{path}: the database cannot be opened ({reason or error}); {fix}") from error
+        database = Database(path, connection, tables)
+        try:
+            database.prepare(had, check=check)
+        except StoreError:
+            database.close()
+            raise
+        if mark and not had:
+            with suppress(OSError):  # a home that is read-only, or a full disk: next time
+                mark.touch(0o600)
+        return cls(database)
 
     @classmethod
     def in_memory(cls, tables: Sequence[Tables] = ()) -> Store:
         """An empty database in memory, for questions to a home that has none yet."""
-        database = Database(Path(":memory:"), sqlite3.connect(":memory:", isolation_level=None))
-        database.prepare(tables=tables)
-        return cls(database, tables)
+        database = Database(Path(":memory:"), sqlite3.connect(":memory:", isolation_level=None), tables)
+        database.prepare()
+        return cls(database)
 
     def settle_clock(self, now: datetime) -> bool:
         """Date everything that was written while the clock was ahead to `now`; return whether there was any.
@@ -101,33 +113,48 @@ class Store(AbstractContextManager["Store"]):
         A clock before arXiv's newest paper is itself wrong, and nothing is changed.
         """
         newest = self.database.value("select max(published) as at from papers where published < '2200'")
-        if (newest and newest > now) or not self.database.first(_SIGNS, [iso(now + _AHEAD)]):
+        signs = self.database.first(
+            """select 1 from (
+                select fetched_at as at from fetches union all select at from attempts
+                union all select at from server_backoff union all select since from lists
+                union all select at from deliveries where state in ('pending', 'sending', 'deferred')
+            ) where at > ? limit 1""",
+            [now + _AHEAD],
+        )
+        if signs is None or (newest and newest > now):
             return False
         logger.warning("the clock was ahead and is back at %s; records with a later date are dated now", iso(now))
-        statements = [row["statement"] for row in self.database.rows(_INSTANTS)]
-        with self.transaction():
-            self.database.execute("delete from days where at > ? and digest_id is null", [iso(now)])
-            self.database.execute("delete from alerts where date > ?", [iso(now)])
-            for statement in statements:
-                self.database.execute(statement, {"now": iso(now)})
-            self.database.execute("update score_rows set given = :at where given > :at", {"at": int(now.timestamp())})
-            latest = {"latest": iso(now + WORTH_SENDING)}
-            self.database.execute("update messages set expires = :latest where expires > :latest", latest)
+        instants = self.database.column(
+            """select printf('update %s set %s = :now where %s > :now', tables.name, columns.name, columns.name)
+            from sqlite_master as tables, pragma_table_info(tables.name) as columns
+            where tables.type = 'table' and columns.name in
+                ('at', 'fetched_at', 'since', 'last', 'ended', 'due', 'lifted', 'next_try', 'try_at', 'until')"""
+        )
+        statements = [
+            "delete from days where at > :now and digest_id is null",
+            "delete from alerts where date > :now",
+            *instants,
+            "update score_rows set given = :given where given > :given",
+            "update messages set expires = :latest where expires > :latest",
+        ]
+        values = {"now": now, "given": int(now.timestamp()), "latest": now + WORTH_SENDING}
+        self.database.execute_each(statements, values)
         return True
 
     def retry_now(self, now: datetime) -> None:
         """End the retry backoff of lists, mail server and tasks: whatever failed may be fixed."""
-        with self.transaction():
-            for statement in _RETRY_NOW:
-                self.database.execute(statement, {"now": iso(now)})
+        statements = (
+            "update attempts set next_try = :now where next_try > :now",
+            "delete from server_backoff",
+            "update tasks set due = :now where due > :now",
+        )
+        self.database.execute_each(statements, {"now": now})
 
     def secrets(self) -> tuple[bytes, ...]:
         """The keys of Message-IDs and unsubscribe tokens, 32 random bytes each, newest first. The newest signs; a token
         of an older one is still known, until its row is deleted.
         """
-        found = tuple(
-            bytes(row["value"]) for row in self.database.rows("select value from secrets order by rowid desc")
-        )
+        found = tuple(self.database.column("select value from secrets order by rowid desc"))
         if not found:
             raise StoreError(f"{self.database.path}: the secret of all tokens is missing; restore a backup")
         return found

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date as Day  # noqa: N812  # a row has a field of that name
 from datetime import datetime
 
-from paperboy.store.database import Noun, iso
+from paperboy.store.database import Noun
 from paperboy.store.incidents import Incident
 
 
@@ -27,28 +27,27 @@ class Reported:
 class Alerts(Noun):
     """By kind and subject."""
 
-    def all(self) -> tuple[Reported, ...]:
+    def all(self) -> list[Reported]:
         """Return all, without those whose end has arrived."""
-        return tuple(self._database.rows(_ALL, make=Reported))
+        return self._database.rows(
+            """select kind, subject, since, date, over, mail, waits.id is not null as unsent, address,
+                kind != 'reached nobody' or exists (
+                    select 1 from digests join deliveries as got on got.frozen_id = digests.id
+                    where list = alerts.subject and got.state = 'sent' and got.at >= alerts.since
+                ) as can_be_over
+            from alerts
+            left join deliveries as waits on frozen_id = mail and state in ('pending', 'sending', 'deferred')
+            where not over or waits.id is not null order by kind, since, subject""",
+            make=Reported,
+        )
 
     def add(self, incidents: Iterable[Incident], day: Day, mail: int | None, *, over: bool) -> None:
         """Record a mail about these. Joins the transaction of the caller."""
         with self._database.transaction():
             for met in incidents:
-                values = [met.kind, met.subject, iso(met.since), day.isoformat(), over, mail]
+                values = [met.kind, met.subject, met.since, day, over, mail]
                 self._database.execute("insert or replace into alerts values (?, ?, ?, ?, ?, ?)", values)
 
     def forget(self, kind: str, subject: str) -> None:
         """Delete it: what was reported is moot, or its end has been reported."""
-        self._database.commit("delete from alerts where kind = ? and subject = ?", [kind, subject], durable=True)
-
-
-_ALL = """
-select kind, subject, since, date, over, mail, waits.id is not null as unsent, address,
-    kind != 'reached nobody' or exists (
-        select 1 from digests join deliveries as got on got.frozen_id = digests.id
-        where list = alerts.subject and got.state = 'sent' and got.at >= alerts.since
-    ) as can_be_over
-from alerts left join deliveries as waits on frozen_id = mail and state in ('pending', 'sending', 'deferred')
-where not over or waits.id is not null order by kind, since, subject
-"""
+        self._database.commit("delete from alerts where kind = ? and subject = ?", [kind, subject])

@@ -1,4 +1,4 @@
-"""One SQLite file: opening it safely, transactions, what its columns mean, and the errors of a disk."""
+"""One SQLite file: its transactions, what its columns mean, and the errors of a disk."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlite_utils
 
-from paperboy.edges import files
 from paperboy.edges.text import shortened, visible
 from paperboy.errors import StoreError, StoreWriteError
 from paperboy.models import Became, DeliveryState, Outcome, Tables
@@ -26,7 +26,7 @@ from paperboy.store.schema import VERSION, add, create, version_of
 
 logger = logging.getLogger(__name__)
 
-_BUSY_SECONDS = 30
+BUSY_SECONDS = 30
 
 _OTHER_SCHEMA = (
     "this is the database of another version of Paperboy, or of another program; before version 1.0 none is migrated. "
@@ -42,59 +42,17 @@ _Make = Callable[..., object]
 class Database:
     """A connection whose writes are whole transactions and whose failures are StoreErrors naming the file."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, tables: Sequence[Tables] = ()) -> None:
         self.path = path
+        self.tables = tables  # of features
         self._connection = connection
         self._is_durable: bool | None = None  # a transaction, as the connection is set
-        self._connection.create_function("same", 2, _same, deterministic=True)
+        self._connection.create_function(
+            "same", 2, lambda kept, given: hmac.compare_digest(kept.encode(), given.encode()), deterministic=True
+        )
         self._utils = sqlite_utils.Database(connection)
 
-    @classmethod
-    def open(
-        cls,
-        path: Path,
-        mark: Path | None = None,
-        tables: Sequence[Tables] = (),
-        *,
-        check: bool = False,
-        patience: float = _BUSY_SECONDS,
-    ) -> Database:
-        """Open the file, or make it, with the `tables` of features; `check` reads all of it first. Raises StoreError
-        and leaves it as it was. `patience`: seconds that it waits for other writers.
-
-        `mark` is a file, wherever the database lies, that is made as soon as there is one: from then on a database that
-        is gone or empty is an error.
-        """
-        had = mark if mark and require(path, mark) else None  # first: another process may be making both
-        try:
-            if path.exists() and not path.is_file():
-                raise StoreError(f"{path}: this is no regular file; PAPERBOY_DATABASE must name a file")
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Never open a database that exists but through SQLite: closing any descriptor of a file drops all locks
-            # that this process holds on it, those of other threads' connections, too.
-            # https://sqlite.org/howtocorrupt.html, 2.2
-            if not path.exists():
-                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            with suppress(PermissionError):  # somebody else's
-                path.chmod(0o600)  # its owner's alone, whoever made it; the WAL beside it inherits that
-            # several threads may use it, one at a time: whoever starts them sees to that
-            connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
-        except (OSError, sqlite3.Error) as error:
-            reason = error.strerror if isinstance(error, OSError) else None
-            fix = files.denied(path) or files.denied(path.parent) or "PAPERBOY_DATABASE must name a file in a folder"
-            raise StoreError(f"{path}: the database cannot be opened ({reason or error}); {fix}") from error
-        database = cls(path, connection)
-        try:
-            database.prepare(had, tables, check=check)
-        except StoreError:
-            database.close()
-            raise
-        if mark and not had:
-            with suppress(OSError):  # a home that is read-only, or a full disk: next time
-                mark.touch(0o600)
-        return database
-
-    def prepare(self, mark: Path | None = None, tables: Sequence[Tables] = (), *, check: bool = False) -> None:
+    def prepare(self, mark: Path | None = None, *, check: bool = False) -> None:
         """Check the file, and make the tables of a new one, and of features that are new to it. With `mark` no new file
         is made. Raises StoreError.
         """
@@ -106,11 +64,11 @@ class Database:
             is_empty = self._is_empty()
             if is_empty and mark:
                 raise StoreError(_lost(self.path, "is empty", mark))
-            if is_empty or self._lacking(tables):
+            if is_empty or self._lacking():
                 execute("begin exclusive")  # waits for another who does the same
                 if self._is_empty():
                     create(self._utils)
-                for new in self._lacking(tables):
+                for new in self._lacking():
                     add(new, self._utils)
                 execute("commit")
 
@@ -130,15 +88,19 @@ class Database:
             raise StoreError(f"{self.path}: {_OTHER_SCHEMA}")
         return not tables
 
-    def _lacking(self, tables: Sequence[Tables]) -> list[Tables]:
+    def _lacking(self) -> list[Tables]:
         """Return those of features that are new here. Raises StoreError where they are another version's."""
-        known = dict(self._connection.execute("select name, version from features").fetchall())
-        if any(known.get(new.name, version_of(new)) != version_of(new) for new in tables):
-            raise StoreError(f"{self.path}: {_OTHER_SCHEMA}")
-        return [new for new in tables if new.name not in known]
+        known = dict(self._connection.execute("select name, version from features"))
+        lacking = []
+        for its in self.tables:
+            if its.name not in known:
+                lacking.append(its)
+            elif known[its.name] != version_of(its.schema):
+                raise StoreError(f"{self.path}: {_OTHER_SCHEMA}")
+        return lacking
 
     @contextmanager
-    def transaction(self, *, durable: bool | None = True, kind: str = "immediate") -> Iterator[None]:
+    def transaction(self, *, durable: bool = True, kind: str = "immediate") -> Iterator[None]:
         """All or nothing; an inner one is part of the outer. A durable one survives a power cut; any other survives the
         end of the process.
 
@@ -157,7 +119,7 @@ class Database:
                 self.execute("rollback")
             raise
 
-    def _set_durable(self, durable: bool | None) -> None:
+    def _set_durable(self, durable: bool) -> None:
         """Set whether the next commit survives a power cut."""
         if durable is not self._is_durable:
             self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
@@ -165,7 +127,7 @@ class Database:
 
     def snapshot(self) -> AbstractContextManager[None]:
         """One moment of the database for all queries within, while others write."""
-        return self.transaction(durable=self._is_durable, kind="deferred")
+        return self.transaction(durable=False, kind="deferred")
 
     def rows(self, sql: str, values: _Values = (), make: _Make = dict, *, without_spoilt: bool = False) -> list[Any]:
         """Return what `make` gives for each row of a query, called with its columns as keywords, which have the values
@@ -173,15 +135,14 @@ class Database:
         `without_spoilt` logs and skips it.
         """
         cursor = self._connection.cursor()
-        if not (found := self._guarded(lambda: cursor.execute(sql, values).fetchall())):
-            return []
-        names = [column[0] for column in cursor.description or ()]
-        meant = [(name, _MEANING[name]) for name in names if name in _MEANING]
+        cursor.row_factory = sqlite3.Row
         made: list[Any] = []
-        for columns in found:
-            row = dict(zip(names, columns, strict=True))
+        for found in self._guarded(lambda: cursor.execute(sql, values).fetchall()):
+            row = dict(found)
             try:
-                row |= {name: of(row[name]) for name, of in meant if row[name] is not None}
+                row |= {
+                    name: _MEANING[name](value) for name, value in row.items() if name in _MEANING and value is not None
+                }
                 made.append(make(**row))
             except Exception as error:
                 where = ", ".join(f"{name} {row[name]}" for name in _KEYS if name in row)
@@ -197,10 +158,13 @@ class Database:
         """Return the first of these `rows`, or None."""
         return next(iter(self.rows(sql, values, make)), None)
 
+    def column(self, sql: str, values: _Values = ()) -> list[Any]:
+        """Return the first column of these `rows`."""
+        return [next(iter(row.values())) for row in self.rows(sql, values)]
+
     def value(self, sql: str, values: _Values = ()) -> Any | None:
         """Return the first column of the first of these `rows`, or None."""
-        row = self.first(sql, values)
-        return next(iter(row.values())) if row else None
+        return next(iter(self.column(sql, values)), None)
 
     def changes(self) -> tuple[int, int]:
         """What is another as soon as anybody has written: through this connection, or through others."""
@@ -211,7 +175,14 @@ class Database:
         """Run one statement inside a transaction, and return how many rows it touched."""
         return self._guarded(lambda: self._connection.execute(sql, values).rowcount)
 
-    def commit(self, sql: str, values: _Values = (), *, durable: bool = False) -> int:
+    def execute_each(self, statements: Iterable[str], values: Mapping[str, Any], *, durable: bool = True) -> int:
+        """Run statements with the same named values in one transaction, or a part of the one around it; return how many
+        rows they touched.
+        """
+        with self.transaction(durable=durable):
+            return sum(self.execute(statement, values) for statement in statements)
+
+    def commit(self, sql: str, values: _Values = (), *, durable: bool = True) -> int:
         """Run one statement, by itself a transaction, or a part of the one around it; return how many rows it touched.
         It waits for other writers, as `begin immediate` does.
         """
@@ -260,7 +231,7 @@ def backup(path: Path, copy: Path) -> None:
         with tempfile.TemporaryDirectory(prefix=".backup-", dir=copy.parent) as folder:
             half = Path(folder, "copy.db")  # where nobody else can put a link
             os.close(os.open(half, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", timeout=_BUSY_SECONDS, uri=True)) as connection:
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", timeout=BUSY_SECONDS, uri=True)) as connection:
                 connection.execute("vacuum into ?", [str(half)])
             with half.open("rb") as written:
                 os.fsync(written.fileno())
@@ -292,10 +263,6 @@ def is_token(column: str) -> str:
     return f"{column} between {half} and {half} || 'g' and same({column}, :token)"
 
 
-def _same(kept: str, given: str) -> bool:
-    return hmac.compare_digest(kept.encode(), given.encode())
-
-
 def iso(instant: datetime) -> str:
     """An aware instant as text that sorts by time: UTC, to the second."""
     return instant.astimezone(UTC).isoformat(timespec="seconds")
@@ -316,8 +283,14 @@ def _texts(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-# What a column holds, by its name, wherever it stands in a query. Numbers and texts are themselves: all tables are
-# strict.
+# How the values of a statement are stored.
+sqlite3.register_adapter(datetime, iso)
+sqlite3.register_adapter(date, date.isoformat)
+for _kind in (dict, list, tuple):
+    sqlite3.register_adapter(_kind, partial(json.dumps, ensure_ascii=False))  # so that erasure finds an address in it
+
+# The reverse: what a column holds, by its name, wherever it stands in a query. Numbers and texts are themselves: all
+# tables are strict.
 _MEANING: Mapping[str, Callable[[Any], object]] = {
     **dict.fromkeys(("at", "expires", "fetched_at", "frozen_at", "published", "updated"), _instant),
     **dict.fromkeys(("since", "last", "ended", "tried", "due", "next_try", "try_at", "oldest", "until"), _instant),

@@ -1,12 +1,10 @@
 """The outcome of each list's days, and their digests."""
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, datetime, timedelta
-from typing import Any
 
-from paperboy.due import Standing, looked_early, standing
+from paperboy.due import Standing, local_date, looked_early, standing
 from paperboy.models import Attempt, Became, Day, MailingList, Outcome
 from paperboy.store.database import Noun, iso
 from paperboy.store.ledger import WORTH_SENDING, Ledger
@@ -20,56 +18,60 @@ class Days(Noun):
 
     def outcomes(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Outcome | None]:
         """The outcome of each list's local date, by the list's name. None: none yet, or a quiet look too early."""
-        dates = {zone: now.astimezone(zone).date().isoformat() for zone in {each.timezone for each in lists}}
-        wanted = json.dumps({each.name: dates[each.timezone] for each in lists})
-        found = {row["list"]: row for row in self._database.rows(_OUTCOMES, [wanted])}
-        return {each.name: _outcome(each, found.get(each.name)) for each in lists}
+        wanted = {each.name: local_date(each, now).isoformat() for each in lists}
+        rows = self._database.rows(
+            """select list, date, outcome, at
+            from json_each(?) as wanted cross join days on list = wanted.key and date = wanted.value""",
+            [wanted],
+        )
+        by_name = {each.name: each for each in lists}
+        outcomes = dict[str, Outcome | None].fromkeys(by_name)
+        for row in rows:
+            quiet = row["outcome"] is Outcome.QUIET
+            if not (quiet and looked_early(by_name[row["list"]], row["date"], row["at"])):
+                outcomes[row["list"]] = row["outcome"]
+        return outcomes
 
     def standings(
         self, lists: Sequence[MailingList], now: datetime, patience: timedelta, since: Mapping[str, datetime]
     ) -> dict[str, Standing]:
         """Return where each list stands, by its name. `since`: when the service first knew it."""
-        outcomes, attempts, found = self.outcomes(lists, now), self.attempts(), dict[str, Standing]()
-        for mailing_list in lists:
-            name = mailing_list.name
-            found[name] = standing(mailing_list, outcomes[name], attempts.get(name), now, patience, since.get(name))
-        return found
+        outcomes = self.outcomes(lists, now)
+        attempts = self.attempts()
+        return {
+            each.name: standing(each, outcomes[each.name], attempts.get(each.name), now, patience, since.get(each.name))
+            for each in lists
+        }
 
     def last(self, list_name: str, until: date) -> date | None:
         """The newest of the list's days that has an outcome; later ones are of a clock that was ahead."""
-        asked = [list_name, until.isoformat()]
-        return self._database.value("select max(date) as date from days where list = ? and date <= ?", asked)
+        query = "select max(date) as date from days where list = ? and date <= ?"
+        return self._database.value(query, [list_name, until])
 
     def looked(self, list_name: str, before: date) -> datetime | None:
         """Return when the list last looked at all papers that arXiv had, on a day before that one."""
         query = "select max(at) as at from days where list = ? and date < ? and outcome in (?, ?, ?)"
-        values = [list_name, before.isoformat(), Outcome.DIGEST, Outcome.NOTE, Outcome.QUIET]
+        values = [list_name, before, Outcome.DIGEST, Outcome.NOTE, Outcome.QUIET]
         return self._database.value(query, values)
 
     def know(self, list_names: Collection[str], now: datetime) -> dict[str, datetime]:
         """Since when the service knows each list that was news to it: these from now on, unless they have begun."""
-        known = self._known()
-        values = {"names": json.dumps([name for name in list_names if name not in known]), "now": iso(now)}
+        values = {"names": list(list_names), "now": now}
         if self._database.rows(f"select value {_NEWS}", values):
-            self._database.commit(f"insert into lists select value, :now {_NEWS}", values, durable=True)
-            known = self._known()
-        return known
-
-    def _known(self) -> dict[str, datetime]:
+            self._database.commit(f"insert into lists select value, :now {_NEWS}", values)
         return {row["name"]: row["since"] for row in self._database.rows("select name, since from lists")}
 
     def pause(self, list_name: str) -> None:
         """Forget that the list has begun: when it comes back, it is news, and starts with the newest batch."""
-        with self._database.transaction(durable=False):
-            self._database.execute("delete from started where list = ?", [list_name])
-            self._database.execute("delete from lists where name = ?", [list_name])
+        forgets = ("delete from started where list = :list", "delete from lists where name = :list")
+        self._database.execute_each(forgets, {"list": list_name}, durable=False)
 
     def begin_again(self, list_name: str, since: datetime) -> None:
         """Let papers submitted since then, which were too old when the list began, come to it after all."""
         self._database.commit(
             f"delete from seen_rows where list_id = {LIST_KEY} and became = :became and paper_id in "
             "(select paper_keys.id from papers join paper_keys using (arxiv_id) where published >= :since)",
-            {"list": list_name, "became": CODES[Became.BEFORE_START], "since": iso(since)},
+            {"list": list_name, "became": CODES[Became.BEFORE_START], "since": since},
         )
 
     def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
@@ -77,17 +79,16 @@ class Days(Noun):
         during that `absence` and it was not: then it begins anew.
         """
         newest = self._database.value("select max(at) as at from started")
-        since = iso(newest - absence) if newest else ""
-        rows = self._database.rows("select way from started where list = ? and at >= ?", [list_name, since])
-        return frozenset(row["way"] for row in rows)
+        since = newest - absence if newest else ""
+        query = "select way from started where list = ? and at >= ?"
+        return frozenset(self._database.column(query, [list_name, since]))
 
     def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None:
         """Begin the list: papers come to it by these ways and no others, and it has seen those that are `too_old`."""
-        stamp = iso(at)
         with self._database.transaction(durable=False):
             self._database.execute("delete from started where list = ?", [list_name])
             for way in ways:
-                self._database.execute("insert into started values (?, ?, ?)", [list_name, way, stamp])
+                self._database.execute("insert into started values (?, ?, ?)", [list_name, way, at])
             self.too_old(list_name, too_old, day)
 
     def too_old(self, list_name: str, arxiv_ids: Iterable[str], day: date) -> None:
@@ -97,9 +98,10 @@ class Days(Noun):
 
     def note_attempt(self, attempt: Attempt) -> None:
         """Record why the list's last try failed, until a day of the list is frozen."""
-        instants = map(iso, (attempt.at, attempt.since, attempt.next_try))
-        values = [attempt.list_name, attempt.reason, *instants, attempt.unscored]
-        self._database.commit("insert or replace into attempts values (?, ?, ?, ?, ?, ?)", values)
+        self._database.commit(
+            "insert or replace into attempts values (:list_name, :reason, :at, :since, :next_try, :unscored)",
+            asdict(attempt),
+        )
 
     def attempts(self) -> dict[str, Attempt]:
         """The last try of each list that is still due, by the list's name."""
@@ -118,32 +120,32 @@ class Days(Noun):
         A day that was skipped, given up or quiet can still get an outcome. Raises StoreWriteError, and
         sqlite3.IntegrityError where that day has another outcome already.
         """
-        name, local, execute = day.list_name, day.date.isoformat(), self._database.execute
         packed = pack(day.composed) if day.composed else None  # before the transaction, while others may write
+        values = {
+            "list": day.list_name,
+            "date": day.date,
+            "seen": list(day.became),
+            "tried": list(day.tried - day.became.keys()),
+        }
         with self._database.transaction():
-            execute(
-                "delete from days where list = ? and date = ? and digest_id is null and outcome in (?, ?, ?)",
-                [name, local, Outcome.SKIPPED, Outcome.GAVE_UP, Outcome.QUIET],
-            )
-            row = {"list": name, "date": local, "outcome": day.outcome, "reason": day.reason, "model": day.model}
+            self._database.execute_each(_FREEZE, values)
+            see(self._database, day.list_name, day.became, day.date)
             digest_id = None
             if packed:
-                Readers(self._database).know(name, day.addressed)
+                Readers(self._database).know(day.list_name, day.addressed)
                 digest_id = Ledger(self._database).freeze(
-                    packed, day.addressed, at, list_name=name, day=day.date, expires=at + WORTH_SENDING
+                    packed, day.addressed, at, list_name=day.list_name, day=day.date, expires=at + WORTH_SENDING
                 )
-            more = {"digest_id": digest_id, "at": iso(at)}
-            self._database.insert_all("days", [row | more | asdict(day.counts)])
-            see(self._database, name, day.became, day.date)
-            of_these = "arxiv_id in (select value from json_each(?))"
-            execute(f"delete from tries where list = ? and {of_these}", [name, json.dumps(list(day.became))])
-            for arxiv_id in day.tried - day.became.keys():
-                execute(
-                    "insert into tries values (?, ?, 1) on conflict do update set mornings = mornings + 1",
-                    [name, arxiv_id],
-                )
-            execute("update spending set date = ? where list = ? and date is null", [local, name])
-            execute("delete from attempts where list = ?", [name])
+            row = {
+                "list": day.list_name,
+                "date": day.date,
+                "outcome": day.outcome,
+                "reason": day.reason,
+                "digest_id": digest_id,
+                "model": day.model,
+                "at": iso(at),
+            }
+            self._database.insert_all("days", [row | asdict(day.counts)])
             also(digest_id)
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
@@ -154,31 +156,29 @@ class Days(Noun):
         only to suppressed addresses and one address that does not exist is not superseded; that several do not exist
         is more likely the server's fault.
         """
-        values = {"list": list_name, "before": before.isoformat(), "at": iso(at)}
+        values = {"list": list_name, "before": before, "at": at}
         with self._database.transaction():
             digests = self._database.rows(_REACHED_NOBODY, values)
             if not digests:
                 return None
-            values["ids"] = json.dumps([digest["id"] for digest in digests])
-            for statement in _SUPERSEDE:
-                self._database.execute(statement, values)
+            values["ids"] = [digest["id"] for digest in digests]
+            self._database.execute_each(_SUPERSEDE, values)
         newest: date = digests[0]["date"]
         return newest
 
 
-def _outcome(mailing_list: MailingList, row: Mapping[str, Any] | None) -> Outcome | None:
-    if row is None or (row["outcome"] is Outcome.QUIET and looked_early(mailing_list, row["date"], row["at"])):
-        return None
-    return Outcome(row["outcome"])
-
-
-_OUTCOMES = """
-select list, date, outcome, at
-from json_each(?) as wanted cross join days on list = wanted.key and date = wanted.value
-"""
 _NEWS = """
 from json_each(:names) where value not in (select name from lists) and value not in (select list from started)
 """
+_FREEZE = (
+    """delete from days
+    where list = :list and date = :date and digest_id is null and outcome in ('skipped', 'gave up', 'quiet')""",
+    "delete from tries where list = :list and arxiv_id in (select value from json_each(:seen))",
+    """insert into tries select :list, value, 1 from json_each(:tried) where true
+    on conflict do update set mornings = mornings + 1""",
+    "update spending set date = :date where list = :list and date is null",
+    "delete from attempts where list = :list",
+)
 _REACHED = """exists (
     select 1 from deliveries
     where frozen_id = digests.id and (state in ('sent', 'ambiguous', 'sending') or uncertain)

@@ -1,34 +1,29 @@
 """Erasing a person: the ledger's rows stay, since counts and receipts are made of them, but tell of nobody."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from paperboy.edges.text import mentions
-from paperboy.models import Tables
-from paperboy.store.database import Database, iso
+from paperboy.store.database import Noun
 
-_WAITING = """
-update deliveries set state = case state when 'sending' then 'ambiguous' else 'suppressed' end, at = :at,
-    reply = 'the address was forgotten'
-where redacted(address) = '…' and state in ('pending', 'sending', 'deferred')
-"""
-_DELIVERIES = """
-update deliveries set address = 'forgotten-' || id || '@invalid', name = '', message_id = '', token = '', bounce = 0
-where redacted(address) = '…'
-"""
-_HASHED = "update or replace suppressions set address = forgotten(:address) where address = :address and holds"
-_GONE = (
-    "delete from suppressions where address = :address or (address = forgotten(:address) and not holds)",
-    "delete from alerts where redacted(subject) = '…'",
-)
-# Alerts may name the address; one that was not sent is written anew.
-_MAILS = (
+_WAITING = (
+    # Alerts may name the address; one that was not sent is written anew.
     """delete from alerts where mail in (
         select frozen_id from deliveries where state in ('pending', 'sending', 'deferred')
     )""",
     """delete from messages where date is null and (
         expires is null or id in (select frozen_id from deliveries where redacted(address) = '…')
     )""",
+    """update deliveries set state = case state when 'sending' then 'ambiguous' else 'suppressed' end, at = :at,
+        reply = 'the address was forgotten'
+    where redacted(address) = '…' and state in ('pending', 'sending', 'deferred')""",
+)
+_ADDRESSES = (
+    """update deliveries
+    set address = 'forgotten-' || id || '@invalid', name = '', message_id = '', token = '', bounce = 0
+    where redacted(address) = '…'""",
+    "update or replace suppressions set address = forgotten(:address) where address = :address and holds",
+    "delete from suppressions where address = :address or (address = forgotten(:address) and not holds)",
+    "delete from alerts where redacted(subject) = '…'",
 )
 _TEXTS = (  # that may name a person
     ("deliveries", "reply"),
@@ -41,30 +36,26 @@ _TEXTS = (  # that may name a person
 )
 
 
-class Erasure:
+class Erasure(Noun):
     """Only while nobody composes or sends: either would write the address down again."""
-
-    def __init__(self, database: Database, tables: Sequence[Tables] = ()) -> None:
-        self._database = database
-        self._tables = tables
 
     def erase(self, address: str, at: datetime) -> int:
         """Erase an address from all tables, and return how many rows held it. Waiting mail is not sent. A suppression
         that holds stays, as a hash. What was erased is overwritten in the file, too.
         """
-        mention, execute = mentions(address), self._database.execute
+        mention = mentions(address)
         self._database.define("redacted", lambda text: mention.sub("…", text))
-        values = {"address": address.lower(), "at": iso(at)}
+        values = {"address": address.lower(), "at": at}
         self._database.rows("pragma secure_delete = on")
         with self._database.transaction():
-            for statement in (*_MAILS, _WAITING):
-                execute(statement, values)
-            rows = execute(_DELIVERIES, values) + execute(_HASHED, values)
-            statements = [*_GONE, *(statement for its in self._tables for statement in its.erase)]
-            rows += sum(execute(statement, values) for statement in statements)
+            self._database.execute_each(_WAITING, values)
+            rows = self._database.execute_each(_ADDRESSES, values)
+            for its in self._database.tables:
+                rows += self._database.execute_each(its.erase, values)
             for table, column in _TEXTS:
                 where = f"redacted({column}) != {column}"
-                rows += execute(f"update {table} set {column} = redacted({column}) where {where}")
-            execute("delete from readers where redacted(address) = '…'")  # not counted, and last: triggers follow
+                rows += self._database.execute(f"update {table} set {column} = redacted({column}) where {where}")
+            # not counted, and last: triggers follow
+            self._database.execute("delete from readers where redacted(address) = '…'")
         self._database.rows("pragma wal_checkpoint(truncate)")
         return rows

@@ -1,13 +1,12 @@
 """Read models: what `status` and `why` ask of the database. Nothing here changes anything."""
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from paperboy.models import Archived, Became, Counts, Day, DeliveryState, Paper, Score, Spending, Suppression
-from paperboy.store.database import Noun, iso
+from paperboy.store.database import Noun
 from paperboy.store.incidents import Incident, Kind
 from paperboy.store.papers import paper_of
 from paperboy.store.scores import SUMS, summed
@@ -83,15 +82,25 @@ class History(Noun):
 
     def digest(self, list_name: str, day: date) -> Archived | None:
         """Return the digest of a list's day, as long as it has a page."""
-        return self._database.first(f"{ARCHIVED} and list = ? and date = ?", [list_name, day.isoformat()], Archived)
+        return self._database.first(f"{ARCHIVED} and list = ? and date = ?", [list_name, day], Archived)
 
     def days(
         self, list_names: Iterable[str], most: int = 1, until: date = date.max
     ) -> dict[str, tuple[DaySummary, ...]]:
         """Return the last days of each list that had any, newest first; later ones are of a clock that was ahead."""
-        asked = {"names": json.dumps(list(list_names)), "most": most, "until": until.isoformat()}
+        days = self._database.rows(
+            f"""select days.*, {_STATES} as deliveries, {SUMS}
+            from json_each(:names) as name join days on days.list = name.value left join spending using (list, date)
+            where date in (
+                select date from days as own
+                where own.list = name.value and date <= :until order by date desc limit :most
+            )
+            group by name.key, date order by name.key, date desc""",
+            {"names": list(list_names), "most": most, "until": until},
+            _day,
+        )
         found: dict[str, tuple[DaySummary, ...]] = {}
-        for day in self._database.rows(_DAYS, asked, _day):
+        for day in days:
             found[day.list_name] = (*found.get(day.list_name, ()), day)
         return found
 
@@ -101,38 +110,73 @@ class History(Noun):
         """
         names = list(list_names)
         this = now.date().replace(day=1)
-        since = this.replace(year=this.year - 1).isoformat()
-        rows = self._database.rows(_MONTHS, [since, not names, json.dumps(names)])
+        rows = self._database.rows(
+            f"""select substr(at, 1, 7) || '-01' as date, {SUMS} from spending
+            where at >= ? and (? or list in (select value from json_each(?))) group by 1 order by 1 desc""",
+            [this.replace(year=this.year - 1), not names, names],
+        )
         return {this: Spending()} | {row["date"]: summed(row) for row in rows}
 
     def mailed(self, list_names: Iterable[str], until: date = date.max) -> dict[str, Mailed]:
         """The newest digest of each list, unless it was superseded."""
-        asked = {"names": json.dumps(list(list_names)), "until": until.isoformat()}
-        return {mailed.list_name: mailed for mailed in self._database.rows(_MAILED, asked, Mailed)}
+        rows = self._database.rows(
+            f"""select list as list_name, digest_id, date, {_STATES} as deliveries, (
+                select count(*) from deliveries where frozen_id = digest_id and state = 'sent' and via = 'outbox'
+            ) as in_outbox
+            from json_each(:names) as name
+            join (select id as digest_id, list, date, superseded from digests) on list = name.value
+            where superseded is null and date = (
+                select max(date) from digests where list = name.value and date <= :until
+            )""",
+            {"names": list(list_names), "until": until},
+            Mailed,
+        )
+        return {mailed.list_name: mailed for mailed in rows}
 
     def undelivered(self, newest: Collection[int], since: datetime) -> tuple[Posted, ...]:
         """Deliveries that wait; those of the `newest` digests that ended without a mail; and what failed or stayed
         ambiguous `since` an instant. Newest digests first, superseded ones left out: their papers come again.
         """
-        asked = {"newest": json.dumps(list(newest)), "since": iso(since), "recent": iso(since - _TRIED_FOR)}
-        return tuple(self._database.rows(_UNDELIVERED, asked, Posted))
+        rows = self._database.rows(
+            f"""{_POSTED}
+            where superseded is null and deliveries.id in (
+                select id from deliveries where state in ('pending', 'sending', 'deferred')
+                union select id from deliveries where state in ('failed', 'ambiguous', 'suppressed')
+                and frozen_id in (select value from json_each(:newest))
+                union select deliveries.id from digests join deliveries on frozen_id = digests.id
+                where digests.at >= :recent and state in ('failed', 'ambiguous') and deliveries.at >= :since
+            )
+            order by date desc, list, address""",
+            {"newest": list(newest), "since": since, "recent": since - _TRIED_FOR},
+            Posted,
+        )
+        return tuple(rows)
 
     def posted(self, address: str, since: datetime) -> tuple[Posted, ...]:
         """What became of each digest to an address, newest first, of those frozen `since` an instant."""
-        asked = {"address": address, "since": iso(since), "newest": "[]"}
-        return tuple(self._database.rows(_OF_ADDRESS, asked, Posted))
+        rows = self._database.rows(
+            f"{_POSTED} where address = :address collate nocase and digests.at >= :since order by date desc, list",
+            {"address": address, "since": since, "newest": []},
+            Posted,
+        )
+        return tuple(rows)
 
     def nobody(self, list_names: Iterable[str]) -> list[Incident]:
         """Return the lists whose newest digest reached nobody; the reason is the last reply to any recipient."""
-        return self._database.rows(_NOBODY, {"names": json.dumps(list(list_names))}, _nobody)
+        return self._database.rows(_NOBODY, {"names": list(list_names)}, _nobody)
 
     def failed(self, since: datetime) -> list[Incident]:
         """Return the deliveries that failed for good since then, by a server or after three days, as events."""
-        return self._database.rows(_FAILED, {"since": iso(since)}, _failed)
+        return self._database.rows(_FAILED, {"since": since}, _failed)
 
-    def suppressed(self, by: str, since: datetime) -> tuple[Suppression, ...]:
+    def suppressed(self, by: str, since: datetime) -> list[Suppression]:
         """Return the suppressions that hold since then, by "bounces" or "complaint"."""
-        return tuple(self._database.rows(_SUPPRESSED, [by, iso(since)], Suppression))
+        return self._database.rows(
+            """select address, list as list_name, reason, at, by = 'reader' as own from suppressions
+            where holds and by = ? and at >= ? and address not like 'forgotten-%' order by at, address""",
+            [by, since],
+            Suppression,
+        )
 
     def paper(self, arxiv_id: str) -> tuple[Paper, datetime] | None:
         """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""
@@ -141,11 +185,21 @@ class History(Noun):
     def life(self, list_name: str, arxiv_id: str) -> Life:
         """What the list made of the paper."""
         key = [list_name, arxiv_id]
-        scores = tuple(self._database.rows(_SCORES, key, _kept))
-        failures = sum(row["mornings"] for row in self._database.rows(_TRIES, key))
-        if seen := self._database.first(_SEEN, key):
-            return Life(scores, failures, seen["became"], seen["date"], seen["deliveries"])
-        return Life(scores, failures)
+        scores = self._database.rows(
+            """select relevance, novelty, comment, scores.model, at from judges join scores using (criteria, model)
+            where list = ? and arxiv_id = ? order by at desc, scores.model""",
+            key,
+            _kept,
+        )
+        failures = self._database.value("select mornings from tries where list = ? and arxiv_id = ?", key) or 0
+        seen = self._database.first(
+            f"""select became, seen.date, iif(digest_id is null, null, {_STATES}) as deliveries
+            from seen left join days using (list, date) where list = ? and arxiv_id = ?""",
+            key,
+        )
+        if seen is None:
+            return Life(tuple(scores), failures)
+        return Life(tuple(scores), failures, seen["became"], seen["date"], seen["deliveries"])
 
 
 def _day(**row: Any) -> DaySummary:
@@ -160,8 +214,8 @@ def _day(**row: Any) -> DaySummary:
     )
 
 
-def _kept(relevance: int, novelty: int | None, comment: str, model: str, at: datetime) -> Kept:
-    return Kept(Score(relevance, novelty, comment), model, at)
+def _kept(model: str, at: datetime, **score: Any) -> Kept:
+    return Kept(Score(**score), model, at)
 
 
 def _nobody(list: str, reply: str, at: datetime, since: datetime | None, *, superseded: bool) -> Incident:  # noqa: A002  # a column
@@ -187,38 +241,6 @@ _STATES = """(
     )
 )"""
 
-_DAYS = f"""
-select days.*, {_STATES} as deliveries, {SUMS}
-from json_each(:names) as name join days on days.list = name.value left join spending using (list, date)
-where date in (
-    select date from days as own where own.list = name.value and date <= :until order by date desc limit :most
-)
-group by name.key, date order by name.key, date desc
-"""
-
-_SCORES = """
-select relevance, novelty, comment, scores.model, at from judges join scores using (criteria, model)
-where list = ? and arxiv_id = ? order by at desc, scores.model
-"""
-_TRIES = "select mornings from tries where list = ? and arxiv_id = ?"
-_SEEN = f"""
-select became, seen.date, iif(digest_id is null, null, {_STATES}) as deliveries
-from seen left join days using (list, date) where list = ? and arxiv_id = ?
-"""
-
-_MONTHS = f"""
-select substr(at, 1, 7) || '-01' as date, {SUMS} from spending
-where at >= ? and (? or list in (select value from json_each(?))) group by 1 order by 1 desc
-"""
-
-_MAILED = f"""
-select list as list_name, digest_id, date, {_STATES} as deliveries, (
-    select count(*) from deliveries where frozen_id = digest_id and state = 'sent' and via = 'outbox'
-) as in_outbox
-from json_each(:names) as name join (select id as digest_id, list, date, superseded from digests) on list = name.value
-where date = (select max(date) from digests where list = name.value and date <= :until) and superseded is null
-"""
-
 _POSTED = """
 select frozen_id as digest_id, list as list_name, date, address, state, reply, deliveries.at, given_up,
     frozen_id in (select value from json_each(:newest)) as newest,
@@ -229,17 +251,6 @@ select frozen_id as digest_id, list as list_name, date, address, state, reply, d
         and state = 'pending' and reply != '' order by at desc limit 1
     ), '') else reply end as reason
 from deliveries join digests on digests.id = frozen_id
-"""
-
-_UNDELIVERED = f"""{_POSTED}
-where superseded is null and deliveries.id in (
-    select id from deliveries where state in ('pending', 'sending', 'deferred')
-    union select id from deliveries where state in ('failed', 'ambiguous', 'suppressed')
-    and frozen_id in (select value from json_each(:newest))
-    union select deliveries.id from digests join deliveries on frozen_id = digests.id
-    where digests.at >= :recent and state in ('failed', 'ambiguous') and deliveries.at >= :since
-)
-order by date desc, list, address
 """
 
 # Of each list, the newest digest of which anything can be said: it reached somebody, or nobody.
@@ -277,12 +288,4 @@ where state = 'failed' and deliveries.at >= :since and superseded is null and (g
     )
 )
 order by +deliveries.id
-"""
-_SUPPRESSED = """
-select address, list as list_name, reason, at, by = 'reader' as own from suppressions
-where holds and by = ? and at >= ? and address not like 'forgotten-%' order by at, address
-"""
-
-_OF_ADDRESS = f"""{_POSTED}
-where address = :address collate nocase and digests.at >= :since order by date desc, list
 """

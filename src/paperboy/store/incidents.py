@@ -1,13 +1,12 @@
 """What is wrong. What no other row shows is written here, in the transaction of what it is about."""
 
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from paperboy.store.database import Noun, iso
+from paperboy.store.database import Noun
 
 
 class Kind(StrEnum):
@@ -60,13 +59,6 @@ class Incident:
         return tuple(self.facts.get("lines", ()))
 
 
-_NOTE = """
-insert into incidents (kind, subject, reason, facts, event, since, last) values (?, ?, ?, ?, ?, ?, ?)
-on conflict do update set
-    reason = excluded.reason, facts = excluded.facts, last = excluded.last, ended = null
-"""
-
-
 class Incidents(Noun):
     """By kind and subject."""
 
@@ -78,15 +70,19 @@ class Incidents(Noun):
         """Add them, or update those that are known. Joins the transaction of the caller."""
         with self._database.transaction():
             for met in incidents:
-                facts = json.dumps(met.facts, ensure_ascii=False)  # as erasure looks for an address
-                values = [met.kind, met.subject, met.reason, facts, met.event, iso(at), iso(at)]
-                self._database.execute(_NOTE, values)
+                self._database.execute(
+                    """insert into incidents (kind, subject, reason, facts, event, since, last)
+                    values (:kind, :subject, :reason, :facts, :event, :at, :at)
+                    on conflict do update set
+                        reason = excluded.reason, facts = excluded.facts, last = excluded.last, ended = null""",
+                    asdict(met) | {"at": at},
+                )
 
     def end(self, kind: str, subject: str, at: datetime) -> None:
         """Record that it is over, which is then to be reported."""
         ends = "update incidents set ended = ? where kind = ? and subject = ? and ended is null"
-        self._database.commit(ends, [iso(at), kind, subject], durable=True)
+        self._database.commit(ends, [at, kind, subject])
 
     def forget(self, kind: str, subject: str) -> None:
         """Delete it."""
-        self._database.commit("delete from incidents where kind = ? and subject = ?", [kind, subject], durable=True)
+        self._database.commit("delete from incidents where kind = ? and subject = ?", [kind, subject])

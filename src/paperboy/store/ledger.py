@@ -4,16 +4,15 @@ Digests and notes are dated, which alerts and confirmations are not. Each move i
 its own; the rows that it changed say whether it happened.
 """
 
-import json
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
 from enum import Enum
 from typing import Any
 
 from paperboy.models import Addressed, Composed, Delivery, DeliveryState, Subscriber
-from paperboy.store.database import Noun, iso
+from paperboy.store.database import Noun
 from paperboy.store.packing import pack
 
 WORTH_SENDING = timedelta(days=3)  # for which a digest is tried, once it has reached somebody
@@ -59,25 +58,18 @@ class Ledger(Noun):
         caller. `list_name`: on which they must be; `day`: of a digest or note; `priority`: the highest is sent first,
         digests have 0, and what is below waits for the end of a round.
         """
-        packed = pack(mail)
-        values = [
-            list_name,
-            day.isoformat() if day else None,
-            packed.subject,
-            packed.sender,
-            packed.message,
-            iso(at),
-            iso(expires) if expires else None,
-            priority,
-            packed.link,
-            packed.shown or None,
-        ]
-        frozen_id = int(self._database.rows(_FREEZE, values)[0]["id"])
+        message = {"list": list_name, "date": day, "at": at, "expires": expires, "priority": priority}
+        frozen_id: int = self._database.column(
+            """insert into messages (list, date, subject, sender, message, at, expires, priority, link, shown)
+            values (:list, :date, :subject, :sender, :message, :at, :expires, :priority, :link, nullif(:shown, x''))
+            returning id""",
+            message | asdict(pack(mail)),
+        )[0]
         self._database.execute_all(
             "insert into deliveries (frozen_id, address, name, state, message_id, token, at) "
             "values (?, ?, ?, 'pending', ?, ?, ?)",
             (
-                (frozen_id, copy.subscriber.address, copy.subscriber.name, copy.message_id, copy.token, iso(at))
+                (frozen_id, copy.subscriber.address, copy.subscriber.name, copy.message_id, copy.token, at)
                 for copy in addressed
             ),
         )
@@ -92,21 +84,20 @@ class Ledger(Noun):
     def withdraw(self, frozen_id: int) -> None:
         """Delete a message that was not sent, unless it is on its way."""
         unsent = f"exists (select 1 from deliveries where frozen_id = ? and {_WAITING} and state != 'sending')"
-        self._database.commit(f"delete from messages where id = ? and {unsent}", [frozen_id, frozen_id], durable=True)
+        self._database.commit(f"delete from messages where id = ? and {unsent}", [frozen_id, frozen_id])
 
-    def beside(self, now: datetime, *, late: bool = False, by_hand: bool = False) -> tuple[int, ...]:
+    def beside(self, now: datetime, *, late: bool = False, by_hand: bool = False) -> list[int]:
         """Return the ids of deliveries beside digests that may be sent now, the highest priority first. `late`: after a
         round, which is the turn of those below 0, and whose end is no reason to wait. `by_hand` ignores retry backoffs.
         """
-        rows = self._database.rows(
+        return self._database.column(
             f"""select deliveries.id from messages join deliveries on frozen_id = messages.id
             where date is null and priority >= :least and {_WAITING}
             and (:by_hand and (priority < 0 or not :late)
                 or coalesce(try_at, '') <= :now and (:late or coalesce({_BACKOFF}, '') <= :now))
             order by priority desc, deliveries.id""",
-            {"now": iso(now), "least": -1 if late else 0, "late": late, "by_hand": by_hand},
+            {"now": now, "least": -1 if late else 0, "late": late, "by_hand": by_hand},
         )
-        return tuple(row["id"] for row in rows)
 
     def waiting(self, now: datetime, *, by_hand: bool = False, only: int = 0) -> tuple[int, ...]:
         """The ids of digests' deliveries that may be sent now, oldest digest first, and at the end those whose
@@ -115,15 +106,15 @@ class Ledger(Noun):
 
         `sending` is what a crash left behind. `by_hand` ignores retry backoffs; addresses that have one come last.
         """
-        rows = self._database.rows(
+        ids = self._database.column(
             f"""select id from deliveries where {_WAITING} and :only in (0, id) and frozen_id not in {_BESIDE}
             and (:by_hand or coalesce(try_at, '') <= :now and coalesce({_BACKOFF}, '') <= :now)
             order by coalesce(try_at, '') > :now, case when held then at end, frozen_id, row_number() over (
                 partition by frozen_id, lower(substr(address, instr(address, '@'))) order by id
             ), id""",
-            {"now": iso(now), "by_hand": by_hand, "only": only},
+            {"now": now, "by_hand": by_hand, "only": only},
         )
-        return tuple(row["id"] for row in rows)
+        return tuple(ids)
 
     def last_sent(self) -> datetime | None:
         """When the last delivery of any digest was sent."""
@@ -139,7 +130,7 @@ class Ledger(Noun):
         """Return deliveries by their ids, in any state, without spoilt rows."""
         found = self._database.rows(
             f"{_SELECT} where deliveries.id in (select value from json_each(?))",
-            [json.dumps([*ids])],
+            [list(ids)],
             _delivery,
             without_spoilt=True,
         )
@@ -152,24 +143,24 @@ class Ledger(Noun):
 
     def unfinished(self) -> int:
         """How many deliveries of digests are pending, sending or deferred."""
-        query = f"select count(*) as n from deliveries where {_WAITING} and frozen_id not in {_BESIDE}"
-        return int(self._database.rows(query)[0]["n"])
+        query = f"select count(*) from deliveries where {_WAITING} and frozen_id not in {_BESIDE}"
+        return self._database.value(query) or 0
 
     def next_try(self, now: datetime) -> datetime | None:
         """When the first waiting delivery may be tried; None if none waits."""
         return self._database.value(
             f"select max(min(coalesce(try_at, :now)), coalesce({_BACKOFF}, '')) as at from deliveries where {_WAITING}",
-            {"now": iso(now)},
+            {"now": now},
         )
 
     def reached(self, frozen_ids: Collection[int]) -> frozenset[int]:
         """Those of the digests that somebody got by mail."""
-        rows = self._database.rows(
+        reached = self._database.column(
             """select distinct frozen_id from deliveries where frozen_id in (select value from json_each(?))
             and state = 'sent' and via = 'smtp'""",
-            [json.dumps([*frozen_ids])],
+            [list(frozen_ids)],
         )
-        return frozenset(row["frozen_id"] for row in rows)
+        return frozenset(reached)
 
     def is_expired(self, delivery: Delivery, now: datetime) -> bool:
         """Whether its message is not worth sending any more. A digest is for three days from when it first reached
@@ -180,23 +171,22 @@ class Ledger(Noun):
         if not delivery.counts:
             return True
         reached = "select 1 from deliveries where frozen_id = ? and state in ('sent', 'ambiguous') and at <= ? limit 1"
-        return bool(self._database.rows(reached, [delivery.frozen_id, iso(now - WORTH_SENDING)]))
+        return bool(self._database.rows(reached, [delivery.frozen_id, now - WORTH_SENDING]))
 
-    def only_in_outbox(self) -> tuple[str, ...]:
+    def only_in_outbox(self) -> list[str]:
         """The lists whose newest digest is only in the outbox, from a sender that a mail server would accept."""
-        rows = self._database.rows(
+        return self._database.column(
             """select list from digests join deliveries on frozen_id = digests.id
             where digests.id in (select max(id) from digests group by list) and sender not like '%@localhost'
             group by list having max(via = 'outbox') and not max(via = 'smtp') order by list"""
         )
-        return tuple(row["list"] for row in rows)
 
     def reserve(self, delivery: Delivery, at: datetime) -> bool:
         """Record that a delivery is being sent, before its message leaves. False: another process moved it."""
         return self._move(
             "update deliveries set state = 'sending', attempts = attempts + 1, at = ? "
             f"where id = ? and state = ? and {_WAITING}",
-            [iso(at), delivery.id, delivery.state.value],
+            [at, delivery.id, delivery.state],
         )
 
     def settle(
@@ -220,16 +210,15 @@ class Ledger(Noun):
         return self._move(
             "update deliveries set state = ?, reply = ?, at = ?, via = ?, try_at = ?, uncertain = uncertain + ?, "
             "bounce = ?, attempts = attempts - ?, held = ? where id = ? and state = 'sending'",
-            [
-                *(state.value, reply, iso(at), via, iso(try_at) if try_at else None),
-                *(uncertain, bounce, undone, held, delivery.id),
-            ],
+            [state, reply, at, via, try_at, uncertain, bounce, undone, held, delivery.id],
         )
 
     def by_message_id(self, message_id: str) -> Delivery | None:
         """The delivery whose copy has this Message-ID, which names its list and its day."""
         named = _MESSAGE_ID.search(message_id)
-        values = [named["list"], f"{named['y']}-{named['m']}-{named['d']}", named[0]] if named else [""] * 3
+        if named is None:
+            return None
+        values = [named["list"], f"{named['y']}-{named['m']}-{named['d']}", named[0]]
         return self._database.first(f"{_SELECT} where list = ? and date = ? and message_id = ?", values, _delivery)
 
     def came_back(self, delivery: Delivery, reply: str, at: datetime, *, gone: bool) -> bool:
@@ -237,7 +226,7 @@ class Ledger(Noun):
         return self._move(
             "update deliveries set state = 'failed', reply = ?, at = ?, bounce = ? "
             "where id = ? and state in ('sent', 'ambiguous')",
-            [reply, iso(at), gone, delivery.id],
+            [reply, at, gone, delivery.id],
         )
 
     def end(self, delivery: Delivery, state: DeliveryState, reason: str, at: datetime) -> bool:
@@ -246,25 +235,25 @@ class Ledger(Noun):
         return self._move(
             "update deliveries set state = ?, reply = ?, at = ?, given_up = ? "
             f"where id = ? and state = ? and {_WAITING}",
-            [state.value, reason, iso(at), gave_up, delivery.id, delivery.state.value],
+            [state, reason, at, gave_up, delivery.id, delivery.state],
         )
 
     def postpone(self, until: datetime, now: datetime) -> None:
         """Retry backoff of the server: nothing is tried before `until`, except by hand."""
-        self._move("insert or replace into server_backoff values (1, ?, ?)", [iso(now), iso(until)])
+        self._move("insert or replace into server_backoff values (1, ?, ?)", [now, until])
 
     def _move(self, sql: str, values: list[Any]) -> bool:
-        return self._database.commit(sql, values) == 1
+        return self._database.commit(sql, values, durable=False) == 1
 
     def refused_by_all(self, frozen_ids: Collection[int]) -> tuple[str, ...]:
         """Return the lists of those of the digests that failed for all recipients."""
-        rows = self._database.rows(
+        names = self._database.column(
             """select list from deliveries join digests on digests.id = frozen_id
             where frozen_id in (select value from json_each(?)) and state != 'suppressed'
             group by frozen_id having min(state in ('failed', 'ambiguous')) order by list""",
-            [json.dumps([*frozen_ids])],
+            [list(frozen_ids)],
         )
-        return tuple(row["list"] for row in rows)
+        return tuple(names)
 
     def bounced_thrice(self) -> tuple[tuple[str, str], ...]:
         """Return addresses, lowered, that did not exist for the digests of the last three dates, over all lists, each
@@ -294,18 +283,32 @@ class Ledger(Noun):
         """
         if digest.superseded:
             return 0
-        values = {"digest": digest.id, "at": iso(at), "by_mail": by_mail}
-        extended = [iso(at + WORTH_SENDING), digest.id]
+        values = {
+            "digest": digest.id,
+            "at": at,
+            "expires": at + WORTH_SENDING,
+            "to": [of.subscriber.address for of in addressed],
+            "by_mail": by_mail,
+        }
         with self._database.transaction():
-            self._database.execute("update messages set expires = max(expires, ?) where id = ?", extended)
+            self._database.execute("update messages set expires = max(expires, :expires) where id = :digest", values)
             number = self._database.execute(
-                f"{_AS_NEW} and {missed.value}",
-                values | {"to": json.dumps([of.subscriber.address for of in addressed])},
+                f"""update deliveries set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '',
+                    bounce = 0, given_up = 0, at = :at
+                where frozen_id = :digest and address collate nocase in (select value from json_each(:to))
+                and {missed.value}""",
+                values,
             )
             for of in addressed if missed is Missed.ANY else ():
                 who = of.subscriber
                 own = {"address": who.address, "name": who.name, "message_id": of.message_id, "token": of.token}
-                number += self._database.execute(_JOINED, values | own)
+                number += self._database.execute(
+                    """insert into deliveries (frozen_id, address, name, message_id, token, state, at)
+                    select :digest, :address, :name, :message_id, :token, 'pending', :at where not exists (
+                        select 1 from deliveries where frozen_id = :digest and address = :address collate nocase
+                    )""",
+                    values | own,
+                )
         return number
 
 
@@ -317,11 +320,6 @@ def _composed(subject: str, sender: str, message: bytes, **_: object) -> Compose
     return Composed(subject, sender, message)
 
 
-_FREEZE = """
-insert into messages (list, date, subject, sender, message, at, expires, priority, link, shown)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id
-"""
-
 _SELECT = """
 select deliveries.id, frozen_id, list as list_name, address, name, message_id, token, state, attempts, uncertain, reply,
     messages.at as frozen_at, expires, date is not null as counts,
@@ -329,18 +327,6 @@ select deliveries.id, frozen_id, list as list_name, address, name, message_id, t
         and suppressions.address in (lower(deliveries.address), forgotten(lower(deliveries.address)))
         order by suppressions.list limit 1) as suppressed
 from deliveries cross join messages on messages.id = frozen_id
-"""
-
-_AS_NEW = """
-update deliveries set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '', bounce = 0, given_up = 0,
-    at = :at
-where frozen_id = :digest and address collate nocase in (select value from json_each(:to))
-"""
-
-_JOINED = """
-insert into deliveries (frozen_id, address, name, message_id, token, state, at)
-select :digest, :address, :name, :message_id, :token, 'pending', :at
-where not exists (select 1 from deliveries where frozen_id = :digest and address = :address collate nocase)
 """
 
 _BOUNCED_THRICE = """

@@ -17,16 +17,15 @@ What lists have seen stays for ever, as do their days, what was spent, votes, an
 whatever their age, each list's newest digest and what waits to be delivered.
 """
 
-import json
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from paperboy.curate import CROSS_LIST
 from paperboy.due import LONGEST_WINDOW
 from paperboy.errors import StoreWriteError
-from paperboy.models import Became, Tables
-from paperboy.store.database import Database, iso
+from paperboy.models import Became
+from paperboy.store.database import Noun
 from paperboy.store.seen import CODES, day_number
 
 logger = logging.getLogger(__name__)
@@ -36,17 +35,13 @@ _WEEK = timedelta(days=7)  # after which a settled alert or confirmation, and an
 _LOOKED_BACK = timedelta(days=35)  # before that, for papers whose scores are a month old: a list may be a weekly one
 
 
-class Retention:
+class Retention(Noun):
     """Called by the day's first morning as its last step; other writers wait for one short transaction at a time."""
-
-    def __init__(self, database: Database, tables: Sequence[Tables] = ()) -> None:
-        self._database = database
-        self._steps = [*_STEPS.items(), *(step for its in tables for step in its.retain.items())]
 
     def is_due(self, now: datetime) -> bool:
         """Whether no list has had a morning since midnight, UTC."""
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        return not self._database.rows("select 1 from days where at >= ? limit 1", [iso(midnight)])
+        return not self._database.rows("select 1 from days where at >= ? limit 1", [midnight])
 
     def thin(self, keep: timedelta, lists: Collection[str], now: datetime, *, keeps_scores: bool = False) -> None:
         """Delete what is older than `keep`, and abstracts of settled papers; the file keeps its size, and new rows fill
@@ -54,20 +49,20 @@ class Retention:
         learning. A disk error is logged.
         """
         values = {
-            "settled": iso(now - SETTLED),
-            "old": iso(now - max(keep, SETTLED)),
-            "lists": json.dumps(list(lists)),
-            "week": iso(now - _WEEK),
+            "settled": now - SETTLED,
+            "old": now - max(keep, SETTLED),
+            "lists": list(lists),
+            "week": now - _WEEK,
             "keeps_scores": keeps_scores,
             "month": day_number((now - SETTLED).date()),
-            "looked": iso(now - SETTLED - _LOOKED_BACK),
+            "looked": now - SETTLED - _LOOKED_BACK,
         }
+        steps = [*_STEPS.items(), *(step for its in self._database.tables for step in its.retain.items())]
         gone = []
         try:
-            for what, statements in self._steps:
-                with self._database.transaction(durable=False):
-                    if number := sum(self._database.execute(statement, values) for statement in statements):
-                        gone.append(f"{number:,} {what}")
+            for what, statements in steps:
+                if number := self._database.execute_each(statements, values, durable=False):
+                    gone.append(f"{number:,} {what}")
             if gone:
                 logger.info("retention: deleted %s", ", ".join(gone))
             for pragma in ("analysis_limit = 400", "optimize", "wal_checkpoint(passive)"):

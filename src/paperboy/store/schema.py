@@ -6,7 +6,6 @@ Instants are text in UTC to the second, and dates are local to their list. Table
 import re
 import secrets
 import zlib
-from collections.abc import Sequence
 
 from sqlite_utils import Database
 
@@ -278,11 +277,12 @@ def _statements(schema: str) -> list[str]:
     return re.sub(r" *--.*", "", schema).split(";\n")
 
 
-def _fingerprint(statements: Sequence[str]) -> int:
-    return zlib.crc32(";".join(statements).encode()) >> 1
+def version_of(schema: str) -> int:
+    """Return another one for any other statement."""
+    return zlib.crc32(";".join(_statements(schema)).encode()) >> 1
 
 
-VERSION = _fingerprint(_statements(_SCHEMA))
+VERSION = version_of(_SCHEMA)
 """The database's `user_version`, an SQLite integer of 31 bits: another one for any other statement of the core."""
 
 
@@ -294,13 +294,8 @@ def create(database: Database) -> None:
     database.execute(f"pragma user_version = {VERSION}")
 
 
-def version_of(tables: Tables) -> int:
-    """Return another one for any other statement."""
-    return _fingerprint(_statements(tables.schema))
-
-
 def add(tables: Tables, database: Database) -> None:
     """Make a feature's tables, inside a transaction."""
     for statement in _statements(tables.schema):
         database.execute(statement)
-    database.execute("insert into features values (?, ?)", [tables.name, version_of(tables)])
+    database.execute("insert into features values (?, ?)", [tables.name, version_of(tables.schema)])

@@ -1,6 +1,5 @@
 """Scores, which are paid for once, and what they cost."""
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from datetime import date, datetime
@@ -10,10 +9,10 @@ from paperboy.models import Cost, Score, Spending, Usage
 from paperboy.store.database import Noun, iso
 from paperboy.store.seen import KNOW_LIST, LIST_KEY, PAPER_KEYS
 
-SUMS = ", ".join(
-    [f"coalesce(sum({name}), 0) as {name}" for name in Usage.__slots__]
-    + [f"coalesce(sum({name}), 0.0) as {name}" for name in ("prompt_usd", "completion_usd")]
-    + ["count(calls) - count(prompt_usd) as unpriced"]
+SUMS = (
+    ", ".join(f"coalesce(sum({name}), 0) as {name}" for name in Usage.__slots__)
+    + ", total(prompt_usd) as prompt_usd, total(completion_usd) as completion_usd"
+    ", count(calls) - count(prompt_usd) as unpriced"
 )
 """What a query selects from `spending` for `summed`."""
 
@@ -28,12 +27,10 @@ class Scores(Noun):
         that of the list which the store has known longest is kept for this one, too.
         """
         asked = {"list": list_name, "criteria": criteria, "model": model, "given": int(at.timestamp())}
-        kept = dict(self._database.rows(_KEPT, asked | {"ids": json.dumps(list(arxiv_ids))}, _kept))
-        missing = asked | {"ids": json.dumps(list({*arxiv_ids} - kept.keys()))}
+        kept = dict(self._database.rows(_KEPT, asked | {"ids": list(arxiv_ids)}, _kept))
+        missing = asked | {"ids": list({*arxiv_ids} - kept.keys())}
         if self._database.rows(f"select 1 {_OTHERS} limit 1", missing):
-            with self._database.transaction(durable=False):
-                for statement in (KNOW_LIST, _TAKE):
-                    self._database.execute(statement, missing)
+            self._database.execute_each((KNOW_LIST, _TAKE), missing, durable=False)
             kept |= self._database.rows(_KEPT, missing, _kept)
         return kept
 
@@ -42,12 +39,11 @@ class Scores(Noun):
     ) -> None:
         """Store what one request brought, and what it used, in one transaction. A kept score stays as it is."""
         cost = spending.cost
-        rows = {one: [each.relevance, each.novelty, each.comment or None] for one, each in scores.items()}
         values = {"list": list_name, "criteria": criteria, "model": model, "given": int(at.timestamp())}
-        values |= {"ids": json.dumps(list(scores)), "rows": json.dumps(rows)}
+        values |= {"ids": list(scores), "rows": {arxiv_id: asdict(score) for arxiv_id, score in scores.items()}}
         with self._database.transaction(durable=False):
-            for statement in (KNOW_LIST, PAPER_KEYS, _KNOW_JUDGE, _KEEP) if scores else ():
-                self._database.execute(statement, values)
+            if scores:
+                self._database.execute_each((KNOW_LIST, PAPER_KEYS, _KNOW_JUDGE, _KEEP), values)
             if spending.usage.calls:
                 dollars = {"prompt_usd": cost and cost.prompt, "completion_usd": cost and cost.completion}
                 row = {"list": list_name, "model": model, "at": iso(at)} | asdict(spending.usage) | dollars
@@ -56,13 +52,13 @@ class Scores(Noun):
     def spending(self, list_name: str, day: date | None = None) -> Spending:
         """What the list has spent since its last frozen day, over restarts and previews; and for a day's digest."""
         own = f"select {SUMS} from spending where list = ? and (date is null or date = ?)"
-        (row,) = self._database.rows(own, [list_name, day.isoformat() if day else ""])
+        (row,) = self._database.rows(own, [list_name, day or ""])
         return summed(row)
 
     def spent_since(self, since: datetime) -> float:
         """US dollars that all lists have spent since then, as far as prices are known."""
         query = "select total(prompt_usd) + total(completion_usd) as dollars from spending where at >= ?"
-        return float(self._database.rows(query, [iso(since)])[0]["dollars"])
+        return self._database.value(query, [since]) or 0.0
 
 
 _KNOW_JUDGE = "insert into judges (criteria, model) values (:criteria, :model) on conflict do nothing"
@@ -82,14 +78,14 @@ insert into score_rows select judge_id, paper_id, {LIST_KEY}, relevance, novelty
 ) on conflict do nothing
 """  # one row is sought for each paper, since thousands of lists may have it
 _KEEP = f"""
-insert into score_rows select {_JUDGE}, paper_keys.id, {LIST_KEY}, json_extract(rows.value, '$[0]'),
-    json_extract(rows.value, '$[1]'), json_extract(rows.value, '$[2]'), :given
+insert into score_rows select {_JUDGE}, paper_keys.id, {LIST_KEY}, json_extract(rows.value, '$.relevance'),
+    json_extract(rows.value, '$.novelty'), nullif(json_extract(rows.value, '$.comment'), ''), :given
 from json_each(:rows) as rows join paper_keys on arxiv_id = rows.key where true on conflict do nothing
 """
 
 
-def _kept(arxiv_id: str, relevance: int, novelty: int | None, comment: str) -> tuple[str, Score]:
-    return arxiv_id, Score(relevance, novelty, comment)
+def _kept(arxiv_id: str, **score: Any) -> tuple[str, Score]:
+    return arxiv_id, Score(**score)
 
 
 def summed(row: Mapping[str, Any]) -> Spending:

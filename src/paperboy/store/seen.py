@@ -4,7 +4,6 @@ Most rows of a home say what became of a paper for a list, and its score. Such a
 whole numbers; the views `seen` and `scores` show them in words. Rows are written here and in `scores.py`, by key.
 """
 
-import json
 from collections.abc import Mapping
 from datetime import date
 
@@ -24,12 +23,11 @@ CODES = {  # those of the schema's view; 0 and 1 take no room
 LIST_KEY = "(select id from list_keys where list = :list)"
 PAPER_KEYS = "insert into paper_keys (arxiv_id) select value from json_each(:ids) where true on conflict do nothing"
 KNOW_LIST = "insert into list_keys (list) values (:list) on conflict do nothing"
-_EPOCH = date(1970, 1, 1)
 
 
 def day_number(day: date) -> int:
     """Days since 1970, as `seen_rows` has them."""
-    return (day - _EPOCH).days
+    return (day - date(1970, 1, 1)).days
 
 
 def instant_of(column: str) -> str:
@@ -44,13 +42,8 @@ def see(database: Database, list_name: str, became: Mapping[str, Became], day: d
     Raises sqlite3.IntegrityError where the list has seen one of them.
     """
     insert = "insert or ignore" if if_new else "insert"
-    codes = json.dumps({arxiv_id: CODES[fate] for arxiv_id, fate in became.items()})
-    values = {"list": list_name, "ids": json.dumps(list(became)), "codes": codes, "day": day_number(day)}
-    for statement in (KNOW_LIST, PAPER_KEYS, f"{insert} {_SEEN}"):
-        database.execute(statement, values)
-
-
-_SEEN = f"""
-into seen_rows select {LIST_KEY}, paper_keys.id, codes.value, :day
-from json_each(:codes) as codes join paper_keys on arxiv_id = codes.key
-"""
+    codes = {arxiv_id: CODES[fate] for arxiv_id, fate in became.items()}
+    saw = f"""{insert} into seen_rows select {LIST_KEY}, paper_keys.id, codes.value, :day
+        from json_each(:codes) as codes join paper_keys on arxiv_id = codes.key"""
+    values = {"list": list_name, "ids": list(became), "codes": codes, "day": day_number(day)}
+    database.execute_each((KNOW_LIST, PAPER_KEYS, saw), values)

@@ -9,13 +9,7 @@ import hmac
 from datetime import datetime
 
 from paperboy.models import Suppression
-from paperboy.store.database import Database, iso
-
-_SELECT = "select address, list as list_name, reason, at, by = 'reader' as own from suppressions where holds"
-_OF = """
-select :address as address, list as list_name, reason, at, by = 'reader' as own from suppressions
-where holds and address in (:address, forgotten(:address)) order by list
-"""
+from paperboy.store.database import Database
 
 
 class Suppressions:
@@ -23,12 +17,13 @@ class Suppressions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        oldest = database.rows("select value from secrets order by rowid limit 1")  # a newer one would match nothing
-        self._key = bytes(oldest[0]["value"]) if oldest else b""
-        database.define("forgotten", self._forgotten)
+        # of the oldest: a newer one would match nothing
+        key = database.value("select value from secrets order by rowid limit 1") or b""
 
-    def _forgotten(self, address: str) -> str:
-        return f"forgotten-{hmac.digest(self._key, address.encode(), 'sha256').hex()[:32]}"
+        def forgotten(address: str) -> str:
+            return f"forgotten-{hmac.digest(key, address.encode(), 'sha256').hex()[:32]}"
+
+        database.define("forgotten", forgotten)
 
     def find(self, list_name: str, address: str) -> Suppression | None:
         """The suppression of the address for the list; the one for all lists if it has both."""
@@ -36,11 +31,22 @@ class Suppressions:
 
     def of(self, address: str) -> tuple[Suppression, ...]:
         """All that hold for an address; the one for all lists first."""
-        return tuple(self._database.rows(_OF, {"address": address.lower()}, Suppression))
+        rows = self._database.rows(
+            """select :address as address, list as list_name, reason, at, by = 'reader' as own from suppressions
+            where holds and address in (:address, forgotten(:address)) order by list""",
+            {"address": address.lower()},
+            Suppression,
+        )
+        return tuple(rows)
 
     def all(self) -> tuple[Suppression, ...]:
         """All that hold, by address, or the hash of one."""
-        return tuple(self._database.rows(f"{_SELECT} order by address, list", make=Suppression))
+        rows = self._database.rows(
+            """select address, list as list_name, reason, at, by = 'reader' as own from suppressions
+            where holds order by address, list""",
+            make=Suppression,
+        )
+        return tuple(rows)
 
     def add(self, address: str, list_name: str, reason: str, at: datetime, *, by: str = "operator") -> bool:
         """Suppress the address and its waiting deliveries. False: it is suppressed already, and keeps its reason and
@@ -48,7 +54,7 @@ class Suppressions:
 
         A delivery in `sending` is left alone: another process may be sending it, and checks again before a retry.
         """
-        values = {"address": address.lower(), "list": list_name, "reason": reason, "at": iso(at), "by": by}
+        values = {"address": address.lower(), "list": list_name, "reason": reason, "at": at, "by": by}
         with self._database.transaction():
             new = self._database.execute(
                 "insert into suppressions select :address, :list, :reason, :at, 1, null, :by where not exists "
@@ -70,7 +76,6 @@ class Suppressions:
         lifted = self._database.commit(
             "update suppressions set holds = 0, lifted = :at "
             "where address in (:address, forgotten(:address)) and list = :list and holds",
-            {"at": iso(at), "address": address.lower(), "list": list_name},
-            durable=True,
+            {"at": at, "address": address.lower(), "list": list_name},
         )
         return lifted > 0

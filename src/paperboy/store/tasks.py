@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from paperboy.store.database import Noun, iso
+from paperboy.store.database import Noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +22,16 @@ class Tasks(Noun):
 
     def add(self, kind: str, subject: str, due: datetime) -> None:
         """Add a task, or make it due by then as if it had never been tried. Joins the transaction of the caller."""
-        self._database.commit(_ADD, {"kind": kind, "subject": subject, "due": iso(due)}, durable=True)
+        self._database.commit(
+            """insert into tasks (kind, subject, due) values (:kind, :subject, :due)
+            on conflict do update set due = min(due, excluded.due), tries = 0, reply = ''""",
+            {"kind": kind, "subject": subject, "due": due},
+        )
 
-    def due(self, kind: str, now: datetime) -> tuple[Task, ...]:
+    def due(self, kind: str, now: datetime) -> list[Task]:
         """Return the tasks of a kind that may be tried now, the longest due first."""
         query = "select * from tasks where kind = ? and due <= ? order by due, subject"
-        return tuple(self._database.rows(query, [kind, iso(now)], Task))
-
-    def get(self, kind: str, subject: str) -> Task | None:
-        """Return a task that is still to be done."""
-        return self._database.first("select * from tasks where kind = ? and subject = ?", [kind, subject], Task)
+        return self._database.rows(query, [kind, now], Task)
 
     def next_try(self, kind: str) -> datetime | None:
         """Return when the first task of a kind is due; None if there is none."""
@@ -39,9 +39,8 @@ class Tasks(Noun):
 
     def begin(self, task: Task, again: datetime) -> None:
         """Record a try, before it, and when the task is due again unless that succeeds."""
-        values = [iso(again), task.kind, task.subject]
-        begins = "update tasks set tries = tries + 1, due = ? where kind = ? and subject = ?"
-        self._database.commit(begins, values, durable=True)
+        values = [again, task.kind, task.subject]
+        self._database.commit("update tasks set tries = tries + 1, due = ? where kind = ? and subject = ?", values)
 
     def fail(self, task: Task, reply: str) -> None:
         """Record why a try failed."""
@@ -52,9 +51,3 @@ class Tasks(Noun):
         """Delete a task whose try succeeded, unless it was added anew meanwhile."""
         values = [task.kind, task.subject, task.tries + 1]
         self._database.commit("delete from tasks where kind = ? and subject = ? and tries = ?", values)
-
-
-_ADD = """
-insert into tasks (kind, subject, due) values (:kind, :subject, :due)
-on conflict do update set due = min(due, excluded.due), tries = 0, reply = ''
-"""
