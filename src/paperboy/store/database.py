@@ -135,14 +135,16 @@ class Database:
         `without_spoilt` logs and skips it.
         """
         cursor = self._connection.cursor()
-        cursor.row_factory = sqlite3.Row
+        found = self._guarded(lambda: cursor.execute(sql, values).fetchall())
+        names = [column[0] for column in cursor.description or ()]
+        meant = [name for name in names if name in _MEANING]
         made: list[Any] = []
-        for found in self._guarded(lambda: cursor.execute(sql, values).fetchall()):
-            row = dict(found)
+        for columns in found:
+            row = dict(zip(names, columns, strict=True))
             try:
-                row |= {
-                    name: _MEANING[name](value) for name, value in row.items() if name in _MEANING and value is not None
-                }
+                for name in meant:
+                    if row[name] is not None:
+                        row[name] = _MEANING[name](row[name])
                 made.append(make(**row))
             except Exception as error:
                 where = ", ".join(f"{name} {row[name]}" for name in _KEYS if name in row)
