@@ -8,7 +8,8 @@ import pytest
 
 from paperboy.errors import StoreError, StoreWriteError
 from paperboy.service import tasks
-from paperboy.service.feature import Feature
+from paperboy.service.app import App
+from paperboy.service.feature import Feature, Stopped, Work
 from paperboy.store.incidents import THE_TASKS, Incident, Kind
 from paperboy.store.tasks import Task
 from tests.cli.conftest import world
@@ -23,15 +24,14 @@ def owed(office: Office, **kinds: Do) -> list[str]:
     """Add two tasks of each of these kinds, which are those of the only feature; gives what is begun from now on."""
     begun = list[str]()
 
-    def noting(do: Do) -> Do:
-        def one(task: Task) -> str:
+    def noting(do: Do) -> Work:
+        def one(_app: App, task: Task, _stopped: Stopped) -> str:
             begun.append(f"{task.kind} {task.subject}")
             return do(task)
 
         return one
 
-    prepares = {kind: lambda _app, _stopped, do=do: noting(do) for kind, do in kinds.items()}
-    office.app.features = [Feature(name="only", tasks=prepares)]
+    office.app.features = [Feature(name="only", tasks={kind: noting(do) for kind, do in kinds.items()})]
     for kind in kinds:
         for subject in "ab":
             office.store.tasks.add(kind, subject, office.world.clock())
@@ -81,22 +81,6 @@ def test_disk_that_fails_ends_the_round(office: Office) -> None:
     with pytest.raises(StoreWriteError):
         tasks.work(office.app, lambda: False)
     assert begun == ["one a"]
-
-
-def test_kind_that_cannot_go_on_keeps_no_other_from_its_turn(office: Office) -> None:
-    """Its tasks wait, as if nothing had happened."""
-    begun = owed(office, one=well, two=well)
-
-    def fails(*_: object) -> Do:
-        raise StoreError("this kind cannot go on")
-
-    (feature,) = office.app.features
-    office.app.features = [Feature(name="only", tasks={**feature.tasks, "one": fails})]
-    with pytest.raises(StoreError, match="this kind cannot go on"):
-        tasks.work(office.app, lambda: False)
-    assert begun == ["two a", "two b"]
-    assert left(office) == {"one a": "", "one b": ""}
-    assert office.store.tasks.next_try("one") == office.world.clock()
 
 
 def test_round_that_is_stopped_begins_no_other_task(office: Office) -> None:

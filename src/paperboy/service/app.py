@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _PATIENCE_OF_A_PAGE = 5.0  # seconds for other writers: its thread serves nobody else meanwhile
-Work = Literal["morning", "sending", "tasks"]
+Job = Literal["morning", "sending", "tasks"]
 IN_FORCE = "The last good version stays in force until that is fixed."
 
 
@@ -293,7 +293,7 @@ class App(ExitStack):
     # The two halves of a morning
 
     @contextmanager
-    def alone(self, work: Work, command: str = "once") -> Iterator[None]:
+    def alone(self, work: Job, command: str = "once") -> Iterator[None]:
         """Hold one of the home's locks, after waiting for its holder.
 
         Raises ConfigError if a daemon still works with another database, since both would send the same digests.
@@ -353,21 +353,21 @@ class App(ExitStack):
             group=group,
         ).run(names)
 
-    def due(self, now: datetime) -> dict[Work, frozenset[str]]:
-        """Return which work is due, and of a morning for which lists. One that is news is due from its next hour on."""
+    def due(self, now: datetime) -> dict[Job, frozenset[str]]:
+        """Return which jobs are due, and of a morning for which lists: one that is news, from its next hour on."""
         days, lists = self.store.days, self.home.lists
         since = days.know([mailing_list.name for mailing_list in lists if mailing_list.is_active], now)
         standings = days.standings(lists, now, self.patience, since)
         ready = frozenset(name for name, standing in standings.items() if standing.ready(now))
-        found: dict[Work, frozenset[str]] = {"morning": ready} if ready else {}
+        found: dict[Job, frozenset[str]] = {"morning": ready} if ready else {}
 
-        tries: dict[Work, list[datetime | None]] = {
+        tries: dict[Job, list[datetime | None]] = {
             "sending": [self.store.ledger.next_try(now)],
             "tasks": [self.store.tasks.next_try(kind) for feature in self.features for kind in feature.tasks],
         }
-        for work, some in tries.items():
+        for job, some in tries.items():
             if any(at and at <= now for at in some):
-                found[work] = frozenset()
+                found[job] = frozenset()
         return found
 
     def crew(self, lists: int) -> Crew | None:

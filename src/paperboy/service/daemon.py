@@ -40,14 +40,14 @@ from paperboy.home.versions import RESTED, Files, Fingerprint, Home
 from paperboy.mail.text import counted
 from paperboy.models import Delivery, DeliveryState, Problem
 from paperboy.reports import alerts, status
-from paperboy.service.app import App, Work
+from paperboy.service.app import App, Job
 from paperboy.service.systemd import ENVIRONMENT, Notifier
 from paperboy.store import incidents
 from paperboy.store.incidents import THE_MORNING, THE_TASKS, Incident
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal[Work, "trial"]
+Kind = Literal[Job, "trial"]
 Process = subprocess.Popen[bytes]
 Spawn = Callable[[Sequence[str]], Process]  # from a command line of ours
 

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from paperboy.store.tasks import Task
 
 
+Stopped = Callable[[], bool]  # has the work to end?
+Work = Callable[["App", "Task", Stopped], str]  # on a task; returns why it has to be tried again
+
+
 def lazily(module: str, name: str) -> Callable[..., Any]:
     """Return a function of a feature's module, which is imported when it is called."""
     return lambda *given: getattr(import_module(f"paperboy.features.{module}"), name)(*given)  # noqa: PLW0108 - lazy
@@ -46,8 +50,7 @@ class Feature:
     ballots: str = ""  # a query of readers' votes, for what learns from them: list, arxiv_id, vote, at
     frozen: Callable[[App, MailingList, Day, int | None, datetime], None] | None = None
     """Write rows in the transaction of a day; with its digest's id, if there is one."""
-    tasks: Mapping[str, Callable[[App, Callable[[], bool]], Callable[[Task], str]]] = field(default_factory=dict)
-    """By kind: what makes the work, which returns why a task has to be tried again; called with whether to stop."""
+    tasks: Mapping[str, Work] = field(default_factory=dict)  # their work, by kind
     problems: Callable[[Store, Sequence[MailingList], datetime], Iterable[Incident]] | None = None
     words: Callable[[], Mapping[str, Words]] | None = None  # of its kinds of problem
     signer: Callable[[Settings], Signer | None] | None = None  # raises ConfigError

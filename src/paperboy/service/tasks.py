@@ -10,13 +10,11 @@ The daemon starts that when a task is due, in a child of its own kind; `once` en
 """
 
 import logging
-from collections.abc import Callable
-from datetime import datetime
 
 from paperboy.due import backoff
 from paperboy.errors import StoreWriteError
 from paperboy.service.app import App
-from paperboy.store import Store
+from paperboy.service.feature import Stopped, Work
 from paperboy.store.incidents import THE_TASKS, Kind
 from paperboy.store.tasks import Task
 
@@ -24,12 +22,10 @@ logger = logging.getLogger(__name__)
 
 SECONDS = 30.0  # for each kind in one round; what is left waits for the next, so that the other kinds have their turn
 
-Stopped = Callable[[], bool]
-
 
 def work(app: App, stopped: Stopped, *, by_hand: bool = False) -> None:
-    """Do the tasks that are due. What failed is logged. A task that hits an error, and a kind that cannot go on, do not
-    keep the others from their turn: the first such error is raised at the end. `by_hand` takes its time.
+    """Do the tasks that are due. What failed is logged. A task that hits an error does not keep the others from their
+    turn: the first such error is raised at the end. `by_hand` takes its time.
     """
 
     def turn() -> Stopped:
@@ -38,30 +34,26 @@ def work(app: App, stopped: Stopped, *, by_hand: bool = False) -> None:
 
     broken: Exception | None = None
     for feature in app.features:
-        for kind, prepare in feature.tasks.items():
+        for kind, do in feature.tasks.items():
             is_over = turn()
-            do: Callable[[Task], str] | None = None
             for task in app.store.tasks.due(kind, app.clock()):
                 if is_over():
                     break
                 try:
-                    do = do or prepare(app, is_over)
-                    attempt(app.store, task, do, app.clock())
+                    attempt(app, task, do, is_over)
                 except StoreWriteError:
                     raise
                 except Exception as error:  # noqa: BLE001  # raised below
                     broken = broken or error
-                    if do is None:
-                        break
     if broken:
         raise broken
     app.store.incidents.end(Kind.TASKS, THE_TASKS, app.clock())
 
 
-def attempt(store: Store, task: Task, do: Callable[[Task], str], now: datetime) -> None:
+def attempt(app: App, task: Task, do: Work, stopped: Stopped) -> None:
     """Try one task."""
-    store.tasks.begin(task, now + backoff(task.tries))
-    if reply := do(task):
-        store.tasks.fail(task, reply)
+    app.store.tasks.begin(task, app.clock() + backoff(task.tries))
+    if reply := do(app, task, stopped):
+        app.store.tasks.fail(task, reply)
     else:
-        store.tasks.end(task)
+        app.store.tasks.end(task)

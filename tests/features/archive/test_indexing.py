@@ -70,7 +70,7 @@ def test_index_that_is_stopped_goes_on_the_next_time(store: Store) -> None:
         stops = iter([False])
         (task,) = store.tasks.due("index", NOW)
         app = app_of(store, lambda: NOW, public)
-        attempt(store, task, search.work(app, lambda stops=stops: next(stops, True)), NOW)
+        attempt(app, task, search.work, lambda stops=stops: next(stops, True))
         waiting = search.waiting(store.database, public.name)
         assert (waiting and waiting.date) == left
     assert store.tasks.next_try("index") is None
@@ -82,5 +82,5 @@ def test_list_that_is_not_public_any_more_is_not_indexed(store: Store, archive: 
     store.days.freeze(Day("foundations", TODAY, Outcome.DIGEST, composed=mail), NOW)
     for lists in ([mailing_list(archive=archive)], []):
         task = Task("index", "foundations", NOW, 0, "")
-        assert search.work(app_of(store, lambda: NOW, *lists), lambda: False)(task) == ""
+        assert search.work(app_of(store, lambda: NOW, *lists), task, lambda: False) == ""
     assert search.waiting(store.database, "foundations")

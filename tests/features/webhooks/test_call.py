@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from email import message_from_bytes, policy
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from socket import socket
@@ -170,9 +171,8 @@ def call(
     """Make the calls that are due; return what became of the newest one."""
     clock = clock or Clock(NOW)
     app = app_of(store, clock, *([mailing_list(webhook=url)] if lists is None else lists), **environ)
-    make = webhook.work(app, lambda: False, seconds=seconds)
     for task in store.tasks.due(KIND, clock()):
-        attempt(store, task, make, clock())
+        attempt(app, task, partial(webhook.work, seconds=seconds), lambda: False)
     return rows.newest(store.database, ["foundations"])["foundations"]
 
 

@@ -5,7 +5,7 @@ A paper's place in the table is its digest and rank.
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from paperboy.mail import archive
 from paperboy.mail.text import prose
 from paperboy.models import Archived, Day, MailingList
 from paperboy.service.app import App
+from paperboy.service.feature import Stopped
 from paperboy.store import Store
 from paperboy.store.database import Database
 from paperboy.store.tasks import Task
@@ -90,25 +91,21 @@ def frozen(app: App, mailing_list: MailingList, _: Day, digest_id: int | None, a
         app.store.tasks.add("index", mailing_list.name, at)
 
 
-def work(app: App, stopped: Callable[[], bool]) -> Callable[[Task], str]:
-    """Return the work of a task: add the digests of a public list that are not yet in the search, newest first; if
-    `stopped`, add the task anew for the others.
+def work(app: App, task: Task, stopped: Stopped) -> str:
+    """Add the digests of a public list that are not yet in the search, newest first. If `stopped`, add the task anew
+    for the others.
     """
-
-    def index(task: Task) -> str:
-        store = app.store
-        name = task.subject
-        mailing_list = app.home.find(name)
-        if mailing_list is None or not mailing_list.is_public:
-            return ""
-        while digest := waiting(store.database, name):
-            if stopped():
-                store.tasks.add("index", name, app.clock())
-                break
-            add(store.database, digest.id, _texts(store, digest))
+    store = app.store
+    name = task.subject
+    mailing_list = app.home.find(name)
+    if mailing_list is None or not mailing_list.is_public:
         return ""
-
-    return index
+    while digest := waiting(store.database, name):
+        if stopped():
+            store.tasks.add("index", name, app.clock())
+            break
+        add(store.database, digest.id, _texts(store, digest))
+    return ""
 
 
 def _texts(store: Store, digest: Archived) -> Sequence[Text]:

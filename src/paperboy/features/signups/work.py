@@ -6,7 +6,7 @@ confirmed  → the same careful edit as `paperboy subscribe`; where that is refu
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,7 +18,7 @@ from paperboy.home.versions import Home
 from paperboy.models import MailingList, Subscriber
 from paperboy.reports.problems import Words
 from paperboy.service.app import App
-from paperboy.service.feature import Shown
+from paperboy.service.feature import Shown, Stopped
 from paperboy.store import Store
 from paperboy.store.incidents import Incident
 from paperboy.store.tasks import Task
@@ -28,20 +28,16 @@ logger = logging.getLogger(__name__)
 _WORTH_SENDING = timedelta(days=1)
 
 
-def work(app: App, _: Callable[[], bool]) -> Callable[[Task], str]:
-    """Return the work of a task: mail, or write. It returns why that is to be tried again."""
-
-    def do(task: Task) -> str:
-        signup = requests.get(app.store.database, task.subject)
-        if signup and signup.stage == Stage.ASKED:
-            _mail(app, signup)
-        if signup is None or signup.stage != Stage.CONFIRMED:
-            return ""
-        if problem := _write(app, signup):
-            logger.warning("%s: a sign-up waits: %s", signup.list_name, problem)
-        return problem
-
-    return do
+def work(app: App, task: Task, _: Stopped) -> str:
+    """Mail, or write; return why that is to be tried again."""
+    signup = requests.get(app.store.database, task.subject)
+    if signup and signup.stage == Stage.ASKED:
+        _mail(app, signup)
+    if signup is None or signup.stage != Stage.CONFIRMED:
+        return ""
+    if problem := _write(app, signup):
+        logger.warning("%s: a sign-up waits: %s", signup.list_name, problem)
+    return problem
 
 
 def _mail(app: App, signup: Signup) -> None:

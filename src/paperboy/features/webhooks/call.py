@@ -11,7 +11,7 @@ A crash repeats that one call. The URL is often a secret: only its host is ever 
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
@@ -26,6 +26,7 @@ from paperboy.mail.page import Copy, Item, Page, page
 from paperboy.mail.text import JOINER
 from paperboy.models import DeliveryState
 from paperboy.service.app import App
+from paperboy.service.feature import Stopped
 from paperboy.store.tasks import Task
 
 logger = logging.getLogger(__name__)
@@ -104,42 +105,38 @@ def _mrkdwn(text: str) -> str:
 # --- the call
 
 
-def work(app: App, _: Callable[[], bool], *, seconds: float = 10.0) -> Callable[[Task], str]:
-    """Return the work of a task: make a call, and record what became of it. The whole reply has to come within so many
-    seconds.
+def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
+    """Make a call, and record what became of it; return why it is to be made again. The whole reply has to come within
+    so many seconds.
     """
+    now = app.clock()
+    database = app.store.database
+    call = rows.get(database, int(task.subject))
+    if call is None or call.superseded or call.state is not DeliveryState.PENDING:
+        return ""
+    mailing_list = app.home.find(call.list_name)
+    if mailing_list is None or not mailing_list.webhook:
+        rows.record(database, call, DeliveryState.FAILED, "no longer set", now)
+        return ""
 
-    def make(task: Task) -> str:
-        now = app.clock()
-        database = app.store.database
-        call = rows.get(database, int(task.subject))
-        if call is None or call.superseded or call.state is not DeliveryState.PENDING:
-            return ""
-        mailing_list = app.home.find(call.list_name)
-        if mailing_list is None or not mailing_list.webhook:
-            rows.record(database, call, DeliveryState.FAILED, "no longer set", now)
-            return ""
+    if now >= call.frozen_at + GIVEN_UP:
+        state = DeliveryState.FAILED
+        reply = f"given up after three days; {call.reply or 'it was never tried'}"
+    else:
+        digest = archive.load(call.shown, app.store.papers.by_id)
+        web_url = app.settings.web_url
+        link = call.link if web_url else ""
+        shown = page(digest, copy=Copy(), unsubscribe_address="", web_url=web_url, link=link)
+        http = Http(most=_MOST_BYTES, proxy=app.proxy(mailing_list.webhook))
+        state, reply = _post(http, mailing_list.webhook, payload(call, shown, mailing_list.webhook_format), seconds)
 
-        if now >= call.frozen_at + GIVEN_UP:
-            state = DeliveryState.FAILED
-            reply = f"given up after three days; {call.reply or 'it was never tried'}"
-        else:
-            digest = archive.load(call.shown, app.store.papers.by_id)
-            web_url = app.settings.web_url
-            link = call.link if web_url else ""
-            shown = page(digest, copy=Copy(), unsubscribe_address="", web_url=web_url, link=link)
-            http = Http(most=_MOST_BYTES, proxy=app.proxy(mailing_list.webhook))
-            state, reply = _post(http, mailing_list.webhook, payload(call, shown, mailing_list.webhook_format), seconds)
-
-        rows.record(database, call, state, reply, app.clock())
-        if state is DeliveryState.SENT:
-            host = urlsplit(mailing_list.webhook).hostname
-            logger.info("%s: the webhook at %s was told of %s", call.list_name, host, call.date)
-        else:
-            logger.warning("%s", rows.line(call, mailing_list, reply))
-        return reply if state is DeliveryState.PENDING else ""
-
-    return make
+    rows.record(database, call, state, reply, app.clock())
+    if state is DeliveryState.SENT:
+        host = urlsplit(mailing_list.webhook).hostname
+        logger.info("%s: the webhook at %s was told of %s", call.list_name, host, call.date)
+    else:
+        logger.warning("%s", rows.line(call, mailing_list, reply))
+    return reply if state is DeliveryState.PENDING else ""
 
 
 def _post(http: Http, url: str, body: bytes, seconds: float) -> tuple[DeliveryState, str]:
