@@ -61,21 +61,23 @@ def denied(path: Path, wanted: int = os.R_OK | os.W_OK) -> str:
     """Why this user cannot use a file, or enter and use a folder, with the command that changes it; empty where they
     can, and where there is nothing.
     """
-    place, me = Path(os.path.realpath(path)), _name(os.geteuid())
+    place = Path(os.path.realpath(path))
+    me = _name(os.geteuid())
     for part in (*reversed(place.parents), place):
         with suppress(OSError):  # nothing is there, or a file in the place of a folder
-            found, last = part.stat(), part == place
-            enter = os.X_OK * stat.S_ISDIR(found.st_mode)
-            for verb, mode in (("enter", enter), *([("read", os.R_OK), ("write", os.W_OK)] if last else [])):
-                if mode & (wanted | enter) and not os.access(
-                    part, mode, effective_ids=os.access in os.supports_effective_ids
-                ):
-                    return f"user {me} cannot {verb} {part}{_remedy(part, found, me, last=last)}"
+            last = part == place
+            enter = os.X_OK * stat.S_ISDIR(part.stat().st_mode)
+            needed = enter | wanted if last else enter
+            for verb, mode in (("enter", os.X_OK), ("read", os.R_OK), ("write", os.W_OK)):
+                if mode & needed and not os.access(part, mode, effective_ids=True):
+                    return f"user {me} cannot {verb} {part}{_remedy(part, me, last=last)}"
     return ""
 
 
-def _remedy(part: Path, found: os.stat_result, me: str, *, last: bool) -> str:
-    owner, quoted, folder = _name(found.st_uid), shlex.quote(str(part)), stat.S_ISDIR(found.st_mode)
+def _remedy(part: Path, me: str, *, last: bool) -> str:
+    owner = _name(part.stat().st_uid)
+    quoted = shlex.quote(str(part))
+    folder = part.is_dir()
     if os.statvfs(part).f_flag & os.ST_RDONLY:
         return ": the file system is read-only; mount it for writing"
     if owner == me:

@@ -14,7 +14,7 @@ mentions            finds one address
 
 import re
 import unicodedata
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from functools import lru_cache
 from itertools import accumulate, takewhile
 from urllib.parse import quote, quote_plus, urlsplit
@@ -60,8 +60,6 @@ def one_line(text: str) -> str:
 def composed(text: str) -> str:
     """One line in NFC, with all that it holds."""
     words = text.split()
-    if text.isascii():  # it is in NFC
-        return " ".join(words)
     return " ".join(word if len(word) > _LONGEST_WORD else unicodedata.normalize("NFC", word) for word in words)
 
 
@@ -122,20 +120,18 @@ def without_url(text: str, url: str) -> str:
 
 @lru_cache(maxsize=8)
 def _forms(secret: str) -> re.Pattern[str]:
+    """Find a secret in all its forms."""
     plain = secret.encode(errors="replace")
-    forms = {secret, quote(plain), quote(plain, safe=""), quote_plus(plain), *_within_base64(plain)}
+    forms = {secret, quote(plain), quote(plain, safe=""), quote_plus(plain)}
+
+    # Within base64, the characters that the secret alone decides, wherever it begins in what was encoded.
+    for before, first in enumerate((0, 2, 3)):
+        last = (before + len(plain)) * 8 // 6
+        for encode in (b64encode, urlsafe_b64encode):
+            forms.add(encode(bytes(before) + plain).decode()[first:last])
+
     longest_first = ("".join(form.split()) for form in sorted(forms, key=len, reverse=True))
     return re.compile("|".join(_BREAK.join(map(re.escape, form)) for form in longest_first), re.IGNORECASE)
-
-
-def _within_base64(secret: bytes) -> set[str]:
-    """The characters that the secret alone decides, wherever it begins within what was encoded."""
-    found = set()
-    for before, first in enumerate((0, 2, 3)):
-        last = (before + len(secret)) * 8 // 6
-        standard = b64encode(bytes(before) + secret).decode()[first:last]
-        found |= {standard, standard.translate({ord("+"): "-", ord("/"): "_"})}
-    return found
 
 
 def without_addresses(text: str) -> str:

@@ -31,7 +31,8 @@ class NoReplyError(Exception):
 
     def __init__(self, text: str, *, slow: bool = False, unknown: bool = False) -> None:
         super().__init__(text[:_IN_WORDS])
-        self.slow, self.unknown = slow, unknown
+        self.slow = slow
+        self.unknown = unknown
 
 
 class TooLargeError(OSError):
@@ -49,8 +50,10 @@ class BoundedReader(io.RawIOBase):
 
     def __init__(self, sock: socket.socket, seconds: float, most: int) -> None:
         super().__init__()
-        self._sock, self._raw = sock, sock.makefile("rb", buffering=0)
-        self._end, self._left = time.monotonic() + seconds, most
+        self._sock = sock
+        self._raw = sock.makefile("rb", buffering=0)
+        self._end = time.monotonic() + seconds
+        self._left = most
 
     def readable(self) -> bool:
         return True
@@ -108,10 +111,19 @@ class Http:
         """Make a request and read its whole reply within so many seconds. Raises NoReplyError."""
         timeout = urllib3.Timeout(connect=min(seconds, CONNECTS_WITHIN), total=seconds)
         pool = self._pools["https" if url.lower().startswith("https:") else "http"]
-        options: dict[str, Any] = dict.fromkeys(("redirect", "preload_content", "decode_content"), False)
         packed = {**headers, "Accept-Encoding": "gzip"}
         try:
-            with closing(pool.request(method, url, body=body, headers=packed, timeout=timeout, **options)) as response:
+            response = pool.request(
+                method,
+                url,
+                body=body,
+                headers=packed,
+                timeout=timeout,
+                redirect=False,
+                preload_content=False,
+                decode_content=False,
+            )
+            with closing(response):
                 return _whole(response, self._most)
         except (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError) as error:
             failure = _no_reply(error)
@@ -123,11 +135,12 @@ class Http:
 
 
 def _whole(response: urllib3.BaseHTTPResponse, most: int) -> Reply:
-    body, packing = bytearray(), response.headers.get("Content-Encoding", "").strip().lower()
+    body = bytearray()
     while piece := response.read(_PIECE):
         body += piece
         if len(body) > most:
             raise TooLargeError
+    packing = response.headers.get("Content-Encoding", "").strip().lower()
     if packing in {"", "identity"} or not body:
         return Reply(response.status, response.headers, bytes(body))
     unpacker = zlib.decompressobj(wbits=31)  # of gzip alone, which was asked for
