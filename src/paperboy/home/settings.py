@@ -258,8 +258,9 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
     """The settings of this home, its paths made whole. Raises `ConfigError` with everything that is wrong. `files` is
     the folder of the `.env`, where that is not the home itself.
     """
-    problems: list[Problem] = []
-    given, values = _given(files or home, environ, problems, []), dict[str, Any]()
+    problems = list[Problem]()
+    given = _given(files or home, environ, problems)
+    values = dict[str, Any]()
     for name, (text, place) in given.items():
         try:
             values[name.lower()] = _read(name, text)
@@ -279,20 +280,30 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
 
 def database(home: Path, environ: Mapping[str, str], files: Path) -> Path:
     """Where these files have the database, whatever is wrong with the rest of them."""
-    text, _ = _given(files, environ, [], []).get("PAPERBOY_DATABASE", (SETTINGS["PAPERBOY_DATABASE"], ""))
+    text, _ = _given(files, environ, []).get("PAPERBOY_DATABASE", (SETTINGS["PAPERBOY_DATABASE"], ""))
     return home / text.strip()
 
 
-def ignored(home: Path, environ: Mapping[str, str]) -> list[Problem]:
+def ignored(home: Path) -> list[Problem]:
     """Lines of `.env` that are no fault, and do nothing."""
-    found: list[Problem] = []
-    _given(home, environ, [], found)
+    found = list[Problem]()
+    _from_dotenv(home / ".env", [], found)
     return found
 
 
-def _given(files: Path, environ: Mapping[str, str], problems: list[Problem], notes: list[Problem]) -> _Given:
-    given = _from_credentials(environ, problems)
-    given |= _from_dotenv(files / ".env", problems, notes)
+def _given(home: Path, environ: Mapping[str, str], problems: list[Problem]) -> _Given:
+    """Return what is given, and add what cannot be read to the problems."""
+    given = _Given()
+    folder = environ.get("CREDENTIALS_DIRECTORY", "")
+    for name in SETTINGS if folder else ():
+        try:
+            given[name] = files.read_text(Path(folder, name), _MOST_BYTES).rstrip("\n"), "credentials"
+        except FileNotFoundError:
+            continue
+        except ValueError as error:
+            problems.append(Problem("credentials", f"{name}: its file {error}"))
+
+    given |= _from_dotenv(home / ".env", problems, [])
     given |= {name: (environ[name], "environment") for name in SETTINGS if name in environ}
     return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
 
@@ -335,21 +346,9 @@ def _is_arxiv(url: str) -> bool:
     return f".{host}".endswith(".arxiv.org")
 
 
-def _from_credentials(environ: Mapping[str, str], problems: list[Problem]) -> _Given:
-    folder = environ.get("CREDENTIALS_DIRECTORY")
-    given = {}
-    for name in SETTINGS if folder else ():
-        try:
-            given[name] = files.read_text(Path(folder or "") / name, _MOST_BYTES).rstrip("\n"), "credentials"
-        except FileNotFoundError:
-            continue
-        except ValueError as error:
-            problems.append(Problem("credentials", f"{name}: its file {error}"))
-    return given
-
-
 def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _Given:
-    text, given = "", _Given()
+    text = ""
+    given = _Given()
     try:
         text = files.read_text(path, _MOST_BYTES)
     except FileNotFoundError:
@@ -357,7 +356,9 @@ def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _
     except ValueError as error:
         problems.append(Problem(".env", str(error)))
     for binding in parse_stream(io.StringIO(text)):
-        key, value, lines = binding.key, binding.value, binding.original.string
+        key = binding.key
+        value = binding.value
+        lines = binding.original.string
         empty = lines[: len(lines) - len(lines.lstrip())].count("\n")  # before it, which the parser counts as its own
         place = f".env:{binding.original.line + empty}"
         if key and value is not None and key.isidentifier():
