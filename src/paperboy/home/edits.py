@@ -10,13 +10,13 @@ import re
 import shutil
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from yaml.nodes import Node, ScalarNode, SequenceNode
+from yaml.nodes import Node, SequenceNode
 
 from paperboy.edges import files
 from paperboy.edges.text import mentions
@@ -61,8 +61,8 @@ def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -
     """Remove a subscriber with the whole line, if that is theirs alone; return the file and the line. Raises as
     `subscribe`.
     """
-    address, name = subscriber.address, mailing_list.subscribers_file
-    if name:
+    address = subscriber.address
+    if name := mailing_list.subscribers_file:
         with _errors(path := _path(home, name)):
             old = files.read(path)
             if lines := _people(name, old).lines(address):
@@ -77,7 +77,8 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
     """Remove an address from all lists, and from any comment, in these versions of the files; return the lines of the
     first where it stood, by file. Raises as `subscribe`, and then no version is changed.
     """
-    edits, stood = [], dict[str, tuple[int, ...]]()
+    edits = []
+    stood = dict[str, tuple[int, ...]]()
     for home in versions:
         for name in of_lists(home.source):
             path = _path(home, name)
@@ -124,8 +125,8 @@ def _without_lines(content: bytes, numbers: Collection[int]) -> bytes:
     return b"".join(line for number, line in lines if number not in numbers)
 
 
-def _lines(text: str, address: str) -> tuple[int, ...]:
-    return tuple(number for number, line in enumerate(text.split("\n"), 1) if mentions(address).search(line))
+def _lines(text: str, address: str) -> list[int]:
+    return [number for number, line in enumerate(text.split("\n"), 1) if mentions(address).search(line)]
 
 
 def _without(home: Home, old: str, address: str) -> str:
@@ -134,15 +135,16 @@ def _without(home: Home, old: str, address: str) -> str:
     if not lists and not _lines(old, address):  # a broken file that does not name it
         return old
     keys = _keys(old).values() if lists else ()
-    people = {id(found["subscribers"][1]): found["subscribers"][1] for found in keys if "subscribers" in found}
-    edits = [edit for node in people.values() if (edit := _removed(old, node, address))]
+    people = {found["subscribers"][1] for found in keys if "subscribers" in found}
+    edits = [edit for node in people if (edit := _removed(old, node, address))]
     made = mentions(address).sub("…", _made(old, edits))
     if lists and _lists(home, made) == tuple(_less(mailing_list, address) for mailing_list in lists):
         return made
     fix = "nothing was erased; take it out of the file by hand"
     place = LISTS_FILE
     if home.source != home.path:  # a copy, with what was there before
-        fix, place = f"{fix}, wait until `paperboy run` has taken your edit", str(_path(home))
+        fix = f"{fix}, wait until `paperboy run` has taken your edit"
+        place = str(_path(home))
     message = f"{address} stands here, where Paperboy cannot edit it; {fix}, then run paperboy forget again"
     places = [f"{place}:{line}" for line in _lines(old, address)]
     raise ConfigError([Problem(found, message) for found in places or [place]])
@@ -192,13 +194,18 @@ def _removed(text: str, people: Node, address: str) -> _Edit | None:
     """Return the edit that takes a subscriber out, with the line or a comma; None if they are not there,
     or share a line.
     """
-    items = people.value
-    number = next((number for number, item in enumerate(items) if _is(item, address)), None)
-    if number is None:
+    if not isinstance(people, SequenceNode):  # nothing after the key
         return None
+    items = people.value
+    addresses = [values.mailbox(item.value).address.lower() for item in items]
+    if address.lower() not in addresses:
+        return None
+
+    number = addresses.index(address.lower())
     item = items[number]
-    begin, end = item.start_mark.index, item.end_mark.index
-    if isinstance(people, SequenceNode) and not people.flow_style:
+    begin = item.start_mark.index
+    end = item.end_mark.index
+    if not people.flow_style:
         dash = _dash(text, item)
         return (begin - len(dash), _after(_LINE_END, text, end), "") if dash else None
 
@@ -207,12 +214,6 @@ def _removed(text: str, people: Node, address: str) -> _Edit | None:
     if number:
         return items[number - 1].end_mark.index, end, ""
     return begin, _after(_COMMA, text, end), ""
-
-
-def _is(item: Node, address: str) -> bool:
-    with suppress(ValueError):
-        return isinstance(item, ScalarNode) and values.mailbox(item.value).address.lower() == address.lower()
-    return False
 
 
 def _dash(text: str, item: Node) -> str:

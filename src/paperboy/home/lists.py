@@ -28,7 +28,6 @@ from paperboy.models import Keywords, MailingList, Problem, Subscriber
 from paperboy.sources.arxiv.categories import ARCHIVES_ONLY, CATEGORIES, all_of
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _MOST_BYTES = 32_000_000  # of the file, such as 600,000 addresses
 _LONGEST_TOPICS = 100_000  # characters
 _SMALLEST = (
@@ -39,7 +38,7 @@ _SMALLEST = (
 
 
 def _name(text: str) -> str:
-    if _NAME.fullmatch(text):
+    if re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", text):
         return text
     raise ValueError("must be at most 63 of a-z, 0-9 and inner -, such as 'big-ideas'")
 
@@ -122,15 +121,15 @@ def _keyword(text: str) -> str:
 # --- readers of nodes
 
 _TEXT = "must be text; put it in quotes"
-_A_LIST = "must be a list, such as [one, two], or lines that begin with '- '"
-_A_MAILBOX = "each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>"
 
 
 class _File:
     """A file while it is read: what is wrong with it, and what stands at nodes that aliases share."""
 
     def __init__(self, name: str, text: str, prompts: Sequence[Path], home: Path) -> None:
-        self._name, self._text, self._watched = name, text, named(text)
+        self._name = name
+        self._text = text
+        self._watched = named(text)
         self.topics = cache(partial(_topics_file, folders=prompts))
         self._content = cache(partial(_people_file, home=home))
         self._faults = set[tuple[int, int, str]]()
@@ -164,7 +163,8 @@ class _File:
 
     def mapping(self, node: MappingNode, what: str, known: Iterable[str], needed: Mapping[str, str]) -> dict[str, Node]:
         """Return the values by their keys, and note keys that are unknown or missing."""
-        found, hints = dict[str, Node](), ""
+        found = dict[str, Node]()
+        hints = ""
         for name, (key, value) in nodes.entries(node).items():
             if name in known:
                 found[name] = value
@@ -208,7 +208,7 @@ class _Value:
         if isinstance(self.node, SequenceNode):
             yield from (replace(self, node=node) for node in self.node.value)
         else:
-            self.wrong(_A_LIST)
+            self.wrong("must be a list, such as [one, two], or lines that begin with '- '")
 
 
 _Reader = Callable[[_Value], Any]  # what is wrong is noted
@@ -286,8 +286,9 @@ def _keywords(given: _Value) -> Keywords:
 
 
 def _subscribers(given: _Value) -> tuple[Subscriber, ...]:
-    people, firsts = list[Subscriber](), dict[str, Node]()
-    read = _text(values.mailbox, _A_MAILBOX)
+    read = _text(values.mailbox, "each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>")
+    people = list[Subscriber]()
+    firsts = dict[str, Node]()
     for item in given.items():
         if who := read(item):
             people.append(who)
@@ -361,7 +362,7 @@ def parse(
 
 
 def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
-    """Return the options of each list."""
+    """Return what each list has, as the fields of `MailingList`."""
     if not isinstance(root, MappingNode):
         file.note(root, f"the file must start with {_SMALLEST}")
         return []
@@ -374,26 +375,22 @@ def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
     if not items.value:
         file.note(items, "lists: must not be empty")
 
-    found, names = list[dict[str, Any]](), dict[str, Node]()
+    lists = list[dict[str, Any]]()
+    names = dict[str, Node]()
     for node in items.value:
         if not isinstance(node, MappingNode):
             file.note(node, "a list must have keys, such as 'name: physics'")
             continue
-        options = _options(file, node)
+        needed = {"name": "", "categories": ""}
+        _, authors = nodes.entries(node).get("authors", (None, None))
+        if not (authors and authors.value):
+            needed["topics"] = ", or 'authors' alone"
+
+        found = file.mapping(node, "list", KEYS, needed)
+        options = {key: file.read(key, value) for key, value in found.items()}
+        if people := options.get("subscribers_file"):
+            options["subscribers"] = file.people(found["subscribers_file"], people, options.get("subscribers", ()))
         if name := options.get("name"):
-            file.once(names, name, nodes.entries(node)["name"][1], f"there is already a list {name!r}")
-        found.append(options)
-    return found
-
-
-def _options(file: _File, node: MappingNode) -> dict[str, Any]:
-    """Return what a list has, as the fields of `MailingList`."""
-    needed = {"name": "", "categories": ""}
-    _, authors = nodes.entries(node).get("authors", (None, None))
-    if not (authors and authors.value):
-        needed["topics"] = ", or 'authors' alone"
-    found = file.mapping(node, "list", KEYS, needed)
-    options = {key: file.read(key, value) for key, value in found.items()}
-    if name := options.get("subscribers_file"):
-        options["subscribers"] = file.people(found["subscribers_file"], name, options.get("subscribers", ()))
-    return options
+            file.once(names, name, found["name"], f"there is already a list {name!r}")
+        lists.append(options)
+    return lists

@@ -53,7 +53,9 @@ class Home:
     def load(cls, path: Path, environ: Mapping[str, str], copy: Path | None = None) -> Home:
         """Read everything, from a copy if given. Raises ConfigError with all that is wrong, in all files."""
         require_folder(path)
-        source, found, problems = copy or path, Settings(), list[Problem]()
+        source = copy or path
+        found = Settings()
+        problems = list[Problem]()
         try:
             found = settings.load(path, environ, source)
         except ConfigError as error:
@@ -117,7 +119,8 @@ def require_folder(home: Path) -> None:
 
 def denied(home: Path, settings: Settings) -> list[Problem]:
     """Return the first file or folder of the home that this user cannot use as commands must."""
-    database, outbox = home / settings.paperboy_database, home / settings.paperboy_outbox  # of defaults, relative
+    database = home / settings.paperboy_database  # of defaults, relative
+    outbox = home / settings.paperboy_outbox
     maildir = ("", "Maildir", "Maildir/new", "Maildir/tmp") if settings.uses_outbox else ()
     beside = (f"{database}{suffix}" for suffix in ("", "-wal", "-shm", *lock.FILES.values()))
     read = [home / "prompts", home / "emails", home / "data" / "last-good"]
@@ -169,7 +172,8 @@ class Files:
     """The files of a home, and the copies of them that are or were in force."""
 
     def __init__(self, home: Path) -> None:
-        self._home, self._data = home, home / "data"
+        self._home = home
+        self._data = home / "data"
         self.last_good = self._data / "last-good"
 
     def in_force(self) -> Path | None:
@@ -200,7 +204,9 @@ class Files:
 
         Raises ConfigError for a file that cannot be read, and StoreWriteError where the copy cannot be written.
         """
-        names, texts, size = self._names(), dict[str, bytes](), 0
+        names = self._names()
+        texts = dict[str, bytes]()
+        size = 0
         for name in names:
             if os.path.lexists(self._home / name):
                 try:
@@ -268,7 +274,8 @@ class Recipients:
     """
 
     def __init__(self, home: Home, clock: Callable[[], datetime]) -> None:
-        self._settings, self._clock = home.settings, clock
+        self._settings = home.settings
+        self._clock = clock
         self._by_daemon = home.source != home.path
         self._source = Files(home.path).last_good if self._by_daemon else home.path
         self._rest = timedelta() if self._by_daemon else RESTED
