@@ -23,7 +23,7 @@ from paperboy.errors import MOST_PROBLEMS, ConfigError
 from paperboy.home import nodes, values
 from paperboy.home.people import People, file_name, named
 from paperboy.home.settings import Settings
-from paperboy.home.values import did_you_mean, one_line
+from paperboy.home.values import Parser, did_you_mean, one_line
 from paperboy.models import Keywords, MailingList, Problem, Subscriber
 from paperboy.sources.arxiv.categories import ARCHIVES_ONLY, CATEGORIES, all_of
 
@@ -214,7 +214,7 @@ class _Value:
 _Reader = Callable[[_Value], Any]  # what is wrong is noted
 
 
-def _text(read: Callable[[str], Any], wrong: str = _TEXT) -> _Reader:
+def _text(read: Parser, wrong: str = _TEXT) -> _Reader:
     """Return a reader of one scalar."""
 
     def value(given: _Value) -> Any:
@@ -230,7 +230,7 @@ def _text(read: Callable[[str], Any], wrong: str = _TEXT) -> _Reader:
     return value
 
 
-def _unquoted(read: Callable[[str], Any]) -> _Reader:
+def _unquoted(read: Parser) -> _Reader:
     """Return a reader of a number or of true: quotes would make it text."""
 
     def value(given: _Value) -> Any:
@@ -245,7 +245,7 @@ def _unquoted(read: Callable[[str], Any]) -> _Reader:
     return value
 
 
-def _each(read: Callable[[str], Any], then: Callable[[Iterable[Any]], Any] = tuple, *, least: int = 0) -> _Reader:
+def _each(read: Parser, then: Callable[[Iterable[Any]], Any] = tuple, *, least: int = 0) -> _Reader:
     """Return a reader of a list of scalars, each of which counts once; `then` makes the value of them."""
     item_of = _text(read, "each must be text; put it in quotes")
 

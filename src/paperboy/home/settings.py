@@ -8,7 +8,7 @@ line or value may be a misplaced password.
 import io
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, time
 from decimal import Decimal
@@ -24,7 +24,7 @@ from pydantic import SecretStr
 from paperboy.edges import files
 from paperboy.errors import ConfigError
 from paperboy.home import values as notation
-from paperboy.home.values import did_you_mean, one_line
+from paperboy.home.values import Parser, did_you_mean, one_line
 from paperboy.models import Problem, Subscriber
 
 
@@ -92,7 +92,7 @@ def _selector(text: str) -> str:
     return name
 
 
-def _auto_or(read: Callable[[str], Any], automatic: object, what: str) -> Callable[[str], Any]:
+def _auto_or(read: Parser, automatic: object, what: str) -> Parser:
     """Return a reader of `auto` or a number."""
 
     def value(text: str) -> Any:
@@ -154,7 +154,7 @@ def _mailbox(text: str) -> Subscriber:
     return found
 
 
-def _setting(read: Callable[[str], object], default: str = "", *, empty: object = "", shown: bool = True) -> Any:
+def _setting(read: Parser, default: str = "", *, empty: object = "", shown: bool = True) -> Any:
     """A field whose value is read from text, and the text that `.env.example` shows; where that is empty, `empty`.
     `shown`: in a repr.
     """

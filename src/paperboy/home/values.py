@@ -19,6 +19,8 @@ from email_validator import EmailNotValidError, validate_email
 
 from paperboy.models import Subscriber
 
+Parser = Callable[[str], Any]  # of one value as people write it
+
 # Domains that do not exist on the internet, but may name a mail server on this machine or network.
 _AT_HOME = frozenset({"localhost", "local", "test"})
 _STAND_IN = ".example"
@@ -145,7 +147,7 @@ def language(text: str) -> str:
     return "-".join([first, *(form.get(len(part), str)(part) for part in rest)])
 
 
-def number(least: float, most: float, kind: Callable[[str], Any] = float) -> Callable[[str], Any]:
+def number(least: float, most: float, kind: Parser = float) -> Parser:
     """A reader of numbers in plain digits, whole ones if `kind` is int; both ends belong to the range."""
     form = r"[0-9]{1,9}(\.[0-9]{1,9})?"
     wanted = f"a number from {least} to {most}, with a point if it has decimals"
@@ -165,7 +167,7 @@ def number(least: float, most: float, kind: Callable[[str], Any] = float) -> Cal
 whole = partial(number, kind=int)
 
 
-def one_of(*choices: str) -> Callable[[str], str]:
+def one_of(*choices: str) -> Parser:
     """A reader of one word out of several, whatever its case; it gives the word as it stands in `choices`."""
     by_folded = {choice.casefold(): choice for choice in choices}
 
