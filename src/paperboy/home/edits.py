@@ -79,6 +79,7 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
     """
     edits = []
     stood = dict[str, tuple[int, ...]]()
+    mention = mentions(address)
     for home in versions:
         for name in of_lists(home.source):
             path = _path(home, name)
@@ -87,16 +88,16 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
             with _errors(path):
                 old = files.read(path)
                 text = _text(old)
-                lines = set(_lines(text, address))
+                lines = {number for number, line in enumerate(text.split("\n"), 1) if mention.search(line)}
                 if name == LISTS_FILE:
-                    new = _without(home, text, address)
+                    new = _without(home, text, address, sorted(lines))
                 else:
                     people = _people(name, old)
                     if lines and (wrong := people.header_problems()):
                         raise ConfigError(wrong)
                     own = people.lines(address)
                     lines |= set(own)
-                    new = mentions(address).sub("…", _text(_without_lines(old, own)))
+                    new = mention.sub("…", _text(_without_lines(old, own)))
                 edits.append((path, name, old, _encoded(new, old)))
             if home is versions[0] and lines:
                 stood[name] = tuple(sorted(lines))
@@ -125,14 +126,12 @@ def _without_lines(content: bytes, numbers: Collection[int]) -> bytes:
     return b"".join(line for number, line in lines if number not in numbers)
 
 
-def _lines(text: str, address: str) -> list[int]:
-    return [number for number, line in enumerate(text.split("\n"), 1) if mentions(address).search(line)]
-
-
-def _without(home: Home, old: str, address: str) -> str:
-    """Return the text without the address. Where an anchor shares it between lists, one edit takes it out of all."""
+def _without(home: Home, old: str, address: str, lines: Sequence[int]) -> str:
+    """Return the text without the address, which stands on these lines. Where an anchor shares it between lists, one
+    edit takes it out of all.
+    """
     lists = _lists(home, old)
-    if not lists and not _lines(old, address):  # a broken file that does not name it
+    if not lists and not lines:  # a broken file that does not name it
         return old
     keys = _keys(old).values() if lists else ()
     people = {found["subscribers"][1] for found in keys if "subscribers" in found}
@@ -146,7 +145,7 @@ def _without(home: Home, old: str, address: str) -> str:
         fix = f"{fix}, wait until `paperboy run` has taken your edit"
         place = str(_path(home))
     message = f"{address} stands here, where Paperboy cannot edit it; {fix}, then run paperboy forget again"
-    places = [f"{place}:{line}" for line in _lines(old, address)]
+    places = [f"{place}:{line}" for line in lines]
     raise ConfigError([Problem(found, message) for found in places or [place]])
 
 

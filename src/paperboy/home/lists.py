@@ -23,7 +23,7 @@ from paperboy.errors import MOST_PROBLEMS, ConfigError
 from paperboy.home import nodes, values
 from paperboy.home.people import People, file_name, named
 from paperboy.home.settings import Settings
-from paperboy.home.values import Parser, did_you_mean, one_line
+from paperboy.home.values import Parser, did_you_mean, one_line, one_of, whole
 from paperboy.models import Keywords, MailingList, Problem, Subscriber
 from paperboy.sources.arxiv.categories import ARCHIVES_ONLY, CATEGORIES, all_of
 
@@ -303,21 +303,21 @@ _OPTIONS: dict[str, _Reader] = {  # an option that the file leaves out has the d
     "topics": _topics,
     "authors": _each(values.author),
     "language": _text(values.language, f"{_TEXT}, as 'no' for Norwegian"),
-    "min_relevance": _unquoted(values.whole(1, 10)),
-    "min_novelty": _unquoted(values.whole(1, 10)),
-    "max_papers": _unquoted(values.whole(1, 10_000)),
+    "min_relevance": _unquoted(whole(1, 10)),
+    "min_novelty": _unquoted(whole(1, 10)),
+    "max_papers": _unquoted(whole(1, 10_000)),
     "send_at": _text(values.time_of_day),
     "timezone": _text(values.timezone),
-    "weekdays": _each(values.one_of(*WEEKDAYS), lambda days: frozenset(map(WEEKDAYS.index, days)), least=1),
+    "weekdays": _each(one_of(*WEEKDAYS), lambda days: frozenset(map(WEEKDAYS.index, days)), least=1),
     "cross_lists": _unquoted(_boolean),
     "send_empty": _unquoted(_boolean),
     "exclude": _each(_category, _all_of),
     "keywords": _keywords,
     "paused": _unquoted(_boolean),
-    "archive": _text(values.one_of("none", "link", "public", "indexed")),
+    "archive": _text(one_of("none", "link", "public", "indexed")),
     "open": _unquoted(_boolean),
     "webhook": _text(_webhook),
-    "webhook_format": _text(values.one_of("json", "slack")),
+    "webhook_format": _text(one_of("json", "slack")),
     "subscribers": _subscribers,
     "subscribers_file": _text(file_name),
 }

@@ -175,7 +175,7 @@ def _in_plain_words(error: MarkedYAMLError, text: str) -> MalformedError:
         rest = text[mark.index :]
     if rest.startswith("\t"):
         whole = "tab character"
-    words = next((words for pattern, words in _PLAIN_WORDS.items() if re.search(pattern, whole)), "")
-    words = words or f"not YAML: {' '.join(whole.split())}; put the text in quotes"
+    unknown = f"not YAML: {' '.join(whole.split())}; put the text in quotes"
+    words = next((words for pattern, words in _PLAIN_WORDS.items() if re.search(pattern, whole)), unknown)
     name = re.match(r"[&*]?([\w-]*)", rest)
     return MalformedError(line, column, words.replace("{sign}", rest[:1]).replace("{name}", name[1] if name else ""))

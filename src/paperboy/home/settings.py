@@ -24,7 +24,7 @@ from pydantic import SecretStr
 from paperboy.edges import files
 from paperboy.errors import ConfigError
 from paperboy.home import values as notation
-from paperboy.home.values import Parser, did_you_mean, one_line
+from paperboy.home.values import Parser, did_you_mean, number, one_line, whole
 from paperboy.models import Problem, Subscriber
 
 
@@ -77,7 +77,7 @@ def _web_url(text: str) -> str:
 def _listen(text: str) -> tuple[str, int]:
     host, _, port = one_line(text).rpartition(":")
     try:
-        return notation.host(host.strip("[]")), notation.whole(1, 65535)(port)
+        return notation.host(host.strip("[]")), whole(1, 65535)(port)
     except ValueError:
         raise ValueError("must be an address and a port, such as 127.0.0.1:8025 or [::1]:8025") from None
 
@@ -120,9 +120,9 @@ Share = float | Literal["auto"]  # of a day's papers, those that the LLM is aske
 MOST_CONNECTIONS = 20  # to the mail server, where their number is ours to choose
 
 
-_share = _auto_or(notation.number(0, 1), "auto", "a share from 0 to 1, such as 0.5; 1 turns the shortlist off")
-_connections = _auto_or(notation.whole(1, 50), 0, "a whole number from 1 to 50")
-_workers = _auto_or(notation.whole(1, 256), 0, "a whole number from 1 to 256; 1 is this process alone")
+_share = _auto_or(number(0, 1), "auto", "a share from 0 to 1, such as 0.5; 1 turns the shortlist off")
+_connections = _auto_or(whole(1, 50), 0, "a whole number from 1 to 50")
+_workers = _auto_or(whole(1, 256), 0, "a whole number from 1 to 256; 1 is this process alone")
 
 
 def _scheduler(text: str) -> str:
@@ -141,7 +141,7 @@ def _scheduler(text: str) -> str:
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-_price = notation.number(0, 1_000_000, kind=Decimal)
+_price = number(0, 1_000_000, kind=Decimal)
 
 
 def _mailbox(text: str) -> Subscriber:
@@ -171,23 +171,23 @@ class Settings:
     openai_model: str = _setting(one_line, "gpt-6-luna")
     openai_reasoning_effort: str = _setting(one_line, "low")
     openai_service_tier: str = _setting(one_line)
-    llm_batch_size: int = _setting(notation.whole(1, 200), "16")  # papers in one call
-    llm_concurrency: int = _setting(notation.whole(1, 1000), "8")
-    llm_timeout_seconds: float = _setting(notation.number(0.1, 3600), "120")
-    llm_budget_usd: float = _setting(notation.number(0, 1_000_000), "0")  # per day; 0: none
+    llm_batch_size: int = _setting(whole(1, 200), "16")  # papers in one call
+    llm_concurrency: int = _setting(whole(1, 1000), "8")
+    llm_timeout_seconds: float = _setting(number(0.1, 3600), "120")
+    llm_budget_usd: float = _setting(number(0, 1_000_000), "0")  # per day; 0: none
     llm_shortlist: Share = _setting(_share, "1")
     llm_price_input: Decimal | None = _setting(_price, empty=None)  # USD per million tokens
     llm_price_cached_input: Decimal | None = _setting(_price, empty=None)
     llm_price_cache_write: Decimal | None = _setting(_price, empty=None)
     llm_price_output: Decimal | None = _setting(_price, empty=None)
     smtp_host: str = _setting(notation.host)  # empty: mail goes to the outbox
-    smtp_port: int = _setting(notation.whole(1, 65535), "587")
+    smtp_port: int = _setting(whole(1, 65535), "587")
     smtp_security: Literal["starttls", "tls", "none"] = _setting(notation.one_of("starttls", "tls", "none"), "starttls")
     smtp_username: str = _setting(_login)
     smtp_password: SecretStr = _setting(_secret, empty=SecretStr(""))
     smtp_token_command: tuple[str, ...] = _setting(_command, empty=(), shown=False)  # its words; may hold a secret
     smtp_connections: int = _setting(_connections, "auto")  # 0: as many as the server takes well
-    smtp_max_per_minute: int = _setting(notation.whole(0, 1_000_000), "0")  # 0: no limit
+    smtp_max_per_minute: int = _setting(whole(0, 1_000_000), "0")  # 0: no limit
     mail_from: Subscriber | None = _setting(_mailbox, empty=None)
     mail_reply_to: Subscriber | None = _setting(_mailbox, empty=None)
     alert_to: Subscriber | None = _setting(_mailbox, empty=None)
@@ -197,15 +197,15 @@ class Settings:
     web_listen: tuple[str, int] = _setting(_listen, "127.0.0.1:8025")
     arxiv_api_url: str = _setting(partial(notation.url, example=_ARXIV_API), _ARXIV_API)
     arxiv_feed_url: str = _setting(partial(notation.url, example=_ARXIV_FEED), _ARXIV_FEED)
-    arxiv_delay_seconds: float = _setting(notation.number(0, 3600), "3")
+    arxiv_delay_seconds: float = _setting(number(0, 3600), "3")
     # Evenings (US Eastern) without an announcement.
     arxiv_holidays: frozenset[date] = _setting(notation.dates, empty=frozenset())
-    arxiv_lookback_days: int = _setting(notation.whole(1, 30), "7")
+    arxiv_lookback_days: int = _setting(whole(1, 30), "7")
     send_at: time = _setting(notation.time_of_day, "07:00")  # local
     timezone: ZoneInfo = _setting(notation.timezone, "UTC")
-    give_up_after_hours: float = _setting(notation.number(0, 23), "6")
+    give_up_after_hours: float = _setting(number(0, 23), "6")
     heartbeat_url: SecretStr = _setting(_beat, empty=SecretStr(""))
-    keep_days: int = _setting(notation.whole(31, 36_500), "365")
+    keep_days: int = _setting(whole(31, 36_500), "365")
     workers: int = _setting(_workers, "auto")  # processes that compose; 0: as many as help
     cluster: str = _setting(_scheduler)  # of Dask, whose workers compose; empty: there is none
     paperboy_database: Path = _setting(_path, "data/paperboy.db")

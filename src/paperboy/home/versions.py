@@ -10,7 +10,6 @@ nothing, even over a restart.
 
 from __future__ import annotations
 
-import importlib.resources
 import logging
 import os
 import shutil
@@ -151,7 +150,7 @@ def folders(home: Path, kind: str) -> list[Path]:
 
     In a checkout the package has no copy of its own; in an installed wheel there is no checkout.
     """
-    package = Path(str(importlib.resources.files("paperboy")))
+    package = Path(__file__).parents[1]
     checkout = package.parents[1]
     places = [home / kind, package / "defaults" / kind]
     if package.parent == checkout / "src":
@@ -276,15 +275,15 @@ class Recipients:
     def __init__(self, home: Home, clock: Callable[[], datetime]) -> None:
         self._settings = home.settings
         self._clock = clock
-        self._by_daemon = home.source != home.path
-        self._source = Files(home.path).last_good if self._by_daemon else home.path
-        self._rest = timedelta() if self._by_daemon else RESTED
+        by_daemon = home.source != home.path
+        self._source = Files(home.path).last_good if by_daemon else home.path
+        self._rest = timedelta() if by_daemon else RESTED
         self._go_by(home.lists)
-        self._seen = self._stamps(home.source) if self._by_daemon else ()
+        self._seen = _stamps(home.source) if by_daemon else ()
 
     def look(self) -> None:
         """Read the files if they have changed; meanwhile other threads go by the version before."""
-        stamps = self._stamps(self._source)
+        stamps = _stamps(self._source)
         changed = datetime.fromtimestamp(max(stamps)[0] / 1e9, UTC)
         if stamps == self._seen or abs(self._clock() - changed) < self._rest:
             return
@@ -312,9 +311,9 @@ class Recipients:
             known[list_name] = frozenset(found.addresses() if found and not found.paused else ())
         return address.lower() in known[list_name]
 
-    @staticmethod
-    def _stamps(folder: Path) -> tuple[tuple[int, ...], ...]:
-        return tuple(_stamp(folder / name) for name in of_lists(folder))
+
+def _stamps(folder: Path) -> tuple[tuple[int, ...], ...]:
+    return tuple(_stamp(folder / name) for name in of_lists(folder))
 
 
 def _stamp(file: Path) -> tuple[int, ...]:
