@@ -3,12 +3,9 @@
 `nodes` reads the text; `_OPTIONS` has a reader for each key of a list, which is one field of `MailingList`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
@@ -135,7 +132,7 @@ class _File:
         self._faults = set[tuple[int, int, str]]()
         self._in_files = dict[Problem, None]()  # of subscribers: each problem once, in their order
         # Once for each node, wherever aliases name it.
-        self.read = cache(lambda key, node: _OPTIONS[key](_Value(self, key, node)))
+        self.read = cache(lambda key, node: _OPTIONS[key](self, key, node))
 
     @property
     def problems(self) -> list[Problem]:
@@ -191,40 +188,20 @@ class _File:
         return people
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """What a list has for a key, or one item of that."""
-
-    file: _File
-    key: str
-    node: Node
-
-    def wrong(self, message: object) -> None:
-        """Note what is wrong with it."""
-        self.file.note(self.node, f"{self.key}: {message}")
-
-    def items(self) -> Iterator[_Value]:
-        """Yield the items, if it is a list."""
-        if isinstance(self.node, SequenceNode):
-            yield from (replace(self, node=node) for node in self.node.value)
-        else:
-            self.wrong("must be a list, such as [one, two], or lines that begin with '- '")
-
-
-_Reader = Callable[[_Value], Any]  # what is wrong is noted
+_Reader = Callable[[_File, str, Node], Any]  # of what a list has for a key; what is wrong is noted
 
 
 def _text(read: Parser, wrong: str = _TEXT) -> _Reader:
     """Return a reader of one scalar."""
 
-    def value(given: _Value) -> Any:
+    def value(file: _File, key: str, node: Node) -> Any:
         message = wrong
-        if isinstance(given.node, ScalarNode) and not nodes.is_null(given.node):
+        if isinstance(node, ScalarNode) and not nodes.is_null(node):
             try:
-                return read(given.node.value)
+                return read(node.value)
             except ValueError as error:
                 message = str(error)
-        given.wrong(message)
+        file.note(node, f"{key}: {message}")
         return None
 
     return value
@@ -233,32 +210,39 @@ def _text(read: Parser, wrong: str = _TEXT) -> _Reader:
 def _unquoted(read: Parser) -> _Reader:
     """Return a reader of a number or of true: quotes would make it text."""
 
-    def value(given: _Value) -> Any:
-        node = given.node
+    def value(file: _File, key: str, node: Node) -> Any:
         plain = isinstance(node, ScalarNode) and not node.style
         try:
             return read(node.value if plain else "")
         except ValueError as error:
-            given.wrong(f"{error}, without quotes, not {given.file.written(node)}")
+            file.note(node, f"{key}: {error}, without quotes, not {file.written(node)}")
             return None
 
     return value
+
+
+def _items(file: _File, key: str, node: Node) -> Iterator[Node]:
+    """Yield the items, if it is a list."""
+    if isinstance(node, SequenceNode):
+        yield from node.value
+    else:
+        file.note(node, f"{key}: must be a list, such as [one, two], or lines that begin with '- '")
 
 
 def _each(read: Parser, then: Callable[[Iterable[Any]], Any] = tuple, *, least: int = 0) -> _Reader:
     """Return a reader of a list of scalars, each of which counts once; `then` makes the value of them."""
     item_of = _text(read, "each must be text; put it in quotes")
 
-    def value(given: _Value) -> Any:
-        items = dict.fromkeys(map(item_of, given.items()))
-        if least and not given.node.value:
-            given.wrong("must not be empty")
+    def value(file: _File, key: str, node: Node) -> Any:
+        items = dict.fromkeys(item_of(file, key, item) for item in _items(file, key, node))
+        if least and not node.value:
+            file.note(node, f"{key}: must not be empty")
         return then(item for item in items if item is not None)
 
     return value
 
 
-def _topics(given: _Value) -> str:
+def _topics(file: _File, key: str, node: Node) -> str:
     """Return the text itself, or that of the file it names."""
 
     def read(text: str) -> str:
@@ -268,31 +252,31 @@ def _topics(given: _Value) -> str:
         if re.fullmatch(r"\S+/\S+|\S+\.txt", name) and not name.endswith(".md"):
             fix = "name such a file, or write the topics"
             raise ValueError(f"{name!r} is no file that ends in .md, nor a sentence; {fix}")
-        topics = given.file.topics(name) if name.endswith(".md") and "\n" not in name else name
+        topics = file.topics(name) if name.endswith(".md") and "\n" not in name else name
         if len(topics) > _LONGEST_TOPICS:
             raise ValueError(f"must have at most {_LONGEST_TOPICS:,} characters")
         return topics
 
-    return _text(read)(given) or ""
+    return _text(read)(file, key, node) or ""
 
 
-def _keywords(given: _Value) -> Keywords:
-    if not isinstance(given.node, MappingNode):
-        given.wrong("must have the keys must or never, such as {never: [survey, review]}")
+def _keywords(file: _File, key: str, node: Node) -> Keywords:
+    if not isinstance(node, MappingNode):
+        file.note(node, f"{key}: must have the keys must or never, such as {{never: [survey, review]}}")
         return Keywords()
-    found = given.file.mapping(given.node, given.key, ("must", "never"), {})
+    found = file.mapping(node, key, ("must", "never"), {})
     words = _each(_keyword)
-    return Keywords(**{name: words(_Value(given.file, name, node)) for name, node in found.items()})
+    return Keywords(**{name: words(file, name, value) for name, value in found.items()})
 
 
-def _subscribers(given: _Value) -> tuple[Subscriber, ...]:
+def _subscribers(file: _File, key: str, node: Node) -> tuple[Subscriber, ...]:
     read = _text(values.mailbox, "each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>")
     people = list[Subscriber]()
     firsts = dict[str, Node]()
-    for item in given.items():
-        if who := read(item):
+    for item in _items(file, key, node):
+        if who := read(file, key, item):
             people.append(who)
-            given.file.once(firsts, who.address.lower(), item.node, f"{who.address} is already on this list")
+            file.once(firsts, who.address.lower(), item, f"{who.address} is already on this list")
     return tuple(people)
 
 

@@ -4,8 +4,6 @@ There may be a million. So they stay the bytes of the file, and are made of its 
 commands only ask whether there are any, or for one.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterator
