@@ -12,7 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 MOST_BYTES = 64_000_000
-_OURS, _THEIRS = "<<<<<<< ", ">>>>>>> "  # how git begins the first and the last line of a conflict
+_OURS = "<<<<<<< "  # how git begins the first line of a conflict
+_THEIRS = ">>>>>>> "  # and the last
 
 
 def read(path: Path, most: int = MOST_BYTES) -> bytes:

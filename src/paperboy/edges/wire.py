@@ -141,18 +141,18 @@ def _whole(response: urllib3.BaseHTTPResponse, most: int) -> Reply:
         if len(body) > most:
             raise TooLargeError
     packing = response.headers.get("Content-Encoding", "").strip().lower()
-    if packing in {"", "identity"} or not body:
-        return Reply(response.status, response.headers, bytes(body))
-    unpacker = zlib.decompressobj(wbits=31)  # of gzip alone, which was asked for
-    try:
-        text = unpacker.decompress(body, most + 1)
-    except zlib.error:
-        raise ValueError("the reply is packed and cannot be unpacked") from None
-    if len(text) > most:
-        raise TooLargeError
-    if not unpacker.eof:
-        raise ValueError("the reply ends too early")
-    return Reply(response.status, response.headers, text)
+    unpacked = bytes(body)
+    if body and packing not in {"", "identity"}:
+        unpacker = zlib.decompressobj(wbits=31)  # of gzip alone, which was asked for
+        try:
+            unpacked = unpacker.decompress(body, most + 1)
+        except zlib.error:
+            raise ValueError("the reply is packed and cannot be unpacked") from None
+        if len(unpacked) > most:
+            raise TooLargeError
+        if not unpacker.eof:
+            raise ValueError("the reply ends too early")
+    return Reply(response.status, response.headers, unpacked)
 
 
 def _no_reply(error: Exception) -> NoReplyError:

@@ -29,9 +29,7 @@ from paperboy.models import MailingList, Problem, Subscriber
 
 _Edit = tuple[int, int, str]  # begin and end of what is replaced, and what stands there then
 
-_COMMA = re.compile(r"[ \t]*,?[ \t]*")
-_REST_OF_LINE = re.compile(r"[^\r\n]*")
-_LINE_END = re.compile(r"[^\r\n]*\r?\n?")
+_REST_OF_LINE = r"[^\r\n]*"
 
 
 def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
@@ -206,13 +204,13 @@ def _removed(text: str, people: Node, address: str) -> _Edit | None:
     end = item.end_mark.index
     if not people.flow_style:
         dash = _dash(text, item)
-        return (begin - len(dash), _after(_LINE_END, text, end), "") if dash else None
+        return (begin - len(dash), _after(_REST_OF_LINE + r"\r?\n?", text, end), "") if dash else None
 
     if after := items[number + 1 :]:
         return begin, after[0].start_mark.index, ""
     if number:
         return items[number - 1].end_mark.index, end, ""
-    return begin, _after(_COMMA, text, end), ""
+    return begin, _after(r"[ \t]*,?[ \t]*", text, end), ""
 
 
 def _dash(text: str, item: Node) -> str:
@@ -222,9 +220,9 @@ def _dash(text: str, item: Node) -> str:
     return before if before.strip(" \t") == "-" and mark.line == item.end_mark.line else ""
 
 
-def _after(pattern: re.Pattern[str], text: str, index: int) -> int:
+def _after(pattern: str, text: str, index: int) -> int:
     """Return where something ends that may be empty."""
-    found = pattern.match(text, index)
+    found = re.compile(pattern).match(text, index)
     return found.end() if found else index
 
 
@@ -294,7 +292,8 @@ def _replace(path: Path, name: str, before: bytes, after: bytes) -> None:
     with _errors(path):
         path.open("r+b").close()  # a rename asks only for the rights of the folder
         with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            draft, old = Path(file.name), path.stat()
+            draft = Path(file.name)
+            old = path.stat()
             try:
                 os.fchown(file.fileno(), old.st_uid, old.st_gid)
                 shutil.copystat(path, draft)

@@ -29,7 +29,7 @@ from paperboy.models import Problem, Subscriber
 
 
 def _secret(text: str) -> SecretStr:
-    if not all(" " <= character <= "~" for character in text):
+    if not (text.isascii() and text.isprintable()):
         raise ValueError("only printable ASCII characters can be sent to a server")
     return SecretStr(text)
 
@@ -222,8 +222,8 @@ class Settings:
         """The address of the announcement feed. Empty where somebody else's API was set and no feed: then nobody wants
         requests to arXiv.
         """
-        default = SETTINGS["ARXIV_FEED_URL"]
-        return self.arxiv_feed_url if self.arxiv_feed_url != default or _is_arxiv(self.arxiv_api_url) else ""
+        is_wanted = self.arxiv_feed_url != _ARXIV_FEED or _is_arxiv(self.arxiv_api_url)
+        return self.arxiv_feed_url if is_wanted else ""
 
     @property
     def learns_from_scores(self) -> bool:
@@ -270,12 +270,12 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
     problems += [Problem(given[name][1], f"{name}: {message}") for name, message in _conflicts(settings, given)]
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: (len(problem.place), problem.place)))
-    places = {
-        name: home / path
-        for name in ("paperboy_database", "paperboy_outbox", "dkim_key")
-        if (path := getattr(settings, name))
-    }
-    return replace(settings, **places)
+    return replace(
+        settings,
+        paperboy_database=home / settings.paperboy_database,
+        paperboy_outbox=home / settings.paperboy_outbox,
+        dkim_key=settings.dkim_key and home / settings.dkim_key,
+    )
 
 
 def database(home: Path, environ: Mapping[str, str], files: Path) -> Path:
