@@ -38,11 +38,16 @@ SENTENCE_END = re.compile(
     r"(?<![.!?…])(?P<mark>[.!?…]+)[)\]}\"'”’»]*(?=\s+[(\[{“‘\"'«*]*(?:[^\W_a-z]|[a-z](?![\w.’'-])|[a-z]+[A-Z\d∼~=]))|[。！？][」』）]*"
 )
 WORD_END = re.compile(r"[^\s,;:–—\-(\[{“‘](?=[,;:–—\-(\[{“‘]*\s)")
-_LAST_WORD = re.compile(r"[^\s(\[{“‘\"']*$")
-_INITIALS = re.compile(r"[A-Z]|(?:[A-Za-z]\.-?)+[A-Za-z]|\d{1,2}")  # of a name, or U.S, i.e, a.m; or 1 of a list
 _ABBREVIATION = re.compile(
-    r"vs|cf|ca|approx|resp|incl|al|etc|figs?|eqs?|sec|sects?|refs?|tab|no|app|vol|pp|dr|prof|mrs?|st|mt|inc|phys|rev|lett",
-    re.IGNORECASE,
+    r"""
+    (?:^|[\s(\[{“‘"'])  # where a word begins
+    (?:
+        [A-Z]|(?:[A-Za-z]\.-?)+[A-Za-z]|\d{1,2}  # initials of a name, or U.S, i.e, a.m; or 1 of a list
+        |(?i:vs|cf|ca|approx|resp|incl|al|etc|figs?|eqs?|sec|sects?|refs?|tab|no|app|vol|pp|dr|prof|mrs?|st|mt|inc|phys)
+        |(?i:rev|lett)
+    )$
+    """,
+    re.VERBOSE,
 )
 
 
@@ -94,9 +99,9 @@ def last_end(text: str, limit: int, kind: re.Pattern[str], least: int = 1) -> in
 
 def _is_abbreviation(match: re.Match[str]) -> bool:
     """Whether a full stop, or what else was found, ends no more than a word."""
-    word = _LAST_WORD.search(match.string, max(0, match.start() - 40), match.start())
-    last = word[0].replace("\u2060", "") if word else ""  # a word joiner, which keeps mail programs from making links
-    return match.groupdict().get("mark") == "." and bool(_ABBREVIATION.fullmatch(last) or _INITIALS.fullmatch(last))
+    before = match.string[max(0, match.start() - 40) : match.start()]
+    before = before.replace("\u2060", "")  # a word joiner, which keeps mail programs from making links
+    return match.groupdict().get("mark") == "." and bool(_ABBREVIATION.search(before))
 
 
 def hidden(text: str, secret: str, least: int = 8) -> str:

@@ -22,8 +22,7 @@ from paperboy.models import Subscriber
 Parser = Callable[[str], Any]  # of one value as people write it
 
 # Domains that do not exist on the internet, but may name a mail server on this machine or network.
-_AT_HOME = frozenset({"localhost", "local", "test"})
-_STAND_IN = ".example"
+_AT_HOME = re.compile(r"(?ai)[@.](localhost|local|test)$")
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # also line ends and lone surrogates
 
 _NAME_AND_ADDRESS = re.compile(r"(?P<name>.*?)\s*<(?P<address>[^<>]*)>")
@@ -79,7 +78,7 @@ def mailbox(text: str) -> Subscriber:
     if match is None:
         return Subscriber(_address(text))
     name = unquote(match["name"]).strip()
-    if "<" in name or ">" in name or "@" in name:
+    if re.search("[@<>]", name):
         aligned = ", with the dashes aligned" if " - " in name else ""  # in YAML, others join two lines
         raise ValueError(f"{text!r} has more than one address; write each on its own line{aligned}")
     return Subscriber(_address(match["address"].strip()), name)
@@ -101,13 +100,13 @@ def _domain(text: str) -> str:
 
 
 def _validated(text: str) -> str:
-    at_home = text.rpartition("@")[2].rpartition(".")[2].lower() in _AT_HOME
+    stand_in = ".example" if _AT_HOME.search(text) else ""
     try:
-        valid = validate_email(text + _STAND_IN if at_home else text, check_deliverability=False)
+        valid = validate_email(text + stand_in, check_deliverability=False)
     except EmailNotValidError as error:
         raise ValueError(f"{text!r} is not an address: {error}") from None
     address = valid.ascii_email or f"{valid.local_part.lower()}@{valid.ascii_domain}"
-    return address.removesuffix(_STAND_IN if at_home else "")
+    return address.removesuffix(stand_in)
 
 
 def time_of_day(text: str) -> time:

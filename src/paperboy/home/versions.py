@@ -191,9 +191,9 @@ class Files:
         names = [".env", *of_lists(self._home)]
         for kind in ("prompts", "emails"):
             for place, inner, found in islice(os.walk(self._home / kind, followlinks=True), MOST_FILES):
-                inner[:] = sorted(each for each in inner if not each.startswith("."))
-                kept = (each for each in sorted(found) if not each.startswith(".") and not each.endswith("~"))
-                names += (os.path.relpath(Path(place) / each, self._home) for each in kept)
+                inner[:] = sorted(folder for folder in inner if not folder.startswith("."))
+                kept = (file for file in sorted(found) if not file.startswith(".") and not file.endswith("~"))
+                names += (os.path.relpath(f"{place}/{file}", self._home) for file in kept)
                 if len(names) > MOST_FILES:
                     return names
         return names
