@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 MOST_BYTES = 64_000_000
-_OURS = "<<<<<<< "  # how git begins the first line of a conflict
-_THEIRS = ">>>>>>> "  # and the last
+_OURS = "\n<<<<<<< "  # how git begins the first line of a conflict
+_THEIRS = "\n>>>>>>> "  # and the last
 
 
 def read(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -51,9 +51,10 @@ def text(content: bytes) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"is not UTF-8 text (line {line}); save it as UTF-8") from None
     found = found.replace("\r\n", "\n").replace("\r", "\n")
-    start = 0 if found.startswith(_OURS) else found.find(f"\n{_OURS}")
-    if start >= 0 and found.find(f"\n{_THEIRS}", start) >= 0:
-        line = found.count("\n", 0, start + 1) + 1
+    lines = f"\n{found}"
+    start = lines.find(_OURS)
+    if start >= 0 and lines.find(_THEIRS, start) >= 0:
+        line = lines.count("\n", 0, start + 1)
         raise ValueError(f"has a merge conflict (line {line}); keep one of the two versions, and remove git's marks")
     return found
 

@@ -305,6 +305,11 @@ def _given(home: Path, environ: Mapping[str, str], problems: list[Problem]) -> _
 
     given |= _from_dotenv(home / ".env", problems, [])
     given |= {name: (environ[name], "environment") for name in SETTINGS if name in environ}
+    return _filled(given)
+
+
+def _filled(given: _Given) -> _Given:
+    """Return what is given without what is empty."""
     return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
 
 
@@ -371,4 +376,4 @@ def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _
         elif key is not None or binding.error:  # else a comment, or the end
             message = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
             problems.append(Problem(place, message))
-    return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
+    return _filled(given)
