@@ -17,7 +17,7 @@ _THEIRS = "\n>>>>>>> "  # and the last
 
 
 def read(path: Path, most: int = MOST_BYTES) -> bytes:
-    """The file's content. Raises FileNotFoundError, or ValueError with what is wrong."""
+    """Return the file's content. Raises FileNotFoundError, or ValueError with what is wrong."""
     try:
         # A FIFO would otherwise wait for its writer.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
@@ -39,12 +39,12 @@ def read(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
-    """The file's `text`. Raises as `read`."""
+    """Return the file's `text`. Raises as `read`."""
     return text(read(path, most))
 
 
 def text(content: bytes) -> str:
-    r"""UTF-8 without a byte order mark and with `\n` for each line end. Raises ValueError, as `read`."""
+    r"""Decode UTF-8, without a byte order mark and with `\n` for each line end. Raises ValueError, as `read`."""
     try:
         found = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -60,8 +60,8 @@ def text(content: bytes) -> str:
 
 
 def denied(path: Path, wanted: int = os.R_OK | os.W_OK) -> str:
-    """Why this user cannot use a file, or enter and use a folder, with the command that changes it; empty where they
-    can, and where there is nothing.
+    """Return why this user cannot use a file, or enter and use a folder, with the command that changes it; empty where
+    they can, and where there is nothing.
     """
     place = Path(os.path.realpath(path))
     me = _name(os.geteuid())
@@ -100,7 +100,7 @@ def _name(user: int) -> str:
 
 
 def become_owner(home: Path) -> None:
-    """Where root works in a home of somebody else's, go on as its owner, whose all that is made will be."""
+    """Go on as the owner of the home where root works in somebody else's, so that all that is made belongs to them."""
     with suppress(OSError):  # no such folder; or a container whose root may not do that
         owner = home.stat()
         if os.geteuid() or not owner.st_uid:

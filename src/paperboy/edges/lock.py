@@ -63,7 +63,7 @@ def held(database: Path, name: Name, command: str, say: Callable[[str], None] | 
 
 
 def holder(database: Path, *names: Name) -> Holder | None:
-    """The first holder of these locks, by default of any."""
+    """Return the first holder of these locks, by default of any."""
     for name in names or FILES:
         path = Path(f"{database}{FILES[name]}")
         with suppress(OSError), (path if path.is_file() else Path(os.devnull)).open(encoding="utf-8") as file:

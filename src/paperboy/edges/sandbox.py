@@ -108,7 +108,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             raise ConfigError([self._problem(error, name)]) from error
 
     def _problem(self, error: Exception, name: str) -> Problem:
-        """The fault at the innermost template that it came through."""
+        """Return the fault at the innermost template that it came through."""
         line = 0
         inner = name
         for frame, number in walk_tb(error.__traceback__):

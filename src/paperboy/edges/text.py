@@ -63,7 +63,7 @@ def one_line(text: str) -> str:
 
 
 def composed(text: str) -> str:
-    """One line in NFC, with all that it holds."""
+    """Return one line in NFC, with all that it holds."""
     words = text.split()
     return " ".join(word if len(word) > _LONGEST_WORD else unicodedata.normalize("NFC", word) for word in words)
 
@@ -81,15 +81,15 @@ def shortened(text: str, most: int) -> str:
 
 
 def cut(text: str, limit: int, *kinds: re.Pattern[str]) -> int:
-    """Where to end a text that is longer than the limit: at the last sentence's or word's end, or the last end of the
-    given kinds, in the last two thirds of the limit. A wider limit never cuts earlier.
+    """Return where to end a text that is longer than the limit: at the last sentence's or word's end, or the last end
+    of the given kinds, in the last two thirds of the limit. A wider limit never cuts earlier.
     """
     ends = (last_end(text, limit, kind, limit // 3) for kind in kinds or (SENTENCE_END, WORD_END))
     return next(filter(None, ends), limit)
 
 
 def last_end(text: str, limit: int, kind: re.Pattern[str], least: int = 1) -> int:
-    """The last end of that kind from `least` to `limit`, before which no bracket is open if possible; 0 if none."""
+    """Find the last end of that kind from `least` to `limit`, before which no bracket is open if possible; else 0."""
     # Any kind of bracket closes any other: intervals are written [0, 1).
     depths = (0, *accumulate((character in "([") - (character in ")]") for character in text[:limit]))
     first = takewhile(lambda match: match.end() <= limit, kind.finditer(text))
@@ -98,14 +98,14 @@ def last_end(text: str, limit: int, kind: re.Pattern[str], least: int = 1) -> in
 
 
 def _is_abbreviation(match: re.Match[str]) -> bool:
-    """Whether a full stop, or what else was found, ends no more than a word."""
+    """Check whether a full stop, or what else was found, ends no more than a word."""
     before = match.string[max(0, match.start() - 40) : match.start()]
     before = before.replace("\u2060", "")  # a word joiner, which keeps mail programs from making links
     return match.groupdict().get("mark") == "." and bool(_ABBREVIATION.search(before))
 
 
 def hidden(text: str, secret: str, least: int = 8) -> str:
-    """The text with "…" for each copy of the secret: as it is, quoted for a URL, and within base64, in any case, and
+    """Put "…" in place of each copy of the secret: as it is, quoted for a URL, and within base64, in any case, and
     also where spaces or line ends break it.
 
     A secret of fewer than `least` characters stays, since ordinary words would go with it. Hide before shortening.
@@ -116,7 +116,7 @@ def hidden(text: str, secret: str, least: int = 8) -> str:
 
 
 def without_url(text: str, url: str) -> str:
-    """The text without the URL, or a part of it that a server repeats; its scheme and its host alone stay."""
+    """Hide the URL, and each part of it that a server repeats; its scheme and its host alone stay."""
     _, _, _, *parts = re.split(r"[/?&=#]", url)
     for secret in (url, url.partition(urlsplit(url).netloc)[2], *sorted(parts, key=len, reverse=True)):
         text = hidden(text, secret, least=5)
@@ -140,10 +140,10 @@ def _forms(secret: str) -> re.Pattern[str]:
 
 
 def without_addresses(text: str) -> str:
-    """The text with the owner of every address hidden and its server visible, as a…@example.org."""
+    """Hide the owner of every address and leave its server visible, as a…@example.org."""
     return _ADDRESS.sub(r"\1…\2", text)
 
 
 def mentions(address: str) -> re.Pattern[str]:
-    """Finds the address in any case, and not as a part of a longer one."""
+    """Return a pattern that finds the address in any case, and not as a part of a longer one."""
     return re.compile(rf"(?<![\w.+-]){re.escape(address)}(?!\.?[\w-])", re.IGNORECASE)

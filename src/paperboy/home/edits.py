@@ -115,7 +115,7 @@ def _require_alone(home: Home, mailing_list: MailingList) -> None:
 
 
 def _people(name: str, content: bytes) -> People:
-    """Those of a file. Raises ValueError."""
+    """Return the subscribers of a file. Raises ValueError."""
     return People((), name, files.text(content).encode())
 
 

@@ -136,7 +136,7 @@ class _File:
 
     @property
     def problems(self) -> list[Problem]:
-        """What is wrong, by place; then what is wrong in files of subscribers."""
+        """Return what is wrong, by place; then what is wrong in files of subscribers."""
         own = [Problem(f"{self._name}:{line}:{column}", message) for line, column, message in sorted(self._faults)]
         return [*own, *self._in_files]
 

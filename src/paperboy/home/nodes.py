@@ -102,7 +102,7 @@ def malformed(node: Node, message: str) -> MalformedError:
 
 
 def is_null(node: Node) -> bool:
-    """Whether nothing is there, or a plain word for it."""
+    """Check whether nothing is there, or a plain word for it."""
     return isinstance(node, ScalarNode) and not node.style and node.value in _NULL
 
 

@@ -28,12 +28,12 @@ _COMMENT = re.compile(r"(.*<[^<>]*>|[^\s<>]*@[^\s<>]*)\s+#.*")  # after an addre
 
 
 def named(text: str) -> list[str]:
-    """The files that the text of subscribers.yaml names: cheaper than reading YAML, which refuses all others."""
+    """Return the files that subscribers.yaml names: cheaper than reading its YAML, which refuses all others."""
     return list(dict.fromkeys(filter(None, _KEYS.findall(text)))) if "subscribers_file" in text else []
 
 
 def file_name(text: str) -> str:
-    """The name of such a file. Raises ValueError."""
+    """Return the name of such a file. Raises ValueError."""
     if not re.fullmatch(_NAME, text) or ".." in text.split("/"):
         raise ValueError(
             "must be the name of a file in the home that ends in .txt or .csv, such as readers.txt, without spaces"
@@ -42,15 +42,15 @@ def file_name(text: str) -> str:
 
 
 class _Columns:
-    """What the first line of a CSV says."""
+    """The columns of a CSV, as its first line names them."""
 
     def __init__(self, line: str) -> None:
         self.delimiter = next((mark for mark in ",;\t" if mark in line), ",")
         self.titles = [title.strip().lower() for title in _cells(line, self.delimiter)]
 
     def mailbox(self, line: str) -> str:
-        """A row as a text file would have it; empty if its quotes cannot be read. Mail programs export an address as
-        its own name.
+        """Return a row as a text file would have it; empty if its quotes cannot be read. Mail programs export an
+        address as its own name.
         """
         row = dict(zip(self.titles, _cells(line, self.delimiter), strict=False))
         name = row.get("name", "")
@@ -69,7 +69,7 @@ class _Columns:
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
-    """Of one line: quotes that are never closed spoil no other."""
+    """Return the cells of one line: quotes that are never closed spoil no other."""
     with suppress(csv.Error):
         return next(csv.reader([line], delimiter=delimiter, strict=True)) if '"' in line else line.split(delimiter)
     return []
@@ -78,7 +78,7 @@ def _cells(line: str, delimiter: str) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class People(Readers):
     """The subscribers in subscribers.yaml, then those of the file. A line that is no address is left out; `problems`
-    tells of it.
+    reports it.
     """
 
     inline: tuple[Subscriber, ...] = field(repr=False)
@@ -119,11 +119,11 @@ class People(Readers):
         yield from (_address(text) for _, text in self._entries())
 
     def lines(self, address: str) -> list[int]:
-        """Where the file has the address."""
+        """Return the lines on which the file has the address."""
         return [number for number, text in self._entries() if _address(text) == address.lower()]
 
     def problems(self) -> list[Problem]:
-        """Every line that is no address, and every address that the list has twice."""
+        """Report every line that is no address, and every address that the list has twice."""
         if wrong := self.header_problems():
             return wrong
         found: list[Problem] = []
@@ -141,7 +141,7 @@ class People(Readers):
         return found
 
     def header_problems(self) -> list[Problem]:
-        """What is wrong with the first line of a CSV: without a column of addresses, its rows are nobody."""
+        """Report a CSV whose first line names no column of addresses: its rows are nobody."""
         number, line = self._header()
         titles = _Columns(line).titles
         if not number or "address" in titles:
@@ -155,7 +155,7 @@ class People(Readers):
         return [Problem(f"{self.file}:{number}", message)]
 
     def written(self, who: Subscriber) -> str:
-        """What adds somebody at the end of the file. Raises ValueError if it would not be read as their address."""
+        """Return what adds somebody at the end of the file. Raises ValueError if that would not be read as them."""
         made = str(who)
         _, header = self._header()
         if header:
@@ -167,11 +167,11 @@ class People(Readers):
         return made
 
     def _header(self) -> tuple[int, str]:
-        """The number of the first line of a CSV, and the line; 0 where nothing is in it."""
+        """Return the number of the first line of a CSV, and the line; 0 where nothing is in it."""
         return next(self._lines(), (0, "")) if self.is_csv else (0, "")
 
     def _lines(self) -> Iterator[tuple[int, str]]:
-        """The lines and their numbers, without those that are blank or comments."""
+        """Yield the lines with their numbers, without those that are blank or comments."""
         around = " \n" if self.is_csv else None  # a tab may stand for an empty cell
         for number, line in enumerate(BytesIO(self.content), 1):
             text = line.decode().strip(around)
@@ -179,7 +179,7 @@ class People(Readers):
                 yield number, text
 
     def _entries(self) -> Iterator[tuple[int, str]]:
-        """Each line that should be somebody, as a text file would have it, with its number."""
+        """Yield each line that should be somebody, as a text file would have it, with its number."""
         lines = self._lines()
         if self.is_csv:
             _, header = next(lines, (0, ""))
@@ -193,7 +193,7 @@ class People(Readers):
 
 
 def _address(text: str) -> str:
-    """The address of a line that was tried, in lower case; much cheaper than trying it again."""
+    """Return the address of a line that was tried, in lower case; much cheaper than trying it again."""
     address = text[text.rfind("<") + 1 : -1].strip() if text.endswith(">") else text
     if not address.isascii():
         with suppress(ValueError):

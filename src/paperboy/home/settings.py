@@ -155,7 +155,8 @@ def _mailbox(text: str) -> Subscriber:
 
 
 def _setting(read: Parser, default: str = "", *, empty: object = "", shown: bool = True) -> Any:
-    """A field whose value is read from text, and the text that `.env.example` shows; where that is empty, `empty`.
+    """Return a field whose value is read from text. `default` is the text that `.env.example` shows; where it is empty,
+    the value is `empty`.
     `shown`: in a repr.
     """
     value = read(default) if default else empty
@@ -214,20 +215,20 @@ class Settings:
 
     @property
     def has_llm(self) -> bool:
-        """Whether an LLM scores, and not the embedded scorer."""
+        """Check whether an LLM scores, and not the embedded scorer."""
         return bool(self.openai_api_key.get_secret_value() or self.openai_base_url)
 
     @property
     def announcements(self) -> str:
-        """The address of the announcement feed. Empty where somebody else's API was set and no feed: then nobody wants
-        requests to arXiv.
+        """Return the address of the announcement feed. Empty where somebody else's API was set and no feed: then nobody
+        wants requests to arXiv.
         """
         is_wanted = self.arxiv_feed_url != _ARXIV_FEED or _is_arxiv(self.arxiv_api_url)
         return self.arxiv_feed_url if is_wanted else ""
 
     @property
     def learns_from_scores(self) -> bool:
-        """Whether lists learn from an LLM's scores: for the shortlist, or for the embedded scorer."""
+        """Check whether lists learn from an LLM's scores: for the shortlist, or for the embedded scorer."""
         return self.llm_shortlist != 1 or not self.has_llm
 
     @property
@@ -255,8 +256,8 @@ _Given = dict[str, tuple[str, str]]  # by a setting's name: its text, and the pl
 
 
 def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> Settings:
-    """The settings of this home, its paths made whole. Raises `ConfigError` with everything that is wrong. `files` is
-    the folder of the `.env`, where that is not the home itself.
+    """Return the settings of this home, its paths made whole. Raises `ConfigError` with everything that is wrong.
+    `files` is the folder of the `.env`, where that is not the home itself.
     """
     problems = list[Problem]()
     given = _given(files or home, environ, problems)
@@ -279,13 +280,13 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
 
 
 def database(home: Path, environ: Mapping[str, str], files: Path) -> Path:
-    """Where these files have the database, whatever is wrong with the rest of them."""
+    """Return where these files have the database, whatever is wrong with the rest of them."""
     text, _ = _given(files, environ, []).get("PAPERBOY_DATABASE", (SETTINGS["PAPERBOY_DATABASE"], ""))
     return home / text.strip()
 
 
 def ignored(home: Path) -> list[Problem]:
-    """Lines of `.env` that are no fault, and do nothing."""
+    """Return the lines of `.env` that are no fault, and do nothing."""
     found = list[Problem]()
     _from_dotenv(home / ".env", [], found)
     return found
@@ -326,7 +327,7 @@ def _read(name: str, text: str) -> Any:
 
 
 def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Settings that are right alone and wrong together: the name to blame, and what to do."""
+    """Yield settings that are right alone and wrong together: the name to blame, and what to do."""
     for name, needed in _NEEDS.items():
         missing = [other for other in needed if other not in given]
         if name in given and missing:

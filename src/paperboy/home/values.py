@@ -1,6 +1,6 @@
 """How people write values in Paperboy's files: addresses, times of day, timezones, numbers, URLs.
 
-Each reader takes text and raises `ValueError` with one sentence for the person who wrote it.
+Each parser takes text and raises `ValueError` with one sentence for the person who wrote it.
 """
 
 import difflib
@@ -40,14 +40,14 @@ _HOST = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?|([0-9A-Fa-f]*:){2}[0-9A-Fa-f
 
 
 def did_you_mean(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """`", did you mean 'x'?"` for the choice that is nearest to the word, whatever the case; else nothing."""
+    """Return `", did you mean 'x'?"` for the choice that is nearest to the word, whatever the case; else nothing."""
     by_folded = {choice.casefold(): choice for choice in choices}
     nearest = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=cutoff)
     return f", did you mean {by_folded[nearest[0]]!r}?" if nearest else ""
 
 
 def one_line(text: str) -> str:
-    """The text without space around it; refused if it is empty, long, or holds control characters or line ends."""
+    """Return the text without space around it. Refused: an empty or long one, control characters and line ends."""
     text = text.strip()
     if len(text) > 2000:
         raise ValueError("must have at most 2000 characters")
@@ -68,7 +68,7 @@ def author(text: str) -> str:
 
 
 def mailbox(text: str) -> Subscriber:
-    """`ada@example.org` or `Ada Lovelace <ada@example.org>`; no question is put to the DNS.
+    """Read `ada@example.org` or `Ada Lovelace <ada@example.org>`; no question is put to the DNS.
 
     Domains for use at home (`localhost`, `*.local`, `*.test`) are taken, so that a local mail server can be tried. A
     local part beyond ASCII is in lower case (RFC 6531).
@@ -85,7 +85,7 @@ def mailbox(text: str) -> Subscriber:
 
 
 def _address(text: str) -> str:
-    """The normalised address. Plain ones, of which a list may have a hundred thousand, take a fiftieth of the time."""
+    """Normalise an address. Plain ones, of which a list may have a hundred thousand, take a fiftieth of the time."""
     plain = _PLAIN.fullmatch(text)
     if plain:
         with suppress(ValueError):  # which names the whole address where the validator sees it
@@ -95,7 +95,7 @@ def _address(text: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def _domain(text: str) -> str:
-    """Many subscribers share few domains, whose validation takes most of the time."""
+    """Normalise a domain. Many subscribers share few, whose validation takes most of the time."""
     return _validated(f"x@{text}").removeprefix("x@")
 
 
@@ -110,7 +110,7 @@ def _validated(text: str) -> str:
 
 
 def time_of_day(text: str) -> time:
-    """`07:00` or `7:00`, on a 24-hour clock."""
+    """Read `07:00` or `7:00`, on a 24-hour clock."""
     match = re.fullmatch(r"([01]?[0-9]|2[0-3]):([0-5][0-9])", text.strip())
     if match is None:
         raise ValueError("must be a time of day, such as 07:00 or 18:30")
@@ -118,7 +118,7 @@ def time_of_day(text: str) -> time:
 
 
 def dates(text: str) -> frozenset[date]:
-    """Dates with commas or spaces between, as `2026-12-29, 2026-12-31`."""
+    """Read dates with commas or spaces between, as `2026-12-29, 2026-12-31`."""
     try:
         return frozenset(map(date.fromisoformat, text.replace(",", " ").split()))
     except ValueError:
@@ -126,7 +126,7 @@ def dates(text: str) -> frozenset[date]:
 
 
 def timezone(text: str) -> ZoneInfo:
-    """A name of the IANA database, as `Europe/Berlin`."""
+    """Read a name of the IANA database, as `Europe/Berlin`."""
     name = text.strip()
     try:
         return ZoneInfo(name)
@@ -138,7 +138,7 @@ def timezone(text: str) -> ZoneInfo:
 
 
 def language(text: str) -> str:
-    """A BCP 47 tag in canonical case, as `de`, `pt-BR` or `zh-Hant`; whether such a language exists is not asked."""
+    """Read a BCP 47 tag into canonical case, as `de`, `pt-BR` or `zh-Hant`; such a language need not exist."""
     if not _LANGUAGE.fullmatch(text.strip()):
         raise ValueError("must be a BCP 47 tag, such as de, pt-BR or zh-Hant")
     first, *rest = text.strip().lower().split("-")
@@ -147,7 +147,7 @@ def language(text: str) -> str:
 
 
 def number(least: float, most: float, kind: Parser = float) -> Parser:
-    """A reader of numbers in plain digits, whole ones if `kind` is int; both ends belong to the range."""
+    """Return a parser of numbers in plain digits, whole ones if `kind` is int; both ends belong to the range."""
     form = r"[0-9]{1,9}(\.[0-9]{1,9})?"
     wanted = f"a number from {least} to {most}, with a point if it has decimals"
     if kind is int:
@@ -167,7 +167,7 @@ whole = partial(number, kind=int)
 
 
 def one_of(*choices: str) -> Parser:
-    """A reader of one word out of several, whatever its case; it gives the word as it stands in `choices`."""
+    """Return a parser of one word out of several, whatever its case; it gives the word as it stands in `choices`."""
     by_folded = {choice.casefold(): choice for choice in choices}
 
     def read(text: str) -> str:
@@ -180,7 +180,7 @@ def one_of(*choices: str) -> Parser:
 
 
 def host(text: str) -> str:
-    """The name or IP address of a server, without a port."""
+    """Read the name or IP address of a server, without a port."""
     name = one_line(text)
     if not _HOST.fullmatch(name):
         raise ValueError("must be the server's name alone, such as smtp.example.org; the port is a separate setting")
@@ -188,7 +188,7 @@ def host(text: str) -> str:
 
 
 def url(text: str, example: str = "https://server.example.org") -> str:
-    """An http or https URL without a slash at its end. `example`: one of the kind that is wanted."""
+    """Read an http or https URL; its last slashes are left out. `example`: one of the kind that is wanted."""
     address = one_line(text).rstrip("/")
     try:
         parts = urlsplit(address)
@@ -203,7 +203,7 @@ def url(text: str, example: str = "https://server.example.org") -> str:
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a host's name or IP address can only mean this machine."""
+    """Check whether a host's name or IP address can only mean this machine."""
     try:
         return ip_address(name).is_loopback
     except ValueError:

@@ -81,7 +81,7 @@ class Home:
             return cls.in_force(path, environ), error
 
     def database_in_force(self, environ: Mapping[str, str]) -> Path:
-        """The database of the version in force, or of the current files if there never was one."""
+        """Return the database of the version in force, or of the current files if there never was one."""
         return settings.database(self.path, environ, Files(self.path).in_force() or self.path)
 
     def folders(self, kind: str) -> list[Path]:
@@ -89,7 +89,7 @@ class Home:
         return folders(self.source, kind)
 
     def named(self, names: tuple[str, ...]) -> frozenset[str]:
-        """The names, checked; those of all lists if none is given. Raises UnknownNameError."""
+        """Return the names, checked; those of all lists if none is given. Raises UnknownNameError."""
         for name in names:
             self.list(name)
         return frozenset(names or (mailing_list.name for mailing_list in self.lists))
@@ -136,7 +136,7 @@ def load_lists(home: Path, settings: Settings) -> tuple[MailingList, ...]:
 
 
 def of_lists(home: Path) -> list[str]:
-    """subscribers.yaml, and the files of the home that it may name."""
+    """Return subscribers.yaml, and the files of the home that it may name."""
     try:
         names = people.named(files.read(home / LISTS_FILE).decode(errors="replace"))
     except (ValueError, FileNotFoundError):
@@ -146,7 +146,7 @@ def of_lists(home: Path) -> list[str]:
 
 
 def folders(home: Path, kind: str) -> list[Path]:
-    """The operator's folder, then the installed package's, then the checkout's, as far as they exist.
+    """Return the operator's folder, then the installed package's, then the checkout's, as far as they exist.
 
     In a checkout the package has no copy of its own; in an installed wheel there is no checkout.
     """
@@ -159,11 +159,13 @@ def folders(home: Path, kind: str) -> list[Path]:
 
 
 def as_known(problems: Sequence[Problem], *folders: Path) -> tuple[Problem, ...]:
-    """The first problems with paths as the operator knows them: relative to the home, not to our copies of it."""
+    """Return problems, each once, with paths as the operator knows them: relative to the home, not to a copy of it."""
     for folder in folders:
         place = f"{folder}/"
         # Only the first: others stand in a command, which is run from anywhere.
-        problems = [Problem(each.place.replace(place, ""), each.message.replace(place, "", 1)) for each in problems]
+        problems = [
+            Problem(problem.place.replace(place, ""), problem.message.replace(place, "", 1)) for problem in problems
+        ]
     return tuple(dict.fromkeys(problems))
 
 
@@ -176,17 +178,17 @@ class Files:
         self.last_good = self._data / "last-good"
 
     def in_force(self) -> Path | None:
-        """The copy in force; None where there never was one."""
+        """Return the copy in force; None where there never was one."""
         there = os.path.exists(self.last_good)  # noqa: PTH110 - which is False where this user cannot look
         return self.last_good.resolve() if there else None
 
     def fingerprint(self) -> Fingerprint:
-        """A value that changes whenever a file does."""
+        """Return a value that changes whenever a file does."""
         return tuple((name, _stamp(self._home / name)) for name in self._names())
 
     def _names(self) -> list[str]:
-        """The files, also through links, without the temporary files of editors. A link that leads round in a circle
-        ends at `MOST_FILES`.
+        """Return the files, also through links, without the temporary files of editors. A link that leads round in a
+        circle ends at `MOST_FILES`.
         """
         names = [".env", *of_lists(self._home)]
         for kind in ("prompts", "emails"):
@@ -246,7 +248,7 @@ class Files:
             shutil.rmtree(old, ignore_errors=True)
 
     def naming(self, address: str) -> list[Path]:
-        """The copies whose lists name an address."""
+        """Return the copies whose lists name an address."""
         copies = self._data.glob("files-*")
         return [copy for copy in copies if any(_names(copy / name, address) for name in of_lists(copy))]
 
@@ -256,7 +258,7 @@ class Files:
 
 
 def _names(file: Path, address: str) -> bool:
-    """Whether a file of lists or subscribers has the address; its domain may be in Unicode there."""
+    """Check whether a file of lists or subscribers has the address; its domain may be in Unicode there."""
     try:
         content = files.read(file)
         written = mentions(address).search(content.decode(errors="replace"))
@@ -317,7 +319,7 @@ def _stamps(folder: Path) -> tuple[tuple[int, ...], ...]:
 
 
 def _stamp(file: Path) -> tuple[int, ...]:
-    """The last change in nanoseconds, with more than time and size, which `cp -p` keeps; or the errno."""
+    """Return the last change in nanoseconds, with more than time and size, which `cp -p` keeps; or the errno."""
     try:
         stat = file.stat()
     except OSError as error:
