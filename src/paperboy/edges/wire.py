@@ -96,13 +96,12 @@ class Http:
             "retries": False,
             "ssl_context": ssl.create_default_context(),
         }
-        direct = urllib3.PoolManager(**options)
-        self._pools = {"http": direct, "https": direct}
+        self._http = self._https = urllib3.PoolManager(**options)
         if proxy:
             login = unquote(urllib3.util.parse_url(proxy).auth or "")
             headers = urllib3.make_headers(proxy_basic_auth=login or None)
-            self._pools["https"] = urllib3.ProxyManager(proxy, proxy_headers=headers, **options)
-        for pool in self._pools.values():
+            self._https = urllib3.ProxyManager(proxy, proxy_headers=headers, **options)
+        for pool in (self._http, self._https):
             pool.pool_classes_by_scheme = {"http": _PlainPool, "https": _TlsPool}
 
     def request(
@@ -110,7 +109,7 @@ class Http:
     ) -> Reply:
         """Make a request and read its whole reply within so many seconds. Raises NoReplyError."""
         timeout = urllib3.Timeout(connect=min(seconds, CONNECTS_WITHIN), total=seconds)
-        pool = self._pools["https" if url.lower().startswith("https:") else "http"]
+        pool = self._https if url.lower().startswith("https:") else self._http
         packed = {**headers, "Accept-Encoding": "gzip"}
         try:
             response = pool.request(
@@ -130,8 +129,8 @@ class Http:
         raise failure  # without `error`, whose traceback holds the socket and what was read
 
     def close(self) -> None:
-        for pool in self._pools.values():
-            pool.clear()
+        self._http.clear()
+        self._https.clear()
 
 
 def _whole(response: urllib3.BaseHTTPResponse, most: int) -> Reply:

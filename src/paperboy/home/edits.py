@@ -131,12 +131,13 @@ def _without(home: Home, old: str, address: str, lines: Sequence[int]) -> str:
     lists = _lists(home, old)
     if not lists and not lines:  # a broken file that does not name it
         return old
-    keys = _keys(old).values() if lists else ()
-    people = {found["subscribers"][1] for found in keys if "subscribers" in found}
-    edits = [edit for node in people if (edit := _removed(old, node, address))]
-    made = mentions(address).sub("…", _made(old, edits))
-    if lists and _lists(home, made) == tuple(_less(mailing_list, address) for mailing_list in lists):
-        return made
+    if lists:
+        people = {keys["subscribers"][1] for keys in _keys(old).values() if "subscribers" in keys}
+        edits = [edit for node in people if (edit := _removed(old, node, address))]
+        made = mentions(address).sub("…", _made(old, edits))
+        if _lists(home, made) == tuple(_less(mailing_list, address) for mailing_list in lists):
+            return made
+
     fix = "nothing was erased; take it out of the file by hand"
     place = LISTS_FILE
     if home.source != home.path:  # a copy, with what was there before
