@@ -12,11 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 
 MOST_BYTES = 64_000_000
-_OURS, _THEIRS = "<<<<<<< ", ">>>>>>> "  # how git begins the first and the last line of a conflict
+_OURS = "\n<<<<<<< "  # how git begins the first line of a conflict
+_THEIRS = "\n>>>>>>> "  # and the last
 
 
 def read(path: Path, most: int = MOST_BYTES) -> bytes:
-    """The file's content. Raises FileNotFoundError, or ValueError with what is wrong."""
+    """Return the file's content. Raises FileNotFoundError, or ValueError with what is wrong."""
     try:
         # A FIFO would otherwise wait for its writer.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
@@ -38,44 +39,47 @@ def read(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
-    """The file's `text`. Raises as `read`."""
+    """Return the file's `text`. Raises as `read`."""
     return text(read(path, most))
 
 
 def text(content: bytes) -> str:
-    r"""UTF-8 without a byte order mark and with `\n` for each line end. Raises ValueError, as `read`."""
+    r"""Decode UTF-8, without a byte order mark and with `\n` for each line end. Raises ValueError, as `read`."""
     try:
         found = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"is not UTF-8 text (line {line}); save it as UTF-8") from None
     found = found.replace("\r\n", "\n").replace("\r", "\n")
-    start = 0 if found.startswith(_OURS) else found.find(f"\n{_OURS}")
-    if start >= 0 and found.find(f"\n{_THEIRS}", start) >= 0:
-        line = found.count("\n", 0, start + 1) + 1
+    lines = f"\n{found}"
+    start = lines.find(_OURS)
+    if start >= 0 and lines.find(_THEIRS, start) >= 0:
+        line = lines.count("\n", 0, start + 1)
         raise ValueError(f"has a merge conflict (line {line}); keep one of the two versions, and remove git's marks")
     return found
 
 
 def denied(path: Path, wanted: int = os.R_OK | os.W_OK) -> str:
-    """Why this user cannot use a file, or enter and use a folder, with the command that changes it; empty where they
-    can, and where there is nothing.
+    """Return why this user cannot use a file, or enter and use a folder, with the command that changes it; empty where
+    they can, and where there is nothing.
     """
-    place, me = Path(os.path.realpath(path)), _name(os.geteuid())
+    place = Path(os.path.realpath(path))
+    me = _name(os.geteuid())
     for part in (*reversed(place.parents), place):
         with suppress(OSError):  # nothing is there, or a file in the place of a folder
-            found, last = part.stat(), part == place
-            enter = os.X_OK * stat.S_ISDIR(found.st_mode)
-            for verb, mode in (("enter", enter), *([("read", os.R_OK), ("write", os.W_OK)] if last else [])):
-                if mode & (wanted | enter) and not os.access(
-                    part, mode, effective_ids=os.access in os.supports_effective_ids
-                ):
-                    return f"user {me} cannot {verb} {part}{_remedy(part, found, me, last=last)}"
+            last = part == place
+            enter = os.X_OK * stat.S_ISDIR(part.stat().st_mode)
+            needed = enter | wanted if last else enter
+            for verb, mode in (("enter", os.X_OK), ("read", os.R_OK), ("write", os.W_OK)):
+                if mode & needed and not os.access(part, mode, effective_ids=True):
+                    return f"user {me} cannot {verb} {part}{_remedy(part, me, last=last)}"
     return ""
 
 
-def _remedy(part: Path, found: os.stat_result, me: str, *, last: bool) -> str:
-    owner, quoted, folder = _name(found.st_uid), shlex.quote(str(part)), stat.S_ISDIR(found.st_mode)
+def _remedy(part: Path, me: str, *, last: bool) -> str:
+    owner = _name(part.stat().st_uid)
+    quoted = shlex.quote(str(part))
+    folder = part.is_dir()
     if os.statvfs(part).f_flag & os.ST_RDONLY:
         return ": the file system is read-only; mount it for writing"
     if owner == me:
@@ -96,7 +100,7 @@ def _name(user: int) -> str:
 
 
 def become_owner(home: Path) -> None:
-    """Where root works in a home of somebody else's, go on as its owner, whose all that is made will be."""
+    """Go on as the owner of the home where root works in somebody else's, so that all that is made belongs to them."""
     with suppress(OSError):  # no such folder; or a container whose root may not do that
         owner = home.stat()
         if os.geteuid() or not owner.st_uid:

@@ -41,7 +41,7 @@ def held(database: Path, name: Name, command: str, say: Callable[[str], None] | 
 
     Raises HomeBusyError without `say`, and StoreError where the file cannot be made.
     """
-    path = database.with_name(database.name + FILES[name])
+    path = Path(f"{database}{FILES[name]}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+b", buffering=0)
@@ -63,9 +63,9 @@ def held(database: Path, name: Name, command: str, say: Callable[[str], None] | 
 
 
 def holder(database: Path, *names: Name) -> Holder | None:
-    """The first holder of these locks, by default of any."""
+    """Return the first holder of these locks, by default of any."""
     for name in names or FILES:
-        path = database.with_name(database.name + FILES[name])
+        path = Path(f"{database}{FILES[name]}")
         with suppress(OSError), (path if path.is_file() else Path(os.devnull)).open(encoding="utf-8") as file:
             if not _taken(file.fileno(), fcntl.LOCK_SH):
                 process, _, command = file.read(60).strip().partition(" ")

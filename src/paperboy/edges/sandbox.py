@@ -63,10 +63,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
         **options: Any,
     ) -> None:
         def load(name: str) -> tuple[str, str, None] | None:
-            return None if (text := source(name)) is None else (text, name, None)
+            text = source(name)
+            return None if text is None else (text, name, None)  # some errors of Jinja's lexer know only the file
 
         super().__init__(loader=jinja2.FunctionLoader(load), trim_blocks=True, lstrip_blocks=True, **options)
-        self._folder, self._seconds, self.file = folder, seconds, file
+        self._folder = folder
+        self._seconds = seconds
+        self.file = file
         self.filters["_each"] = _each
 
     def text(self, name: str, block: str = "", **values: Any) -> str:
@@ -80,7 +83,17 @@ class Sandbox(ImmutableSandboxedEnvironment):
             if block and block not in template.blocks:
                 raise TemplateRuntimeError(f"the block {block!r} is missing: {{% block {block} %}}…{{% endblock %}}")
             start = template.blocks[block] if block else template.root_render_func
-            return "".join(_limited(start(template.new_context(values))))
+            pieces = start(template.new_context(values))
+
+            shown = list[str]()
+            size = 0
+            for piece in pieces:
+                size += len(piece)
+                if size > MOST_OUTPUT:
+                    fault = f"gives more than {MOST_OUTPUT // 1_000_000} MB; does it loop too often?"
+                    pieces.throw(TemplateRuntimeError(fault))  # type: ignore[attr-defined]  # a generator: it adds the line
+                shown.append(piece)
+            return "".join(shown)
         except Exception as error:  # a template can raise anything
             problem = self._problem(error, name)
             if isinstance(error, _TooLongError) and timeouts is not None:
@@ -95,14 +108,18 @@ class Sandbox(ImmutableSandboxedEnvironment):
             raise ConfigError([self._problem(error, name)]) from error
 
     def _problem(self, error: Exception, name: str) -> Problem:
-        """The fault at the innermost template that it came through."""
-        line, inner = 0, name
+        """Return the fault at the innermost template that it came through."""
+        line = 0
+        inner = name
         for frame, number in walk_tb(error.__traceback__):
             if isinstance(template := frame.f_globals.get("__jinja_template__"), jinja2.Template):
-                inner, line = template.name or name, template.get_corresponding_lineno(number)
+                inner = template.name or name
+                line = template.get_corresponding_lineno(number)
         reason = " ".join(str(error).split())
         if isinstance(error, jinja2.TemplateSyntaxError):
-            inner, line, reason = error.name or name, error.lineno, str(error.message)
+            inner = error.name or name
+            line = error.lineno
+            reason = str(error.message)
         elif isinstance(error, jinja2.TemplateNotFound):
             reason = f"there is no template {error.name}"
         elif not isinstance(error, jinja2.TemplateError):
@@ -133,13 +150,3 @@ def _each(items: Iterable[Any]) -> Iterator[Any]:
 def _step() -> None:
     if thread_time() > _until.get():
         raise _TooLongError("takes too long; does it loop too often?")
-
-
-def _limited(pieces: Iterator[str]) -> Iterator[str]:
-    size = 0
-    for piece in pieces:
-        size += len(piece)
-        if size > MOST_OUTPUT:
-            error = TemplateRuntimeError(f"gives more than {MOST_OUTPUT // 1_000_000} MB; does it loop too often?")
-            pieces.throw(error)  # type: ignore[attr-defined]  # a generator: the error gets the line
-        yield piece

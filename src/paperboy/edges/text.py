@@ -14,7 +14,7 @@ mentions            finds one address
 
 import re
 import unicodedata
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from functools import lru_cache
 from itertools import accumulate, takewhile
 from urllib.parse import quote, quote_plus, urlsplit
@@ -38,11 +38,16 @@ SENTENCE_END = re.compile(
     r"(?<![.!?…])(?P<mark>[.!?…]+)[)\]}\"'”’»]*(?=\s+[(\[{“‘\"'«*]*(?:[^\W_a-z]|[a-z](?![\w.’'-])|[a-z]+[A-Z\d∼~=]))|[。！？][」』）]*"
 )
 WORD_END = re.compile(r"[^\s,;:–—\-(\[{“‘](?=[,;:–—\-(\[{“‘]*\s)")
-_LAST_WORD = re.compile(r"[^\s(\[{“‘\"']*$")
-_INITIALS = re.compile(r"[A-Z]|(?:[A-Za-z]\.-?)+[A-Za-z]|\d{1,2}")  # of a name, or U.S, i.e, a.m; or 1 of a list
 _ABBREVIATION = re.compile(
-    r"vs|cf|ca|approx|resp|incl|al|etc|figs?|eqs?|sec|sects?|refs?|tab|no|app|vol|pp|dr|prof|mrs?|st|mt|inc|phys|rev|lett",
-    re.IGNORECASE,
+    r"""
+    (?:^|[\s(\[{“‘"'])  # where a word begins
+    (?:
+        [A-Z]|(?:[A-Za-z]\.-?)+[A-Za-z]|\d{1,2}  # initials of a name, or U.S, i.e, a.m; or 1 of a list
+        |(?i:vs|cf|ca|approx|resp|incl|al|etc|figs?|eqs?|sec|sects?|refs?|tab|no|app|vol|pp|dr|prof|mrs?|st|mt|inc|phys)
+        |(?i:rev|lett)
+    )$
+    """,
+    re.VERBOSE,
 )
 
 
@@ -58,10 +63,8 @@ def one_line(text: str) -> str:
 
 
 def composed(text: str) -> str:
-    """One line in NFC, with all that it holds."""
+    """Return one line in NFC, with all that it holds."""
     words = text.split()
-    if text.isascii():  # it is in NFC
-        return " ".join(words)
     return " ".join(word if len(word) > _LONGEST_WORD else unicodedata.normalize("NFC", word) for word in words)
 
 
@@ -78,15 +81,15 @@ def shortened(text: str, most: int) -> str:
 
 
 def cut(text: str, limit: int, *kinds: re.Pattern[str]) -> int:
-    """Where to end a text that is longer than the limit: at the last sentence's or word's end, or the last end of the
-    given kinds, in the last two thirds of the limit. A wider limit never cuts earlier.
+    """Return where to end a text that is longer than the limit: at the last sentence's or word's end, or the last end
+    of the given kinds, in the last two thirds of the limit. A wider limit never cuts earlier.
     """
     ends = (last_end(text, limit, kind, limit // 3) for kind in kinds or (SENTENCE_END, WORD_END))
     return next(filter(None, ends), limit)
 
 
 def last_end(text: str, limit: int, kind: re.Pattern[str], least: int = 1) -> int:
-    """The last end of that kind from `least` to `limit`, before which no bracket is open if possible; 0 if none."""
+    """Find the last end of that kind from `least` to `limit`, before which no bracket is open if possible; else 0."""
     # Any kind of bracket closes any other: intervals are written [0, 1).
     depths = (0, *accumulate((character in "([") - (character in ")]") for character in text[:limit]))
     first = takewhile(lambda match: match.end() <= limit, kind.finditer(text))
@@ -95,14 +98,14 @@ def last_end(text: str, limit: int, kind: re.Pattern[str], least: int = 1) -> in
 
 
 def _is_abbreviation(match: re.Match[str]) -> bool:
-    """Whether a full stop, or what else was found, ends no more than a word."""
-    word = _LAST_WORD.search(match.string, max(0, match.start() - 40), match.start())
-    last = word[0].replace("\u2060", "") if word else ""  # a word joiner, which keeps mail programs from making links
-    return match.groupdict().get("mark") == "." and bool(_ABBREVIATION.fullmatch(last) or _INITIALS.fullmatch(last))
+    """Check whether a full stop, or what else was found, ends no more than a word."""
+    before = match.string[max(0, match.start() - 40) : match.start()]
+    before = before.replace("\u2060", "")  # a word joiner, which keeps mail programs from making links
+    return match.groupdict().get("mark") == "." and bool(_ABBREVIATION.search(before))
 
 
 def hidden(text: str, secret: str, least: int = 8) -> str:
-    """The text with "…" for each copy of the secret: as it is, quoted for a URL, and within base64, in any case, and
+    """Put "…" in place of each copy of the secret: as it is, quoted for a URL, and within base64, in any case, and
     also where spaces or line ends break it.
 
     A secret of fewer than `least` characters stays, since ordinary words would go with it. Hide before shortening.
@@ -113,7 +116,7 @@ def hidden(text: str, secret: str, least: int = 8) -> str:
 
 
 def without_url(text: str, url: str) -> str:
-    """The text without the URL, or a part of it that a server repeats; its scheme and its host alone stay."""
+    """Hide the URL, and each part of it that a server repeats; its scheme and its host alone stay."""
     _, _, _, *parts = re.split(r"[/?&=#]", url)
     for secret in (url, url.partition(urlsplit(url).netloc)[2], *sorted(parts, key=len, reverse=True)):
         text = hidden(text, secret, least=5)
@@ -122,27 +125,25 @@ def without_url(text: str, url: str) -> str:
 
 @lru_cache(maxsize=8)
 def _forms(secret: str) -> re.Pattern[str]:
+    """Find a secret in all its forms."""
     plain = secret.encode(errors="replace")
-    forms = {secret, quote(plain), quote(plain, safe=""), quote_plus(plain), *_within_base64(plain)}
+    forms = {secret, quote(plain), quote(plain, safe=""), quote_plus(plain)}
+
+    # Within base64, the characters that the secret alone decides, wherever it begins in what was encoded.
+    for before, first in enumerate((0, 2, 3)):
+        last = (before + len(plain)) * 8 // 6
+        for encode in (b64encode, urlsafe_b64encode):
+            forms.add(encode(bytes(before) + plain).decode()[first:last])
+
     longest_first = ("".join(form.split()) for form in sorted(forms, key=len, reverse=True))
     return re.compile("|".join(_BREAK.join(map(re.escape, form)) for form in longest_first), re.IGNORECASE)
 
 
-def _within_base64(secret: bytes) -> set[str]:
-    """The characters that the secret alone decides, wherever it begins within what was encoded."""
-    found = set()
-    for before, first in enumerate((0, 2, 3)):
-        last = (before + len(secret)) * 8 // 6
-        standard = b64encode(bytes(before) + secret).decode()[first:last]
-        found |= {standard, standard.translate({ord("+"): "-", ord("/"): "_"})}
-    return found
-
-
 def without_addresses(text: str) -> str:
-    """The text with the owner of every address hidden and its server visible, as a…@example.org."""
+    """Hide the owner of every address and leave its server visible, as a…@example.org."""
     return _ADDRESS.sub(r"\1…\2", text)
 
 
 def mentions(address: str) -> re.Pattern[str]:
-    """Finds the address in any case, and not as a part of a longer one."""
+    """Return a pattern that finds the address in any case, and not as a part of a longer one."""
     return re.compile(rf"(?<![\w.+-]){re.escape(address)}(?!\.?[\w-])", re.IGNORECASE)

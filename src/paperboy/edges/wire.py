@@ -31,7 +31,8 @@ class NoReplyError(Exception):
 
     def __init__(self, text: str, *, slow: bool = False, unknown: bool = False) -> None:
         super().__init__(text[:_IN_WORDS])
-        self.slow, self.unknown = slow, unknown
+        self.slow = slow
+        self.unknown = unknown
 
 
 class TooLargeError(OSError):
@@ -49,8 +50,10 @@ class BoundedReader(io.RawIOBase):
 
     def __init__(self, sock: socket.socket, seconds: float, most: int) -> None:
         super().__init__()
-        self._sock, self._raw = sock, sock.makefile("rb", buffering=0)
-        self._end, self._left = time.monotonic() + seconds, most
+        self._sock = sock
+        self._raw = sock.makefile("rb", buffering=0)
+        self._end = time.monotonic() + seconds
+        self._left = most
 
     def readable(self) -> bool:
         return True
@@ -93,13 +96,12 @@ class Http:
             "retries": False,
             "ssl_context": ssl.create_default_context(),
         }
-        direct = urllib3.PoolManager(**options)
-        self._pools = {"http": direct, "https": direct}
+        self._http = self._https = urllib3.PoolManager(**options)
         if proxy:
             login = unquote(urllib3.util.parse_url(proxy).auth or "")
             headers = urllib3.make_headers(proxy_basic_auth=login or None)
-            self._pools["https"] = urllib3.ProxyManager(proxy, proxy_headers=headers, **options)
-        for pool in self._pools.values():
+            self._https = urllib3.ProxyManager(proxy, proxy_headers=headers, **options)
+        for pool in (self._http, self._https):
             pool.pool_classes_by_scheme = {"http": _PlainPool, "https": _TlsPool}
 
     def request(
@@ -107,39 +109,49 @@ class Http:
     ) -> Reply:
         """Make a request and read its whole reply within so many seconds. Raises NoReplyError."""
         timeout = urllib3.Timeout(connect=min(seconds, CONNECTS_WITHIN), total=seconds)
-        pool = self._pools["https" if url.lower().startswith("https:") else "http"]
-        options: dict[str, Any] = dict.fromkeys(("redirect", "preload_content", "decode_content"), False)
+        pool = self._https if url.lower().startswith("https:") else self._http
         packed = {**headers, "Accept-Encoding": "gzip"}
         try:
-            with closing(pool.request(method, url, body=body, headers=packed, timeout=timeout, **options)) as response:
+            response = pool.request(
+                method,
+                url,
+                body=body,
+                headers=packed,
+                timeout=timeout,
+                redirect=False,
+                preload_content=False,
+                decode_content=False,
+            )
+            with closing(response):
                 return _whole(response, self._most)
         except (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError) as error:
             failure = _no_reply(error)
         raise failure  # without `error`, whose traceback holds the socket and what was read
 
     def close(self) -> None:
-        for pool in self._pools.values():
-            pool.clear()
+        self._http.clear()
+        self._https.clear()
 
 
 def _whole(response: urllib3.BaseHTTPResponse, most: int) -> Reply:
-    body, packing = bytearray(), response.headers.get("Content-Encoding", "").strip().lower()
+    body = bytearray()
     while piece := response.read(_PIECE):
         body += piece
         if len(body) > most:
             raise TooLargeError
-    if packing in {"", "identity"} or not body:
-        return Reply(response.status, response.headers, bytes(body))
-    unpacker = zlib.decompressobj(wbits=31)  # of gzip alone, which was asked for
-    try:
-        text = unpacker.decompress(body, most + 1)
-    except zlib.error:
-        raise ValueError("the reply is packed and cannot be unpacked") from None
-    if len(text) > most:
-        raise TooLargeError
-    if not unpacker.eof:
-        raise ValueError("the reply ends too early")
-    return Reply(response.status, response.headers, text)
+    packing = response.headers.get("Content-Encoding", "").strip().lower()
+    unpacked = bytes(body)
+    if body and packing not in {"", "identity"}:
+        unpacker = zlib.decompressobj(wbits=31)  # of gzip alone, which was asked for
+        try:
+            unpacked = unpacker.decompress(body, most + 1)
+        except zlib.error:
+            raise ValueError("the reply is packed and cannot be unpacked") from None
+        if len(unpacked) > most:
+            raise TooLargeError
+        if not unpacker.eof:
+            raise ValueError("the reply ends too early")
+    return Reply(response.status, response.headers, unpacked)
 
 
 def _no_reply(error: Exception) -> NoReplyError:

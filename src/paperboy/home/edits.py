@@ -10,13 +10,13 @@ import re
 import shutil
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from yaml.nodes import Node, ScalarNode, SequenceNode
+from yaml.nodes import Node, SequenceNode
 
 from paperboy.edges import files
 from paperboy.edges.text import mentions
@@ -29,9 +29,7 @@ from paperboy.models import MailingList, Problem, Subscriber
 
 _Edit = tuple[int, int, str]  # begin and end of what is replaced, and what stands there then
 
-_COMMA = re.compile(r"[ \t]*,?[ \t]*")
-_REST_OF_LINE = re.compile(r"[^\r\n]*")
-_LINE_END = re.compile(r"[^\r\n]*\r?\n?")
+_REST_OF_LINE = r"[^\r\n]*"
 
 
 def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
@@ -61,8 +59,8 @@ def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -
     """Remove a subscriber with the whole line, if that is theirs alone; return the file and the line. Raises as
     `subscribe`.
     """
-    address, name = subscriber.address, mailing_list.subscribers_file
-    if name:
+    address = subscriber.address
+    if name := mailing_list.subscribers_file:
         with _errors(path := _path(home, name)):
             old = files.read(path)
             if lines := _people(name, old).lines(address):
@@ -77,7 +75,9 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
     """Remove an address from all lists, and from any comment, in these versions of the files; return the lines of the
     first where it stood, by file. Raises as `subscribe`, and then no version is changed.
     """
-    edits, stood = [], dict[str, tuple[int, ...]]()
+    edits = []
+    stood = dict[str, tuple[int, ...]]()
+    mention = mentions(address)
     for home in versions:
         for name in of_lists(home.source):
             path = _path(home, name)
@@ -86,16 +86,16 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
             with _errors(path):
                 old = files.read(path)
                 text = _text(old)
-                lines = set(_lines(text, address))
+                lines = {number for number, line in enumerate(text.split("\n"), 1) if mention.search(line)}
                 if name == LISTS_FILE:
-                    new = _without(home, text, address)
+                    new = _without(home, text, address, sorted(lines))
                 else:
                     people = _people(name, old)
                     if lines and (wrong := people.header_problems()):
                         raise ConfigError(wrong)
                     own = people.lines(address)
                     lines |= set(own)
-                    new = mentions(address).sub("…", _text(_without_lines(old, own)))
+                    new = mention.sub("…", _text(_without_lines(old, own)))
                 edits.append((path, name, old, _encoded(new, old)))
             if home is versions[0] and lines:
                 stood[name] = tuple(sorted(lines))
@@ -115,7 +115,7 @@ def _require_alone(home: Home, mailing_list: MailingList) -> None:
 
 
 def _people(name: str, content: bytes) -> People:
-    """Those of a file. Raises ValueError."""
+    """Return the subscribers of a file. Raises ValueError."""
     return People((), name, files.text(content).encode())
 
 
@@ -124,27 +124,27 @@ def _without_lines(content: bytes, numbers: Collection[int]) -> bytes:
     return b"".join(line for number, line in lines if number not in numbers)
 
 
-def _lines(text: str, address: str) -> tuple[int, ...]:
-    return tuple(number for number, line in enumerate(text.split("\n"), 1) if mentions(address).search(line))
-
-
-def _without(home: Home, old: str, address: str) -> str:
-    """Return the text without the address. Where an anchor shares it between lists, one edit takes it out of all."""
+def _without(home: Home, old: str, address: str, lines: Sequence[int]) -> str:
+    """Return the text without the address, which stands on these lines. Where an anchor shares it between lists, one
+    edit takes it out of all.
+    """
     lists = _lists(home, old)
-    if not lists and not _lines(old, address):  # a broken file that does not name it
+    if not lists and not lines:  # a broken file that does not name it
         return old
-    keys = _keys(old).values() if lists else ()
-    people = {id(found["subscribers"][1]): found["subscribers"][1] for found in keys if "subscribers" in found}
-    edits = [edit for node in people.values() if (edit := _removed(old, node, address))]
-    made = mentions(address).sub("…", _made(old, edits))
-    if lists and _lists(home, made) == tuple(_less(mailing_list, address) for mailing_list in lists):
-        return made
+    if lists:
+        people = {keys["subscribers"][1] for keys in _keys(old).values() if "subscribers" in keys}
+        edits = [edit for node in people if (edit := _removed(old, node, address))]
+        made = mentions(address).sub("…", _made(old, edits))
+        if _lists(home, made) == tuple(_less(mailing_list, address) for mailing_list in lists):
+            return made
+
     fix = "nothing was erased; take it out of the file by hand"
     place = LISTS_FILE
     if home.source != home.path:  # a copy, with what was there before
-        fix, place = f"{fix}, wait until `paperboy run` has taken your edit", str(_path(home))
+        fix = f"{fix}, wait until `paperboy run` has taken your edit"
+        place = str(_path(home))
     message = f"{address} stands here, where Paperboy cannot edit it; {fix}, then run paperboy forget again"
-    places = [f"{place}:{line}" for line in _lines(old, address)]
+    places = [f"{place}:{line}" for line in lines]
     raise ConfigError([Problem(found, message) for found in places or [place]])
 
 
@@ -192,27 +192,26 @@ def _removed(text: str, people: Node, address: str) -> _Edit | None:
     """Return the edit that takes a subscriber out, with the line or a comma; None if they are not there,
     or share a line.
     """
-    items = people.value
-    number = next((number for number, item in enumerate(items) if _is(item, address)), None)
-    if number is None:
+    if not isinstance(people, SequenceNode):  # nothing after the key
         return None
+    items = people.value
+    addresses = [values.mailbox(item.value).address.lower() for item in items]
+    if address.lower() not in addresses:
+        return None
+
+    number = addresses.index(address.lower())
     item = items[number]
-    begin, end = item.start_mark.index, item.end_mark.index
-    if isinstance(people, SequenceNode) and not people.flow_style:
+    begin = item.start_mark.index
+    end = item.end_mark.index
+    if not people.flow_style:
         dash = _dash(text, item)
-        return (begin - len(dash), _after(_LINE_END, text, end), "") if dash else None
+        return (begin - len(dash), _after(_REST_OF_LINE + r"\r?\n?", text, end), "") if dash else None
 
     if after := items[number + 1 :]:
         return begin, after[0].start_mark.index, ""
     if number:
         return items[number - 1].end_mark.index, end, ""
-    return begin, _after(_COMMA, text, end), ""
-
-
-def _is(item: Node, address: str) -> bool:
-    with suppress(ValueError):
-        return isinstance(item, ScalarNode) and values.mailbox(item.value).address.lower() == address.lower()
-    return False
+    return begin, _after(r"[ \t]*,?[ \t]*", text, end), ""
 
 
 def _dash(text: str, item: Node) -> str:
@@ -222,9 +221,9 @@ def _dash(text: str, item: Node) -> str:
     return before if before.strip(" \t") == "-" and mark.line == item.end_mark.line else ""
 
 
-def _after(pattern: re.Pattern[str], text: str, index: int) -> int:
+def _after(pattern: str, text: str, index: int) -> int:
     """Return where something ends that may be empty."""
-    found = pattern.match(text, index)
+    found = re.compile(pattern).match(text, index)
     return found.end() if found else index
 
 
@@ -294,7 +293,8 @@ def _replace(path: Path, name: str, before: bytes, after: bytes) -> None:
     with _errors(path):
         path.open("r+b").close()  # a rename asks only for the rights of the folder
         with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            draft, old = Path(file.name), path.stat()
+            draft = Path(file.name)
+            old = path.stat()
             try:
                 os.fchown(file.fileno(), old.st_uid, old.st_gid)
                 shutil.copystat(path, draft)

@@ -7,11 +7,11 @@ from paperboy.home.settings import Settings
 from paperboy.models import MailingList
 
 _FEATURES = {
+    "CLUSTER": "cluster",
+    "DKIM_KEY": "dkim",
+    "DKIM_SELECTOR": "dkim",
+    "LLM_SHORTLIST": "learning",
     "archive": "archive",
-    "cluster": "cluster",
-    "dkim_key": "dkim",
-    "dkim_selector": "dkim",
-    "llm_shortlist": "learning",
     "open": "signups",
     "webhook": "webhooks",
     "webhook_format": "webhooks",
@@ -22,6 +22,6 @@ def needed(*read: Settings | MailingList) -> Iterator[tuple[str, str]]:
     """Yield each that is set, and the feature that it belongs to."""
     for values in read:
         for option in fields(values):
-            if option.name in _FEATURES and getattr(values, option.name) != option.default:
-                is_key = isinstance(values, MailingList)
-                yield option.name if is_key else option.name.upper(), _FEATURES[option.name]
+            name = option.name if isinstance(values, MailingList) else option.name.upper()
+            if name in _FEATURES and getattr(values, option.name) != option.default:
+                yield name, _FEATURES[name]

@@ -3,12 +3,9 @@
 `nodes` reads the text; `_OPTIONS` has a reader for each key of a list, which is one field of `MailingList`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
@@ -23,12 +20,11 @@ from paperboy.errors import MOST_PROBLEMS, ConfigError
 from paperboy.home import nodes, values
 from paperboy.home.people import People, file_name, named
 from paperboy.home.settings import Settings
-from paperboy.home.values import did_you_mean, one_line
+from paperboy.home.values import Parser, did_you_mean, one_line, one_of, whole
 from paperboy.models import Keywords, MailingList, Problem, Subscriber
 from paperboy.sources.arxiv.categories import ARCHIVES_ONLY, CATEGORIES, all_of
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _MOST_BYTES = 32_000_000  # of the file, such as 600,000 addresses
 _LONGEST_TOPICS = 100_000  # characters
 _SMALLEST = (
@@ -39,7 +35,7 @@ _SMALLEST = (
 
 
 def _name(text: str) -> str:
-    if _NAME.fullmatch(text):
+    if re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", text):
         return text
     raise ValueError("must be at most 63 of a-z, 0-9 and inner -, such as 'big-ideas'")
 
@@ -122,25 +118,25 @@ def _keyword(text: str) -> str:
 # --- readers of nodes
 
 _TEXT = "must be text; put it in quotes"
-_A_LIST = "must be a list, such as [one, two], or lines that begin with '- '"
-_A_MAILBOX = "each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>"
 
 
 class _File:
     """A file while it is read: what is wrong with it, and what stands at nodes that aliases share."""
 
     def __init__(self, name: str, text: str, prompts: Sequence[Path], home: Path) -> None:
-        self._name, self._text, self._watched = name, text, named(text)
+        self._name = name
+        self._text = text
+        self._watched = named(text)
         self.topics = cache(partial(_topics_file, folders=prompts))
         self._content = cache(partial(_people_file, home=home))
         self._faults = set[tuple[int, int, str]]()
         self._in_files = dict[Problem, None]()  # of subscribers: each problem once, in their order
         # Once for each node, wherever aliases name it.
-        self.read = cache(lambda key, node: _OPTIONS[key](_Value(self, key, node)))
+        self.read = cache(lambda key, node: _OPTIONS[key](self, key, node))
 
     @property
     def problems(self) -> list[Problem]:
-        """What is wrong, by place; then what is wrong in files of subscribers."""
+        """Return what is wrong, by place; then what is wrong in files of subscribers."""
         own = [Problem(f"{self._name}:{line}:{column}", message) for line, column, message in sorted(self._faults)]
         return [*own, *self._in_files]
 
@@ -164,7 +160,8 @@ class _File:
 
     def mapping(self, node: MappingNode, what: str, known: Iterable[str], needed: Mapping[str, str]) -> dict[str, Node]:
         """Return the values by their keys, and note keys that are unknown or missing."""
-        found, hints = dict[str, Node](), ""
+        found = dict[str, Node]()
+        hints = ""
         for name, (key, value) in nodes.entries(node).items():
             if name in known:
                 found[name] = value
@@ -191,74 +188,61 @@ class _File:
         return people
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """What a list has for a key, or one item of that."""
-
-    file: _File
-    key: str
-    node: Node
-
-    def wrong(self, message: object) -> None:
-        """Note what is wrong with it."""
-        self.file.note(self.node, f"{self.key}: {message}")
-
-    def items(self) -> Iterator[_Value]:
-        """Yield the items, if it is a list."""
-        if isinstance(self.node, SequenceNode):
-            yield from (replace(self, node=node) for node in self.node.value)
-        else:
-            self.wrong(_A_LIST)
+_Reader = Callable[[_File, str, Node], Any]  # of what a list has for a key; what is wrong is noted
 
 
-_Reader = Callable[[_Value], Any]  # what is wrong is noted
-
-
-def _text(read: Callable[[str], Any], wrong: str = _TEXT) -> _Reader:
+def _text(read: Parser, wrong: str = _TEXT) -> _Reader:
     """Return a reader of one scalar."""
 
-    def value(given: _Value) -> Any:
+    def value(file: _File, key: str, node: Node) -> Any:
         message = wrong
-        if isinstance(given.node, ScalarNode) and not nodes.is_null(given.node):
+        if isinstance(node, ScalarNode) and not nodes.is_null(node):
             try:
-                return read(given.node.value)
+                return read(node.value)
             except ValueError as error:
                 message = str(error)
-        given.wrong(message)
+        file.note(node, f"{key}: {message}")
         return None
 
     return value
 
 
-def _unquoted(read: Callable[[str], Any]) -> _Reader:
+def _unquoted(read: Parser) -> _Reader:
     """Return a reader of a number or of true: quotes would make it text."""
 
-    def value(given: _Value) -> Any:
-        node = given.node
+    def value(file: _File, key: str, node: Node) -> Any:
         plain = isinstance(node, ScalarNode) and not node.style
         try:
             return read(node.value if plain else "")
         except ValueError as error:
-            given.wrong(f"{error}, without quotes, not {given.file.written(node)}")
+            file.note(node, f"{key}: {error}, without quotes, not {file.written(node)}")
             return None
 
     return value
 
 
-def _each(read: Callable[[str], Any], then: Callable[[Iterable[Any]], Any] = tuple, *, least: int = 0) -> _Reader:
+def _items(file: _File, key: str, node: Node) -> Iterator[Node]:
+    """Yield the items, if it is a list."""
+    if isinstance(node, SequenceNode):
+        yield from node.value
+    else:
+        file.note(node, f"{key}: must be a list, such as [one, two], or lines that begin with '- '")
+
+
+def _each(read: Parser, then: Callable[[Iterable[Any]], Any] = tuple, *, least: int = 0) -> _Reader:
     """Return a reader of a list of scalars, each of which counts once; `then` makes the value of them."""
     item_of = _text(read, "each must be text; put it in quotes")
 
-    def value(given: _Value) -> Any:
-        items = dict.fromkeys(map(item_of, given.items()))
-        if least and not given.node.value:
-            given.wrong("must not be empty")
+    def value(file: _File, key: str, node: Node) -> Any:
+        items = dict.fromkeys(item_of(file, key, item) for item in _items(file, key, node))
+        if least and not node.value:
+            file.note(node, f"{key}: must not be empty")
         return then(item for item in items if item is not None)
 
     return value
 
 
-def _topics(given: _Value) -> str:
+def _topics(file: _File, key: str, node: Node) -> str:
     """Return the text itself, or that of the file it names."""
 
     def read(text: str) -> str:
@@ -268,30 +252,31 @@ def _topics(given: _Value) -> str:
         if re.fullmatch(r"\S+/\S+|\S+\.txt", name) and not name.endswith(".md"):
             fix = "name such a file, or write the topics"
             raise ValueError(f"{name!r} is no file that ends in .md, nor a sentence; {fix}")
-        topics = given.file.topics(name) if name.endswith(".md") and "\n" not in name else name
+        topics = file.topics(name) if name.endswith(".md") and "\n" not in name else name
         if len(topics) > _LONGEST_TOPICS:
             raise ValueError(f"must have at most {_LONGEST_TOPICS:,} characters")
         return topics
 
-    return _text(read)(given) or ""
+    return _text(read)(file, key, node) or ""
 
 
-def _keywords(given: _Value) -> Keywords:
-    if not isinstance(given.node, MappingNode):
-        given.wrong("must have the keys must or never, such as {never: [survey, review]}")
+def _keywords(file: _File, key: str, node: Node) -> Keywords:
+    if not isinstance(node, MappingNode):
+        file.note(node, f"{key}: must have the keys must or never, such as {{never: [survey, review]}}")
         return Keywords()
-    found = given.file.mapping(given.node, given.key, ("must", "never"), {})
+    found = file.mapping(node, key, ("must", "never"), {})
     words = _each(_keyword)
-    return Keywords(**{name: words(_Value(given.file, name, node)) for name, node in found.items()})
+    return Keywords(**{name: words(file, name, value) for name, value in found.items()})
 
 
-def _subscribers(given: _Value) -> tuple[Subscriber, ...]:
-    people, firsts = list[Subscriber](), dict[str, Node]()
-    read = _text(values.mailbox, _A_MAILBOX)
-    for item in given.items():
-        if who := read(item):
+def _subscribers(file: _File, key: str, node: Node) -> tuple[Subscriber, ...]:
+    read = _text(values.mailbox, "each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>")
+    people = list[Subscriber]()
+    firsts = dict[str, Node]()
+    for item in _items(file, key, node):
+        if who := read(file, key, item):
             people.append(who)
-            given.file.once(firsts, who.address.lower(), item.node, f"{who.address} is already on this list")
+            file.once(firsts, who.address.lower(), item, f"{who.address} is already on this list")
     return tuple(people)
 
 
@@ -302,21 +287,21 @@ _OPTIONS: dict[str, _Reader] = {  # an option that the file leaves out has the d
     "topics": _topics,
     "authors": _each(values.author),
     "language": _text(values.language, f"{_TEXT}, as 'no' for Norwegian"),
-    "min_relevance": _unquoted(values.whole(1, 10)),
-    "min_novelty": _unquoted(values.whole(1, 10)),
-    "max_papers": _unquoted(values.whole(1, 10_000)),
+    "min_relevance": _unquoted(whole(1, 10)),
+    "min_novelty": _unquoted(whole(1, 10)),
+    "max_papers": _unquoted(whole(1, 10_000)),
     "send_at": _text(values.time_of_day),
     "timezone": _text(values.timezone),
-    "weekdays": _each(values.one_of(*WEEKDAYS), lambda days: frozenset(map(WEEKDAYS.index, days)), least=1),
+    "weekdays": _each(one_of(*WEEKDAYS), lambda days: frozenset(map(WEEKDAYS.index, days)), least=1),
     "cross_lists": _unquoted(_boolean),
     "send_empty": _unquoted(_boolean),
     "exclude": _each(_category, _all_of),
     "keywords": _keywords,
     "paused": _unquoted(_boolean),
-    "archive": _text(values.one_of("none", "link", "public", "indexed")),
+    "archive": _text(one_of("none", "link", "public", "indexed")),
     "open": _unquoted(_boolean),
     "webhook": _text(_webhook),
-    "webhook_format": _text(values.one_of("json", "slack")),
+    "webhook_format": _text(one_of("json", "slack")),
     "subscribers": _subscribers,
     "subscribers_file": _text(file_name),
 }
@@ -361,7 +346,7 @@ def parse(
 
 
 def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
-    """Return the options of each list."""
+    """Return what each list has, as the fields of `MailingList`."""
     if not isinstance(root, MappingNode):
         file.note(root, f"the file must start with {_SMALLEST}")
         return []
@@ -374,26 +359,22 @@ def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
     if not items.value:
         file.note(items, "lists: must not be empty")
 
-    found, names = list[dict[str, Any]](), dict[str, Node]()
+    lists = list[dict[str, Any]]()
+    names = dict[str, Node]()
     for node in items.value:
         if not isinstance(node, MappingNode):
             file.note(node, "a list must have keys, such as 'name: physics'")
             continue
-        options = _options(file, node)
+        needed = {"name": "", "categories": ""}
+        _, authors = nodes.entries(node).get("authors", (None, None))
+        if not (authors and authors.value):
+            needed["topics"] = ", or 'authors' alone"
+
+        found = file.mapping(node, "list", KEYS, needed)
+        options = {key: file.read(key, value) for key, value in found.items()}
+        if people := options.get("subscribers_file"):
+            options["subscribers"] = file.people(found["subscribers_file"], people, options.get("subscribers", ()))
         if name := options.get("name"):
-            file.once(names, name, nodes.entries(node)["name"][1], f"there is already a list {name!r}")
-        found.append(options)
-    return found
-
-
-def _options(file: _File, node: MappingNode) -> dict[str, Any]:
-    """Return what a list has, as the fields of `MailingList`."""
-    needed = {"name": "", "categories": ""}
-    _, authors = nodes.entries(node).get("authors", (None, None))
-    if not (authors and authors.value):
-        needed["topics"] = ", or 'authors' alone"
-    found = file.mapping(node, "list", KEYS, needed)
-    options = {key: file.read(key, value) for key, value in found.items()}
-    if name := options.get("subscribers_file"):
-        options["subscribers"] = file.people(found["subscribers_file"], name, options.get("subscribers", ()))
-    return options
+            file.once(names, name, found["name"], f"there is already a list {name!r}")
+        lists.append(options)
+    return lists

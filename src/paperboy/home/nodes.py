@@ -53,7 +53,8 @@ class MalformedError(ValueError):
 
     def __init__(self, line: int, column: int, message: str) -> None:
         super().__init__(message)
-        self.line, self.column = line, column
+        self.line = line
+        self.column = column
 
 
 _Parser: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -101,7 +102,7 @@ def malformed(node: Node, message: str) -> MalformedError:
 
 
 def is_null(node: Node) -> bool:
-    """Whether nothing is there, or a plain word for it."""
+    """Check whether nothing is there, or a plain word for it."""
     return isinstance(node, ScalarNode) and not node.style and node.value in _NULL
 
 
@@ -142,7 +143,8 @@ def _check(node: Node, seen: set[Node]) -> None:
 
 def _merge(node: MappingNode) -> None:
     """Put what `<<` names before a mapping's own keys. Raises MalformedError, also for a key that is there twice."""
-    own, merged = Entries(), Entries()
+    own = Entries()
+    merged = Entries()
     for key, value in node.value:
         if not isinstance(key, ScalarNode):
             raise malformed(key, "text that begins with a bracket needs quotes")
@@ -165,12 +167,15 @@ def _in_plain_words(error: MarkedYAMLError, text: str) -> MalformedError:
     mark = error.problem_mark or error.context_mark
     if error.context_mark and _UNCLOSED.match(whole) and "tab character" not in whole:
         mark = error.context_mark
-    line, column, rest = 1, 1, text
+    line = column = 1
+    rest = text
     if mark:
-        line, column, rest = mark.line + 1, mark.column + 1, text[mark.index :]
+        line = mark.line + 1
+        column = mark.column + 1
+        rest = text[mark.index :]
     if rest.startswith("\t"):
         whole = "tab character"
-    words = next((words for pattern, words in _PLAIN_WORDS.items() if re.search(pattern, whole)), "")
-    words = words or f"not YAML: {' '.join(whole.split())}; put the text in quotes"
+    unknown = f"not YAML: {' '.join(whole.split())}; put the text in quotes"
+    words = next((words for pattern, words in _PLAIN_WORDS.items() if re.search(pattern, whole)), unknown)
     name = re.match(r"[&*]?([\w-]*)", rest)
     return MalformedError(line, column, words.replace("{sign}", rest[:1]).replace("{name}", name[1] if name else ""))

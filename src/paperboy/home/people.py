@@ -4,16 +4,13 @@ There may be a million. So they stay the bytes of the file, and are made of its 
 commands only ask whether there are any, or for one.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO, StringIO
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from paperboy.edges.text import shortened
 from paperboy.errors import MOST_PROBLEMS
@@ -24,7 +21,6 @@ _NAME = r"\w[\w./-]*\.(?:txt|csv)"
 _KEYS = re.compile(  # and comments, since a key in them is none
     rf"^[ \t]*#[^\r\n]*|subscribers_file[\"']?\s*:\s*(?:&\S+\s+)?[\"']?({_NAME})(?![\w/-])", re.MULTILINE
 )
-_IN_ADDRESSES = re.compile("[@<>]")
 _QUOTES = (
     "these quotes are never closed, or end within a cell; write each row in one line, and double a quote in a cell"
 )
@@ -32,12 +28,12 @@ _COMMENT = re.compile(r"(.*<[^<>]*>|[^\s<>]*@[^\s<>]*)\s+#.*")  # after an addre
 
 
 def named(text: str) -> list[str]:
-    """The files that the text of subscribers.yaml names: cheaper than reading YAML, which refuses all others."""
+    """Return the files that subscribers.yaml names: cheaper than reading its YAML, which refuses all others."""
     return list(dict.fromkeys(filter(None, _KEYS.findall(text)))) if "subscribers_file" in text else []
 
 
 def file_name(text: str) -> str:
-    """The name of such a file. Raises ValueError."""
+    """Return the name of such a file. Raises ValueError."""
     if not re.fullmatch(_NAME, text) or ".." in text.split("/"):
         raise ValueError(
             "must be the name of a file in the home that ends in .txt or .csv, such as readers.txt, without spaces"
@@ -45,36 +41,35 @@ def file_name(text: str) -> str:
     return text
 
 
-class _Columns(NamedTuple):
-    """What the first line of a CSV says."""
+class _Columns:
+    """The columns of a CSV, as its first line names them."""
 
-    delimiter: str
-    titles: tuple[str, ...]
-
-    @classmethod
-    def of(cls, line: str) -> _Columns:
-        delimiter = next((each for each in ",;\t" if each in line), ",")
-        return cls(delimiter, tuple(each.strip().lower() for each in _cells(line, delimiter)))
+    def __init__(self, line: str) -> None:
+        self.delimiter = next((mark for mark in ",;\t" if mark in line), ",")
+        self.titles = [title.strip().lower() for title in _cells(line, self.delimiter)]
 
     def mailbox(self, line: str) -> str:
-        """A row as a text file would have it; empty if its quotes cannot be read. Mail programs export an address as
-        its own name.
+        """Return a row as a text file would have it; empty if its quotes cannot be read. Mail programs export an
+        address as its own name.
         """
         row = dict(zip(self.titles, _cells(line, self.delimiter), strict=False))
-        name, address = row.get("name", ""), row.get("address", "").strip()
-        if "<" in address:
+        name = row.get("name", "")
+        address = row.get("address", "").strip()
+        if "<" in address or not row:
             return address
-        return f"{'' if _IN_ADDRESSES.search(name) else name} <{address}>" if row else ""
+        if re.search("[@<>]", name):
+            name = ""
+        return f"{name} <{address}>"
 
     def row(self, who: Subscriber) -> str:
-        cells, made = {"address": who.address, "name": who.name}, StringIO()
-        row = [cells.get(title, "") for title in self.titles]
-        csv.writer(made, delimiter=self.delimiter, lineterminator="").writerow(row)
+        made = StringIO()
+        cells = csv.DictWriter(made, self.titles, extrasaction="ignore", delimiter=self.delimiter, lineterminator="")
+        cells.writerow({"address": who.address, "name": who.name})
         return made.getvalue()
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
-    """Of one line: quotes that are never closed spoil no other."""
+    """Return the cells of one line: quotes that are never closed spoil no other."""
     with suppress(csv.Error):
         return next(csv.reader([line], delimiter=delimiter, strict=True)) if '"' in line else line.split(delimiter)
     return []
@@ -83,7 +78,7 @@ def _cells(line: str, delimiter: str) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class People(Readers):
     """The subscribers in subscribers.yaml, then those of the file. A line that is no address is left out; `problems`
-    tells of it.
+    reports it.
     """
 
     inline: tuple[Subscriber, ...] = field(repr=False)
@@ -111,20 +106,24 @@ class People(Readers):
 
     def find(self, address: str) -> Subscriber | None:
         wanted = address.lower()
-        inline = (who for who in self.inline if who.address.lower() == wanted)
-        of_file = (text for _, text in self._entries() if _address(text) == wanted)
-        return next(inline, None) or next(map(mailbox, of_file), None)
+        for who in self.inline:
+            if who.address.lower() == wanted:
+                return who
+        for _, text in self._entries():
+            if _address(text) == wanted:
+                return mailbox(text)
+        return None
 
     def addresses(self) -> Iterator[str]:
         yield from (who.address.lower() for who in self.inline)
         yield from (_address(text) for _, text in self._entries())
 
     def lines(self, address: str) -> list[int]:
-        """Where the file has the address."""
+        """Return the lines on which the file has the address."""
         return [number for number, text in self._entries() if _address(text) == address.lower()]
 
     def problems(self) -> list[Problem]:
-        """Every line that is no address, and every address that the list has twice."""
+        """Report every line that is no address, and every address that the list has twice."""
         if wrong := self.header_problems():
             return wrong
         found: list[Problem] = []
@@ -142,31 +141,37 @@ class People(Readers):
         return found
 
     def header_problems(self) -> list[Problem]:
-        """What is wrong with the first line of a CSV: without a column of addresses, its rows are nobody."""
-        header = self._header()
-        if not header or "address" in (columns := _Columns.of(header[1])).titles:
+        """Report a CSV whose first line names no column of addresses: its rows are nobody."""
+        number, line = self._header()
+        titles = _Columns(line).titles
+        if not number or "address" in titles:
             return []
-        titles = shortened(", ".join(columns.titles), 100)
-        message = f"the first line must name the columns, one of them 'address', as address,name; this one has {titles}"
-        return [Problem(f"{self.file}:{header[0]}", message if columns.titles else _QUOTES)]
+        message = _QUOTES
+        if titles:
+            has = shortened(", ".join(titles), 100)
+            message = (
+                f"the first line must name the columns, one of them 'address', as address,name; this one has {has}"
+            )
+        return [Problem(f"{self.file}:{number}", message)]
 
     def written(self, who: Subscriber) -> str:
-        """What adds somebody at the end of the file. Raises ValueError if it would not be read as their address."""
-        made, (_, header) = str(who), self._header() or (0, "")
+        """Return what adds somebody at the end of the file. Raises ValueError if that would not be read as them."""
+        made = str(who)
+        _, header = self._header()
         if header:
-            made = _Columns.of(header).row(who)
+            made = _Columns(header).row(who)
         elif self.is_csv:
-            made = f"address,name\n{_Columns.of('address,name').row(who)}"
-        if [each.address for each in People((), self.file, f"{header}\n{made}".encode())] != [who.address]:
+            made = f"address,name\n{_Columns('address,name').row(who)}"
+        if [found.address for found in People((), self.file, f"{header}\n{made}".encode())] != [who.address]:
             raise ValueError(f"cannot take {who} as a line of its own; add them by hand, then run paperboy check")
         return made
 
-    def _header(self) -> tuple[int, str] | None:
-        """The first line of a CSV with its number; None where nothing is in it."""
-        return next(self._lines(), None) if self.is_csv else None
+    def _header(self) -> tuple[int, str]:
+        """Return the number of the first line of a CSV, and the line; 0 where nothing is in it."""
+        return next(self._lines(), (0, "")) if self.is_csv else (0, "")
 
     def _lines(self) -> Iterator[tuple[int, str]]:
-        """The lines and their numbers, without those that are blank or comments."""
+        """Yield the lines with their numbers, without those that are blank or comments."""
         around = " \n" if self.is_csv else None  # a tab may stand for an empty cell
         for number, line in enumerate(BytesIO(self.content), 1):
             text = line.decode().strip(around)
@@ -174,21 +179,21 @@ class People(Readers):
                 yield number, text
 
     def _entries(self) -> Iterator[tuple[int, str]]:
-        """Each line that should be somebody, as a text file would have it, with its number."""
+        """Yield each line that should be somebody, as a text file would have it, with its number."""
         lines = self._lines()
-        if header := self._header():
-            columns = _Columns.of(header[1])
-            return ((number, columns.mailbox(text)) for number, text in islice(lines, 1, None))
-        return ((number, _without_comment(text) if "#" in text else text) for number, text in lines)
-
-
-def _without_comment(text: str) -> str:
-    found = _COMMENT.fullmatch(text)
-    return found[1] if found else text
+        if self.is_csv:
+            _, header = next(lines, (0, ""))
+            columns = _Columns(header)
+            for number, text in lines:
+                yield number, columns.mailbox(text)
+        else:
+            for number, text in lines:
+                found = _COMMENT.fullmatch(text) if "#" in text else None
+                yield number, found[1] if found else text
 
 
 def _address(text: str) -> str:
-    """The address of a line that was tried, in lower case; much cheaper than trying it again."""
+    """Return the address of a line that was tried, in lower case; much cheaper than trying it again."""
     address = text[text.rfind("<") + 1 : -1].strip() if text.endswith(">") else text
     if not address.isascii():
         with suppress(ValueError):

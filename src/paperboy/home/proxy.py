@@ -23,15 +23,12 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> str:
 
     if "://" not in proxy:
         proxy = f"http://{proxy}"
-    if not _is_proxy(proxy):
+    try:
+        parts = urlsplit(proxy)
+        is_usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
         message = "HTTPS_PROXY is no address of a proxy; it looks like http://proxy.example.org:3128"
         raise ConfigError.at("environment", message)
     return proxy
-
-
-def _is_proxy(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False

@@ -8,7 +8,7 @@ line or value may be a misplaced password.
 import io
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, time
 from decimal import Decimal
@@ -24,12 +24,12 @@ from pydantic import SecretStr
 from paperboy.edges import files
 from paperboy.errors import ConfigError
 from paperboy.home import values as notation
-from paperboy.home.values import did_you_mean, one_line
+from paperboy.home.values import Parser, did_you_mean, number, one_line, whole
 from paperboy.models import Problem, Subscriber
 
 
 def _secret(text: str) -> SecretStr:
-    if not all(" " <= character <= "~" for character in text):
+    if not (text.isascii() and text.isprintable()):
         raise ValueError("only printable ASCII characters can be sent to a server")
     return SecretStr(text)
 
@@ -77,7 +77,7 @@ def _web_url(text: str) -> str:
 def _listen(text: str) -> tuple[str, int]:
     host, _, port = one_line(text).rpartition(":")
     try:
-        return notation.host(host.strip("[]")), notation.whole(1, 65535)(port)
+        return notation.host(host.strip("[]")), whole(1, 65535)(port)
     except ValueError:
         raise ValueError("must be an address and a port, such as 127.0.0.1:8025 or [::1]:8025") from None
 
@@ -92,7 +92,7 @@ def _selector(text: str) -> str:
     return name
 
 
-def _auto_or(read: Callable[[str], Any], automatic: object, what: str) -> Callable[[str], Any]:
+def _auto_or(read: Parser, automatic: object, what: str) -> Parser:
     """Return a reader of `auto` or a number."""
 
     def value(text: str) -> Any:
@@ -120,9 +120,9 @@ Share = float | Literal["auto"]  # of a day's papers, those that the LLM is aske
 MOST_CONNECTIONS = 20  # to the mail server, where their number is ours to choose
 
 
-_share = _auto_or(notation.number(0, 1), "auto", "a share from 0 to 1, such as 0.5; 1 turns the shortlist off")
-_connections = _auto_or(notation.whole(1, 50), 0, "a whole number from 1 to 50")
-_workers = _auto_or(notation.whole(1, 256), 0, "a whole number from 1 to 256; 1 is this process alone")
+_share = _auto_or(number(0, 1), "auto", "a share from 0 to 1, such as 0.5; 1 turns the shortlist off")
+_connections = _auto_or(whole(1, 50), 0, "a whole number from 1 to 50")
+_workers = _auto_or(whole(1, 256), 0, "a whole number from 1 to 256; 1 is this process alone")
 
 
 def _scheduler(text: str) -> str:
@@ -141,7 +141,7 @@ def _scheduler(text: str) -> str:
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-_price = notation.number(0, 1_000_000, kind=Decimal)
+_price = number(0, 1_000_000, kind=Decimal)
 
 
 def _mailbox(text: str) -> Subscriber:
@@ -154,8 +154,9 @@ def _mailbox(text: str) -> Subscriber:
     return found
 
 
-def _setting(read: Callable[[str], object], default: str = "", *, empty: object = "", shown: bool = True) -> Any:
-    """A field whose value is read from text, and the text that `.env.example` shows; where that is empty, `empty`.
+def _setting(read: Parser, default: str = "", *, empty: object = "", shown: bool = True) -> Any:
+    """Return a field whose value is read from text. `default` is the text that `.env.example` shows; where it is empty,
+    the value is `empty`.
     `shown`: in a repr.
     """
     value = read(default) if default else empty
@@ -171,23 +172,23 @@ class Settings:
     openai_model: str = _setting(one_line, "gpt-6-luna")
     openai_reasoning_effort: str = _setting(one_line, "low")
     openai_service_tier: str = _setting(one_line)
-    llm_batch_size: int = _setting(notation.whole(1, 200), "16")  # papers in one call
-    llm_concurrency: int = _setting(notation.whole(1, 1000), "8")
-    llm_timeout_seconds: float = _setting(notation.number(0.1, 3600), "120")
-    llm_budget_usd: float = _setting(notation.number(0, 1_000_000), "0")  # per day; 0: none
+    llm_batch_size: int = _setting(whole(1, 200), "16")  # papers in one call
+    llm_concurrency: int = _setting(whole(1, 1000), "8")
+    llm_timeout_seconds: float = _setting(number(0.1, 3600), "120")
+    llm_budget_usd: float = _setting(number(0, 1_000_000), "0")  # per day; 0: none
     llm_shortlist: Share = _setting(_share, "1")
     llm_price_input: Decimal | None = _setting(_price, empty=None)  # USD per million tokens
     llm_price_cached_input: Decimal | None = _setting(_price, empty=None)
     llm_price_cache_write: Decimal | None = _setting(_price, empty=None)
     llm_price_output: Decimal | None = _setting(_price, empty=None)
     smtp_host: str = _setting(notation.host)  # empty: mail goes to the outbox
-    smtp_port: int = _setting(notation.whole(1, 65535), "587")
+    smtp_port: int = _setting(whole(1, 65535), "587")
     smtp_security: Literal["starttls", "tls", "none"] = _setting(notation.one_of("starttls", "tls", "none"), "starttls")
     smtp_username: str = _setting(_login)
     smtp_password: SecretStr = _setting(_secret, empty=SecretStr(""))
     smtp_token_command: tuple[str, ...] = _setting(_command, empty=(), shown=False)  # its words; may hold a secret
     smtp_connections: int = _setting(_connections, "auto")  # 0: as many as the server takes well
-    smtp_max_per_minute: int = _setting(notation.whole(0, 1_000_000), "0")  # 0: no limit
+    smtp_max_per_minute: int = _setting(whole(0, 1_000_000), "0")  # 0: no limit
     mail_from: Subscriber | None = _setting(_mailbox, empty=None)
     mail_reply_to: Subscriber | None = _setting(_mailbox, empty=None)
     alert_to: Subscriber | None = _setting(_mailbox, empty=None)
@@ -197,15 +198,15 @@ class Settings:
     web_listen: tuple[str, int] = _setting(_listen, "127.0.0.1:8025")
     arxiv_api_url: str = _setting(partial(notation.url, example=_ARXIV_API), _ARXIV_API)
     arxiv_feed_url: str = _setting(partial(notation.url, example=_ARXIV_FEED), _ARXIV_FEED)
-    arxiv_delay_seconds: float = _setting(notation.number(0, 3600), "3")
+    arxiv_delay_seconds: float = _setting(number(0, 3600), "3")
     # Evenings (US Eastern) without an announcement.
     arxiv_holidays: frozenset[date] = _setting(notation.dates, empty=frozenset())
-    arxiv_lookback_days: int = _setting(notation.whole(1, 30), "7")
+    arxiv_lookback_days: int = _setting(whole(1, 30), "7")
     send_at: time = _setting(notation.time_of_day, "07:00")  # local
     timezone: ZoneInfo = _setting(notation.timezone, "UTC")
-    give_up_after_hours: float = _setting(notation.number(0, 23), "6")
+    give_up_after_hours: float = _setting(number(0, 23), "6")
     heartbeat_url: SecretStr = _setting(_beat, empty=SecretStr(""))
-    keep_days: int = _setting(notation.whole(31, 36_500), "365")
+    keep_days: int = _setting(whole(31, 36_500), "365")
     workers: int = _setting(_workers, "auto")  # processes that compose; 0: as many as help
     cluster: str = _setting(_scheduler)  # of Dask, whose workers compose; empty: there is none
     paperboy_database: Path = _setting(_path, "data/paperboy.db")
@@ -214,20 +215,20 @@ class Settings:
 
     @property
     def has_llm(self) -> bool:
-        """Whether an LLM scores, and not the embedded scorer."""
+        """Check whether an LLM scores, and not the embedded scorer."""
         return bool(self.openai_api_key.get_secret_value() or self.openai_base_url)
 
     @property
     def announcements(self) -> str:
-        """The address of the announcement feed. Empty where somebody else's API was set and no feed: then nobody wants
-        requests to arXiv.
+        """Return the address of the announcement feed. Empty where somebody else's API was set and no feed: then nobody
+        wants requests to arXiv.
         """
-        default = SETTINGS["ARXIV_FEED_URL"]
-        return self.arxiv_feed_url if self.arxiv_feed_url != default or _is_arxiv(self.arxiv_api_url) else ""
+        is_wanted = self.arxiv_feed_url != _ARXIV_FEED or _is_arxiv(self.arxiv_api_url)
+        return self.arxiv_feed_url if is_wanted else ""
 
     @property
     def learns_from_scores(self) -> bool:
-        """Whether lists learn from an LLM's scores: for the shortlist, or for the embedded scorer."""
+        """Check whether lists learn from an LLM's scores: for the shortlist, or for the embedded scorer."""
         return self.llm_shortlist != 1 or not self.has_llm
 
     @property
@@ -255,11 +256,12 @@ _Given = dict[str, tuple[str, str]]  # by a setting's name: its text, and the pl
 
 
 def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> Settings:
-    """The settings of this home, its paths made whole. Raises `ConfigError` with everything that is wrong. `files` is
-    the folder of the `.env`, where that is not the home itself.
+    """Return the settings of this home, its paths made whole. Raises `ConfigError` with everything that is wrong.
+    `files` is the folder of the `.env`, where that is not the home itself.
     """
-    problems: list[Problem] = []
-    given, values = _given(files or home, environ, problems, []), dict[str, Any]()
+    problems = list[Problem]()
+    given = _given(files or home, environ, problems)
+    values = dict[str, Any]()
     for name, (text, place) in given.items():
         try:
             values[name.lower()] = _read(name, text)
@@ -269,31 +271,46 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
     problems += [Problem(given[name][1], f"{name}: {message}") for name, message in _conflicts(settings, given)]
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: (len(problem.place), problem.place)))
-    places = {
-        name: home / path
-        for name in ("paperboy_database", "paperboy_outbox", "dkim_key")
-        if (path := getattr(settings, name))
-    }
-    return replace(settings, **places)
+    return replace(
+        settings,
+        paperboy_database=home / settings.paperboy_database,
+        paperboy_outbox=home / settings.paperboy_outbox,
+        dkim_key=settings.dkim_key and home / settings.dkim_key,
+    )
 
 
 def database(home: Path, environ: Mapping[str, str], files: Path) -> Path:
-    """Where these files have the database, whatever is wrong with the rest of them."""
-    text, _ = _given(files, environ, [], []).get("PAPERBOY_DATABASE", (SETTINGS["PAPERBOY_DATABASE"], ""))
+    """Return where these files have the database, whatever is wrong with the rest of them."""
+    text, _ = _given(files, environ, []).get("PAPERBOY_DATABASE", (SETTINGS["PAPERBOY_DATABASE"], ""))
     return home / text.strip()
 
 
-def ignored(home: Path, environ: Mapping[str, str]) -> list[Problem]:
-    """Lines of `.env` that are no fault, and do nothing."""
-    found: list[Problem] = []
-    _given(home, environ, [], found)
+def ignored(home: Path) -> list[Problem]:
+    """Return the lines of `.env` that are no fault, and do nothing."""
+    found = list[Problem]()
+    _from_dotenv(home / ".env", [], found)
     return found
 
 
-def _given(files: Path, environ: Mapping[str, str], problems: list[Problem], notes: list[Problem]) -> _Given:
-    given = _from_credentials(environ, problems)
-    given |= _from_dotenv(files / ".env", problems, notes)
+def _given(home: Path, environ: Mapping[str, str], problems: list[Problem]) -> _Given:
+    """Return what is given, and add what cannot be read to the problems."""
+    given = _Given()
+    folder = environ.get("CREDENTIALS_DIRECTORY", "")
+    for name in SETTINGS if folder else ():
+        try:
+            given[name] = files.read_text(Path(folder, name), _MOST_BYTES).rstrip("\n"), "credentials"
+        except FileNotFoundError:
+            continue
+        except ValueError as error:
+            problems.append(Problem("credentials", f"{name}: its file {error}"))
+
+    given |= _from_dotenv(home / ".env", problems, [])
     given |= {name: (environ[name], "environment") for name in SETTINGS if name in environ}
+    return _filled(given)
+
+
+def _filled(given: _Given) -> _Given:
+    """Return what is given without what is empty."""
     return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
 
 
@@ -310,7 +327,7 @@ def _read(name: str, text: str) -> Any:
 
 
 def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Settings that are right alone and wrong together: the name to blame, and what to do."""
+    """Yield settings that are right alone and wrong together: the name to blame, and what to do."""
     for name, needed in _NEEDS.items():
         missing = [other for other in needed if other not in given]
         if name in given and missing:
@@ -335,21 +352,9 @@ def _is_arxiv(url: str) -> bool:
     return f".{host}".endswith(".arxiv.org")
 
 
-def _from_credentials(environ: Mapping[str, str], problems: list[Problem]) -> _Given:
-    folder = environ.get("CREDENTIALS_DIRECTORY")
-    given = {}
-    for name in SETTINGS if folder else ():
-        try:
-            given[name] = files.read_text(Path(folder or "") / name, _MOST_BYTES).rstrip("\n"), "credentials"
-        except FileNotFoundError:
-            continue
-        except ValueError as error:
-            problems.append(Problem("credentials", f"{name}: its file {error}"))
-    return given
-
-
 def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _Given:
-    text, given = "", _Given()
+    text = ""
+    given = _Given()
     try:
         text = files.read_text(path, _MOST_BYTES)
     except FileNotFoundError:
@@ -357,7 +362,9 @@ def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _
     except ValueError as error:
         problems.append(Problem(".env", str(error)))
     for binding in parse_stream(io.StringIO(text)):
-        key, value, lines = binding.key, binding.value, binding.original.string
+        key = binding.key
+        value = binding.value
+        lines = binding.original.string
         empty = lines[: len(lines) - len(lines.lstrip())].count("\n")  # before it, which the parser counts as its own
         place = f".env:{binding.original.line + empty}"
         if key and value is not None and key.isidentifier():
@@ -370,4 +377,4 @@ def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _
         elif key is not None or binding.error:  # else a comment, or the end
             message = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
             problems.append(Problem(place, message))
-    return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
+    return _filled(given)

@@ -1,11 +1,10 @@
 """How people write values in Paperboy's files: addresses, times of day, timezones, numbers, URLs.
 
-Each reader takes text and raises `ValueError` with one sentence for the person who wrote it.
+Each parser takes text and raises `ValueError` with one sentence for the person who wrote it.
 """
 
 import difflib
 import re
-import unicodedata
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import date, time
@@ -20,18 +19,20 @@ from email_validator import EmailNotValidError, validate_email
 
 from paperboy.models import Subscriber
 
+Parser = Callable[[str], Any]  # of one value as people write it
+
 # Domains that do not exist on the internet, but may name a mail server on this machine or network.
-_AT_HOME = frozenset({"localhost", "local", "test"})
-_STAND_IN = ".example"
+_AT_HOME = re.compile(r"(?ai)[@.](localhost|local|test)$")
+_CONTROL = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # also line ends and lone surrogates
 
 _NAME_AND_ADDRESS = re.compile(r"(?P<name>.*?)\s*<(?P<address>[^<>]*)>")
-_PLAIN = re.compile(r"([A-Za-z0-9]+(?:[._+-][A-Za-z0-9]+)*)@((?!.*--)[A-Za-z0-9.-]+)")  # xn-- is longer in Unicode
-_LONGEST_LOCAL_PART, _LONGEST_ADDRESS = 64, 254
+_PLAIN = re.compile(  # of at most 254 characters, 64 of them before the @; xn-- is longer in Unicode
+    r"(?=.{1,254}$)(?=.{1,64}@)([A-Za-z0-9]+(?:[._+-][A-Za-z0-9]+)*)@((?!.*--)[A-Za-z0-9.-]+)"
+)
 _SUFFIX = re.compile(r"(jr|sr|ii|iii|iv|ph\.? ?d)\.?", re.IGNORECASE)  # of a name: Robert C. Kennicutt, Jr.
 _COLLABORATION = re.compile(
     r"\b(collaboration|consortium|consortia|team|group|survey|project|network)s?\b", re.IGNORECASE
 )
-_HOURS_AND_MINUTES = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 _LANGUAGE = re.compile(  # language, script, region and variants of a BCP 47 tag
     r"[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*", re.ASCII | re.IGNORECASE
 )
@@ -39,22 +40,21 @@ _HOST = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?|([0-9A-Fa-f]*:){2}[0-9A-Fa-f
 
 
 def did_you_mean(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """`", did you mean 'x'?"` for the choice that is nearest to the word, whatever the case; else nothing."""
+    """Return `", did you mean 'x'?"` for the choice that is nearest to the word, whatever the case; else nothing."""
     by_folded = {choice.casefold(): choice for choice in choices}
     nearest = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=cutoff)
     return f", did you mean {by_folded[nearest[0]]!r}?" if nearest else ""
 
 
 def one_line(text: str) -> str:
-    """The text without space around it; refused if it is empty, long, or holds control characters or line ends."""
+    """Return the text without space around it. Refused: an empty or long one, control characters and line ends."""
     text = text.strip()
     if len(text) > 2000:
         raise ValueError("must have at most 2000 characters")
     if not text:
         raise ValueError("is empty")
-    for character in "" if text.isprintable() else text:
-        if unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}:
-            raise ValueError(f"contains a control character (U+{ord(character):04X}); write one line of plain text")
+    if found := _CONTROL.search(text):
+        raise ValueError(f"contains a control character (U+{ord(found[0]):04X}); write one line of plain text")
     return text
 
 
@@ -68,7 +68,7 @@ def author(text: str) -> str:
 
 
 def mailbox(text: str) -> Subscriber:
-    """`ada@example.org` or `Ada Lovelace <ada@example.org>`; no question is put to the DNS.
+    """Read `ada@example.org` or `Ada Lovelace <ada@example.org>`; no question is put to the DNS.
 
     Domains for use at home (`localhost`, `*.local`, `*.test`) are taken, so that a local mail server can be tried. A
     local part beyond ASCII is in lower case (RFC 6531).
@@ -78,16 +78,16 @@ def mailbox(text: str) -> Subscriber:
     if match is None:
         return Subscriber(_address(text))
     name = unquote(match["name"]).strip()
-    if "<" in name or ">" in name or "@" in name:
+    if re.search("[@<>]", name):
         aligned = ", with the dashes aligned" if " - " in name else ""  # in YAML, others join two lines
         raise ValueError(f"{text!r} has more than one address; write each on its own line{aligned}")
     return Subscriber(_address(match["address"].strip()), name)
 
 
 def _address(text: str) -> str:
-    """The normalised address. Plain ones, of which a list may have a hundred thousand, take a fiftieth of the time."""
+    """Normalise an address. Plain ones, of which a list may have a hundred thousand, take a fiftieth of the time."""
     plain = _PLAIN.fullmatch(text)
-    if plain and len(text) <= _LONGEST_ADDRESS and len(plain[1]) <= _LONGEST_LOCAL_PART:
+    if plain:
         with suppress(ValueError):  # which names the whole address where the validator sees it
             return f"{plain[1]}@{_domain(plain[2])}"
     return _validated(text)
@@ -95,30 +95,30 @@ def _address(text: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def _domain(text: str) -> str:
-    """Many subscribers share few domains, whose validation takes most of the time."""
+    """Normalise a domain. Many subscribers share few, whose validation takes most of the time."""
     return _validated(f"x@{text}").removeprefix("x@")
 
 
 def _validated(text: str) -> str:
-    at_home = text.rpartition("@")[2].rpartition(".")[2].lower() in _AT_HOME
+    stand_in = ".example" if _AT_HOME.search(text) else ""
     try:
-        valid = validate_email(text + _STAND_IN if at_home else text, check_deliverability=False)
+        valid = validate_email(text + stand_in, check_deliverability=False)
     except EmailNotValidError as error:
         raise ValueError(f"{text!r} is not an address: {error}") from None
     address = valid.ascii_email or f"{valid.local_part.lower()}@{valid.ascii_domain}"
-    return address.removesuffix(_STAND_IN if at_home else "")
+    return address.removesuffix(stand_in)
 
 
 def time_of_day(text: str) -> time:
-    """`07:00` or `7:00`, on a 24-hour clock."""
-    match = _HOURS_AND_MINUTES.fullmatch(text.strip())
+    """Read `07:00` or `7:00`, on a 24-hour clock."""
+    match = re.fullmatch(r"([01]?[0-9]|2[0-3]):([0-5][0-9])", text.strip())
     if match is None:
         raise ValueError("must be a time of day, such as 07:00 or 18:30")
     return time(int(match[1]), int(match[2]))
 
 
 def dates(text: str) -> frozenset[date]:
-    """Dates with commas or spaces between, as `2026-12-29, 2026-12-31`."""
+    """Read dates with commas or spaces between, as `2026-12-29, 2026-12-31`."""
     try:
         return frozenset(map(date.fromisoformat, text.replace(",", " ").split()))
     except ValueError:
@@ -126,7 +126,7 @@ def dates(text: str) -> frozenset[date]:
 
 
 def timezone(text: str) -> ZoneInfo:
-    """A name of the IANA database, as `Europe/Berlin`."""
+    """Read a name of the IANA database, as `Europe/Berlin`."""
     name = text.strip()
     try:
         return ZoneInfo(name)
@@ -138,7 +138,7 @@ def timezone(text: str) -> ZoneInfo:
 
 
 def language(text: str) -> str:
-    """A BCP 47 tag in canonical case, as `de`, `pt-BR` or `zh-Hant`; whether such a language exists is not asked."""
+    """Read a BCP 47 tag into canonical case, as `de`, `pt-BR` or `zh-Hant`; such a language need not exist."""
     if not _LANGUAGE.fullmatch(text.strip()):
         raise ValueError("must be a BCP 47 tag, such as de, pt-BR or zh-Hant")
     first, *rest = text.strip().lower().split("-")
@@ -146,17 +146,19 @@ def language(text: str) -> str:
     return "-".join([first, *(form.get(len(part), str)(part) for part in rest)])
 
 
-def number(least: float, most: float, kind: Callable[[str], Any] = float) -> Callable[[str], Any]:
-    """A reader of numbers in plain digits, whole ones if `kind` is int; both ends belong to the range."""
-    form, what, hint = r"[0-9]{1,9}(\.[0-9]{1,9})?", "a number", ", with a point if it has decimals"
+def number(least: float, most: float, kind: Parser = float) -> Parser:
+    """Return a parser of numbers in plain digits, whole ones if `kind` is int; both ends belong to the range."""
+    form = r"[0-9]{1,9}(\.[0-9]{1,9})?"
+    wanted = f"a number from {least} to {most}, with a point if it has decimals"
     if kind is int:
-        form, what, hint = r"[0-9]{1,9}", "a whole number", ""
+        form = r"[0-9]{1,9}"
+        wanted = f"a whole number from {least} to {most}"
 
     def read(text: str) -> Any:
         text = text.strip()
         if re.fullmatch(form, text) and least <= float(text) <= most:
             return kind(text)
-        raise ValueError(f"must be {what} from {least} to {most}{hint}")
+        raise ValueError(f"must be {wanted}")
 
     return read
 
@@ -164,8 +166,8 @@ def number(least: float, most: float, kind: Callable[[str], Any] = float) -> Cal
 whole = partial(number, kind=int)
 
 
-def one_of(*choices: str) -> Callable[[str], str]:
-    """A reader of one word out of several, whatever its case; it gives the word as it stands in `choices`."""
+def one_of(*choices: str) -> Parser:
+    """Return a parser of one word out of several, whatever its case; it gives the word as it stands in `choices`."""
     by_folded = {choice.casefold(): choice for choice in choices}
 
     def read(text: str) -> str:
@@ -178,7 +180,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 def host(text: str) -> str:
-    """The name or IP address of a server, without a port."""
+    """Read the name or IP address of a server, without a port."""
     name = one_line(text)
     if not _HOST.fullmatch(name):
         raise ValueError("must be the server's name alone, such as smtp.example.org; the port is a separate setting")
@@ -186,7 +188,7 @@ def host(text: str) -> str:
 
 
 def url(text: str, example: str = "https://server.example.org") -> str:
-    """An http or https URL without a slash at its end. `example`: one of the kind that is wanted."""
+    """Read an http or https URL; its last slashes are left out. `example`: one of the kind that is wanted."""
     address = one_line(text).rstrip("/")
     try:
         parts = urlsplit(address)
@@ -201,7 +203,7 @@ def url(text: str, example: str = "https://server.example.org") -> str:
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a host's name or IP address can only mean this machine."""
+    """Check whether a host's name or IP address can only mean this machine."""
     try:
         return ip_address(name).is_loopback
     except ValueError:

@@ -10,7 +10,6 @@ nothing, even over a restart.
 
 from __future__ import annotations
 
-import importlib.resources
 import logging
 import os
 import shutil
@@ -53,7 +52,9 @@ class Home:
     def load(cls, path: Path, environ: Mapping[str, str], copy: Path | None = None) -> Home:
         """Read everything, from a copy if given. Raises ConfigError with all that is wrong, in all files."""
         require_folder(path)
-        source, found, problems = copy or path, Settings(), list[Problem]()
+        source = copy or path
+        found = Settings()
+        problems = list[Problem]()
         try:
             found = settings.load(path, environ, source)
         except ConfigError as error:
@@ -80,7 +81,7 @@ class Home:
             return cls.in_force(path, environ), error
 
     def database_in_force(self, environ: Mapping[str, str]) -> Path:
-        """The database of the version in force, or of the current files if there never was one."""
+        """Return the database of the version in force, or of the current files if there never was one."""
         return settings.database(self.path, environ, Files(self.path).in_force() or self.path)
 
     def folders(self, kind: str) -> list[Path]:
@@ -88,7 +89,7 @@ class Home:
         return folders(self.source, kind)
 
     def named(self, names: tuple[str, ...]) -> frozenset[str]:
-        """The names, checked; those of all lists if none is given. Raises UnknownNameError."""
+        """Return the names, checked; those of all lists if none is given. Raises UnknownNameError."""
         for name in names:
             self.list(name)
         return frozenset(names or (mailing_list.name for mailing_list in self.lists))
@@ -117,7 +118,8 @@ def require_folder(home: Path) -> None:
 
 def denied(home: Path, settings: Settings) -> list[Problem]:
     """Return the first file or folder of the home that this user cannot use as commands must."""
-    database, outbox = home / settings.paperboy_database, home / settings.paperboy_outbox  # of defaults, relative
+    database = home / settings.paperboy_database  # of defaults, relative
+    outbox = home / settings.paperboy_outbox
     maildir = ("", "Maildir", "Maildir/new", "Maildir/tmp") if settings.uses_outbox else ()
     beside = (f"{database}{suffix}" for suffix in ("", "-wal", "-shm", *lock.FILES.values()))
     read = [home / "prompts", home / "emails", home / "data" / "last-good"]
@@ -134,7 +136,7 @@ def load_lists(home: Path, settings: Settings) -> tuple[MailingList, ...]:
 
 
 def of_lists(home: Path) -> list[str]:
-    """subscribers.yaml, and the files of the home that it may name."""
+    """Return subscribers.yaml, and the files of the home that it may name."""
     try:
         names = people.named(files.read(home / LISTS_FILE).decode(errors="replace"))
     except (ValueError, FileNotFoundError):
@@ -144,11 +146,11 @@ def of_lists(home: Path) -> list[str]:
 
 
 def folders(home: Path, kind: str) -> list[Path]:
-    """The operator's folder, then the installed package's, then the checkout's, as far as they exist.
+    """Return the operator's folder, then the installed package's, then the checkout's, as far as they exist.
 
     In a checkout the package has no copy of its own; in an installed wheel there is no checkout.
     """
-    package = Path(str(importlib.resources.files("paperboy")))
+    package = Path(__file__).parents[1]
     checkout = package.parents[1]
     places = [home / kind, package / "defaults" / kind]
     if package.parent == checkout / "src":
@@ -157,11 +159,13 @@ def folders(home: Path, kind: str) -> list[Path]:
 
 
 def as_known(problems: Sequence[Problem], *folders: Path) -> tuple[Problem, ...]:
-    """The first problems with paths as the operator knows them: relative to the home, not to our copies of it."""
+    """Return problems, each once, with paths as the operator knows them: relative to the home, not to a copy of it."""
     for folder in folders:
         place = f"{folder}/"
         # Only the first: others stand in a command, which is run from anywhere.
-        problems = [Problem(each.place.replace(place, ""), each.message.replace(place, "", 1)) for each in problems]
+        problems = [
+            Problem(problem.place.replace(place, ""), problem.message.replace(place, "", 1)) for problem in problems
+        ]
     return tuple(dict.fromkeys(problems))
 
 
@@ -169,28 +173,29 @@ class Files:
     """The files of a home, and the copies of them that are or were in force."""
 
     def __init__(self, home: Path) -> None:
-        self._home, self._data = home, home / "data"
+        self._home = home
+        self._data = home / "data"
         self.last_good = self._data / "last-good"
 
     def in_force(self) -> Path | None:
-        """The copy in force; None where there never was one."""
+        """Return the copy in force; None where there never was one."""
         there = os.path.exists(self.last_good)  # noqa: PTH110 - which is False where this user cannot look
         return self.last_good.resolve() if there else None
 
     def fingerprint(self) -> Fingerprint:
-        """A value that changes whenever a file does."""
+        """Return a value that changes whenever a file does."""
         return tuple((name, _stamp(self._home / name)) for name in self._names())
 
     def _names(self) -> list[str]:
-        """The files, also through links, without the temporary files of editors. A link that leads round in a circle
-        ends at `MOST_FILES`.
+        """Return the files, also through links, without the temporary files of editors. A link that leads round in a
+        circle ends at `MOST_FILES`.
         """
         names = [".env", *of_lists(self._home)]
         for kind in ("prompts", "emails"):
             for place, inner, found in islice(os.walk(self._home / kind, followlinks=True), MOST_FILES):
-                inner[:] = sorted(each for each in inner if not each.startswith("."))
-                kept = (each for each in sorted(found) if not each.startswith(".") and not each.endswith("~"))
-                names += (os.path.relpath(Path(place) / each, self._home) for each in kept)
+                inner[:] = sorted(folder for folder in inner if not folder.startswith("."))
+                kept = (file for file in sorted(found) if not file.startswith(".") and not file.endswith("~"))
+                names += (os.path.relpath(f"{place}/{file}", self._home) for file in kept)
                 if len(names) > MOST_FILES:
                     return names
         return names
@@ -200,7 +205,9 @@ class Files:
 
         Raises ConfigError for a file that cannot be read, and StoreWriteError where the copy cannot be written.
         """
-        names, texts, size = self._names(), dict[str, bytes](), 0
+        names = self._names()
+        texts = dict[str, bytes]()
+        size = 0
         for name in names:
             if os.path.lexists(self._home / name):
                 try:
@@ -241,7 +248,7 @@ class Files:
             shutil.rmtree(old, ignore_errors=True)
 
     def naming(self, address: str) -> list[Path]:
-        """The copies whose lists name an address."""
+        """Return the copies whose lists name an address."""
         copies = self._data.glob("files-*")
         return [copy for copy in copies if any(_names(copy / name, address) for name in of_lists(copy))]
 
@@ -251,7 +258,7 @@ class Files:
 
 
 def _names(file: Path, address: str) -> bool:
-    """Whether a file of lists or subscribers has the address; its domain may be in Unicode there."""
+    """Check whether a file of lists or subscribers has the address; its domain may be in Unicode there."""
     try:
         content = files.read(file)
         written = mentions(address).search(content.decode(errors="replace"))
@@ -268,16 +275,17 @@ class Recipients:
     """
 
     def __init__(self, home: Home, clock: Callable[[], datetime]) -> None:
-        self._settings, self._clock = home.settings, clock
-        self._by_daemon = home.source != home.path
-        self._source = Files(home.path).last_good if self._by_daemon else home.path
-        self._rest = timedelta() if self._by_daemon else RESTED
+        self._settings = home.settings
+        self._clock = clock
+        by_daemon = home.source != home.path
+        self._source = Files(home.path).last_good if by_daemon else home.path
+        self._rest = timedelta() if by_daemon else RESTED
         self._go_by(home.lists)
-        self._seen = self._stamps(home.source) if self._by_daemon else ()
+        self._seen = _stamps(home.source) if by_daemon else ()
 
     def look(self) -> None:
         """Read the files if they have changed; meanwhile other threads go by the version before."""
-        stamps = self._stamps(self._source)
+        stamps = _stamps(self._source)
         changed = datetime.fromtimestamp(max(stamps)[0] / 1e9, UTC)
         if stamps == self._seen or abs(self._clock() - changed) < self._rest:
             return
@@ -305,13 +313,13 @@ class Recipients:
             known[list_name] = frozenset(found.addresses() if found and not found.paused else ())
         return address.lower() in known[list_name]
 
-    @staticmethod
-    def _stamps(folder: Path) -> tuple[tuple[int, ...], ...]:
-        return tuple(_stamp(folder / name) for name in of_lists(folder))
+
+def _stamps(folder: Path) -> tuple[tuple[int, ...], ...]:
+    return tuple(_stamp(folder / name) for name in of_lists(folder))
 
 
 def _stamp(file: Path) -> tuple[int, ...]:
-    """The last change in nanoseconds, with more than time and size, which `cp -p` keeps; or the errno."""
+    """Return the last change in nanoseconds, with more than time and size, which `cp -p` keeps; or the errno."""
     try:
         stat = file.stat()
     except OSError as error:

@@ -10,18 +10,17 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from paperboy.models import Paper
-from paperboy.sources.arxiv import calendar as announcements
+from paperboy.sources.arxiv.calendar import newest_batch
 
-LISTS = importlib.resources.files(__package__) / "subscribers.yaml"
+_FOLDER = importlib.resources.files(__package__)
+
+LISTS = _FOLDER / "subscribers.yaml"
 """The sample's lists, in the schema of `subscribers.yaml`. A `Traversable`: use `read_text()` or `as_file()`."""
 
-HOME = importlib.resources.files(__package__) / "home"
+HOME = _FOLDER / "home"
 """The folder with the files that `paperboy init` fills in."""
-
-_PAPERS = importlib.resources.files(__package__) / "papers.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +34,12 @@ class SampleFeed:
         categories: Sequence[str],
         since: datetime,  # noqa: ARG002
         until: datetime,  # noqa: ARG002
-        progress: Callable[[int, int], None] | None = None,
+        progress: Callable[[int, int], None],
     ) -> list[Paper]:
         """Return the sample's papers of these categories."""
-        batch_papers = papers(announcements.newest_batch(self.now).submitted_until)
+        batch_papers = papers(newest_batch(self.now).submitted_until)
         found = [paper for paper in batch_papers if not set(categories).isdisjoint(paper.categories)]
-        if progress:
-            progress(len(found), len(found))
+        progress(len(found), len(found))
         return found
 
     def cross_lists(self, *_: object) -> list[Paper]:
@@ -54,11 +52,13 @@ class SampleFeed:
 def papers(window_until: datetime) -> tuple[Paper, ...]:
     """Return all papers by id, submitted in the day before `window_until` (exclusive, aware)."""
     until = window_until.astimezone(UTC)
-    return tuple(_dated(json.loads(line), until) for line in _PAPERS.read_text("utf-8").splitlines())
-
-
-def _dated(row: dict[str, Any], until: datetime) -> Paper:
-    published = until - timedelta(hours=row.pop("hours_before"))
-    updated = published + (until - published) / 2 if row["version"] > 1 else published
-    authors, categories = (tuple(row.pop(key)) for key in ("authors", "categories"))
-    return Paper(**row, authors=authors, categories=categories, published=published, updated=updated)
+    found = []
+    for line in (_FOLDER / "papers.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        age = timedelta(hours=row.pop("hours_before"))
+        row["published"] = until - age
+        row["updated"] = until - age / 2 if row["version"] > 1 else until - age
+        row["authors"] = tuple(row["authors"])
+        row["categories"] = tuple(row["categories"])
+        found.append(Paper(**row))
+    return tuple(found)

@@ -78,7 +78,7 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     loaded, faults = _read("settings", lambda: dotenv.load(app.path, app.environ))
     settings, env = loaded or Settings(), app.path / ".env"
     yield from faults or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults apply")]
-    yield from (note("settings", str(problem)) for problem in dotenv.ignored(app.path, app.environ))
+    yield from (note("settings", str(problem)) for problem in dotenv.ignored(app.path))
     found, faults = _read("lists", lambda: load_lists(app.path, settings))
     lists = found or ()
     yield from faults or _of_the_lists(lists, settings)
