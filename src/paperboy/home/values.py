@@ -53,7 +53,7 @@ def one_line(text: str) -> str:
         raise ValueError("must have at most 2000 characters")
     if not text:
         raise ValueError("is empty")
-    if found := _CONTROL.search(text):
+    if not text.isprintable() and (found := _CONTROL.search(text)):
         raise ValueError(f"contains a control character (U+{ord(found[0]):04X}); write one line of plain text")
     return text
 
