@@ -1,6 +1,5 @@
 """What each list has learned, and what it learns from: an LLM's scores, readers' votes, and a random sample."""
 
-import json
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -10,7 +9,7 @@ from typing import NamedTuple
 from paperboy.features.learning.ranking import Example
 from paperboy.features.learning.shortlist import LOOKED_BACK, Recall
 from paperboy.models import Day, Spending
-from paperboy.store.database import Database, iso
+from paperboy.store.database import Database
 from paperboy.store.scores import SUMS, summed
 from paperboy.store.seen import LIST_KEY, instant_of
 
@@ -78,26 +77,25 @@ class Lessons:
             select list, examples, oldest from learned
             where kind = 'scores' and examples > 0 and list in (select value from json_each(?))
         """
-        rows = self._database.rows(query, [json.dumps(list(list_names))])
+        rows = self._database.rows(query, [list(list_names)])
         return {row.pop("list"): Progress(**row) for row in rows}
 
     def keep(self, list_name: str, kind: Kind, state: State | None, at: datetime) -> None:
         """Keep a state instead of the one before; None: there is nothing to learn from."""
-        values: list[object] = [list_name, kind, iso(at)]
+        values: list[object] = [list_name, kind, at]
         if state is None:
             insert = "insert or replace into learned (list, kind, at, key) values (?, ?, ?, '')"
         else:
             insert = f"insert or replace into learned (list, kind, at, {_STATE}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-            instants = map(iso, (state.oldest, state.until))
-            values += [state.key, *instants, state.until_id, state.examples, state.weights]
+            values += [state.key, state.oldest, state.until, state.until_id, state.examples, state.weights]
         self._database.commit(insert, values)
 
     def due(self, list_name: str, now: datetime, *, scores: bool) -> list[Kind]:
         """Return from what the list may have something to learn: from scores of the past, since another day of it was
         frozen, and from votes. Without `scores`, from votes alone.
         """
-        values = {"list": list_name, "scores": scores, "rested": iso(now - _REST)}
-        return [Kind(row["kind"]) for row in self._database.rows(self._ballots + _DUE, values)]
+        values = {"list": list_name, "scores": scores, "rested": now - _REST}
+        return [Kind(kind) for kind in self._database.column(self._ballots + _DUE, values)]
 
     def judged(self, list_name: str, criteria: str, since: datetime, after: State | None = None) -> list[Judged]:
         """Return the papers that LLMs have scored since then for the list on these criteria, in the order of that;
@@ -124,25 +122,24 @@ class Lessons:
     def add_sample(self, day: Day) -> None:
         """Add what was scored of the day's sample. Joins the transaction of the caller."""
         for arxiv_id in day.sampled & day.became.keys():
-            values = [day.list_name, arxiv_id, day.date.isoformat()]
+            values = [day.list_name, arxiv_id, day.date]
             self._database.execute("insert into samples values (?, ?, ?) on conflict do nothing", values)
 
     def found(self, list_name: str, day: date) -> list[date]:
         """Return the days on which papers of the list's sample passed, one for each paper, in order, in the 120 days
         up to that day.
         """
-        rows = self._database.rows(_FOUND, [list_name, (day - 2 * LOOKED_BACK).isoformat()])
-        return [row["date"] for row in rows]
+        return self._database.column(_FOUND, [list_name, day - 2 * LOOKED_BACK])
 
     def sampled(self, arxiv_id: str) -> list[str]:
         """Return the lists in whose sample the paper was."""
-        return [row["list"] for row in self._database.rows("select list from samples where arxiv_id = ?", [arxiv_id])]
+        return self._database.column("select list from samples where arxiv_id = ?", [arxiv_id])
 
     def recalls(self, list_names: Collection[str], day: date) -> dict[str, tuple[Recall, Spending]]:
         """Return how well the lists' shortlists did in 60 days up to that day, on those on which they left papers out;
         and what these cost.
         """
-        asked = {"names": json.dumps(list(list_names)), "since": (day - LOOKED_BACK).isoformat()}
+        asked = {"names": list(list_names), "since": day - LOOKED_BACK}
         spent = {row["list"]: summed(row) for row in self._database.rows(_SPENT, asked)}
         rows = {row.pop("list"): row for row in self._database.rows(_RECALLS, asked)}
         return {name: (Recall(**counts), spent.get(name, Spending())) for name, counts in rows.items()}

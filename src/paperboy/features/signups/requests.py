@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from paperboy.store.database import Database, is_token, iso
+from paperboy.store.database import Database, is_token
 from paperboy.store.tasks import Tasks
 
 KIND = "sign-up"  # of task, and of the problem that the list's file cannot be edited
@@ -62,9 +62,9 @@ def ask(database: Database, token: str, list_name: str, address: str, now: datet
         "token": token,
         "list": list_name,
         "address": address,
-        "now": iso(now),
-        "hour_ago": iso(now - WINDOW),
-        "day_ago": iso(now - _DAY),
+        "now": now,
+        "hour_ago": now - WINDOW,
+        "day_ago": now - _DAY,
     }
     database.define("mailbox", _mailbox)
     with database.transaction():
@@ -79,7 +79,7 @@ def ask(database: Database, token: str, list_name: str, address: str, now: datet
 def find(database: Database, token: str, now: datetime) -> Signup | None:
     """Return the request of a confirmation mail's link, while that holds."""
     query = f"{_SELECT} where {is_token('token')} and at > :old and state != 'ended'"
-    return database.first(query, {"token": token, "old": iso(now - HOLDS)}, Signup)
+    return database.first(query, {"token": token, "old": now - HOLDS}, Signup)
 
 
 def get(database: Database, token: str) -> Signup | None:

@@ -3,7 +3,6 @@
 They stay when the papers go, and go when the person does.
 """
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -11,7 +10,7 @@ from typing import NamedTuple
 from paperboy.models import MailingList
 from paperboy.service.app import App
 from paperboy.service.feature import Shown
-from paperboy.store.database import Noun, iso
+from paperboy.store.database import Noun
 from paperboy.store.readers import Reader
 from paperboy.store.tasks import Tasks
 
@@ -41,13 +40,13 @@ class Votes(Noun):
             for arxiv_id, vote in votes.items():
                 values = [reader.list_name, arxiv_id, reader.address.lower()]
                 if vote:
-                    self._database.execute(_CAST, [*values, vote, iso(at)])
+                    self._database.execute(_CAST, [*values, vote, at])
                 else:
                     self._database.execute("delete from votes where list = ? and arxiv_id = ? and address = ?", values)
 
     def of(self, reader: Reader, arxiv_ids: Collection[str]) -> dict[str, int]:
         """Return the reader's votes on these papers."""
-        rows = self._database.rows(_OF, [reader.list_name, reader.address.lower(), json.dumps(list(arxiv_ids))])
+        rows = self._database.rows(_OF, [reader.list_name, reader.address.lower(), list(arxiv_ids)])
         return {row["arxiv_id"]: row["vote"] for row in rows}
 
     def on(self, arxiv_id: str) -> dict[str, Tally]:
@@ -56,9 +55,9 @@ class Votes(Noun):
 
     def since(self, at: datetime) -> dict[str, Tally]:
         """Count the votes cast or changed since an instant, by list."""
-        return self._tallies("at >= ?", iso(at))
+        return self._tallies("at >= ?", at)
 
-    def _tallies(self, condition: str, value: str) -> dict[str, Tally]:
+    def _tallies(self, condition: str, value: object) -> dict[str, Tally]:
         query = f"select list, sum(vote > 0) as up, sum(vote < 0) as down from votes where {condition} group by list"
         return {row["list"]: Tally(row["up"], row["down"]) for row in self._database.rows(query, [value])}
 

@@ -1,6 +1,5 @@
 """What each webhook was told: a row for each digest of a list that has one, written when it is frozen."""
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -12,7 +11,7 @@ from paperboy.service.app import App
 from paperboy.service.feature import Shown
 from paperboy.service.output import again
 from paperboy.store import Store
-from paperboy.store.database import Database, iso
+from paperboy.store.database import Database
 from paperboy.store.incidents import Incident
 
 KIND = "webhook"
@@ -45,7 +44,7 @@ def get(database: Database, digest_id: int) -> Call | None:
 
 def newest(database: Database, list_names: Collection[str], *, ended: bool = False) -> dict[str, Call]:
     """Return the call of each list's newest digest that has one; or whose call has `ended`."""
-    values = {"names": json.dumps(list(list_names)), "ended": ended}
+    values = {"names": list(list_names), "ended": ended}
     calls = database.rows(f"{_SELECT} where digest_id in {_NEWEST}", values, Call)
     return {call.list_name: call for call in calls}
 
@@ -54,7 +53,7 @@ def record(database: Database, call: Call, state: DeliveryState, reply: str, at:
     """Record what became of a call."""
     database.commit(
         "update webhooks set state = ?, reply = ?, attempts = ?, at = ? where digest_id = ?",
-        [state.value, reply, call.attempts, iso(at), call.digest_id],
+        [state, reply, call.attempts, at, call.digest_id],
     )
 
 
@@ -62,7 +61,7 @@ def frozen(app: App, mailing_list: MailingList, _: Day, digest_id: int | None, a
     """Add the call of a digest whose list has a webhook, and its task."""
     if mailing_list.webhook and digest_id:
         insert = "insert into webhooks (digest_id, state, at) values (?, 'pending', ?)"
-        app.store.database.execute(insert, [digest_id, iso(at)])
+        app.store.database.execute(insert, [digest_id, at])
         app.store.tasks.add(KIND, str(digest_id), at)
 
 
