@@ -100,9 +100,11 @@ class SmtpTransport:
         """Connect, log in, and name an envelope's sender and recipient; send nothing. Raises MailServerError if any of
         it fails, except for a refused recipient.
         """
-        connection, refusal = self._opened(), None
+        connection = self._opened()
+        refusal = None
+        ends = None
+        text = f"{self}, no encryption"
         with contextlib.closing(self):
-            text, ends = f"{self}, no encryption", None
             if isinstance(connection.sock, ssl.SSLSocket):
                 how = "STARTTLS" if self.security == "starttls" else "TLS"
                 text, certificate = f"{self}, {how} ({connection.sock.version()})", connection.sock.getpeercert() or {}
@@ -110,10 +112,10 @@ class SmtpTransport:
             try:
                 self._announce(connection, Envelope(sender, recipient, b"", ""))
             except RefusedError as refused:
-                if refused.command == "MAIL" and not self._about_us(refused, sender):
+                refusal = self._receipt(refused, sender)
+                if refused.command == "MAIL":
                     text = f"{self} answers MAIL FROM:<{sender}> with {refused}"
                     raise MailServerError(text, temporary=not refused.permanent) from None
-                refusal = self._receipt(refused, sender)
             except OSError as error:
                 text = f"the connection to {self} was lost after the login: {self._complaint(error)}"
                 raise MailServerError(text, temporary=True) from None
@@ -155,7 +157,7 @@ class SmtpTransport:
                 for line in batch:
                     code, reply = connection.getreply()
                     if code // 100 != (3 if line == "DATA" else 2):
-                        refused = refused or self._refusal(line[:4], code, reply)
+                        refused = refused or RefusedError(line[:4], code, reply, self._said(code, reply))
                     elif refused and line == "DATA":
                         connection.docmd(".")  # the server waits for a message to nobody
             except OSError:
@@ -179,7 +181,7 @@ class SmtpTransport:
             self._drop()
             return Receipt(DeliveryState.AMBIGUOUS, f"no clear reply to the message: {self._complaint(error)}")
         if code // 100 != 2:
-            raise self._refusal("end of message", code, reply)
+            raise RefusedError("end of message", code, reply, self._said(code, reply))
         return Receipt(DeliveryState.SENT, self._said(code, reply))
 
     def _receipt(self, refused: RefusedError, sender: str) -> Receipt:
@@ -249,7 +251,8 @@ class SmtpTransport:
             raise
         except (OSError, ValueError) as error:
             self._drop()
-            if tries > 1 and self._has_another_token(error):
+            refused = isinstance(error, smtplib.SMTPAuthenticationError) and error.smtp_code >= 500
+            if self.tokens and refused and tries > 1 and self.tokens.token() != self._token:
                 return self._opened(tries - 1)
             raise self._failure(step, error) from None  # the error may hold the password
         return connection
@@ -257,18 +260,18 @@ class SmtpTransport:
     def _log_in(self, connection: _Connection) -> None:
         """Log in by one mechanism, where smtplib's `login` tries all: several refusals may lock the account."""
         offered = connection.esmtp_features.get("auth", "").upper().split()
-        if self.tokens and "XOAUTH2" in offered:
-            self._offer(connection, self.tokens)
-            return
-        connection.user, connection.password = self.username, self.password
-        ways = {} if self.tokens else {"PLAIN": connection.auth_plain, "LOGIN": connection.auth_login}
-        if (way := next((way for way in ways if way in offered), None)) is None:
+        if self.tokens is None:
+            connection.user = self.username
+            connection.password = self.password
+            for way, answer in (("PLAIN", connection.auth_plain), ("LOGIN", connection.auth_login)):
+                if way in offered:
+                    connection.auth(way, answer)
+                    return
+        if self.tokens is None or "XOAUTH2" not in offered:
             raise smtplib.SMTPNotSupportedError(", ".join(offered) or "none")
-        connection.auth(way, ways[way])
 
-    def _offer(self, connection: _Connection, tokens: xoauth2.TokenCommand) -> None:
-        """Offer the token in a line of its own: with AUTH, it would be longer than a command may be (RFC 4954)."""
-        self._token = tokens.token()
+        self._token = self.tokens.token()
+        # The token comes in a line of its own: with AUTH, it would be longer than a command may be (RFC 4954).
         code, reply = connection.docmd("AUTH", "XOAUTH2")
         if code == 334:
             code, reply = connection.docmd(xoauth2.credentials(self.username, self._token))
@@ -280,13 +283,8 @@ class SmtpTransport:
                 code, reply = 535, b""
             reply += b" " + reason
         if code != 235:
-            tokens.forget(self._token)
+            self.tokens.forget(self._token)
             raise smtplib.SMTPAuthenticationError(code, reply)
-
-    def _has_another_token(self, error: Exception) -> bool:
-        """Whether the server refused a token for good, and the command now prints another. Raises MailServerError."""
-        refused = isinstance(error, smtplib.SMTPAuthenticationError) and error.smtp_code >= 500
-        return self.tokens is not None and refused and self.tokens.token() != self._token
 
     def _connect(self, connection: _Connection) -> None:
         if self._aborted:
@@ -347,9 +345,6 @@ class SmtpTransport:
             return _WANTS_TOKENS.format(said)
         return f"refuses the login of {self.username} ({code}). Check SMTP_USERNAME and SMTP_PASSWORD."
 
-    def _refusal(self, command: str, code: int, reply: bytes) -> RefusedError:
-        return RefusedError(command, code, one_line(reply.decode(errors="replace")), self._said(code, reply))
-
     def _said(self, code: int, reply: bytes) -> str:
         """One short line without password and token, since a server may repeat the login's words."""
         return self._shown(f"{code} {reply.decode(errors='replace')}")
@@ -376,10 +371,11 @@ def _lines(connection: _Connection, envelope: Envelope) -> list[str]:
     if not envelope.recipient.isascii():  # RFC 6531
         options += " BODY=8BITMIME SMTPUTF8"
         if not connection.has_extn("smtputf8"):
-            said = "the server does not offer it, and this address needs it"
-            raise RefusedError("SMTPUTF8", 553, said, said)
-    lines = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>", "DATA"]
-    return lines if envelope.message else lines[:2]
+            raise RefusedError("SMTPUTF8", 553, b"", "the server does not offer it, and this address needs it")
+    lines = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>"]
+    if envelope.message:
+        lines.append("DATA")
+    return lines
 
 
 class _Connection(smtplib.SMTP):
@@ -495,12 +491,14 @@ class Probed(NamedTuple):
 
 
 class RefusedError(Exception):
-    """A reply that refuses a command of one message."""
+    """A reply that refuses a command of one message; what was `said` is for people."""
 
-    def __init__(self, command: str, code: int, text: str, said: str) -> None:
+    def __init__(self, command: str, code: int, reply: bytes, said: str) -> None:
         super().__init__(said)
-        self.command, self.code, self.permanent = command, code, 500 <= code <= 599
-        self.verdict = judge(command, code, text)
+        self.command = command
+        self.code = code
+        self.permanent = 500 <= code <= 599
+        self.verdict = judge(command, code, one_line(reply.decode(errors="replace")))
 
 
 _usual_context = functools.cache(ssl.create_default_context)  # reading the authorities takes as long as 50 messages

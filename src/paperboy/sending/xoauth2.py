@@ -39,7 +39,7 @@ class TokenCommand:
         """Return the token, printed by the command unless it is fresh. Raises MailServerError if the command fails."""
         with self._lock:
             now = self.timer()
-            if not self._token or now >= self._until:
+            if now >= self._until:
                 self._token = self._printed()
                 self._until = now + _FRESH
             return self._token
@@ -48,7 +48,7 @@ class TokenCommand:
         """Have the command asked again: the server refuses this token."""
         with self._lock:
             if self._token == token:
-                self._token = ""
+                self._until = 0.0
 
     def _printed(self) -> str:
         by_hand = "Run it by hand in the home, as the same user: the first line it prints must be an access token."
@@ -76,7 +76,7 @@ class TokenCommand:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=self.folder,
-            env=dict(self.environ),
+            env=self.environ,
             start_new_session=True,  # so that what it has started can be ended with it
         )
         with process:
