@@ -188,7 +188,7 @@ class Round:
 
     def _open(self) -> None:
         """Open as many connections as the pace allows."""
-        while self._pace.may_open() and not self._is_over():
+        while not self._is_over() and self._pace.may_open():
             transport = self.transports[len(self._threads)]
             thread = Thread(target=self._connect, args=[transport], daemon=True)
             self._threads.append(thread)

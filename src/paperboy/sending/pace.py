@@ -123,23 +123,18 @@ class Pace:
         """Note what became of a delivery. `waiting`: how many are left; `counts`: it is of a digest."""
         if not self.grows:
             self.most = self.limit
-        if state is DeliveryState.SENT:
-            self._errors = 0
-            if not counts:
-                return _GO_ON
+        self._failed |= counts and state.is_lost
+        self._deferred |= counts and state is DeliveryState.DEFERRED
+        if receipt.slow_down or receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS}:
+            return self._server_error(receipt.reply, began, now, jitter)
+
+        self._errors = 0
+        if counts and state is DeliveryState.SENT:
             self._reached = True
             self._sent += 1
             idle = self.begins_at > now or waiting <= _STEP * self.most
             if self._sent % _STEP == 0 and self.most < self.limit and not idle:
                 self.most += 1
-            return _GO_ON
-
-        self._failed |= counts and state.is_lost
-        self._deferred |= counts and state is DeliveryState.DEFERRED
-        is_lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS}
-        if is_lost or receipt.slow_down:
-            return self._server_error(receipt.reply, began, now, jitter)
-        self._errors = 0
         return _GO_ON
 
     def refused(self, error: MailServerError, *, began: float, now: float, jitter: float, others: int) -> Decision:
