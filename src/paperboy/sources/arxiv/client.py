@@ -80,7 +80,7 @@ class ArxivFeed:
         self._feed_http = Http(most=LARGEST_PAGE, proxy=self.feed_proxy)
 
     def fetch(
-        self, categories: Sequence[str], since: datetime, until: datetime, progress: Progress | None = None
+        self, categories: Sequence[str], since: datetime, until: datetime, progress: Progress = lambda *_: None
     ) -> list[Paper]:
         """Return all papers submitted to any of `categories` between two aware instants, oldest first.
 
@@ -92,7 +92,7 @@ class ArxivFeed:
         with closing(self._http):  # its connection; it can be used again
             for window in _weeks(since, until):
                 try:
-                    papers |= self._week(categories, window, progress or (lambda *_: None), len(papers))
+                    papers |= self._week(categories, window, progress, len(papers))
                 except FeedError as error:
                     if not isinstance(error.__cause__, EmptyError):
                         raise
@@ -168,7 +168,11 @@ class ArxivFeed:
         search = _search(categories, window, self.page_size)
         papers: dict[str, Paper] = {}
         for _ in range(2):
-            start, bad, most, total, pages = 0, 0, 0, 1, 0
+            start = 0
+            bad = 0
+            pages = 0
+            most = 0
+            total = 1
             while start < total:
                 page = self._retried(search, start, window)
                 papers |= {paper.arxiv_id: paper for paper in page.papers}
