@@ -53,8 +53,7 @@ _POLLS = 20  # of these between two looks at the lists, which may have a file ea
 class Transport(Protocol):
     """One connection for one envelope at a time. Raises MailServerError if no recipient is to blame."""
 
-    @property
-    def via(self) -> str: ...
+    via: str  # "smtp" or "outbox"
 
     def send(self, envelope: Envelope) -> Receipt: ...
 
@@ -213,16 +212,20 @@ class Round:
         """Reserve the next delivery as soon as its message may begin. None: the connection has no more to do."""
         while True:
             with self._lock:
-                task = self._take()
-                self._open()
-                if task or self._is_over() or self._pace.must_close():
-                    return task
+                if self._is_over() or self._pace.must_close():
+                    return None
                 if not self._waiting:
                     self._lock.wait(_POLL)
                     continue
-                pause = self._pace.begins_at - self.timer()
-            if pause > 0:
-                self.wait(min(pause, _POLL))
+                now = self.timer()
+                if self._pace.may_begin(now):
+                    task = self._take()
+                    self._open()
+                    if task:
+                        return task
+                    continue
+                pause = self._pace.begins_at - now
+            self.wait(min(pause, _POLL))
 
     def _is_over(self) -> bool:
         is_done = not self._waiting and not self._under_way
@@ -243,11 +246,9 @@ class Round:
     # --- the next delivery
 
     def _take(self) -> _Task | None:
-        """Reserve the next delivery if its message may begin now. None: it may not; or another process took it, it was
-        settled without sending, or its row is spoilt.
+        """Reserve the next delivery. None: it was settled without sending, another process took it, or its row is
+        spoilt.
         """
-        if not self._waiting or self._is_over() or not self._pace.may_begin(self.timer()):
-            return None
         self._taken += 1
         if self._taken % _LOOK_AFTER == 0:
             self._let_ahead()
@@ -395,7 +396,8 @@ def send_outside(
     transport: Transport, composer: Composer, mail: Composed, name: str, to: Subscriber, now: datetime, *, test: bool
 ) -> Receipt:
     """Send one copy outside the ledger. Its Message-ID is new: a server would drop a second mail with one it knows."""
-    own, other = (composer.addressed(each, now.date(), to) for each in (name, f"{name}-{now:%H%M%S}"))
+    own = composer.addressed(name, now.date(), to)
+    other = composer.addressed(f"{name}-{now:%H%M%S}", now.date(), to)
     copy = Delivery(0, 0, name, replace(own, message_id=other.message_id), DeliveryState.PENDING)
     envelope = composer.test(mail, copy) if test else composer.envelope(mail, copy)
     with closing(transport):

@@ -61,11 +61,12 @@ class Resend:
         last two weeks that were given up. Gives their number by the digest's date. Raises PaperboyError if there is
         nothing to send again.
         """
-        name, earlier = self.mailing_list.name, dict[date, int]()
-        since = due.local_date(self.mailing_list, self.now) - _RESENT_FOR
-        for digest in self.store.ledger.digests(name) if failed_only and not self.mailing_list.paused else ():
-            if digest.date >= since and (number := self._again(digest, Missed.EXPIRED)):
-                earlier[digest.date] = number
+        earlier = dict[date, int]()
+        if failed_only and not self.mailing_list.paused:
+            since = due.local_date(self.mailing_list, self.now) - _RESENT_FOR
+            for digest in self.store.ledger.digests(self.mailing_list.name):
+                if digest.date >= since and (number := self._again(digest, Missed.EXPIRED)):
+                    earlier[digest.date] = number
         try:
             newest = self.newest()
         except PaperboyError as error:

@@ -26,7 +26,7 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum, auto
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from paperboy.edges.text import hidden, one_line, shortened
 from paperboy.edges.wire import TooLargeError
@@ -56,7 +56,7 @@ class SmtpTransport:
     dot_timeout: float = 600  # seconds for the reply to the final dot
     ssl_context: ssl.SSLContext | None = None
     local_hostname: str | None = None
-    via: ClassVar[str] = "smtp"
+    via = "smtp"
     _token: str = field(default="", init=False)  # the last one offered, to be hidden
     _connection: _Connection | None = field(default=None, init=False)
     _handle: socket.socket | None = field(default=None, init=False)  # a duplicate for `abort`: TLS replaces the socket
@@ -106,8 +106,8 @@ class SmtpTransport:
         text = f"{self}, no encryption"
         with contextlib.closing(self):
             if isinstance(connection.sock, ssl.SSLSocket):
-                how = "STARTTLS" if self.security == "starttls" else "TLS"
-                text, certificate = f"{self}, {how} ({connection.sock.version()})", connection.sock.getpeercert() or {}
+                text = f"{self}, {self.security.upper()} ({connection.sock.version()})"
+                certificate = connection.sock.getpeercert() or {}
                 ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)
             try:
                 self._announce(connection, Envelope(sender, recipient, b"", ""))
