@@ -612,6 +612,7 @@ def test_suppressed_address_gets_nothing(world: World) -> None:
 
 @pytest.mark.parametrize("left_by_a_crash", [False, True])
 def test_address_suppressed_during_the_round_gets_nothing(world: World, path: Path, left_by_a_crash: bool) -> None:
+    """Those that follow were read from the database before."""
     lists = world.crowd(9)
     for each in waiting(world.store, NOW) if left_by_a_crash else ():
         world.store.ledger.reserve(each, NOW)

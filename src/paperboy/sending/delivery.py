@@ -25,6 +25,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import islice
 from threading import Condition, Thread
 from traceback import format_tb
 from typing import TYPE_CHECKING, Protocol
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _GRACE = 20.0  # seconds for messages under way when the round is stopped
-_LOOK_AFTER = 100  # deliveries: are there others that go before?
+_READ_AHEAD = 100  # deliveries, and then a look for others that go before
 _POLL = 0.05  # seconds between two looks at a stop, or at the end of the work
 _POLLS = 20  # of these between two looks at the lists, which may have a file each
 
@@ -105,6 +106,7 @@ class Round:
     _pace: Pace = field(init=False)
     _threads: list[Thread] = field(default_factory=list)  # of the connections that were opened
     _waiting: deque[int] = field(default_factory=deque)  # deliveries
+    _ahead: dict[int, Delivery] = field(default_factory=dict)  # of these, read together
     _under_way: int = 0  # deliveries that may yet be put back: until then, idle connections stay
     _message: Callable[[int], Composed] = field(init=False)  # by its id; keeps the one in hand
     _beside: set[int] = field(default_factory=set)  # deliveries beside digests that were taken up
@@ -250,12 +252,19 @@ class Round:
         spoilt.
         """
         self._taken += 1
-        if self._taken % _LOOK_AFTER == 0:
+        if self._taken % _READ_AHEAD == 0:
             self._let_ahead()
 
         ledger = self.store.ledger
+        delivery_id = self._waiting.popleft()
         try:
-            delivery = ledger.get(self._waiting.popleft())
+            if delivery_id not in self._ahead:
+                self._ahead = ledger.read([delivery_id, *islice(self._waiting, _READ_AHEAD)])
+            delivery = self._ahead.pop(delivery_id, None)
+            # What changes a delivery after it was read changes its state, so that it cannot be reserved: except for one
+            # that a crash left in `sending`.
+            if delivery is None or delivery.state is DeliveryState.SENDING:
+                delivery = ledger.get(delivery_id)
             if self._is_ended(delivery):
                 return None
             task = _Task(self._message(delivery.frozen_id), delivery, self.timer())

@@ -135,6 +135,16 @@ class Ledger(Noun):
         found: list[Delivery] = self._database.rows(f"{_SELECT} where deliveries.id = ?", [delivery_id], _delivery)
         return found[0]
 
+    def read(self, ids: Iterable[int]) -> dict[int, Delivery]:
+        """Return deliveries by their ids, in any state, without spoilt rows."""
+        found = self._database.rows(
+            f"{_SELECT} where deliveries.id in (select value from json_each(?))",
+            [json.dumps([*ids])],
+            _delivery,
+            without_spoilt=True,
+        )
+        return {delivery.id: delivery for delivery in found}
+
     def find(self, frozen_id: int, address: str) -> Delivery | None:
         """The delivery of a digest to an address, in any state."""
         query = f"{_SELECT} where address = ? collate nocase and frozen_id = ?"
