@@ -385,16 +385,15 @@ class _Connection(smtplib.SMTP):
 
     def getreply(self, seconds: float | None = None) -> tuple[int, bytes]:
         """Read a reply: its code (-1: none) and its lines. Raises OSError; the connection is of no more use then."""
-        end, most = 0.0, _MOST_BYTES
+        end = time.monotonic() + (seconds or self.timeout)
+        most = _MOST_BYTES
         lines: list[bytes] = []
         while len(lines) < _MOST_LINES:
-            line, newline, rest = self._unread.partition(b"\n")
-            if not newline and len(line) <= most:
-                end = end or time.monotonic() + (self.timeout if seconds is None else seconds)
+            while b"\n" not in self._unread and len(self._unread) <= most:
                 self._receive(end - time.monotonic())
-                continue
-            self._unread, most = rest, most - len(line) - 1
-            if not newline or most < 0:
+            line, _, self._unread = self._unread.partition(b"\n")
+            most -= len(line) + 1
+            if most < 0:
                 break
             code = int(line[:3]) if line[:3].isdigit() else -1
             lines.append(line[4:].strip())

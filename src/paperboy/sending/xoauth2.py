@@ -53,40 +53,38 @@ class TokenCommand:
     def _printed(self) -> str:
         by_hand = "Run it by hand in the home, as the same user: the first line it prints must be an access token."
         try:
-            status, output = self._run()
-        except subprocess.TimeoutExpired:
-            text = f"SMTP_TOKEN_COMMAND took longer than {self.timeout:g} s and was stopped; it can ask nobody anything"
-            raise MailServerError(f"{text}. {by_hand}") from None
+            process = subprocess.Popen(
+                self.words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=self.folder,
+                env=self.environ,
+                start_new_session=True,  # so that what it has started can be ended with it
+            )
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or type(error).__name__
             fix = "Write the full path of its program: no shell expands ~ or $VARIABLES."
             raise MailServerError(f"SMTP_TOKEN_COMMAND cannot be started: {why}. {fix}") from None
-        if status:
-            raise MailServerError(f"SMTP_TOKEN_COMMAND failed with exit status {status}. {by_hand}")
+
+        with process:
+            try:
+                output, _ = process.communicate(timeout=self.timeout)
+            except BaseException as error:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                if not isinstance(error, subprocess.TimeoutExpired):
+                    raise
+                raise MailServerError(
+                    f"SMTP_TOKEN_COMMAND took longer than {self.timeout:g} s and was stopped; it can ask nobody "
+                    f"anything. {by_hand}"
+                ) from None
+        if process.returncode:
+            raise MailServerError(f"SMTP_TOKEN_COMMAND failed with exit status {process.returncode}. {by_hand}")
         line = output.partition(b"\n")[0].strip()
         if not _TOKEN.fullmatch(line):
             raise MailServerError(f"SMTP_TOKEN_COMMAND printed no token in its first line. {by_hand}")
         return line.decode("ascii")
-
-    def _run(self) -> tuple[int, bytes]:
-        """Return the command's exit status and output."""
-        process = subprocess.Popen(
-            self.words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=self.folder,
-            env=self.environ,
-            start_new_session=True,  # so that what it has started can be ended with it
-        )
-        with process:
-            try:
-                output, _ = process.communicate(timeout=self.timeout)
-            except BaseException:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                raise
-        return process.returncode, output
 
 
 def credentials(username: str, token: str) -> str:
