@@ -240,7 +240,8 @@ class Round:
         except MailServerError as error:
             return error
         except Exception as error:  # noqa: BLE001  # logged without its text, which may hold anything
-            kind, trace = type(error).__name__, "".join(format_tb(error.__traceback__))
+            kind = type(error).__name__
+            trace = "".join(format_tb(error.__traceback__))
             address = delivery.addressed.subscriber.address
             logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.what, address, kind, trace)
             return Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log")

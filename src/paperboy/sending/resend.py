@@ -89,12 +89,14 @@ class Resend:
     def outside(self, transport: Transport, reader: Subscriber) -> Receipt:
         """Send the newest digest to one reader outside the ledger; a test mail if they are not on the list."""
         composed = self.store.ledger.message(self.newest().id)
-        name, test = self.mailing_list.name, reader not in self.mailing_list.subscribers
+        name = self.mailing_list.name
+        test = reader not in self.mailing_list.subscribers
         return send_outside(transport, self.composer, composed, name, reader, self.now, test=test)
 
     def _again(self, digest: Frozen, missed: Missed, *readers: Subscriber) -> int:
         """To these readers, or to all on the list who are not suppressed."""
-        name, suppressed = self.mailing_list.name, self.store.suppressions.find
+        name = self.mailing_list.name
+        suppressed = self.store.suppressions.find
         people = readers or [who for who in self.mailing_list.subscribers if not suppressed(name, who.address)]
         addressed = [self.composer.addressed(name, digest.date, who) for who in people]
         self.store.readers.know(name, addressed)

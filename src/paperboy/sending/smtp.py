@@ -34,7 +34,8 @@ from paperboy.errors import MailServerError
 from paperboy.models import DeliveryState, Envelope, Receipt
 from paperboy.sending import xoauth2
 
-_MOST_LINES, _MOST_BYTES = 100, 64_000  # of a reply; servers send a dozen lines
+_MOST_LINES = 100  # of a reply; servers send a dozen
+_MOST_BYTES = 64_000  # of a reply
 _PIECE = 8_192  # bytes that are read at once
 _FAREWELL = 5.0  # seconds for the reply to QUIT
 
@@ -290,7 +291,8 @@ class SmtpTransport:
         if self._aborted:
             raise ConnectionAbortedError
         sock = socket.create_connection((self.host, self.port), self.timeout)
-        connection.sock, self._handle = sock, sock.dup()
+        connection.sock = sock
+        self._handle = sock.dup()
         if self._aborted:  # checked last: `abort` sets it before it looks for the handle
             raise ConnectionAbortedError
         # Otherwise Nagle's algorithm delays the end of each TLS message by 40 ms. The option outlives STARTTLS.
@@ -312,7 +314,8 @@ class SmtpTransport:
             advice = "Renew it, set SMTP_HOST to the name in it, or install the authority that signed it."
             text = f"the certificate of {self} cannot be trusted: {error.verify_message.rstrip('.')}. {advice}"
         elif isinstance(error, ssl.SSLError):
-            text, later = f"no TLS with {self}: {said}.{ports}", isinstance(error, ssl.SSLEOFError)
+            text = f"no TLS with {self}: {said}.{ports}"
+            later = isinstance(error, ssl.SSLEOFError)
         elif isinstance(error, smtplib.SMTPAuthenticationError):
             text = f"{self} {self._refused_login(code, said)}"
         elif isinstance(error, smtplib.SMTPNotSupportedError) and step == "login":

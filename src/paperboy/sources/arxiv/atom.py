@@ -17,8 +17,13 @@ from paperboy.models import Paper
 from paperboy.tex import name_to_text
 
 LONGEST = 30_000  # papers that arXiv lists for one query
-TITLE, ABSTRACT, COMMENT, DOI, AUTHOR = 1_000, 10_000, 2_000, 300, 200  # characters; arXiv takes abstracts up to 1,920
-AUTHORS, CATEGORIES = 5_000, 50
+TITLE = 1_000  # characters, as below
+ABSTRACT = 10_000  # arXiv takes up to 1,920
+COMMENT = 2_000
+DOI = 300
+AUTHOR = 200
+AUTHORS = 5_000
+CATEGORIES = 50
 EARLIEST = datetime(1991, 1, 1, tzinfo=UTC)  # arXiv began in August
 AHEAD = timedelta(days=1)  # of our clock: a later date is wrong
 MARKUP = 600_000  # elements and attributes of a page; the busiest 2,000 papers have some 100,000
@@ -48,7 +53,9 @@ class FaultError(Exception):
 
     def __init__(self, what: str, hint: str = "", backoff: int = 2, retry_after: float = 0.0) -> None:
         super().__init__(what)
-        self.hint, self.backoff, self.retry_after = hint, backoff, retry_after
+        self.hint = hint
+        self.backoff = backoff
+        self.retry_after = retry_after
 
 
 class EmptyError(FaultError):
@@ -74,7 +81,8 @@ def read_page(body: bytes, now: datetime, window: Window | None = None) -> Page:
         raise FaultError(f"sent something else than a whole list of papers ({beginning(body) or 'nothing'})")
     if error := _error(feed):
         raise FaultError(f"answered with an error ({error})")
-    entries, count = feed.findall("atom:entry", _NAMESPACES), text_at(feed, "opensearch:totalResults").strip()
+    entries = feed.findall("atom:entry", _NAMESPACES)
+    count = text_at(feed, "opensearch:totalResults").strip()
     total = int(count) if re.fullmatch(r"\d{1,9}", count, re.ASCII) else -1
     if total == 0 and not entries:
         raise EmptyError("says that there is no paper at all", "Check the categories in subscribers.yaml.")
@@ -115,7 +123,8 @@ def _paper(entry: Any, place: int, now: datetime, window: Window | None) -> Pape
     if (match := _ID.fullmatch(text_at(entry, "atom:id").strip())) is None:
         return f"entry {place} without an arXiv id"
     try:
-        published, updated = (_instant(text_at(entry, path), now) for path in ("atom:published", "atom:updated"))
+        published = _instant(text_at(entry, "atom:published"), now)
+        updated = _instant(text_at(entry, "atom:updated"), now)
     except (ValueError, OverflowError):
         return f"{match['id']} with a bad date"
     # arXiv selects by the very date that it shows; whether the last minute's seconds belong to it, it does not say.

@@ -264,7 +264,8 @@ class ArxivFeed:
 
 def _whole_minutes(since: datetime, until: datetime) -> Window:
     """Widen a span to what arXiv's queries can say."""
-    start, end = since.astimezone(UTC), until.astimezone(UTC) + MINUTE - timedelta(microseconds=1)
+    start = since.astimezone(UTC)
+    end = until.astimezone(UTC) + MINUTE - timedelta(microseconds=1)
     return start.replace(second=0, microsecond=0), end.replace(second=0, microsecond=0)
 
 
