@@ -186,15 +186,33 @@ class SmtpTransport:
         return Receipt(DeliveryState.SENT, self._said(code, reply))
 
     def _receipt(self, refused: RefusedError, sender: str) -> Receipt:
-        """What a refusal means for the message. The connection is ready for the next one afterwards, or dropped."""
+        """Return what a refusal means for the message; raise MailServerError if every other one would be refused, too.
+        The connection is ready for the next message afterwards, or dropped.
+        """
         is_ready = False
         with contextlib.suppress(OSError):
             is_ready = self._connection is not None and self._connection.rset()[0] == 250
-        error = self._about_us(refused, sender)
         if not is_ready or refused.verdict is Verdict.SLOW_DOWN:
             self._drop()  # a new connection may be welcome
-        if error:
-            raise error from refused
+
+        about_us = ""
+        if refused.verdict is Verdict.LIMIT:
+            about_us = f"takes no more from us for now: {refused}"
+        elif self.security == "none" and re.search(r"\bSTARTTLS\b", str(refused)):
+            about_us = f"wants encryption: {refused}. Set SMTP_SECURITY=starttls."
+        elif refused.code in {530, 534, 535, 538} and not self.username:  # some servers ask for it only at RCPT
+            about_us = f"wants a login: {refused}. Set SMTP_USERNAME and SMTP_PASSWORD."
+        elif self.tokens is None and _NO_PASSWORDS.search(str(refused)):
+            about_us = _WANTS_TOKENS.format(refused)
+        elif refused.verdict is Verdict.SENDER:
+            login = f"SMTP_USERNAME and {'SMTP_TOKEN_COMMAND' if self.tokens else 'SMTP_PASSWORD'}"
+            about_us = (
+                f"refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM to an "
+                f"address that it lets you send from, and {login} for a login."
+            )
+        if about_us:
+            raise MailServerError(f"{self} {about_us}", busy=refused.verdict is Verdict.LIMIT) from refused
+
         return Receipt(
             DeliveryState.FAILED if refused.permanent else DeliveryState.DEFERRED,
             f"{refused.command}: {refused}",
@@ -202,24 +220,6 @@ class SmtpTransport:
             unclear=refused.verdict is Verdict.UNCLEAR,
             slow_down=refused.verdict is Verdict.SLOW_DOWN,
         )
-
-    def _about_us(self, refused: RefusedError, sender: str) -> MailServerError | None:
-        """The error if every other message would be refused, too. Some servers ask for a login only at RCPT."""
-        if refused.verdict is Verdict.LIMIT:
-            return MailServerError(f"{self} takes no more from us for now: {refused}", busy=True)
-        if self.security == "none" and re.search(r"\bSTARTTLS\b", str(refused)):
-            return MailServerError(f"{self} wants encryption: {refused}. Set SMTP_SECURITY=starttls.")
-        if refused.code in {530, 534, 535, 538} and not self.username:
-            return MailServerError(f"{self} wants a login: {refused}. Set SMTP_USERNAME and SMTP_PASSWORD.")
-        if self.tokens is None and _NO_PASSWORDS.search(str(refused)):
-            return MailServerError(f"{self} {_WANTS_TOKENS.format(refused)}")
-        if refused.verdict is Verdict.SENDER:
-            login = f"SMTP_USERNAME and {'SMTP_TOKEN_COMMAND' if self.tokens else 'SMTP_PASSWORD'}"
-            return MailServerError(
-                f"{self} refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM "
-                f"to an address that it lets you send from, and {login} for a login."
-            )
-        return None
 
     # --- the connection
 
