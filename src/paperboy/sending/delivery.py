@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -36,7 +36,7 @@ from paperboy.mail.text import counted
 from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt, Subscriber
 from paperboy.morning.drafting import Progress
 from paperboy.sending import bounces
-from paperboy.sending.pace import Decision, Pace
+from paperboy.sending.pace import Decision, Held, Pace
 from paperboy.store import Store
 from paperboy.store.incidents import MAIL_SERVER, THE_MORNING, Incident, Kind
 
@@ -334,7 +334,7 @@ class Round:
         self._settle_held(self._pace.released())
         return True
 
-    def _settle_held(self, held: Iterable[tuple[Delivery, Receipt]]) -> None:
+    def _settle_held(self, held: Held) -> None:
         """Settle refusals that were the recipients' own."""
         for delivery, receipt in held:
             if self.store.ledger.reserve(delivery, self.clock()):
