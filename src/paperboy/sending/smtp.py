@@ -23,7 +23,8 @@ import smtplib
 import socket
 import ssl
 import time
-from dataclasses import dataclass, field
+from base64 import b64encode
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
 from typing import Any, Literal, NamedTuple
@@ -58,10 +59,10 @@ class SmtpTransport:
     ssl_context: ssl.SSLContext | None = None
     local_hostname: str | None = None
     via = "smtp"
-    _token: str = field(default="", init=False)  # the last one offered, to be hidden
-    _connection: _Connection | None = field(default=None, init=False)
-    _handle: socket.socket | None = field(default=None, init=False)  # a duplicate for `abort`: TLS replaces the socket
-    _aborted: bool = field(default=False, init=False)
+    _token: str = ""  # the last one offered, to be hidden
+    _connection: _Connection | None = None
+    _handle: socket.socket | None = None  # a duplicate for `abort`: TLS replaces the socket
+    _aborted: bool = False
 
     def __str__(self) -> str:
         return f"mail server {self.host}:{self.port}"
@@ -275,7 +276,8 @@ class SmtpTransport:
         # The token comes in a line of its own: with AUTH, it would be longer than a command may be (RFC 4954).
         code, reply = connection.docmd("AUTH", "XOAUTH2")
         if code == 334:
-            code, reply = connection.docmd(xoauth2.credentials(self.username, self._token))
+            login = f"user={self.username}\x01auth=Bearer {self._token}\x01\x01"
+            code, reply = connection.docmd(b64encode(login.encode()).decode("ascii"))
         if code == 334:  # why the token is refused; the code of the refusal follows an empty line
             reason = xoauth2.reason(reply)
             try:

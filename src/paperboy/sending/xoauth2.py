@@ -1,4 +1,4 @@
-"""Logging in with an access token (OAuth): the operator's command that prints one, and the words of `AUTH XOAUTH2`.
+"""Logging in with an access token (OAuth): the operator's command that prints one, and why a server refuses it.
 
 The tools that print a token refresh it by themselves. What they print, on either stream, is never logged: it may hold
 the token, or the secret that buys a new one.
@@ -10,7 +10,7 @@ import re
 import signal
 import subprocess
 import time
-from base64 import b64encode, decodebytes
+from base64 import decodebytes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,9 +31,9 @@ class TokenCommand:
     folder: Path  # where it runs
     timer: Callable[[], float] = time.monotonic
     timeout: float = 30  # seconds
-    _lock: Lock = field(default_factory=Lock, init=False)
-    _token: str = field(default="", init=False)
-    _until: float = field(default=0.0, init=False)  # on the timer
+    _lock: Lock = field(default_factory=Lock)
+    _token: str = ""
+    _until: float = 0.0  # on the timer
 
     def token(self) -> str:
         """Return the token, printed by the command unless it is fresh. Raises MailServerError if the command fails."""
@@ -85,11 +85,6 @@ class TokenCommand:
         if not _TOKEN.fullmatch(line):
             raise MailServerError(f"SMTP_TOKEN_COMMAND printed no token in its first line. {by_hand}")
         return line.decode("ascii")
-
-
-def credentials(username: str, token: str) -> str:
-    """Return what `AUTH XOAUTH2` sends, in base64."""
-    return b64encode(f"user={username}\x01auth=Bearer {token}\x01\x01".encode()).decode("ascii")
 
 
 def reason(challenge: bytes) -> bytes:
