@@ -427,5 +427,7 @@ def what_follows(delivery: Delivery, receipt: Receipt, jitter: float) -> tuple[D
         retried.add(DeliveryState.FAILED)
     if receipt.state not in retried:
         return receipt.state, None
-    is_new = receipt.state is DeliveryState.AMBIGUOUS or receipt.slow_down
-    return DeliveryState.DEFERRED, backoff(0 if is_new else delivery.attempts) * (0.75 + 0.5 * jitter)
+    tries = delivery.attempts
+    if receipt.state is DeliveryState.AMBIGUOUS or receipt.slow_down:
+        tries = 0
+    return DeliveryState.DEFERRED, backoff(tries) * (0.75 + 0.5 * jitter)
