@@ -19,11 +19,12 @@ everything except the sending.
 from __future__ import annotations
 
 import logging
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import islice
 from threading import Condition, Thread
 from traceback import format_tb
@@ -35,7 +36,7 @@ from paperboy.mail.text import counted
 from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt, Subscriber
 from paperboy.morning.drafting import Progress
 from paperboy.sending import bounces
-from paperboy.sending.pace import Decision, Pace
+from paperboy.sending.pace import Decision, Held, Pace
 from paperboy.store import Store
 from paperboy.store.incidents import MAIL_SERVER, THE_MORNING, Incident, Kind
 
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MOST_ERRORS = 5  # of the server, in a row
 _GRACE = 20.0  # seconds for messages under way when the round is stopped
 _READ_AHEAD = 100  # deliveries, and then a look for others that go before
 _POLL = 0.05  # seconds between two looks at a stop, or at the end of the work
@@ -54,8 +54,7 @@ _POLLS = 20  # of these between two looks at the lists, which may have a file ea
 class Transport(Protocol):
     """One connection for one envelope at a time. Raises MailServerError if no recipient is to blame."""
 
-    @property
-    def via(self) -> str: ...
+    via: str  # "smtp" or "outbox"
 
     def send(self, envelope: Envelope) -> Receipt: ...
 
@@ -85,9 +84,6 @@ class _Task:
     began: float  # on the timer
 
 
-_Reply = Receipt | MailServerError
-
-
 @dataclass(slots=True, kw_only=True)
 class Round:
     """One round of sending. `wait` and `stopped` are called by the threads of all connections."""
@@ -112,10 +108,10 @@ class Round:
     _waiting: deque[int] = field(default_factory=deque)  # deliveries
     _ahead: dict[int, Delivery] = field(default_factory=dict)  # of these, read together
     _under_way: int = 0  # deliveries that may yet be put back: until then, idle connections stay
-    _composed: tuple[int, Composed] | None = None  # the digest in hand
+    _message: Callable[[int], Composed] = field(init=False)  # by its id; keeps the one in hand
     _beside: set[int] = field(default_factory=set)  # deliveries beside digests that were taken up
     _taken: int = 0  # deliveries
-    _states: Counter[tuple[str, DeliveryState]] = field(default_factory=Counter)  # of digests, by list
+    _states: defaultdict[str, Counter[DeliveryState]] = field(init=False)  # of each list's digests
     _failed: set[int] = field(default_factory=set)  # digests of which a delivery has, for good or perhaps
     _crash: BaseException | None = None
     _spoilt: StoreError | None = None  # of one delivery, raised when the others were sent
@@ -124,48 +120,47 @@ class Round:
         """Send what waits, or `only` the delivery of that id; or the `rest` after a round: what is beside digests, with
         what had to wait for its end. `by_hand` ignores retry backoffs.
         """
-        began, ledger = self.timer(), self.store.ledger
+        began = self.timer()
+        ledger = self.store.ledger
+        digests = () if rest else ledger.waiting(self.clock(), by_hand=by_hand, only=only)
         if not only:
             self._let_ahead(late=rest, by_hand=by_hand)
-        if not rest:
-            self._waiting.extend(ledger.waiting(self.clock(), by_hand=by_hand, only=only))
-        waiting = tuple(self._waiting)
-        if not waiting:
+        self._waiting.extend(digests)
+        number = len(self._waiting)
+        if not number:
             return Report({})
-        interval = 60 / self.most_per_minute if self.most_per_minute else 0.0
-        most_errors = 1 if rest else _MOST_ERRORS  # the next round brings the rest
-        limit = len(self.transports)
-        self._pace = Pace(limit=limit, grows=self.grows, interval=interval, most_errors=most_errors)
 
+        interval = 60 / self.most_per_minute if self.most_per_minute else 0.0
+        self._message = lru_cache(maxsize=1)(ledger.message)
+        self._states = defaultdict(Counter)
+        self._pace = pace = Pace(limit=len(self.transports), grows=self.grows, interval=interval)
+        if rest:
+            pace.most_errors = 1  # the next round brings what is left
         with self.progress.stage("Sending") as show:
-            self._run(lambda: show(self._taken, len(waiting)))
+            self._run(lambda: show(self._taken, number))
         if not self.stopped():
-            reached = ledger.reached({delivery.frozen_id for delivery, _ in self._pace.held})
-            self._settle_held(self._pace.conclude(reached))  # though nobody was accepted
+            reached = ledger.reached({delivery.frozen_id for delivery, _ in pace.held})
+            self._settle_held(pace.conclude(reached))  # though nobody was accepted
 
         now = self.clock()
-        if self._pace.problem:
+        if pace.problem:
             ledger.postpone(now + RETRY, now)
-            logger.error("%s", self._pace.problem)
+            logger.error("%s", pace.problem)
         for address in bounces.suppress_bounced(self.store, now):
             logger.warning("%s is suppressed: %s", address, bounces.THRICE)
-        for name in sorted({name for name, _ in self._states}):
-            counts = ", ".join(f"{n} {state}" for state in DeliveryState if (n := self._states[name, state]))
+        total = Counter[DeliveryState]()
+        for name, states in sorted(self._states.items()):
+            counts = ", ".join(f"{states[state]} {state}" for state in DeliveryState if states[state])
             logger.info("%s: %s, in %.1f s", name, counts, self.timer() - began)
-        return self._report(next((each for each in waiting if each not in self._beside), None))
+            total.update(states)
 
-    def _report(self, oldest: int | None) -> Report:
-        ledger = self.store.ledger
-        instants = [ledger.get(oldest).frozen_at, ledger.last_sent()] if oldest else []
-        states = Counter[DeliveryState]()
-        for (_, state), number in self._states.items():
-            states[state] += number
+        instants = [ledger.get(digests[0]).frozen_at, ledger.last_sent()] if digests else []
         return Report(
-            states,
-            self._pace.problem,
-            self._pace.passing,
-            self._pace.turned_away,
-            since=max((instant for instant in instants if instant), default=None),
+            total,
+            pace.problem,
+            pace.passing,
+            pace.turned_away,
+            since=max(filter(None, instants), default=None),
             refused=ledger.refused_by_all(self._failed),
         )
 
@@ -194,7 +189,7 @@ class Round:
 
     def _open(self) -> None:
         """Open as many connections as the pace allows."""
-        while self._pace.may_open() and not self._is_over():
+        while not self._is_over() and self._pace.may_open():
             transport = self.transports[len(self._threads)]
             thread = Thread(target=self._connect, args=[transport], daemon=True)
             self._threads.append(thread)
@@ -204,51 +199,49 @@ class Round:
         """Send over one connection until it has no more to do."""
         with closing(transport):
             try:
-                sent = None
-                while task := self._next(sent):
-                    sent = task, self._send(transport, task)
+                goes_on = True
+                while goes_on and (task := self._next()):
+                    reply = self._send(transport, task)
+                    with self._lock:
+                        goes_on = self._record(task, reply)
+                        self._lock.notify_all()
             except BaseException as error:  # noqa: BLE001  # raised again by `_run`, when nothing is under way
                 with self._lock:
                     self._crash = self._crash or error
                     self._lock.notify_all()
 
-    def _next(self, sent: tuple[_Task, _Reply] | None) -> _Task | None:
-        """Settle what the connection has sent, and reserve its next delivery as soon as the message may begin. None:
-        the connection has no more to do.
-        """
-        with self._lock:
-            goes_on = sent is None or self._record(*sent)
-            task = self._take() if goes_on else None
-            self._open()
-            if task is None:
-                self._lock.notify_all()
-
-        while goes_on and task is None:
+    def _next(self) -> _Task | None:
+        """Reserve the next delivery as soon as its message may begin. None: the connection has no more to do."""
+        while True:
             with self._lock:
                 if self._is_over() or self._pace.must_close():
                     return None
                 if not self._waiting:
                     self._lock.wait(_POLL)
                     continue
-                pause = self._pace.begins_at - self.timer()
-                if pause <= 0:
+                now = self.timer()
+                if self._pace.may_begin(now):
                     task = self._take()
-            if pause > 0:
-                self.wait(min(pause, _POLL))
-        return task
+                    self._open()
+                    if task:
+                        return task
+                    continue
+                pause = self._pace.begins_at - now
+            self.wait(min(pause, _POLL))
 
     def _is_over(self) -> bool:
         is_done = not self._waiting and not self._under_way
         return is_done or self._pace.is_over or self._crash is not None or self.stopped()
 
-    def _send(self, transport: Transport, task: _Task) -> _Reply:
+    def _send(self, transport: Transport, task: _Task) -> Receipt | MailServerError:
         delivery = task.delivery
         try:
             return transport.send(self.composer.envelope(task.composed, delivery))
         except MailServerError as error:
             return error
         except Exception as error:  # noqa: BLE001  # logged without its text, which may hold anything
-            kind, trace = type(error).__name__, "".join(format_tb(error.__traceback__))
+            kind = type(error).__name__
+            trace = "".join(format_tb(error.__traceback__))
             address = delivery.addressed.subscriber.address
             logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.what, address, kind, trace)
             return Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log")
@@ -256,16 +249,33 @@ class Round:
     # --- the next delivery
 
     def _take(self) -> _Task | None:
-        """Reserve the next delivery if its message may begin now. None: it may not, or another process took it, or it
-        was settled without sending.
+        """Reserve the next delivery. None: it was settled without sending, another process took it, or its row is
+        spoilt.
         """
-        if not self._waiting or self._is_over() or not self._pace.may_begin(self.timer()):
-            return None
         self._taken += 1
         if self._taken % _READ_AHEAD == 0:
             self._let_ahead()
-        task = self._read(self._waiting.popleft())
-        if task is None or not self.store.ledger.reserve(task.delivery, self.clock()):
+
+        ledger = self.store.ledger
+        delivery_id = self._waiting.popleft()
+        try:
+            if delivery_id not in self._ahead:
+                self._ahead = ledger.read([delivery_id, *islice(self._waiting, _READ_AHEAD)])
+            delivery = self._ahead.pop(delivery_id, None)
+            # What changes a delivery after it was read changes its state, so that it cannot be reserved: except for one
+            # that a crash left in `sending`.
+            if delivery is None or delivery.state is DeliveryState.SENDING:
+                delivery = ledger.get(delivery_id)
+            if self._is_ended(delivery):
+                return None
+            task = _Task(self._message(delivery.frozen_id), delivery, self.timer())
+        except StoreWriteError:
+            raise
+        except StoreError as error:
+            self._spoilt = error
+            return None
+
+        if not ledger.reserve(delivery, self.clock()):
             return None
         self._pace.begun(task.began)
         self._under_way += 1
@@ -278,62 +288,39 @@ class Round:
         self._beside.update(new)
         self._waiting.extendleft(reversed(new))
 
-    def _read(self, delivery_id: int) -> _Task | None:
-        """Return the delivery with its message; None if its address must not have it, or its row is spoilt."""
-        try:
-            delivery = self._fetched(delivery_id)
-            if self._is_ended(delivery):
-                return None
-            if self._composed is None or self._composed[0] != delivery.frozen_id:
-                self._composed = delivery.frozen_id, self.store.ledger.message(delivery.frozen_id)
-        except StoreWriteError:
-            raise
-        except StoreError as error:
-            self._spoilt = error
-            return None
-        return _Task(self._composed[1], delivery, self.timer())
-
-    def _fetched(self, delivery_id: int) -> Delivery:
-        """Return the delivery, read together with those that follow: whatever changes one meanwhile changes its state,
-        so that it cannot be reserved.
-        """
-        if delivery_id not in self._ahead:
-            self._ahead = self.store.ledger.read([delivery_id, *islice(self._waiting, _READ_AHEAD)])
-        found = self._ahead.pop(delivery_id, None)
-        is_left_by_a_crash = found is not None and found.state is DeliveryState.SENDING  # and stays in that state
-        return self.store.ledger.get(delivery_id) if found is None or is_left_by_a_crash else found
-
     def _is_ended(self, delivery: Delivery) -> bool:
         """Return whether the address must not have the delivery any more, and settle it then."""
         now = self.clock()
-        name, address = delivery.list_name, delivery.addressed.subscriber.address
-        state, reason = DeliveryState.SUPPRESSED, ""
+        ledger = self.store.ledger
+        name = delivery.list_name
+        address = delivery.addressed.subscriber.address
+        state = DeliveryState.SUPPRESSED
         if name and not self.on_list(name, address):
             reason = "no longer on the list, or the list is paused"
         elif delivery.suppressed is not None:
             reason = delivery.suppressed
-        elif self.store.ledger.is_expired(delivery, now):
+        elif ledger.is_expired(delivery, now):
             state = DeliveryState.FAILED
             days = "three days" if delivery.counts else "a day"
             reason = f"given up after {days}; {delivery.reply or 'it was never tried'}"
-        if not reason:
+        else:
             return False
-        self._count(delivery, state, self.store.ledger.end(delivery, state, reason, now))
+
+        is_settled = ledger.end(delivery, state, reason, now)
+        if delivery.counts:
+            self._states[name][state] += is_settled
         logger.warning("%s to %s: %s (%s)", delivery.what, address, state, reason)
         return True
 
     # --- what became of it
 
-    def _count(self, delivery: Delivery, state: DeliveryState, number: int) -> None:
-        if delivery.counts:
-            self._states[delivery.list_name, state] += number
-
-    def _record(self, task: _Task, reply: _Reply) -> bool:
+    def _record(self, task: _Task, reply: Receipt | MailServerError) -> bool:
         """Settle a delivery, or put it back if the server refused us, or perhaps did. False: the connection closes."""
         self._under_way -= 1
         delivery = task.delivery
+        ledger = self.store.ledger
         if isinstance(reply, MailServerError):
-            self._put_back(delivery, str(reply))
+            ledger.settle(delivery, delivery.state, str(reply), self.clock(), undone=True)
             self._waiting.appendleft(delivery.id)
             others = sum(thread.is_alive() for thread in self._threads) - 1
             decision = self._pace.refused(
@@ -341,16 +328,13 @@ class Round:
             )
             return self._obey(decision, str(reply))
         if delivery.counts and self._pace.holds(delivery, reply):
-            self._put_back(delivery, reply.reply, held=True)
+            ledger.settle(delivery, delivery.state, reply.reply, self.clock(), undone=True, held=True)
             return True
         self._settle(delivery, reply, task.began)
         self._settle_held(self._pace.released())
         return True
 
-    def _put_back(self, delivery: Delivery, reply: str, *, held: bool = False) -> None:
-        self.store.ledger.settle(delivery, delivery.state, reply, self.clock(), undone=True, held=held)
-
-    def _settle_held(self, held: Iterable[tuple[Delivery, Receipt]]) -> None:
+    def _settle_held(self, held: Held) -> None:
         """Settle refusals that were the recipients' own."""
         for delivery, receipt in held:
             if self.store.ledger.reserve(delivery, self.clock()):
@@ -369,17 +353,19 @@ class Round:
             via=self.transports[0].via if state is DeliveryState.SENT else "",
             try_at=now + wait if wait else None,
             uncertain=receipt.state is DeliveryState.AMBIGUOUS or delivery.state is DeliveryState.SENDING,
-            bounce=receipt.bounce and state is DeliveryState.FAILED and delivery.counts,
+            bounce=receipt.bounce and delivery.counts,
             undone=state is DeliveryState.PENDING or receipt.slow_down,
         )
-        self._count(delivery, state, is_settled)
+        if delivery.counts:
+            self._states[delivery.list_name][state] += is_settled
+            if state.is_lost:
+                self._failed.add(delivery.frozen_id)
+
         address = delivery.addressed.subscriber.address
         if state is not DeliveryState.SENT:
             logger.warning("%s to %s: %s (%s)", delivery.what, address, state, receipt.reply)
         elif not delivery.counts:
             logger.info("%s to %s: sent", delivery.what, address)
-        if delivery.counts and state.is_lost:
-            self._failed.add(delivery.frozen_id)
         if not self.stopped():  # else it may have been aborted, which says nothing of the server
             decision = self._pace.settled(
                 state,
@@ -420,7 +406,8 @@ def send_outside(
     transport: Transport, composer: Composer, mail: Composed, name: str, to: Subscriber, now: datetime, *, test: bool
 ) -> Receipt:
     """Send one copy outside the ledger. Its Message-ID is new: a server would drop a second mail with one it knows."""
-    own, other = (composer.addressed(each, now.date(), to) for each in (name, f"{name}-{now:%H%M%S}"))
+    own = composer.addressed(name, now.date(), to)
+    other = composer.addressed(f"{name}-{now:%H%M%S}", now.date(), to)
     copy = Delivery(0, 0, name, replace(own, message_id=other.message_id), DeliveryState.PENDING)
     envelope = composer.test(mail, copy) if test else composer.envelope(mail, copy)
     with closing(transport):
@@ -433,10 +420,14 @@ def what_follows(delivery: Delivery, receipt: Receipt, jitter: float) -> tuple[D
     A connection lost after the final dot is retried once; after that the delivery stays ambiguous. A message without an
     end, an alert, is retried until it is replaced, even if it is refused for good.
     """
-    ambiguous = receipt.state is DeliveryState.AMBIGUOUS
-    if receipt.state is DeliveryState.FAILED and not delivery.counts and delivery.expires is None:
-        receipt = replace(receipt, state=DeliveryState.DEFERRED)
-    if receipt.state not in {DeliveryState.DEFERRED, DeliveryState.PENDING} and (not ambiguous or delivery.uncertain):
+    retried = {DeliveryState.DEFERRED, DeliveryState.PENDING}
+    if not delivery.uncertain:
+        retried.add(DeliveryState.AMBIGUOUS)
+    if not delivery.counts and delivery.expires is None:
+        retried.add(DeliveryState.FAILED)
+    if receipt.state not in retried:
         return receipt.state, None
-    tries = 0 if ambiguous or receipt.slow_down else delivery.attempts
+    tries = delivery.attempts
+    if receipt.state is DeliveryState.AMBIGUOUS or receipt.slow_down:
+        tries = 0
     return DeliveryState.DEFERRED, backoff(tries) * (0.75 + 0.5 * jitter)

@@ -27,6 +27,8 @@ _FIRST_PAUSE = 5.0  # seconds
 _MOST_HELD = 3
 _STEP = 10  # messages taken for each more connection
 
+Held = list[tuple[Delivery, Receipt]]  # refusals that may be about us
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -52,7 +54,7 @@ class Pace:
     begins_at: float = 0.0  # when the next message may begin
     most: int = 1  # connections that may be open
     opened: int = 0  # that are
-    held: list[tuple[Delivery, Receipt]] = field(default_factory=list)  # refusals that may be about us
+    held: Held = field(default_factory=list)
     problem: str = ""  # ends the round
     passing: bool = False  # it may pass without anybody's help
     turned_away: bool = False  # it is that recipients are refused
@@ -102,11 +104,12 @@ class Pace:
         self.held.append((delivery, receipt))
         return True
 
-    def released(self) -> list[tuple[Delivery, Receipt]]:
+    def released(self) -> Held:
         """Return the refusals that are held no more: they were the recipients' own."""
         if not self._accepted:
             return []
-        held, self.held = self.held, []
+        held = self.held
+        self.held = []
         return held
 
     def settled(
@@ -123,23 +126,18 @@ class Pace:
         """Note what became of a delivery. `waiting`: how many are left; `counts`: it is of a digest."""
         if not self.grows:
             self.most = self.limit
-        if state is DeliveryState.SENT:
-            self._errors = 0
-            if not counts:
-                return _GO_ON
+        self._failed |= counts and state.is_lost
+        self._deferred |= counts and state is DeliveryState.DEFERRED
+        if receipt.slow_down or receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS}:
+            return self._server_error(receipt.reply, began, now, jitter)
+
+        self._errors = 0
+        if counts and state is DeliveryState.SENT:
             self._reached = True
             self._sent += 1
             idle = self.begins_at > now or waiting <= _STEP * self.most
             if self._sent % _STEP == 0 and self.most < self.limit and not idle:
                 self.most += 1
-            return _GO_ON
-
-        self._failed |= counts and state.is_lost
-        self._deferred |= counts and state is DeliveryState.DEFERRED
-        is_lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS}
-        if is_lost or receipt.slow_down:
-            return self._server_error(receipt.reply, began, now, jitter)
-        self._errors = 0
         return _GO_ON
 
     def refused(self, error: MailServerError, *, began: float, now: float, jitter: float, others: int) -> Decision:
@@ -155,7 +153,7 @@ class Pace:
         self.passing = error.temporary
         return _GO_ON
 
-    def conclude(self, reached: Collection[int]) -> list[tuple[Delivery, Receipt]]:
+    def conclude(self, reached: Collection[int]) -> Held:
         """Decide what it means that nobody was accepted; return the held refusals that are the recipients' own: if they
         are few, and others got the digest before (`reached` has its id).
         """

@@ -61,11 +61,12 @@ class Resend:
         last two weeks that were given up. Gives their number by the digest's date. Raises PaperboyError if there is
         nothing to send again.
         """
-        name, earlier = self.mailing_list.name, dict[date, int]()
-        since = due.local_date(self.mailing_list, self.now) - _RESENT_FOR
-        for digest in self.store.ledger.digests(name) if failed_only and not self.mailing_list.paused else ():
-            if digest.date >= since and (number := self._again(digest, Missed.EXPIRED)):
-                earlier[digest.date] = number
+        earlier = dict[date, int]()
+        if failed_only and not self.mailing_list.paused:
+            since = due.local_date(self.mailing_list, self.now) - _RESENT_FOR
+            for digest in self.store.ledger.digests(self.mailing_list.name):
+                if digest.date >= since and (number := self._again(digest, Missed.EXPIRED)):
+                    earlier[digest.date] = number
         try:
             newest = self.newest()
         except PaperboyError as error:
@@ -88,12 +89,14 @@ class Resend:
     def outside(self, transport: Transport, reader: Subscriber) -> Receipt:
         """Send the newest digest to one reader outside the ledger; a test mail if they are not on the list."""
         composed = self.store.ledger.message(self.newest().id)
-        name, test = self.mailing_list.name, reader not in self.mailing_list.subscribers
+        name = self.mailing_list.name
+        test = reader not in self.mailing_list.subscribers
         return send_outside(transport, self.composer, composed, name, reader, self.now, test=test)
 
     def _again(self, digest: Frozen, missed: Missed, *readers: Subscriber) -> int:
         """To these readers, or to all on the list who are not suppressed."""
-        name, suppressed = self.mailing_list.name, self.store.suppressions.find
+        name = self.mailing_list.name
+        suppressed = self.store.suppressions.find
         people = readers or [who for who in self.mailing_list.subscribers if not suppressed(name, who.address)]
         addressed = [self.composer.addressed(name, digest.date, who) for who in people]
         self.store.readers.know(name, addressed)

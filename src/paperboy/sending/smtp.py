@@ -23,10 +23,11 @@ import smtplib
 import socket
 import ssl
 import time
-from dataclasses import dataclass, field
+from base64 import b64encode
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from paperboy.edges.text import hidden, one_line, shortened
 from paperboy.edges.wire import TooLargeError
@@ -34,7 +35,8 @@ from paperboy.errors import MailServerError
 from paperboy.models import DeliveryState, Envelope, Receipt
 from paperboy.sending import xoauth2
 
-_MOST_LINES, _MOST_BYTES = 100, 64_000  # of a reply; servers send a dozen lines
+_MOST_LINES = 100  # of a reply; servers send a dozen
+_MOST_BYTES = 64_000  # of a reply
 _PIECE = 8_192  # bytes that are read at once
 _FAREWELL = 5.0  # seconds for the reply to QUIT
 
@@ -56,11 +58,11 @@ class SmtpTransport:
     dot_timeout: float = 600  # seconds for the reply to the final dot
     ssl_context: ssl.SSLContext | None = None
     local_hostname: str | None = None
-    via: ClassVar[str] = "smtp"
-    _token: str = field(default="", init=False)  # the last one offered, to be hidden
-    _connection: _Connection | None = field(default=None, init=False)
-    _handle: socket.socket | None = field(default=None, init=False)  # a duplicate for `abort`: TLS replaces the socket
-    _aborted: bool = field(default=False, init=False)
+    via = "smtp"
+    _token: str = ""  # the last one offered, to be hidden
+    _connection: _Connection | None = None
+    _handle: socket.socket | None = None  # a duplicate for `abort`: TLS replaces the socket
+    _aborted: bool = False
 
     def __str__(self) -> str:
         return f"mail server {self.host}:{self.port}"
@@ -100,20 +102,22 @@ class SmtpTransport:
         """Connect, log in, and name an envelope's sender and recipient; send nothing. Raises MailServerError if any of
         it fails, except for a refused recipient.
         """
-        connection, refusal = self._opened(), None
+        connection = self._opened()
+        refusal = None
+        ends = None
+        text = f"{self}, no encryption"
         with contextlib.closing(self):
-            text, ends = f"{self}, no encryption", None
             if isinstance(connection.sock, ssl.SSLSocket):
-                how = "STARTTLS" if self.security == "starttls" else "TLS"
-                text, certificate = f"{self}, {how} ({connection.sock.version()})", connection.sock.getpeercert() or {}
+                text = f"{self}, {self.security.upper()} ({connection.sock.version()})"
+                certificate = connection.sock.getpeercert() or {}
                 ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)
             try:
                 self._announce(connection, Envelope(sender, recipient, b"", ""))
             except RefusedError as refused:
-                if refused.command == "MAIL" and not self._about_us(refused, sender):
+                refusal = self._receipt(refused, sender)
+                if refused.command == "MAIL":
                     text = f"{self} answers MAIL FROM:<{sender}> with {refused}"
                     raise MailServerError(text, temporary=not refused.permanent) from None
-                refusal = self._receipt(refused, sender)
             except OSError as error:
                 text = f"the connection to {self} was lost after the login: {self._complaint(error)}"
                 raise MailServerError(text, temporary=True) from None
@@ -155,7 +159,7 @@ class SmtpTransport:
                 for line in batch:
                     code, reply = connection.getreply()
                     if code // 100 != (3 if line == "DATA" else 2):
-                        refused = refused or self._refusal(line[:4], code, reply)
+                        refused = refused or RefusedError(line[:4], code, reply, self._said(code, reply))
                     elif refused and line == "DATA":
                         connection.docmd(".")  # the server waits for a message to nobody
             except OSError:
@@ -179,19 +183,37 @@ class SmtpTransport:
             self._drop()
             return Receipt(DeliveryState.AMBIGUOUS, f"no clear reply to the message: {self._complaint(error)}")
         if code // 100 != 2:
-            raise self._refusal("end of message", code, reply)
+            raise RefusedError("end of message", code, reply, self._said(code, reply))
         return Receipt(DeliveryState.SENT, self._said(code, reply))
 
     def _receipt(self, refused: RefusedError, sender: str) -> Receipt:
-        """What a refusal means for the message. The connection is ready for the next one afterwards, or dropped."""
+        """Return what a refusal means for the message; raise MailServerError if every other one would be refused, too.
+        The connection is ready for the next message afterwards, or dropped.
+        """
         is_ready = False
         with contextlib.suppress(OSError):
             is_ready = self._connection is not None and self._connection.rset()[0] == 250
-        error = self._about_us(refused, sender)
         if not is_ready or refused.verdict is Verdict.SLOW_DOWN:
             self._drop()  # a new connection may be welcome
-        if error:
-            raise error from refused
+
+        about_us = ""
+        if refused.verdict is Verdict.LIMIT:
+            about_us = f"takes no more from us for now: {refused}"
+        elif self.security == "none" and re.search(r"\bSTARTTLS\b", str(refused)):
+            about_us = f"wants encryption: {refused}. Set SMTP_SECURITY=starttls."
+        elif refused.code in {530, 534, 535, 538} and not self.username:  # some servers ask for it only at RCPT
+            about_us = f"wants a login: {refused}. Set SMTP_USERNAME and SMTP_PASSWORD."
+        elif self.tokens is None and _NO_PASSWORDS.search(str(refused)):
+            about_us = _WANTS_TOKENS.format(refused)
+        elif refused.verdict is Verdict.SENDER:
+            login = f"SMTP_USERNAME and {'SMTP_TOKEN_COMMAND' if self.tokens else 'SMTP_PASSWORD'}"
+            about_us = (
+                f"refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM to an "
+                f"address that it lets you send from, and {login} for a login."
+            )
+        if about_us:
+            raise MailServerError(f"{self} {about_us}", busy=refused.verdict is Verdict.LIMIT) from refused
+
         return Receipt(
             DeliveryState.FAILED if refused.permanent else DeliveryState.DEFERRED,
             f"{refused.command}: {refused}",
@@ -199,24 +221,6 @@ class SmtpTransport:
             unclear=refused.verdict is Verdict.UNCLEAR,
             slow_down=refused.verdict is Verdict.SLOW_DOWN,
         )
-
-    def _about_us(self, refused: RefusedError, sender: str) -> MailServerError | None:
-        """The error if every other message would be refused, too. Some servers ask for a login only at RCPT."""
-        if refused.verdict is Verdict.LIMIT:
-            return MailServerError(f"{self} takes no more from us for now: {refused}", busy=True)
-        if self.security == "none" and re.search(r"\bSTARTTLS\b", str(refused)):
-            return MailServerError(f"{self} wants encryption: {refused}. Set SMTP_SECURITY=starttls.")
-        if refused.code in {530, 534, 535, 538} and not self.username:
-            return MailServerError(f"{self} wants a login: {refused}. Set SMTP_USERNAME and SMTP_PASSWORD.")
-        if self.tokens is None and _NO_PASSWORDS.search(str(refused)):
-            return MailServerError(f"{self} {_WANTS_TOKENS.format(refused)}")
-        if refused.verdict is Verdict.SENDER:
-            login = f"SMTP_USERNAME and {'SMTP_TOKEN_COMMAND' if self.tokens else 'SMTP_PASSWORD'}"
-            return MailServerError(
-                f"{self} refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM "
-                f"to an address that it lets you send from, and {login} for a login."
-            )
-        return None
 
     # --- the connection
 
@@ -249,7 +253,8 @@ class SmtpTransport:
             raise
         except (OSError, ValueError) as error:
             self._drop()
-            if tries > 1 and self._has_another_token(error):
+            refused = isinstance(error, smtplib.SMTPAuthenticationError) and error.smtp_code >= 500
+            if self.tokens and refused and tries > 1 and self.tokens.token() != self._token:
                 return self._opened(tries - 1)
             raise self._failure(step, error) from None  # the error may hold the password
         return connection
@@ -257,21 +262,22 @@ class SmtpTransport:
     def _log_in(self, connection: _Connection) -> None:
         """Log in by one mechanism, where smtplib's `login` tries all: several refusals may lock the account."""
         offered = connection.esmtp_features.get("auth", "").upper().split()
-        if self.tokens and "XOAUTH2" in offered:
-            self._offer(connection, self.tokens)
-            return
-        connection.user, connection.password = self.username, self.password
-        ways = {} if self.tokens else {"PLAIN": connection.auth_plain, "LOGIN": connection.auth_login}
-        if (way := next((way for way in ways if way in offered), None)) is None:
+        if self.tokens is None:
+            connection.user = self.username
+            connection.password = self.password
+            for way, answer in (("PLAIN", connection.auth_plain), ("LOGIN", connection.auth_login)):
+                if way in offered:
+                    connection.auth(way, answer)
+                    return
+        if self.tokens is None or "XOAUTH2" not in offered:
             raise smtplib.SMTPNotSupportedError(", ".join(offered) or "none")
-        connection.auth(way, ways[way])
 
-    def _offer(self, connection: _Connection, tokens: xoauth2.TokenCommand) -> None:
-        """Offer the token in a line of its own: with AUTH, it would be longer than a command may be (RFC 4954)."""
-        self._token = tokens.token()
+        self._token = self.tokens.token()
+        # The token comes in a line of its own: with AUTH, it would be longer than a command may be (RFC 4954).
         code, reply = connection.docmd("AUTH", "XOAUTH2")
         if code == 334:
-            code, reply = connection.docmd(xoauth2.credentials(self.username, self._token))
+            login = f"user={self.username}\x01auth=Bearer {self._token}\x01\x01"
+            code, reply = connection.docmd(b64encode(login.encode()).decode("ascii"))
         if code == 334:  # why the token is refused; the code of the refusal follows an empty line
             reason = xoauth2.reason(reply)
             try:
@@ -280,19 +286,15 @@ class SmtpTransport:
                 code, reply = 535, b""
             reply += b" " + reason
         if code != 235:
-            tokens.forget(self._token)
+            self.tokens.forget(self._token)
             raise smtplib.SMTPAuthenticationError(code, reply)
-
-    def _has_another_token(self, error: Exception) -> bool:
-        """Whether the server refused a token for good, and the command now prints another. Raises MailServerError."""
-        refused = isinstance(error, smtplib.SMTPAuthenticationError) and error.smtp_code >= 500
-        return self.tokens is not None and refused and self.tokens.token() != self._token
 
     def _connect(self, connection: _Connection) -> None:
         if self._aborted:
             raise ConnectionAbortedError
         sock = socket.create_connection((self.host, self.port), self.timeout)
-        connection.sock, self._handle = sock, sock.dup()
+        connection.sock = sock
+        self._handle = sock.dup()
         if self._aborted:  # checked last: `abort` sets it before it looks for the handle
             raise ConnectionAbortedError
         # Otherwise Nagle's algorithm delays the end of each TLS message by 40 ms. The option outlives STARTTLS.
@@ -314,7 +316,8 @@ class SmtpTransport:
             advice = "Renew it, set SMTP_HOST to the name in it, or install the authority that signed it."
             text = f"the certificate of {self} cannot be trusted: {error.verify_message.rstrip('.')}. {advice}"
         elif isinstance(error, ssl.SSLError):
-            text, later = f"no TLS with {self}: {said}.{ports}", isinstance(error, ssl.SSLEOFError)
+            text = f"no TLS with {self}: {said}.{ports}"
+            later = isinstance(error, ssl.SSLEOFError)
         elif isinstance(error, smtplib.SMTPAuthenticationError):
             text = f"{self} {self._refused_login(code, said)}"
         elif isinstance(error, smtplib.SMTPNotSupportedError) and step == "login":
@@ -347,9 +350,6 @@ class SmtpTransport:
             return _WANTS_TOKENS.format(said)
         return f"refuses the login of {self.username} ({code}). Check SMTP_USERNAME and SMTP_PASSWORD."
 
-    def _refusal(self, command: str, code: int, reply: bytes) -> RefusedError:
-        return RefusedError(command, code, one_line(reply.decode(errors="replace")), self._said(code, reply))
-
     def _said(self, code: int, reply: bytes) -> str:
         """One short line without password and token, since a server may repeat the login's words."""
         return self._shown(f"{code} {reply.decode(errors='replace')}")
@@ -376,10 +376,11 @@ def _lines(connection: _Connection, envelope: Envelope) -> list[str]:
     if not envelope.recipient.isascii():  # RFC 6531
         options += " BODY=8BITMIME SMTPUTF8"
         if not connection.has_extn("smtputf8"):
-            said = "the server does not offer it, and this address needs it"
-            raise RefusedError("SMTPUTF8", 553, said, said)
-    lines = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>", "DATA"]
-    return lines if envelope.message else lines[:2]
+            raise RefusedError("SMTPUTF8", 553, b"", "the server does not offer it, and this address needs it")
+    lines = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>"]
+    if envelope.message:
+        lines.append("DATA")
+    return lines
 
 
 class _Connection(smtplib.SMTP):
@@ -389,16 +390,15 @@ class _Connection(smtplib.SMTP):
 
     def getreply(self, seconds: float | None = None) -> tuple[int, bytes]:
         """Read a reply: its code (-1: none) and its lines. Raises OSError; the connection is of no more use then."""
-        end, most = 0.0, _MOST_BYTES
+        end = time.monotonic() + (seconds or self.timeout)
+        most = _MOST_BYTES
         lines: list[bytes] = []
         while len(lines) < _MOST_LINES:
-            line, newline, rest = self._unread.partition(b"\n")
-            if not newline and len(line) <= most:
-                end = end or time.monotonic() + (self.timeout if seconds is None else seconds)
+            while b"\n" not in self._unread and len(self._unread) <= most:
                 self._receive(end - time.monotonic())
-                continue
-            self._unread, most = rest, most - len(line) - 1
-            if not newline or most < 0:
+            line, _, self._unread = self._unread.partition(b"\n")
+            most -= len(line) + 1
+            if most < 0:
                 break
             code = int(line[:3]) if line[:3].isdigit() else -1
             lines.append(line[4:].strip())
@@ -495,12 +495,14 @@ class Probed(NamedTuple):
 
 
 class RefusedError(Exception):
-    """A reply that refuses a command of one message."""
+    """A reply that refuses a command of one message; what was `said` is for people."""
 
-    def __init__(self, command: str, code: int, text: str, said: str) -> None:
+    def __init__(self, command: str, code: int, reply: bytes, said: str) -> None:
         super().__init__(said)
-        self.command, self.code, self.permanent = command, code, 500 <= code <= 599
-        self.verdict = judge(command, code, text)
+        self.command = command
+        self.code = code
+        self.permanent = 500 <= code <= 599
+        self.verdict = judge(command, code, one_line(reply.decode(errors="replace")))
 
 
 _usual_context = functools.cache(ssl.create_default_context)  # reading the authorities takes as long as 50 messages

@@ -1,4 +1,4 @@
-"""Logging in with an access token (OAuth): the operator's command that prints one, and the words of `AUTH XOAUTH2`.
+"""Logging in with an access token (OAuth): the operator's command that prints one, and why a server refuses it.
 
 The tools that print a token refresh it by themselves. What they print, on either stream, is never logged: it may hold
 the token, or the secret that buys a new one.
@@ -10,7 +10,7 @@ import re
 import signal
 import subprocess
 import time
-from base64 import b64encode, decodebytes
+from base64 import decodebytes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,15 +31,15 @@ class TokenCommand:
     folder: Path  # where it runs
     timer: Callable[[], float] = time.monotonic
     timeout: float = 30  # seconds
-    _lock: Lock = field(default_factory=Lock, init=False)
-    _token: str = field(default="", init=False)
-    _until: float = field(default=0.0, init=False)  # on the timer
+    _lock: Lock = field(default_factory=Lock)
+    _token: str = ""
+    _until: float = 0.0  # on the timer
 
     def token(self) -> str:
         """Return the token, printed by the command unless it is fresh. Raises MailServerError if the command fails."""
         with self._lock:
             now = self.timer()
-            if not self._token or now >= self._until:
+            if now >= self._until:
                 self._token = self._printed()
                 self._until = now + _FRESH
             return self._token
@@ -48,50 +48,43 @@ class TokenCommand:
         """Have the command asked again: the server refuses this token."""
         with self._lock:
             if self._token == token:
-                self._token = ""
+                self._until = 0.0
 
     def _printed(self) -> str:
         by_hand = "Run it by hand in the home, as the same user: the first line it prints must be an access token."
         try:
-            status, output = self._run()
-        except subprocess.TimeoutExpired:
-            text = f"SMTP_TOKEN_COMMAND took longer than {self.timeout:g} s and was stopped; it can ask nobody anything"
-            raise MailServerError(f"{text}. {by_hand}") from None
+            process = subprocess.Popen(
+                self.words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=self.folder,
+                env=self.environ,
+                start_new_session=True,  # so that what it has started can be ended with it
+            )
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or type(error).__name__
             fix = "Write the full path of its program: no shell expands ~ or $VARIABLES."
             raise MailServerError(f"SMTP_TOKEN_COMMAND cannot be started: {why}. {fix}") from None
-        if status:
-            raise MailServerError(f"SMTP_TOKEN_COMMAND failed with exit status {status}. {by_hand}")
+
+        with process:
+            try:
+                output, _ = process.communicate(timeout=self.timeout)
+            except BaseException as error:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                if not isinstance(error, subprocess.TimeoutExpired):
+                    raise
+                raise MailServerError(
+                    f"SMTP_TOKEN_COMMAND took longer than {self.timeout:g} s and was stopped; it can ask nobody "
+                    f"anything. {by_hand}"
+                ) from None
+        if process.returncode:
+            raise MailServerError(f"SMTP_TOKEN_COMMAND failed with exit status {process.returncode}. {by_hand}")
         line = output.partition(b"\n")[0].strip()
         if not _TOKEN.fullmatch(line):
             raise MailServerError(f"SMTP_TOKEN_COMMAND printed no token in its first line. {by_hand}")
         return line.decode("ascii")
-
-    def _run(self) -> tuple[int, bytes]:
-        """Return the command's exit status and output."""
-        process = subprocess.Popen(
-            self.words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=self.folder,
-            env=dict(self.environ),
-            start_new_session=True,  # so that what it has started can be ended with it
-        )
-        with process:
-            try:
-                output, _ = process.communicate(timeout=self.timeout)
-            except BaseException:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                raise
-        return process.returncode, output
-
-
-def credentials(username: str, token: str) -> str:
-    """Return what `AUTH XOAUTH2` sends, in base64."""
-    return b64encode(f"user={username}\x01auth=Bearer {token}\x01\x01".encode()).decode("ascii")
 
 
 def reason(challenge: bytes) -> bytes:

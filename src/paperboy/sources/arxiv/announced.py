@@ -7,7 +7,7 @@ cross-listed long after they were submitted: the API finds papers by the date of
 import re
 from dataclasses import dataclass
 
-from paperboy.sources.arxiv.atom import ARXIV_ID, CATEGORIES, CATEGORY, FaultError, beginning, texts, tree
+from paperboy.sources.arxiv.atom import ARXIV_ID, CATEGORIES, CATEGORY, FaultError, beginning, text_at, texts, tree
 
 MOST = 2_000  # entries of a feed; one with so many is cut
 
@@ -33,8 +33,8 @@ def read_feed(body: bytes) -> tuple[Announced, ...]:
         raise FaultError(f"sent something else than a whole feed ({beginning(body) or 'nothing'})")
     found = []
     for entry in feed.findall("{*}entry"):
-        name = _NAME.fullmatch("".join(texts(entry, "atom:id")).strip())
-        kind = "".join(texts(entry, "arxiv:announce_type")).strip()
+        name = _NAME.fullmatch(text_at(entry, "atom:id").strip())
+        kind = text_at(entry, "arxiv:announce_type").strip()
         categories = tuple(filter(CATEGORY.fullmatch, texts(entry, "atom:category", CATEGORIES)))
         if name and kind in _KINDS:
             found.append(Announced(name["id"], kind, categories))

@@ -17,8 +17,13 @@ from paperboy.models import Paper
 from paperboy.tex import name_to_text
 
 LONGEST = 30_000  # papers that arXiv lists for one query
-TITLE, ABSTRACT, COMMENT, DOI, AUTHOR = 1_000, 10_000, 2_000, 300, 200  # characters; arXiv takes abstracts up to 1,920
-AUTHORS, CATEGORIES = 5_000, 50
+TITLE = 1_000  # characters, as below
+ABSTRACT = 10_000  # arXiv takes up to 1,920
+COMMENT = 2_000
+DOI = 300
+AUTHOR = 200
+AUTHORS = 5_000
+CATEGORIES = 50
 EARLIEST = datetime(1991, 1, 1, tzinfo=UTC)  # arXiv began in August
 AHEAD = timedelta(days=1)  # of our clock: a later date is wrong
 MARKUP = 600_000  # elements and attributes of a page; the busiest 2,000 papers have some 100,000
@@ -48,7 +53,9 @@ class FaultError(Exception):
 
     def __init__(self, what: str, hint: str = "", backoff: int = 2, retry_after: float = 0.0) -> None:
         super().__init__(what)
-        self.hint, self.backoff, self.retry_after = hint, backoff, retry_after
+        self.hint = hint
+        self.backoff = backoff
+        self.retry_after = retry_after
 
 
 class EmptyError(FaultError):
@@ -74,7 +81,8 @@ def read_page(body: bytes, now: datetime, window: Window | None = None) -> Page:
         raise FaultError(f"sent something else than a whole list of papers ({beginning(body) or 'nothing'})")
     if error := _error(feed):
         raise FaultError(f"answered with an error ({error})")
-    entries, count = feed.findall("atom:entry", _NAMESPACES), _text(feed, "opensearch:totalResults").strip()
+    entries = feed.findall("atom:entry", _NAMESPACES)
+    count = text_at(feed, "opensearch:totalResults").strip()
     total = int(count) if re.fullmatch(r"\d{1,9}", count, re.ASCII) else -1
     if total == 0 and not entries:
         raise EmptyError("says that there is no paper at all", "Check the categories in subscribers.yaml.")
@@ -105,41 +113,49 @@ def texts(element: Any, path: str, most: int = 1) -> list[str]:
     return [_BEGINNING(found) for found in islice(element.iterfind(path, _NAMESPACES), most)]
 
 
-def _text(element: Any, path: str) -> str:
+def text_at(element: Any, path: str) -> str:
+    """Return the beginning of the text of the first element at a path; empty if there is none."""
     return "".join(texts(element, path))
 
 
 def _paper(entry: Any, place: int, now: datetime, window: Window | None) -> Paper | str:
     """Turn an entry into a Paper, or name its defect."""
-    if (match := _ID.fullmatch(_text(entry, "atom:id").strip())) is None:
+    if (match := _ID.fullmatch(text_at(entry, "atom:id").strip())) is None:
         return f"entry {place} without an arXiv id"
     try:
-        published, updated = (_instant(_text(entry, path), now) for path in ("atom:published", "atom:updated"))
+        published = _instant(text_at(entry, "atom:published"), now)
+        updated = _instant(text_at(entry, "atom:updated"), now)
     except (ValueError, OverflowError):
         return f"{match['id']} with a bad date"
     # arXiv selects by the very date that it shows; whether the last minute's seconds belong to it, it does not say.
     if window and not window[0] <= published < window[1] + timedelta(minutes=1):
         return f"{match['id']} with a date outside the window"
-    if not (title := " ".join(_text(entry, "atom:title").split())):
+    if not (title := " ".join(text_at(entry, "atom:title").split())):
         return f"{match['id']} without a title"
     if not (categories := list(filter(CATEGORY.fullmatch, texts(entry, "atom:category", CATEGORIES)))):
         return f"{match['id']} without a category"
-    primary = next(filter(CATEGORY.fullmatch, [_text(entry, "arxiv:primary_category"), *categories]))
+    primary = next(filter(CATEGORY.fullmatch, [text_at(entry, "arxiv:primary_category"), *categories]))
+    names = texts(entry, "atom:author/atom:name", AUTHORS + 1)
+    authors = [name_to_text(shortened(name, AUTHOR)).strip() for name in names[:AUTHORS]]
+    # arXiv puts lone colons between a collaboration and its members.
+    authors = [name for name in authors if any(map(str.isalpha, name))]
+    if len(names) > AUTHORS:
+        authors.append("…")
     # An indented line begins a paragraph, by arXiv's custom. Here one newline separates paragraphs.
-    abstract = _text(entry, "atom:summary").strip()
+    abstract = text_at(entry, "atom:summary").strip()
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n(?=[ \t])|\n[ \t]*\n", abstract))
     return Paper(
         arxiv_id=match["id"],
         version=int(match["version"] or 1),
         title=shortened(title, TITLE),
-        authors=_authors(texts(entry, "atom:author/atom:name", AUTHORS + 1)),
+        authors=tuple(authors),
         abstract=shortened("\n".join(filter(None, paragraphs)), ABSTRACT),
         primary_category=primary,
         categories=tuple(dict.fromkeys([*categories, primary])),
         published=published,
         updated=updated,
-        comment=shortened(" ".join(_text(entry, "arxiv:comment").split()), COMMENT),
-        doi=shortened(_text(entry, "arxiv:doi").strip(), DOI),
+        comment=shortened(" ".join(text_at(entry, "arxiv:comment").split()), COMMENT),
+        doi=shortened(text_at(entry, "arxiv:doi").strip(), DOI),
     )
 
 
@@ -151,21 +167,14 @@ def _instant(text: str, now: datetime) -> datetime:
     return instant
 
 
-def _authors(names: list[str]) -> tuple[str, ...]:
-    """Their names in Unicode; "…" stands for those beyond the bound."""
-    read = (name_to_text(shortened(name, AUTHOR)).strip() for name in names[:AUTHORS])
-    # arXiv puts lone colons between a collaboration and its members
-    return (*(name for name in read if any(map(str.isalpha, name))), *(["…"] if len(names) > AUTHORS else []))
-
-
 def said(body: bytes) -> str:
     """Quote an answer that is no page: the summary of arXiv's error entry, or how it begins."""
     return _error(tree(body)) or beginning(body)
 
 
 def _error(feed: Any) -> str:
-    is_error = "/api/errors" in _text(feed, "atom:entry/atom:id")
-    return quoted(_text(feed, "atom:entry/atom:summary")) if is_error else ""
+    is_error = "/api/errors" in text_at(feed, "atom:entry/atom:id")
+    return quoted(text_at(feed, "atom:entry/atom:summary")) if is_error else ""
 
 
 def beginning(body: bytes) -> str:

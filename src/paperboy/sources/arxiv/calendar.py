@@ -64,8 +64,9 @@ def why_none(since: datetime, until: datetime, deferred: Collection[date] = ()) 
     """Say why no batch became visible between two instants: "weekend" or "holiday"; empty if one did."""
     if newest_batch(until, deferred).visible > since:
         return ""
-    before_visible = timedelta(hours=VISIBLE.hour, minutes=VISIBLE.minute)
-    evening = (until.astimezone(EASTERN) - before_visible).date() - _DAY
+    evening = _local_date(until) - _DAY
+    if _instant(evening + _DAY, VISIBLE) > until:
+        evening -= _DAY
     return "weekend" if evening.weekday() in {_FRIDAY, _SATURDAY} else "holiday"
 
 

@@ -24,7 +24,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import arxiv
 
 from paperboy import __version__
-from paperboy.edges.wire import Http, NoReplyError, Reply
+from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import FeedError
 from paperboy.models import Paper
 from paperboy.sources.arxiv.announced import MOST, Announced, read_feed
@@ -80,7 +80,7 @@ class ArxivFeed:
         self._feed_http = Http(most=LARGEST_PAGE, proxy=self.feed_proxy)
 
     def fetch(
-        self, categories: Sequence[str], since: datetime, until: datetime, progress: Progress | None = None
+        self, categories: Sequence[str], since: datetime, until: datetime, progress: Progress = lambda *_: None
     ) -> list[Paper]:
         """Return all papers submitted to any of `categories` between two aware instants, oldest first.
 
@@ -92,7 +92,7 @@ class ArxivFeed:
         with closing(self._http):  # its connection; it can be used again
             for window in _weeks(since, until):
                 try:
-                    papers |= self._week(categories, window, progress or (lambda *_: None), len(papers))
+                    papers |= self._week(categories, window, progress, len(papers))
                 except FeedError as error:
                     if not isinstance(error.__cause__, EmptyError):
                         raise
@@ -119,41 +119,39 @@ class ArxivFeed:
         """
         if not self.feed_url:
             return []
-        with closing(self._feed_http):
-            announced = self._announced("+".join(sorted(categories)))
-            if len(announced) >= MOST and len(categories) > 1:
-                announced = tuple(paper for category in sorted(categories) for paper in self._announced(category))
+        try:
+            with closing(self._feed_http):
+                announced = self._announced("+".join(sorted(categories)))
+                if len(announced) >= MOST and len(categories) > 1:
+                    announced = [paper for category in sorted(categories) for paper in self._announced(category)]
+        except FaultError as fault:
+            raise FeedError(f"{urlsplit(self.feed_url).hostname} {fault}") from fault
+
         crossed = dict[str, set[str]]()
         for paper in announced:
             if paper.kind == "cross":
                 crossed.setdefault(paper.arxiv_id, set()).update({*paper.categories} & {*categories})
         ids = lacking(crossed)[:AT_ONCE]
-        # The API may know of a new category later than the feed.
-        return [
-            replace(found, categories=tuple(dict.fromkeys([*found.categories, *sorted(crossed[found.arxiv_id])])))
-            for found in (self._by_id(ids) if ids else ())
-            if found.arxiv_id in ids
-        ]
-
-    def _by_id(self, arxiv_ids: Sequence[str]) -> Sequence[Paper]:
+        if not ids:
+            return []
+        search = arxiv.Search(id_list=[*ids], max_results=len(ids))
         try:
             with closing(self._http):
-                search = arxiv.Search(id_list=list(arxiv_ids), max_results=len(arxiv_ids))
-                return self._ask(search, seconds=PATIENCE).papers
+                found = self._ask(search, seconds=PATIENCE).papers
         except EmptyError:
-            return ()
+            return []
         except FaultError as fault:
             raise FeedError(f"{self._host} {fault}") from fault
+        # The API may know of a new category later than the feed.
+        return [
+            replace(paper, categories=tuple(dict.fromkeys([*paper.categories, *sorted(crossed[paper.arxiv_id])])))
+            for paper in found
+            if paper.arxiv_id in ids
+        ]
 
-    def _announced(self, categories: str) -> tuple[Announced, ...]:
+    def _announced(self, categories: str) -> Sequence[Announced]:
         url = f"{self.feed_url.rstrip('/')}/{categories}"
-        try:
-            reply = self._get(url, self._feed_http, PATIENCE, "ARXIV_FEED_URL")
-            if reply.status != 200:
-                raise FaultError(f"answered HTTP {reply.status} ({said(reply.body)})".removesuffix(" ()"))
-            return read_feed(reply.body)
-        except FaultError as fault:
-            raise FeedError(f"{urlsplit(url).hostname} {fault}") from fault
+        return read_feed(self._get(url, self._feed_http, PATIENCE, "ARXIV_FEED_URL"))
 
     def probe(self, category: str = "cs.LG") -> int:
         """Count arXiv's papers in a category by one small request without a retry. Raises FeedError."""
@@ -170,7 +168,11 @@ class ArxivFeed:
         search = _search(categories, window, self.page_size)
         papers: dict[str, Paper] = {}
         for _ in range(2):
-            start, bad, most, total, pages = 0, 0, 0, 1, 0
+            start = 0
+            bad = 0
+            pages = 0
+            most = 0
+            total = 1
             while start < total:
                 page = self._retried(search, start, window)
                 papers |= {paper.arxiv_id: paper for paper in page.papers}
@@ -216,22 +218,13 @@ class ArxivFeed:
             "max_results": search.max_results,
         }
         url = f"{self.url}?{urlencode(parameters)}"
-        reply = self._get(url, self._http, seconds or self.seconds, "ARXIV_API_URL")
-        status = reply.status
-        if status == 200:
-            page = read_page(reply.body, self.clock(), window)
-            if page.bad:
-                logger.warning("Left out: %s. Every morning asks for it again.", ", ".join(page.bad))
-            return page
-        what = f"answered HTTP {status} ({said(reply.body)})".removesuffix(" ()")
-        if status in {408, 425, 429} or status >= 500:
-            rest = reply.headers.get("Retry-After", "")
-            retry_after = float(rest) if rest.isdecimal() else 0.0
-            raise FaultError(what, "", 10 if status in {429, 503} else 2, retry_after)
-        raise FaultError(what, HINTS.get(status, "Check ARXIV_API_URL."), backoff=0)
+        page = read_page(self._get(url, self._http, seconds or self.seconds, "ARXIV_API_URL"), self.clock(), window)
+        if page.bad:
+            logger.warning("Left out: %s. Every morning asks for it again.", ", ".join(page.bad))
+        return page
 
-    def _get(self, url: str, http: Http, seconds: float, setting: str) -> Reply:
-        """Get an address, and where its host redirects to, if not less safe; the delay precedes each request. Raises
+    def _get(self, url: str, http: Http, seconds: float, setting: str) -> bytes:
+        """Get an address, or where its host redirects to, if not less safe; the delay precedes each request. Raises
         FaultError; `setting` may be wrong then.
         """
         host = urlsplit(url).hostname
@@ -247,8 +240,17 @@ class ArxivFeed:
                     hint = "Install the authority that signed it, or name its file in SSL_CERT_FILE."
                 backoff = 0 if error.unknown else 2  # without a network, nobody is kept waiting
                 raise FaultError(f"gave no whole reply ({quoted(str(error))})", hint, backoff) from error
-            if reply.status not in {301, 302, 303, 307, 308}:
-                return reply
+            status = reply.status
+            if status == 200:
+                return reply.body
+            if status not in {301, 302, 303, 307, 308}:
+                what = f"answered HTTP {status} ({said(reply.body)})".removesuffix(" ()")
+                if status in {408, 425, 429} or status >= 500:
+                    rest = reply.headers.get("Retry-After", "")
+                    retry_after = float(rest) if rest.isdecimal() else 0.0
+                    raise FaultError(what, "", 10 if status in {429, 503} else 2, retry_after)
+                raise FaultError(what, HINTS.get(status, f"Check {setting}."), backoff=0)
+
             location = reply.headers.get("Location", "")
             try:
                 target = urlsplit(urljoin(url, location))
@@ -262,7 +264,8 @@ class ArxivFeed:
 
 def _whole_minutes(since: datetime, until: datetime) -> Window:
     """Widen a span to what arXiv's queries can say."""
-    start, end = since.astimezone(UTC), until.astimezone(UTC) + MINUTE - timedelta(microseconds=1)
+    start = since.astimezone(UTC)
+    end = until.astimezone(UTC) + MINUTE - timedelta(microseconds=1)
     return start.replace(second=0, microsecond=0), end.replace(second=0, microsecond=0)
 
 
