@@ -422,7 +422,7 @@ def send_outside(
     """Send one copy outside the ledger. Its Message-ID is new: a server would drop a second mail with one it knows."""
     own, other = (composer.addressed(each, now.date(), to) for each in (name, f"{name}-{now:%H%M%S}"))
     copy = Delivery(0, 0, name, replace(own, message_id=other.message_id), DeliveryState.PENDING)
-    envelope = composer.test(mail, copy) if test else composer.envelope(mail, copy)
+    envelope = composer.envelope(mail, copy, test=test)
     with closing(transport):
         return transport.send(replace(envelope, list_name=f"{name}-preview"))
 
