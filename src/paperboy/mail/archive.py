@@ -67,18 +67,18 @@ def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]])
     keys: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in whole["list"].items()
     }
-    keys |= {"timezone": ZoneInfo(keys["timezone"])}
-    keys |= {"keywords": Keywords(*(tuple(words) for words in keys["keywords"].values()))}
+    keys["timezone"] = ZoneInfo(keys["timezone"])
+    keys["keywords"] = Keywords(*map(tuple, keys["keywords"].values()))
     spending, cost = whole["spending"], whole["spending"]["cost"]
-    entries: dict[str, Any] = {
-        kind: tuple(
+    found: dict[str, Any] = {}
+    for kind in _ENTRIES:
+        found[kind] = tuple(
             Entry(rank, papers[arxiv_id], score and Score(*score), matched)
             for rank, arxiv_id, score, matched in whole[kind]
             if arxiv_id in papers
         )
-        for kind in _ENTRIES
-    }
-    named: dict[str, Any] = {kind: tuple(papers[each] for each in whole[kind] if each in papers) for kind in _PAPERS}
+    for kind in _PAPERS:
+        found[kind] = tuple(papers[each] for each in whole[kind] if each in papers)
     return Digest(
         mailing_list=MailingList(**keys),
         date=date.fromisoformat(whole["date"]),
@@ -87,6 +87,5 @@ def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]])
         shortfall=whole["shortfall"] and Shortfall(whole["shortfall"]),
         only_days=whole["only_days"],
         counts=Counts(**whole["counts"]),
-        **entries,
-        **named,
+        **found,
     )
