@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from paperboy.edges.text import composed
 from paperboy.tex.macros import ACCENTS, COMMANDS, DECLARATIONS, LETTERS, PROSE_COMMANDS, over, stage, symbols
@@ -160,28 +161,23 @@ _Stretch = tuple[int, int]  # of the text: its start and its end
 
 
 def _read(tex: str, *, math: bool) -> str:
-    return _Reader(tex, _closing_braces(tex), (0, len(tex)), math=math).read()
+    return _Reader(tex, _closing_braces(tex), 0, len(tex), math=math, formula=math).read()
 
 
+@dataclass(slots=True)
 class _Reader:
     """Reads a stretch of TeX from left to right. Each group inside it has a reader of its own, over the same text; what
     closes it is known beforehand, so that the time is linear in the text's length.
     """
 
-    def __init__(
-        self,
-        tex: str,
-        closing: Mapping[int, int],
-        stretch: _Stretch,
-        *,
-        math: bool,
-        formula: bool = False,
-        depth: int = 0,
-    ) -> None:
-        self.tex, self.closing, self.math, self.depth = tex, closing, math, depth
-        self.formula = math or formula  # also prose has scripts in a formula
-        self.at, self.end = stretch
-        self.last = ""  # of what was written: the last few characters, without marks
+    tex: str
+    closing: Mapping[int, int]  # where each balanced group ends, by where it begins
+    at: int
+    end: int
+    math: bool
+    formula: bool  # also around prose that is within a formula: it has scripts, too
+    depth: int = 0
+    last: str = ""  # of what was written: the last few characters, without marks
 
     def read(self) -> str:
         if self.depth == _DEEPEST:
@@ -202,7 +198,11 @@ class _Reader:
         if group := self._group_at(start):
             return self._group(group)
         if piece in {"^", "_"} and (self.formula or self._match(_SCRIPT)):
-            return self._script(piece)
+            after_sign = self.at
+            if (argument := self._argument()) is None:
+                self.at = after_sign
+                return piece
+            return script(piece, self._inside(argument, math=True))
         if piece == "^" and (power := self._match(_POWER)) and re.search(r"[\w)]$", self.last):
             self.at = power.end()
             return script("^", power[0])
@@ -298,13 +298,6 @@ class _Reader:
             return name  # \~{} and \^{} are how TeX writes the characters themselves
         return f"{name}{gap}{{{text}}}" if is_braced else name + gap + text
 
-    def _script(self, sign: str) -> str:
-        start = self.at
-        if (argument := self._argument()) is None:
-            self.at = start
-            return sign
-        return script(sign, self._inside(argument, math=True))
-
     def _argument(self) -> _Stretch | None:
         """Where the inside of the group or the single token is that comes next; None at the end."""
         self._skip_spaces()
@@ -326,8 +319,11 @@ class _Reader:
         return (start + 1, end) if end < self.end else None
 
     def _inside(self, stretch: _Stretch, *, math: bool | None = None) -> str:
+        start, end = stretch
         math = self.math if math is None else math
-        return _Reader(self.tex, self.closing, stretch, math=math, formula=self.formula, depth=self.depth + 1).read()
+        formula = self.formula or math
+        inner = _Reader(self.tex, self.closing, start, end, math=math, formula=formula, depth=self.depth + 1)
+        return inner.read()
 
     def _skip_spaces(self) -> str:
         start = self.at
