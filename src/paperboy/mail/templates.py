@@ -110,8 +110,9 @@ class Templates:
 
     def alert(self, alert: Alert) -> Rendered:
         """Render the operator's mail. Errors as for `to_readers`."""
-        paragraphs, details = (tuple(map(one_line, lines)) for lines in (alert.paragraphs, alert.details))
-        clean = Alert(one_line(alert.headline), paragraphs, details)
+        clean = Alert(
+            one_line(alert.headline), tuple(map(one_line, alert.paragraphs)), tuple(map(one_line, alert.details))
+        )
         html, text = self._html("alert.mjml.j2", "", alert=clean), self._text("alert.txt.j2", "", alert=clean)
         return Rendered(f"Paperboy: {clean.headline}", html, text)
 
@@ -163,7 +164,7 @@ class Templates:
         return tuple(sorted(fitting, reverse=True))
 
     def _sandbox(self, language: str, *, escapes: bool = True) -> sandbox.Sandbox:
-        return _sandbox(self.texts, self._folders(language), self.seconds, escapes=escapes)
+        return _sandbox(self, self._folders(language), escapes=escapes)
 
     def _try(self, digest: Digest, web_url: str) -> None:
         """Render a sample as for readers, after trying what only a crowded morning shows. Raises ConfigError."""
@@ -246,18 +247,16 @@ class _Undefined(jinja2.StrictUndefined):
 
 
 @lru_cache(maxsize=8)
-def _sandbox(
-    texts: tuple[tuple[str, str], ...], folders: tuple[str, ...], seconds: float, *, escapes: bool
-) -> sandbox.Sandbox:
+def _sandbox(templates: Templates, folders: tuple[str, ...], *, escapes: bool) -> sandbox.Sandbox:
     """The templates as these folders have them, the first that has one; else from outside any."""
-    found = dict(texts)
+    found = dict(templates.texts)
 
     def file(name: str) -> str:
         return next((path for folder in folders if (path := f"{folder}/{name}") in found), name)
 
     # What both parts of a mail include, such as their words, is escaped in HTML, and in plain text it is not.
     options = {"undefined": _Undefined, "autoescape": escapes, "keep_trailing_newline": True}
-    made = sandbox.Sandbox("emails", lambda name: found.get(file(name)), seconds, file, **options)
+    made = sandbox.Sandbox("emails", lambda name: found.get(file(name)), templates.seconds, file, **options)
     made.filters |= {each.__name__: each for each in (wrap, shorten, clipped, counted, money, tied, in_attribute)}
     return made
 

@@ -133,13 +133,15 @@ def wrap(text: object, first: str = "", rest: str | None = None) -> str:
     room = WIDTH - max(cell_len(first), cell_len(rest))
     words = (word.strip() for word in _BREAK.split(str(text)))
     pieces = ([word] if cell_len(word) <= room or _ADDRESS.search(word) else chop_cells(word, room) for word in words)
-    lines: list[list[str]] = []
+    lines: list[str] = []
     used = 0
     for word in filter(None, chain.from_iterable(pieces)):
         columns = cell_len(word)
         used += 1 + columns
-        if not lines or used > WIDTH:
-            used = cell_len(rest if lines else first) + columns
-            lines.append([])
-        lines[-1].append(word)
-    return "\n".join((rest if number else first) + " ".join(line) for number, line in enumerate(lines))
+        if lines and used <= WIDTH:
+            lines[-1] += f" {word}"
+        else:
+            start = rest if lines else first
+            used = cell_len(start) + columns
+            lines.append(start + word)
+    return "\n".join(lines)
