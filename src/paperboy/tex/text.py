@@ -185,18 +185,18 @@ class _Reader:
         out: list[str] = []
         token = _TOKEN if self.math else _PROSE_TOKEN
         while match := self._match(token):
-            start = self.at
-            self.at = match.end()
-            text = self._text_of(match[0], start)
+            if group := self._next_group():
+                text = self._group(group)
+            else:
+                self.at = match.end()
+                text = self._text_of(match[0])
             out.append(text)
             self.last = (self.last + text[-6:].rstrip(SUP_END + SUB_END))[-6:]
         return "".join(out)
 
-    def _text_of(self, piece: str, start: int) -> str:
+    def _text_of(self, piece: str) -> str:
         if piece[0] == "\\" and len(piece) > 1:
             return self._macro(piece[1:])
-        if group := self._group_at(start):
-            return self._group(group)
         if piece in {"^", "_"} and (self.formula or self._match(_SCRIPT)):
             after_sign = self.at
             if (argument := self._argument()) is None:
@@ -212,7 +212,6 @@ class _Reader:
 
     def _group(self, group: _Stretch) -> str:
         start, end = group
-        self.at = end + 1
         text, inner = self._inside(group), self.tex[start:end]
         if re.search(r"\\(sc|scshape|small|footnotesize|scriptsize|tiny)(?![A-Za-z])", inner):
             return stage(self.last, text) or text
@@ -238,8 +237,7 @@ class _Reader:
         # An unknown macro: its name, and the groups that come next with their braces, but for empty ones.
         self.at = after_name
         written = name
-        while group := self._group_at(self.at):
-            self.at = group[1] + 1
+        while group := self._next_group():
             if text := self._inside(group):
                 written += f"{{{text}}}"
         return written
@@ -301,22 +299,25 @@ class _Reader:
     def _argument(self) -> _Stretch | None:
         """Where the inside of the group or the single token is that comes next; None at the end."""
         self._skip_spaces()
-        start = self.at
-        if group := self._group_at(start):
-            self.at = group[1] + 1
+        if group := self._next_group():
             return group
+        start = self.at
         match = self._match(_TOKEN)
         if match is None or match[0][0] in "{}\n":
             return None
         self.at = match.end() if match[0][0] == "\\" else start + 1
-        if match[0][1:] in COMMANDS and (group := self._group_at(self.at)):  # x^\mathrm{T}
-            self.at = group[1] + 1
+        if match[0][1:] in COMMANDS:  # x^\mathrm{T}
+            self._next_group()
         return start, self.at
 
-    def _group_at(self, start: int) -> _Stretch | None:
-        """The inside of the balanced group that begins there."""
+    def _next_group(self) -> _Stretch | None:
+        """Read past the balanced group that begins here, and return where its inside is; None if there is none."""
+        start = self.at
         end = self.closing.get(start, self.end)
-        return (start + 1, end) if end < self.end else None
+        if end >= self.end:
+            return None
+        self.at = end + 1
+        return start + 1, end
 
     def _inside(self, stretch: _Stretch, *, math: bool | None = None) -> str:
         start, end = stretch
