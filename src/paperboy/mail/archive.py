@@ -63,12 +63,13 @@ def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]])
     whole = json.loads(dumped)
     entered = [entry[1] for kind in _ENTRIES for entry in whole[kind]]
     papers = by_id([*entered, *(arxiv_id for kind in _PAPERS for arxiv_id in whole[kind])])
+
     keys: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in whole["list"].items()
     }
     keys["timezone"] = ZoneInfo(keys["timezone"])
     keys["keywords"] = Keywords(*map(tuple, keys["keywords"].values()))
-    spending, cost = whole["spending"], whole["spending"]["cost"]
+
     found: dict[str, Any] = {}
     for kind in _ENTRIES:
         found[kind] = tuple(
@@ -78,6 +79,8 @@ def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]])
         )
     for kind in _PAPERS:
         found[kind] = tuple(papers[each] for each in whole[kind] if each in papers)
+
+    spending, cost = whole["spending"], whole["spending"]["cost"]
     return Digest(
         mailing_list=MailingList(**keys),
         date=date.fromisoformat(whole["date"]),
