@@ -85,7 +85,7 @@ def as_digest(digest: Digest, composer: Composer = COMPOSER) -> Mail:
 
 def as_test(digest: Digest) -> Mail:
     """As `paperboy preview --to` sends it."""
-    return read(COMPOSER.test(compose(digest), to_ada(digest)), digest)
+    return read(COMPOSER.envelope(compose(digest), to_ada(digest), test=True), digest)
 
 
 def as_alert(alert: Alert) -> Mail:

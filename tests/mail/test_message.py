@@ -228,7 +228,7 @@ def test_test_mail_is_marked_and_has_the_headers_of_a_real_one() -> None:
     composed = compose(
         digest(mailing_list=mailing_list(title="Grundlagen für Anfänger: " + "Überblick " * 10)), by, NOW
     )
-    real, trial = (made(composed, delivery(by)).message for made in (by.envelope, by.test))
+    real, trial = (by.envelope(composed, delivery(by), test=each).message for each in (False, True))
     assert_legal(trial)
     assert headers(trial).keys() == headers(real).keys()
     assert parsed(trial)["Subject"] == f"[Test] {parsed(real)['Subject']}"

@@ -6,7 +6,7 @@ load   that JSON and the papers → the digest, to be rendered anew
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from datetime import date
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -36,7 +36,7 @@ _OPTIONS = (  # of the list: what a page may show
 def dump(digest: Digest) -> bytes:
     """The digest without its papers' text, and without what is nobody's business: readers, webhooks."""
     of = digest.mailing_list
-    whole = {
+    whole: dict[str, Any] = {
         "list": {name: getattr(of, name) for name in _OPTIONS}
         | {"timezone": of.timezone.key, "keywords": asdict(of.keywords)},
         "date": digest.date.isoformat(),
@@ -45,16 +45,15 @@ def dump(digest: Digest) -> bytes:
         "shortfall": digest.shortfall,
         "only_days": digest.only_days,
         "counts": asdict(digest.counts),
-        **{kind: [_entry(each) for each in getattr(digest, kind)] for kind in _ENTRIES},
-        **{kind: [each.arxiv_id for each in getattr(digest, kind)] for kind in _PAPERS},
     }
+    for kind in _ENTRIES:
+        whole[kind] = [
+            [entry.rank, entry.paper.arxiv_id, entry.score and astuple(entry.score), entry.matched_author]
+            for entry in getattr(digest, kind)
+        ]
+    for kind in _PAPERS:
+        whole[kind] = [paper.arxiv_id for paper in getattr(digest, kind)]
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _entry(entry: Entry) -> list[Any]:
-    score = entry.score
-    own = [score.relevance, score.novelty, score.comment] if score else None
-    return [entry.rank, entry.paper.arxiv_id, own, entry.matched_author]
 
 
 def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]]) -> Digest:
@@ -64,21 +63,24 @@ def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]])
     whole = json.loads(dumped)
     entered = [entry[1] for kind in _ENTRIES for entry in whole[kind]]
     papers = by_id([*entered, *(arxiv_id for kind in _PAPERS for arxiv_id in whole[kind])])
+
     keys: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in whole["list"].items()
     }
-    keys |= {"timezone": ZoneInfo(keys["timezone"])}
-    keys |= {"keywords": Keywords(*(tuple(words) for words in keys["keywords"].values()))}
-    spending, cost = whole["spending"], whole["spending"]["cost"]
-    entries: dict[str, Any] = {
-        kind: tuple(
+    keys["timezone"] = ZoneInfo(keys["timezone"])
+    keys["keywords"] = Keywords(*map(tuple, keys["keywords"].values()))
+
+    found: dict[str, Any] = {}
+    for kind in _ENTRIES:
+        found[kind] = tuple(
             Entry(rank, papers[arxiv_id], score and Score(*score), matched)
             for rank, arxiv_id, score, matched in whole[kind]
             if arxiv_id in papers
         )
-        for kind in _ENTRIES
-    }
-    named: dict[str, Any] = {kind: tuple(papers[each] for each in whole[kind] if each in papers) for kind in _PAPERS}
+    for kind in _PAPERS:
+        found[kind] = tuple(papers[each] for each in whole[kind] if each in papers)
+
+    spending, cost = whole["spending"], whole["spending"]["cost"]
     return Digest(
         mailing_list=MailingList(**keys),
         date=date.fromisoformat(whole["date"]),
@@ -87,6 +89,5 @@ def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]])
         shortfall=whole["shortfall"] and Shortfall(whole["shortfall"]),
         only_days=whole["only_days"],
         counts=Counts(**whole["counts"]),
-        **entries,
-        **named,
+        **found,
     )

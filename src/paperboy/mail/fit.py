@@ -14,10 +14,10 @@ a title of 3,000 characters, are shortened by the templates.
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, groupby
+from itertools import chain
 from typing import Any
 
-from paperboy.mail.page import Author, Page
+from paperboy.mail.page import Page, without_middle
 from paperboy.mail.topics import within
 from paperboy.models import Group
 
@@ -26,7 +26,6 @@ _ABSTRACT = 350  # characters
 _TOPICS = 9_000  # bytes
 _AUTHORS = 12  # of a paper, before the middle of the list is left out
 _BRIEF_AUTHORS = 6  # of one without an abstract
-_AUTHORS_ONLINE = 200  # of a paper, on the web
 _WHOLE_IN_TEXT = 19  # papers
 
 
@@ -51,7 +50,8 @@ def in_html(whole: Page) -> Page:
     """The page as its HTML shows it where there is room: without the middle of long lists of authors."""
     topics = within(whole.topics, _TOPICS)
     items = tuple(
-        replace(item, authors=_some(item.authors, _BRIEF_AUTHORS if item.brief else _AUTHORS)) for item in whole.items
+        replace(item, authors=without_middle(item.authors, _BRIEF_AUTHORS if item.brief else _AUTHORS))
+        for item in whole.items
     )
     return replace(whole, items=items, topics=topics, topics_left_out=len(whole.topics) - len(topics))
 
@@ -61,21 +61,12 @@ def in_text(whole: Page) -> Page:
     items = tuple(
         replace(
             item,
-            authors=_some(item.authors, _AUTHORS),
+            authors=without_middle(item.authors, _AUTHORS),
             brief=item.brief and item.rank > _WHOLE_IN_TEXT,
         )
         for item in whole.items
     )
     return replace(whole, items=items)
-
-
-def in_full(whole: Page) -> Page:
-    """The page as the web shows it, where only lists of hundreds of authors lack their middle."""
-    items, over_cap = (
-        tuple(replace(item, authors=_some(item.authors, _AUTHORS_ONLINE)) for item in some)
-        for some in (whole.items, whole.over_cap)
-    )
-    return replace(whole, items=items, over_cap=over_cap)
 
 
 def cuts(page: Page) -> Iterator[Sequence[Page]]:
@@ -110,12 +101,3 @@ def _naming(page: Page, most: int) -> Page:
     return replace(
         page, over_cap=page.over_cap[:most], carried_over=page.carried_over[:most], let_go=page.let_go[:most]
     )
-
-
-def _some(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]:
-    """A long list without its middle: the first names, the last, and the followed ones at their places."""
-    if len(authors) <= most:
-        return authors
-    ends = {*range(most // 2), len(authors) - 1}
-    shown = (each if place in ends or each.followed else Author("…") for place, each in enumerate(authors))
-    return tuple(each for each, _ in groupby(shown))

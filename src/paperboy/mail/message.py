@@ -13,14 +13,13 @@ import binascii
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from email.charset import Charset
 from email.parser import BytesHeaderParser
 from email.utils import format_datetime, parseaddr
 from functools import lru_cache
-from itertools import chain
-from typing import AnyStr, Protocol
+from typing import Protocol
 from urllib.parse import quote, unquote
 
 from markupsafe import escape
@@ -69,10 +68,10 @@ class Stationery:
             votes="vote" in self.links,
         )
         rendered = self.templates.to_readers(whole)
-        name, owner = mailing_list.name, quote(whole.unsubscribe_address, safe="@")
-        sender = _mailbox(clipped(whole.title, _TITLE), self.sender)
+        name, owner = mailing_list.name, quote(owner_address, safe="@")
+        local = now.astimezone(mailing_list.timezone)
         headers = [
-            *_headers(sender, rendered.subject, now.astimezone(mailing_list.timezone)),
+            *_headers(clipped(whole.title, _TITLE), self.sender, rendered.subject, local),
             *([_header("Reply-To", _mailbox(*parseaddr(self.reply_to)))] if self.reply_to else []),
             _header("List-Id", f"{_words(mailing_list.title, _ATOMS)} <{name}.lists.{domain}>"),
             f"List-Help: <mailto:{owner}?subject=help>",
@@ -117,10 +116,10 @@ class Composer:
 
     def alert(self, alert: Alert, to: Subscriber, now: datetime) -> tuple[Composed, Addressed]:
         """Compose a mail to the operator, dated `now`. Errors as for `Templates.alert`."""
-        rendered, instant = self.templates.alert(alert), now.astimezone(UTC)
+        instant = now.astimezone(UTC)
         own_id = self._message_id("alert", instant.date(), "alert", instant.isoformat(), alert.headline)
-        headers = _headers(_mailbox(parseaddr(self.sender)[0], self.sender), rendered.subject, instant)
-        return self._composed(headers, rendered), Addressed(to, own_id, "")
+        composed = self._composed(parseaddr(self.sender)[0], self.templates.alert(alert), instant)
+        return composed, Addressed(to, own_id, "")
 
     def confirmation(
         self, mailing_list: MailingList, to: Subscriber, token: str, at: datetime
@@ -128,13 +127,14 @@ class Composer:
         """Compose the mail that asks whether somebody, who typed this address into a form `at` that time, wants the
         list. Nothing in it but the address is theirs. Errors as for `Templates.confirmation`.
         """
-        url, title = f"{self.web_url}/confirm/{token}", clipped(one_line(mailing_list.title), _TITLE)
-        rendered = self.templates.confirmation(mailing_list, url)
-        headers = _headers(_mailbox(title, self.sender), rendered.subject, at.astimezone(mailing_list.timezone))
+        rendered = self.templates.confirmation(mailing_list, f"{self.web_url}/confirm/{token}")
         own_id = self._message_id("confirm", at.astimezone(UTC).date(), "confirm", token)
-        return self._composed(headers, rendered), Addressed(to, own_id, "")
+        title = clipped(one_line(mailing_list.title), _TITLE)
+        composed = self._composed(title, rendered, at.astimezone(mailing_list.timezone))
+        return composed, Addressed(to, own_id, "")
 
-    def _composed(self, headers: Sequence[str], rendered: Rendered) -> Composed:
+    def _composed(self, name: str, rendered: Rendered, at: datetime) -> Composed:
+        headers = _headers(name, self.sender, rendered.subject, at)
         return Composed(rendered.subject, addr_spec(self.sender), freeze(headers, rendered))
 
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:
@@ -142,40 +142,36 @@ class Composer:
         own_id = self._message_id(list_name, day, "message", list_name, day.isoformat(), subscriber.address)
         return Addressed(subscriber, own_id, unsubscribe_token(list_name, subscriber.address, self.secret))
 
-    def envelope(self, composed: Composed, delivery: Delivery) -> Envelope:
-        """Complete the frozen message for the delivery's recipient."""
-        own = delivery.addressed
-        if not delivery.list_name:  # one recipient's alone
-            message = own_headers(own.subscriber, own.message_id) + composed.message
-            return Envelope(composed.sender, own.subscriber.address, self._signed(message), "")
-        return self._envelope(composed, delivery, Copy("Paperboy", own.token, own.subscriber.address))
+    def envelope(self, composed: Composed, delivery: Delivery, *, test: bool = False) -> Envelope:
+        """Complete the frozen message for the delivery's recipient. Subject and body of a test mail say what it is; all
+        its other headers are the real ones.
+        """
+        own, list_name = delivery.addressed, delivery.list_name
+        to, message = own.subscriber, composed.message
 
-    def test(self, composed: Composed, delivery: Delivery) -> Envelope:
-        """Complete the frozen message as a test mail: subject and body say so, all other headers are the real ones."""
-        to = delivery.addressed.subscriber.address
-        kicker = f"Test mail to {to} alone, nothing was marked as sent"
-        subject = _header("Subject", _words(f"[Test] {composed.subject}")).encode()
-        marked = replace(composed, message=_SUBJECT.sub(lambda _: subject, composed.message, count=1))
-        shown = Copy(kicker, delivery.addressed.token, "(each reader's own)")
-        return self._envelope(marked, delivery, shown)
+        kicker, address = "Paperboy", to.address
+        if test:
+            subject = _header("Subject", _words(f"[Test] {composed.subject}")).encode()
+            message = _SUBJECT.sub(lambda _: subject, message, count=1)
+            kicker = f"Test mail to {to.address} alone, nothing was marked as sent"
+            address = "(each reader's own)"
+
+        ways_out = []  # of an alert, or of a mail that asks for a confirmation, there are none
+        if list_name and self.web_url:
+            ways_out.append(f"{self.web_url}/leave/{own.token}")
+        if list_name:
+            ways_out.append(_leave_by_mail(message, list_name) + quote(own.token))
+
+        head = own_headers(to, own.message_id, ways_out)
+        copy = Copy(kicker, own.token, address, vote_token(own.token))
+        message = complete(message, placeholders(self.secret, list_name), copy, head)
+        if self.signer:
+            message = self.signer.signed(message)
+        return Envelope(composed.sender, to.address, message, list_name)
 
     def _message_id(self, name: str, day: date, *fields: str) -> str:
         """An identifier that does not give away the fields that it is made of."""
         return f"<{day:%Y%m%d}.{name}.{keyed(self.secret, *fields)[:24]}@{_domain(self.sender)}>"
-
-    def _envelope(self, composed: Composed, delivery: Delivery, copy: Copy) -> Envelope:
-        own, list_name = delivery.addressed, delivery.list_name
-        its = placeholders(self.secret, list_name)
-        leave_by_mail, votes = _shared(composed.message, list_name, its.vote)
-        leave = [leave_by_mail + quote(own.token)]
-        leave = [f"{self.web_url}/leave/{own.token}", *leave] if self.web_url else leave
-        head = own_headers(own.subscriber, own.message_id, leave)
-        copy = copy._replace(vote=vote_token(own.token)) if votes else copy
-        message = complete(composed.message, its, copy, head)
-        return Envelope(composed.sender, own.subscriber.address, self._signed(message), list_name)
-
-    def _signed(self, message: bytes) -> bytes:
-        return self.signer.signed(message) if self.signer else message
 
 
 def unsubscribe_request(text: str) -> tuple[str, str] | None:
@@ -195,13 +191,12 @@ def addr_spec(mailbox: str) -> str:
 
 
 @lru_cache(maxsize=8)  # the thousands of copies of one digest are made one after the other
-def _shared(message: bytes, list_name: str, vote: str) -> tuple[str, bool]:
-    """Return what all copies of a frozen message share: the link to the mail that asks to leave, up to the token, which
-    goes where replies go, whatever the settings are now; and whether there are links to vote.
+def _leave_by_mail(message: bytes, list_name: str) -> str:
+    """Return the link to the mail that asks to leave, up to the token. It goes where replies to the frozen message go,
+    whatever the settings are now.
     """
     head = BytesHeaderParser().parsebytes(message.partition(b"\r\n\r\n")[0])
-    leave = unsubscribe_uri(parseaddr(head["Reply-To"] or head["From"])[1], list_name, "")
-    return leave, vote.encode() in message
+    return unsubscribe_uri(parseaddr(head["Reply-To"] or head["From"])[1], list_name, "")
 
 
 # Freezing, and completing what was frozen
@@ -240,16 +235,8 @@ def freeze(headers: Iterable[str], rendered: Rendered, marks: Copy | None = None
 def _body(text: str, marks: Copy | None) -> str:
     """Quoted-printable, each placeholder on a line of its own."""
     whole = text.rstrip("\r\n") + "\n"
-    return b"=\n".join(map(_encoded, _apart(whole, marks or ()))).decode("ascii")
-
-
-def _apart(text: AnyStr, marks: Iterable[AnyStr]) -> list[AnyStr]:
-    """The text cut at the marks, which are pieces, too."""
-    pieces = [text]
-    for mark in marks:
-        cut = ([(mark, part) for part in piece.split(mark)] for piece in pieces)
-        pieces = [each for some in cut for each in list(chain.from_iterable(some))[1:]]  # no mark before the first
-    return pieces
+    pieces = re.split(f"({'|'.join(marks)})", whole) if marks else [whole]
+    return b"=\n".join(map(_encoded, pieces)).decode("ascii")
 
 
 def _encoded(piece: str) -> bytes:
@@ -269,25 +256,21 @@ def complete(message: bytes, marks: Copy, copy: Copy, head: bytes = b"") -> byte
     """Return the frozen message after a head of the copy's own, with its values for the placeholders, escaped in
     HTML.
     """
-    pieces, places = _cut(message, marks)
-    for_html = list(map(escape, copy))
-    encoded = {value: _encoded(value).replace(b"\n", b"\r\n") for value in {*copy, *for_html}}
-    copied = [head, *pieces]
-    for place, number, in_html in places:
-        copied[1 + place] = encoded[for_html[number] if in_html else copy[number]]
-    return b"".join(copied)
+    completed = [head]
+    for pieces, values in zip(_pieces(message, marks), (copy, map(escape, copy)), strict=True):
+        own = {
+            mark.encode(): _encoded(value).replace(b"\n", b"\r\n") for mark, value in zip(marks, values, strict=True)
+        }
+        completed += [own.get(piece, piece) for piece in pieces]
+    return b"".join(completed)
 
 
-@lru_cache(maxsize=8)
-def _cut(message: bytes, marks: Copy) -> tuple[Sequence[bytes], Sequence[tuple[int, int, bool]]]:
-    """Cut the message at the placeholders; of each piece that is one: its place, its number, whether it is in HTML."""
+@lru_cache(maxsize=8)  # the thousands of copies of one digest are made one after the other
+def _pieces(message: bytes, marks: Copy) -> tuple[list[bytes], list[bytes]]:
+    """Cut text and HTML at the placeholders, which are pieces, too."""
     text, separator, html = message.partition(_HTML_PART)
-    numbers = {mark.encode(): number for number, mark in enumerate(marks)}
-    pieces = _apart(text, numbers)
-    in_text = len(pieces)
-    pieces += _apart(separator + html, numbers)
-    places = [(place, numbers[piece], place >= in_text) for place, piece in enumerate(pieces) if piece in numbers]
-    return pieces, places
+    anywhere = f"({'|'.join(marks)})".encode()
+    return re.split(anywhere, text), re.split(anywhere, separator + html)
 
 
 # Headers
@@ -307,10 +290,10 @@ def own_headers(to: Subscriber, message_id: str, ways_out: Sequence[str] = ()) -
     return f"{_header('To', _mailbox(to.name, to.address))}\r\nMessage-ID: {message_id}\r\n{leave}".encode()
 
 
-def _headers(sender: str, subject: str, at: datetime) -> list[str]:
-    """Those of any mail; `sender` is a mailbox."""
+def _headers(name: str, sender: str, subject: str, at: datetime) -> list[str]:
+    """Return those of any mail; `name` is the one that readers see before the sender's address."""
     return [
-        _header("From", sender),
+        _header("From", _mailbox(name, sender)),
         _header("Subject", _words(subject)),
         f"Date: {format_datetime(at)}",
         "Auto-Submitted: auto-generated",
@@ -328,7 +311,7 @@ def _header(name: str, value: str) -> str:
 
 
 def _mailbox(name: str, address: str) -> str:
-    phrase = _words(name, _ATOMS) if name else ""
+    phrase = _words(name, _ATOMS)
     return f"{phrase} <{addr_spec(address)}>" if phrase else addr_spec(address)
 
 

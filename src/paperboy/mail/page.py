@@ -6,7 +6,7 @@ All text here is clean (`mail.text`), with TeX turned into Unicode, and not esca
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date as Day  # noqa: N812  # a page has a field of that name
 from datetime import timedelta
@@ -21,7 +21,7 @@ from paperboy.mail.topics import Block, blocks
 from paperboy.models import Counts, Digest, Entry, Group, MailingList, Paper, Shortfall, Spending
 
 _BEST = 6  # titles; no inbox shows more of them
-MOST_AUTHORS = 200  # for reference managers
+MOST_AUTHORS = 200  # of a paper, on the web and for reference managers
 
 
 class Author(NamedTuple):
@@ -147,8 +147,8 @@ def page(
     the token of the digest's page there; `votes`: readers vote there.
     """
     mailing_list = digest.mailing_list
-    followed, groups = frozenset(map(name_key, mailing_list.authors)), grouped(digest.entries)
-    items = tuple(_item(entry, mailing_list, followed, group) for group, entries in groups.items() for entry in entries)
+    groups = grouped(digest.entries)
+    items = tuple(item for group, entries in groups.items() for item in _items(entries, mailing_list, group))
     leave_by_mail = unsubscribe_uri(unsubscribe_address, mailing_list.name, copy.token)
     by_score = sorted(items, key=lambda item: -((item.relevance or 0) + (item.novelty or 0)))
     return Page(
@@ -159,7 +159,7 @@ def page(
         items=items,
         sizes=Counter(item.group for item in items),
         best=tuple(item.title for item in by_score[:_BEST]),
-        nearest=tuple(_item(entry, mailing_list, followed, Group.ALSO) for entry in digest.nearest[:3]),
+        nearest=tuple(_items(digest.nearest[:3], mailing_list, Group.ALSO)),
         counts=digest.counts,
         model=one_line(digest.model.name) if mailing_list.topics else "",
         learned_from=digest.model.learned_from,
@@ -168,9 +168,9 @@ def page(
         looked_from=digest.date - timedelta(digest.only_days) if digest.only_days else None,
         topics=blocks(mailing_list.topics),
         followed=tuple(one_line(name) for name in mailing_list.authors),
-        over_cap=tuple(_item(entry, mailing_list, followed, Group.ALSO) for entry in digest.over_cap),
-        carried_over=tuple(_mention(paper) for paper in digest.carried_over),
-        let_go=tuple(_mention(paper) for paper in digest.let_go),
+        over_cap=tuple(_items(digest.over_cap, mailing_list, Group.ALSO)),
+        carried_over=tuple(map(_mention, digest.carried_over)),
+        let_go=tuple(map(_mention, digest.let_go)),
         unsubscribe_address=unsubscribe_address,
         unsubscribe_subject=unsubscribe_subject(mailing_list.name, copy.token),
         unsubscribe_url=f"{web_url}/leave/{copy.token}" if web_url else leave_by_mail,
@@ -181,13 +181,22 @@ def page(
 
 
 def online(digest: Digest, *, url: str, list_url: str = "", join_url: str = "") -> Page:
-    """The page of a digest on the web: all of it, also the papers over the cap, and nothing personal. `list_url` is its
-    list's page, if that is public, and `join_url` where to sign up, if it is open.
+    """The page of a digest on the web: all of it, also the papers over the cap, but the middle of lists of hundreds of
+    authors; and nothing personal. `list_url` is its list's page, if that is public, and `join_url` where to sign up, if
+    it is open.
     """
     whole = page(digest, copy=Copy("Paperboy"), unsubscribe_address="")
     papers = {entry.paper.arxiv_id: entry.paper for entry in digest.entries + digest.over_cap}
     items, over_cap = (
-        tuple(replace(item, brief=False, coins=coins(papers[item.arxiv_id])) for item in some)
+        tuple(
+            replace(
+                item,
+                authors=without_middle(item.authors, MOST_AUTHORS),
+                brief=False,
+                coins=coins(papers[item.arxiv_id]),
+            )
+            for item in some
+        )
         for some in (whole.items, whole.over_cap)
     )
     return replace(
@@ -208,29 +217,40 @@ def online(digest: Digest, *, url: str, list_url: str = "", join_url: str = "") 
 # --- entries
 
 
-def _item(entry: Entry, mailing_list: MailingList, followed: frozenset[str], group: Group) -> Item:
-    paper, score = entry.paper, entry.score
-    authors = tuple(Author(one_line(name), name_key(name) in followed) for name in paper.authors)
-    return Item(
-        rank=entry.rank,
-        group=group,
-        arxiv_id=paper.arxiv_id,
-        url=arxiv_url("abs", paper),
-        pdf_url=arxiv_url("pdf", paper),
-        html_url=arxiv_url("html", paper) if "2312" <= paper.arxiv_id[:4] <= "9999" else "",
-        title=_title(paper),
-        category=one_line(paper.primary_category),
-        submitted=paper.published.date(),
-        authors=authors,
-        author_count=len(authors),
-        author_match=one_line(entry.matched_author or ""),
-        passed=score is not None and passes(mailing_list, score),
-        comment=unlinked(prose(_without_markdown(score.comment if score else ""))),
-        relevance=score.relevance if score else None,
-        novelty=score.novelty if score else None,
-        abstract=prose(paper.abstract),
-        brief=group is Group.ALSO,
-    )
+def _items(entries: Iterable[Entry], mailing_list: MailingList, group: Group) -> Iterator[Item]:
+    followed = frozenset(map(name_key, mailing_list.authors))
+    for entry in entries:
+        paper, score = entry.paper, entry.score
+        authors = tuple(Author(one_line(name), name_key(name) in followed) for name in paper.authors)
+        yield Item(
+            rank=entry.rank,
+            group=group,
+            arxiv_id=paper.arxiv_id,
+            url=arxiv_url("abs", paper),
+            pdf_url=arxiv_url("pdf", paper),
+            html_url=arxiv_url("html", paper) if "2312" <= paper.arxiv_id[:4] <= "9999" else "",
+            title=_title(paper),
+            category=one_line(paper.primary_category),
+            submitted=paper.published.date(),
+            authors=authors,
+            author_count=len(authors),
+            author_match=one_line(entry.matched_author or ""),
+            passed=score is not None and passes(mailing_list, score),
+            comment=unlinked(prose(_without_markdown(score.comment if score else ""))),
+            relevance=score.relevance if score else None,
+            novelty=score.novelty if score else None,
+            abstract=prose(paper.abstract),
+            brief=group is Group.ALSO,
+        )
+
+
+def without_middle(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]:
+    """Shorten a long list of authors to the first names, the last, and the followed ones at their places."""
+    if len(authors) <= most:
+        return authors
+    ends = {*range(most // 2), len(authors) - 1}
+    shown = (each if place in ends or each.followed else Author("…") for place, each in enumerate(authors))
+    return tuple(each for each, _ in groupby(shown))
 
 
 def _mention(paper: Paper) -> Mention:

@@ -7,11 +7,12 @@ pt-BR, each template is looked for in pt-BR/, then in pt/, then outside these.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -24,7 +25,7 @@ from paperboy.curate import MOST_MORNINGS, curate
 from paperboy.edges import files, sandbox
 from paperboy.edges.text import one_line
 from paperboy.errors import ConfigError
-from paperboy.mail.fit import cuts, fitted, in_full, in_html, in_text
+from paperboy.mail.fit import cuts, fitted, in_html, in_text
 from paperboy.mail.page import Copy, Page, online, page
 from paperboy.mail.text import clipped, counted, money, shorten, wrap
 from paperboy.models import (
@@ -62,15 +63,19 @@ class Templates:
         """Read each template, also those in folders of a language, from the first folder that has it. Raises
         ConfigError.
         """
-        files_of = {folder: [*folder.glob("*.j2"), *folder.glob("*/*.j2")] for folder in reversed(folders)}
-        paths = {file.relative_to(folder).as_posix(): file for folder, every in files_of.items() for file in every}
-        found = {path: file for path, file in paths.items() if "/" not in path or _LANGUAGE.match(path)}
+        found: dict[str, Path] = {}
+        for folder in reversed(folders):
+            for file in (*folder.glob("*.j2"), *folder.glob("*/*.j2")):
+                path = file.relative_to(folder).as_posix()
+                if "/" not in path or _LANGUAGE.match(path):
+                    found[path] = file
+
         texts = []
-        for name, file in sorted(found.items()):
+        for path, file in sorted(found.items()):
             try:
-                texts.append((name, files.read_text(file)))
+                texts.append((path, files.read_text(file)))
             except (ValueError, FileNotFoundError) as error:
-                raise _fault(name, str(error)) from error
+                raise ConfigError.at(f"emails/{path}", str(error)) from error
         return cls(tuple(texts))
 
     def to_readers(self, whole: Page) -> Rendered:
@@ -80,18 +85,18 @@ class Templates:
         kind = "digest" if whole.items else "note"
         subject, _, preheader = self._text("inbox.txt.j2", whole.language, page=whole).strip().partition("\n")
         whole = replace(whole, preheader=one_line(preheader))
-        draw = partial(self._html, f"{kind}.mjml.j2", whole.language)
-        html = fitted(whole, lambda shown: draw(page=shown), HTML_BUDGET - _COPY_ROOM)
+        name = f"{kind}.mjml.j2"
+        html = fitted(whole, lambda shown: self._html(name, whole.language, page=shown), HTML_BUDGET - _COPY_ROOM)
         if html is None:
             what = f"the HTML has more than {HTML_BUDGET:,} bytes even without a paper"
-            raise _fault(f"{kind}.mjml.j2", f"{what}; make the template or the topics shorter")
+            raise ConfigError.at(f"emails/{name}", f"{what}; make the template or the topics shorter")
         text = self._text(f"{kind}.txt.j2", whole.language, page=in_text(whole))
         return Rendered(one_line(subject), html, text)
 
     def online(self, whole: Page) -> str:
         """Render the page of a digest or note on the web, by the templates of the mail. Errors as for `to_readers`."""
         kind = "digest" if whole.items else "note"
-        return self._html(f"{kind}.mjml.j2", whole.language, page=in_full(whole))
+        return self._html(f"{kind}.mjml.j2", whole.language, page=whole)
 
     def web(self, name: str, language: str = "", **values: Any) -> str:
         """Render a page of the web room, `NAME.html.j2`. Errors as for `to_readers`."""
@@ -105,8 +110,9 @@ class Templates:
 
     def alert(self, alert: Alert) -> Rendered:
         """Render the operator's mail. Errors as for `to_readers`."""
-        paragraphs, details = (tuple(map(one_line, lines)) for lines in (alert.paragraphs, alert.details))
-        clean = Alert(one_line(alert.headline), paragraphs, details)
+        clean = Alert(
+            one_line(alert.headline), tuple(map(one_line, alert.paragraphs)), tuple(map(one_line, alert.details))
+        )
         html, text = self._html("alert.mjml.j2", "", alert=clean), self._text("alert.txt.j2", "", alert=clean)
         return Rendered(f"Paperboy: {clean.headline}", html, text)
 
@@ -115,114 +121,114 @@ class Templates:
         the web room and a sign-up's mail, which concern no digest. ConfigError with what is wrong with the templates.
         """
         alert = Alert("Something needs attention", ("It happened.", "This fixes it."))
-        found = dict[Problem, None]()
+        found = dict[Problem, None]()  # each once, in this order
         with sandbox.one_timeout():
             for each in (alert, replace(alert, details=("a/file:1: it",) * 60)):
-                problems = _problems("alert", partial(self.alert, each), {alert.headline: "alert.headline"})
-                found |= dict.fromkeys(problems)
+                with _noted(found):
+                    self._must_show({"alert.headline": [alert.headline]}, self.alert(each), "alert")
+
             for language in dict.fromkeys(("en", *sorted(self.used(languages)))):
-                found |= dict.fromkeys(self._with_samples(language))
-                found |= dict.fromkeys(self._on_the_web(language) if web else ())
+                samples = tuple(_samples(language))
+                for number, digest in enumerate(samples):
+                    with _noted(found):
+                        self._try(digest, _ON_THE_WEB if number % 3 != 1 else "")  # of each kind some without pages
+                if not web:
+                    continue
+
+                with _noted(found):
+                    self.confirmation(samples[0].mailing_list, _ON_THE_WEB)
+                for digest in samples:
+                    url = f"{_ON_THE_WEB}/0"
+                    shown = online(digest, url=url, list_url=f"{_ON_THE_WEB}/list", join_url=f"{_ON_THE_WEB}/join")
+                    with _noted(found):
+                        self.online(shown)
+                for path, _ in self.texts:
+                    if path.endswith(".html.j2") and "/" not in path:
+                        with _noted(found):
+                            self._sandbox(language).compiled(path)
         if found:
             raise ConfigError(list(found))
 
     def used(self, languages: Collection[str]) -> set[str]:
-        """The folders in which templates for lists of these languages are looked for."""
-        tags = [f"{each}-" for each in languages]
-        return {each for each in self.languages if any(tag.startswith(f"{each}-") for tag in tags)}
+        """Return the folders in which templates for lists of these languages are looked for."""
+        return {folder for language in languages for folder in self._folders(language)}
 
     @property
     def languages(self) -> set[str]:
         """Those that have a folder."""
         return {path.partition("/")[0] for path, _ in self.texts if "/" in path}
 
-    def _with_samples(self, language: str) -> Iterator[Problem]:
-        """What is wrong with digests and notes for lists of a language."""
-        copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3, 4)))  # placeholders, as in any digest
-        for number, digest in enumerate(_samples(language)):
-            web = _ON_THE_WEB if number % 3 != 1 else ""  # of digests and notes some with, some without
-            whole = page(
-                digest,
-                copy=copy,
-                unsubscribe_address="paperboy@example.org",
-                web_url=web,
-                link="0" * 32 * bool(web),
-                votes=bool(web),
-            )
-            needed = {
-                copy.address: "who gets the mail (page.copy.address)",
-                copy.token: "how to leave the list (page.unsubscribe_url in HTML, page.unsubscribe_subject in text)",
-                **{item.url: "a link to every paper (item.url, for each item of page.items)" for item in whole.items},
-            }
-            kind, file = "digest" if whole.items else "note", self._sandbox(language).file
-            yield from _problems(kind, partial(self._at_all_levels, whole), needed, file)
-
-    def _on_the_web(self, language: str) -> Iterator[Problem]:
-        """Yield what is wrong with a web room's pages, and with the mail of a sign-up, for lists of a language."""
-        url, samples = _ON_THE_WEB, [*_samples(language)]
-        looks: list[Callable[[], object]] = [partial(self.confirmation, samples[0].mailing_list, url)]
-        for digest in samples:
-            shown = online(digest, url=f"{url}/0", list_url=f"{url}/list", join_url=f"{url}/join")
-            looks.append(partial(self.online, shown))
-        for path, _ in self.texts:
-            if path.endswith(".html.j2") and "/" not in path:
-                looks.append(partial(self._sandbox(language).compiled, path))
-        for look in looks:
-            try:
-                look()
-            except ConfigError as error:
-                yield from error.problems
+    def _folders(self, language: str) -> tuple[str, ...]:
+        """Return the folders for lists of a language, the closest first: pt-BR, pt."""
+        fitting = (folder for folder in self.languages if f"{language}-".startswith(f"{folder}-"))
+        return tuple(sorted(fitting, reverse=True))
 
     def _sandbox(self, language: str, *, escapes: bool = True) -> sandbox.Sandbox:
-        """The templates for lists of a language."""
-        parts = language.split("-")
-        tags = ("-".join(parts[:number]) for number in range(len(parts), 0, -1))
-        return _sandbox(self.texts, tuple(tag for tag in tags if tag in self.languages), self.seconds, escapes=escapes)
+        return _sandbox(self, self._folders(language), escapes=escapes)
 
-    def _at_all_levels(self, whole: Page) -> Rendered:
-        """As for readers, after trying what only a crowded morning shows."""
-        tail = tuple(replace(item, group=Group.ALSO, rank=99, brief=True) for item in whole.items) * 9
-        sizes = {**whole.sizes, Group.ALSO: len(tail)}
-        crowded = replace(in_html(whole), items=whole.items + tail, sizes=sizes, topics_left_out=3)
-        for pages in cuts(crowded) if whole.items else ():
-            for shown in pages[-1:]:
-                self._html("digest.mjml.j2", whole.language, page=shown)
-        return self.to_readers(whole)
+    def _try(self, digest: Digest, web_url: str) -> None:
+        """Render a sample as for readers, after trying what only a crowded morning shows. Raises ConfigError."""
+        copy = Copy("1" * 32, "2" * 32, "3" * 32, "4" * 32)  # placeholders, as in any digest
+        whole = page(
+            digest,
+            copy=copy,
+            unsubscribe_address="paperboy@example.org",
+            web_url=web_url,
+            link="0" * 32 if web_url else "",
+            votes=bool(web_url),
+        )
+        if whole.items:
+            tail = tuple(replace(item, group=Group.ALSO, rank=99, brief=True) for item in whole.items) * 9
+            sizes = {**whole.sizes, Group.ALSO: len(tail)}
+            crowded = replace(in_html(whole), items=whole.items + tail, sizes=sizes, topics_left_out=3)
+            for pages in cuts(crowded):
+                for shown in pages[-1:]:
+                    self._html("digest.mjml.j2", whole.language, page=shown)
+
+        needed = {
+            "who gets the mail (page.copy.address)": [copy.address],
+            "how to leave the list (page.unsubscribe_url in HTML, page.unsubscribe_subject in text)": [copy.token],
+            "a link to every paper (item.url, for each item of page.items)": [item.url for item in whole.items],
+        }
+        self._must_show(needed, self.to_readers(whole), "digest" if whole.items else "note", whole.language)
+
+    def _must_show(self, needed: Mapping[str, Sequence[str]], mail: Rendered, kind: str, language: str = "") -> None:
+        """Raise ConfigError unless either part has the words of all that is needed."""
+        file = self._sandbox(language).file
+        missing = [
+            Problem(f"emails/{file(f'{kind}.{ending}.j2')}", f"the mail must show {what}, and does not")
+            for ending, part in (("mjml", mail.html), ("txt", " ".join(mail.text.split())))
+            for what, words in needed.items()
+            if any(each not in part for each in words)
+        ]
+        if missing:
+            raise ConfigError(missing)
 
     def _text(self, name: str, language: str, **values: Any) -> str:
         return self._sandbox(language, escapes=not name.endswith(".txt.j2")).text(name, **values)
 
     def _html(self, name: str, language: str, **values: Any) -> str:
         source = self._text(name, language, **values)
-        file = self._sandbox(language).file(name)
+        place = f"emails/{self._sandbox(language).file(name)}"
         try:
             html: str = mjml.mjml2html(source, fonts={})  # else it loads fonts from Google
         except ValueError as error:
             fix = "look for a tag that is not closed, or closed twice, in it and in those that it includes"
-            raise _fault(file, f"MJML does not accept what this template gives: {error}; {fix}") from error
+            what = f"MJML does not accept what this template gives: {error}; {fix}"
+            raise ConfigError.at(place, what) from error
         if "<mj-" in html:
             unknown = html.partition("<mj-")[2].split(">")[0].split()[0]
-            raise _fault(file, f"MJML knows no component mj-{unknown} at this place")
+            raise ConfigError.at(place, f"MJML knows no component mj-{unknown} at this place")
         return html
 
 
-def _problems(
-    kind: str, draw: Callable[[], Rendered], needed: Mapping[str, str], file: Callable[[str], str] = str
-) -> Iterator[Problem]:
-    """What goes wrong in drawing a mail, and what either of its parts must show and does not."""
+@contextmanager
+def _noted(found: dict[Problem, None]) -> Iterator[None]:
+    """Note what is wrong with a template that is tried within, and go on."""
     try:
-        mail = draw()
+        yield
     except ConfigError as error:
-        yield from error.problems
-        return
-    for ending, part in (("mjml", mail.html), ("txt", " ".join(mail.text.split()))):
-        for words, what in needed.items():
-            if words not in part:
-                yield Problem(f"emails/{file(f'{kind}.{ending}.j2')}", f"the mail must show {what}, and does not")
-
-
-def _fault(name: str, what: str) -> ConfigError:
-    return ConfigError([Problem(f"emails/{name}", what)])
+        found.update(dict.fromkeys(error.problems))
 
 
 # Jinja
@@ -241,18 +247,16 @@ class _Undefined(jinja2.StrictUndefined):
 
 
 @lru_cache(maxsize=8)
-def _sandbox(
-    texts: tuple[tuple[str, str], ...], folders: tuple[str, ...], seconds: float, *, escapes: bool
-) -> sandbox.Sandbox:
+def _sandbox(templates: Templates, folders: tuple[str, ...], *, escapes: bool) -> sandbox.Sandbox:
     """The templates as these folders have them, the first that has one; else from outside any."""
-    found = dict(texts)
+    found = dict(templates.texts)
 
     def file(name: str) -> str:
         return next((path for folder in folders if (path := f"{folder}/{name}") in found), name)
 
     # What both parts of a mail include, such as their words, is escaped in HTML, and in plain text it is not.
     options = {"undefined": _Undefined, "autoescape": escapes, "keep_trailing_newline": True}
-    made = sandbox.Sandbox("emails", lambda name: found.get(file(name)), seconds, file, **options)
+    made = sandbox.Sandbox("emails", lambda name: found.get(file(name)), templates.seconds, file, **options)
     made.filters |= {each.__name__: each for each in (wrap, shorten, clipped, counted, money, tied, in_attribute)}
     return made
 

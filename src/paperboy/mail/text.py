@@ -39,7 +39,6 @@ def money(dollars: float) -> str:
 # Mathematics
 
 _TAGS = {SUP: "<sup>", SUP_END: "</sup>", SUB: "<sub>", SUB_END: "</sub>", SPACE: " "}
-_UNMARKED = dict.fromkeys(map(ord, MARKS))
 
 
 class Prose(str):
@@ -53,8 +52,7 @@ class Prose(str):
     marked: str  # with the marks of `paperboy.tex`, from which both forms come
 
     def __new__(cls, marked: str) -> Self:
-        text = plain(marked)
-        made = super().__new__(cls, composed(text) if any(mark in marked for mark in MARKS) else " ".join(text.split()))
+        made = super().__new__(cls, composed(plain(marked)))
         made.marked = marked
         return made
 
@@ -66,7 +64,7 @@ class Prose(str):
 
     def shortened(self, limit: int) -> Prose:
         """As `shorten` does it: what HTML shows counts, and no formula is cut."""
-        shown = self.marked.translate(_UNMARKED)
+        shown = re.sub(f"[{MARKS}]", "", self.marked)
         if len(shown) <= limit:
             return self
         places = [place for place, character in enumerate(self.marked) if character not in MARKS]
@@ -129,27 +127,21 @@ def wrap(text: object, first: str = "", rest: str | None = None) -> str:
     """The text (of anything that has one) in lines of at most 76 columns, without spaces at their ends; `first` starts
     the first line, `rest` (`first`, if not given) the others. A word longer than a line is broken, but no address.
     """
-    from rich.cells import chop_cells  # noqa: PLC0415 - 20 ms and 3 MB, for which the daemon has no use
+    from rich.cells import cell_len, chop_cells  # noqa: PLC0415 - 20 ms and 3 MB, for which the daemon has no use
 
     rest = first if rest is None else rest
-    room = WIDTH - max(_columns(first), _columns(rest))
+    room = WIDTH - max(cell_len(first), cell_len(rest))
     words = (word.strip() for word in _BREAK.split(str(text)))
-    pieces = ([word] if _columns(word) <= room or _ADDRESS.search(word) else chop_cells(word, room) for word in words)
-    lines: list[list[str]] = []
+    pieces = ([word] if cell_len(word) <= room or _ADDRESS.search(word) else chop_cells(word, room) for word in words)
+    lines: list[str] = []
     used = 0
     for word in filter(None, chain.from_iterable(pieces)):
-        columns = _columns(word)
+        columns = cell_len(word)
         used += 1 + columns
-        if not lines or used > WIDTH:
-            used = _columns(rest if lines else first) + columns
-            lines.append([])
-        lines[-1].append(word)
-    return "\n".join((rest if number else first) + " ".join(line) for number, line in enumerate(lines))
-
-
-def _columns(text: str) -> int:
-    if text.isascii() and text.isprintable():  # as nearly all is
-        return len(text)
-    from rich.cells import cell_len  # noqa: PLC0415 - as above
-
-    return cell_len(text)
+        if lines and used <= WIDTH:
+            lines[-1] += f" {word}"
+        else:
+            start = rest if lines else first
+            used = cell_len(start) + columns
+            lines.append(start + word)
+    return "\n".join(lines)

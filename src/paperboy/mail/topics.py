@@ -5,15 +5,12 @@ become their words with the address in brackets, and HTML stays as written: read
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from html import escape
 from itertools import accumulate
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
-from markdown_it.token import Token
 
 from paperboy.edges.text import one_line, printable
 from paperboy.tex import math_to_text
@@ -35,22 +32,10 @@ class Block(NamedTuple):
 def blocks(markdown: str) -> tuple[Block, ...]:
     """Read the whole text. Nothing is refused."""
     lines = printable("\n".join(markdown.splitlines()))
-    return tuple(_read(_parser().parse(lines.expandtabs(4))))
-
-
-def within(topics: tuple[Block, ...], room: int) -> tuple[Block, ...]:
-    """The first blocks, up to about that many bytes of HTML. No heading is left alone."""
-    costs = accumulate(100 + len(escape(block.text).encode()) for block in topics)  # 100 for the tags around it
-    kept = [block for block, cost in zip(topics, costs, strict=True) if cost <= room]
-    while kept and kept[-1].kind == "heading" and len(kept) < len(topics):
-        kept.pop()
-    return tuple(kept)
-
-
-def _read(tokens: Iterable[Token]) -> Iterator[Block]:
+    found: list[Block] = []
     kind, marker = "paragraph", ""
     numbers: list[int] = []  # of the next item, for each list that is open
-    for token in tokens:
+    for token in _PARSER.parse(lines.expandtabs(4)):
         if token.type in {"heading_open", "heading_close"}:
             kind = "heading" if token.nesting == 1 else "paragraph"
         elif token.type.endswith("list_open"):
@@ -60,27 +45,28 @@ def _read(tokens: Iterable[Token]) -> Iterator[Block]:
         elif token.type == "list_item_open":
             marker = f"{numbers[-1]}{token.markup}" if token.info else "•"
             numbers[-1] += 1
-        for number, line in enumerate(filter(None, map(one_line, _lines(token, numbers)))):
+
+        text = token.content  # of code
+        if token.type == "inline":
+            # In a list, where each item is a line, the lines of the text flow.
+            breaks = {"softbreak": " " if numbers else _SOFT, "hardbreak": "\n"}
+            text = "".join(breaks.get(child.type, child.content) for child in token.children or ())
+            text = _WRAPPED.sub(" ", text).replace(_SOFT, "\n")
+
+        for number, line in enumerate(filter(None, map(one_line, text.split("\n")))):
             own = "line" if number and kind == "paragraph" else kind
-            yield Block("item", line, marker, len(numbers) - 1) if numbers else Block(own, line)
+            found.append(Block("item", line, marker, len(numbers) - 1) if numbers else Block(own, line))
             marker = ""
+    return tuple(found)
 
 
-def _lines(token: Token, in_list: Sequence[int]) -> list[str]:
-    """The lines of a token's own text; in a list, where each item is a line, they flow."""
-    if token.type == "inline":
-        breaks = {"softbreak": " " if in_list else _SOFT, "hardbreak": "\n"}
-        text = "".join(breaks.get(child.type, child.content) for child in token.children or ())
-        return _WRAPPED.sub(" ", text).replace(_SOFT, "\n").split("\n")
-    return token.content.split("\n")  # of code; other tokens have none
-
-
-@cache
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEEPEST})
-    parser.disable(["html_block", "reference", "html_inline", "link", "image", "autolink"])
-    parser.inline.ruler.before("escape", "special", _special)
-    return parser
+def within(topics: tuple[Block, ...], room: int) -> tuple[Block, ...]:
+    """The first blocks, up to about that many bytes of HTML. No heading is left alone."""
+    costs = accumulate(100 + len(escape(block.text).encode()) for block in topics)  # 100 for the tags around it
+    kept = [block for block, cost in zip(topics, costs, strict=True) if cost <= room]
+    while kept and kept[-1].kind == "heading" and len(kept) < len(topics):
+        kept.pop()
+    return tuple(kept)
 
 
 _SPECIAL = re.compile(
@@ -100,3 +86,8 @@ def _special(state: StateInline, silent: bool) -> bool:
         state.pending += match["address"] or f"{match['label'].replace('*', '')} ({match['target']})"
     state.pos = match.end()
     return True
+
+
+_PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEEPEST})
+_PARSER.disable(["html_block", "reference", "html_inline", "link", "image", "autolink"])
+_PARSER.inline.ruler.before("escape", "special", _special)

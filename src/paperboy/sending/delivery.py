@@ -409,7 +409,7 @@ def send_outside(
     own = composer.addressed(name, now.date(), to)
     other = composer.addressed(f"{name}-{now:%H%M%S}", now.date(), to)
     copy = Delivery(0, 0, name, replace(own, message_id=other.message_id), DeliveryState.PENDING)
-    envelope = composer.test(mail, copy) if test else composer.envelope(mail, copy)
+    envelope = composer.envelope(mail, copy, test=test)
     with closing(transport):
         return transport.send(replace(envelope, list_name=f"{name}-preview"))
 

@@ -80,22 +80,23 @@ DECLARATIONS = _names(
 )
 LETTERS = _names("i j o O l L ss ae AE oe OE aa dh DH th TH")  # TeX's space after one belongs to it
 
-ACCENTS = {
-    "'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304", ".": "\u0307",
-    "c": "\u0327", "k": "\u0328", "H": "\u030b", "r": "\u030a", "u": "\u0306", "v": "\u030c", "d": "\u0323",
-    "b": "\u0331", "t": "\u0361", "hat": "\u0302", "widehat": "\u0302", "tilde": "\u0303", "widetilde": "\u0303",
-    "bar": "\u0304", "overline": "\u0304", "dot": "\u0307", "ddot": "\u0308", "vec": "\u20d7", "check": "\u030c",
-    "breve": "\u0306", "acute": "\u0301", "grave": "\u0300", "mathring": "\u030a",
-}  # fmt: skip
+ACCENTS = _pairs(
+    """
+    ' \u0301   ` \u0300   ^ \u0302   " \u0308   ~ \u0303   = \u0304   . \u0307   c \u0327   k \u0328   H \u030b
+    r \u030a   u \u0306   v \u030c   d \u0323   b \u0331   t \u0361   hat \u0302   widehat \u0302   tilde \u0303
+    widetilde \u0303   bar \u0304   overline \u0304   dot \u0307   ddot \u0308   vec \u20d7   check \u030c
+    breve \u0306   acute \u0301   grave \u0300   mathring \u030a
+    """
+)
 
 PROSE_COMMANDS = _names(
     "text textit textbf texttt textsc textsl textrm textsf textup textmd textnormal emph mbox hbox vbox url href"
     " fbox makebox framebox uline enquote path nolinkurl intertext"
 )
 COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, and what they come to
-    **dict.fromkeys(PROSE_COMMANDS, (1, str)),
     **dict.fromkeys(
-        _names(
+        PROSE_COMMANDS
+        | _names(
             "mathrm mathit mathsf mathtt mathnormal ensuremath operatorname underline rlap llap clap mathrlap mathllap"
             " mathclap boxed overbrace underbrace cancel bcancel xcancel slashed sout"
             " operatornamewithlimits"
@@ -110,13 +111,13 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, a
     **dict.fromkeys(
         _names("cite citep citet citealt citealp citeauthor citeyear citeyearpar citenum ref eqref"), (1, "[{}]".format)
     ),
-    **dict.fromkeys(["binom", "dbinom", "tbinom"], (2, "({} choose {})".format)),
+    **dict.fromkeys(_names("binom dbinom tbinom"), (2, "({} choose {})".format)),
     "bra": (1, "⟨{}|".format),
     "ket": (1, "|{}⟩".format),
     "braket": (1, "⟨{}⟩".format),
-    **dict.fromkeys(["mathcal", "mathscr"], (1, _in_alphabet("MATHEMATICAL SCRIPT", "SCRIPT"))),
-    **dict.fromkeys(["mathbf", "boldsymbol", "bm", "pmb", "bold"], (1, _in_alphabet("MATHEMATICAL BOLD"))),
-    **dict.fromkeys(["mathbb", "mathds", "mathbbm"], (1, _in_alphabet("MATHEMATICAL DOUBLE-STRUCK", "DOUBLE-STRUCK"))),
+    **dict.fromkeys(_names("mathcal mathscr"), (1, _in_alphabet("MATHEMATICAL SCRIPT", "SCRIPT"))),
+    **dict.fromkeys(_names("mathbf boldsymbol bm pmb bold"), (1, _in_alphabet("MATHEMATICAL BOLD"))),
+    **dict.fromkeys(_names("mathbb mathds mathbbm"), (1, _in_alphabet("MATHEMATICAL DOUBLE-STRUCK", "DOUBLE-STRUCK"))),
     "mathfrak": (1, _in_alphabet("MATHEMATICAL FRAKTUR", "BLACK-LETTER")),
     "sqrt": (1, lambda text: f"√{enclosed(text)}"),
     "textsuperscript": (1, lambda text: script("^", text)),
@@ -129,28 +130,33 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, a
 }
 
 _OUR_SYMBOLS = {
-    "lt": "<", "gt": ">", "lq": "‘", "rq": "’", "prime": "′", "degr": "°", "arcdeg": "°", "degree": "°", "deg": "°",
-    "sun": "⊙", "Sun": "⊙", "bigodot": "⊙", "farcs": "″.", "logg": "log g", "Msun": "M⊙", "msun": "M⊙", "Lsun": "L⊙",
-    "Rsun": "R⊙", "kms": "km s⁻¹", "arcsec": "″", "arcmin": "′", "micron": "μm", "lsim": "≲", "gsim": "≳",
-    "textless": "<", "textgreater": ">", "LaTeX": "LaTeX", "TeX": "TeX", "det": "det", "quad": " ", "qquad": " ",
-    "thinspace": " ", "%": "%", "|": "‖", "\n": "\n", ">": " ", "!": "", "/": "", "-": "", "@": "", "\\": " ",
+    "logg": "log g",
+    "kms": "km s⁻¹",
+    "\n": "\n",
     **_pairs("""
-        ne ≠ neg ¬ colon : eqsim ≂ implies ⟹ iff ⟺ impliedby ⟸ gets ← leadsto ⇝ lll ⋘ ggg ⋙ models ⊨ vDash ⊨ bot ⊥
-        Re ℜ Im ℑ triangle △ bigstar ★ lor ∨ land ∧ lhd ⊲ rhd ⊳ unlhd ⊴ unrhd ⊵ ddagger ‡ centerdot · coloneqq ≔
-        eqqcolon ≕ colonequals ≔ Join ⋈ thickapprox ≈ nsim ≁ ncong ≇ restriction ↾ dashrightarrow ⇢ bigsqcup ⨆
-        biguplus ⨄ lbrack [ rbrack ] lgroup ( rgroup ) llbracket ⟦ rrbracket ⟧ imath ı jmath ȷ copyright © circledR
-        ® checkmark ✓ S § P ¶ pounds £ euro € yen ¥ textbar | textunderscore _ textminus − textmicro μ textbraceleft
-        { textbraceright } slash / mathellipsis … mathdollar $ mathendash – tr tr Tr Tr arg arg argmin argmin argmax
-        argmax dim dim gcd gcd hom hom ker ker Pr Pr cot cot coth coth csc csc sec sec diag diag rank rank erf erf
-        sgn sgn bmod mod mod mod clubsuit ♣ diamondsuit ♢ heartsuit ♡ spadesuit ♠ Finv Ⅎ Game ⅁ mars ♂ ddag ‡ flqq «
-        frqq » glqq „ grqq “ eg e.g. ie i.e. BibTeX BibTeX mum μm muas μas Zsun Z⊙ Msolar M⊙ Mearth M⊕ Rearth R⊕ Ha
-        Hα Hb Hβ Halpha Hα halpha Hα Hbeta Hβ hbeta Hβ Lya Lyα lya Lyα feh [Fe/H] item •
-        thicksim ∼ varpropto ∝ Box □
+        lt <   gt >   lq ‘   rq ’   prime ′   degr °   arcdeg °   degree °   deg °   sun ⊙   Sun ⊙   bigodot ⊙
+        farcs ″.   Msun M⊙   msun M⊙   Lsun L⊙   Rsun R⊙   arcsec ″   arcmin ′   micron μm   lsim ≲   gsim ≳
+        textless <   textgreater >   LaTeX LaTeX   TeX TeX   det det   % %   | ‖   ne ≠   neg ¬   colon :   eqsim ≂
+        implies ⟹   iff ⟺   impliedby ⟸   gets ←   leadsto ⇝   lll ⋘   ggg ⋙   models ⊨   vDash ⊨   bot ⊥   Re ℜ
+        Im ℑ   triangle △   bigstar ★   lor ∨   land ∧   lhd ⊲   rhd ⊳   unlhd ⊴   unrhd ⊵   ddagger ‡   centerdot ·
+        coloneqq ≔   eqqcolon ≕   colonequals ≔   Join ⋈   thickapprox ≈   nsim ≁   ncong ≇   restriction ↾
+        dashrightarrow ⇢   bigsqcup ⨆   biguplus ⨄   lbrack [   rbrack ]   lgroup (   rgroup )   llbracket ⟦
+        rrbracket ⟧   imath ı   jmath ȷ   copyright ©   circledR ®   checkmark ✓   S §   P ¶   pounds £   euro €
+        yen ¥   textbar |   textunderscore _   textminus −   textmicro μ   textbraceleft {   textbraceright }
+        slash /   mathellipsis …   mathdollar $   mathendash –   tr tr   Tr Tr   arg arg   argmin argmin
+        argmax argmax   dim dim   gcd gcd   hom hom   ker ker   Pr Pr   cot cot   coth coth   csc csc   sec sec
+        diag diag   rank rank   erf erf   sgn sgn   bmod mod   mod mod   clubsuit ♣   diamondsuit ♢   heartsuit ♡
+        spadesuit ♠   Finv Ⅎ   Game ⅁   mars ♂   ddag ‡   flqq «   frqq »   glqq „   grqq “   eg e.g.   ie i.e.
+        BibTeX BibTeX   mum μm   muas μas   Zsun Z⊙   Msolar M⊙   Mearth M⊕   Rearth R⊕   Ha Hα   Hb Hβ   Halpha Hα
+        halpha Hα   Hbeta Hβ   hbeta Hβ   Lya Lyα   lya Lyα   feh [Fe/H]   item •   thicksim ∼   varpropto ∝   Box □
     """),
-    **dict.fromkeys(_names("par newpage newline linebreak break hfill hfil smallskip medskip bigskip"), " "),
-    **dict.fromkeys(_names("xspace protect relax allowbreak nobreak"), ""),
+    **dict.fromkeys(
+        _names("par newpage newline linebreak break hfill hfil smallskip medskip bigskip quad qquad thinspace > \\"),
+        " ",
+    ),
+    **dict.fromkeys(_names("xspace protect relax allowbreak nobreak ! / - @"), ""),
     **dict.fromkeys(("teff", "Teff"), f"T{SUB}eff{SUB_END}"),
-}  # fmt: skip
+}
 
 
 @cache

@@ -33,34 +33,26 @@ def script(sign: str, text: str) -> str:
     return f"{SUP}{text}{SUP_END}" if sign == "^" else f"{SUB}{text}{SUB_END}"
 
 
-def raised(sign: str, text: str, after: str = "") -> str:
-    """A script in Unicode if every character has one, else legible on the line before the character `after`."""
-    tight = re.sub(f"[ {SPACE}]", "", text)
-    if tight in _ALONE or (_has_unicode(sign, tight) and not _WORDS.search(text)):
-        return tight.translate(_RAISED if sign == "^" else _LOWERED)
-    has_scripts = sign == "^" and any(ord(character) in _SMALL for character in text)  # 2^(n²) is not (2^n)²
-    goes_on = re.search(r"\d\d$|[^\W\d_][A-Za-z\d]$", text[-1:] + after)  # not so 10^9.5M
-    is_word = re.fullmatch(r"([^\W_]|[.⊙⊕∞])+|\S", text) and not goes_on and not has_scripts
-    return sign + (text if is_word else f"({text})")
-
-
-def _has_unicode(sign: str, tight: str) -> bool:
+def _in_unicode(sign: str, text: str) -> str | None:
+    """Return a script in Unicode; None where a character of it has none, or words in it would become one."""
     table = _RAISED if sign == "^" else _LOWERED
-    return all(ord(character) in table for character in tight)
+    tight = re.sub(f"[ {SPACE}]", "", text)
+    if _WORDS.search(text) or any(ord(character) not in table for character in tight):
+        return None
+    return tight.translate(table)
 
 
 def plain(marked: str) -> str:
     """What a reader of plain text sees: x₂, T_eff, 10^9.5 and 0.4 (+0.12/-0.1)."""
-    if SUP in marked or SUB in marked:
-        marked, left = _ERRORS.sub(_on_line, marked), 1
-        while left:
-            marked, left = _INNERMOST.subn(_raised, marked)
+    marked, left = _ERRORS.sub(_on_line, marked), 1
+    while left:
+        marked, left = _INNERMOST.subn(_raised, marked)
     return marked.replace(SPACE, " ")
 
 
 def settled(marked: str) -> str:
     """The same with scripts in Unicode in each word, or formula, where Unicode has all of them."""
-    return _SCRIPTED.sub(_in_unicode, marked) if SUP in marked or SUB in marked else marked
+    return _SCRIPTED.sub(_settled, marked)
 
 
 def bare(marked: str) -> str:
@@ -71,25 +63,33 @@ def bare(marked: str) -> str:
     return marked
 
 
-def _in_unicode(match: re.Match[str]) -> str:
+def _settled(match: re.Match[str]) -> str:
     word = match[0]
     scripts = _INNERMOST.findall(word)
-    tight = [("^" if up else "_", re.sub(SPACE, "", up or down)) for up, down in scripts]
-    nested, words = word.count(SUP) + word.count(SUB) > len(scripts), any(map(_WORDS.search, map("".join, scripts)))
-    if nested or words or not all(_has_unicode(*each) for each in tight):
-        return word
-    return _INNERMOST.sub(_raised, word)
+    is_nested = word.count(SUP) + word.count(SUB) > len(scripts)
+    written = [_in_unicode("^", up) if up else _in_unicode("_", down) for up, down in scripts]
+    return word if is_nested or None in written else _INNERMOST.sub(_raised, word)
 
 
 def _raised(match: re.Match[str]) -> str:
+    """A script in Unicode if that has it, else legible on the line before the character that follows."""
     sign, text = ("_", match[2]) if match[1] is None else ("^", match[1])
-    return raised(sign, text, match.string[match.end() : match.end() + 1])
+    in_unicode = _in_unicode(sign, text)
+    if in_unicode is not None:
+        return in_unicode
+    if text in _ALONE:
+        return text
+    has_scripts = sign == "^" and any(ord(character) in _SMALL for character in text)  # 2^(n²) is not (2^n)²
+    after = match.string[match.end() : match.end() + 1]
+    goes_on = re.search(r"\d\d$|[^\W\d_][A-Za-z\d]$", text[-1:] + after)  # not so 10^9.5M
+    is_word = re.fullmatch(r"([^\W_]|[.⊙⊕∞])+|\S", text) and not goes_on and not has_scripts
+    return sign + (text if is_word else f"({text})")
 
 
 def _on_line(match: re.Match[str]) -> str:
     """A measurement's errors, "(+0.2/-0.1)", unless Unicode has their scripts."""
     above, below = match[1] or match[4], match[2] or match[3]
-    if _has_unicode("^", above) and _has_unicode("_", below):
+    if re.fullmatch("[-+−0-9]+", above + below):
         return match[0]
     before, after = match.string[match.start() - 1 : match.start()], match.string[match.end() : match.end() + 1]
     return " " * (before not in {" ", SPACE, "("}) + f"({above}/{below})" + " " * after.isalnum()

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from paperboy.edges.text import composed
 from paperboy.tex.macros import ACCENTS, COMMANDS, DECLARATIONS, LETTERS, PROSE_COMMANDS, over, stage, symbols
@@ -20,15 +21,15 @@ def to_marked(tex: str) -> str:
         return tex
     tex = _clean(tex)
     taken = {*tex}
-    free = (chr(code) for code in range(0xF0000, 0x10FFFE) if chr(code) not in taken)
-    found = dict(zip(free, formulas(tex), strict=False))  # one private character stands for each in the prose
+    free = (code for code in range(0xF0000, 0x10FFFE) if chr(code) not in taken)
+    bodies: dict[int, str] = {}  # one private character stands for each formula in the prose
     pieces, at = [], 0
-    for mark, (start, end, _) in found.items():
-        pieces += [tex[at:start], mark]
+    for mark, (start, end, body) in zip(free, formulas(tex), strict=False):
+        bodies[mark] = _formula(body)
+        pieces += [tex[at:start], chr(mark)]
         at = end
     prose = _read(_typography("".join(pieces) + tex[at:]), math=False)
-    bodies = {mark: _formula(body) for mark, (_, _, body) in found.items()}
-    return settled(re.sub(_MARK, lambda mark: bodies.get(mark[0], mark[0]), prose))
+    return settled(prose.translate(bodies))
 
 
 def name_to_text(name: str) -> str:
@@ -36,7 +37,7 @@ def name_to_text(name: str) -> str:
     if not re.search(r"[\\{}~]", name):
         return name
     text = plain(_read(re.sub(r"(?<!\\)~", " ", _clean(name)), math=False))
-    return composed(text.translate({ord("{"): None, ord("}"): None}))
+    return composed(re.sub("[{}]", "", text))
 
 
 def math_to_text(body: str) -> str:
@@ -45,9 +46,7 @@ def math_to_text(body: str) -> str:
 
 
 def _clean(tex: str) -> str:
-    for mark in MARKS + SPACE:
-        tex = tex.replace(mark, "")
-    return tex
+    return re.sub(f"[{MARKS}{SPACE}]", "", tex)
 
 
 def _formula(body: str) -> str:
@@ -68,18 +67,17 @@ _PROSE = re.compile(r"\s[a-z]{2,}(\s|$)")
 def formulas(tex: str) -> Iterator[tuple[int, int, str]]:
     """Start, end and inside of each formula."""
     at = 0
-    braces: dict[int, int] | None = None  # found when they are needed
+    braces = _closing_braces(tex)
     last = {closing: tex.rfind(closing) for closing in _CLOSINGS.values()}  # searched for once, not from each opening
     while match := _DELIMITED.search(tex, at):
         start, at = match.span()
         closing = _CLOSINGS.get(match[0], "")
         if closing and last[closing] > at:
             end = tex.index(closing, at + 1)
-            body, at = tex[at:end], end + 2
-            yield start, at, body
+            yield start, end + 2, tex[at:end]
+            at = end + 2
         elif match.lastgroup == "single":
             if match["single"].count("{") > match["single"].count("}"):  # \text{if $x$} within a formula
-                braces = _closing_braces(tex) if braces is None else braces
                 at = _after_dollar(tex, start + 1, braces) or at
             body = tex[start + 1 : at - 1]
             if _is_formula(body, tex[at : at + 1]):
@@ -132,23 +130,18 @@ def _typography(tex: str) -> str:
 def _typeset(match: re.Match[str]) -> str:
     before = match.string[max(0, match.start() - 20) : match.start()]
     after = match.string[match.end() : match.end() + 1]
-    if match.lastgroup in {"double", "half"}:
-        return f"“{_typography(match[match.lastgroup])}”"
-    if match["single"] is not None:
-        return f"‘{_typography(match['single'])}’"
-    if match["dash"]:
+    kind = match.lastgroup
+    if kind in {"double", "half", "single"}:
+        quoted = _typography(match[kind])
+        return f"‘{quoted}’" if kind == "single" else f"“{quoted}”"
+    if kind == "dash":
         is_option = (not before or before[-1].isspace()) and after.isalpha()  # --verbose
-        return match[0] if is_option else {"--": "–", "---": "—"}[match["dash"]]
-    if match["tie"]:
-        return " " if _is_tie(before, after) else "~"
+        return match[0] if is_option else {"--": "–", "---": "—"}[match[0]]
+    if kind == "tie":  # TeX's space (Fig.~2, 5~kpc), or an author's "about" (z~2, of ~10)
+        is_about = not before or before[-1] in " \t\n([<>=" or not after.strip()
+        is_space = not after.isdigit() or re.search(r"\b[A-Z]\w+$|[.,}]$", before)
+        return " " if is_space and not is_about else "~"
     return match[0]
-
-
-def _is_tie(before: str, after: str) -> bool:
-    """Whether a tilde is TeX's space (Fig.~2, 5~kpc) or an author's "about" (z~2, of ~10)."""
-    if not before or before[-1] in " \t\n([<>=" or not after.strip():
-        return False
-    return not after.isdigit() or bool(re.search(r"\b[A-Z]\w+$|[.,}]$", before))
 
 
 # --- macros, groups and scripts
@@ -168,57 +161,61 @@ _Stretch = tuple[int, int]  # of the text: its start and its end
 
 
 def _read(tex: str, *, math: bool) -> str:
-    return _Reader(tex, _closing_braces(tex), (0, len(tex)), math=math).read()
+    return _Reader(tex, _closing_braces(tex), 0, len(tex), math=math, formula=math).read()
 
 
+@dataclass(slots=True)
 class _Reader:
     """Reads a stretch of TeX from left to right. Each group inside it has a reader of its own, over the same text; what
     closes it is known beforehand, so that the time is linear in the text's length.
     """
 
-    def __init__(
-        self, tex: str, closing: Mapping[int, int], stretch: _Stretch, *, math: bool, depth: int = 0, level: int = 0
-    ) -> None:
-        self.tex, self.closing, self.math, self.depth = tex, closing, math, depth
-        self.level = level  # of scripts around; in a formula's \text it is at least 1
-        self.start, self.end = stretch
-        self.at = self.start
-        self.last = ""  # of what was written: the last few characters, without marks
+    tex: str
+    closing: Mapping[int, int]  # where each balanced group ends, by where it begins
+    at: int
+    end: int
+    math: bool
+    formula: bool  # also around prose that is within a formula: it has scripts, too
+    depth: int = 0
+    last: str = ""  # of what was written: the last few characters, without marks
 
     def read(self) -> str:
         if self.depth == _DEEPEST:
-            return self.tex[self.start : self.end]
+            return self.tex[self.at : self.end]
         out: list[str] = []
         token = _TOKEN if self.math else _PROSE_TOKEN
         while match := self._match(token):
-            start = self.at
-            self.at = match.end()
-            text = self._text_of(match[0], start)
+            if group := self._next_group():
+                text = self._group(group)
+            else:
+                self.at = match.end()
+                text = self._text_of(match[0])
             out.append(text)
             self.last = (self.last + text[-6:].rstrip(SUP_END + SUB_END))[-6:]
         return "".join(out)
 
-    def _text_of(self, piece: str, start: int) -> str:
+    def _text_of(self, piece: str) -> str:
         if piece[0] == "\\" and len(piece) > 1:
             return self._macro(piece[1:])
-        if group := self._group_at(start):
-            return self._group(group)
-        if piece in {"^", "_"} and (self.math or self.level or self._match(_SCRIPT)):
-            return self._script(piece)
+        if piece in {"^", "_"} and (self.formula or self._match(_SCRIPT)):
+            after_sign = self.at
+            if (argument := self._argument()) is None:
+                self.at = after_sign
+                return piece
+            return script(piece, self._inside(argument, math=True))
         if piece == "^" and (power := self._match(_POWER)) and re.search(r"[\w)]$", self.last):
             self.at = power.end()
             return script("^", power[0])
-        if self.math or self.level:
+        if self.formula:
             piece = piece.replace("$", "")
         return {"'": "′", "~": " "}.get(piece, piece).replace("---", "—").replace("--", "–") if self.math else piece
 
     def _group(self, group: _Stretch) -> str:
         start, end = group
-        self.at = end + 1
         text, inner = self._inside(group), self.tex[start:end]
         if re.search(r"\\(sc|scshape|small|footnotesize|scriptsize|tiny)(?![A-Za-z])", inner):
             return stage(self.last, text) or text
-        before = self.tex[max(self.start, start - 41) : start - 1]
+        before = self.tex[max(0, start - 41) : start - 1]
         if self.math or _MARKUP.search(inner) or re.search(r"\\[A-Za-z]+\*?[ \t]*$", before):
             return text
         begins_word = not self.last[-1:].isalnum() and self._next().isalpha()
@@ -236,8 +233,14 @@ class _Reader:
             return self._symbol(name, symbol)
         if (text := self._command(name)) is not None:
             return text
+
+        # An unknown macro: its name, and the groups that come next with their braces, but for empty ones.
         self.at = after_name
-        return name + self._groups()  # an unknown macro
+        written = name
+        while group := self._next_group():
+            if text := self._inside(group):
+                written += f"{{{text}}}"
+        return written
 
     def _command(self, name: str) -> str | None:
         """What a macro with arguments comes to; None where it is not known or an argument is missing."""
@@ -250,12 +253,11 @@ class _Reader:
             option = match
             self.at = match.end()
         count, write = COMMANDS[name]
-        arguments = [self._argument() for _ in range(count)]
-        if None in arguments:
+        arguments = [argument for _ in range(count) if (argument := self._argument())]
+        if len(arguments) < count:
             return None
         as_math = self.math and name not in PROSE_COMMANDS
-        level = max(1, self.level) if self.math and not as_math else self.level  # in a formula, prose has scripts
-        read = write(*(self._inside(argument, math=as_math, level=level) for argument in arguments))
+        read = write(*(self._inside(argument, math=as_math) for argument in arguments))
         if name == "sqrt" and option:
             return script("^", self._inside(option.span(1))) + read
         return stage(self.last, read) or read if name == "textsc" else read
@@ -294,48 +296,35 @@ class _Reader:
             return name  # \~{} and \^{} are how TeX writes the characters themselves
         return f"{name}{gap}{{{text}}}" if is_braced else name + gap + text
 
-    def _script(self, sign: str) -> str:
-        start = self.at
-        if (argument := self._argument()) is None:
-            self.at = start
-            return sign
-        return script(sign, self._inside(argument, math=True, level=self.level + 1))
-
     def _argument(self) -> _Stretch | None:
         """Where the inside of the group or the single token is that comes next; None at the end."""
         self._skip_spaces()
-        start = self.at
-        if group := self._group_at(start):
-            self.at = group[1] + 1
+        if group := self._next_group():
             return group
+        start = self.at
         match = self._match(_TOKEN)
         if match is None or match[0][0] in "{}\n":
             return None
         self.at = match.end() if match[0][0] == "\\" else start + 1
-        if match[0][1:] in COMMANDS and (group := self._group_at(self.at)):  # x^\mathrm{T}
-            self.at = group[1] + 1
+        if match[0][1:] in COMMANDS:  # x^\mathrm{T}
+            self._next_group()
         return start, self.at
 
-    def _groups(self) -> str:
-        """The groups that come next, with their braces; nothing of empty ones."""
-        groups = []
-        while group := self._group_at(self.at):
-            self.at = group[1] + 1
-            if text := self._inside(group):
-                groups.append(f"{{{text}}}")
-        return "".join(groups)
-
-    def _group_at(self, start: int) -> _Stretch | None:
-        """The inside of the balanced group that begins there."""
+    def _next_group(self) -> _Stretch | None:
+        """Read past the balanced group that begins here, and return where its inside is; None if there is none."""
+        start = self.at
         end = self.closing.get(start, self.end)
-        return (start + 1, end) if end < self.end else None
+        if end >= self.end:
+            return None
+        self.at = end + 1
+        return start + 1, end
 
-    def _inside(self, stretch: _Stretch | None, *, math: bool | None = None, level: int | None = None) -> str:
-        if not stretch:
-            return ""
+    def _inside(self, stretch: _Stretch, *, math: bool | None = None) -> str:
+        start, end = stretch
         math = self.math if math is None else math
-        level = self.level if level is None else level
-        return _Reader(self.tex, self.closing, stretch, math=math, depth=self.depth + 1, level=level).read()
+        formula = self.formula or math
+        inner = _Reader(self.tex, self.closing, start, end, math=math, formula=formula, depth=self.depth + 1)
+        return inner.read()
 
     def _skip_spaces(self) -> str:
         start = self.at

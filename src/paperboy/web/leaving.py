@@ -11,13 +11,11 @@ from werkzeug.wrappers import Response
 from paperboy.edges.text import without_addresses
 from paperboy.web.visit import Visit, found
 
-_BY_ONE_CLICK, _ON_THE_PAGE = "left by one click in a mail program", "left on the web page"
-
 
 def show(visit: Visit, token: str) -> Response:
     """The page; for a mail program's POST the deed, with a short answer and no redirect."""
     if visit.request.method == "POST":
-        _leave(visit, token, _BY_ONE_CLICK)
+        _leave(visit, token, "left by one click in a mail program")
         return Response("You are off this list.\n", mimetype="text/plain")
     return _page(visit, token)
 
@@ -25,7 +23,7 @@ def show(visit: Visit, token: str) -> Response:
 def now(visit: Visit, token: str) -> Response:
     """Leave."""
     if visit.from_a_click:
-        _leave(visit, token, _ON_THE_PAGE)
+        _leave(visit, token, "left on the web page")
     return _page(visit, token)
 
 

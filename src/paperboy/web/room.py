@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -23,7 +23,6 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home.versions import Files, Fingerprint, Home
 from paperboy.mail.templates import Templates
 from paperboy.service.app import App
-from paperboy.store import Store
 from paperboy.web import leaving
 from paperboy.web.visit import BoundedRequest, Visit
 
@@ -34,7 +33,6 @@ logger = logging.getLogger(__name__)
 
 _TOKEN = "<string(length=32):token>"  # noqa: S105
 _POST = ["POST"]
-_METHODS = {"GET", "HEAD", "POST"}
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -72,40 +70,27 @@ class _Version:
     templates: Templates
 
 
-@dataclass(slots=True)
 class Room:
     """The application, for the home of `app`. It never makes a database. Raises ConfigError."""
 
-    app: App
-    _version: _Version = field(init=False)
-    _lock: Lock = field(default_factory=Lock)
-    _map: Map = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self._lock = Lock()
         rules = [
-            *(rule for feature in self.app.features if feature.pages for rule in feature.pages()),
+            *(rule for feature in app.features if feature.pages for rule in feature.pages()),
             Rule("/robots.txt", endpoint=_robots),
             Rule(f"/leave/{_TOKEN}", endpoint=leaving.show, methods=["GET", "POST"]),
             Rule(f"/leave/{_TOKEN}/now", endpoint=leaving.now, methods=_POST),
             Rule(f"/leave/{_TOKEN}/undo", endpoint=leaving.undo, methods=_POST),
         ]
         self._map = Map(rules, converters={"day": _Day}, strict_slashes=False, merge_slashes=False)
-        seen = Files(self.app.path).fingerprint()
-        home, _ = Home.own_or_in_force(self.app.path, self.app.environ)  # at the start, that will do
+        seen = Files(app.path).fingerprint()
+        home, _ = Home.own_or_in_force(app.path, app.environ)  # at the start, that will do
         self._version = _Version(seen, home, Templates.load(home.folders("emails")))
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = BoundedRequest(environ)
-        response, what = self._answer(request)
-        for name, value in HEADERS.items():
-            response.headers.setdefault(name, value)
-        method = request.method if request.method in _METHODS else "?"  # a client may send any word
-        logger.info("%s %s: %d", method, what, response.status_code)
-        return response(environ, start_response)
-
-    def _answer(self, request: BoundedRequest) -> tuple[Response, str]:
-        """Return the response, and the name of its page for the log, which shows no path: tokens are in paths."""
-        what = "no page"
+        what = "no page"  # the name of the page for the log, which shows no path: tokens are in paths
         try:
             version = self.version()
             base = urlsplit(version.home.settings.web_url).path
@@ -113,23 +98,28 @@ class Room:
             adapter = self._map.bind("localhost", path_info=path or "/", default_method=request.method)
             handler, values = adapter.match()
             what = f"{handler.__module__.rpartition('.')[2]}.{handler.__name__.lstrip('_')}"
-            with self._store(version.home, request.method) as store:
-                return handler(Visit(request, version.home, version.templates, store, self.app.clock()), **values), what
+
+            store = self.app.store_of(version.home)
+            if store is None and request.method == "POST":
+                raise ServiceUnavailable(retry_after=3600)
+            # Before the first morning the pages are there, and nothing can be kept.
+            with store or self.app.store_in_memory() as store:
+                visit = Visit(request, version.home, version.templates, store, self.app.clock())
+                response: Response = handler(visit, **values)
         except HTTPException as error:
-            return self._failed(error), what
+            response = self._failed(error)
         except PaperboyError as error:
             logger.error("%s: %s", what, error)
-            return self._failed(ServiceUnavailable(retry_after=60)), what
+            response = self._failed(ServiceUnavailable(retry_after=60))
         except Exception:
             logger.exception("%s: this is a bug in Paperboy", what)
-            return self._failed(InternalServerError()), what
+            response = self._failed(InternalServerError())
 
-    def _store(self, home: Home, method: str) -> Store:
-        """Open the database. Before the first morning the pages are there, and nothing can be kept."""
-        store = self.app.store_of(home)
-        if store is None and method == "POST":
-            raise ServiceUnavailable(retry_after=3600)
-        return store or self.app.store_in_memory()
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        method = request.method if request.method in {"GET", "HEAD", "POST"} else "?"  # a client may send any word
+        logger.info("%s %s: %d", method, what, response.status_code)
+        return response(environ, start_response)
 
     def _failed(self, error: HTTPException) -> Response:
         """Return a page for what went wrong; werkzeug's own where not even that can be made."""

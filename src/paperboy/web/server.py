@@ -20,7 +20,8 @@ def server(room: Room, host: str, port: int) -> BaseWSGIServer | MultiSocketServ
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # it has a line for each request that has to wait
     return create_server(
         room,
-        listen=f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+        host=host,
+        port=port,
         threads=4,
         ident="",
         connection_limit=800,  # with its files, below the usual 1024 descriptors of a process
