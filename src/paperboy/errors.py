@@ -6,7 +6,8 @@ secret.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from paperboy.models import Problem
 
@@ -36,6 +37,15 @@ class ConfigError(PaperboyError):
     def at(cls, place: object, message: str) -> ConfigError:
         """Return an error with a single problem."""
         return cls([Problem(str(place), message)])
+
+
+@contextmanager
+def noted(problems: list[Problem]) -> Iterator[None]:
+    """Add the problems of a ConfigError that is raised within, and go on: what else is wrong is looked for, too."""
+    try:
+        yield
+    except ConfigError as error:
+        problems += error.problems
 
 
 class StoreError(PaperboyError):

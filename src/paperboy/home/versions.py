@@ -22,7 +22,7 @@ from pathlib import Path
 
 from paperboy.edges import files, lock
 from paperboy.edges.text import mentions
-from paperboy.errors import ConfigError, StoreWriteError, UnknownNameError
+from paperboy.errors import ConfigError, StoreWriteError, UnknownNameError, noted
 from paperboy.home import lists as mailing_lists
 from paperboy.home import people, settings
 from paperboy.home.settings import Settings
@@ -55,14 +55,10 @@ class Home:
         source = copy or path
         found = Settings()
         problems = list[Problem]()
-        try:
+        with noted(problems):
             found = settings.load(path, environ, source)
-        except ConfigError as error:
-            problems += error.problems
-        try:
+        with noted(problems):
             lists = load_lists(source, found)
-        except ConfigError as error:
-            problems += error.problems
         if problems := [*as_known(problems, source), *denied(path, found)]:
             raise ConfigError(problems)
         return cls(path, found, lists, source)

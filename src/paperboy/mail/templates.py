@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -24,7 +23,7 @@ from markupsafe import Markup, escape
 from paperboy.curate import MOST_MORNINGS, curate
 from paperboy.edges import files, sandbox
 from paperboy.edges.text import one_line
-from paperboy.errors import ConfigError
+from paperboy.errors import ConfigError, noted
 from paperboy.mail.fit import cuts, fitted, in_html, in_text
 from paperboy.mail.page import Copy, Page, online, page
 from paperboy.mail.text import clipped, counted, money, shorten, wrap
@@ -121,33 +120,33 @@ class Templates:
         the web room and a sign-up's mail, which concern no digest. ConfigError with what is wrong with the templates.
         """
         alert = Alert("Something needs attention", ("It happened.", "This fixes it."))
-        found = dict[Problem, None]()  # each once, in this order
+        found = list[Problem]()
         with sandbox.one_timeout():
             for each in (alert, replace(alert, details=("a/file:1: it",) * 60)):
-                with _noted(found):
+                with noted(found):
                     self._must_show({"alert.headline": [alert.headline]}, self.alert(each), "alert")
 
             for language in dict.fromkeys(("en", *sorted(self.used(languages)))):
                 samples = tuple(_samples(language))
                 for number, digest in enumerate(samples):
-                    with _noted(found):
+                    with noted(found):
                         self._try(digest, _ON_THE_WEB if number % 3 != 1 else "")  # of each kind some without pages
                 if not web:
                     continue
 
-                with _noted(found):
+                with noted(found):
                     self.confirmation(samples[0].mailing_list, _ON_THE_WEB)
                 for digest in samples:
                     url = f"{_ON_THE_WEB}/0"
                     shown = online(digest, url=url, list_url=f"{_ON_THE_WEB}/list", join_url=f"{_ON_THE_WEB}/join")
-                    with _noted(found):
+                    with noted(found):
                         self.online(shown)
                 for path, _ in self.texts:
                     if path.endswith(".html.j2") and "/" not in path:
-                        with _noted(found):
+                        with noted(found):
                             self._sandbox(language).compiled(path)
         if found:
-            raise ConfigError(list(found))
+            raise ConfigError(list(dict.fromkeys(found)))  # each once
 
     def used(self, languages: Collection[str]) -> set[str]:
         """Return the folders in which templates for lists of these languages are looked for."""
@@ -220,15 +219,6 @@ class Templates:
             unknown = html.partition("<mj-")[2].split(">")[0].split()[0]
             raise ConfigError.at(place, f"MJML knows no component mj-{unknown} at this place")
         return html
-
-
-@contextmanager
-def _noted(found: dict[Problem, None]) -> Iterator[None]:
-    """Note what is wrong with a template that is tried within, and go on."""
-    try:
-        yield
-    except ConfigError as error:
-        found.update(dict.fromkeys(error.problems))
 
 
 # Jinja

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from paperboy.edges import lock
 from paperboy.edges.sandbox import one_timeout
-from paperboy.errors import ConfigError
+from paperboy.errors import ConfigError, noted
 from paperboy.home.settings import Settings
 from paperboy.home.versions import Files, Home, as_known
 from paperboy.models import Problem
@@ -30,20 +30,14 @@ def _problems(app: App, source: Path) -> list[Problem]:
     """Return all that is wrong in the files there. Each is tried, whatever is wrong in the others."""
     found: list[Problem] = []
     with app.at(Home(app.path, Settings(), (), source)) as tried, one_timeout():
-
-        def load() -> None:
+        with noted(found):
             tried.home = Home.load(app.path, app.environ, source)
             if lock.holder(tried.settings.paperboy_database, "run") is None:
                 message = "PAPERBOY_DATABASE has changed; restart the daemon to use it"
                 raise ConfigError([Problem(".env", message)])
-
-        def templates() -> None:
+        for part in ("prompt", "scorer", "signer", "transports"):
+            with noted(found):
+                getattr(tried, part)
+        with noted(found):
             tried.templates.check({mailing_list.language for mailing_list in tried.home.lists})
-
-        parts = (lambda: tried.prompt, lambda: tried.scorer, lambda: tried.signer, lambda: tried.transports)
-        for look in (load, *parts, templates):
-            try:
-                look()
-            except ConfigError as error:
-                found += error.problems
     return found
