@@ -58,12 +58,16 @@ def _table(model: str, base_url: str, service_tier: str) -> dict[str, float]:
     from genai_prices import calc_price  # noqa: PLC0415
 
     server = base_url or OPENAI_URL  # without a URL, a local model would have OpenAI's prices
+    context = {"service_tier": service_tier}
     try:
-        context = {"service_tier": service_tier}
         found = calc_price(PricedUsage(), model, provider_api_url=server, price_context=context).model_price
     except LookupError:
         return {}
-    columns: tuple[Any, ...] = found.input_mtok, found.cache_read_mtok, found.cache_write_mtok, found.output_mtok
-    rates = zip(("input", "cached_input", "cache_write", "output"), columns, strict=True)
+    rates: dict[str, Any] = {
+        "input": found.input_mtok,
+        "cached_input": found.cache_read_mtok,
+        "cache_write": found.cache_write_mtok,
+        "output": found.output_mtok,
+    }
     # the higher step of a tiered price is for prompts of 200,000 tokens and more, which no batch of ours has
-    return {kind: float(getattr(rate, "base", rate)) for kind, rate in rates if rate is not None}
+    return {kind: float(getattr(rate, "base", rate)) for kind, rate in rates.items() if rate is not None}

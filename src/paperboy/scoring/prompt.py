@@ -8,8 +8,8 @@ nor begin another paper.
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from collections.abc import Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,10 +52,19 @@ class Prompt:
     def __init__(self, folders: Sequence[Path], seconds: float = sandbox.MOST_SECONDS) -> None:
         self._sandbox = sandbox.Sandbox("prompts", partial(_source, folders), seconds, undefined=StrictUndefined)
         self._shown = lru_cache(KEPT)(self._show)  # the lists that share a batch ask one after another
+        words = [text[:25] for paper in EXAMPLES for text in paper.values()]
         with sandbox.one_timeout():
-            problems = list(dict.fromkeys(self._trial()))
+            problems = [
+                *self._try_block("rubric"),
+                *self._try_block("reply"),
+                *self._try_block("topics", [EXAMPLE_TOPICS], "{{ topics }}", topics=EXAMPLE_TOPICS, language=ENGLISH),
+                *self._try_block("topics", topics=EXAMPLE_TOPICS, language=_ANOTHER),
+                *self._try_block("papers", words, "each paper's arxiv_id, title and abstract", papers=EXAMPLES),
+            ]
         if problems:
-            raise ConfigError(problems)
+            raise ConfigError(list(dict.fromkeys(problems)))
+        self._rubric = self._render("rubric")
+        self._system = f"{self._rubric}\n\n{self._render('reply')}"
 
     def question(
         self, topics: str, papers: Sequence[Paper], *, papers_first: bool, language: str = ENGLISH
@@ -81,41 +90,30 @@ class Prompt:
         parts += [language] if language != ENGLISH else []
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
-    @cached_property
-    def _rubric(self) -> str:
-        return self._render("rubric")
-
-    @cached_property
-    def _system(self) -> str:
-        return f"{self._rubric}\n\n{self._render('reply')}"
-
     def _show(self, papers: tuple[Paper, ...]) -> str:
-        return self._render("papers", papers=list(map(_shown, papers)))
+        """Render papers as three lines of text each, safe within a fence."""
+        shown = [
+            {"arxiv_id": paper.arxiv_id, "title": _as_data(paper.title), "abstract": _as_data(paper.abstract)}
+            for paper in papers
+        ]
+        return self._render("papers", papers=shown)
 
     def _question(self, topics: str, shown: str, language: str, *, papers_first: bool) -> Question:
         wanted = self._render("topics", topics=topics.strip(), language=language)
         return Question(self._system, shown, wanted) if papers_first else Question(self._system, wanted, shown)
 
-    def _trial(self) -> Iterator[Problem]:
-        """Render each block for the examples, and report what is wrong."""
-        words = [text[:25] for paper in EXAMPLES for text in paper.values()]
-        yield from self._try_block("rubric")
-        yield from self._try_block("reply")
-        yield from self._try_block("topics", [EXAMPLE_TOPICS], "{{ topics }}", topics=EXAMPLE_TOPICS, language=ENGLISH)
-        yield from self._try_block("topics", topics=EXAMPLE_TOPICS, language=_ANOTHER)
-        yield from self._try_block("papers", words, "each paper's arxiv_id, title and abstract", papers=EXAMPLES)
-
-    def _try_block(self, block: str, wanted: Sequence[str] = (), fix: str = "", **given: object) -> Iterator[Problem]:
+    def _try_block(self, block: str, wanted: Sequence[str] = (), fix: str = "", **given: object) -> Sequence[Problem]:
+        """Render a block for the examples, and return what is wrong."""
         place = f"prompts/{TEMPLATE}"
         try:
             text = " ".join(self._render(block, **given).casefold().split())
         except ConfigError as error:
-            yield from error.problems
-            return
+            return error.problems
         if not text:
-            yield Problem(place, f"the block {block!r} is empty; the prompt needs its words")
-        elif absent := [words for words in wanted if words.casefold() not in text]:
-            yield Problem(place, f"tried on examples, the block {block!r} does not show {absent[0]!r}; write {fix}")
+            return [Problem(place, f"the block {block!r} is empty; the prompt needs its words")]
+        if absent := [words for words in wanted if words.casefold() not in text]:
+            return [Problem(place, f"tried on examples, the block {block!r} does not show {absent[0]!r}; write {fix}")]
+        return []
 
     def _render(self, block: str, **variables: object) -> str:
         try:
@@ -124,7 +122,7 @@ class Prompt:
             has = f" is undefined; the block {block!r} has {' and '.join(variables) or 'no variable'}"
             problem = error.problems[0]
             message = problem.message.replace(" is undefined", has).replace("dict object", "a paper")
-            raise ConfigError([Problem(problem.place, message)]) from error
+            raise ConfigError.at(problem.place, message) from error
 
 
 def _source(folders: Sequence[Path], name: str) -> str | None:
@@ -136,11 +134,6 @@ def _source(folders: Sequence[Path], name: str) -> str | None:
         except ValueError as error:
             raise TemplateSyntaxError(str(error), 1, name) from error
     return None
-
-
-def _shown(paper: Paper) -> Mapping[str, str]:
-    """Return a paper as the template sees it: three lines of text, safe within a fence."""
-    return {"arxiv_id": paper.arxiv_id, "title": _as_data(paper.title), "abstract": _as_data(paper.abstract)}
 
 
 def _as_data(text: str) -> str:
