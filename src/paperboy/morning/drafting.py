@@ -67,9 +67,7 @@ class Scorer(Protocol):
 
     def estimate(self, papers: Sequence[Paper]) -> Cost | None: ...
 
-    def score(
-        self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None
-    ) -> Generator[Scored, None, None]: ...
+    def score(self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None) -> Generator[Scored]: ...
 
 
 class Progress(Protocol):
@@ -120,7 +118,7 @@ class ScoredList:
     scores: Mapping[str, Score]  # by arXiv id
     spending: Spending
     unscored: Mapping[str, str] = field(default_factory=dict)  # by arXiv id: why it is not retried today
-    problem: str = ""  # why the others have no score
+    problem: str = ""  # why the others, if any, have no score
     shortfall: Shortfall | None = None
     bug: bool = False  # scoring hit one
 
@@ -146,13 +144,13 @@ class ScoredList:
         scores = {arxiv_id: score for arxiv_id, score in result.scores.items() if arxiv_id in free}
         unscored = {arxiv_id: why for arxiv_id, why in result.unscored.items() if arxiv_id in wanted}
         pays = self.gathered.mailing_list.name == result.list_name
-        taken = replace(
+        return replace(
             self,
             scores={**self.scores, **scores},
             unscored={**self.unscored, **unscored},
             spending=self.spending + result.spending if pays else self.spending,
+            problem=self.problem or result.problem,
         )
-        return replace(taken, problem=self.problem or result.problem) if taken.missing else taken
 
 
 def kept(gathered: Gathered) -> ScoredList:
@@ -242,7 +240,7 @@ class Drafter:
     budget_zone: tzinfo = UTC  # in which that day begins at midnight
     holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
     learn: Learn | None = None
-    _recent: tuple[tuple[frozenset[str], bool, datetime], Sequence[Text]] | None = None
+    _recent: tuple[object, Sequence[Text]] = (None, ())  # the last that a scorer compared with, and what they are of
     _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
     _said: str = ""  # the last reason that was logged
 
@@ -316,8 +314,9 @@ class Drafter:
         """Let the lists take over the results as they arrive, those with the criteria of the list that asked, too; and
         keep the scores.
         """
-        criteria_of = {each.gathered.mailing_list.name: each.gathered.criteria for each in lists}
-        total, done = sum(len(job.papers) for job in jobs), 0
+        criteria_of = {scored.gathered.mailing_list.name: scored.gathered.criteria for scored in lists}
+        total = sum(len(job.papers) for job in jobs)
+        done = 0
         with (
             self.progress.stage("Scoring papers") as show,
             closing(self.scorer.score(jobs, self._may_spend())) as results,
@@ -331,8 +330,7 @@ class Drafter:
                     name, model = new.gathered.mailing_list.name, new.gathered.model
                     scores = {arxiv_id: new.scores[arxiv_id] for arxiv_id in new.scores.keys() - old.scores.keys()}
                     spending = result.spending if name == result.list_name else Spending()
-                    if scores or spending.usage.calls:
-                        self.store.scores.keep(name, criteria, model.name, scores, spending, self.clock())
+                    self.store.scores.keep(name, criteria, model.name, scores, spending, self.clock())
                 done += len(result.scores) + len(result.unscored)
                 show(done, total)
 
@@ -354,25 +352,24 @@ class Drafter:
         same categories share the papers that a scorer compares with.
         """
         asked: set[tuple[str, str]] = set()
+        days = self.scorer.recent_days
         for scored in lists:
             of, criteria = scored.gathered, scored.gathered.criteria
             papers = tuple(paper for paper in scored.missing if (criteria, paper.arxiv_id) not in asked)
+            if not papers:
+                continue
             asked |= {(criteria, paper.arxiv_id) for paper in papers}
-            if papers:
-                yield ToScore(of.mailing_list, papers, self._recent_of(of), tuple(of.learned.rankers.values()))
-
-    def _recent_of(self, gathered: Gathered) -> Sequence[Text]:
-        """Return what to compare with. Lists on the same categories, which come one after the other, share it."""
-        mailing_list, days = gathered.mailing_list, self.scorer.recent_days
-        if not days:
-            return ()
-        among = frozenset(mailing_list.categories), mailing_list.cross_lists, gathered.now - timedelta(days=days)
-        if self._recent is None or self._recent[0] != among:
-            self._recent = among, self.store.papers.recent(mailing_list, among[-1])
-        return self._recent[1]
+            recent: Sequence[Text] = ()
+            if days:
+                since = of.now - timedelta(days=days)
+                among = frozenset(of.mailing_list.categories), of.mailing_list.cross_lists, since
+                if self._recent[0] != among:  # lists on the same categories come one after the other
+                    self._recent = among, self.store.papers.recent(of.mailing_list, since)
+                recent = self._recent[1]
+            yield ToScore(of.mailing_list, papers, recent, tuple(of.learned.rankers.values()))
 
     def _may_spend(self) -> Callable[[], bool] | None:
-        """Whether anything is left of the day's budget for all lists."""
+        """Return what checks whether anything is left of the day's budget for all lists; None: there is no budget."""
         if self.budget is None:
             return None
         local, budget = self.clock().astimezone(self.budget_zone), self.budget
@@ -381,7 +378,7 @@ class Drafter:
 
     def _explained(self, scored: ScoredList) -> ScoredList:
         """Log what was scored and why other scores are missing, and add that for the draft."""
-        gathered, problem = scored.gathered, scored.problem
+        gathered = scored.gathered
         if not gathered.mailing_list.topics:
             return scored
         name, number = gathered.mailing_list.name, len(scored.scores)
@@ -392,9 +389,9 @@ class Drafter:
         missing = {paper.arxiv_id for paper in scored.missing}
         unscored = next(iter(scored.unscored.values()), "")
         if not missing:
-            return replace(scored, problem=problem or unscored)
+            return replace(scored, problem=unscored)
         dead, shortfall = self._dead or ("", Shortfall.SERVER)  # it may answer for one list and not for another
-        problem = problem or dead or unscored
+        problem = scored.problem or dead or unscored
         waiting = f"{len(missing - gathered.followed)} of them " if missing & gathered.followed else ""
         what = f"{name}: {counted(len(missing), 'paper')} not scored, {waiting}carried over"
         if problem == self._said:  # a dead LLM is dead for each list

@@ -264,7 +264,7 @@ class _Transport(httpx2.BaseTransport):
     seconds: float
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        url = str(request.url.copy_with(userinfo=b""))
+        url = str(request.url)
         try:
             reply = self.http.request(request.method, url, self.headers, request.read(), seconds=self.seconds)
         except wire.NoReplyError as error:
