@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_WEEK = timedelta(days=7)
-
 
 class Scorer(Protocol):
     """Scores several lists at once, asking once for what they share. `score` yields the result of each request
@@ -102,7 +100,7 @@ class Gathered:
     stationery: Stationery
     now: datetime
     kept: Mapping[str, Score]  # by arXiv id: paid for before
-    spending: Spending = Spending()  # since the list's last frozen day
+    spending: Spending = Spending()  # since the list's last frozen day, and on that of a preview
     filtered: frozenset[str] = frozenset()  # by arXiv id
     followed: frozenset[str] = frozenset()  # by arXiv id: written by followed authors
     learned: Learned = Learned()
@@ -258,9 +256,17 @@ class Drafter:
         return [paper for paper in unseen if paper.arxiv_id not in too_old], too_old
 
     def gather(
-        self, mailing_list: MailingList, papers: Sequence[Paper], now: datetime, *, only_days: int = 0
+        self,
+        mailing_list: MailingList,
+        papers: Sequence[Paper],
+        now: datetime,
+        *,
+        only_days: int = 0,
+        spent_on: date | None = None,
     ) -> Gathered:
-        """Return the candidates with their kept scores, including those that another list paid for."""
+        """Return the candidates with their kept scores, including those that another list paid for. The spending is
+        what no frozen day has yet, and that of the day `spent_on`.
+        """
         name, model = mailing_list.name, self.scorer.model
         filtered = frozenset(paper.arxiv_id for paper in papers if curate.why_filtered(mailing_list, paper))
         followed = frozenset(paper.arxiv_id for paper in papers if curate.matched_author(paper, mailing_list.authors))
@@ -278,7 +284,7 @@ class Drafter:
             stationery=self.composer.stationery(mailing_list, local_date(mailing_list, now)),
             now=now,
             kept=self.store.scores.kept(name, criteria, model.name, [paper.arxiv_id for paper in wanted], now),
-            spending=self.store.scores.spending(name),
+            spending=self.store.scores.spending(name, spent_on),
             filtered=filtered,
             followed=followed,
             learned=learned,
@@ -298,7 +304,7 @@ class Drafter:
             return lists
         try:
             if self._dead is None:
-                self._announce(jobs, gathered[0].now, aloud=aloud)
+                self._announce(jobs, aloud=aloud)
                 self._ask(lists, jobs)
         except ScoringError as error:
             used_up = isinstance(error, BudgetUsedUpError)
@@ -334,7 +340,7 @@ class Drafter:
                 done += len(result.scores) + len(result.unscored)
                 show(done, total)
 
-    def _announce(self, jobs: Sequence[ToScore], now: datetime, *, aloud: bool) -> None:
+    def _announce(self, jobs: Sequence[ToScore], *, aloud: bool) -> None:
         """Log what scoring will cost; a backlog, or what a person asked for, also on a terminal."""
         if not self.scorer.model.is_llm:
             return
@@ -342,7 +348,8 @@ class Drafter:
         names = together([job.mailing_list.name for job in jobs], 3)
         cost = self.scorer.estimate(papers)
         price = "price unknown" if cost is None else f"about {money(cost.total)}"
-        backlog = 2 * sum(paper.published < now - _WEEK for paper in papers) > len(papers)
+        week_ago = self.clock() - timedelta(days=7)
+        backlog = 2 * sum(paper.published < week_ago for paper in papers) > len(papers)
         level = logging.WARNING if aloud or backlog else logging.INFO
         number, model = counted(len(papers), "paper"), self.scorer.model.name
         logger.log(level, "scoring %s for %s by %s: %s", number, names, model, price)

@@ -23,11 +23,13 @@ crew of other processes composes while the next group is opened; see `workers.py
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 from paperboy import curate, due
@@ -51,36 +53,10 @@ Frozen = Callable[[MailingList, Day, int | None, datetime], object]
 _T = TypeVar("_T")
 
 
-def _far_enough(
-    lists: Sequence[MailingList],
-    since: date,
-    outcomes: Mapping[str, Outcome | None],
-    now: datetime,
-    lookback: timedelta,
-) -> timedelta:
-    """Return how far back a fetch has to look for the papers since that date. Raises NotTodayError."""
-    active = [mailing_list for mailing_list in lists if mailing_list.is_active]
-    for mailing_list in active:
-        if why := due.cannot_begin(mailing_list, since, outcomes[mailing_list.name], now, lookback):
-            raise NotTodayError(f"{mailing_list.name}: {why}")
-    return max([lookback, *(now - due.beginning(mailing_list, since) for mailing_list in active)])
-
-
 def _skipped(mailing_list: MailingList, why: str) -> ListReport:
     name = mailing_list.name
     words = "it is paused" if mailing_list.paused else f"{why}; paperboy once --list {name} sends it today"
     return ListReport(name, Outcome.SKIPPED, problem=words)
-
-
-def _groups(lists: Sequence[MailingList], size: int) -> Iterator[Sequence[MailingList]]:
-    """Yield the lists in groups. Those on the same categories come one after the other: they share papers, and a
-    prompt's cache.
-    """
-    by_categories = dict[frozenset[str], list[MailingList]]()
-    for mailing_list in lists:
-        by_categories.setdefault(frozenset(mailing_list.categories), []).append(mailing_list)
-    ordered = [mailing_list for alike in by_categories.values() for mailing_list in alike]
-    return (ordered[start : start + size] for start in range(0, len(ordered), size))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,16 +86,13 @@ class Morning:
     attempts: Mapping[str, Attempt] = field(init=False)  # as they were before it
     to_serve: dict[str, MailingList] = field(default_factory=dict, init=False)  # by their names
 
-    def __post_init__(self) -> None:
-        self.now = self.drafter.clock()
-        self.store = self.drafter.store
-        self.attempts = self.store.days.attempts()
-
     def run(self, chosen: Collection[str]) -> MorningReport:
         """Do this morning's work for the chosen lists whose local date is open. Raises NotTodayError where one of them
         cannot begin with the papers of `since`.
         """
-        now, store = self.now, self.store
+        self.now = now = self.drafter.clock()
+        self.store = store = self.drafter.store
+        self.attempts = store.days.attempts()
         lists = [mailing_list for mailing_list in self.lists if mailing_list.subscribers]
         served = [mailing_list for mailing_list in lists if mailing_list.is_active]
         wanted = [mailing_list for mailing_list in lists if mailing_list.name in chosen]
@@ -135,8 +108,12 @@ class Morning:
             else:
                 reports[name] = ListReport(name, outcomes[name], earlier=True)
         lookback = self.lookback
-        if self.since:
-            lookback = _far_enough(wanted, self.since, outcomes, now, lookback)
+        for mailing_list in wanted:
+            if self.since and mailing_list.is_active:
+                outcome = outcomes[mailing_list.name]
+                if why := due.cannot_begin(mailing_list, self.since, outcome, now, self.lookback):
+                    raise NotTodayError(f"{mailing_list.name}: {why}")
+                lookback = max(lookback, now - due.beginning(mailing_list, self.since))
         if not self.to_serve:
             return MorningReport(tuple(reports.values()))
 
@@ -157,7 +134,8 @@ class Morning:
         drafts = crew.map(drafting.work, lists) if crew else ((scored, None) for scored in lists)
         with closing(drafts):
             for scored, made in drafts:
-                reports[scored.gathered.mailing_list.name] = self.closed(scored, made)
+                mailing_list = self.to_serve[scored.gathered.mailing_list.name]
+                reports[mailing_list.name] = self.tried(mailing_list, partial(self.close, mailing_list, scored, made))
         if crew and crew.problem:
             incident = Incident(kind=Kind.WORKERS, subject=THE_WORKERS, reason=crew.problem)
             self.store.incidents.note([incident], self.now)
@@ -166,28 +144,32 @@ class Morning:
         return reports
 
     def scored(self, reports: dict[str, ListReport]) -> Iterator[ScoredList]:
-        """Open and score the lists in groups; put what ends here into the reports."""
-        for lists in _groups(list(self.to_serve.values()), self.group):
+        """Open and score the lists in groups; put what ends here into the reports.
+
+        Lists on the same categories come one after the other: they share papers, and a prompt's cache.
+        """
+        by_categories = defaultdict[frozenset[str], list[MailingList]](list)
+        for mailing_list in self.to_serve.values():
+            by_categories[frozenset(mailing_list.categories)].append(mailing_list)
+        ordered = list(chain.from_iterable(by_categories.values()))
+
+        for start in range(0, len(ordered), self.group):
             gathered = list[Gathered]()
-            for mailing_list in lists:
-                found = self.guarded(mailing_list, partial(self.open, mailing_list))
+            for mailing_list in ordered[start : start + self.group]:
+                found = self.tried(mailing_list, partial(self.open, mailing_list))
                 if isinstance(found, Gathered):
                     gathered.append(found)
                 else:
-                    reports[mailing_list.name] = self.ended(mailing_list, found)
+                    reports[mailing_list.name] = found
             yield from self.drafter.score(gathered, aloud=self.since is not None)
             self.store.papers.forget()
 
-    def closed(self, scored: ScoredList, made: Draft | None) -> ListReport:
-        """From scores to a frozen day, or to a failed attempt. `made`: by another process."""
-        mailing_list = self.to_serve[scored.gathered.mailing_list.name]
-        report = self.guarded(mailing_list, lambda: self.close(mailing_list, made or drafting.compose(scored)))
-        return self.ended(mailing_list, report)
-
-    def ended(self, mailing_list: MailingList, report: ListReport) -> ListReport:
-        if report.outcome is None:
-            self.guarded(mailing_list, partial(self.stays_due, mailing_list, report))
-        return report
+    def tried(self, mailing_list: MailingList, work: Callable[[], _T | ListReport]) -> _T | ListReport:
+        """Do a list's work, and note the attempt where the list stays due."""
+        found = self.guarded(mailing_list, work)
+        if isinstance(found, ListReport) and found.outcome is None:
+            self.guarded(mailing_list, partial(self.stays_due, mailing_list, found))
+        return found
 
     def guarded(self, mailing_list: MailingList, work: Callable[[], _T]) -> _T | ListReport:
         """One list's failure stops no other: an expected one is a sentence in the report, a bug also a traceback."""
@@ -206,15 +188,16 @@ class Morning:
     def explain(self, mailing_list: MailingList) -> None:
         """Give each past day an outcome: days that ended before the list was served, or while nothing was running."""
         name, today = mailing_list.name, local_date(mailing_list, self.now)
-        last, attempt = self.store.days.last(name, today), self.attempts.get(name)
+        last = self.store.days.last(name, today)
+        attempt = self.attempts.get(name)
         if last is None or today - last > LONGEST_WINDOW:  # it is new, or back after a long absence
             return
-        tried = local_date(mailing_list, attempt.at) if attempt else None
-        for day in (last + timedelta(days=ahead) for ahead in range(1, (today - last).days)):
+        for ahead in range(1, (today - last).days):
+            day = last + timedelta(days=ahead)
             if due.off(mailing_list, day):
                 self.skip(mailing_list, day)
             else:
-                why = attempt.why if attempt and tried == day else NOTHING_WAS_DONE
+                why = attempt.why if attempt and local_date(mailing_list, attempt.at) == day else NOTHING_WAS_DONE
                 self.freeze(Day(name, day, Outcome.GAVE_UP, why))
 
     def open(self, mailing_list: MailingList) -> ListReport | Gathered:
@@ -257,10 +240,11 @@ class Morning:
         attempt = self.attempts.get(mailing_list.name)
         return self.now < due.standing(mailing_list, None, attempt, self.now, self.patience).gives_up
 
-    def close(self, mailing_list: MailingList, draft: Draft) -> ListReport:
-        """Freeze the day, unless it stays due."""
+    def close(self, mailing_list: MailingList, scored: ScoredList, made: Draft | None) -> ListReport:
+        """Freeze the day, unless it stays due. `made`: by another process."""
+        draft = made or drafting.compose(scored)
         digest, missing = draft.digest, self.looked.missing
-        name, day, became = mailing_list.name, digest.date, digest.became
+        name, day = mailing_list.name, digest.date
         outcome = draft.outcome(missing, waits=self.waits(mailing_list), answered=self.looked.whole)
         reason = missing if draft.leftover and missing else draft.problem or missing
         if days := digest.only_days:
@@ -292,7 +276,7 @@ class Morning:
             reason=reason,
             model=digest.model.name,
             counts=digest.counts,
-            became={} if outcome is Outcome.GAVE_UP else became,  # then all of its papers come again
+            became={} if outcome is Outcome.GAVE_UP else digest.became,  # then all of its papers come again
             tried=draft.tried,
             sampled=draft.sampled,
             composed=draft.mail,
@@ -303,7 +287,8 @@ class Morning:
 
     def stays_due(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the attempt."""
-        unscored, before = report.counts.to_score, self.attempts.get(mailing_list.name)
+        before = self.attempts.get(mailing_list.name)
+        unscored = report.counts.to_score
         attempt = due.failed(mailing_list, report.problem, before, self.now, self.drafter.clock(), unscored=unscored)
         with self.store.transaction():
             self.store.days.note_attempt(attempt)
@@ -312,8 +297,8 @@ class Morning:
     def record(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the list's incidents, in the transaction of its outcome or attempt."""
         overdue = self.now >= begins(mailing_list, local_date(mailing_list, self.now)) + self.overdue_after
-        missing, news = self.looked.missing, self.looked.news
-        incidents.record(self.store, report, missing, self.now, news=news, overdue=overdue)
+        looked = self.looked
+        incidents.record(self.store, report, looked.missing, self.now, news=looked.news, overdue=overdue)
 
     def skip(self, mailing_list: MailingList, day: date, also: Callable[[], object] = lambda: None) -> None:
         """Freeze a day on which the list does not send."""

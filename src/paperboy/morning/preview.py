@@ -6,7 +6,7 @@ Marks nothing as sent. Scores are kept, because they were paid for.
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -56,13 +56,15 @@ class Previews:
             mailing_list for mailing_list in self.lists if mailing_list.subscribers and mailing_list.name in names
         ]
         outcomes = self.drafter.store.days.outcomes(chosen, self.now)
-        found, still_due = dict[str, Draft | str](), list[MailingList]()
+        found = dict[str, Draft | str]()
+        still_due = list[MailingList]()
         for mailing_list in chosen:
             day, outcome = due.local_date(mailing_list, self.now), outcomes[mailing_list.name]
-            found[mailing_list.name] = why = due.off(mailing_list, day, any_day=any_day)
-            if not due.is_open(mailing_list, day, outcome, by_hand=True, any_day=any_day):
-                found[mailing_list.name] = why or f"{outcome}, done earlier today"
-            elif not why:
+            why = due.off(mailing_list, day, any_day=any_day)
+            if not why and not due.is_open(mailing_list, day, outcome, by_hand=True, any_day=any_day):
+                why = f"{outcome}, done earlier today"
+            found[mailing_list.name] = why
+            if not why:
                 still_due.append(mailing_list)
 
         missing = ""
@@ -77,11 +79,8 @@ class Previews:
         candidates = [drafter.candidates(mailing_list, now, before=today)[0] for mailing_list in lists]
 
         def gathered() -> list[Gathered]:
-            found = list[Gathered]()
-            for mailing_list, papers in zip(lists, candidates, strict=True):
-                spending = drafter.store.scores.spending(mailing_list.name, today)
-                found.append(replace(drafter.gather(mailing_list, papers, now), spending=spending))
-            return found
+            pairs = zip(lists, candidates, strict=True)
+            return [drafter.gather(mailing_list, papers, now, spent_on=today) for mailing_list, papers in pairs]
 
         scored = list(map(drafting.kept, gathered()))
         if not any(each.missing for each in scored):
