@@ -230,9 +230,6 @@ class LlmScorer:
             raise ScoringError(f"{self._llm} {answer.cut_off or useless}")
         return f"{self.model.name} at {self.server.place} answers ({format_of(self.server.refused)}) and scores"
 
-    def close(self) -> None:
-        self.server.close()
-
     @property
     def _llm(self) -> str:
         return f"the LLM at {self.server.place}"

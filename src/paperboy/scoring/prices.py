@@ -47,7 +47,7 @@ class Prices:
         if self.standard is not None and tier not in {"", self.tier}:
             return self.standard.cost(usage)
         cached, written = usage.cached_tokens, usage.cache_write_tokens
-        plain = max(0, usage.prompt_tokens - cached - written)
+        plain = usage.prompt_tokens - cached - written
         prompt = plain * self.input + cached * self.cached_input + written * self.cache_write
         return Cost(prompt / 1e6, usage.completion_tokens * self.output / 1e6)
 

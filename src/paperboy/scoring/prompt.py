@@ -73,12 +73,17 @@ class Prompt:
 
         The batches of one list share its topics, which come first. `papers_first` is for papers that lists share.
         """
-        return self._question(topics, self._shown(tuple(papers)), language, papers_first=papers_first)
+        shown = self._shown(tuple(papers))
+        wanted = self._render("topics", topics=topics.strip(), language=language)
+        if papers_first:
+            return Question(self._system, shared=shown, own=wanted)
+        return Question(self._system, shared=wanted, own=shown)
 
     def example(self) -> tuple[Question, str]:
         """Ask for the score of one invented paper; its arXiv id comes second."""
         shown = self._render("papers", papers=EXAMPLES[:1])
-        return self._question(EXAMPLE_TOPICS, shown, ENGLISH, papers_first=False), EXAMPLES[0]["arxiv_id"]
+        wanted = self._render("topics", topics=EXAMPLE_TOPICS, language=ENGLISH)
+        return Question(self._system, shared=wanted, own=shown), EXAMPLES[0]["arxiv_id"]
 
     def criteria(self, topics: str, language: str = ENGLISH) -> str:
         """Fingerprint what papers are judged by, in 16 hex digits: the words of the rubric and of the topics, and the
@@ -97,10 +102,6 @@ class Prompt:
             for paper in papers
         ]
         return self._render("papers", papers=shown)
-
-    def _question(self, topics: str, shown: str, language: str, *, papers_first: bool) -> Question:
-        wanted = self._render("topics", topics=topics.strip(), language=language)
-        return Question(self._system, shown, wanted) if papers_first else Question(self._system, wanted, shown)
 
     def _try_block(self, block: str, wanted: Sequence[str] = (), fix: str = "", **given: object) -> Sequence[Problem]:
         """Render a block for the examples, and return what is wrong."""

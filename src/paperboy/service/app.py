@@ -167,8 +167,8 @@ class App(ExitStack):
             connections=settings.llm_concurrency,
             wait=self.wait,
         )
-        made = LlmScorer(server, self.prompt, self.prices, settings.llm_batch_size, settings.llm_concurrency)
-        return self.enter_context(closing(made))
+        self.enter_context(closing(server))
+        return LlmScorer(server, self.prompt, self.prices, settings.llm_batch_size, settings.llm_concurrency)
 
     @cached_property
     def prices(self) -> Prices | None:
