@@ -234,7 +234,7 @@ class Drafter:
     composer: Composer
     progress: Progress
     clock: Callable[[], datetime]
-    budget: float | None = None  # US dollars a day, all lists
+    budget: float = 0  # US dollars a day, all lists; 0: no limit
     budget_zone: tzinfo = UTC  # in which that day begins at midnight
     holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
     learn: Learn | None = None
@@ -334,7 +334,7 @@ class Drafter:
                         continue
                     lists[place] = new = old.take(result)
                     name, model = new.gathered.mailing_list.name, new.gathered.model
-                    scores = {arxiv_id: new.scores[arxiv_id] for arxiv_id in new.scores.keys() - old.scores.keys()}
+                    scores = dict(new.scores.items() - old.scores.items())
                     spending = result.spending if name == result.list_name else Spending()
                     self.store.scores.keep(name, criteria, model.name, scores, spending, self.clock())
                 done += len(result.scores) + len(result.unscored)
@@ -377,11 +377,11 @@ class Drafter:
 
     def _may_spend(self) -> Callable[[], bool] | None:
         """Return what checks whether anything is left of the day's budget for all lists; None: there is no budget."""
-        if self.budget is None:
+        if not self.budget:
             return None
-        local, budget = self.clock().astimezone(self.budget_zone), self.budget
+        local = self.clock().astimezone(self.budget_zone)
         midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
-        return lambda: self.store.scores.spent_since(midnight) < budget
+        return lambda: self.store.scores.spent_since(midnight) < self.budget
 
     def _explained(self, scored: ScoredList) -> ScoredList:
         """Log what was scored and why other scores are missing, and add that for the draft."""

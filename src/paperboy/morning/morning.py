@@ -85,6 +85,7 @@ class Morning:
     looked: fetching.Look = field(default_factory=fetching.Look, init=False)
     attempts: Mapping[str, Attempt] = field(init=False)  # as they were before it
     to_serve: dict[str, MailingList] = field(default_factory=dict, init=False)  # by their names
+    reports: dict[str, ListReport] = field(default_factory=dict, init=False)  # by their lists' names
 
     def run(self, chosen: Collection[str]) -> MorningReport:
         """Do this morning's work for the chosen lists whose local date is open. Raises NotTodayError where one of them
@@ -97,53 +98,49 @@ class Morning:
         served = [mailing_list for mailing_list in lists if mailing_list.is_active]
         wanted = [mailing_list for mailing_list in lists if mailing_list.name in chosen]
         outcomes = store.days.outcomes(wanted, now)
-        reports = dict[str, ListReport]()
-        for mailing_list in wanted:
-            name, day = mailing_list.name, local_date(mailing_list, now)
-            by_hand = self.patience is None
-            if due.is_open(mailing_list, day, outcomes[name], by_hand=by_hand, any_day=self.any_day):
-                self.to_serve[name] = mailing_list
-            elif outcomes[name] is Outcome.SKIPPED:
-                reports[name] = _skipped(mailing_list, due.off(mailing_list, day))
-            else:
-                reports[name] = ListReport(name, outcomes[name], earlier=True)
         lookback = self.lookback
         for mailing_list in wanted:
+            name, day = mailing_list.name, local_date(mailing_list, now)
+            outcome = outcomes[name]
             if self.since and mailing_list.is_active:
-                outcome = outcomes[mailing_list.name]
                 if why := due.cannot_begin(mailing_list, self.since, outcome, now, self.lookback):
-                    raise NotTodayError(f"{mailing_list.name}: {why}")
+                    raise NotTodayError(f"{name}: {why}")
                 lookback = max(lookback, now - due.beginning(mailing_list, self.since))
+            if due.is_open(mailing_list, day, outcome, by_hand=self.patience is None, any_day=self.any_day):
+                self.to_serve[name] = mailing_list
+            elif outcome is Outcome.SKIPPED:
+                self.reports[name] = _skipped(mailing_list, due.off(mailing_list, day))
+            else:
+                self.reports[name] = ListReport(name, outcome, earlier=True)
         if not self.to_serve:
-            return MorningReport(tuple(reports.values()))
+            return MorningReport(tuple(self.reports.values()))
 
         is_first = store.retention.is_due(now)
         if served:
             self.looked = fetching.look(self.drafter, self.feed, served, now, lookback)
-        reports |= self.all()
+        self.serve_all()
         if is_first:
             store.retention.thin(self.keep, [each.name for each in lists], now, keeps_scores=self.keeps_scores)
-        return MorningReport(tuple(reports[mailing_list.name] for mailing_list in wanted), self.looked.missing)
+        return MorningReport(tuple(self.reports[mailing_list.name] for mailing_list in wanted), self.looked.missing)
 
-    def all(self) -> dict[str, ListReport]:
-        """Return the reports of all lists, by their names. A crew composes while this process opens and scores the next
+    def serve_all(self) -> None:
+        """Put a report of each list into the reports. A crew composes while this process opens and scores the next
         lists and closes the last.
         """
-        reports = dict[str, ListReport]()
-        crew, lists = self.crew(len(self.to_serve)), self.scored(reports)
-        drafts = crew.map(drafting.work, lists) if crew else ((scored, None) for scored in lists)
+        crew = self.crew(len(self.to_serve))
+        drafts = crew.map(drafting.work, self.scored()) if crew else ((scored, None) for scored in self.scored())
         with closing(drafts):
             for scored, made in drafts:
                 mailing_list = self.to_serve[scored.gathered.mailing_list.name]
-                reports[mailing_list.name] = self.tried(mailing_list, partial(self.close, mailing_list, scored, made))
+                report = self.serve(mailing_list, partial(self.close, mailing_list, scored, made))
+                self.reports[mailing_list.name] = report
         if crew and crew.problem:
             incident = Incident(kind=Kind.WORKERS, subject=THE_WORKERS, reason=crew.problem)
             self.store.incidents.note([incident], self.now)
         else:
             self.store.incidents.end(Kind.WORKERS, THE_WORKERS, self.now)
-        return reports
 
-    def scored(self, reports: dict[str, ListReport]) -> Iterator[ScoredList]:
+    def scored(self) -> Iterator[ScoredList]:
         """Open and score the lists in groups; put what ends here into the reports.
 
         Lists on the same categories come one after the other: they share papers, and a prompt's cache.
@@ -156,15 +153,15 @@ class Morning:
         for start in range(0, len(ordered), self.group):
             gathered = list[Gathered]()
             for mailing_list in ordered[start : start + self.group]:
-                found = self.tried(mailing_list, partial(self.open, mailing_list))
+                found = self.serve(mailing_list, partial(self.open, mailing_list))
                 if isinstance(found, Gathered):
                     gathered.append(found)
                 else:
-                    reports[mailing_list.name] = found
+                    self.reports[mailing_list.name] = found
             yield from self.drafter.score(gathered, aloud=self.since is not None)
             self.store.papers.forget()
 
-    def tried(self, mailing_list: MailingList, work: Callable[[], _T | ListReport]) -> _T | ListReport:
+    def serve(self, mailing_list: MailingList, work: Callable[[], _T | ListReport]) -> _T | ListReport:
         """Do a list's work, and note the attempt where the list stays due."""
         found = self.guarded(mailing_list, work)
         if isinstance(found, ListReport) and found.outcome is None:
@@ -205,7 +202,7 @@ class Morning:
         name, day, store = mailing_list.name, local_date(mailing_list, self.now), self.store
         self.explain(mailing_list)
         if mailing_list.paused:
-            self.skip(mailing_list, day, partial(store.days.pause, name))
+            self.skip(mailing_list, day)
             return _skipped(mailing_list, "")
 
         began, report = store.days.started(name, LONGEST_WINDOW), None
@@ -225,7 +222,7 @@ class Morning:
             store.days.begin(name, curate.ways_in(mailing_list), too_old, day, self.now)
         if report is not None:
             if report.outcome:
-                self.skip(mailing_list, day, partial(self.record, mailing_list, report))
+                self.skip(mailing_list, day, report)
             return report
 
         last = store.days.last(name, day)
@@ -282,7 +279,7 @@ class Morning:
             composed=draft.mail,
             addressed=tuple(addressed(name, day, reader) for reader in mailing_list.subscribers) if draft.mail else (),
         )
-        self.freeze(frozen, partial(self.record, mailing_list, report))
+        self.freeze(frozen, report)
         return report
 
     def stays_due(self, mailing_list: MailingList, report: ListReport) -> None:
@@ -300,17 +297,21 @@ class Morning:
         looked = self.looked
         incidents.record(self.store, report, looked.missing, self.now, news=looked.news, overdue=overdue)
 
-    def skip(self, mailing_list: MailingList, day: date, also: Callable[[], object] = lambda: None) -> None:
+    def skip(self, mailing_list: MailingList, day: date, report: ListReport | None = None) -> None:
         """Freeze a day on which the list does not send."""
-        self.freeze(Day(mailing_list.name, day, Outcome.SKIPPED, "paused" if mailing_list.paused else ""), also)
+        self.freeze(Day(mailing_list.name, day, Outcome.SKIPPED, "paused" if mailing_list.paused else ""), report)
 
-    def freeze(self, day: Day, also: Callable[[], object] = lambda: None) -> None:
-        """Make one durable transaction, of which `also` is part."""
+    def freeze(self, day: Day, report: ListReport | None = None) -> None:
+        """Make one durable transaction, also of what features add, a list's pause, and the incidents of a report."""
+        mailing_list = self.to_serve[day.list_name]
 
         def more(digest_id: int | None) -> None:
             for write in self.frozen:
-                write(self.to_serve[day.list_name], day, digest_id, self.now)
-            also()
+                write(mailing_list, day, digest_id, self.now)
+            if mailing_list.paused:
+                self.store.days.pause(mailing_list.name)
+            if report:
+                self.record(mailing_list, report)
 
         self.store.days.freeze(day, self.now, more)
         because = f"; {day.reason}" if day.outcome is Outcome.GAVE_UP else ""

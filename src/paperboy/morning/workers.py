@@ -101,10 +101,13 @@ def versions() -> Mapping[str, str]:
 def done(work: Callable[[_T], _R], task: _T, wanted: Mapping[str, str]) -> _R:
     """Return the task's result, if this worker is like its caller. Raises WorkersError."""
     theirs = versions()
-    unlike = {name: version for name, version in wanted.items() if theirs.get(name) != version}
+    unlike = [
+        f"{name} {theirs.get(name, '')}, and here is {version}"
+        for name, version in wanted.items()
+        if theirs.get(name) != version
+    ]
     if unlike:
-        both = [f"{name} {theirs.get(name, '')}, and here is {version}" for name, version in unlike.items()]
-        raise WorkersError(f"a worker has {'; '.join(both)}")
+        raise WorkersError(f"a worker has {'; '.join(unlike)}")
     return work(task)
 
 

@@ -314,7 +314,7 @@ class App(ExitStack):
             composer=self.composer,
             progress=self.progress,
             clock=self.clock,
-            budget=settings.llm_budget_usd or None,
+            budget=settings.llm_budget_usd,
             budget_zone=settings.timezone,
             holidays=settings.arxiv_holidays,
             learn=next((feature.learned(self) for feature in self.features if feature.learned), None),
