@@ -95,14 +95,14 @@ def format_of(refused: Collection[str]) -> str:
 def fallback(said: str, options: Collection[str], form: str, *, proven: bool) -> Collection[str]:
     """Choose what to leave out after a refusal in these words: some of the `options` that were sent, or the format.
 
-    Nothing, if that would not help. A refusal that names none of them concerns the content once the server is `proven`,
-    having answered before; until then it may concern any.
+    Nothing, if that would not help, or nothing was said. A refusal that names none of them concerns the content once
+    the server is `proven`, having answered before; until then it may concern any.
     """
     if named := [option for option in options if option in said or _ALIASES.get(option, option) in said]:
         return named
     if _FORMAT.search(said):
         return {form} - {"words"}
-    if proven or _CONTENT.search(said):
+    if not said or proven or _CONTENT.search(said):
         return ()
     return options if form == "words" else [form]
 
@@ -216,7 +216,7 @@ class Server:
         while True:
             answer = self._post(self.request(question, shared=shared, refused=refused))
             form = format_of(refused)
-            more = fallback(answer.objection, options - refused, form, proven=self._proven) if answer.objection else ()
+            more = fallback(answer.objection, options - refused, form, proven=self._proven)
             if not more:
                 break
             refused = refused.union(more)
