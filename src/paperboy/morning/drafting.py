@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Protocol
 
 from paperboy import curate
@@ -48,18 +48,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+RECENT = timedelta(days=30)  # a scorer that ranks compares with the papers of these days, the candidates among them
+
 
 class Scorer(Protocol):
     """Scores several lists at once, asking once for what they share. `score` yields the result of each request
-    as it arrives, and raises ScoringError when it cannot continue. It compares with the papers of `recent_days`, which
-    include the candidates; 0: it needs none. `estimate` is what scoring may cost; None: the price is unknown.
+    as it arrives, and raises ScoringError when it cannot continue. `estimate` is what scoring may cost; None: the price
+    is unknown.
     """
 
     @property
     def model(self) -> Model: ...
-
-    @property
-    def recent_days(self) -> int: ...
 
     def criteria(self, mailing_list: MailingList) -> str: ...
 
@@ -100,12 +99,12 @@ class Gathered:
     stationery: Stationery
     now: datetime
     kept: Mapping[str, Score]  # by arXiv id: paid for before
-    spending: Spending = Spending()  # since the list's last frozen day, and on that of a preview
-    filtered: frozenset[str] = frozenset()  # by arXiv id
-    followed: frozenset[str] = frozenset()  # by arXiv id: written by followed authors
-    learned: Learned = Learned()
-    tries: Mapping[str, int] = field(default_factory=dict)  # by arXiv id: earlier mornings on which it was not scored
-    only_days: int = 0  # see Digest
+    spending: Spending  # since the list's last frozen day, and on that of a preview
+    filtered: frozenset[str]  # by arXiv id
+    followed: frozenset[str]  # by arXiv id: written by followed authors
+    learned: Learned
+    tries: Mapping[str, int]  # by arXiv id: earlier mornings on which it was not scored
+    only_days: int  # see Digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,10 +233,10 @@ class Drafter:
     composer: Composer
     progress: Progress
     clock: Callable[[], datetime]
-    budget: float = 0  # US dollars a day, all lists; 0: no limit
-    budget_zone: tzinfo = UTC  # in which that day begins at midnight
-    holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
-    learn: Learn | None = None
+    budget: float  # US dollars a day, all lists; 0: no limit
+    budget_zone: tzinfo  # in which that day begins at midnight
+    holidays: Collection[date]  # of arXiv, beyond those that `announcements` knows
+    learn: Learn | None
     _recent: tuple[object, Sequence[Text]] = (None, ())  # the last that a scorer compared with, and what they are of
     _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
     _said: str = ""  # the last reason that was logged
@@ -359,7 +358,7 @@ class Drafter:
         same categories share the papers that a scorer compares with.
         """
         asked: set[tuple[str, str]] = set()
-        days = self.scorer.recent_days
+        ranks = not self.scorer.model.is_llm
         for scored in lists:
             of, criteria = scored.gathered, scored.gathered.criteria
             papers = tuple(paper for paper in scored.missing if (criteria, paper.arxiv_id) not in asked)
@@ -367,8 +366,8 @@ class Drafter:
                 continue
             asked |= {(criteria, paper.arxiv_id) for paper in papers}
             recent: Sequence[Text] = ()
-            if days:
-                since = of.now - timedelta(days=days)
+            if ranks:
+                since = of.now - RECENT
                 among = frozenset(of.mailing_list.categories), of.mailing_list.cross_lists, since
                 if self._recent[0] != among:  # lists on the same categories come one after the other
                     self._recent = among, self.store.papers.recent(of.mailing_list, since)

@@ -96,12 +96,12 @@ def _late_cross_lists(
         found = {paper.arxiv_id: paper for paper in crossed if paper.published < since}  # the fetch has younger ones
         if not found:
             return
-        known = store.papers.by_id(found)
+        new = found.keys() - store.papers.by_id(found).keys()
         with store.transaction():  # else a crash between them would send old papers
             store.papers.add([*found.values()], (), now)
             for of in lists:
-                primary = [paper for paper in found.values() if paper.primary_category in of.categories]
-                if ids := {paper.arxiv_id for paper in primary} - known.keys():
+                ids = {arxiv_id for arxiv_id in new if found[arxiv_id].primary_category in of.categories}
+                if ids:
                     store.days.too_old(of.name, ids, due.local_date(of, now))
         logger.info("arXiv: %d late cross-lists: %s", len(found), ", ".join(found))
     except StoreWriteError:

@@ -69,16 +69,16 @@ class Morning:
     drafter: Drafter
     feed: fetching.Feed
     lists: Sequence[MailingList]  # all the home's: one fetch serves them all
-    patience: timedelta | None = None  # None: by hand
-    any_day: bool = False  # by hand, whatever the weekday; else a list is skipped on other weekdays
-    since: date | None = None  # the lists begin anew with the first batch that became visible from that local date on
-    overdue_after: timedelta = timedelta(hours=6)  # of a list's hour: then a problem that lasts is reported
-    lookback: timedelta = timedelta(days=7)
-    keep: timedelta = timedelta(days=365)
-    keeps_scores: bool = False
-    frozen: Sequence[Frozen] = ()
-    crew: Callable[[int], Crew | None] = lambda _: None  # composes for so many lists; None: this process alone
-    group: int = GROUP  # lists that go through it together
+    patience: timedelta | None  # None: by hand
+    any_day: bool  # by hand, whatever the weekday; else a list is skipped on other weekdays
+    since: date | None  # the lists begin anew with the first batch that became visible from that local date on
+    overdue_after: timedelta  # of a list's hour: then a problem that lasts is reported
+    lookback: timedelta
+    keep: timedelta
+    keeps_scores: bool
+    frozen: Sequence[Frozen]
+    crew: Callable[[int], Crew | None]  # composes for so many lists; None: this process alone
+    group: int  # lists that go through it together
 
     store: Store = field(init=False)
     now: datetime = field(init=False)

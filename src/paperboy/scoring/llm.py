@@ -11,7 +11,6 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError
 from paperboy.models import Cost, MailingList, Model, Paper, Scored, Spending, ToScore, Usage
@@ -121,9 +120,8 @@ class LlmScorer:
     server: Server
     prompt: Prompt
     prices: Prices | None
-    batch_size: int = 16
-    concurrency: int = 8
-    recent_days: ClassVar[int] = 0  # days of past papers that `score` wants to compare with
+    batch_size: int
+    concurrency: int
 
     @property
     def model(self) -> Model:

@@ -2,7 +2,7 @@
 
 A paper's strength is SQLite's bm25 for the wanted words and adjacent word pairs of the topics, minus that for the
 unwanted ones; and a ranking that the list has learned, if any, counts the more, the more examples it learned from. A
-paper's rank among those of the last `recent_days` becomes its relevance. Its quality plays no part.
+paper's rank among the recent ones of its job becomes its relevance. Its quality plays no part.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ class LocalScorer:
     """Scores by words and what lists have learned. Keeps its last index for the next list on the same categories."""
 
     model = Model(name="embedded ranker", is_llm=False)
-    recent_days = 30
     _index: _Index | None = None
 
     def criteria(self, mailing_list: MailingList) -> str:
