@@ -40,7 +40,11 @@ class Previews:
         it saw today. Raises PaperboyError where that cannot be known.
         """
         lists = [each for each in self.lists if each.subscribers or each is mailing_list]
-        missing = self._look(lists, _FETCH_HOLDS)
+        fetched = self.drafter.store.papers.fetched()
+        since = self.now - _FETCH_HOLDS
+        missing = ""
+        if not all(name in fetched and fetched[name] >= since for each in lists for name in each.categories):
+            missing = fetching.look(self.drafter, self.feed, lists, self.now, self.lookback).missing
         (scored,) = self._scored([mailing_list], due.local_date(mailing_list, self.now))
         made = drafting.compose(scored)
         if made.outcome(missing) is None:
@@ -69,7 +73,8 @@ class Previews:
 
         missing = ""
         if still_due:
-            missing = self._look([mailing_list for mailing_list in self.lists if mailing_list.is_active])
+            active = [mailing_list for mailing_list in self.lists if mailing_list.is_active]
+            missing = fetching.look(self.drafter, self.feed, active, self.now, self.lookback).missing
         drafts = {each.gathered.mailing_list.name: drafting.draft(each) for each in self._scored(still_due)}
         return missing, found | drafts
 
@@ -87,13 +92,6 @@ class Previews:
             return scored
         with self.alone():  # whoever had the lock may have scored them meanwhile
             return drafter.score(gathered(), aloud=True)
-
-    def _look(self, lists: Sequence[MailingList], fetch_holds: timedelta = timedelta()) -> str:
-        """Fetch what a morning would, unless the last fetch is recent; return why papers are missing."""
-        fetched, since = self.drafter.store.papers.fetched(), self.now - fetch_holds
-        if fetch_holds and all(c in fetched and fetched[c] >= since for each in lists for c in each.categories):
-            return ""
-        return fetching.look(self.drafter, self.feed, lists, self.now, self.lookback).missing
 
 
 def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed]:

@@ -92,7 +92,8 @@ class Prompt:
         White space and the rest of the prompt do not change it.
         """
         parts = [" ".join(part.split()) for part in (self._rubric, topics)]
-        parts += [language] if language != ENGLISH else []
+        if language != ENGLISH:
+            parts.append(language)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
     def _show(self, papers: tuple[Paper, ...]) -> str:
