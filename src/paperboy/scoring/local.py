@@ -2,7 +2,7 @@
 
 A paper's strength is SQLite's bm25 for the wanted words and adjacent word pairs of the topics, minus that for the
 unwanted ones; and a ranking that the list has learned, if any, counts the more, the more examples it learned from. A
-paper's rank among the recent ones of its job becomes its relevance. Its quality plays no part.
+paper's rank among the recent papers of the list's categories becomes its relevance. Its quality plays no part.
 """
 
 from __future__ import annotations
@@ -76,32 +76,30 @@ class LocalScorer:
     def score(self, jobs: Sequence[ToScore], may_spend: object = None) -> Generator[Scored]:  # noqa: ARG002 - no cost
         """Yield the scores of all papers of each list, by rank among themselves and the recent ones."""
         for job in jobs:
-            yield Scored(job.mailing_list.name, self._scores(job))
+            known = {text.arxiv_id: text for text in job.recent}
+            for paper in job.papers:
+                known.setdefault(paper.arxiv_id, Text(paper.arxiv_id, paper.title, paper.abstract))
+            texts = list(known.values())
+            if self._index is None or self._index.texts != texts:
+                self._index = _Index(texts)
+            index = self._index
+
+            wanted, unwanted = wanted_and_unwanted(job.mailing_list.topics)
+            strengths = index.strengths(wanted, unwanted)
+            if job.rankers:
+                strengths = _blended(strengths, job.rankers, texts)
+            ordered = sorted(value for value in strengths if value is not None)
+            rows = [index.rows[paper.arxiv_id] for paper in job.papers]
+            relevances = {row: _relevance(strengths[row], ordered, len(strengths)) for row in rows}
+            comments = index.comments(wanted, {row for row, value in relevances.items() if value >= _COMMENTED})
+            scores = {
+                texts[row].arxiv_id: Score(relevance, novelty=None, comment=comments.get(row, ""))
+                for row, relevance in relevances.items()
+            }
+            yield Scored(job.mailing_list.name, scores)
 
     def probe(self) -> str:
         return "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
-
-    def _scores(self, job: ToScore) -> dict[str, Score]:
-        known = {text.arxiv_id: text for text in job.recent}
-        for paper in job.papers:
-            known.setdefault(paper.arxiv_id, Text(paper.arxiv_id, paper.title, paper.abstract))
-        texts = list(known.values())
-        if self._index is None or self._index.texts != texts:
-            self._index = _Index(texts)
-        index = self._index
-
-        wanted, unwanted = wanted_and_unwanted(job.mailing_list.topics)
-        strengths = index.strengths(wanted, unwanted)
-        if job.rankers:
-            strengths = _blended(strengths, job.rankers, index.texts)
-        ordered = sorted(value for value in strengths if value is not None)
-        rows = [index.rows[paper.arxiv_id] for paper in job.papers]
-        relevances = {row: _relevance(strengths[row], ordered, len(strengths)) for row in rows}
-        comments = index.comments(wanted, {row for row, value in relevances.items() if value >= _COMMENTED})
-        return {
-            index.texts[row].arxiv_id: Score(relevance, novelty=None, comment=comments.get(row, ""))
-            for row, relevance in relevances.items()
-        }
 
 
 def _blended(words: Sequence[float | None], rankers: Sequence[Ranker], texts: Sequence[Text]) -> Sequence[float | None]:

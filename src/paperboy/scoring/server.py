@@ -131,7 +131,7 @@ class Server:
         connections: int = 8,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        logging.getLogger(openai.__name__).setLevel(logging.WARNING)  # at OPENAI_LOG's it would log prompts
+        logging.getLogger("openai").setLevel(logging.WARNING)  # at OPENAI_LOG's it would log prompts
         if not (api_key.isascii() and api_key.isprintable()):
             raise ScoringError("OPENAI_API_KEY holds characters that no key has; copy it into .env again")
         self.model = model
