@@ -157,15 +157,12 @@ def kept(gathered: Gathered) -> ScoredList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A list's morning as it would be frozen now."""
+    """A scored list's digest as it would be frozen now."""
 
     digest: Digest
-    tried: frozenset[str]  # papers that could not be scored while others were
-    sampled: frozenset[str]  # papers that were scored by chance
     judged: bool  # there are scores, or nothing to wait for
     leftover: bool  # all papers, if any, failed before while others were scored, and fail again
     problem: str  # why some papers have no score
-    bug: bool  # scoring hit one
     mail: Composed | None = None  # None: there is nothing to send, or it was not rendered
 
     def outcome(self, missing: str, *, waits: bool = True, answered: bool = True) -> Outcome | None:
@@ -195,12 +192,9 @@ def draft(scored: ScoredList) -> Draft:
     leftover = failed_again >= {paper.arxiv_id for paper in papers}
     return Draft(
         digest=digest,
-        tried=frozenset(unscored if scores else ()),
-        sampled=gathered.learned.sampled & scores.keys(),
         judged=bool(scores) or leftover or not mailing_list.topics,
         leftover=leftover,
         problem=scored.problem,
-        bug=scored.bug,
     )
 
 

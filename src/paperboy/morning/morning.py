@@ -261,7 +261,7 @@ class Morning:
             reason,
             shortfall=digest.shortfall,
             let_go=digest.let_go,
-            bug=draft.bug,
+            bug=scored.bug,
         )
         if outcome is None:
             return report
@@ -274,8 +274,8 @@ class Morning:
             model=digest.model.name,
             counts=digest.counts,
             became={} if outcome is Outcome.GAVE_UP else digest.became,  # then all of its papers come again
-            tried=draft.tried,
-            sampled=draft.sampled,
+            tried=frozenset(scored.unscored if scored.scores else ()),
+            sampled=scored.gathered.learned.sampled & scored.scores.keys(),
             composed=draft.mail,
             addressed=tuple(addressed(name, day, reader) for reader in mailing_list.subscribers) if draft.mail else (),
         )
