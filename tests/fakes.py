@@ -85,10 +85,8 @@ class FakeScorer:
     refuses: Collection[str] = ()
     dies_after: int | None = None
     death: Exception = field(default_factory=lambda: ScoringError("the LLM at nowhere does not answer"))
-    recent_days: int = 0
     model: Model = Model("luna", is_llm=True)
     asked: list[str] = field(default_factory=list)
-    compared: list[int] = field(default_factory=list)
     may_spend: list[Callable[[], bool] | None] = field(default_factory=list)
 
     def criteria(self, mailing_list: MailingList) -> str:
@@ -103,7 +101,6 @@ class FakeScorer:
         self.may_spend.append(may_spend)
         number = 0
         for job in jobs:
-            self.compared.append(len(job.recent))
             for paper in job.papers:
                 if self.dies_after is not None and number >= self.dies_after:
                     raise self.death

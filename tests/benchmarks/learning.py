@@ -16,7 +16,7 @@ import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -27,7 +27,7 @@ from paperboy.features.learning.ranking import Ranker
 from paperboy.features.learning.shortlist import SAMPLED, Recall, share_of, shortlist
 from paperboy.home.settings import Share
 from paperboy.models import Paper, ToScore
-from paperboy.morning.drafting import Learned
+from paperboy.morning.drafting import RECENT, Learned
 from paperboy.scoring.local import LocalScorer
 from tests.builders import mailing_list
 
@@ -167,7 +167,7 @@ class Embedded:
 
     def relevances(self, day: JudgedDay, states: Sequence[tuple[bytes, ...]]) -> list[dict[str, int]]:
         """Those of a day's papers on each list."""
-        since = day.date - timedelta(days=self._scorer.recent_days)
+        since = day.date - RECENT
         recent = tuple(paper for other in self._days if since < other.date <= day.date for paper in other.papers)
         jobs = [ToScore(self._wants, day.papers, recent, rankers=[Ranker(state) for state in some]) for some in states]
         return [{key: score.relevance for key, score in each.scores.items()} for each in self._scorer.score(jobs)]

@@ -168,7 +168,7 @@ def _timed(
         parts = list(scorer.score(jobs))
         return parts, time.perf_counter() - begun, time.process_time() - used
     finally:
-        scorer.close()
+        scorer.server.close()
 
 
 def _compare(ours: Spending, counted: Sequence[Mapping[str, Any]], prices: Prices) -> None:

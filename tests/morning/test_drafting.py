@@ -11,7 +11,7 @@ from pathlib import Path
 from paperboy.mail.message import Composer
 from paperboy.mail.templates import Templates
 from paperboy.models import Outcome, Score, Spending
-from paperboy.morning.drafting import Gathered, ScoredList, compose
+from paperboy.morning.drafting import Gathered, Learned, ScoredList, compose
 from tests.builders import LLM, mailing_list, paper
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +31,12 @@ def scored(relevance: int, **changes: object) -> ScoredList:
         stationery=composer.stationery(wants, NOW.date()),
         now=NOW,
         kept={},
+        spending=Spending(),
+        filtered=frozenset(),
+        followed=frozenset(),
+        learned=Learned(),
+        tries={},
+        only_days=0,
     )
     return ScoredList(gathered=gathered, scores=scores, spending=Spending())
 

@@ -56,7 +56,7 @@ class World:
     feed: Any = field(default_factory=FakeFeed)
     scorer: FakeScorer = field(default_factory=FakeScorer)
     composer: FakeComposer = field(default_factory=FakeComposer)
-    budget: float | None = None
+    budget: float = 0
     frozen: Sequence[morning.Frozen] = ()
     mail_is_down: bool = False
 
@@ -76,12 +76,19 @@ class World:
             lists=lists,
             patience=patience,
             any_day=any_day,
+            since=None,
+            overdue_after=timedelta(hours=6),
+            lookback=timedelta(days=7),
+            keep=timedelta(days=365),
+            keeps_scores=False,
             frozen=self.frozen,
+            crew=lambda _: None,
+            group=morning.GROUP,
         ).run(names)
 
     def drafter(self, **changes: Any) -> Drafter:
         parts = {"store": self.store, "scorer": self.scorer, "composer": self.composer, "clock": self.clock}
-        parts |= {"progress": NoProgress(), "budget": self.budget}
+        parts |= {"progress": NoProgress(), "budget": self.budget, "budget_zone": UTC, "holidays": (), "learn": None}
         return Drafter(**(parts | changes))
 
     def digests(self) -> list[list[str]]:

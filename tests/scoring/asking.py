@@ -64,7 +64,7 @@ def scorer_for(server: LlmServer | str, waits: list[float] | None = None, **chan
     try:
         yield scorer
     finally:
-        scorer.close()
+        scorer.server.close()
 
 
 def meeting(*numbers: int) -> Callable[[Mapping[str, Any]], str]:

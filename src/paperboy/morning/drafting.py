@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Protocol
 
 from paperboy import curate
@@ -48,28 +48,23 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_WEEK = timedelta(days=7)
+RECENT = timedelta(days=30)  # a scorer that ranks compares with the papers of these days, the candidates among them
 
 
 class Scorer(Protocol):
     """Scores several lists at once, asking once for what they share. `score` yields the result of each request
-    as it arrives, and raises ScoringError when it cannot continue. It compares with the papers of `recent_days`, which
-    include the candidates; 0: it needs none. `estimate` is what scoring may cost; None: the price is unknown.
+    as it arrives, and raises ScoringError when it cannot continue. `estimate` is what scoring may cost; None: the price
+    is unknown.
     """
 
     @property
     def model(self) -> Model: ...
 
-    @property
-    def recent_days(self) -> int: ...
-
     def criteria(self, mailing_list: MailingList) -> str: ...
 
     def estimate(self, papers: Sequence[Paper]) -> Cost | None: ...
 
-    def score(
-        self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None
-    ) -> Generator[Scored, None, None]: ...
+    def score(self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None) -> Generator[Scored]: ...
 
 
 class Progress(Protocol):
@@ -104,12 +99,12 @@ class Gathered:
     stationery: Stationery
     now: datetime
     kept: Mapping[str, Score]  # by arXiv id: paid for before
-    spending: Spending = Spending()  # since the list's last frozen day
-    filtered: frozenset[str] = frozenset()  # by arXiv id
-    followed: frozenset[str] = frozenset()  # by arXiv id: written by followed authors
-    learned: Learned = Learned()
-    tries: Mapping[str, int] = field(default_factory=dict)  # by arXiv id: earlier mornings on which it was not scored
-    only_days: int = 0  # see Digest
+    spending: Spending  # since the list's last frozen day, and on that of a preview
+    filtered: frozenset[str]  # by arXiv id
+    followed: frozenset[str]  # by arXiv id: written by followed authors
+    learned: Learned
+    tries: Mapping[str, int]  # by arXiv id: earlier mornings on which it was not scored
+    only_days: int  # see Digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +115,7 @@ class ScoredList:
     scores: Mapping[str, Score]  # by arXiv id
     spending: Spending
     unscored: Mapping[str, str] = field(default_factory=dict)  # by arXiv id: why it is not retried today
-    problem: str = ""  # why the others have no score
+    problem: str = ""  # why the others, if any, have no score
     shortfall: Shortfall | None = None
     bug: bool = False  # scoring hit one
 
@@ -146,13 +141,13 @@ class ScoredList:
         scores = {arxiv_id: score for arxiv_id, score in result.scores.items() if arxiv_id in free}
         unscored = {arxiv_id: why for arxiv_id, why in result.unscored.items() if arxiv_id in wanted}
         pays = self.gathered.mailing_list.name == result.list_name
-        taken = replace(
+        return replace(
             self,
             scores={**self.scores, **scores},
             unscored={**self.unscored, **unscored},
             spending=self.spending + result.spending if pays else self.spending,
+            problem=self.problem or result.problem,
         )
-        return replace(taken, problem=self.problem or result.problem) if taken.missing else taken
 
 
 def kept(gathered: Gathered) -> ScoredList:
@@ -162,15 +157,12 @@ def kept(gathered: Gathered) -> ScoredList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A list's morning as it would be frozen now."""
+    """A scored list's digest as it would be frozen now."""
 
     digest: Digest
-    tried: frozenset[str]  # papers that could not be scored while others were
-    sampled: frozenset[str]  # papers that were scored by chance
     judged: bool  # there are scores, or nothing to wait for
     leftover: bool  # all papers, if any, failed before while others were scored, and fail again
     problem: str  # why some papers have no score
-    bug: bool  # scoring hit one
     mail: Composed | None = None  # None: there is nothing to send, or it was not rendered
 
     def outcome(self, missing: str, *, waits: bool = True, answered: bool = True) -> Outcome | None:
@@ -200,12 +192,9 @@ def draft(scored: ScoredList) -> Draft:
     leftover = failed_again >= {paper.arxiv_id for paper in papers}
     return Draft(
         digest=digest,
-        tried=frozenset(unscored if scores else ()),
-        sampled=gathered.learned.sampled & scores.keys(),
         judged=bool(scores) or leftover or not mailing_list.topics,
         leftover=leftover,
         problem=scored.problem,
-        bug=scored.bug,
     )
 
 
@@ -238,11 +227,11 @@ class Drafter:
     composer: Composer
     progress: Progress
     clock: Callable[[], datetime]
-    budget: float | None = None  # US dollars a day, all lists
-    budget_zone: tzinfo = UTC  # in which that day begins at midnight
-    holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
-    learn: Learn | None = None
-    _recent: tuple[tuple[frozenset[str], bool, datetime], Sequence[Text]] | None = None
+    budget: float  # US dollars a day, all lists; 0: no limit
+    budget_zone: tzinfo  # in which that day begins at midnight
+    holidays: Collection[date]  # of arXiv, beyond those that `announcements` knows
+    learn: Learn | None
+    _recent: tuple[object, Sequence[Text]] = (None, ())  # the last that a scorer compared with, and what they are of
     _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
     _said: str = ""  # the last reason that was logged
 
@@ -260,9 +249,17 @@ class Drafter:
         return [paper for paper in unseen if paper.arxiv_id not in too_old], too_old
 
     def gather(
-        self, mailing_list: MailingList, papers: Sequence[Paper], now: datetime, *, only_days: int = 0
+        self,
+        mailing_list: MailingList,
+        papers: Sequence[Paper],
+        now: datetime,
+        *,
+        only_days: int = 0,
+        spent_on: date | None = None,
     ) -> Gathered:
-        """Return the candidates with their kept scores, including those that another list paid for."""
+        """Return the candidates with their kept scores, including those that another list paid for. The spending is
+        what no frozen day has yet, and that of the day `spent_on`.
+        """
         name, model = mailing_list.name, self.scorer.model
         filtered = frozenset(paper.arxiv_id for paper in papers if curate.why_filtered(mailing_list, paper))
         followed = frozenset(paper.arxiv_id for paper in papers if curate.matched_author(paper, mailing_list.authors))
@@ -280,7 +277,7 @@ class Drafter:
             stationery=self.composer.stationery(mailing_list, local_date(mailing_list, now)),
             now=now,
             kept=self.store.scores.kept(name, criteria, model.name, [paper.arxiv_id for paper in wanted], now),
-            spending=self.store.scores.spending(name),
+            spending=self.store.scores.spending(name, spent_on),
             filtered=filtered,
             followed=followed,
             learned=learned,
@@ -300,7 +297,7 @@ class Drafter:
             return lists
         try:
             if self._dead is None:
-                self._announce(jobs, gathered[0].now, aloud=aloud)
+                self._announce(jobs, aloud=aloud)
                 self._ask(lists, jobs)
         except ScoringError as error:
             used_up = isinstance(error, BudgetUsedUpError)
@@ -316,8 +313,9 @@ class Drafter:
         """Let the lists take over the results as they arrive, those with the criteria of the list that asked, too; and
         keep the scores.
         """
-        criteria_of = {each.gathered.mailing_list.name: each.gathered.criteria for each in lists}
-        total, done = sum(len(job.papers) for job in jobs), 0
+        criteria_of = {scored.gathered.mailing_list.name: scored.gathered.criteria for scored in lists}
+        total = sum(len(job.papers) for job in jobs)
+        done = 0
         with (
             self.progress.stage("Scoring papers") as show,
             closing(self.scorer.score(jobs, self._may_spend())) as results,
@@ -329,14 +327,13 @@ class Drafter:
                         continue
                     lists[place] = new = old.take(result)
                     name, model = new.gathered.mailing_list.name, new.gathered.model
-                    scores = {arxiv_id: new.scores[arxiv_id] for arxiv_id in new.scores.keys() - old.scores.keys()}
+                    scores = dict(new.scores.items() - old.scores.items())
                     spending = result.spending if name == result.list_name else Spending()
-                    if scores or spending.usage.calls:
-                        self.store.scores.keep(name, criteria, model.name, scores, spending, self.clock())
+                    self.store.scores.keep(name, criteria, model.name, scores, spending, self.clock())
                 done += len(result.scores) + len(result.unscored)
                 show(done, total)
 
-    def _announce(self, jobs: Sequence[ToScore], now: datetime, *, aloud: bool) -> None:
+    def _announce(self, jobs: Sequence[ToScore], *, aloud: bool) -> None:
         """Log what scoring will cost; a backlog, or what a person asked for, also on a terminal."""
         if not self.scorer.model.is_llm:
             return
@@ -344,7 +341,8 @@ class Drafter:
         names = together([job.mailing_list.name for job in jobs], 3)
         cost = self.scorer.estimate(papers)
         price = "price unknown" if cost is None else f"about {money(cost.total)}"
-        backlog = 2 * sum(paper.published < now - _WEEK for paper in papers) > len(papers)
+        week_ago = self.clock() - timedelta(days=7)
+        backlog = 2 * sum(paper.published < week_ago for paper in papers) > len(papers)
         level = logging.WARNING if aloud or backlog else logging.INFO
         number, model = counted(len(papers), "paper"), self.scorer.model.name
         logger.log(level, "scoring %s for %s by %s: %s", number, names, model, price)
@@ -354,34 +352,33 @@ class Drafter:
         same categories share the papers that a scorer compares with.
         """
         asked: set[tuple[str, str]] = set()
+        ranks = not self.scorer.model.is_llm
         for scored in lists:
             of, criteria = scored.gathered, scored.gathered.criteria
             papers = tuple(paper for paper in scored.missing if (criteria, paper.arxiv_id) not in asked)
+            if not papers:
+                continue
             asked |= {(criteria, paper.arxiv_id) for paper in papers}
-            if papers:
-                yield ToScore(of.mailing_list, papers, self._recent_of(of), tuple(of.learned.rankers.values()))
-
-    def _recent_of(self, gathered: Gathered) -> Sequence[Text]:
-        """Return what to compare with. Lists on the same categories, which come one after the other, share it."""
-        mailing_list, days = gathered.mailing_list, self.scorer.recent_days
-        if not days:
-            return ()
-        among = frozenset(mailing_list.categories), mailing_list.cross_lists, gathered.now - timedelta(days=days)
-        if self._recent is None or self._recent[0] != among:
-            self._recent = among, self.store.papers.recent(mailing_list, among[-1])
-        return self._recent[1]
+            recent: Sequence[Text] = ()
+            if ranks:
+                since = of.now - RECENT
+                among = frozenset(of.mailing_list.categories), of.mailing_list.cross_lists, since
+                if self._recent[0] != among:  # lists on the same categories come one after the other
+                    self._recent = among, self.store.papers.recent(of.mailing_list, since)
+                recent = self._recent[1]
+            yield ToScore(of.mailing_list, papers, recent, tuple(of.learned.rankers.values()))
 
     def _may_spend(self) -> Callable[[], bool] | None:
-        """Whether anything is left of the day's budget for all lists."""
-        if self.budget is None:
+        """Return what checks whether anything is left of the day's budget for all lists; None: there is no budget."""
+        if not self.budget:
             return None
-        local, budget = self.clock().astimezone(self.budget_zone), self.budget
+        local = self.clock().astimezone(self.budget_zone)
         midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
-        return lambda: self.store.scores.spent_since(midnight) < budget
+        return lambda: self.store.scores.spent_since(midnight) < self.budget
 
     def _explained(self, scored: ScoredList) -> ScoredList:
         """Log what was scored and why other scores are missing, and add that for the draft."""
-        gathered, problem = scored.gathered, scored.problem
+        gathered = scored.gathered
         if not gathered.mailing_list.topics:
             return scored
         name, number = gathered.mailing_list.name, len(scored.scores)
@@ -392,9 +389,9 @@ class Drafter:
         missing = {paper.arxiv_id for paper in scored.missing}
         unscored = next(iter(scored.unscored.values()), "")
         if not missing:
-            return replace(scored, problem=problem or unscored)
+            return replace(scored, problem=unscored)
         dead, shortfall = self._dead or ("", Shortfall.SERVER)  # it may answer for one list and not for another
-        problem = problem or dead or unscored
+        problem = scored.problem or dead or unscored
         waiting = f"{len(missing - gathered.followed)} of them " if missing & gathered.followed else ""
         what = f"{name}: {counted(len(missing), 'paper')} not scored, {waiting}carried over"
         if problem == self._said:  # a dead LLM is dead for each list

@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from paperboy import due
-from paperboy.due import window
 from paperboy.errors import FeedError, StoreError, StoreWriteError
 from paperboy.models import MailingList, Paper
 from paperboy.morning.drafting import Drafter
@@ -56,17 +55,17 @@ class Look:
 def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: datetime, lookback: timedelta) -> Look:
     """Fetch the papers of all these lists. A failure leaves the store as it was, and is a sentence in the result."""
     store, holidays = drafter.store, drafter.holidays
+    batch = announcements.newest_batch(now, holidays)
     categories = sorted({category for mailing_list in lists for category in mailing_list.categories})
     try:
         before = store.papers.fetched()  # a category that was never fetched has nothing to catch up on
         last_fetch = min((before[category] for category in categories if category in before), default=None)
-        since = now - window(now, lookback, last_fetch)
+        since = now - due.window(now, lookback, last_fetch)
         with drafter.progress.stage("Fetching papers") as show:
             papers = feed.fetch(categories, since, now, show)
         new = store.papers.add(papers, categories, now)
         state = announcements.state(now, store.papers.newest(categories), holidays)
-        late = state is announcements.State.LATE
-        if late and feed.has_news(announcements.newest_batch(now, holidays).submitted_from, now):
+        if state is announcements.State.LATE and feed.has_news(batch.submitted_from, now):
             state = announcements.state(now, now, holidays)  # the batch is there, without these categories
     except StoreWriteError:
         raise  # without a disk there is no morning
@@ -76,11 +75,10 @@ def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: dateti
     except Exception as error:
         logger.exception("this is a bug in Paperboy; the morning continues with the stored papers")
         return Look(f"fetching hit a bug in Paperboy: {error!r}; see the log", whole=False)
-    _late_cross_lists(drafter.store, feed, lists, categories, since, now)
+    _late_cross_lists(store, feed, lists, categories, since, now)
     logger.info("arXiv: %d papers in %s, %d of them new; %s", len(papers), ", ".join(categories), new, state)
     if state is not announcements.State.LATE or not announcements.is_waited_for(now, holidays):
         return Look(news=state is announcements.State.FRESH)
-    batch = announcements.newest_batch(now, holidays)
     evening = f"{batch.announced.astimezone(announcements.EASTERN):%A %d %B}"
     missing = f"arXiv's batch of {evening} was due at {batch.visible:%H:%M} UTC and has not arrived yet"
     logger.warning("%s", missing)
@@ -98,12 +96,12 @@ def _late_cross_lists(
         found = {paper.arxiv_id: paper for paper in crossed if paper.published < since}  # the fetch has younger ones
         if not found:
             return
-        known = store.papers.by_id(found)
+        new = found.keys() - store.papers.by_id(found).keys()
         with store.transaction():  # else a crash between them would send old papers
             store.papers.add([*found.values()], (), now)
             for of in lists:
-                primary = [paper for paper in found.values() if paper.primary_category in of.categories]
-                if ids := {paper.arxiv_id for paper in primary} - known.keys():
+                ids = {arxiv_id for arxiv_id in new if found[arxiv_id].primary_category in of.categories}
+                if ids:
                     store.days.too_old(of.name, ids, due.local_date(of, now))
         logger.info("arXiv: %d late cross-lists: %s", len(found), ", ".join(found))
     except StoreWriteError:

@@ -11,25 +11,20 @@ from paperboy.tex import to_text
 
 
 def record(store: Store, report: ListReport, missing: str, now: datetime, *, news: bool, overdue: bool) -> None:
-    """Note the incidents of one list's morning, in the transaction of its day or attempt. `missing`: why arXiv's papers
-    are missing; `news`: its newest batch is there; `overdue`: GIVE_UP_AFTER_HOURS have passed since its hour. One that
-    is ended and noted again lasts.
+    """Note the incidents of one list's morning, and end those that it shows to be over, in the transaction of its day
+    or attempt. `missing`: why arXiv's papers are missing; `news`: its newest batch is there; `overdue`:
+    GIVE_UP_AFTER_HOURS have passed since its hour. One that is ended and noted again lasts.
     """
-    for kind in disproved(report, missing, news=news):
+    over: list[Kind] = []
+    if not report.bug and report.outcome not in {None, Outcome.GAVE_UP}:
+        over.append(Kind.PROCESS)
+        if report.is_served:  # on a quiet day nobody asked the LLM
+            over += [Kind.SCORING, Kind.BUDGET]
+        if report.outcome is not Outcome.SKIPPED and not missing and (news or report.is_served):
+            over.append(Kind.LATE)
+    for kind in over:
         store.incidents.end(kind, report.list_name, now)
     store.incidents.note(met(report, missing, overdue=overdue), now)
-
-
-def disproved(report: ListReport, missing: str, *, news: bool) -> list[Kind]:
-    """Return what the morning shows to be over."""
-    if report.bug or report.outcome in {None, Outcome.GAVE_UP}:
-        return []
-    kinds = [Kind.PROCESS]
-    if report.is_served:  # on a quiet day nobody asked the LLM
-        kinds += [Kind.SCORING, Kind.BUDGET]
-    if report.outcome is not Outcome.SKIPPED and not missing and (news or report.is_served):
-        kinds.append(Kind.LATE)
-    return kinds
 
 
 def met(report: ListReport, missing: str, *, overdue: bool) -> Iterator[Incident]:
@@ -38,38 +33,30 @@ def met(report: ListReport, missing: str, *, overdue: bool) -> Iterator[Incident
     """
     name, counts = report.list_name, report.counts
     if kind := _kind(report, missing, overdue=overdue):
+        scored = counts.scored if report.is_served else 0
+        line = f"{name}: {report.outcome or 'still due'}"
+        if counts.to_score:
+            line += f", {scored:,} of {counted(counts.to_score, 'paper')} scored"
+        if counts.carried_over:
+            line += f", {counts.carried_over:,} carried over"
         yield Incident(
             kind=kind,
             subject=name,
             reason=report.problem,
             facts={
                 "list": name,
-                "lines": [_in_a_line(report)],
+                "lines": [line],
                 "considered": counts.to_score,
-                "scored": _scored(report),
+                "scored": scored,
                 "served": report.is_served,
             },
         )
+
     reason = report.problem if report.shortfall is None else ""
     for paper in report.let_go:
         line = f"{name}: {paper.arxiv_id} {to_text(paper.title)}"
         facts = {"list": name, "lines": [line]}
         yield Incident(kind=Kind.LET_GO, subject=f"{name} {paper.arxiv_id}", reason=reason, facts=facts, event=True)
-
-
-def _in_a_line(report: ListReport) -> str:
-    """Return how far the morning came."""
-    counts = report.counts
-    line = f"{report.list_name}: {report.outcome or 'still due'}"
-    if counts.to_score:
-        line += f", {_scored(report):,} of {counted(counts.to_score, 'paper')} scored"
-    if counts.carried_over:
-        line += f", {counts.carried_over:,} carried over"
-    return line
-
-
-def _scored(report: ListReport) -> int:
-    return report.counts.scored if report.is_served else 0
 
 
 def _kind(report: ListReport, missing: str, *, overdue: bool) -> Kind | None:

@@ -23,11 +23,13 @@ crew of other processes composes while the next group is opened; see `workers.py
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 from paperboy import curate, due
@@ -51,36 +53,10 @@ Frozen = Callable[[MailingList, Day, int | None, datetime], object]
 _T = TypeVar("_T")
 
 
-def _far_enough(
-    lists: Sequence[MailingList],
-    since: date,
-    outcomes: Mapping[str, Outcome | None],
-    now: datetime,
-    lookback: timedelta,
-) -> timedelta:
-    """Return how far back a fetch has to look for the papers since that date. Raises NotTodayError."""
-    active = [mailing_list for mailing_list in lists if mailing_list.is_active]
-    for mailing_list in active:
-        if why := due.cannot_begin(mailing_list, since, outcomes[mailing_list.name], now, lookback):
-            raise NotTodayError(f"{mailing_list.name}: {why}")
-    return max([lookback, *(now - due.beginning(mailing_list, since) for mailing_list in active)])
-
-
 def _skipped(mailing_list: MailingList, why: str) -> ListReport:
     name = mailing_list.name
     words = "it is paused" if mailing_list.paused else f"{why}; paperboy once --list {name} sends it today"
     return ListReport(name, Outcome.SKIPPED, problem=words)
-
-
-def _groups(lists: Sequence[MailingList], size: int) -> Iterator[Sequence[MailingList]]:
-    """Yield the lists in groups. Those on the same categories come one after the other: they share papers, and a
-    prompt's cache.
-    """
-    by_categories = dict[frozenset[str], list[MailingList]]()
-    for mailing_list in lists:
-        by_categories.setdefault(frozenset(mailing_list.categories), []).append(mailing_list)
-    ordered = [mailing_list for alike in by_categories.values() for mailing_list in alike]
-    return (ordered[start : start + size] for start in range(0, len(ordered), size))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,101 +69,104 @@ class Morning:
     drafter: Drafter
     feed: fetching.Feed
     lists: Sequence[MailingList]  # all the home's: one fetch serves them all
-    patience: timedelta | None = None  # None: by hand
-    any_day: bool = False  # by hand, whatever the weekday; else a list is skipped on other weekdays
-    since: date | None = None  # the lists begin anew with the first batch that became visible from that local date on
-    overdue_after: timedelta = timedelta(hours=6)  # of a list's hour: then a problem that lasts is reported
-    lookback: timedelta = timedelta(days=7)
-    keep: timedelta = timedelta(days=365)
-    keeps_scores: bool = False
-    frozen: Sequence[Frozen] = ()
-    crew: Callable[[int], Crew | None] = lambda _: None  # composes for so many lists; None: this process alone
-    group: int = GROUP  # lists that go through it together
+    patience: timedelta | None  # None: by hand
+    any_day: bool  # by hand, whatever the weekday; else a list is skipped on other weekdays
+    since: date | None  # the lists begin anew with the first batch that became visible from that local date on
+    overdue_after: timedelta  # of a list's hour: then a problem that lasts is reported
+    lookback: timedelta
+    keep: timedelta
+    keeps_scores: bool
+    frozen: Sequence[Frozen]
+    crew: Callable[[int], Crew | None]  # composes for so many lists; None: this process alone
+    group: int  # lists that go through it together
 
     store: Store = field(init=False)
     now: datetime = field(init=False)
     looked: fetching.Look = field(default_factory=fetching.Look, init=False)
     attempts: Mapping[str, Attempt] = field(init=False)  # as they were before it
     to_serve: dict[str, MailingList] = field(default_factory=dict, init=False)  # by their names
-
-    def __post_init__(self) -> None:
-        self.now = self.drafter.clock()
-        self.store = self.drafter.store
-        self.attempts = self.store.days.attempts()
+    reports: dict[str, ListReport] = field(default_factory=dict, init=False)  # by their lists' names
 
     def run(self, chosen: Collection[str]) -> MorningReport:
         """Do this morning's work for the chosen lists whose local date is open. Raises NotTodayError where one of them
         cannot begin with the papers of `since`.
         """
-        now, store = self.now, self.store
+        self.now = now = self.drafter.clock()
+        self.store = store = self.drafter.store
+        self.attempts = store.days.attempts()
         lists = [mailing_list for mailing_list in self.lists if mailing_list.subscribers]
         served = [mailing_list for mailing_list in lists if mailing_list.is_active]
         wanted = [mailing_list for mailing_list in lists if mailing_list.name in chosen]
         outcomes = store.days.outcomes(wanted, now)
-        reports = dict[str, ListReport]()
+        lookback = self.lookback
         for mailing_list in wanted:
             name, day = mailing_list.name, local_date(mailing_list, now)
-            by_hand = self.patience is None
-            if due.is_open(mailing_list, day, outcomes[name], by_hand=by_hand, any_day=self.any_day):
+            outcome = outcomes[name]
+            if self.since and mailing_list.is_active:
+                if why := due.cannot_begin(mailing_list, self.since, outcome, now, self.lookback):
+                    raise NotTodayError(f"{name}: {why}")
+                lookback = max(lookback, now - due.beginning(mailing_list, self.since))
+            if due.is_open(mailing_list, day, outcome, by_hand=self.patience is None, any_day=self.any_day):
                 self.to_serve[name] = mailing_list
-            elif outcomes[name] is Outcome.SKIPPED:
-                reports[name] = _skipped(mailing_list, due.off(mailing_list, day))
+            elif outcome is Outcome.SKIPPED:
+                self.reports[name] = _skipped(mailing_list, due.off(mailing_list, day))
             else:
-                reports[name] = ListReport(name, outcomes[name], earlier=True)
-        lookback = self.lookback
-        if self.since:
-            lookback = _far_enough(wanted, self.since, outcomes, now, lookback)
+                self.reports[name] = ListReport(name, outcome, earlier=True)
         if not self.to_serve:
-            return MorningReport(tuple(reports.values()))
+            return MorningReport(tuple(self.reports.values()))
 
         is_first = store.retention.is_due(now)
         if served:
             self.looked = fetching.look(self.drafter, self.feed, served, now, lookback)
-        reports |= self.all()
+        self.serve_all()
         if is_first:
             store.retention.thin(self.keep, [each.name for each in lists], now, keeps_scores=self.keeps_scores)
-        return MorningReport(tuple(reports[mailing_list.name] for mailing_list in wanted), self.looked.missing)
+        return MorningReport(tuple(self.reports[mailing_list.name] for mailing_list in wanted), self.looked.missing)
 
-    def all(self) -> dict[str, ListReport]:
-        """Return the reports of all lists, by their names. A crew composes while this process opens and scores the next
+    def serve_all(self) -> None:
+        """Put a report of each list into the reports. A crew composes while this process opens and scores the next
         lists and closes the last.
         """
-        reports = dict[str, ListReport]()
-        crew, lists = self.crew(len(self.to_serve)), self.scored(reports)
-        drafts = crew.map(drafting.work, lists) if crew else ((scored, None) for scored in lists)
+        crew = self.crew(len(self.to_serve))
+        drafts = crew.map(drafting.work, self.scored()) if crew else ((scored, None) for scored in self.scored())
         with closing(drafts):
             for scored, made in drafts:
-                reports[scored.gathered.mailing_list.name] = self.closed(scored, made)
+                mailing_list = self.to_serve[scored.gathered.mailing_list.name]
+                report = self.serve(mailing_list, partial(self.close, mailing_list, scored, made))
+                self.reports[mailing_list.name] = report
         if crew and crew.problem:
             incident = Incident(kind=Kind.WORKERS, subject=THE_WORKERS, reason=crew.problem)
             self.store.incidents.note([incident], self.now)
         else:
             self.store.incidents.end(Kind.WORKERS, THE_WORKERS, self.now)
-        return reports
 
-    def scored(self, reports: dict[str, ListReport]) -> Iterator[ScoredList]:
-        """Open and score the lists in groups; put what ends here into the reports."""
-        for lists in _groups(list(self.to_serve.values()), self.group):
+    def scored(self) -> Iterator[ScoredList]:
+        """Open and score the lists in groups; put what ends here into the reports.
+
+        Lists on the same categories come one after the other: they share papers, and a prompt's cache.
+        """
+        by_categories = defaultdict[frozenset[str], list[MailingList]](list)
+        for mailing_list in self.to_serve.values():
+            by_categories[frozenset(mailing_list.categories)].append(mailing_list)
+        ordered = list(chain.from_iterable(by_categories.values()))
+
+        for start in range(0, len(ordered), self.group):
             gathered = list[Gathered]()
-            for mailing_list in lists:
-                found = self.guarded(mailing_list, partial(self.open, mailing_list))
+            for mailing_list in ordered[start : start + self.group]:
+                found = self.serve(mailing_list, partial(self.open, mailing_list))
                 if isinstance(found, Gathered):
                     gathered.append(found)
                 else:
-                    reports[mailing_list.name] = self.ended(mailing_list, found)
+                    self.reports[mailing_list.name] = found
             yield from self.drafter.score(gathered, aloud=self.since is not None)
             self.store.papers.forget()
 
-    def closed(self, scored: ScoredList, made: Draft | None) -> ListReport:
-        """From scores to a frozen day, or to a failed attempt. `made`: by another process."""
-        mailing_list = self.to_serve[scored.gathered.mailing_list.name]
-        report = self.guarded(mailing_list, lambda: self.close(mailing_list, made or drafting.compose(scored)))
-        return self.ended(mailing_list, report)
-
-    def ended(self, mailing_list: MailingList, report: ListReport) -> ListReport:
-        if report.outcome is None:
-            self.guarded(mailing_list, partial(self.stays_due, mailing_list, report))
-        return report
+    def serve(self, mailing_list: MailingList, work: Callable[[], _T | ListReport]) -> _T | ListReport:
+        """Do a list's work, and note the attempt where the list stays due."""
+        found = self.guarded(mailing_list, work)
+        if isinstance(found, ListReport) and found.outcome is None:
+            self.guarded(mailing_list, partial(self.stays_due, mailing_list, found))
+        return found
 
     def guarded(self, mailing_list: MailingList, work: Callable[[], _T]) -> _T | ListReport:
         """One list's failure stops no other: an expected one is a sentence in the report, a bug also a traceback."""
@@ -206,15 +185,16 @@ class Morning:
     def explain(self, mailing_list: MailingList) -> None:
         """Give each past day an outcome: days that ended before the list was served, or while nothing was running."""
         name, today = mailing_list.name, local_date(mailing_list, self.now)
-        last, attempt = self.store.days.last(name, today), self.attempts.get(name)
+        last = self.store.days.last(name, today)
+        attempt = self.attempts.get(name)
         if last is None or today - last > LONGEST_WINDOW:  # it is new, or back after a long absence
             return
-        tried = local_date(mailing_list, attempt.at) if attempt else None
-        for day in (last + timedelta(days=ahead) for ahead in range(1, (today - last).days)):
+        for ahead in range(1, (today - last).days):
+            day = last + timedelta(days=ahead)
             if due.off(mailing_list, day):
                 self.skip(mailing_list, day)
             else:
-                why = attempt.why if attempt and tried == day else NOTHING_WAS_DONE
+                why = attempt.why if attempt and local_date(mailing_list, attempt.at) == day else NOTHING_WAS_DONE
                 self.freeze(Day(name, day, Outcome.GAVE_UP, why))
 
     def open(self, mailing_list: MailingList) -> ListReport | Gathered:
@@ -222,7 +202,7 @@ class Morning:
         name, day, store = mailing_list.name, local_date(mailing_list, self.now), self.store
         self.explain(mailing_list)
         if mailing_list.paused:
-            self.skip(mailing_list, day, partial(store.days.pause, name))
+            self.skip(mailing_list, day)
             return _skipped(mailing_list, "")
 
         began, report = store.days.started(name, LONGEST_WINDOW), None
@@ -242,7 +222,7 @@ class Morning:
             store.days.begin(name, curate.ways_in(mailing_list), too_old, day, self.now)
         if report is not None:
             if report.outcome:
-                self.skip(mailing_list, day, partial(self.record, mailing_list, report))
+                self.skip(mailing_list, day, report)
             return report
 
         last = store.days.last(name, day)
@@ -257,10 +237,11 @@ class Morning:
         attempt = self.attempts.get(mailing_list.name)
         return self.now < due.standing(mailing_list, None, attempt, self.now, self.patience).gives_up
 
-    def close(self, mailing_list: MailingList, draft: Draft) -> ListReport:
-        """Freeze the day, unless it stays due."""
+    def close(self, mailing_list: MailingList, scored: ScoredList, made: Draft | None) -> ListReport:
+        """Freeze the day, unless it stays due. `made`: by another process."""
+        draft = made or drafting.compose(scored)
         digest, missing = draft.digest, self.looked.missing
-        name, day, became = mailing_list.name, digest.date, digest.became
+        name, day = mailing_list.name, digest.date
         outcome = draft.outcome(missing, waits=self.waits(mailing_list), answered=self.looked.whole)
         reason = missing if draft.leftover and missing else draft.problem or missing
         if days := digest.only_days:
@@ -280,7 +261,7 @@ class Morning:
             reason,
             shortfall=digest.shortfall,
             let_go=digest.let_go,
-            bug=draft.bug,
+            bug=scored.bug,
         )
         if outcome is None:
             return report
@@ -292,18 +273,19 @@ class Morning:
             reason=reason,
             model=digest.model.name,
             counts=digest.counts,
-            became={} if outcome is Outcome.GAVE_UP else became,  # then all of its papers come again
-            tried=draft.tried,
-            sampled=draft.sampled,
+            became={} if outcome is Outcome.GAVE_UP else digest.became,  # then all of its papers come again
+            tried=frozenset(scored.unscored if scored.scores else ()),
+            sampled=scored.gathered.learned.sampled & scored.scores.keys(),
             composed=draft.mail,
             addressed=tuple(addressed(name, day, reader) for reader in mailing_list.subscribers) if draft.mail else (),
         )
-        self.freeze(frozen, partial(self.record, mailing_list, report))
+        self.freeze(frozen, report)
         return report
 
     def stays_due(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the attempt."""
-        unscored, before = report.counts.to_score, self.attempts.get(mailing_list.name)
+        before = self.attempts.get(mailing_list.name)
+        unscored = report.counts.to_score
         attempt = due.failed(mailing_list, report.problem, before, self.now, self.drafter.clock(), unscored=unscored)
         with self.store.transaction():
             self.store.days.note_attempt(attempt)
@@ -312,20 +294,24 @@ class Morning:
     def record(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the list's incidents, in the transaction of its outcome or attempt."""
         overdue = self.now >= begins(mailing_list, local_date(mailing_list, self.now)) + self.overdue_after
-        missing, news = self.looked.missing, self.looked.news
-        incidents.record(self.store, report, missing, self.now, news=news, overdue=overdue)
+        looked = self.looked
+        incidents.record(self.store, report, looked.missing, self.now, news=looked.news, overdue=overdue)
 
-    def skip(self, mailing_list: MailingList, day: date, also: Callable[[], object] = lambda: None) -> None:
+    def skip(self, mailing_list: MailingList, day: date, report: ListReport | None = None) -> None:
         """Freeze a day on which the list does not send."""
-        self.freeze(Day(mailing_list.name, day, Outcome.SKIPPED, "paused" if mailing_list.paused else ""), also)
+        self.freeze(Day(mailing_list.name, day, Outcome.SKIPPED, "paused" if mailing_list.paused else ""), report)
 
-    def freeze(self, day: Day, also: Callable[[], object] = lambda: None) -> None:
-        """Make one durable transaction, of which `also` is part."""
+    def freeze(self, day: Day, report: ListReport | None = None) -> None:
+        """Make one durable transaction, also of what features add, a list's pause, and the incidents of a report."""
+        mailing_list = self.to_serve[day.list_name]
 
         def more(digest_id: int | None) -> None:
             for write in self.frozen:
-                write(self.to_serve[day.list_name], day, digest_id, self.now)
-            also()
+                write(mailing_list, day, digest_id, self.now)
+            if mailing_list.paused:
+                self.store.days.pause(mailing_list.name)
+            if report:
+                self.record(mailing_list, report)
 
         self.store.days.freeze(day, self.now, more)
         because = f"; {day.reason}" if day.outcome is Outcome.GAVE_UP else ""

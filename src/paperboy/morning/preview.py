@@ -6,7 +6,7 @@ Marks nothing as sent. Scores are kept, because they were paid for.
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -40,7 +40,11 @@ class Previews:
         it saw today. Raises PaperboyError where that cannot be known.
         """
         lists = [each for each in self.lists if each.subscribers or each is mailing_list]
-        missing = self._look(lists, _FETCH_HOLDS)
+        fetched = self.drafter.store.papers.fetched()
+        since = self.now - _FETCH_HOLDS
+        missing = ""
+        if not all(name in fetched and fetched[name] >= since for each in lists for name in each.categories):
+            missing = fetching.look(self.drafter, self.feed, lists, self.now, self.lookback).missing
         (scored,) = self._scored([mailing_list], due.local_date(mailing_list, self.now))
         made = drafting.compose(scored)
         if made.outcome(missing) is None:
@@ -56,18 +60,21 @@ class Previews:
             mailing_list for mailing_list in self.lists if mailing_list.subscribers and mailing_list.name in names
         ]
         outcomes = self.drafter.store.days.outcomes(chosen, self.now)
-        found, still_due = dict[str, Draft | str](), list[MailingList]()
+        found = dict[str, Draft | str]()
+        still_due = list[MailingList]()
         for mailing_list in chosen:
             day, outcome = due.local_date(mailing_list, self.now), outcomes[mailing_list.name]
-            found[mailing_list.name] = why = due.off(mailing_list, day, any_day=any_day)
-            if not due.is_open(mailing_list, day, outcome, by_hand=True, any_day=any_day):
-                found[mailing_list.name] = why or f"{outcome}, done earlier today"
-            elif not why:
+            why = due.off(mailing_list, day, any_day=any_day)
+            if not why and not due.is_open(mailing_list, day, outcome, by_hand=True, any_day=any_day):
+                why = f"{outcome}, done earlier today"
+            found[mailing_list.name] = why
+            if not why:
                 still_due.append(mailing_list)
 
         missing = ""
         if still_due:
-            missing = self._look([mailing_list for mailing_list in self.lists if mailing_list.is_active])
+            active = [mailing_list for mailing_list in self.lists if mailing_list.is_active]
+            missing = fetching.look(self.drafter, self.feed, active, self.now, self.lookback).missing
         drafts = {each.gathered.mailing_list.name: drafting.draft(each) for each in self._scored(still_due)}
         return missing, found | drafts
 
@@ -77,24 +84,14 @@ class Previews:
         candidates = [drafter.candidates(mailing_list, now, before=today)[0] for mailing_list in lists]
 
         def gathered() -> list[Gathered]:
-            found = list[Gathered]()
-            for mailing_list, papers in zip(lists, candidates, strict=True):
-                spending = drafter.store.scores.spending(mailing_list.name, today)
-                found.append(replace(drafter.gather(mailing_list, papers, now), spending=spending))
-            return found
+            pairs = zip(lists, candidates, strict=True)
+            return [drafter.gather(mailing_list, papers, now, spent_on=today) for mailing_list, papers in pairs]
 
         scored = list(map(drafting.kept, gathered()))
         if not any(each.missing for each in scored):
             return scored
         with self.alone():  # whoever had the lock may have scored them meanwhile
             return drafter.score(gathered(), aloud=True)
-
-    def _look(self, lists: Sequence[MailingList], fetch_holds: timedelta = timedelta()) -> str:
-        """Fetch what a morning would, unless the last fetch is recent; return why papers are missing."""
-        fetched, since = self.drafter.store.papers.fetched(), self.now - fetch_holds
-        if fetch_holds and all(c in fetched and fetched[c] >= since for each in lists for c in each.categories):
-            return ""
-        return fetching.look(self.drafter, self.feed, lists, self.now, self.lookback).missing
 
 
 def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed]:

@@ -57,15 +57,15 @@ class Crew:
                 executor = executor or self._tried(lambda: stack.enter_context(self.hire()))
                 future = self._tried(partial(executor.submit, done, work, task, versions())) if executor else None
                 under_way.append((task, future))
-                while under_way and (len(under_way) > _AHEAD or self._is_over(under_way[0][1])):
-                    first, future = under_way.popleft()
+                while under_way:
+                    first, future = under_way[0]
+                    is_waited_for = future is not None and not self.problem and not future.done()
+                    if is_waited_for and len(under_way) <= _AHEAD:
+                        break
+                    under_way.popleft()
                     yield first, self._result(future)
             for first, future in under_way:
                 yield first, self._result(future)
-
-    def _is_over(self, future: Future[_R] | None) -> bool:
-        """Return whether nothing has to be waited for."""
-        return future is None or bool(self.problem) or future.done()
 
     def _result(self, future: Future[_R] | None) -> _R | None:
         return self._tried(lambda: future.result(self.seconds)) if future else None
@@ -101,10 +101,13 @@ def versions() -> Mapping[str, str]:
 def done(work: Callable[[_T], _R], task: _T, wanted: Mapping[str, str]) -> _R:
     """Return the task's result, if this worker is like its caller. Raises WorkersError."""
     theirs = versions()
-    unlike = {name: version for name, version in wanted.items() if theirs.get(name) != version}
+    unlike = [
+        f"{name} {theirs.get(name, '')}, and here is {version}"
+        for name, version in wanted.items()
+        if theirs.get(name) != version
+    ]
     if unlike:
-        both = [f"{name} {theirs.get(name, '')}, and here is {version}" for name, version in unlike.items()]
-        raise WorkersError(f"a worker has {'; '.join(both)}")
+        raise WorkersError(f"a worker has {'; '.join(unlike)}")
     return work(task)
 
 

@@ -11,8 +11,6 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from functools import partial
-from typing import ClassVar
 
 from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError
 from paperboy.models import Cost, MailingList, Model, Paper, Scored, Spending, ToScore, Usage
@@ -95,12 +93,17 @@ class _Run:
 
     def note(self, batch: Batch, reply: Reply, failure: str) -> None:
         """Ask again for papers without a score, in halves if none has one. A paper that fails alone is blamed."""
-        name, scored, defects = batch.mailing_list.name, reply.scores, reply.defects
-        self.trust = 0 if scored else self.trust
-        self.in_a_row, self.failures[name] = (0, 0) if scored else (self.in_a_row + 1, self.failures[name] + 1)
+        name, scored = batch.mailing_list.name, reply.scores
         missing = [paper for paper in batch.papers if paper.arxiv_id not in scored]
-        if not scored:
-            self.failure = failure or f"answers without a usable score ({defects[missing[0].arxiv_id]})"
+        if scored:
+            self.trust = 0
+            self.in_a_row = 0
+            self.failures[name] = 0
+        else:
+            self.in_a_row += 1
+            self.failures[name] += 1
+            self.failure = failure or f"answers without a usable score ({reply.defects[missing[0].arxiv_id]})"
+
         if self.failures[name] >= MOST_FAILURES:
             self.problems.setdefault(name, f"{self.llm} {self.failure}")
         elif len(batch.papers) > 1:
@@ -117,9 +120,8 @@ class LlmScorer:
     server: Server
     prompt: Prompt
     prices: Prices | None
-    batch_size: int = 16
-    concurrency: int = 8
-    recent_days: ClassVar[int] = 0  # days of past papers that `score` wants to compare with
+    batch_size: int
+    concurrency: int
 
     @property
     def model(self) -> Model:
@@ -130,9 +132,12 @@ class LlmScorer:
 
     def estimate(self, papers: Sequence[Paper]) -> Cost | None:
         """What scoring these papers may cost; None: the price is unknown."""
-        calls, characters = -(-len(papers) // self.batch_size), sum(len(each.title + each.abstract) for each in papers)
-        prompt, completion = characters // 4 + 1_000 * calls, 60 * len(papers)  # as measured, without a cache
-        return self.prices.cost(Usage(calls, prompt, completion_tokens=completion)) if self.prices else None
+        if self.prices is None:
+            return None
+        calls = -(-len(papers) // self.batch_size)
+        characters = sum(len(paper.title + paper.abstract) for paper in papers)
+        prompt = characters // 4 + 1_000 * calls  # as measured, without a cache
+        return self.prices.cost(Usage(prompt_tokens=prompt, completion_tokens=60 * len(papers)))
 
     def score(self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None) -> Generator[Scored]:
         """Yield the result of each call as it arrives; every paper ends in some `scores` or `unscored`.
@@ -144,49 +149,50 @@ class LlmScorer:
         run = _Run(self._llm, deque(plan(jobs, self.batch_size)), may_spend)
         executor = ThreadPoolExecutor(self.concurrency, thread_name_prefix="llm")
         try:
-            yield from self._dispatch(run, executor)
+            while self._fill(run, executor):
+                done, _ = wait(run.under_way, return_when=FIRST_COMPLETED)
+                for future in done:
+                    answers = future.result()
+                    batch, *others = run.under_way.pop(future)
+                    run.waiting.extendleft([other] for other in reversed(others))  # while a cache has what they share
+                    asked = [paper.arxiv_id for paper in batch.papers]
+                    reply = read_reply(answers[-1].text, asked, self.server.hidden)
+                    run.note(batch, reply, answers[-1].failure or answers[-1].cut_off)
+                    yield Scored(batch.mailing_list.name, reply.scores, spending=self._spending(answers, run))
+
+                if run.in_a_row >= (BREAKER if run.waiting or run.under_way else 1) and run.may_begin:
+                    answers = self.server.ask(_PROBE, tries=2)  # a server may just close an idle connection
+                    run.in_a_row = 0
+                    run.trust -= 1
+                    if "scores" not in answers[-1].text or run.trust == 0:
+                        run.over = answers[-1].failure or run.failure
+                    yield Scored(batch.mailing_list.name, spending=self._spending(answers, run))
+
+            if run.over:
+                raise ScoringError(f"{run.llm} {run.over}")
+            if not run.in_a_row:
+                for name in {*run.problems, *run.blamed}:
+                    problem = run.problems.get(name, "")
+                    yield Scored(name, unscored={} if problem else run.blamed[name], problem=problem)
+            if run.waiting or run.in_a_row:  # after failures in a row the budget allows no probe of the server
+                raise BudgetUsedUpError("LLM_BUDGET_USD is used up for today")
         finally:
             run.over = run.over or "was left"
             executor.shutdown()
 
-    def _dispatch(self, run: _Run, executor: ThreadPoolExecutor) -> Generator[Scored]:
-        while self._fill(run, executor):
-            done, _ = wait(run.under_way, return_when=FIRST_COMPLETED)
-            for future in done:
-                (batch, *others), answers = run.under_way.pop(future), future.result()
-                run.waiting.extendleft([other] for other in reversed(others))  # while a cache has what they share
-                asked = [paper.arxiv_id for paper in batch.papers]
-                reply = read_reply(answers[-1].text, asked, self.server.hidden)
-                run.note(batch, reply, answers[-1].failure or answers[-1].cut_off)
-                yield Scored(batch.mailing_list.name, reply.scores, spending=self._spending(answers, run))
-            if run.in_a_row >= (BREAKER if run.waiting or run.under_way else 1) and run.may_begin:
-                answers = self.server.ask(_PROBE, tries=2)  # a server may just close an idle connection
-                run.in_a_row, run.trust = 0, run.trust - 1
-                if "scores" not in answers[-1].text or run.trust == 0:
-                    run.over = answers[-1].failure or run.failure
-                yield Scored(batch.mailing_list.name, spending=self._spending(answers, run))
-        if run.over:
-            raise ScoringError(f"{self._llm} {run.over}")
-        if not run.in_a_row:
-            for name in run.problems.keys() | run.blamed.keys():
-                problem = run.problems.get(name, "")
-                yield Scored(name, unscored={} if problem else run.blamed[name], problem=problem)
-        if run.waiting or run.in_a_row:  # after failures in a row the budget allows no probe of the server
-            raise BudgetUsedUpError("LLM_BUDGET_USD is used up for today")
-
     def _fill(self, run: _Run, executor: ThreadPoolExecutor) -> bool:
         """Begin as many calls as may be under way; false if there are none."""
-        ask = partial(self.server.ask, stopped=lambda: run.over)
         while len(run.under_way) < self.concurrency and run.waiting and run.may_begin:
             batch, *others = group = run.waiting.popleft()
-            name, of = batch.mailing_list.name, batch.mailing_list
+            wants = batch.mailing_list
             first = batch.shares == "papers"
             try:
-                question = self.prompt.question(of.topics, batch.papers, papers_first=first, language=of.language)
+                question = self.prompt.question(wants.topics, batch.papers, papers_first=first, language=wants.language)
             except ConfigError as error:
-                run.problems.setdefault(name, str(error))
-            if name not in run.problems:
-                future = executor.submit(ask, question, shared=bool(batch.shares))
+                run.problems.setdefault(wants.name, str(error))
+            if wants.name not in run.problems:
+                shared = bool(batch.shares)
+                future = executor.submit(self.server.ask, question, shared=shared, stopped=lambda: run.over)
                 run.under_way[future] = group
             elif others:
                 run.waiting.appendleft(others)
@@ -196,10 +202,14 @@ class LlmScorer:
         """Sum the tokens and cost of answers; a budget counts a guess where nobody counted tokens, or in time."""
         spending = Spending()
         for answer in answers:
-            if usage := answer.usage or (Usage(calls=1) if run.may_spend and answer.pause == math.inf else None):
-                counted = usage if usage.total_tokens else UNCOUNTED if run.may_spend else None
-                cost = self.prices.cost(counted, answer.tier) if self.prices and counted else None
-                spending += Spending(usage, cost)
+            usage = answer.usage
+            if run.may_spend and answer.pause == math.inf:  # the model may have worked on it
+                usage = Usage(calls=1)
+            if usage is None:
+                continue
+            counted = UNCOUNTED if run.may_spend and not usage.total_tokens else usage
+            cost = self.prices.cost(counted, answer.tier) if self.prices and counted.total_tokens else None
+            spending += Spending(usage, cost)
         return spending
 
     def probe(self) -> str:
@@ -217,9 +227,6 @@ class LlmScorer:
             )
             raise ScoringError(f"{self._llm} {answer.cut_off or useless}")
         return f"{self.model.name} at {self.server.place} answers ({format_of(self.server.refused)}) and scores"
-
-    def close(self) -> None:
-        self.server.close()
 
     @property
     def _llm(self) -> str:

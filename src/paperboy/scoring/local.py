@@ -2,7 +2,7 @@
 
 A paper's strength is SQLite's bm25 for the wanted words and adjacent word pairs of the topics, minus that for the
 unwanted ones; and a ranking that the list has learned, if any, counts the more, the more examples it learned from. A
-paper's rank among those of the last `recent_days` becomes its relevance. Its quality plays no part.
+paper's rank among the recent papers of the list's categories becomes its relevance. Its quality plays no part.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ class LocalScorer:
     """Scores by words and what lists have learned. Keeps its last index for the next list on the same categories."""
 
     model = Model(name="embedded ranker", is_llm=False)
-    recent_days = 30
     _index: _Index | None = None
 
     def criteria(self, mailing_list: MailingList) -> str:
@@ -77,39 +76,33 @@ class LocalScorer:
     def score(self, jobs: Sequence[ToScore], may_spend: object = None) -> Generator[Scored]:  # noqa: ARG002 - no cost
         """Yield the scores of all papers of each list, by rank among themselves and the recent ones."""
         for job in jobs:
-            if job.papers:
-                yield Scored(job.mailing_list.name, self._scores(job))
+            known = {text.arxiv_id: text for text in job.recent}
+            for paper in job.papers:
+                known.setdefault(paper.arxiv_id, Text(paper.arxiv_id, paper.title, paper.abstract))
+            texts = list(known.values())
+            if self._index is None or self._index.texts != texts:
+                self._index = _Index(texts)
+            index = self._index
+
+            wanted, unwanted = wanted_and_unwanted(job.mailing_list.topics)
+            strengths = index.strengths(wanted, unwanted)
+            if job.rankers:
+                strengths = _blended(strengths, job.rankers, texts)
+            ordered = sorted(value for value in strengths if value is not None)
+            rows = [index.rows[paper.arxiv_id] for paper in job.papers]
+            relevances = {row: _relevance(strengths[row], ordered, len(strengths)) for row in rows}
+            comments = index.comments(wanted, {row for row, value in relevances.items() if value >= _COMMENTED})
+            scores = {
+                texts[row].arxiv_id: Score(relevance, novelty=None, comment=comments.get(row, ""))
+                for row, relevance in relevances.items()
+            }
+            yield Scored(job.mailing_list.name, scores)
 
     def probe(self) -> str:
         return "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
 
-    def _scores(self, job: ToScore) -> dict[str, Score]:
-        index = self._index_of(job)
-        wanted, unwanted = wanted_and_unwanted(job.mailing_list.topics)
-        strengths = index.strengths(wanted, unwanted)
-        if job.rankers:
-            strengths = _blended(strengths, job.rankers, index.texts)
-        ordered = sorted(value for value in strengths if value is not None)
-        rows = [index.rows[paper.arxiv_id] for paper in job.papers]
-        relevances = {row: _relevance(_rank(ordered, strengths[row]), len(strengths)) for row in rows}
-        comments = index.comments(wanted, {row for row, value in relevances.items() if value >= _COMMENTED})
-        return {
-            index.texts[row].arxiv_id: Score(relevance, novelty=None, comment=comments.get(row, ""))
-            for row, relevance in relevances.items()
-        }
 
-    def _index_of(self, job: ToScore) -> _Index:
-        """The index of the recent papers and of those of the job that are not among them."""
-        known = {text.arxiv_id: text for text in job.recent}
-        for paper in job.papers:
-            known.setdefault(paper.arxiv_id, Text(paper.arxiv_id, paper.title, paper.abstract))
-        texts = list(known.values())
-        if self._index is None or self._index.texts != texts:
-            self._index = _Index(texts)
-        return self._index
-
-
-def _blended(words: list[float | None], rankers: Sequence[Ranker], texts: Sequence[Text]) -> list[float | None]:
+def _blended(words: Sequence[float | None], rankers: Sequence[Ranker], texts: Sequence[Text]) -> Sequence[float | None]:
     """Add up the strengths by words and by each ranker, in standard deviations. A paper without a shared word is as
     weak by words as the weakest with one.
     """
@@ -120,7 +113,7 @@ def _blended(words: list[float | None], rankers: Sequence[Ranker], texts: Sequen
         weight = min(_MOST, ranker.examples / _AS_GOOD_AS_WORDS)
         found = _standardized(ranker.strengths(texts))
         blended = [value + weight * more for value, more in zip(blended, found, strict=True)]
-    return list(blended)
+    return blended
 
 
 def _standardized(values: Sequence[float]) -> list[float]:
@@ -183,18 +176,17 @@ class _Index:
             ((row, text.title, text.abstract) for row, text in enumerate(self.texts)),
         )
 
-    def strengths(self, wanted: Sequence[str], unwanted: Sequence[str]) -> list[float | None]:
-        """The strength of each text that shares a wanted word."""
+    def strengths(self, wanted: Sequence[str], unwanted: Sequence[str]) -> Sequence[float | None]:
+        """Return the strength of each text that shares a wanted word."""
         found, penalties = self._matches(wanted), self._matches(unwanted)
         return [value - penalty if value else None for value, penalty in zip(found, penalties, strict=True)]
 
     def comments(self, wanted: Sequence[str], rows: set[int]) -> dict[int, str]:
         """Name the wanted words that each of these texts shares, the most telling first."""
         shared: dict[int, list[tuple[float, str]]] = {row: [] for row in rows}
-        spelt = {term.casefold(): term for term in reversed(wanted)} if rows else {}
+        spelt = {term.casefold(): term for term in reversed(wanted)}
         for term in spelt.values():
-            of, values = self._posting(term)
-            for row, value in zip(of, values, strict=True):
+            for row, value in zip(*self._posting(term), strict=True):
                 if row in shared:  # a pair of words is more telling than a word
                     shared[row].append((-value * len(term.split()), term))
         return {row: _comment(sorted(found)) for row, found in shared.items()}
@@ -232,17 +224,12 @@ def _comment(found: Iterable[tuple[float, str]]) -> str:
     return f"Shares with the topics: {', '.join(names)}" if names else ""
 
 
-def _rank(ordered: Sequence[float], strength: float | None) -> float | None:
-    """Return a rank from 0, the strongest first. Ties share the mean of their ranks."""
+def _relevance(strength: float | None, ordered: Sequence[float], among: int) -> int:
+    """Turn the rank of a strength among so many papers into 1-10. Ties share the mean of their ranks, and the middle of
+    a rank counts: an only paper is average, not best.
+    """
     if strength is None:
-        return None
-    weaker, ties = bisect_left(ordered, strength), bisect_right(ordered, strength)
-    return len(ordered) - (weaker + ties + 1) / 2
-
-
-def _relevance(rank: float | None, among: int) -> int:
-    """Turn a rank among so many papers into 1-10. The middle of a rank counts: an only paper is average, not best."""
-    if rank is None:
         return 1
-    share = (rank + 0.5) / among
+    weaker, ties = bisect_left(ordered, strength), bisect_right(ordered, strength)
+    share = (len(ordered) - (weaker + ties) / 2) / among
     return next((relevance for best, relevance in _SHARES if share <= best), 2)

@@ -6,6 +6,7 @@ never zero.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,9 +33,27 @@ class Prices:
         None if neither the operator nor the table knows the prices of input and output. The operator's figures apply to
         every tier. Cached input and cache writes default to the table's price, then to the price of input.
         """
+        from genai_prices import Usage as PricedUsage  # noqa: PLC0415 - 175 ms that only scoring needs
+        from genai_prices import calc_price  # noqa: PLC0415
+
+        server = base_url or OPENAI_URL  # without a URL, a local model would have OpenAI's prices
         tier = "" if service_tier in {"auto", "default"} else service_tier
-        given = {kind: float(price) for kind, price in operators.items() if price is not None}
-        rates = {**_table(model, base_url, tier), **given}
+        known: dict[str, Any] = {}
+        with suppress(LookupError):
+            context = {"service_tier": tier}
+            found = calc_price(PricedUsage(), model, provider_api_url=server, price_context=context).model_price
+            known = {
+                "input": found.input_mtok,
+                "cached_input": found.cache_read_mtok,
+                "cache_write": found.cache_write_mtok,
+                "output": found.output_mtok,
+            }
+
+        rates: dict[str, float] = {}
+        for kind, rate in [*known.items(), *operators.items()]:
+            if rate is not None:
+                # the higher step of a tiered price is for prompts of 200,000 tokens and more, which no batch has
+                rates[kind] = float(getattr(rate, "base", rate))
         if not rates.keys() >= {"input", "output"}:
             return None
         standard = cls.find(model, base_url, "", **operators) if tier else None
@@ -47,23 +66,6 @@ class Prices:
         if self.standard is not None and tier not in {"", self.tier}:
             return self.standard.cost(usage)
         cached, written = usage.cached_tokens, usage.cache_write_tokens
-        plain = max(0, usage.prompt_tokens - cached - written)
+        plain = usage.prompt_tokens - cached - written
         prompt = plain * self.input + cached * self.cached_input + written * self.cache_write
         return Cost(prompt / 1e6, usage.completion_tokens * self.output / 1e6)
-
-
-def _table(model: str, base_url: str, service_tier: str) -> dict[str, float]:
-    """Look up US dollars per million tokens, by the field of Prices; empty for a model that the table does not have."""
-    from genai_prices import Usage as PricedUsage  # noqa: PLC0415 - 175 ms that only scoring needs
-    from genai_prices import calc_price  # noqa: PLC0415
-
-    server = base_url or OPENAI_URL  # without a URL, a local model would have OpenAI's prices
-    try:
-        context = {"service_tier": service_tier}
-        found = calc_price(PricedUsage(), model, provider_api_url=server, price_context=context).model_price
-    except LookupError:
-        return {}
-    columns: tuple[Any, ...] = found.input_mtok, found.cache_read_mtok, found.cache_write_mtok, found.output_mtok
-    rates = zip(("input", "cached_input", "cache_write", "output"), columns, strict=True)
-    # the higher step of a tiered price is for prompts of 200,000 tokens and more, which no batch of ours has
-    return {kind: float(getattr(rate, "base", rate)) for kind, rate in rates if rate is not None}

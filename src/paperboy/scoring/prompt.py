@@ -8,8 +8,8 @@ nor begin another paper.
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from collections.abc import Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,10 +52,19 @@ class Prompt:
     def __init__(self, folders: Sequence[Path], seconds: float = sandbox.MOST_SECONDS) -> None:
         self._sandbox = sandbox.Sandbox("prompts", partial(_source, folders), seconds, undefined=StrictUndefined)
         self._shown = lru_cache(KEPT)(self._show)  # the lists that share a batch ask one after another
+        words = [text[:25] for paper in EXAMPLES for text in paper.values()]
         with sandbox.one_timeout():
-            problems = list(dict.fromkeys(self._trial()))
+            problems = [
+                *self._try_block("rubric"),
+                *self._try_block("reply"),
+                *self._try_block("topics", [EXAMPLE_TOPICS], "{{ topics }}", topics=EXAMPLE_TOPICS, language=ENGLISH),
+                *self._try_block("topics", topics=EXAMPLE_TOPICS, language=_ANOTHER),
+                *self._try_block("papers", words, "each paper's arxiv_id, title and abstract", papers=EXAMPLES),
+            ]
         if problems:
-            raise ConfigError(problems)
+            raise ConfigError(list(dict.fromkeys(problems)))
+        self._rubric = self._render("rubric")
+        self._system = f"{self._rubric}\n\n{self._render('reply')}"
 
     def question(
         self, topics: str, papers: Sequence[Paper], *, papers_first: bool, language: str = ENGLISH
@@ -64,12 +73,17 @@ class Prompt:
 
         The batches of one list share its topics, which come first. `papers_first` is for papers that lists share.
         """
-        return self._question(topics, self._shown(tuple(papers)), language, papers_first=papers_first)
+        shown = self._shown(tuple(papers))
+        wanted = self._render("topics", topics=topics.strip(), language=language)
+        if papers_first:
+            return Question(self._system, shared=shown, own=wanted)
+        return Question(self._system, shared=wanted, own=shown)
 
     def example(self) -> tuple[Question, str]:
         """Ask for the score of one invented paper; its arXiv id comes second."""
         shown = self._render("papers", papers=EXAMPLES[:1])
-        return self._question(EXAMPLE_TOPICS, shown, ENGLISH, papers_first=False), EXAMPLES[0]["arxiv_id"]
+        wanted = self._render("topics", topics=EXAMPLE_TOPICS, language=ENGLISH)
+        return Question(self._system, shared=wanted, own=shown), EXAMPLES[0]["arxiv_id"]
 
     def criteria(self, topics: str, language: str = ENGLISH) -> str:
         """Fingerprint what papers are judged by, in 16 hex digits: the words of the rubric and of the topics, and the
@@ -78,44 +92,30 @@ class Prompt:
         White space and the rest of the prompt do not change it.
         """
         parts = [" ".join(part.split()) for part in (self._rubric, topics)]
-        parts += [language] if language != ENGLISH else []
+        if language != ENGLISH:
+            parts.append(language)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
-    @cached_property
-    def _rubric(self) -> str:
-        return self._render("rubric")
-
-    @cached_property
-    def _system(self) -> str:
-        return f"{self._rubric}\n\n{self._render('reply')}"
-
     def _show(self, papers: tuple[Paper, ...]) -> str:
-        return self._render("papers", papers=list(map(_shown, papers)))
+        """Render papers as three lines of text each, safe within a fence."""
+        shown = [
+            {"arxiv_id": paper.arxiv_id, "title": _as_data(paper.title), "abstract": _as_data(paper.abstract)}
+            for paper in papers
+        ]
+        return self._render("papers", papers=shown)
 
-    def _question(self, topics: str, shown: str, language: str, *, papers_first: bool) -> Question:
-        wanted = self._render("topics", topics=topics.strip(), language=language)
-        return Question(self._system, shown, wanted) if papers_first else Question(self._system, wanted, shown)
-
-    def _trial(self) -> Iterator[Problem]:
-        """Render each block for the examples, and report what is wrong."""
-        words = [text[:25] for paper in EXAMPLES for text in paper.values()]
-        yield from self._try_block("rubric")
-        yield from self._try_block("reply")
-        yield from self._try_block("topics", [EXAMPLE_TOPICS], "{{ topics }}", topics=EXAMPLE_TOPICS, language=ENGLISH)
-        yield from self._try_block("topics", topics=EXAMPLE_TOPICS, language=_ANOTHER)
-        yield from self._try_block("papers", words, "each paper's arxiv_id, title and abstract", papers=EXAMPLES)
-
-    def _try_block(self, block: str, wanted: Sequence[str] = (), fix: str = "", **given: object) -> Iterator[Problem]:
+    def _try_block(self, block: str, wanted: Sequence[str] = (), fix: str = "", **given: object) -> Sequence[Problem]:
+        """Render a block for the examples, and return what is wrong."""
         place = f"prompts/{TEMPLATE}"
         try:
             text = " ".join(self._render(block, **given).casefold().split())
         except ConfigError as error:
-            yield from error.problems
-            return
+            return error.problems
         if not text:
-            yield Problem(place, f"the block {block!r} is empty; the prompt needs its words")
-        elif absent := [words for words in wanted if words.casefold() not in text]:
-            yield Problem(place, f"tried on examples, the block {block!r} does not show {absent[0]!r}; write {fix}")
+            return [Problem(place, f"the block {block!r} is empty; the prompt needs its words")]
+        if absent := [words for words in wanted if words.casefold() not in text]:
+            return [Problem(place, f"tried on examples, the block {block!r} does not show {absent[0]!r}; write {fix}")]
+        return []
 
     def _render(self, block: str, **variables: object) -> str:
         try:
@@ -124,7 +124,7 @@ class Prompt:
             has = f" is undefined; the block {block!r} has {' and '.join(variables) or 'no variable'}"
             problem = error.problems[0]
             message = problem.message.replace(" is undefined", has).replace("dict object", "a paper")
-            raise ConfigError([Problem(problem.place, message)]) from error
+            raise ConfigError.at(problem.place, message) from error
 
 
 def _source(folders: Sequence[Path], name: str) -> str | None:
@@ -136,11 +136,6 @@ def _source(folders: Sequence[Path], name: str) -> str | None:
         except ValueError as error:
             raise TemplateSyntaxError(str(error), 1, name) from error
     return None
-
-
-def _shown(paper: Paper) -> Mapping[str, str]:
-    """Return a paper as the template sees it: three lines of text, safe within a fence."""
-    return {"arxiv_id": paper.arxiv_id, "title": _as_data(paper.title), "abstract": _as_data(paper.abstract)}
 
 
 def _as_data(text: str) -> str:

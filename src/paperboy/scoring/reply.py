@@ -15,13 +15,13 @@ from paperboy.models import Score
 
 _TEXT, _TO_TEN = {"type": "string"}, {"type": "integer", "minimum": 1, "maximum": 10}
 _PROPERTIES = {"arxiv_id": _TEXT, "relevance": _TO_TEN, "novelty": _TO_TEN, "comment": _TEXT}
-
-
-def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
-
-
-SCHEMA = _object({"scores": {"type": "array", "items": _object(_PROPERTIES)}})  # JSON schema of a reply
+_ENTRY = {"type": "object", "properties": _PROPERTIES, "required": [*_PROPERTIES], "additionalProperties": False}
+SCHEMA = {  # JSON schema of a reply
+    "type": "object",
+    "properties": {"scores": {"type": "array", "items": _ENTRY}},
+    "required": ["scores"],
+    "additionalProperties": False,
+}
 MAX_COMMENT = 240  # characters
 MAX_TEXT_PER_PAPER = 4000  # characters of a reply; the rest is not read
 _REREAD = 2_000  # characters: an error counts the lines before it, which must not be the whole text
@@ -33,9 +33,6 @@ _LINK = re.compile(  # without the sentence's full stop
     r"|(?<![\w.-])[\w.-]+\.[^\W\d_]{2,}(?:/|:\d\d)(?:[^\s<>]*[^\s<>.,;:!?)])?",  # example.org/page, example.org:8080
     re.IGNORECASE,
 )
-
-
-TWICE = "two different ones for the same paper"  # the defect that asking for the paper alone cures
 
 
 class Reply(NamedTuple):
@@ -77,7 +74,8 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
         if usable and (len(asked) == 1 or len({*usable}) == 1):
             scores[arxiv_id] = usable[-1]
         else:
-            defects[arxiv_id] = TWICE if usable else defect
+            # asking for the paper alone cures the first
+            defects[arxiv_id] = "two different ones for the same paper" if usable else defect
     return Reply(scores, defects)
 
 

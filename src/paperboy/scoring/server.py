@@ -66,9 +66,8 @@ _NO_MODEL = re.compile(
     re.IGNORECASE,
 )
 _NO_CREDIT = re.compile(r"insufficient|billing|_quota", re.IGNORECASE)  # a code; words may mention billing anyway
-_MOVED = "it redirects; set OPENAI_BASE_URL in .env to the new address"
 _FIXES = {  # by status: what an operator can do
-    **dict.fromkeys((301, 302, 303, 307, 308), _MOVED),
+    **dict.fromkeys((301, 302, 303, 307, 308), "it redirects; set OPENAI_BASE_URL in .env to the new address"),
     401: "the key is refused; check OPENAI_API_KEY in .env",
     402: "the account has no credit left; add some there",
     403: "the key may not use this model; check both in .env",
@@ -96,14 +95,14 @@ def format_of(refused: Collection[str]) -> str:
 def fallback(said: str, options: Collection[str], form: str, *, proven: bool) -> Collection[str]:
     """Choose what to leave out after a refusal in these words: some of the `options` that were sent, or the format.
 
-    Nothing, if that would not help. A refusal that names none of them concerns the content once the server is `proven`,
-    having answered before; until then it may concern any.
+    Nothing, if that would not help, or nothing was said. A refusal that names none of them concerns the content once
+    the server is `proven`, having answered before; until then it may concern any.
     """
     if named := [option for option in options if option in said or _ALIASES.get(option, option) in said]:
         return named
     if _FORMAT.search(said):
         return {form} - {"words"}
-    if proven or _CONTENT.search(said):
+    if not said or proven or _CONTENT.search(said):
         return ()
     return options if form == "words" else [form]
 
@@ -132,14 +131,19 @@ class Server:
         connections: int = 8,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        logging.getLogger(openai.__name__).setLevel(logging.WARNING)  # at OPENAI_LOG's it would log prompts
+        logging.getLogger("openai").setLevel(logging.WARNING)  # at OPENAI_LOG's it would log prompts
         if not (api_key.isascii() and api_key.isprintable()):
             raise ScoringError("OPENAI_API_KEY holds characters that no key has; copy it into .env again")
         self.model = model
         self.refused: frozenset[str] = frozenset()  # formats and options that this server does not accept
-        self._url, self._key, self._wait = base_url or OPENAI_URL, api_key, wait
-        host = urlsplit(self._url).hostname or ""
-        at_openai, version = f".{host}".endswith(".api.openai.com"), re.match(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?", model)
+        self._key = api_key
+        self._wait = wait
+        url = base_url or OPENAI_URL
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+        self.place = f"{parts.scheme}://{parts.hostname}{port}{parts.path}"  # without what could be secret in it
+        at_openai = f".{parts.hostname}".endswith(".api.openai.com")
+        version = re.match(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?", model)
         caches = at_openai and version is not None and (int(version[1]), int(version[2] or 0)) >= (5, 6)
         self._breakpoints = caches if breakpoints is None else breakpoints
         options: dict[str, Any] = {"reasoning_effort": reasoning_effort, "service_tier": service_tier}
@@ -152,17 +156,11 @@ class Server:
         if api_key:
             headers["Authorization"] = f"Bearer {api_key}"
         self._client = openai.OpenAI(
-            base_url=self._url,
+            base_url=url,
             api_key="none",  # the client insists on one; the transport has ours
             max_retries=0,
             http_client=httpx2.Client(transport=_Transport(http, headers, timeout_seconds), trust_env=False),
         )
-
-    @property
-    def place(self) -> str:
-        """The server's address without what could be secret in it."""
-        parts = urlsplit(self._url)
-        return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
     def quote(self, words: str, most: int) -> str:
         """Quote the server in one short printable line, without our key."""
@@ -218,7 +216,7 @@ class Server:
         while True:
             answer = self._post(self.request(question, shared=shared, refused=refused))
             form = format_of(refused)
-            more = fallback(answer.objection, options - refused, form, proven=self._proven) if answer.objection else ()
+            more = fallback(answer.objection, options - refused, form, proven=self._proven)
             if not more:
                 break
             refused = refused.union(more)
@@ -266,7 +264,7 @@ class _Transport(httpx2.BaseTransport):
     seconds: float
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        url = str(request.url.copy_with(userinfo=b""))
+        url = str(request.url)
         try:
             reply = self.http.request(request.method, url, self.headers, request.read(), seconds=self.seconds)
         except wire.NoReplyError as error:
@@ -285,13 +283,13 @@ def judge(status: int, body: object, model: str) -> Answer:
         return _judge_completion(body)
     parts = found if isinstance(found, dict) else {"message": found}
     names = ("message", "detail", "param", "code", "status", "type")
-    error = {name: one_line(str(parts[name]))[:MAX_WORDS] for name in names if parts.get(name)}
-    code = f"{error.get('code')} {error.get('status')} {error.get('type')}"
+    error = {name: one_line(str(parts.get(name) or ""))[:MAX_WORDS] for name in names}
+    code = f"{error['code']} {error['status']} {error['type']}"
     if status == 200:  # a gateway wraps the error of the server behind it
         within = re.search(r"\b[45]\d\d\b", code)
         status = int(within[0]) if within else 500
-    message = error.get("message") or error.get("detail") or ""
-    said = f"{error.get('param')} {code} {message}"
+    message = error["message"] or error["detail"]
+    said = f"{error['param']} {code} {message}"
     if status not in _TRANSIENT and _CONTEXT.search(said):
         size = f" of {tokens} tokens" if (tokens := _count(parts, "n_ctx")) else ""
         fix = "lower LLM_BATCH_SIZE, or give the server a larger context"

@@ -168,8 +168,8 @@ class App(ExitStack):
             connections=settings.llm_concurrency,
             wait=self.wait,
         )
-        made = LlmScorer(server, self.prompt, self.prices, settings.llm_batch_size, settings.llm_concurrency)
-        return self.enter_context(closing(made))
+        self.enter_context(closing(server))
+        return LlmScorer(server, self.prompt, self.prices, settings.llm_batch_size, settings.llm_concurrency)
 
     @cached_property
     def prices(self) -> Prices | None:
@@ -315,7 +315,7 @@ class App(ExitStack):
             composer=self.composer,
             progress=self.progress,
             clock=self.clock,
-            budget=settings.llm_budget_usd or None,
+            budget=settings.llm_budget_usd,
             budget_zone=settings.timezone,
             holidays=settings.arxiv_holidays,
             learn=next((feature.learned(self) for feature in self.features if feature.learned), None),
