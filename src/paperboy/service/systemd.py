@@ -70,7 +70,12 @@ def _filled(text: str, home: Path, python: Path, user: str, group: str, written:
         if not str(path).isprintable():
             fault = "its name holds a line end or another control character; rename it"
             raise ConfigError.at(repr(str(path)), f"systemd cannot start a service from here: {fault}")
-    return re.sub(r"(?m)^(\S.*)  # (.*)$", r"# \2\n\1", text if user else _of_a_user(text)).format(
+    if not user:  # without what only the system's manager can do: other units, other users, namespaces
+        text = re.sub(r"(?m)^# Secrets may(.+\n)+", "", _NOT_FOR_A_USER.sub("", text))
+        start = "WantedBy=default.target  # Start with the machine after `loginctl enable-linger`, else with the login."
+        text = re.sub("WantedBy=.*", start, text.replace("systemctl ", "systemctl --user "))
+        text = re.sub(r"\n{3,}", "\n\n", text)
+    return re.sub(r"(?m)^(\S.*)  # (.*)$", r"# \2\n\1", text).format(
         paths=_outermost([home, *written]),
         written=_outermost(written),
         command=f":{_literal(python)} -m paperboy --home {_literal(home)}",
@@ -91,14 +96,6 @@ def _literal(path: Path) -> str:
     """A path as systemd reads it back: % begins a specifier; spaces, quotes, colons and backslashes need quotes."""
     text = str(path).replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
     return text if re.fullmatch(r"[\w/.%+,@=~-]+", text) else f'"{text}"'
-
-
-def _of_a_user(text: str) -> str:
-    """The unit without what only the system's manager can do: other units, other users, namespaces."""
-    text = re.sub(r"(?m)^# Secrets may(.+\n)+", "", _NOT_FOR_A_USER.sub("", text))
-    start = "WantedBy=default.target  # Start with the machine after `loginctl enable-linger`, else with the login."
-    text = re.sub("WantedBy=.*", start, text.replace("systemctl ", "systemctl --user "))
-    return re.sub(r"\n{3,}", "\n\n", text)
 
 
 _NOT_FOR_A_USER = re.compile(
