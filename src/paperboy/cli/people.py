@@ -19,8 +19,6 @@ from paperboy.service.app import App
 
 _ASKED = "asked to leave the list"  # by a token: the person's own wish
 
-_People = list[tuple[Subscriber, Suppression | None]]
-
 
 @click.command()
 @click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given more than once.")
@@ -38,32 +36,29 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     if as_json:
         output.show_page({"lists": [_as_json(*each) for each in lists], "addresses": addresses})
         return 0
-    for each in lists:
-        _show(*each, app.settings.timezone)
+
+    for mailing_list, people in lists:
+        name, title = mailing_list.name, mailing_list.title
+        output.say(f": {title}" if title != name else "", mark=name, bold=True)
+        if not people:
+            output.say("no subscribers, so it is never due", "")
+            continue
+        days = "every day" if mailing_list.weekdays == EVERY_DAY else ", ".join(_weekdays(mailing_list))
+        paused = "paused, else " * mailing_list.paused
+        when = f"{paused}{days} at {mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
+        output.say(f"{when}, to {counted(len(people), 'address', 'addresses')}")
+        width = max(len(who.address) for who, _ in people)
+        for who, held in people:
+            output.say(f"  {who.address:{width}}  {who.name}".rstrip())
+            if held:
+                output.say("", mark=f"    {_suppressed(held, app.settings.timezone)}", fg="yellow")
+        output.say("")
     also = f", {suppressed} of them suppressed" if suppressed else ""
     output.say(f"{counted(addresses, 'address', 'addresses')} on {counted(len(lists), 'list')}{also}")
     return 0
 
 
-def _show(mailing_list: MailingList, people: _People, zone: tzinfo) -> None:
-    name, title = mailing_list.name, mailing_list.title
-    output.say(f": {title}" if title != name else "", mark=name, bold=True)
-    if not people:
-        output.say("no subscribers, so it is never due", "")
-        return
-    days = "every day" if mailing_list.weekdays == EVERY_DAY else ", ".join(_weekdays(mailing_list))
-    paused = "paused, else " * mailing_list.paused
-    when = f"{paused}{days} at {mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
-    output.say(f"{when}, to {counted(len(people), 'address', 'addresses')}")
-    width = max(len(who.address) for who, _ in people)
-    for who, held in people:
-        output.say(f"  {who.address:{width}}  {who.name}".rstrip())
-        if held:
-            output.say("", mark=f"    {_suppressed(held, zone)}", fg="yellow")
-    output.say("")
-
-
-def _as_json(mailing_list: MailingList, people: _People) -> dict[str, Any]:
+def _as_json(mailing_list: MailingList, people: list[tuple[Subscriber, Suppression | None]]) -> dict[str, Any]:
     return {
         "name": mailing_list.name,
         "title": mailing_list.title,
@@ -75,8 +70,7 @@ def _as_json(mailing_list: MailingList, people: _People) -> dict[str, Any]:
             {
                 "address": who.address,
                 "name": who.name,
-                "suppressed": held
-                and {"list": held.list_name or None, "since": held.at.isoformat(), "reason": held.reason},
+                "suppressed": held and {"list": held.list_name or None, "since": held.at, "reason": held.reason},
             }
             for who, held in people
         ],

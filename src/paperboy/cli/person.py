@@ -1,6 +1,5 @@
 """`paperboy why ADDRESS` and `forget`: what became of each digest to one person, and their erasure."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 
 import click
@@ -13,7 +12,6 @@ from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState
 from paperboy.service import output
 from paperboy.service.app import App
-from paperboy.store.history import Posted
 
 NO_REPLY = {DeliveryState.PENDING: "not tried yet", DeliveryState.SENDING: "being sent, or cut off by a crash"}
 
@@ -23,32 +21,31 @@ _WEEKS = 8
 def show(app: App, who: str, name: str | None) -> int:
     """Print on which lists an address is, whether it is suppressed, and what became of its digests, newest first."""
     address, store = mailbox_from(who, "ARXIV_ID_OR_ADDRESS").address, app.store_to_ask
-    chosen = app.home.named(() if name is None else (name,))
-    since = app.clock() - timedelta(weeks=_WEEKS)
+    now, zone = app.clock(), app.settings.timezone
+    lists = app.home.lists if name is None else [app.home.list(name)]
+    since = now - timedelta(weeks=_WEEKS)
     posted = [row for row in store.history.posted(address, since) if not name or row.list_name == name]
     held = [row for row in store.suppressions.of(address) if not name or row.list_name in {"", name}]
-    on = [of.name for of in app.home.lists if of.name in chosen and of.subscriber(address)]
+    on = [of.name for of in lists if of.subscriber(address)]
     where = f"on {together(on)}" if on else f"not on {name or 'any list'}"
     none = f"no digest went there in the last {_WEEKS} weeks"
     if not (on or posted or held):
         everybody = (known for of in app.home.lists for known in of.addresses())
         raise UnknownNameError(f"{address} is {where}, and {none}{did_you_mean(address, everybody, cutoff=0.85)}")
-    running = lock.holder(app.settings.paperboy_database, "run") is not None
-    rows = (_row(app, row, running=running) for row in posted)
+
+    running = lock.holder(app.settings.paperboy_database, "run")  # then a next try can be promised
+    rows = []
+    for row in posted:
+        answer = row.reason or NO_REPLY.get(row.state, "no answer is known")
+        again = row.next_try(now)
+        if again and running:
+            answer += f"; {output.next_try(again, now, zone)}"
+        at = f"{row.at.astimezone(zone):%d %b %H:%M %Z}"
+        rows.append((f"{row.date:%a %d %b}", row.list_name, row.state, at, answer))
     table = output.table(("Digest", "List", "State", "At", "Answer"), rows)
-    refusals = (refusal(row, app.settings.timezone) for row in held)
+    refusals = (refusal(suppression, zone) for suppression in held)
     output.show_page([[f"{address} is {where}", *refusals], table or [f"{none.capitalize()}."]])
     return 0
-
-
-def _row(app: App, each: Posted, *, running: bool) -> Sequence[str]:
-    """`running`: the daemon is active, so a next try can be promised."""
-    now, zone = app.clock(), app.settings.timezone
-    answer = each.reason or NO_REPLY.get(each.state, "no answer is known")
-    again = each.next_try(now)
-    if again and running:
-        answer += f"; {output.next_try(again, now, zone)}"
-    return f"{each.date:%a %d %b}", each.list_name, each.state, f"{each.at.astimezone(zone):%d %b %H:%M %Z}", answer
 
 
 @click.command()

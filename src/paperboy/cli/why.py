@@ -10,7 +10,6 @@ from paperboy.cli import person
 from paperboy.curate import matched_author, why_filtered
 from paperboy.edges.text import visible
 from paperboy.errors import UnknownNameError
-from paperboy.home.settings import Settings
 from paperboy.mail.text import counted
 from paperboy.models import Became, MailingList, Paper
 from paperboy.service import output
@@ -22,7 +21,7 @@ from paperboy.tex import to_text
 _ID = re.compile(r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:)?(.+?)(?:v\d+)?(?:\.pdf)?/?", re.IGNORECASE)
 
 
-@click.command(name="why", short_help="Show the life of one paper, or what became of each digest to an address.")
+@click.command()
 @click.argument("asked_for", metavar="ARXIV_ID_OR_ADDRESS")
 @click.option("--list", "name", metavar="NAME", help="Only this list.")
 @click.pass_obj
@@ -36,30 +35,29 @@ def why(app: App, asked_for: str, name: str | None) -> int:
         return person.show(app, asked_for, name)
     asked, history = _ID.fullmatch(visible(asked_for.strip())), app.store_to_ask.history
     plain = asked[1] if asked else ""
-    found = history.paper(plain)
+    paper, fetched = history.paper(plain) or (None, None)
     lists = app.home.lists if name is None else [app.home.list(name)]
     lives = [(mailing_list, history.life(mailing_list.name, plain)) for mailing_list in lists]
-    known = [(mailing_list, life) for mailing_list, life in lives if found or life.became]
+    known = [(mailing_list, life) for mailing_list, life in lives if paper or life.became]
     if not known:
         raise UnknownNameError(
             f"{plain!r}: no paper with that id was fetched for a list; an id looks like 2502.06786 or astro-ph/0601001"
         )
-    output.say(*_about(plain, found, app.settings))
+
+    settings = app.settings
+    url = f"https://arxiv.org/abs/{plain}"
+    if paper and fetched:
+        categories = ", ".join(dict.fromkeys([paper.primary_category, *paper.categories]))
+        when = f"submitted {_when(paper.published, settings.timezone)}, fetched {_when(fetched, settings.timezone)}"
+        output.say(to_text(paper.title), url, f"{categories}; {when}")
+    else:
+        output.say(url, f"deleted after {settings.keep_days} days (KEEP_DAYS); its outcome is kept for ever")
+
     more = [feature.why(app, plain) for feature in app.features if feature.why]
     for mailing_list, life in known:
         notes = [said[mailing_list.name] for said in more if mailing_list.name in said]
-        output.say("", *_life(mailing_list, found[0] if found else None, life, notes))
+        output.say("", *_life(mailing_list, paper, life, notes))
     return 0
-
-
-def _about(arxiv_id: str, found: tuple[Paper, datetime] | None, settings: Settings) -> list[str]:
-    url = f"https://arxiv.org/abs/{arxiv_id}"
-    if found is None:
-        return [url, f"deleted after {settings.keep_days} days (KEEP_DAYS); its outcome is kept for ever"]
-    paper, fetched = found
-    categories = ", ".join(dict.fromkeys([paper.primary_category, *paper.categories]))
-    when = f"submitted {_when(paper.published, settings.timezone)}, fetched {_when(fetched, settings.timezone)}"
-    return [to_text(paper.title), url, f"{categories}; {when}"]
 
 
 def _life(mailing_list: MailingList, paper: Paper | None, life: Life, more: Sequence[str]) -> Iterator[str]:
