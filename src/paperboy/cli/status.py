@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 import click
@@ -15,7 +15,7 @@ from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Outcome, Spending
 from paperboy.reports import alerts
 from paperboy.reports import status as picture
-from paperboy.reports.status import ListStatus, Status
+from paperboy.reports.status import ListStatus
 from paperboy.service import output
 from paperboy.service.app import App
 from paperboy.store.history import DaySummary, Posted
@@ -24,7 +24,7 @@ _MOMENT = "%a %d %b %H:%M %Z"
 _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are asked for
 
 
-@click.command(name="status", short_help="Did everyone get their mail, and if not, why?")
+@click.command()
 @click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given more than once.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 @click.option("--undelivered", "only_undelivered", is_flag=True, help="Show only who lacks a digest, and why.")
@@ -103,11 +103,15 @@ class _Picture:
 
 def _suppressed(app: App, *, as_json: bool) -> output.Page:
     """Who must not get mail."""
-    zone, everyone = app.settings.timezone, app.store_to_ask.suppressions.all()
-    found = [(who.address, who.list_name or None, who.at, who.reason) for who in everyone]
+    rows = []
+    found = []
+    for held in app.store_to_ask.suppressions.all():
+        since = f"{held.at.astimezone(app.settings.timezone):%a %d %b %Y}"
+        rows.append((held.address, held.list_name or "all", since, held.reason))
+        name = held.list_name or None
+        found.append({"address": held.address, "list": name, "since": held.at, "reason": held.reason})
     if as_json:
-        return {"suppressed": [dict(zip(("address", "list", "since", "reason"), row, strict=True)) for row in found]}
-    rows = [(who, name or "all", f"{at.astimezone(zone):%a %d %b %Y}", reason) for who, name, at, reason in found]
+        return {"suppressed": found}
     return [output.table(("Address", "List", "Since", "Why"), rows) or ["Nobody is suppressed."]]
 
 
@@ -120,11 +124,16 @@ def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
     yield list(_following(seen))
     for feature in seen.features:
         yield feature.lines
-    yield output.table([""] * 3, _spent(seen.months))
+
+    costs = []
+    for first, spent in seen.months.items():
+        tokens = "tokens not counted" if output.uncounted(spent.usage) else f"{spent.usage.total_tokens:,} tokens"
+        costs.append((f"Spent in {first:%B %Y}", output.cost(spent), tokens))
+    yield output.table([""] * 3, costs)
 
 
 def _why(seen: _Picture) -> Iterator[str]:
-    """Problems: alerts, why lists are still due, what was odd about their newest days."""
+    """Problems: alerts, why lists are still due, what was odd about their newest days, and why others were given up."""
     for rows in seen.problems:
         yield f"{alerts.headline(rows, seen.words)} (since {seen.when(min(row.since for row in rows))})"
     said = []
@@ -133,23 +142,20 @@ def _why(seen: _Picture) -> Iterator[str]:
             again = f", {seen.again(tried.next_try)}" if seen.holder else ""
             unscored = "nothing could be scored: " if tried.unscored else ""
             said.append((each.name, f": {unscored}{tried.reason} (last tried {seen.when(tried.at)}{again})"))
-        said += [(each.name, f", {together(days)}: {odd}") for odd, days in _odd_days(each, seen.answer).items()]
+
+        odd_days: dict[str, list[str]] = {}  # by what was odd, newest first
+        for day in each.days:
+            odd = day.reason if day is each.newest or day.outcome is Outcome.GAVE_UP else ""
+            if day is each.newest and each.quiet:
+                odd = "" if each.quiet in seen.answer else each.quiet
+            if odd:
+                odd_days.setdefault(odd, []).append(f"{day.date:%a %d %b}")
+        said += [(each.name, f", {together(days)}: {odd}") for odd, days in odd_days.items()]
+
     said += [line for feature in seen.features for line in feature.wrong]
     yield from _together(said, seen.status.lists)
     if seen.in_outbox:
         yield picture.moved_from_outbox(seen.in_outbox)
-
-
-def _odd_days(each: ListStatus, answer: str) -> dict[str, list[str]]:
-    """What was odd about the list's newest day, and why others were given up; each with its days, newest first."""
-    found: dict[str, list[str]] = {}
-    for day in each.days:
-        odd = day.reason if day is each.newest or day.outcome is Outcome.GAVE_UP else ""
-        if day is each.newest and each.quiet:
-            odd = "" if each.quiet in answer else each.quiet
-        if odd:
-            found.setdefault(odd, []).append(f"{day.date:%a %d %b}")
-    return found
 
 
 def _following(seen: _Picture) -> Iterator[str]:
@@ -218,19 +224,12 @@ def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
             yield each.name, "–", "none yet"
 
 
-def _spent(months: Mapping[date, Spending]) -> Iterator[Sequence[str]]:
-    """What each month cost."""
-    for first, spent in months.items():
-        tokens = "tokens not counted" if output.uncounted(spent.usage) else f"{spent.usage.total_tokens:,} tokens"
-        yield f"Spent in {first:%B %Y}", output.cost(spent), tokens
-
-
 def _as_json(seen: _Picture) -> dict[str, Any]:
     this_month, *_ = seen.months.values()
     return {
         "state": seen.status.health,
         "answer": seen.answer,
-        "running": seen.holder and {"process": seen.holder.process, "command": seen.holder.command},
+        "running": seen.holder and asdict(seen.holder),
         "alerts": [
             {
                 "cause": rows[0].kind,
@@ -241,29 +240,24 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
             }
             for rows in seen.problems
         ],
-        "lists": [
-            {
-                **_list(each, seen.status),
-                **{feature.key: feature.of_lists.get(each.name, feature.otherwise) for feature in seen.features},
-            }
-            for each in seen.status.lists
-        ],
+        "lists": [_list(each, seen) for each in seen.status.lists],
         "month": _spending(this_month),
         "months": [{"month": f"{first:%Y-%m}", **_spending(spent)} for first, spent in seen.months.items()],
     }
 
 
-def _list(each: ListStatus, seen: Status) -> dict[str, Any]:
+def _list(each: ListStatus, seen: _Picture) -> dict[str, Any]:
     tried = each.attempt
     return {
         "name": each.name,
-        "state": seen.of(each),
+        "state": seen.status.of(each),
         **(_day(each.newest) if each.newest else _NO_DAY),
         "quiet": each.quiet or None,
-        "trouble": tried and {"reason": tried.why, "at": tried.at, "next_try": max(tried.next_try, seen.now)},
+        "trouble": tried and {"reason": tried.why, "at": tried.at, "next_try": max(tried.next_try, seen.status.now)},
         "next": each.next,
         "next_batch": each.next_batch,
         "days": [_day(day) for day in each.days],
+        **{feature.key: feature.of_lists.get(each.name, feature.otherwise) for feature in seen.features},
     }
 
 
