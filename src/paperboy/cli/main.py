@@ -51,7 +51,7 @@ _COMMANDS = {  # name: its module, and a line for --help
     "unsubscribe": ("paperboy.cli.people", "Remove somebody from a list."),
     "web": ("paperboy.cli.web", "Serve the pages where readers leave, read again, vote and sign up."),
     "backup": ("paperboy.cli.home", "Copy the database while it is in use."),
-    "forget": ("paperboy.cli.person", "Erase a person: from all lists and from the database."),
+    "forget": ("paperboy.cli.people", "Erase a person: from all lists and from the database."),
     "service": ("paperboy.cli.service", "Print the systemd unit for this home."),
     "work": ("paperboy.cli.mornings", ""),  # hidden: what the daemon starts
 }

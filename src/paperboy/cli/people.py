@@ -1,4 +1,4 @@
-"""`subscribers`, `subscribe`, `unsubscribe`, `suppress`, `unsuppress`: who gets mail, and who must not."""
+"""`subscribers`, `subscribe`, `unsubscribe`, `suppress`, `unsuppress`, `forget`: who gets mail, and who must not."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,17 +28,20 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     """Show who gets what, list by list: when each list sends, to whom, and who of them is suppressed and why."""
     app.take_own_or_in_force()
     output.set_up(app)
-    wanted, find = app.home.named(names), app.store_to_ask.suppressions.find
+    wanted = app.home.named(names)
+    find = app.store_to_ask.suppressions.find
     shown = [each for each in app.home.lists if each.name in wanted]
     lists = [(each, [(who, find(each.name, who.address)) for who in each.subscribers]) for each in shown]
     everybody = [(who.address.lower(), held) for _, people in lists for who, held in people]
-    addresses, suppressed = len(dict(everybody)), len({address for address, held in everybody if held})
+    addresses = len(dict(everybody))
+    suppressed = len({address for address, held in everybody if held})
     if as_json:
         output.show_page({"lists": [_as_json(*each) for each in lists], "addresses": addresses})
         return 0
 
     for mailing_list, people in lists:
-        name, title = mailing_list.name, mailing_list.title
+        name = mailing_list.name
+        title = mailing_list.title
         output.say(f": {title}" if title != name else "", mark=name, bold=True)
         if not people:
             output.say("no subscribers, so it is never due", "")
@@ -229,6 +232,37 @@ def _whom(app: App, who: str, name: str) -> tuple[str, str, str]:
         fix = "if you mean the first, give the token alone"
         raise UnknownNameError(f"this token belongs to the list {reader.list_name!r}, not to {others.pop()!r}; {fix}")
     return reader.address, reader.list_name, _ASKED
+
+
+@click.command()
+@click.argument("who", metavar="ADDRESS")
+@click.pass_obj
+def forget(app: App, who: str) -> int:
+    """Erase a person: take an address out of all lists in their files, and erase it from the database.
+
+    The database keeps that a digest went to somebody, but not to whom. Where the address was suppressed, a keyed hash
+    of it stays, so that it gets no mail even if somebody adds it again. Where Paperboy cannot edit the file, it says
+    where the address stands, and erases nothing. This works while the daemon runs, and waits for a morning or a sending
+    that is under way. Backups, logs and the outbox are left alone.
+    """
+    address = mailbox_from(who, "ADDRESS").address
+    app.take_own_or_in_force()
+    output.set_up(app)
+    everybody = [each for of in app.home.lists for each in of.addresses()]
+    lines, rows = app.forget(address)
+    held = app.store_to_ask.suppressions.of(address)
+    if not (lines or rows or held):
+        hint = did_you_mean(address, everybody, cutoff=0.85)
+        raise UnknownNameError(f"{address} is in neither the lists' files nor the database{hint}")
+    for file, numbers in lines.items():
+        where = f"line{'s' if numbers[1:] else ''} {together([str(line) for line in numbers])}"
+        output.say(f"Removed {address} from {file} ({where}).")
+    output.say(f"Erased it from {counted(rows, 'row')} of the database.")
+    for each in held:
+        stays = "A keyed hash of it stays, so that it gets no mail even if somebody adds it again"
+        output.say(f"{stays}: {refusal(each, app.settings.timezone)}")
+    output.say("Backups, logs and mail in the outbox are left alone: delete there what names it.")
+    return 0
 
 
 def refusal(held: Suppression, zone: tzinfo) -> str:

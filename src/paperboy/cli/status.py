@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from paperboy.cli.person import NO_REPLY
 from paperboy.edges import lock
 from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Outcome, Spending
@@ -75,8 +74,11 @@ class _Picture:
     """All that is shown."""
 
     def __init__(self, app: App, names: tuple[str, ...], mornings: int, *, as_page: bool) -> None:
-        settings, store, now = app.settings, app.store_to_ask, app.clock()
-        wanted, database = app.home.named(names), settings.paperboy_database
+        settings = app.settings
+        store = app.store_to_ask
+        now = app.clock()
+        wanted = app.home.named(names)
+        database = settings.paperboy_database
         lists = [mailing_list for mailing_list in app.home.lists if mailing_list.name in wanted]
         others = {mailing_list.name for mailing_list in app.home.lists} - wanted
         self.zone = settings.timezone
@@ -189,9 +191,10 @@ def _together(said: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> I
 
 def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part]:
     """Who lacks a digest, grouped by state and reason: the largest group first, the suppressed last."""
-    now, groups = seen.status.now, dict[tuple[DeliveryState, str], list[Posted]]()
+    now = seen.status.now
+    groups = dict[tuple[DeliveryState, str], list[Posted]]()
     for row in seen.status.undelivered:
-        reason = row.reason.replace(row.address, "…") or NO_REPLY.get(row.state, "no reply is known")
+        reason = row.reason.replace(row.address, "…") or output.NO_REPLY.get(row.state, "no reply is known")
         groups.setdefault((row.state, reason), []).append(row)
     ordered = sorted(groups.items(), key=lambda group: (group[0][0] is DeliveryState.SUPPRESSED, -len(group[1])))
     shown = [row for _, rows in ordered[:most] for row in rows[:most]]
@@ -213,12 +216,14 @@ def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
     """The last days of each list."""
     for each in lists:
         for number, day in enumerate(each.days):
-            cost, counts = output.cost(day.spending) if day.spending.usage.calls else "", day.counts
+            cost = output.cost(day.spending) if day.spending.usage.calls else ""
+            counts = day.counts
             papers = f"{counts.relevant} of {counts.considered}" if counts.considered else ""
             unscored = counts.to_score - counts.scored
             left_out = {"unscored": unscored, "filtered": counts.filtered, "not called": counts.not_called}
             papers += output.also(left_out)
-            name, on = "" if number else each.name, f"{day.date:%a %d %b}"
+            name = "" if number else each.name
+            on = f"{day.date:%a %d %b}"
             yield name, on, day.outcome, papers, cost, output.in_words(day.deliveries)
         if not each.days:
             yield each.name, "–", "none yet"
@@ -285,7 +290,8 @@ _NO_DAY: Mapping[str, object] = {
 
 def _spending(spending: Spending) -> dict[str, Any]:
     """A cost is null where the price of some of it is unknown; tokens are null where the server counts none."""
-    usage, cost = asdict(spending.usage), spending.cost
+    usage = asdict(spending.usage)
+    cost = spending.cost
     if output.uncounted(spending.usage):
         usage = {**dict.fromkeys(usage), "calls": spending.usage.calls}
     return {"cost": cost and round(cost.total, 6), "usage": usage}

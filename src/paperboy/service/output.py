@@ -31,7 +31,6 @@ from paperboy.models import (
     Counts,
     DeliveryState,
     Entry,
-    ListReport,
     MailingList,
     MorningReport,
     Outcome,
@@ -87,14 +86,17 @@ def take_streams() -> Stream:
             os.open(os.devnull, how)  # gets the lowest number that is free, this one
             os.set_inheritable(number, True)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - for as long as the process lives
-    stdout, stderr = Stream(1, "w", closefd=False), Stream(2, "w", closefd=False)
-    sys.stdout, sys.stderr = _text(stdout, sys.stdout), _text(stderr, sys.stderr)
+    stdout = Stream(1, "w", closefd=False)
+    stderr = Stream(2, "w", closefd=False)
+    sys.stdout = _text(stdout, sys.stdout)
+    sys.stderr = _text(stderr, sys.stderr)
     return stdout
 
 
 def _text(stream: Stream, old: TextIO | None) -> TextIO:
     """The stream in its old encoding. What that cannot express, as where the locale knows ASCII alone, is escaped."""
-    buffered, encoding = io.BufferedWriter(stream), old.encoding if old else None
+    buffered = io.BufferedWriter(stream)
+    encoding = old.encoding if old else None
     return io.TextIOWrapper(buffered, encoding, errors="backslashreplace", line_buffering=True)
 
 
@@ -105,7 +107,8 @@ def say(*lines: str, mark: str = "", err: bool = False, verbatim: bool = False, 
     """Print lines, each after the mark in a style of `click.style`. On a terminal long ones wrap between words, unless
     they are `verbatim`: a file, or commands to paste.
     """
-    start, stream = visible(mark), sys.stderr if err else sys.stdout
+    start = visible(mark)
+    stream = sys.stderr if err else sys.stdout
     for line in lines:
         text = start + visible(line)
         if not verbatim:
@@ -120,21 +123,16 @@ def _wrapped(line: str, stream: TextIO) -> str:
 
     A word that is longer, as a path may be, stays whole; so does the end of a line from a command to paste on.
     """
-    columns = _columns(stream)
-    if not columns or len(line) <= columns:
+    if not stream.isatty():
+        return line
+    asked = os.environ.get("COLUMNS", "")
+    columns = int(asked) if asked.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+    if not columns or len(line) <= columns:  # 0: the terminal does not say
         return line
     indent = " " * (len(line) - len(line.lstrip()) + 2)
     whole = _COMMAND.sub(lambda command: command[0].replace(" ", _GLUE), line)
     lines = textwrap.wrap(whole, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines).replace(_GLUE, " ")
-
-
-def _columns(stream: TextIO) -> int:
-    """The width of a terminal; 0: the stream is none, or does not say."""
-    if not stream.isatty():
-        return 0
-    asked = os.environ.get("COLUMNS", "")
-    return int(asked) if asked.isdecimal() else os.get_terminal_size(stream.fileno()).columns
 
 
 def program() -> str:
@@ -207,7 +205,8 @@ class _Stderr(logging.Handler):
 
     def __init__(self, *, whole_addresses: bool, journal: bool) -> None:
         super().__init__()
-        self._whole_addresses, self._journal = whole_addresses, journal
+        self._whole_addresses = whole_addresses
+        self._journal = journal
         self.has_warned = False
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -229,7 +228,8 @@ def set_up(app: App, *, by_hand: bool = True) -> None:
     command `by_hand` has met was logged, so the alerts' headlines do not say it again.
     """
     threshold = logging.getLevelNamesMapping()[app.settings.log_level]
-    journal, terminal = _is_journal(app.environ), sys.stderr.isatty()
+    journal = _is_journal(app.environ)
+    terminal = sys.stderr.isatty()
     debug = threshold == logging.DEBUG
     handler = _Stderr(whole_addresses=debug, journal=journal)
     timed = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S %z")
@@ -285,7 +285,8 @@ class Dots:
     """Progress for the daemon: a dot on stdout, at most one a second."""
 
     def __init__(self, timer: Callable[[], float]) -> None:
-        self._timer, self._last = timer, float("-inf")
+        self._timer = timer
+        self._last = float("-inf")
 
     @contextmanager
     def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
@@ -295,7 +296,8 @@ class Dots:
         def progress(done: int, total: int) -> None:
             nonlocal seen
             if (done, total) != seen and self._timer() - self._last >= 1.0:
-                seen, self._last = (done, total), self._timer()
+                seen = (done, total)
+                self._last = self._timer()
                 with suppress(OSError):  # the daemon may be gone; the work continues
                     click.echo(".", nl=False)
 
@@ -305,7 +307,22 @@ class Dots:
 
 def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]) -> list[str]:
     """A line per list, then how sending went."""
-    lines = [_of_a_list(of) for of in report.lists]
+    lines = []
+    for of in report.lists:
+        counts = of.counts
+        line = f"{of.list_name}: {of.outcome or 'still due'}"
+        if of.earlier:
+            lines.append(f"{line}, done earlier today")
+            continue
+        if counts.considered and of.outcome is None:
+            line += f", scored 0 of {counted(counts.to_score, 'paper')}"
+        elif counts.considered:
+            line += f", {papers(counts)}"
+        if of.outcome and of.spending.usage.calls:
+            line += f", {cost(of.spending)}"
+        if of.outcome and of.problem:  # without an outcome, it is in the log as an error
+            line += f"; {of.problem}"
+        lines.append(line)
     lines += [f"{empty.name}: no subscribers, nothing to do" for empty in lists if not empty.subscribers]
     lines = lines or ["Nothing is due."]
     if sent.states:
@@ -313,23 +330,10 @@ def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[Mail
     return lines
 
 
-def _of_a_list(report: ListReport) -> str:
-    counts, line = report.counts, f"{report.list_name}: {report.outcome or 'still due'}"
-    if report.earlier:
-        return f"{line}, done earlier today"
-    if counts.considered and report.outcome is None:
-        line += f", scored 0 of {counted(counts.to_score, 'paper')}"
-    elif counts.considered:
-        line += f", {papers(counts)}"
-    if report.outcome and report.spending.usage.calls:
-        line += f", {cost(report.spending)}"
-    why = report.outcome and report.problem  # without an outcome, it is in the log as an error
-    return f"{line}; {why}" if why else line
-
-
 def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> list[str]:
     """What a list would get now; and in the next lines its papers with their scores, and the best of the others."""
-    name, counts = mailing_list.name, made.digest.counts
+    name = mailing_list.name
+    counts = made.digest.counts
     if (outcome := made.outcome(missing)) is None:
         return [f"{name}: would stay due; {made.problem or missing}"]
     if outcome is Outcome.QUIET:
@@ -347,7 +351,8 @@ def _scored(entries: Sequence[Entry]) -> Iterator[str]:
     from paperboy.tex import to_text
 
     for entry in entries:
-        score, rank = entry.score, f"{entry.rank}." if entry.rank else ""
+        score = entry.score
+        rank = f"{entry.rank}." if entry.rank else ""
         marks = f"{score.relevance}/{score.novelty or '–'}" if score else "–"
         matched = f"  (author match: {entry.matched_author})" if entry.matched_author else ""
         yield f" {rank:>3} {entry.paper.arxiv_id}  {marks:<5}  {to_text(entry.paper.title)}{matched}"
@@ -390,6 +395,9 @@ def again(app: App, at: datetime | None) -> str:
     if at is None or lock.holder(app.settings.paperboy_database) is None:
         return ""
     return f"; {next_try(at, app.clock(), app.settings.timezone)}"
+
+
+NO_REPLY = {DeliveryState.PENDING: "not tried yet", DeliveryState.SENDING: "being sent, or cut off by a crash"}
 
 
 def in_words(states: Mapping[DeliveryState, int]) -> str:
