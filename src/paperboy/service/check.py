@@ -28,7 +28,7 @@ from paperboy.home.settings import Settings
 from paperboy.home.values import is_loopback
 from paperboy.home.versions import LISTS_FILE, Home, denied, load_lists, require_folder
 from paperboy.mail.text import counted, together
-from paperboy.models import DeliveryState, MailingList, Receipt
+from paperboy.models import DeliveryState, MailingList
 from paperboy.sending.pace import REFUSES_US
 from paperboy.service.app import App
 
@@ -76,7 +76,8 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
         yield from faults
         return
     loaded, faults = _read("settings", lambda: dotenv.load(app.path, app.environ))
-    settings, env = loaded or Settings(), app.path / ".env"
+    settings = loaded or Settings()
+    env = app.path / ".env"
     yield from faults or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults apply")]
     yield from (note("settings", str(problem)) for problem in dotenv.ignored(app.path, app.environ))
     found, faults = _read("lists", lambda: load_lists(app.path, settings))
@@ -128,7 +129,8 @@ def _tried(what: str, look: Callable[[App], Iterable[Finding]], app: App) -> lis
 
 def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterator[Finding]:
     for each in lists:
-        number, hour = len(each.subscribers), f"{each.send_at:%H:%M} {each.timezone.key}"
+        number = len(each.subscribers)
+        hour = f"{each.send_at:%H:%M} {each.timezone.key}"
         people = f"{counted(number, 'subscriber')}, {hour}" if number else "no subscribers, so it is never due"
         paused = "; paused, so it sends nothing" * each.paused
         yield Finding("lists", f"{each.name}: {', '.join(each.categories)}; {people}{paused}")
@@ -167,7 +169,15 @@ def _of_the_home(app: App) -> Iterator[Finding]:
     yield from database
     if not any(finding.exit_code for finding in database):
         yield from _tried("authors", _of_the_authors, app)
-    yield _disk(settings.paperboy_database)
+
+    folder = next(filter(Path.exists, settings.paperboy_database.parents))
+    free = shutil.disk_usage(folder).free
+    told = f"{free / 1e9:,.1f} GB free at {folder}" if free >= 1e9 else f"{free / 1e6:.0f} MB free at {folder}"
+    if free < LITTLE:
+        why = "too little for a morning" if free < TOO_LITTLE else "and digests are kept there"
+        told = f"only {told}, {why}; free some space, or move PAPERBOY_DATABASE to another disk"
+    yield Finding("disk", told, exit_code=int(free < TOO_LITTLE), note=free < LITTLE)
+
     yield from _modes(app.path, settings)
     if settings.uses_outbox:
         outbox = settings.paperboy_outbox
@@ -225,28 +235,14 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
 
 
 def _can_be_made(path: Path) -> bool:
-    nearest = _nearest(path)
+    nearest = next(parent for parent in path.parents if parent.exists() or parent.is_symlink())
     return nearest.is_dir() and os.access(nearest, os.W_OK)
-
-
-def _nearest(path: Path) -> Path:
-    """The nearest parent that is there, whatever it is."""
-    return next(parent for parent in path.parents if parent.exists() or parent.is_symlink())
-
-
-def _disk(database: Path) -> Finding:
-    folder = next(filter(Path.exists, database.parents))
-    free = shutil.disk_usage(folder).free
-    told = f"{free / 1e9:,.1f} GB free at {folder}" if free >= 1e9 else f"{free / 1e6:.0f} MB free at {folder}"
-    if free < LITTLE:
-        why = "too little for a morning" if free < TOO_LITTLE else "and digests are kept there"
-        told = f"only {told}, {why}; free some space, or move PAPERBOY_DATABASE to another disk"
-    return Finding("disk", told, exit_code=int(free < TOO_LITTLE), note=free < LITTLE)
 
 
 def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
     """What users other than the owner can read or replace; opening the database has made it ours."""
-    env, database = home / ".env", settings.paperboy_database
+    env = home / ".env"
+    database = settings.paperboy_database
     secret = settings.openai_api_key.get_secret_value() or settings.smtp_password.get_secret_value()
     theirs = [(database.parent, 0o022), (env if secret else None, 0o077), (settings.dkim_key, 0o077)]
     for path, forbidden in theirs:
@@ -292,25 +288,23 @@ def _mail(app: App) -> Iterator[Finding]:
     sender = settings.mail_from.address if settings.mail_from else ""
     recipient = settings.alert_to.address if settings.alert_to else sender
     probed = app.smtp(timeout=SMTP_SECONDS).probe(sender, recipient)
-    if probed.refusal:
-        yield _refused(probed.refusal, recipient, "ALERT_TO" if settings.alert_to else "MAIL_FROM")
+    if refusal := probed.refusal:
+        setting = "ALERT_TO" if settings.alert_to else "MAIL_FROM"
+        message = f"the mail server refuses {recipient} ({setting}): {refusal.reply}"
+        if refusal.unclear or "relay" in refusal.reply.lower():  # Postfix denies relaying by 454
+            yield Finding("mail", f"{message}. {REFUSES_US}", exit_code=1)
+        elif refusal.state is not DeliveryState.FAILED:
+            yield note("mail", f"{message}. That may pass")
+        elif settings.alert_to:
+            yield Finding("mail", f"{message}. Until ALERT_TO is fixed, nobody is alerted", exit_code=1)
+        else:
+            yield note("mail", f"{message}. Until MAIL_FROM is fixed, bounces get lost")
     else:
         fixed = settings.smtp_connections
         number = counted(fixed, "connection") if fixed else f"1 to {dotenv.MOST_CONNECTIONS} connections"
         yield Finding("mail", f"{probed.text}, {number}")
     if probed.ends and probed.ends - app.clock() < RENEWED:
         yield note("mail", f"the certificate of {settings.smtp_host} expires on {probed.ends:%a %d %b %Y}; renew it")
-
-
-def _refused(refusal: Receipt, address: str, setting: str) -> Finding:
-    """What it means that the mail server takes no mail to this address."""
-    message = f"the mail server refuses {address} ({setting}): {refusal.reply}"
-    if refusal.unclear or "relay" in refusal.reply.lower():  # Postfix denies relaying by 454
-        return Finding("mail", f"{message}. {REFUSES_US}", exit_code=1)
-    if refusal.state is not DeliveryState.FAILED:
-        return note("mail", f"{message}. That may pass")
-    lost = "nobody is alerted" if setting == "ALERT_TO" else "bounces get lost"
-    return Finding("mail", f"{message}. Until {setting} is fixed, {lost}", int(setting == "ALERT_TO"), note=True)
 
 
 def _scoring(app: App) -> Iterator[Finding]:
@@ -323,7 +317,8 @@ def _scoring(app: App) -> Iterator[Finding]:
 
 
 def _arxiv(app: App) -> Iterator[Finding]:
-    settings, feed = app.settings, app.arxiv()
+    settings = app.settings
+    feed = app.arxiv()
     category = next((category for each in app.home.lists for category in each.categories), "cs.LG")
     papers = counted(feed.probe(category), "paper")
     yield Finding("arXiv", f"{settings.arxiv_api_url} answers; asked for {category} alone, it has {papers}")
