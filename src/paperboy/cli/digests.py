@@ -38,10 +38,10 @@ _COVERED = (
 @click.argument("name", metavar="LIST")
 @click.option("--open", "open_it", is_flag=True, help="Show it in the browser.")
 @click.option("--to", "address", metavar="ADDRESS", help="Send it to this address alone, as a test mail.")
-@click.option("--sent", is_flag=True, help="Show the newest digest as it was sent.")
+@click.option("--sent", "as_sent", is_flag=True, help="Show the newest digest as it was sent.")
 @click.option("--date", "day", type=click.DateTime(["%Y-%m-%d"]), help="With --sent: the digest of this local date.")
 @click.pass_obj
-def preview(app: App, name: str, *, open_it: bool, address: str | None, sent: bool, day: datetime | None) -> int:
+def preview(app: App, name: str, *, open_it: bool, address: str | None, as_sent: bool, day: datetime | None) -> int:
     """Show what the files as they are make of today's papers, and mark nothing as sent.
 
     Today's papers are those that the list has not seen and, after the morning, those that it saw today. So topics,
@@ -51,13 +51,18 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None, sent: bo
     It goes into a file, to the browser, or to one address as a test mail. Works beside `run`; where papers have no
     score yet, it waits for a morning that is under way.
     """
-    if day and not sent:
+    if day and not as_sent:
         raise click.UsageError("--date goes with --sent.")
     output.set_up(app)
     mailing_list = app.home.list(name)
     reader = _reader(address, mailing_list)
     _ = reader and app.transports  # half a login is an error before anything is paid for
-    composed, about = _sent(app, mailing_list, day) if sent else _would_be(app, mailing_list)
+    composed: Composed | None
+    if as_sent:
+        found, composed = sent(app.store_to_ask, name, day.date() if day else None)
+        about = f"the digest of {found:%a %d %b %Y}, as it was sent"
+    else:
+        composed, about = _would_be(app, mailing_list)
     output.say(f"{name}: {about}", err=True)
     if composed is None:
         return 0
@@ -74,11 +79,6 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None, sent: bo
     if open_it and not webbrowser.open(page.as_uri()):
         output.say("No browser could be opened.", err=True)
     return 0
-
-
-def _sent(app: App, mailing_list: MailingList, day: datetime | None) -> tuple[Composed, str]:
-    found, composed = sent(app.store_to_ask, mailing_list.name, day.date() if day else None)
-    return composed, f"the digest of {found:%a %d %b %Y}, as it was sent"
 
 
 def _would_be(app: App, mailing_list: MailingList) -> tuple[Composed | None, str]:

@@ -25,8 +25,10 @@ from paperboy.models import MailingList
 from paperboy.service import output
 from paperboy.service.app import App
 
-_TITLE, _NAME = "Foundations of machine learning", "foundations"
-_CATEGORIES, _ADDRESSES = "cs.LG, stat.ML", "you@example.org"
+_TITLE = "Foundations of machine learning"
+_NAME = "foundations"
+_CATEGORIES = "cs.LG, stat.ML"
+_ADDRESSES = "you@example.org"
 
 
 @click.command()
@@ -44,8 +46,7 @@ def init(app: App, folder: Path | None) -> int:
     _refuse(home, (".env", LISTS_FILE, ".gitignore"))
     title, categories, addresses, server = _answers()
     first = _listed(title, categories, addresses)
-    sampled = title == _TITLE
-    topics = _shipped(f"prompts/topics/{_NAME}.md") if sampled else _new("topics.md").format(title=first.title)
+    topics = _shipped(f"prompts/topics/{_NAME}.md") if title == _TITLE else _new("topics.md").format(title=first.title)
     texts = {
         ".env": _settings(first, server),
         LISTS_FILE: _new("subscribers.yaml").format(
@@ -131,7 +132,8 @@ def _shipped(name: str) -> str:
 
 def _settings(first: MailingList, server: str) -> str:
     """The example; with a mail server, and the first reader as sender and as operator, if one was given."""
-    address, text = first.subscribers[0].address, _shipped(".env.example")
+    address = first.subscribers[0].address
+    text = _shipped(".env.example")
     given = {"SMTP_HOST": server, "MAIL_FROM": address, "ALERT_TO": address} if server else {}
     if is_loopback(server):
         given |= {"SMTP_PORT": "25", "SMTP_SECURITY": "none"}
@@ -144,7 +146,8 @@ def _write(home: Path, texts: Mapping[str, str]) -> None:
     """Write all, or nothing: for the eyes of their owner alone."""
     made: list[Path] = []
     try:
-        for path, text in ((home / name, text) for name, text in texts.items()):
+        for name, text in texts.items():
+            path = home / name
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with open(path, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
                 made.append(path)

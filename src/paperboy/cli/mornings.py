@@ -38,7 +38,8 @@ def demo(app: App, *, open_it: bool) -> int:
     This needs no key, no server and no network: the embedded scorer ranks, and the mail goes to an outbox in a new
     folder. The home is left alone; the mails use the templates in its `emails/`, if it has any.
     """
-    folder, emails = Path(tempfile.mkdtemp(prefix="paperboy-demo-")), app.path / "emails"
+    folder = Path(tempfile.mkdtemp(prefix="paperboy-demo-"))
+    emails = app.path / "emails"
     (folder / LISTS_FILE).write_bytes(sample.LISTS.read_bytes())
     if emails.is_dir():
         (folder / "emails").symlink_to(emails.resolve())
@@ -89,7 +90,8 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
     if since and (dry_run or not names):
         raise click.UsageError("--since needs --list, and no --dry-run.")
     output.set_up(app)
-    chosen, any_day = app.home.named(names), bool(names) or all_lists
+    chosen = app.home.named(names)
+    any_day = bool(names) or all_lists
     app.prepare()
     if dry_run:
         return _dry_run(app, chosen, any_day=any_day)

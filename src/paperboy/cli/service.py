@@ -52,7 +52,8 @@ def service(app: App, *, as_user: bool, for_web: bool) -> int:
     sudo rm -rf /etc/systemd/system/paperboy-web.service /etc/systemd/system/paperboy-web.service.d
     sudo rm -rf /opt/paperboy /var/lib/paperboy
     """  # noqa: D301 - click reads \b as "leave these lines as they are"
-    home, python = _straight(app.path), _straight(Path(sys.executable).parent) / Path(sys.executable).name
+    home = _straight(app.path)
+    python = _straight(Path(sys.executable).parent) / Path(sys.executable).name
     if not home.is_dir():
         raise ConfigError.at(home, "there is no such folder; name it with --home or PAPERBOY_HOME")
     here = [name for name in SETTINGS if app.environ.get(name, "").strip()]
