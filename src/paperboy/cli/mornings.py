@@ -6,7 +6,6 @@ import signal
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from functools import partial
@@ -23,7 +22,6 @@ from paperboy.home.versions import LISTS_FILE, Home
 from paperboy.mail.text import counted
 from paperboy.service import daemon, heartbeat, output, tasks
 from paperboy.service.app import App
-from paperboy.service.daemon import Daemon
 from paperboy.service.systemd import Notifier
 
 logger = logging.getLogger(__name__)
@@ -103,7 +101,11 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
             stop.gently = True
             sent = app.deliver(lambda: stop.asked, by_hand=True)
             left = output.not_sent(app.store.ledger.unfinished(), sent)  # before a resend that waits for this one
-        _tasks(app, lambda: stop.asked)
+        try:
+            with app.alone("tasks"):
+                tasks.work(app, lambda: stop.asked, by_hand=True)
+        except PaperboyError as error:  # whether all goes well is not the morning's matter
+            output.say(*output.lines_of(error), err=True)
         if not sent.problem:
             with app.alone("sending"):
                 app.deliver_rest(lambda: stop.asked)
@@ -114,15 +116,6 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
     output.say(*left, err=True)
     heartbeat.beat(app)
     return 1 if report.due or left else 0
-
-
-def _tasks(app: App, stopped: Callable[[], bool]) -> None:
-    """Do the tasks of a home without a daemon. Whether all goes well is not the morning's matter."""
-    try:
-        with app.alone("tasks"):
-            tasks.work(app, stopped, by_hand=True)
-    except PaperboyError as error:
-        output.say(*output.lines_of(error), err=True)
 
 
 def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
@@ -220,7 +213,7 @@ def run(app: App) -> int:
     notifier = Notifier(app.environ.get("NOTIFY_SOCKET", ""))
     try:
         with lock.held(app.settings.paperboy_database, "run", "run"):
-            service = Daemon(app, notifier, partial(daemon.spawn, app.environ, app.path))
+            service = daemon.Daemon(app, notifier, partial(daemon.spawn, app.environ, app.path))
             service.adopted = use
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
                 signal.signal(number, service.signalled)
@@ -232,9 +225,10 @@ def run(app: App) -> int:
             if sys.stderr.isatty():
                 output.say(f"{watches}. Ctrl-C stops it.", err=True)
             service.run()
+    except HomeBusyError:
+        raise
     except PaperboyError as error:
-        if not isinstance(error, HomeBusyError):
-            notifier.status(str(error))
-            daemon.emergency(app, str(error))
+        notifier.status(str(error))
+        daemon.emergency(app, str(error))
         raise
     return 0

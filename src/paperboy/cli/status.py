@@ -223,8 +223,7 @@ def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
             left_out = {"unscored": unscored, "filtered": counts.filtered, "not called": counts.not_called}
             papers += output.also(left_out)
             name = "" if number else each.name
-            on = f"{day.date:%a %d %b}"
-            yield name, on, day.outcome, papers, cost, output.in_words(day.deliveries)
+            yield name, f"{day.date:%a %d %b}", day.outcome, papers, cost, output.in_words(day.deliveries)
         if not each.days:
             yield each.name, "–", "none yet"
 

@@ -1,7 +1,6 @@
 """`paperboy why`: the life of one paper, list by list; or what became of each digest to an address."""
 
 import re
-from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta, tzinfo
 
 import click
@@ -59,26 +58,21 @@ def why(app: App, asked_for: str, name: str | None) -> int:
 
     more = [feature.why(app, plain) for feature in app.features if feature.why]
     for mailing_list, life in known:
-        notes = [said[mailing_list.name] for said in more if mailing_list.name in said]
-        output.say("", *_life(mailing_list, paper, life, notes))
+        output.say("", f"{mailing_list.name}: {_outcome(mailing_list, paper, life)}")
+        for kept in life.scores:
+            novelty = "" if kept.score.novelty is None else f", novelty {kept.score.novelty}"
+            when = _when(kept.at, mailing_list.timezone)
+            output.say(f"  relevance {kept.score.relevance}{novelty}, by {kept.model}, {when}")
+            if kept.score.comment:
+                output.say(f"    {kept.score.comment}")
+        for said in more:
+            if mailing_list.name in said:
+                output.say(f"  {said[mailing_list.name]}")
     return 0
 
 
-def _life(mailing_list: MailingList, paper: Paper | None, life: Life, more: Sequence[str]) -> Iterator[str]:
-    """The list's verdict on the paper, and what features add. Without a paper it was deleted by retention, and the
-    list has seen it.
-    """
-    yield f"{mailing_list.name}: {_outcome(mailing_list, paper, life)}"
-    for kept in life.scores:
-        novelty = "" if kept.score.novelty is None else f", novelty {kept.score.novelty}"
-        when = _when(kept.at, mailing_list.timezone)
-        yield f"  relevance {kept.score.relevance}{novelty}, by {kept.model}, {when}"
-        if kept.score.comment:
-            yield f"    {kept.score.comment}"
-    yield from (f"  {line}" for line in more)
-
-
 def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
+    """Return the list's verdict. Without a paper it was deleted by retention, and the list has seen it."""
     if life.became is None or life.day is None:
         return _not_seen(mailing_list, paper, life)
     day = f"{life.day:%a %d %b %Y}"
