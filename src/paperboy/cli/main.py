@@ -49,7 +49,7 @@ _COMMANDS = {  # name: its module, and a line for --help
     "subscribers": ("paperboy.cli.people", "Show who gets what, list by list."),
     "subscribe": ("paperboy.cli.people", "Add somebody to a list."),
     "unsubscribe": ("paperboy.cli.people", "Remove somebody from a list."),
-    "web": ("paperboy.cli.web", "Serve the pages where readers leave, read again, vote and sign up."),
+    "web": ("paperboy.cli.service", "Serve the pages where readers leave, read again, vote and sign up."),
     "backup": ("paperboy.cli.home", "Copy the database while it is in use."),
     "forget": ("paperboy.cli.people", "Erase a person: from all lists and from the database."),
     "service": ("paperboy.cli.service", "Print the systemd unit for this home."),
