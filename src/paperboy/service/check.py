@@ -266,8 +266,7 @@ def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[A
         if feature.check:
             yield feature.check, note(feature.name, f"its server {late}")
     if settings.web_url:
-        silence = _NO_PAGES.format(f"{settings.web_url}/robots.txt {late}")
-        yield _web, note("web", silence)
+        yield _web, note("web", _NO_PAGES.format(f"{settings.web_url}/robots.txt {late}"))
     if scores:
         host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
         silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"

@@ -87,9 +87,8 @@ def take_streams() -> Stream:
             os.set_inheritable(number, True)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - for as long as the process lives
     stdout = Stream(1, "w", closefd=False)
-    stderr = Stream(2, "w", closefd=False)
     sys.stdout = _text(stdout, sys.stdout)
-    sys.stderr = _text(stderr, sys.stderr)
+    sys.stderr = _text(Stream(2, "w", closefd=False), sys.stderr)
     return stdout
 
 
@@ -363,8 +362,13 @@ def papers(counts: Counts) -> str:
     words = f"{counts.relevant} of {counts.considered} papers"
     if counts.author_matches:
         words += f" ({counted(counts.author_matches, 'author match', 'author matches')})"
-    left_out = {"over the cap": counts.over_cap, "carried over": counts.carried_over, "let go": counts.let_go}
-    left_out |= {"filtered": counts.filtered, "not called": counts.not_called}
+    left_out = {
+        "over the cap": counts.over_cap,
+        "carried over": counts.carried_over,
+        "let go": counts.let_go,
+        "filtered": counts.filtered,
+        "not called": counts.not_called,
+    }
     return words + also(left_out)
 
 

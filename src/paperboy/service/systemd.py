@@ -4,8 +4,6 @@ A notification is one datagram of `NAME=value` lines to the socket named by `NOT
 nothing is sent.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import socket
@@ -71,7 +69,7 @@ def _filled(text: str, home: Path, python: Path, user: str, group: str, written:
             fault = "its name holds a line end or another control character; rename it"
             raise ConfigError.at(repr(str(path)), f"systemd cannot start a service from here: {fault}")
     if not user:  # without what only the system's manager can do: other units, other users, namespaces
-        text = re.sub(r"(?m)^# Secrets may(.+\n)+", "", _NOT_FOR_A_USER.sub("", text))
+        text = re.sub(r"(?m)^# Secrets may(.+\n)+", "", re.sub(_NOT_FOR_A_USER, "", text))
         start = "WantedBy=default.target  # Start with the machine after `loginctl enable-linger`, else with the login."
         text = re.sub("WantedBy=.*", start, text.replace("systemctl ", "systemctl --user "))
         text = re.sub(r"\n{3,}", "\n\n", text)
@@ -98,10 +96,9 @@ def _literal(path: Path) -> str:
     return text if re.fullmatch(r"[\w/.%+,@=~-]+", text) else f'"{text}"'
 
 
-_NOT_FOR_A_USER = re.compile(
-    r"^(?:Wants|After|RequiresMountsFor|User|Group|Protect\w+|Private\w+|ReadWritePaths|CapabilityBoundingSet|ProcSubset"
-    r"|KeyringMode|IPAddress\w+)=.*\n",
-    re.MULTILINE,
+_NOT_FOR_A_USER = (
+    r"(?m)^(?:Wants|After|RequiresMountsFor|User|Group|Protect\w+|Private\w+|ReadWritePaths|CapabilityBoundingSet|ProcSubset"
+    r"|KeyringMode|IPAddress\w+)=.*\n"
 )
 
 # Each reason is printed above its directive: systemd knows no comments at the end of a line.
