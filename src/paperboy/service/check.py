@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from paperboy.curate import name_key, other_spellings
 from paperboy.edges.wire import Http, NoReplyError
-from paperboy.errors import ConfigError, FeedError, PaperboyError
+from paperboy.errors import FeedError, PaperboyError
 from paperboy.home import settings as dotenv
 from paperboy.home.features import needed
 from paperboy.home.settings import Settings
@@ -31,6 +31,7 @@ from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState, MailingList
 from paperboy.sending.pace import REFUSES_US
 from paperboy.service.app import App
+from paperboy.service.output import lines_of
 
 T = TypeVar("T")
 
@@ -43,10 +44,9 @@ RECENT = timedelta(days=31)  # papers whose authors are compared with followed n
 RENEWED = timedelta(days=21)  # servers renew a certificate a month before it ends
 
 _NO_PAGES = (
-    "{}, so links in mails may lead nowhere; see that `paperboy web` and its proxy run, and that the proxy's name and "
+    "so links in mails may lead nowhere; see that `paperboy web` and its proxy run, and that the proxy's name and "
     "certificate are right"
 )
-_NO_NAMES = '{}: no stored paper matches {}; names are compared whole, so write Vera Rubin, or "Rubin, Vera" in quotes'
 _EXAMPLE = re.compile(r"(?:.*[@.])?example\.(?:org|com|net)", re.IGNORECASE)
 
 
@@ -116,8 +116,7 @@ def _read(what: str, load: Callable[[], T]) -> tuple[T | None, list[Finding]]:
     try:
         return load(), []
     except PaperboyError as error:
-        faults = error.problems if isinstance(error, ConfigError) else [error]
-        return None, [Finding(what, str(fault), error.exit_code) for fault in faults]
+        return None, [Finding(what, line, error.exit_code) for line in lines_of(error)]
 
 
 def _tried(what: str, look: Callable[[App], Iterable[Finding]], app: App) -> list[Finding]:
@@ -130,8 +129,9 @@ def _tried(what: str, look: Callable[[App], Iterable[Finding]], app: App) -> lis
 def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterator[Finding]:
     for each in lists:
         number = len(each.subscribers)
-        hour = f"{each.send_at:%H:%M} {each.timezone.key}"
-        people = f"{counted(number, 'subscriber')}, {hour}" if number else "no subscribers, so it is never due"
+        people = "no subscribers, so it is never due"
+        if number:
+            people = f"{counted(number, 'subscriber')}, {each.send_at:%H:%M} {each.timezone.key}"
         paused = "; paused, so it sends nothing" * each.paused
         yield Finding("lists", f"{each.name}: {', '.join(each.categories)}; {people}{paused}")
     addresses = dict.fromkeys(address for each in lists for address in each.addresses())
@@ -149,8 +149,7 @@ def _templates(app: App) -> Iterator[Finding]:
     app.templates.check(languages, web=bool(app.settings.web_url))
     _, *shipped = app.home.folders("emails")
     ours = {file.name for folder in shipped for file in folder.glob("*.j2")}
-    paths = [path for path, _ in app.templates.texts] if shipped else []
-    strange = [path for path in paths if path.rpartition("/")[2] not in ours]
+    strange = [path for path, _ in app.templates.texts if shipped and path.rpartition("/")[2] not in ours]
     unread = sorted(app.templates.languages - app.templates.used(languages))
     said = "the templates render"
     if strange:
@@ -225,7 +224,8 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
     for mailing_list in lists:
         odd = [name for name in mailing_list.authors if len(name.split()) == 1 or "," in name]
         if unmatched := [f"{name!r}" for name in odd if name_key(name) not in stored]:
-            yield note("authors", _NO_NAMES.format(mailing_list.name, together(unmatched, 3)))
+            fix = 'names are compared whole, so write Vera Rubin, or "Rubin, Vera" in quotes'
+            yield note("authors", f"{mailing_list.name}: no stored paper matches {together(unmatched, 3)}; {fix}")
         for name in mailing_list.authors:
             if name in spellings and name not in odd:
                 looked = f"of the {counted(len(papers), 'paper')} submitted since {since:%d %b %Y}"
@@ -241,10 +241,12 @@ def _can_be_made(path: Path) -> bool:
 
 def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
     """What users other than the owner can read or replace; opening the database has made it ours."""
-    env = home / ".env"
-    database = settings.paperboy_database
     secret = settings.openai_api_key.get_secret_value() or settings.smtp_password.get_secret_value()
-    theirs = [(database.parent, 0o022), (env if secret else None, 0o077), (settings.dkim_key, 0o077)]
+    theirs = [
+        (settings.paperboy_database.parent, 0o022),
+        (home / ".env" if secret else None, 0o077),
+        (settings.dkim_key, 0o077),
+    ]
     for path, forbidden in theirs:
         if path is None or not path.exists():
             continue
@@ -266,7 +268,7 @@ def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[A
         if feature.check:
             yield feature.check, note(feature.name, f"its server {late}")
     if settings.web_url:
-        yield _web, note("web", _NO_PAGES.format(f"{settings.web_url}/robots.txt {late}"))
+        yield _web, note("web", f"{settings.web_url}/robots.txt {late}, {_NO_PAGES}")
     if scores:
         host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
         silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
@@ -336,7 +338,7 @@ def _web(app: App) -> Iterator[Finding]:
     try:
         reply = Http(most=WEB_MOST, proxy=app.proxy(url)).request("GET", url, {}, seconds=WEB_SECONDS)
     except NoReplyError as error:
-        yield note("web", _NO_PAGES.format(f"{url} does not answer ({error})"))
+        yield note("web", f"{url} does not answer ({error}), {_NO_PAGES}")
         return
     says = f"{url} answers {reply.status}"
     if reply.status in {502, 503, 504}:
