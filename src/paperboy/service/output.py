@@ -173,8 +173,7 @@ def show_page(found: Page) -> None:
     with console.capture() as printed:
         for number, section in enumerate(filter(None, found)):
             for part in ["", *section] if number else section:
-                line = visible(part) if isinstance(part, str) else part
-                console.print(line)
+                console.print(visible(part) if isinstance(part, str) else part)
     click.echo("\n".join(map(str.rstrip, printed.get().splitlines())))
 
 
@@ -198,19 +197,18 @@ _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ER
 class _Stderr(logging.Handler):
     """Prints to the current stderr: while bars are drawn, rich replaces it, so that log lines do not break them.
 
-    Masks every address, even one in a server's reply, a file or a traceback. Lines after a record's first are indented,
-    so that none passes for another record.
+    Masks every address above the level DEBUG, even one in a server's reply, a file or a traceback. Lines after a
+    record's first are indented, so that none passes for another record.
     """
 
-    def __init__(self, *, whole_addresses: bool, journal: bool) -> None:
-        super().__init__()
-        self._whole_addresses = whole_addresses
+    def __init__(self, level: int, *, journal: bool) -> None:
+        super().__init__(level)
         self._journal = journal
         self.has_warned = False
 
     def emit(self, record: logging.LogRecord) -> None:
         text = self.format(record)
-        if not self._whole_addresses:
+        if self.level > logging.DEBUG:
             text = without_addresses(text)
         if record.levelno >= logging.WARNING and record.name != _ALERTS:
             self.has_warned = True
@@ -229,8 +227,7 @@ def set_up(app: App, *, by_hand: bool = True) -> None:
     threshold = logging.getLevelNamesMapping()[app.settings.log_level]
     journal = _is_journal(app.environ)
     terminal = sys.stderr.isatty()
-    debug = threshold == logging.DEBUG
-    handler = _Stderr(whole_addresses=debug, journal=journal)
+    handler = _Stderr(threshold, journal=journal)
     timed = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S %z")
     handler.setFormatter(None if journal or terminal else timed)
     if by_hand:
@@ -239,14 +236,13 @@ def set_up(app: App, *, by_hand: bool = True) -> None:
         )
     root = logging.getLogger("paperboy")
     root.handlers = [handler]
-    root.setLevel(max(threshold, logging.WARNING) if terminal and not debug else threshold)
+    root.setLevel(max(threshold, logging.WARNING) if terminal and threshold > logging.DEBUG else threshold)
     root.propagate = False
 
 
 def catch_all(environ: Mapping[str, str]) -> None:
     """Send warnings of other packages, and all that is logged before `set_up`, to stderr in the same way."""
-    logging.lastResort = _Stderr(whole_addresses=False, journal=_is_journal(environ))
-    logging.lastResort.setLevel(logging.WARNING)
+    logging.lastResort = _Stderr(logging.WARNING, journal=_is_journal(environ))
 
 
 def _priority(level: int) -> str:
@@ -274,8 +270,7 @@ class Bars:
         from rich.console import Console
         from rich.progress import MofNCompleteColumn, Progress
 
-        columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-        with Progress(*columns, console=Console(stderr=True)) as progress:
+        with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=Console(stderr=True)) as progress:
             task = progress.add_task(visible(what).ljust(_LONGEST_STAGE), total=None)
             yield lambda done, total: progress.update(task, completed=done, total=total)
 
