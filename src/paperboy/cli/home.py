@@ -46,9 +46,19 @@ def init(app: App, folder: Path | None) -> int:
     _refuse(home, (".env", LISTS_FILE, ".gitignore"))
     title, categories, addresses, server = _answers()
     first = _listed(title, categories, addresses)
+
+    # With a mail server, the first reader is the sender and the operator.
+    settings = _shipped(".env.example")
+    address = first.subscribers[0].address
+    given = {"SMTP_HOST": server, "MAIL_FROM": address, "ALERT_TO": address} if server else {}
+    if is_loopback(server):
+        given |= {"SMTP_PORT": "25", "SMTP_SECURITY": "none"}
+    for name, value in given.items():
+        settings = re.sub(rf"(?m)^{name}=.*$", f"{name}={value}".replace("\\", r"\\"), settings)
+
     topics = _shipped(f"prompts/topics/{_NAME}.md") if title == _TITLE else _new("topics.md").format(title=first.title)
     texts = {
-        ".env": _settings(first, server),
+        ".env": settings,
         LISTS_FILE: _new("subscribers.yaml").format(
             name=first.name,
             title=nodes.written(first.title),
@@ -128,18 +138,6 @@ def _new(name: str) -> str:
 def _shipped(name: str) -> str:
     """A file that comes with Paperboy: beside its prompts, in the package or in the checkout."""
     return (folders(Path(os.devnull), "prompts")[0].parent / name).read_text("utf-8")
-
-
-def _settings(first: MailingList, server: str) -> str:
-    """The example; with a mail server, and the first reader as sender and as operator, if one was given."""
-    address = first.subscribers[0].address
-    text = _shipped(".env.example")
-    given = {"SMTP_HOST": server, "MAIL_FROM": address, "ALERT_TO": address} if server else {}
-    if is_loopback(server):
-        given |= {"SMTP_PORT": "25", "SMTP_SECURITY": "none"}
-    for name, value in given.items():
-        text = re.sub(rf"(?m)^{name}=.*$", f"{name}={value}".replace("\\", r"\\"), text)
-    return text
 
 
 def _write(home: Path, texts: Mapping[str, str]) -> None:

@@ -85,9 +85,10 @@ class _Picture:
         self.holder = lock.holder(database)
         morning = lock.holder(database, "morning") is not None
         at_work = morning or lock.holder(database, "sending") is not None
-        running = self.holder is not None
         self.status = app.standing(lists, mornings, at_work=at_work)
-        self.answer = picture.answer(self.status, at_work=morning, running=running, reasons_follow=as_page)
+        self.answer = picture.answer(
+            self.status, at_work=morning, running=self.holder is not None, reasons_follow=as_page
+        )
         self.months = store.history.months(now, names)  # this one first
         self.problems = alerts.lasting(problem for problem in app.problems() if problem.subject not in others)
         self.words = app.alerts.words
@@ -98,9 +99,6 @@ class _Picture:
 
     def when(self, at: datetime) -> str:
         return f"{at.astimezone(self.zone):{_MOMENT}}"
-
-    def again(self, at: datetime) -> str:
-        return output.next_try(at, self.status.now, self.zone)
 
 
 def _suppressed(app: App, *, as_json: bool) -> output.Page:
@@ -141,7 +139,7 @@ def _why(seen: _Picture) -> Iterator[str]:
     said = []
     for each in seen.status.lists:
         if tried := each.attempt:
-            again = f", {seen.again(tried.next_try)}" if seen.holder else ""
+            again = f", {output.next_try(tried.next_try, seen.status.now, seen.zone)}" if seen.holder else ""
             unscored = "nothing could be scored: " if tried.unscored else ""
             said.append((each.name, f": {unscored}{tried.reason} (last tried {seen.when(tried.at)}{again})"))
 
@@ -202,7 +200,8 @@ def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part
     lines: list[output.Part] = [output.heading("Not delivered")] if groups else []
     for (state, reason), rows in ordered[:most]:
         first = min(filter(None, (row.next_try(now) for row in rows)), default=None)
-        lines.append(f"{len(rows):,} {state}{f', {seen.again(first)}' if first else ''}: {reason}")
+        again = f", {output.next_try(first, now, seen.zone)}" if first else ""
+        lines.append(f"{len(rows):,} {state}{again}: {reason}")
         lines += [f"    {row.address:{width}}  {row.list_name}  {row.date:%a %d %b}" for row in rows[:most]]
     if more := len(seen.status.undelivered) - len(shown):
         lines.append(f"{more:,} more; all of them: paperboy status --undelivered")
@@ -240,7 +239,7 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
                 "headline": alerts.headline(rows, seen.words),
                 "since": min(row.since for row in rows),
                 "about": sorted(row.subject for row in rows),
-                "told": max((day for row in rows if (day := seen.told.get((row.kind, row.subject)))), default=None),
+                "told": max(filter(None, (seen.told.get((row.kind, row.subject)) for row in rows)), default=None),
             }
             for rows in seen.problems
         ],
