@@ -150,14 +150,15 @@ def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None
 
 def _to_one(app: App, again: Resend, deliver: Callable[..., Report], reader: Subscriber) -> int:
     """Through the ledger if the digest did not reach this subscriber; otherwise outside it."""
-    if suppressed := app.store.suppressions.find(again.mailing_list.name, reader.address):
+    mailing_list = again.mailing_list
+    if suppressed := app.store.suppressions.find(mailing_list.name, reader.address):
         raise PaperboyError(refusal(suppressed, app.settings.timezone))
     waiting = again.put_back_for(reader)
     if waiting is None:
         code = _said(reader, again.outside(app.transports[0], reader))
-        if reader not in again.mailing_list.subscribers:
-            hint = did_you_mean(reader.address, again.mailing_list.addresses(), cutoff=0.85) or "."
-            output.say(f"{reader.address} is not on {again.mailing_list.name}{hint} That was a test mail.")
+        if reader not in mailing_list.subscribers:
+            hint = did_you_mean(reader.address, mailing_list.addresses(), cutoff=0.85) or "."
+            output.say(f"{reader.address} is not on {mailing_list.name}{hint} That was a test mail.")
         return code
     sent = deliver(only=waiting.id)
     came = app.store.ledger.get(waiting.id)

@@ -164,9 +164,8 @@ def main() -> None:
     os.umask(0o077)  # whatever is made is its owner's alone: it holds addresses
     stdout = output.take_streams()
     code = invoke(enter=files.become_owner)
-    if stdout.failure:
-        is_closed = stdout.failure.errno == errno.EBADF
-        why = "it is closed" if is_closed else stdout.failure.strerror
+    if failure := stdout.failure:
+        why = "it is closed" if failure.errno == errno.EBADF else failure.strerror
         lost = f"standard output: {why}; the results could not be written, and nothing else was affected"
         output.complaint(PaperboyError(lost), os.environ)
         code = code or PaperboyError.exit_code

@@ -130,7 +130,7 @@ def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
     return code
 
 
-@click.command(hidden=True)
+@click.command()
 @click.argument("kind", type=click.Choice(get_args(daemon.Kind)))
 @click.argument("names", nargs=-1)
 @click.pass_obj

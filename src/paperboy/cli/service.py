@@ -95,7 +95,8 @@ def service(app: App, *, as_user: bool, for_web: bool) -> int:
     sudo rm -rf /opt/paperboy /var/lib/paperboy
     """  # noqa: D301 - click reads \b as "leave these lines as they are"
     home = _straight(app.path)
-    python = _straight(Path(sys.executable).parent) / Path(sys.executable).name
+    program = Path(sys.executable)
+    python = _straight(program.parent) / program.name
     require_folder(home)
     here = [name for name in SETTINGS if app.environ.get(name, "").strip()]
     found = load(home, {})

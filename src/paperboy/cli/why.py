@@ -127,8 +127,8 @@ def _person(app: App, who: str, name: str | None) -> int:
     now = app.clock()
     zone = app.settings.timezone
     lists = app.home.lists if name is None else [app.home.list(name)]
-    since = now - timedelta(weeks=_WEEKS)
-    posted = [row for row in store.history.posted(address, since) if not name or row.list_name == name]
+    digests = store.history.posted(address, now - timedelta(weeks=_WEEKS))
+    posted = [row for row in digests if not name or row.list_name == name]
     held = [row for row in store.suppressions.of(address) if not name or row.list_name in {"", name}]
     on = [of.name for of in lists if of.subscriber(address)]
     where = f"on {together(on)}" if on else f"not on {name or 'any list'}"

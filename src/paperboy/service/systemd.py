@@ -84,10 +84,7 @@ def _filled(text: str, home: Path, python: Path, user: str, group: str, written:
 
 def _outermost(folders: Sequence[Path]) -> str:
     """The folders that lie in no other of them, as a unit names them."""
-    once = list(dict.fromkeys(folders))
-    return " ".join(
-        _literal(path) for path in once if not any(path.is_relative_to(other) for other in once if other != path)
-    )
+    return " ".join(_literal(path) for path in dict.fromkeys(folders) if set(path.parents).isdisjoint(folders))
 
 
 def _literal(path: Path) -> str:
