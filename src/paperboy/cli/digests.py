@@ -141,7 +141,7 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
 
 
 def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None:
-    """The list's subscriber with that address, or a reader who is not on the list."""
+    """Return the list's subscriber with that address, or a reader who is not on the list."""
     if address is None:
         return None
     found = mailbox_from(address, "--to")
@@ -149,7 +149,7 @@ def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None
 
 
 def _to_one(app: App, again: Resend, deliver: Callable[..., Report], reader: Subscriber) -> int:
-    """Through the ledger if the digest did not reach this subscriber; otherwise outside it."""
+    """Send it through the ledger if the digest did not reach this subscriber; otherwise outside it."""
     mailing_list = again.mailing_list
     if suppressed := app.store.suppressions.find(mailing_list.name, reader.address):
         raise PaperboyError(refusal(suppressed, app.settings.timezone))

@@ -85,7 +85,7 @@ def _refuse(home: Path, names: Iterable[str]) -> None:
 
 
 def _answers() -> tuple[str, str, str, str]:
-    """The list's title, categories and subscribers, and the mail server: asked for on a terminal."""
+    """Return the list's title, categories and subscribers, and the mail server: asked for on a terminal."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _TITLE, _CATEGORIES, _ADDRESSES, ""
     return (
@@ -97,7 +97,7 @@ def _answers() -> tuple[str, str, str, str]:
 
 
 def _ask(question: str, default: str, read: Callable[[str], object]) -> str:
-    """The answer, asked for again until `read` takes it."""
+    """Ask until `read` takes the answer, and return that."""
 
     def value(text: str) -> str:
         try:
@@ -112,7 +112,7 @@ def _ask(question: str, default: str, read: Callable[[str], object]) -> str:
 
 
 def _listed(title: str = _TITLE, categories: str = _CATEGORIES, addresses: str = _ADDRESSES) -> MailingList:
-    """The list, read as subscribers.yaml is; what `topics` holds comes later. Raises ConfigError."""
+    """Return the list, read as subscribers.yaml is; what `topics` holds comes later. Raises ConfigError."""
     ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     slug = re.sub("[^a-z0-9]+", "-", ascii_title)[:60].strip("-") or "papers"
     keys = {
@@ -131,12 +131,12 @@ def _words(text: str) -> list[str]:
 
 
 def _new(name: str) -> str:
-    """A file of a new home, whose gaps are in braces."""
+    """Return a file of a new home, whose gaps are in braces."""
     return (sample.HOME / name).read_text("utf-8")
 
 
 def _shipped(name: str) -> str:
-    """A file that comes with Paperboy: beside its prompts, in the package or in the checkout."""
+    """Return a file that comes with Paperboy: beside its prompts, in the package or in the checkout."""
     return (folders(Path(os.devnull), "prompts")[0].parent / name).read_text("utf-8")
 
 

@@ -160,7 +160,7 @@ _HOME = click.Option(  # after the command as well, where many people put it
 
 
 def main() -> None:
-    """The console script. A command whose results did not reach stdout fails; without stderr nothing does."""
+    """Run the console script. A command whose results did not reach stdout fails; without stderr nothing does."""
     os.umask(0o077)  # whatever is made is its owner's alone: it holds addresses
     stdout = output.take_streams()
     code = invoke(enter=files.become_owner)

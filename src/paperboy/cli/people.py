@@ -148,7 +148,7 @@ def _refused(nobody: str) -> Iterator[None]:
 
 
 def mailbox_from(who: str, hint: str) -> Subscriber:
-    """The mailbox given as the argument `hint`. Raises click.BadParameter."""
+    """Return the mailbox given as the argument `hint`. Raises click.BadParameter."""
     try:
         return values.mailbox(who)
     except ValueError as error:
@@ -209,7 +209,7 @@ def unsuppress(app: App, who: Sequence[str], name: str) -> int:
 
 
 def _whom(app: App, who: str, name: str) -> tuple[str, str, str]:
-    """The address, the list (empty: all of them), and the reason to suppress it.
+    """Return the address, the list (empty: all of them), and the reason to suppress it.
 
     `who` is an address, a token, or the subject or the link of an unsubscribe mail; `name` is what `--list` says.
     Raises click.BadParameter for a broken address, and UnknownNameError for a token of no mail or of another list.
@@ -266,7 +266,7 @@ def forget(app: App, who: str) -> int:
 
 
 def refusal(held: Suppression, zone: tzinfo) -> str:
-    """Who gets no mail, from what, since when and why, and the command that lifts it."""
+    """Say who gets no mail, from what, since when and why, and name the command that lifts it."""
     return f"{held.address} is {_suppressed(held, zone)}. {_undo(held.address, held.list_name)}"
 
 

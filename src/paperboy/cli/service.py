@@ -132,12 +132,12 @@ def service(app: App, *, as_user: bool, for_web: bool) -> int:
 
 
 def _straight(path: Path) -> Path:
-    """The path without `..`, which systemd refuses; links stay, since a home may be called by one on purpose."""
+    """Return the path without `..`, which systemd refuses; links stay, since a home may be called by one on purpose."""
     return path.resolve() if ".." in path.parts else path
 
 
 def names_of(number: int, home: Path) -> tuple[str, str]:
-    """The names of the home's owner and of that user's own group. Raises ConfigError for a number without names."""
+    """Return the names of the home's owner and of their own group. Raises ConfigError for a number without names."""
     try:
         user = pwd.getpwuid(number)
         return user.pw_name, grp.getgrgid(user.pw_gid).gr_name

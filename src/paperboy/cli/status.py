@@ -102,7 +102,7 @@ class _Picture:
 
 
 def _suppressed(app: App, *, as_json: bool) -> output.Page:
-    """Who must not get mail."""
+    """Return who must not get mail."""
     rows = []
     found = []
     for held in app.store_to_ask.suppressions.all():
@@ -116,7 +116,7 @@ def _suppressed(app: App, *, as_json: bool) -> output.Page:
 
 
 def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
-    """The most important first."""
+    """Yield the sections, the most important first."""
     yield [output.heading(seen.answer)]
     yield list(_why(seen))
     yield _not_delivered(seen)
@@ -133,7 +133,7 @@ def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
 
 
 def _why(seen: _Picture) -> Iterator[str]:
-    """Problems: alerts, why lists are still due, what was odd about their newest days, and why others were given up."""
+    """Yield alerts, why lists are still due, what was odd about their newest days, and why others were given up."""
     for rows in seen.problems:
         yield f"{alerts.headline(rows, seen.words)} (since {seen.when(min(row.since for row in rows))})"
     said = []
@@ -159,7 +159,7 @@ def _why(seen: _Picture) -> Iterator[str]:
 
 
 def _following(seen: _Picture) -> Iterator[str]:
-    """What happens next and when, for each list."""
+    """Yield what happens next and when, for each list."""
     said = []
     for each in seen.status.lists:
         never = "nothing while it is paused" if each.mailing_list.paused else "never, it has no subscribers"
@@ -175,7 +175,7 @@ def _following(seen: _Picture) -> Iterator[str]:
 
 
 def _together(said: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> Iterator[str]:
-    """One line for all of those lists of which the same is said: their names, then that."""
+    """Yield one line for all lists of which the same is said: their names, then that."""
     found: dict[str, list[str]] = {}
     for name, what in said:
         found.setdefault(what, []).append(name)
@@ -188,7 +188,7 @@ def _together(said: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> I
 
 
 def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part]:
-    """Who lacks a digest, grouped by state and reason: the largest group first, the suppressed last."""
+    """List who lacks a digest, grouped by state and reason: the largest group first, the suppressed last."""
     now = seen.status.now
     groups = dict[tuple[DeliveryState, str], list[Posted]]()
     for row in seen.status.undelivered:
@@ -212,7 +212,7 @@ def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part
 
 
 def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
-    """The last days of each list."""
+    """Yield the last days of each list."""
     for each in lists:
         for number, day in enumerate(each.days):
             cost = output.cost(day.spending) if day.spending.usage.calls else ""

@@ -69,7 +69,7 @@ def note(what: str, message: str) -> Finding:
 
 
 def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator[Finding]:
-    """Every finding as soon as it is known, in an order that never changes."""
+    """Yield every finding as soon as it is known, in an order that never changes."""
     end = time.monotonic() + patience
     _, faults = _read("home", lambda: require_folder(app.path))
     if faults:
@@ -112,7 +112,7 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
 
 
 def _read(what: str, load: Callable[[], T]) -> tuple[T | None, list[Finding]]:
-    """What was loaded, or every fault that makes it unusable."""
+    """Return what was loaded, or every fault that makes it unusable."""
     try:
         return load(), []
     except PaperboyError as error:
@@ -120,7 +120,7 @@ def _read(what: str, load: Callable[[], T]) -> tuple[T | None, list[Finding]]:
 
 
 def _tried(what: str, look: Callable[[App], Iterable[Finding]], app: App) -> list[Finding]:
-    """What is found, and every fault that ends the look."""
+    """Return what is found, and every fault that ends the look."""
     found = list[Finding]()
     _, faults = _read(what, lambda: found.extend(look(app)))
     return found + faults
@@ -210,7 +210,7 @@ def _database(app: App) -> Iterator[Finding]:
 
 
 def _of_the_authors(app: App) -> Iterator[Finding]:
-    """Followed names that look as if no paper could match them."""
+    """Report followed names that look as if no paper could match them."""
     lists = [mailing_list for mailing_list in app.home.lists if mailing_list.authors]
     categories = {category for mailing_list in lists for category in mailing_list.categories}
     since = app.clock() - RECENT
@@ -240,7 +240,7 @@ def _can_be_made(path: Path) -> bool:
 
 
 def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
-    """What users other than the owner can read or replace; opening the database has made it ours."""
+    """Report what users other than the owner can read or replace; opening the database has made it ours."""
     secret = settings.openai_api_key.get_secret_value() or settings.smtp_password.get_secret_value()
     theirs = [
         (settings.paperboy_database.parent, 0o022),
@@ -257,7 +257,7 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
 
 
 def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[App], Iterable[Finding]], Finding]]:
-    """A probe for each server that the settings name, and the finding if it is silent, in the order of the report."""
+    """Yield a probe for each server that the settings name, and the finding if it is silent, in the report's order."""
     settings = app.settings
     if not settings.uses_outbox:
         silence = f"{settings.smtp_host}:{settings.smtp_port} {late}; check SMTP_HOST and SMTP_PORT"
@@ -351,7 +351,7 @@ def _web(app: App) -> Iterator[Finding]:
 
 
 def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
-    """Whether the sender's domain has the records that replies, and other servers' trust, depend on."""
+    """Check whether the sender's domain has the records that replies, and other servers' trust, depend on."""
     parents = [domain.split(".", start)[-1] for start in range(domain.count("."))]
     try:
         mx = next(filter(None, (records(domain, kind, seconds) for kind in ("MX", "A", "AAAA"))), [])
@@ -375,8 +375,8 @@ def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
 
 
 def records(name: str, kind: str, seconds: float = DNS_SECONDS) -> list[str]:
-    """The records of that kind, as in a zone file: anybody's words, not to be quoted. Raises OSError where DNS does not
-    answer.
+    """Return the records of that kind, as in a zone file: anybody's words, not to be quoted. Raises OSError if DNS does
+    not answer.
     """
     from dns import exception, resolver  # most commands ask no DNS
 

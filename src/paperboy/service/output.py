@@ -93,7 +93,7 @@ def take_streams() -> Stream:
 
 
 def _text(stream: Stream, old: TextIO | None) -> TextIO:
-    """The stream in its old encoding. What that cannot express, as where the locale knows ASCII alone, is escaped."""
+    """Return the stream in its old encoding. What that cannot express, as where a locale is ASCII, is escaped."""
     buffered = io.BufferedWriter(stream)
     encoding = old.encoding if old else None
     return io.TextIOWrapper(buffered, encoding, errors="backslashreplace", line_buffering=True)
@@ -118,7 +118,7 @@ def say(*lines: str, mark: str = "", err: bool = False, verbatim: bool = False, 
 
 
 def _wrapped(line: str, stream: TextIO) -> str:
-    """The line as the stream shows it: a terminal would break it within words. What follows its first is indented.
+    """Wrap the line for the stream: a terminal would break it within words. What follows its first line is indented.
 
     A word that is longer, as a path may be, stays whole; so does the end of a line from a command to paste on.
     """
@@ -135,14 +135,14 @@ def _wrapped(line: str, stream: TextIO) -> str:
 
 
 def program() -> str:
-    """How a person calls this Paperboy."""
+    """Return how a person calls this Paperboy."""
     script = Path(sys.executable).with_name("paperboy")
     whole = shlex.quote(str(script)) if script.exists() else f"{shlex.quote(sys.executable)} -m paperboy"
     return "paperboy" if shutil.which("paperboy") else whole
 
 
 def heading(text: str) -> Text:
-    """A line of a page, in bold."""
+    """Return a line of a page, in bold."""
     from rich.text import Text
 
     return Text(visible(text), "bold")
@@ -184,7 +184,7 @@ def complaint(error: PaperboyError, environ: Mapping[str, str]) -> None:
 
 
 def lines_of(error: PaperboyError) -> list[str]:
-    """The lines that a person reads of an error."""
+    """Return the lines that a person reads of an error."""
     return [str(problem) for problem in error.problems] if isinstance(error, ConfigError) else [str(error)]
 
 
@@ -246,12 +246,12 @@ def catch_all(environ: Mapping[str, str]) -> None:
 
 
 def _priority(level: int) -> str:
-    """How a line begins, as journald reads it."""
+    """Return how a line begins, as journald reads it."""
     return f"<{_PRIORITIES.get(level, 6)}>"
 
 
 def _is_journal(environ: Mapping[str, str]) -> bool:
-    """Whether stderr is the journal; a service's children inherit the variable even if their stderr is redirected."""
+    """Check whether stderr is the journal; a service's children inherit the variable even if stderr is redirected."""
     if not (stream := environ.get("JOURNAL_STREAM")):
         return False
     stderr = os.fstat(2)
@@ -263,7 +263,7 @@ class Bars:
 
     @contextmanager
     def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
-        """A bar for one stage; what it yields takes (done, total)."""
+        """Draw a bar for one stage; what this yields takes (done, total)."""
         if not sys.stderr.isatty():
             yield lambda _done, _total: None
             return
@@ -300,7 +300,7 @@ class Dots:
 
 
 def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]) -> list[str]:
-    """A line per list, then how sending went."""
+    """Return a line per list, then how sending went."""
     lines = []
     for of in report.lists:
         counts = of.counts
@@ -325,7 +325,7 @@ def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[Mail
 
 
 def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> list[str]:
-    """What a list would get now; and in the next lines its papers with their scores, and the best of the others."""
+    """Say what a list would get now; in the next lines its papers with their scores, and the best of the others."""
     name = mailing_list.name
     counts = made.digest.counts
     if (outcome := made.outcome(missing)) is None:
@@ -341,7 +341,7 @@ def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> li
 
 
 def _scored(entries: Sequence[Entry]) -> Iterator[str]:
-    """A line per paper: rank, id, relevance and novelty, title and followed author."""
+    """Yield a line per paper: rank, id, relevance and novelty, title and followed author."""
     from paperboy.tex import to_text
 
     for entry in entries:
@@ -353,7 +353,7 @@ def _scored(entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def papers(counts: Counts) -> str:
-    """The counts as readers know them, and the papers left out."""
+    """Return the counts as readers know them, and the papers left out."""
     words = f"{counts.relevant} of {counts.considered} papers"
     if counts.author_matches:
         words += f" ({counted(counts.author_matches, 'author match', 'author matches')})"
@@ -373,12 +373,12 @@ def also(numbers: Mapping[str, int]) -> str:
 
 
 def uncounted(usage: Usage) -> bool:
-    """Whether the server counts no tokens. No call takes none, so the tokens are unknown, not the price."""
+    """Check whether the server counts no tokens. No call takes none, so the tokens are unknown, not the price."""
     return usage.calls > 0 and not usage.total_tokens
 
 
 def cost(spending: Spending) -> str:
-    """US dollars; or why they are unknown."""
+    """Return US dollars; or why they are unknown."""
     if spending.cost is not None:
         return money(spending.cost.total)
     return "cost not known" if uncounted(spending.usage) else "price unknown"
@@ -400,7 +400,7 @@ NO_REPLY = {DeliveryState.PENDING: "not tried yet", DeliveryState.SENDING: "bein
 
 
 def in_words(states: Mapping[DeliveryState, int]) -> str:
-    """Deliveries by state, as "3 sent, 1 deferred"."""
+    """Return deliveries by state, as "3 sent, 1 deferred"."""
     return ", ".join(f"{states[state]} {state}" for state in DeliveryState if states.get(state))
 
 

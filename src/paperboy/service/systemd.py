@@ -30,7 +30,7 @@ class Notifier:
     address: str = ""  # a path, or @name for an abstract socket; empty: nobody listens
 
     def status(self, text: str) -> None:
-        """The line that `systemctl status` shows to anybody on the machine."""
+        """Set the line that `systemctl status` shows to anybody on the machine."""
         self.send(f"STATUS={shortened(visible(without_addresses(text)), _LONGEST_STATUS)}")
 
     def send(self, message: str) -> None:
@@ -47,7 +47,7 @@ class Notifier:
 
 
 def unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Path] = ()) -> str:
-    """The text of the daemon's unit, from absolute paths. Raises ConfigError for a path that no unit can hold.
+    """Return the daemon's unit, from absolute paths. Raises ConfigError for a path that no unit can hold.
 
     `python` is the interpreter as it is called: in a virtual environment that is a link. `writable` are the folders of
     the database and of the outbox. Without a `user`, the unit is one for `systemctl --user`.
@@ -56,7 +56,7 @@ def unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Pat
 
 
 def web_unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Path], *, local: bool) -> str:
-    """The text of the web room's unit, which starts and ends without the daemon. `writable` is the folder of the
+    """Return the web room's unit, which starts and ends without the daemon. `writable` is the folder of the
     database. If the proxy is `local`, so is the network. Raises ConfigError for a path that no unit can hold.
     """
     text = _WEB + re.sub("(?m)^RestrictAddressFamilies=.*", _WEB_NETWORK if local else _WEB_FAMILIES, _SANDBOX)
@@ -83,12 +83,12 @@ def _filled(text: str, home: Path, python: Path, user: str, group: str, written:
 
 
 def _outermost(folders: Sequence[Path]) -> str:
-    """The folders that lie in no other of them, as a unit names them."""
+    """Return the folders that lie in no other of them, as a unit names them."""
     return " ".join(_literal(path) for path in dict.fromkeys(folders) if set(path.parents).isdisjoint(folders))
 
 
 def _literal(path: Path) -> str:
-    """A path as systemd reads it back: % begins a specifier; spaces, quotes, colons and backslashes need quotes."""
+    """Quote a path as systemd reads it: % begins a specifier; spaces, quotes, colons and backslashes need quotes."""
     text = str(path).replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
     return text if re.fullmatch(r"[\w/.%+,@=~-]+", text) else f'"{text}"'
 
