@@ -1,12 +1,9 @@
 """`paperboy preview` and `resend`: a digest to look at, and a digest again."""
 
-from __future__ import annotations
-
 import webbrowser
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,18 +11,13 @@ from paperboy.cli.people import mailbox_from, refusal
 from paperboy.errors import PaperboyError
 from paperboy.home.values import did_you_mean
 from paperboy.mail.text import counted
-from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Subscriber
+from paperboy.models import Delivery, DeliveryState, MailingList, Receipt, Subscriber
 from paperboy.morning.preview import sent, write
-from paperboy.sending.delivery import send_outside
+from paperboy.sending.delivery import Report, send_outside
+from paperboy.sending.resend import Resend
 from paperboy.service import output
 from paperboy.service.app import App
 from paperboy.store.history import WAITING
-
-if TYPE_CHECKING:
-    from paperboy.models import Receipt
-    from paperboy.sending.delivery import Report
-    from paperboy.sending.resend import Resend
-
 
 _COVERED = (
     "Mail programs offer one click to leave only if a DKIM signature covers it: in the source of that mail, h= of "
@@ -38,10 +30,10 @@ _COVERED = (
 @click.argument("name", metavar="LIST")
 @click.option("--open", "open_it", is_flag=True, help="Show it in the browser.")
 @click.option("--to", "address", metavar="ADDRESS", help="Send it to this address alone, as a test mail.")
-@click.option("--sent", is_flag=True, help="Show the newest digest as it was sent.")
+@click.option("--sent", "as_sent", is_flag=True, help="Show the newest digest as it was sent.")
 @click.option("--date", "day", type=click.DateTime(["%Y-%m-%d"]), help="With --sent: the digest of this local date.")
 @click.pass_obj
-def preview(app: App, name: str, *, open_it: bool, address: str | None, sent: bool, day: datetime | None) -> int:
+def preview(app: App, name: str, *, open_it: bool, address: str | None, as_sent: bool, day: datetime | None) -> int:
     """Show what the files as they are make of today's papers, and mark nothing as sent.
 
     Today's papers are those that the list has not seen and, after the morning, those that it saw today. So topics,
@@ -51,14 +43,26 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None, sent: bo
     It goes into a file, to the browser, or to one address as a test mail. Works beside `run`; where papers have no
     score yet, it waits for a morning that is under way.
     """
-    if day and not sent:
+    if day and not as_sent:
         raise click.UsageError("--date goes with --sent.")
     output.set_up(app)
     mailing_list = app.home.list(name)
     reader = _reader(address, mailing_list)
     _ = reader and app.transports  # half a login is an error before anything is paid for
-    composed, about = _sent(app, mailing_list, day) if sent else _would_be(app, mailing_list)
-    output.say(f"{name}: {about}", err=True)
+    if not as_sent:
+        made = app.previews("preview").of(mailing_list)
+        composed = made.mail
+        if made.digest.counts.considered:
+            about = output.dry_run(mailing_list, made, "")[0]
+            about += "; the list is paused, so nobody gets it" * mailing_list.paused
+        else:
+            about = f"{name}: there are no papers today"
+            if app.store.ledger.newest(name):
+                about += f"; paperboy preview {name} --sent shows its newest digest"
+    else:
+        found, composed = sent(app.store_to_ask, name, day.date() if day else None)
+        about = f"{name}: the digest of {found:%a %d %b %Y}, as it was sent"
+    output.say(about, err=True)
     if composed is None:
         return 0
     if reader:
@@ -74,20 +78,6 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None, sent: bo
     if open_it and not webbrowser.open(page.as_uri()):
         output.say("No browser could be opened.", err=True)
     return 0
-
-
-def _sent(app: App, mailing_list: MailingList, day: datetime | None) -> tuple[Composed, str]:
-    found, composed = sent(app.store_to_ask, mailing_list.name, day.date() if day else None)
-    return composed, f"the digest of {found:%a %d %b %Y}, as it was sent"
-
-
-def _would_be(app: App, mailing_list: MailingList) -> tuple[Composed | None, str]:
-    made = app.previews("preview").of(mailing_list)
-    if made.digest.counts.considered:
-        about = output.dry_run(mailing_list, made, "")[0].removeprefix(f"{mailing_list.name}: ")
-        return made.mail, about + "; the list is paused, so nobody gets it" * mailing_list.paused
-    more = f"; paperboy preview {mailing_list.name} --sent shows its newest digest"
-    return None, "there are no papers today" + more * bool(app.store.ledger.newest(mailing_list.name))
 
 
 @click.command()
@@ -131,7 +121,18 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
         if reader:
             return _to_one(app, again[0], deliver, reader)
         for each in again:
-            _put_back(each, failed=failed, one_of_all=name is None)
+            try:
+                found = each.put_back(failed_only=failed)
+            except PaperboyError as error:
+                if name is not None:
+                    raise
+                output.say(str(error), err=True)  # of all lists, one whose digest cannot be sent again stops no other
+                continue
+            for day, number in found.items():
+                people = counted(number, "subscriber")
+                whom = f"to be sent again to {people}" if number else "there is nobody to send it to"
+                output.say(f"{each.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
+
         sent = deliver()
         if sent.states:
             output.say(f"Deliveries of all that waited: {output.in_words(sent.states)}")
@@ -139,23 +140,8 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
         return 1 if left else 0
 
 
-def _put_back(again: Resend, *, failed: bool, one_of_all: bool) -> None:
-    """Say to how many the digests go again. Of all lists, one whose digest cannot be sent again stops no other."""
-    name = again.mailing_list.name
-    try:
-        found = again.put_back(failed_only=failed)
-    except PaperboyError as error:
-        if not one_of_all:
-            raise
-        output.say(str(error), err=True)
-        return
-    for day, number in found.items():
-        whom = f"to be sent again to {counted(number, 'subscriber')}" if number else "there is nobody to send it to"
-        output.say(f"{name}, the digest of {day:%a %d %b}: {whom}")
-
-
 def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None:
-    """The list's subscriber with that address, or a reader who is not on the list."""
+    """Return the list's subscriber with that address, or a reader who is not on the list."""
     if address is None:
         return None
     found = mailbox_from(address, "--to")
@@ -163,15 +149,16 @@ def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None
 
 
 def _to_one(app: App, again: Resend, deliver: Callable[..., Report], reader: Subscriber) -> int:
-    """Through the ledger if the digest did not reach this subscriber; otherwise outside it."""
-    if suppressed := app.store.suppressions.find(again.mailing_list.name, reader.address):
+    """Send it through the ledger if the digest did not reach this subscriber; otherwise outside it."""
+    mailing_list = again.mailing_list
+    if suppressed := app.store.suppressions.find(mailing_list.name, reader.address):
         raise PaperboyError(refusal(suppressed, app.settings.timezone))
     waiting = again.put_back_for(reader)
     if waiting is None:
         code = _said(reader, again.outside(app.transports[0], reader))
-        if reader not in again.mailing_list.subscribers:
-            hint = did_you_mean(reader.address, again.mailing_list.addresses(), cutoff=0.85) or "."
-            output.say(f"{reader.address} is not on {again.mailing_list.name}{hint} That was a test mail.")
+        if reader not in mailing_list.subscribers:
+            hint = did_you_mean(reader.address, mailing_list.addresses(), cutoff=0.85) or "."
+            output.say(f"{reader.address} is not on {mailing_list.name}{hint} That was a test mail.")
         return code
     sent = deliver(only=waiting.id)
     came = app.store.ledger.get(waiting.id)

@@ -25,8 +25,10 @@ from paperboy.models import MailingList
 from paperboy.service import output
 from paperboy.service.app import App
 
-_TITLE, _NAME = "Foundations of machine learning", "foundations"
-_CATEGORIES, _ADDRESSES = "cs.LG, stat.ML", "you@example.org"
+_TITLE = "Foundations of machine learning"
+_NAME = "foundations"
+_CATEGORIES = "cs.LG, stat.ML"
+_ADDRESSES = "you@example.org"
 
 
 @click.command()
@@ -44,10 +46,19 @@ def init(app: App, folder: Path | None) -> int:
     _refuse(home, (".env", LISTS_FILE, ".gitignore"))
     title, categories, addresses, server = _answers()
     first = _listed(title, categories, addresses)
-    sampled = title == _TITLE
-    topics = _shipped(f"prompts/topics/{_NAME}.md") if sampled else _new("topics.md").format(title=first.title)
+
+    # With a mail server, the first reader is the sender and the operator.
+    settings = _shipped(".env.example")
+    address = first.subscribers[0].address
+    given = {"SMTP_HOST": server, "MAIL_FROM": address, "ALERT_TO": address} if server else {}
+    if is_loopback(server):
+        given |= {"SMTP_PORT": "25", "SMTP_SECURITY": "none"}
+    for name, value in given.items():
+        settings = re.sub(rf"(?m)^{name}=.*$", f"{name}={value}".replace("\\", r"\\"), settings)
+
+    topics = _shipped(f"prompts/topics/{_NAME}.md") if title == _TITLE else _new("topics.md").format(title=first.title)
     texts = {
-        ".env": _settings(first, server),
+        ".env": settings,
         LISTS_FILE: _new("subscribers.yaml").format(
             name=first.name,
             title=nodes.written(first.title),
@@ -74,7 +85,7 @@ def _refuse(home: Path, names: Iterable[str]) -> None:
 
 
 def _answers() -> tuple[str, str, str, str]:
-    """The list's title, categories and subscribers, and the mail server: asked for on a terminal."""
+    """Return the list's title, categories and subscribers, and the mail server: asked for on a terminal."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _TITLE, _CATEGORIES, _ADDRESSES, ""
     return (
@@ -86,7 +97,7 @@ def _answers() -> tuple[str, str, str, str]:
 
 
 def _ask(question: str, default: str, read: Callable[[str], object]) -> str:
-    """The answer, asked for again until `read` takes it."""
+    """Ask until `read` takes the answer, and return that."""
 
     def value(text: str) -> str:
         try:
@@ -101,7 +112,7 @@ def _ask(question: str, default: str, read: Callable[[str], object]) -> str:
 
 
 def _listed(title: str = _TITLE, categories: str = _CATEGORIES, addresses: str = _ADDRESSES) -> MailingList:
-    """The list, read as subscribers.yaml is; what `topics` holds comes later. Raises ConfigError."""
+    """Return the list, read as subscribers.yaml is; what `topics` holds comes later. Raises ConfigError."""
     ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     slug = re.sub("[^a-z0-9]+", "-", ascii_title)[:60].strip("-") or "papers"
     keys = {
@@ -120,31 +131,21 @@ def _words(text: str) -> list[str]:
 
 
 def _new(name: str) -> str:
-    """A file of a new home, whose gaps are in braces."""
+    """Return a file of a new home, whose gaps are in braces."""
     return (sample.HOME / name).read_text("utf-8")
 
 
 def _shipped(name: str) -> str:
-    """A file that comes with Paperboy: beside its prompts, in the package or in the checkout."""
+    """Return a file that comes with Paperboy: beside its prompts, in the package or in the checkout."""
     return (folders(Path(os.devnull), "prompts")[0].parent / name).read_text("utf-8")
-
-
-def _settings(first: MailingList, server: str) -> str:
-    """The example; with a mail server, and the first reader as sender and as operator, if one was given."""
-    address, text = first.subscribers[0].address, _shipped(".env.example")
-    given = {"SMTP_HOST": server, "MAIL_FROM": address, "ALERT_TO": address} if server else {}
-    if is_loopback(server):
-        given |= {"SMTP_PORT": "25", "SMTP_SECURITY": "none"}
-    for name, value in given.items():
-        text = re.sub(rf"(?m)^{name}=.*$", f"{name}={value}".replace("\\", r"\\"), text)
-    return text
 
 
 def _write(home: Path, texts: Mapping[str, str]) -> None:
     """Write all, or nothing: for the eyes of their owner alone."""
     made: list[Path] = []
     try:
-        for path, text in ((home / name, text) for name, text in texts.items()):
+        for name, text in texts.items():
+            path = home / name
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with open(path, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
                 made.append(path)

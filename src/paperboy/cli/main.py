@@ -49,9 +49,9 @@ _COMMANDS = {  # name: its module, and a line for --help
     "subscribers": ("paperboy.cli.people", "Show who gets what, list by list."),
     "subscribe": ("paperboy.cli.people", "Add somebody to a list."),
     "unsubscribe": ("paperboy.cli.people", "Remove somebody from a list."),
-    "web": ("paperboy.cli.web", "Serve the pages where readers leave, read again, vote and sign up."),
+    "web": ("paperboy.cli.service", "Serve the pages where readers leave, read again, vote and sign up."),
     "backup": ("paperboy.cli.home", "Copy the database while it is in use."),
-    "forget": ("paperboy.cli.person", "Erase a person: from all lists and from the database."),
+    "forget": ("paperboy.cli.people", "Erase a person: from all lists and from the database."),
     "service": ("paperboy.cli.service", "Print the systemd unit for this home."),
     "work": ("paperboy.cli.mornings", ""),  # hidden: what the daemon starts
 }
@@ -60,7 +60,6 @@ for _feature in FEATURES:
 
 
 ENTER = "paperboy.enter"  # what is called with the home
-_LEAVE_THE_HOME_ALONE = {"demo", "init"}
 
 
 class _Commands(click.Group):
@@ -71,21 +70,16 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            return None
-        module = importlib.import_module(_COMMANDS[cmd_name][0])
-        command: click.Command = getattr(module, cmd_name)
-        if all(parameter.name != "home" for parameter in command.params):
-            command.params.append(_home_option())
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in _COMMANDS and not ctx.resilient_parsing:
+            if ctx.resilient_parsing:
+                return None
             from paperboy.home.values import did_you_mean
 
-            ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], self.list_commands(ctx)) or '.'}")
-        return super().resolve_command(ctx, args)
+            ctx.fail(f"No such command {cmd_name!r}{did_you_mean(cmd_name, self.list_commands(ctx)) or '.'}")
+        module = importlib.import_module(_COMMANDS[cmd_name][0])
+        command: click.Command = getattr(module, cmd_name)
+        if _HOME not in command.params:
+            command.params.append(_HOME)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -129,7 +123,7 @@ def invoke(
     output.catch_all(environ)
     parts = (environ, clock, wait, timer, output.Bars(), partial(output.say, err=True), FEATURES)
     try:
-        code = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=(parts, enter))
+        code: int = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=(parts, enter))
     except click.ClickException as error:
         is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)  # with lines of its own
         if not is_help:
@@ -150,31 +144,28 @@ def invoke(
     except Exception:
         logger.exception("this is a bug in Paperboy")
         return 1
-    return code if isinstance(code, int) else 0
+    return code
 
 
-def _home_option() -> click.Option:
-    """`--home` after the command as well, where many people put it."""
+def _move(ctx: click.Context, _option: click.Parameter, home: Path | None) -> None:
+    if home is not None:
+        ctx.obj.path = home.absolute()  # nothing was read yet
+    if ctx.command.name not in {"demo", "init"}:  # which leave the home alone
+        ctx.meta[ENTER](ctx.obj.path)
 
-    def move(ctx: click.Context, _option: click.Parameter, home: Path | None) -> None:
-        if home is not None:
-            ctx.obj.path = home.absolute()  # nothing was read yet
-        if ctx.command.name not in _LEAVE_THE_HOME_ALONE:
-            ctx.meta[ENTER](ctx.obj.path)
 
-    return click.Option(
-        ["--home"], type=_Folder(), expose_value=False, callback=move, help="The folder with your files."
-    )
+_HOME = click.Option(  # after the command as well, where many people put it
+    ["--home"], type=_Folder(), expose_value=False, callback=_move, help="The folder with your files."
+)
 
 
 def main() -> None:
-    """The console script. A command whose results did not reach stdout fails; without stderr nothing does."""
+    """Run the console script. A command whose results did not reach stdout fails; without stderr nothing does."""
     os.umask(0o077)  # whatever is made is its owner's alone: it holds addresses
     stdout = output.take_streams()
     code = invoke(enter=files.become_owner)
-    if stdout.failure:
-        is_closed = stdout.failure.errno == errno.EBADF
-        why = "it is closed" if is_closed else stdout.failure.strerror
+    if failure := stdout.failure:
+        why = "it is closed" if failure.errno == errno.EBADF else failure.strerror
         lost = f"standard output: {why}; the results could not be written, and nothing else was affected"
         output.complaint(PaperboyError(lost), os.environ)
         code = code or PaperboyError.exit_code

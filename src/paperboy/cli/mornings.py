@@ -6,7 +6,6 @@ import signal
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from functools import partial
@@ -23,7 +22,6 @@ from paperboy.home.versions import LISTS_FILE, Home
 from paperboy.mail.text import counted
 from paperboy.service import daemon, heartbeat, output, tasks
 from paperboy.service.app import App
-from paperboy.service.daemon import Daemon
 from paperboy.service.systemd import Notifier
 
 logger = logging.getLogger(__name__)
@@ -38,7 +36,8 @@ def demo(app: App, *, open_it: bool) -> int:
     This needs no key, no server and no network: the embedded scorer ranks, and the mail goes to an outbox in a new
     folder. The home is left alone; the mails use the templates in its `emails/`, if it has any.
     """
-    folder, emails = Path(tempfile.mkdtemp(prefix="paperboy-demo-")), app.path / "emails"
+    folder = Path(tempfile.mkdtemp(prefix="paperboy-demo-"))
+    emails = app.path / "emails"
     (folder / LISTS_FILE).write_bytes(sample.LISTS.read_bytes())
     if emails.is_dir():
         (folder / "emails").symlink_to(emails.resolve())
@@ -89,7 +88,8 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
     if since and (dry_run or not names):
         raise click.UsageError("--since needs --list, and no --dry-run.")
     output.set_up(app)
-    chosen, any_day = app.home.named(names), bool(names) or all_lists
+    chosen = app.home.named(names)
+    any_day = bool(names) or all_lists
     app.prepare()
     if dry_run:
         return _dry_run(app, chosen, any_day=any_day)
@@ -101,7 +101,11 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
             stop.gently = True
             sent = app.deliver(lambda: stop.asked, by_hand=True)
             left = output.not_sent(app.store.ledger.unfinished(), sent)  # before a resend that waits for this one
-        _tasks(app, lambda: stop.asked)
+        try:
+            with app.alone("tasks"):
+                tasks.work(app, lambda: stop.asked, by_hand=True)
+        except PaperboyError as error:  # whether all goes well is not the morning's matter
+            output.say(*output.lines_of(error), err=True)
         if not sent.problem:
             with app.alone("sending"):
                 app.deliver_rest(lambda: stop.asked)
@@ -112,15 +116,6 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
     output.say(*left, err=True)
     heartbeat.beat(app)
     return 1 if report.due or left else 0
-
-
-def _tasks(app: App, stopped: Callable[[], bool]) -> None:
-    """Do the tasks of a home without a daemon. Whether all goes well is not the morning's matter."""
-    try:
-        with app.alone("tasks"):
-            tasks.work(app, stopped, by_hand=True)
-    except PaperboyError as error:
-        output.say(*output.lines_of(error), err=True)
 
 
 def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
@@ -135,7 +130,7 @@ def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
     return code
 
 
-@click.command(hidden=True)
+@click.command()
 @click.argument("kind", type=click.Choice(get_args(daemon.Kind)))
 @click.argument("names", nargs=-1)
 @click.pass_obj
@@ -216,7 +211,7 @@ def run(app: App) -> int:
     notifier = Notifier(app.environ.get("NOTIFY_SOCKET", ""))
     try:
         with lock.held(app.settings.paperboy_database, "run", "run"):
-            service = Daemon(app, notifier, partial(daemon.spawn, app.environ, app.path))
+            service = daemon.Daemon(app, notifier, partial(daemon.spawn, app.environ, app.path))
             service.adopted = use
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
                 signal.signal(number, service.signalled)
@@ -228,9 +223,10 @@ def run(app: App) -> int:
             if sys.stderr.isatty():
                 output.say(f"{watches}. Ctrl-C stops it.", err=True)
             service.run()
+    except HomeBusyError:
+        raise
     except PaperboyError as error:
-        if not isinstance(error, HomeBusyError):
-            notifier.status(str(error))
-            daemon.emergency(app, str(error))
+        notifier.status(str(error))
+        daemon.emergency(app, str(error))
         raise
     return 0

@@ -1,4 +1,4 @@
-"""`subscribers`, `subscribe`, `unsubscribe`, `suppress`, `unsuppress`: who gets mail, and who must not."""
+"""`subscribers`, `subscribe`, `unsubscribe`, `suppress`, `unsuppress`, `forget`: who gets mail, and who must not."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,8 +19,6 @@ from paperboy.service.app import App
 
 _ASKED = "asked to leave the list"  # by a token: the person's own wish
 
-_People = list[tuple[Subscriber, Suppression | None]]
-
 
 @click.command()
 @click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given more than once.")
@@ -30,40 +28,40 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     """Show who gets what, list by list: when each list sends, to whom, and who of them is suppressed and why."""
     app.take_own_or_in_force()
     output.set_up(app)
-    wanted, find = app.home.named(names), app.store_to_ask.suppressions.find
+    wanted = app.home.named(names)
+    find = app.store_to_ask.suppressions.find
     shown = [each for each in app.home.lists if each.name in wanted]
     lists = [(each, [(who, find(each.name, who.address)) for who in each.subscribers]) for each in shown]
     everybody = [(who.address.lower(), held) for _, people in lists for who, held in people]
-    addresses, suppressed = len(dict(everybody)), len({address for address, held in everybody if held})
+    addresses = len(dict(everybody))
+    suppressed = len({address for address, held in everybody if held})
     if as_json:
         output.show_page({"lists": [_as_json(*each) for each in lists], "addresses": addresses})
         return 0
-    for each in lists:
-        _show(*each, app.settings.timezone)
+
+    for mailing_list, people in lists:
+        name = mailing_list.name
+        title = mailing_list.title
+        output.say(f": {title}" if title != name else "", mark=name, bold=True)
+        if not people:
+            output.say("no subscribers, so it is never due", "")
+            continue
+        days = "every day" if mailing_list.weekdays == EVERY_DAY else ", ".join(_weekdays(mailing_list))
+        paused = "paused, else " * mailing_list.paused
+        when = f"{paused}{days} at {mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
+        output.say(f"{when}, to {counted(len(people), 'address', 'addresses')}")
+        width = max(len(who.address) for who, _ in people)
+        for who, held in people:
+            output.say(f"  {who.address:{width}}  {who.name}".rstrip())
+            if held:
+                output.say("", mark=f"    {_suppressed(held, app.settings.timezone)}", fg="yellow")
+        output.say("")
     also = f", {suppressed} of them suppressed" if suppressed else ""
     output.say(f"{counted(addresses, 'address', 'addresses')} on {counted(len(lists), 'list')}{also}")
     return 0
 
 
-def _show(mailing_list: MailingList, people: _People, zone: tzinfo) -> None:
-    name, title = mailing_list.name, mailing_list.title
-    output.say(f": {title}" if title != name else "", mark=name, bold=True)
-    if not people:
-        output.say("no subscribers, so it is never due", "")
-        return
-    days = "every day" if mailing_list.weekdays == EVERY_DAY else ", ".join(_weekdays(mailing_list))
-    paused = "paused, else " * mailing_list.paused
-    when = f"{paused}{days} at {mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
-    output.say(f"{when}, to {counted(len(people), 'address', 'addresses')}")
-    width = max(len(who.address) for who, _ in people)
-    for who, held in people:
-        output.say(f"  {who.address:{width}}  {who.name}".rstrip())
-        if held:
-            output.say("", mark=f"    {_suppressed(held, zone)}", fg="yellow")
-    output.say("")
-
-
-def _as_json(mailing_list: MailingList, people: _People) -> dict[str, Any]:
+def _as_json(mailing_list: MailingList, people: list[tuple[Subscriber, Suppression | None]]) -> dict[str, Any]:
     return {
         "name": mailing_list.name,
         "title": mailing_list.title,
@@ -75,8 +73,7 @@ def _as_json(mailing_list: MailingList, people: _People) -> dict[str, Any]:
             {
                 "address": who.address,
                 "name": who.name,
-                "suppressed": held
-                and {"list": held.list_name or None, "since": held.at.isoformat(), "reason": held.reason},
+                "suppressed": held and {"list": held.list_name or None, "since": held.at, "reason": held.reason},
             }
             for who, held in people
         ],
@@ -151,7 +148,7 @@ def _refused(nobody: str) -> Iterator[None]:
 
 
 def mailbox_from(who: str, hint: str) -> Subscriber:
-    """The mailbox given as the argument `hint`. Raises click.BadParameter."""
+    """Return the mailbox given as the argument `hint`. Raises click.BadParameter."""
     try:
         return values.mailbox(who)
     except ValueError as error:
@@ -212,7 +209,7 @@ def unsuppress(app: App, who: Sequence[str], name: str) -> int:
 
 
 def _whom(app: App, who: str, name: str) -> tuple[str, str, str]:
-    """The address, the list (empty: all of them), and the reason to suppress it.
+    """Return the address, the list (empty: all of them), and the reason to suppress it.
 
     `who` is an address, a token, or the subject or the link of an unsubscribe mail; `name` is what `--list` says.
     Raises click.BadParameter for a broken address, and UnknownNameError for a token of no mail or of another list.
@@ -237,8 +234,39 @@ def _whom(app: App, who: str, name: str) -> tuple[str, str, str]:
     return reader.address, reader.list_name, _ASKED
 
 
+@click.command()
+@click.argument("who", metavar="ADDRESS")
+@click.pass_obj
+def forget(app: App, who: str) -> int:
+    """Erase a person: take an address out of all lists in their files, and erase it from the database.
+
+    The database keeps that a digest went to somebody, but not to whom. Where the address was suppressed, a keyed hash
+    of it stays, so that it gets no mail even if somebody adds it again. Where Paperboy cannot edit the file, it says
+    where the address stands, and erases nothing. This works while the daemon runs, and waits for a morning or a sending
+    that is under way. Backups, logs and the outbox are left alone.
+    """
+    address = mailbox_from(who, "ADDRESS").address
+    app.take_own_or_in_force()
+    output.set_up(app)
+    everybody = [each for of in app.home.lists for each in of.addresses()]
+    lines, rows = app.forget(address)
+    held = app.store_to_ask.suppressions.of(address)
+    if not (lines or rows or held):
+        hint = did_you_mean(address, everybody, cutoff=0.85)
+        raise UnknownNameError(f"{address} is in neither the lists' files nor the database{hint}")
+    for file, numbers in lines.items():
+        where = f"line{'s' if numbers[1:] else ''} {together([str(line) for line in numbers])}"
+        output.say(f"Removed {address} from {file} ({where}).")
+    output.say(f"Erased it from {counted(rows, 'row')} of the database.")
+    for each in held:
+        stays = "A keyed hash of it stays, so that it gets no mail even if somebody adds it again"
+        output.say(f"{stays}: {refusal(each, app.settings.timezone)}")
+    output.say("Backups, logs and mail in the outbox are left alone: delete there what names it.")
+    return 0
+
+
 def refusal(held: Suppression, zone: tzinfo) -> str:
-    """Who gets no mail, from what, since when and why, and the command that lifts it."""
+    """Say who gets no mail, from what, since when and why, and name the command that lifts it."""
     return f"{held.address} is {_suppressed(held, zone)}. {_undo(held.address, held.list_name)}"
 
 

@@ -1,21 +1,25 @@
-"""`paperboy service`: the systemd unit for this home and this interpreter."""
+"""`paperboy web` and `service`: the readers' room, and the systemd units of it and of the daemon."""
 
 import grp
+import logging
 import pwd
 import shlex
+import signal
 import sys
 from pathlib import Path
 
 import click
 
-from paperboy.cli.web import need_url
 from paperboy.errors import ConfigError
-from paperboy.home.settings import SETTINGS, load
+from paperboy.home.settings import SETTINGS, Settings, load
 from paperboy.home.values import is_loopback
+from paperboy.home.versions import require_folder
 from paperboy.mail.text import together
 from paperboy.service import output
 from paperboy.service.app import App
 from paperboy.service.systemd import unit, web_unit
+
+logger = logging.getLogger(__name__)
 
 # Through a file, so that a failing command leaves the old unit in place.
 _INSTALL = """
@@ -31,6 +35,44 @@ To install it, and to update it later:
   systemctl --user enable --now {name}    # later: systemctl --user restart {name}
   loginctl enable-linger                    # so that it runs while you are logged out
   systemctl --user status {name}"""
+
+
+@click.command()
+@click.pass_obj
+def web(app: App) -> int:
+    """Serve the pages behind the links in the mails, until SIGTERM.
+
+    WEB_URL is where readers reach them, through a proxy that speaks TLS; WEB_LISTEN is where that proxy finds this
+    process. It works on its own: mails go out without it, and it sends none.
+    """
+    app.take_own_or_in_force()
+    output.set_up(app, by_hand=False)
+    _need_url(app.settings)
+    try:
+        from paperboy.web.room import Room
+        from paperboy.web.server import server
+    except ImportError as error:
+        install = f"{sys.executable} -m pip install 'werkzeug>=3.1.4,<4' 'waitress>=3.0.2,<4'"
+        message = f"the web room needs two more packages ({error.name} is missing): {install}"
+        raise ConfigError.at("paperboy web", message) from error
+    host, port = app.settings.web_listen
+    try:
+        serving = server(Room(app), host, port)
+    except OSError as error:
+        message = f"{host}:{port} cannot be listened on ({error.strerror}); choose another address or port"
+        raise ConfigError.at("WEB_LISTEN", message) from error
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    logger.info("the web room listens on %s:%d for %s", host, port, app.settings.web_url)
+    serving.run()
+    return 0
+
+
+def _need_url(settings: Settings) -> None:
+    """Raise ConfigError where no web room is wanted."""
+    if not settings.web_url:
+        message = "WEB_URL is empty; set it to where readers reach this machine, such as https://papers.example.org"
+        raise ConfigError.at(".env", message)
 
 
 @click.command()
@@ -52,15 +94,16 @@ def service(app: App, *, as_user: bool, for_web: bool) -> int:
     sudo rm -rf /etc/systemd/system/paperboy-web.service /etc/systemd/system/paperboy-web.service.d
     sudo rm -rf /opt/paperboy /var/lib/paperboy
     """  # noqa: D301 - click reads \b as "leave these lines as they are"
-    home, python = _straight(app.path), _straight(Path(sys.executable).parent) / Path(sys.executable).name
-    if not home.is_dir():
-        raise ConfigError.at(home, "there is no such folder; name it with --home or PAPERBOY_HOME")
+    home = _straight(app.path)
+    program = Path(sys.executable)
+    python = _straight(program.parent) / program.name
+    require_folder(home)
     here = [name for name in SETTINGS if app.environ.get(name, "").strip()]
     found = load(home, {})
     places = [found.paperboy_database.parent, found.paperboy_database.resolve().parent]
     user, group = ("", "") if as_user else names_of(home.stat().st_uid, home)
     if for_web:
-        need_url(found)
+        _need_url(found)
     else:
         places += [home, found.paperboy_outbox]
     # Each folder as it is called and as it is, once.
@@ -89,12 +132,12 @@ def service(app: App, *, as_user: bool, for_web: bool) -> int:
 
 
 def _straight(path: Path) -> Path:
-    """The path without `..`, which systemd refuses; links stay, since a home may be called by one on purpose."""
+    """Return the path without `..`, which systemd refuses; links stay, since a home may be called by one on purpose."""
     return path.resolve() if ".." in path.parts else path
 
 
 def names_of(number: int, home: Path) -> tuple[str, str]:
-    """The names of the home's owner and of that user's own group. Raises ConfigError for a number without names."""
+    """Return the names of the home's owner and of their own group. Raises ConfigError for a number without names."""
     try:
         user = pwd.getpwuid(number)
         return user.pw_name, grp.getgrgid(user.pw_gid).gr_name

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 import click
 
-from paperboy.cli.person import NO_REPLY
 from paperboy.edges import lock
 from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Outcome, Spending
 from paperboy.reports import alerts
 from paperboy.reports import status as picture
-from paperboy.reports.status import ListStatus, Status
+from paperboy.reports.status import ListStatus
 from paperboy.service import output
 from paperboy.service.app import App
 from paperboy.store.history import DaySummary, Posted
@@ -24,7 +23,7 @@ _MOMENT = "%a %d %b %H:%M %Z"
 _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are asked for
 
 
-@click.command(name="status", short_help="Did everyone get their mail, and if not, why?")
+@click.command()
 @click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given more than once.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 @click.option("--undelivered", "only_undelivered", is_flag=True, help="Show only who lacks a digest, and why.")
@@ -75,17 +74,21 @@ class _Picture:
     """All that is shown."""
 
     def __init__(self, app: App, names: tuple[str, ...], mornings: int, *, as_page: bool) -> None:
-        settings, store, now = app.settings, app.store_to_ask, app.clock()
-        wanted, database = app.home.named(names), settings.paperboy_database
+        settings = app.settings
+        store = app.store_to_ask
+        now = app.clock()
+        wanted = app.home.named(names)
+        database = settings.paperboy_database
         lists = [mailing_list for mailing_list in app.home.lists if mailing_list.name in wanted]
         others = {mailing_list.name for mailing_list in app.home.lists} - wanted
         self.zone = settings.timezone
         self.holder = lock.holder(database)
         morning = lock.holder(database, "morning") is not None
         at_work = morning or lock.holder(database, "sending") is not None
-        running = self.holder is not None
         self.status = app.standing(lists, mornings, at_work=at_work)
-        self.answer = picture.answer(self.status, at_work=morning, running=running, reasons_follow=as_page)
+        self.answer = picture.answer(
+            self.status, at_work=morning, running=self.holder is not None, reasons_follow=as_page
+        )
         self.months = store.history.months(now, names)  # this one first
         self.problems = alerts.lasting(problem for problem in app.problems() if problem.subject not in others)
         self.words = app.alerts.words
@@ -97,22 +100,23 @@ class _Picture:
     def when(self, at: datetime) -> str:
         return f"{at.astimezone(self.zone):{_MOMENT}}"
 
-    def again(self, at: datetime) -> str:
-        return output.next_try(at, self.status.now, self.zone)
-
 
 def _suppressed(app: App, *, as_json: bool) -> output.Page:
-    """Who must not get mail."""
-    zone, everyone = app.settings.timezone, app.store_to_ask.suppressions.all()
-    found = [(who.address, who.list_name or None, who.at, who.reason) for who in everyone]
+    """Return who must not get mail."""
+    rows = []
+    found = []
+    for held in app.store_to_ask.suppressions.all():
+        since = f"{held.at.astimezone(app.settings.timezone):%a %d %b %Y}"
+        rows.append((held.address, held.list_name or "all", since, held.reason))
+        name = held.list_name or None
+        found.append({"address": held.address, "list": name, "since": held.at, "reason": held.reason})
     if as_json:
-        return {"suppressed": [dict(zip(("address", "list", "since", "reason"), row, strict=True)) for row in found]}
-    rows = [(who, name or "all", f"{at.astimezone(zone):%a %d %b %Y}", reason) for who, name, at, reason in found]
+        return {"suppressed": found}
     return [output.table(("Address", "List", "Since", "Why"), rows) or ["Nobody is suppressed."]]
 
 
 def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
-    """The most important first."""
+    """Yield the sections, the most important first."""
     yield [output.heading(seen.answer)]
     yield list(_why(seen))
     yield _not_delivered(seen)
@@ -120,40 +124,42 @@ def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
     yield list(_following(seen))
     for feature in seen.features:
         yield feature.lines
-    yield output.table([""] * 3, _spent(seen.months))
+
+    costs = []
+    for first, spent in seen.months.items():
+        tokens = "tokens not counted" if output.uncounted(spent.usage) else f"{spent.usage.total_tokens:,} tokens"
+        costs.append((f"Spent in {first:%B %Y}", output.cost(spent), tokens))
+    yield output.table([""] * 3, costs)
 
 
 def _why(seen: _Picture) -> Iterator[str]:
-    """Problems: alerts, why lists are still due, what was odd about their newest days."""
+    """Yield alerts, why lists are still due, what was odd about their newest days, and why others were given up."""
     for rows in seen.problems:
         yield f"{alerts.headline(rows, seen.words)} (since {seen.when(min(row.since for row in rows))})"
     said = []
     for each in seen.status.lists:
         if tried := each.attempt:
-            again = f", {seen.again(tried.next_try)}" if seen.holder else ""
+            again = f", {output.next_try(tried.next_try, seen.status.now, seen.zone)}" if seen.holder else ""
             unscored = "nothing could be scored: " if tried.unscored else ""
             said.append((each.name, f": {unscored}{tried.reason} (last tried {seen.when(tried.at)}{again})"))
-        said += [(each.name, f", {together(days)}: {odd}") for odd, days in _odd_days(each, seen.answer).items()]
+
+        odd_days: dict[str, list[str]] = {}  # by what was odd, newest first
+        for day in each.days:
+            odd = day.reason if day is each.newest or day.outcome is Outcome.GAVE_UP else ""
+            if day is each.newest and each.quiet:
+                odd = "" if each.quiet in seen.answer else each.quiet
+            if odd:
+                odd_days.setdefault(odd, []).append(f"{day.date:%a %d %b}")
+        said += [(each.name, f", {together(days)}: {odd}") for odd, days in odd_days.items()]
+
     said += [line for feature in seen.features for line in feature.wrong]
     yield from _together(said, seen.status.lists)
     if seen.in_outbox:
         yield picture.moved_from_outbox(seen.in_outbox)
 
 
-def _odd_days(each: ListStatus, answer: str) -> dict[str, list[str]]:
-    """What was odd about the list's newest day, and why others were given up; each with its days, newest first."""
-    found: dict[str, list[str]] = {}
-    for day in each.days:
-        odd = day.reason if day is each.newest or day.outcome is Outcome.GAVE_UP else ""
-        if day is each.newest and each.quiet:
-            odd = "" if each.quiet in answer else each.quiet
-        if odd:
-            found.setdefault(odd, []).append(f"{day.date:%a %d %b}")
-    return found
-
-
 def _following(seen: _Picture) -> Iterator[str]:
-    """What happens next and when, for each list."""
+    """Yield what happens next and when, for each list."""
     said = []
     for each in seen.status.lists:
         never = "nothing while it is paused" if each.mailing_list.paused else "never, it has no subscribers"
@@ -169,7 +175,7 @@ def _following(seen: _Picture) -> Iterator[str]:
 
 
 def _together(said: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> Iterator[str]:
-    """One line for all of those lists of which the same is said: their names, then that."""
+    """Yield one line for all lists of which the same is said: their names, then that."""
     found: dict[str, list[str]] = {}
     for name, what in said:
         found.setdefault(what, []).append(name)
@@ -182,10 +188,11 @@ def _together(said: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> I
 
 
 def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part]:
-    """Who lacks a digest, grouped by state and reason: the largest group first, the suppressed last."""
-    now, groups = seen.status.now, dict[tuple[DeliveryState, str], list[Posted]]()
+    """List who lacks a digest, grouped by state and reason: the largest group first, the suppressed last."""
+    now = seen.status.now
+    groups = dict[tuple[DeliveryState, str], list[Posted]]()
     for row in seen.status.undelivered:
-        reason = row.reason.replace(row.address, "…") or NO_REPLY.get(row.state, "no reply is known")
+        reason = row.reason.replace(row.address, "…") or output.NO_REPLY.get(row.state, "no reply is known")
         groups.setdefault((row.state, reason), []).append(row)
     ordered = sorted(groups.items(), key=lambda group: (group[0][0] is DeliveryState.SUPPRESSED, -len(group[1])))
     shown = [row for _, rows in ordered[:most] for row in rows[:most]]
@@ -193,7 +200,8 @@ def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part
     lines: list[output.Part] = [output.heading("Not delivered")] if groups else []
     for (state, reason), rows in ordered[:most]:
         first = min(filter(None, (row.next_try(now) for row in rows)), default=None)
-        lines.append(f"{len(rows):,} {state}{f', {seen.again(first)}' if first else ''}: {reason}")
+        again = f", {output.next_try(first, now, seen.zone)}" if first else ""
+        lines.append(f"{len(rows):,} {state}{again}: {reason}")
         lines += [f"    {row.address:{width}}  {row.list_name}  {row.date:%a %d %b}" for row in rows[:most]]
     if more := len(seen.status.undelivered) - len(shown):
         lines.append(f"{more:,} more; all of them: paperboy status --undelivered")
@@ -204,25 +212,19 @@ def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part
 
 
 def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
-    """The last days of each list."""
+    """Yield the last days of each list."""
     for each in lists:
         for number, day in enumerate(each.days):
-            cost, counts = output.cost(day.spending) if day.spending.usage.calls else "", day.counts
+            cost = output.cost(day.spending) if day.spending.usage.calls else ""
+            counts = day.counts
             papers = f"{counts.relevant} of {counts.considered}" if counts.considered else ""
             unscored = counts.to_score - counts.scored
             left_out = {"unscored": unscored, "filtered": counts.filtered, "not called": counts.not_called}
             papers += output.also(left_out)
-            name, on = "" if number else each.name, f"{day.date:%a %d %b}"
-            yield name, on, day.outcome, papers, cost, output.in_words(day.deliveries)
+            name = "" if number else each.name
+            yield name, f"{day.date:%a %d %b}", day.outcome, papers, cost, output.in_words(day.deliveries)
         if not each.days:
             yield each.name, "–", "none yet"
-
-
-def _spent(months: Mapping[date, Spending]) -> Iterator[Sequence[str]]:
-    """What each month cost."""
-    for first, spent in months.items():
-        tokens = "tokens not counted" if output.uncounted(spent.usage) else f"{spent.usage.total_tokens:,} tokens"
-        yield f"Spent in {first:%B %Y}", output.cost(spent), tokens
 
 
 def _as_json(seen: _Picture) -> dict[str, Any]:
@@ -230,40 +232,35 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
     return {
         "state": seen.status.health,
         "answer": seen.answer,
-        "running": seen.holder and {"process": seen.holder.process, "command": seen.holder.command},
+        "running": seen.holder and asdict(seen.holder),
         "alerts": [
             {
                 "cause": rows[0].kind,
                 "headline": alerts.headline(rows, seen.words),
                 "since": min(row.since for row in rows),
                 "about": sorted(row.subject for row in rows),
-                "told": max((day for row in rows if (day := seen.told.get((row.kind, row.subject)))), default=None),
+                "told": max(filter(None, (seen.told.get((row.kind, row.subject)) for row in rows)), default=None),
             }
             for rows in seen.problems
         ],
-        "lists": [
-            {
-                **_list(each, seen.status),
-                **{feature.key: feature.of_lists.get(each.name) for feature in seen.features},
-            }
-            for each in seen.status.lists
-        ],
+        "lists": [_list(each, seen) for each in seen.status.lists],
         "month": _spending(this_month),
         "months": [{"month": f"{first:%Y-%m}", **_spending(spent)} for first, spent in seen.months.items()],
     }
 
 
-def _list(each: ListStatus, seen: Status) -> dict[str, Any]:
+def _list(each: ListStatus, seen: _Picture) -> dict[str, Any]:
     tried = each.attempt
     return {
         "name": each.name,
-        "state": seen.of(each),
+        "state": seen.status.of(each),
         **(_day(each.newest) if each.newest else _NO_DAY),
         "quiet": each.quiet or None,
-        "trouble": tried and {"reason": tried.why, "at": tried.at, "next_try": max(tried.next_try, seen.now)},
+        "trouble": tried and {"reason": tried.why, "at": tried.at, "next_try": max(tried.next_try, seen.status.now)},
         "next": each.next,
         "next_batch": each.next_batch,
         "days": [_day(day) for day in each.days],
+        **{feature.key: feature.of_lists.get(each.name) for feature in seen.features},
     }
 
 
@@ -291,7 +288,8 @@ _NO_DAY: Mapping[str, object] = {
 
 def _spending(spending: Spending) -> dict[str, Any]:
     """A cost is null where the price of some of it is unknown; tokens are null where the server counts none."""
-    usage, cost = asdict(spending.usage), spending.cost
+    usage = asdict(spending.usage)
+    cost = spending.cost
     if output.uncounted(spending.usage):
         usage = {**dict.fromkeys(usage), "calls": spending.usage.calls}
     return {"cost": cost and round(cost.total, 6), "usage": usage}

@@ -1,17 +1,17 @@
-"""`paperboy why`: the life of one paper, list by list; or what became of each digest to an address (`person`)."""
+"""`paperboy why`: the life of one paper, list by list; or what became of each digest to an address."""
 
 import re
-from collections.abc import Iterator, Sequence
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
 import click
 
-from paperboy.cli import person
+from paperboy.cli.people import mailbox_from, refusal
 from paperboy.curate import matched_author, why_filtered
+from paperboy.edges import lock
 from paperboy.edges.text import visible
 from paperboy.errors import UnknownNameError
-from paperboy.home.settings import Settings
-from paperboy.mail.text import counted
+from paperboy.home.values import did_you_mean
+from paperboy.mail.text import counted, together
 from paperboy.models import Became, MailingList, Paper
 from paperboy.service import output
 from paperboy.service.app import App
@@ -20,9 +20,10 @@ from paperboy.tex import to_text
 
 # What people paste: a URL, or the id with its prefix and its version.
 _ID = re.compile(r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:)?(.+?)(?:v\d+)?(?:\.pdf)?/?", re.IGNORECASE)
+_WEEKS = 8  # of digests to an address
 
 
-@click.command(name="why", short_help="Show the life of one paper, or what became of each digest to an address.")
+@click.command()
 @click.argument("asked_for", metavar="ARXIV_ID_OR_ADDRESS")
 @click.option("--list", "name", metavar="NAME", help="Only this list.")
 @click.pass_obj
@@ -33,59 +34,56 @@ def why(app: App, asked_for: str, name: str | None) -> int:
     """
     app.take_own_or_in_force()
     if "@" in asked_for:
-        return person.show(app, asked_for, name)
-    asked, history = _ID.fullmatch(visible(asked_for.strip())), app.store_to_ask.history
+        return _person(app, asked_for, name)
+    asked = _ID.fullmatch(visible(asked_for.strip()))
+    history = app.store_to_ask.history
     plain = asked[1] if asked else ""
-    found = history.paper(plain)
+    paper, fetched = history.paper(plain) or (None, None)
     lists = app.home.lists if name is None else [app.home.list(name)]
     lives = [(mailing_list, history.life(mailing_list.name, plain)) for mailing_list in lists]
-    known = [(mailing_list, life) for mailing_list, life in lives if found or life.became]
+    known = [(mailing_list, life) for mailing_list, life in lives if paper or life.became]
     if not known:
         raise UnknownNameError(
             f"{plain!r}: no paper with that id was fetched for a list; an id looks like 2502.06786 or astro-ph/0601001"
         )
-    output.say(*_about(plain, found, app.settings))
+
+    settings = app.settings
+    url = f"https://arxiv.org/abs/{plain}"
+    if paper and fetched:
+        categories = ", ".join(dict.fromkeys([paper.primary_category, *paper.categories]))
+        when = f"submitted {_when(paper.published, settings.timezone)}, fetched {_when(fetched, settings.timezone)}"
+        output.say(to_text(paper.title), url, f"{categories}; {when}")
+    else:
+        output.say(url, f"deleted after {settings.keep_days} days (KEEP_DAYS); its outcome is kept for ever")
+
     more = [feature.why(app, plain) for feature in app.features if feature.why]
     for mailing_list, life in known:
-        notes = [said[mailing_list.name] for said in more if mailing_list.name in said]
-        output.say("", *_life(mailing_list, found[0] if found else None, life, notes))
+        output.say("", f"{mailing_list.name}: {_outcome(mailing_list, paper, life)}")
+        for kept in life.scores:
+            novelty = "" if kept.score.novelty is None else f", novelty {kept.score.novelty}"
+            when = _when(kept.at, mailing_list.timezone)
+            output.say(f"  relevance {kept.score.relevance}{novelty}, by {kept.model}, {when}")
+            if kept.score.comment:
+                output.say(f"    {kept.score.comment}")
+        for said in more:
+            if mailing_list.name in said:
+                output.say(f"  {said[mailing_list.name]}")
     return 0
 
 
-def _about(arxiv_id: str, found: tuple[Paper, datetime] | None, settings: Settings) -> list[str]:
-    url = f"https://arxiv.org/abs/{arxiv_id}"
-    if found is None:
-        return [url, f"deleted after {settings.keep_days} days (KEEP_DAYS); its outcome is kept for ever"]
-    paper, fetched = found
-    categories = ", ".join(dict.fromkeys([paper.primary_category, *paper.categories]))
-    when = f"submitted {_when(paper.published, settings.timezone)}, fetched {_when(fetched, settings.timezone)}"
-    return [to_text(paper.title), url, f"{categories}; {when}"]
-
-
-def _life(mailing_list: MailingList, paper: Paper | None, life: Life, more: Sequence[str]) -> Iterator[str]:
-    """The list's verdict on the paper, and what features add. Without a paper it was deleted by retention, and the
-    list has seen it.
-    """
-    yield f"{mailing_list.name}: {_outcome(mailing_list, paper, life)}"
-    for kept in life.scores:
-        novelty = "" if kept.score.novelty is None else f", novelty {kept.score.novelty}"
-        when = _when(kept.at, mailing_list.timezone)
-        yield f"  relevance {kept.score.relevance}{novelty}, by {kept.model}, {when}"
-        if kept.score.comment:
-            yield f"    {kept.score.comment}"
-    yield from (f"  {line}" for line in more)
-
-
 def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
+    """Return the list's verdict. Without a paper it was deleted by retention, and the list has seen it."""
     if life.became is None or life.day is None:
         return _not_seen(mailing_list, paper, life)
     day = f"{life.day:%a %d %b %Y}"
     fate = "no longer kept" if life.deliveries is None else output.in_words(life.deliveries) or "to nobody"
     digest = f"in the digest of {day} ({fate})"
     least = f"relevance {mailing_list.min_relevance}"
-    limit, asked = "thresholds", f"the thresholds are {least} and novelty {mailing_list.min_novelty}"
+    limit = "thresholds"
+    asked = f"the thresholds are {least} and novelty {mailing_list.min_novelty}"
     if life.scores and all(kept.score.novelty is None for kept in life.scores):  # by the embedded scorer
-        limit, asked = "threshold", f"the threshold is {least}"
+        limit = "threshold"
+        asked = f"the threshold is {least}"
     author = matched_author(paper, mailing_list.authors) if paper else None
     followed = f"{author}, whom it follows" if author else "an author it followed then"
     return {
@@ -120,3 +118,35 @@ def _not_seen(mailing_list: MailingList, paper: Paper | None, life: Life) -> str
 
 def _when(at: datetime, zone: tzinfo) -> str:
     return f"{at.astimezone(zone):%a %d %b %Y %H:%M %Z}"
+
+
+def _person(app: App, who: str, name: str | None) -> int:
+    """Print on which lists an address is, whether it is suppressed, and what became of its digests, newest first."""
+    address = mailbox_from(who, "ARXIV_ID_OR_ADDRESS").address
+    store = app.store_to_ask
+    now = app.clock()
+    zone = app.settings.timezone
+    lists = app.home.lists if name is None else [app.home.list(name)]
+    digests = store.history.posted(address, now - timedelta(weeks=_WEEKS))
+    posted = [row for row in digests if not name or row.list_name == name]
+    held = [row for row in store.suppressions.of(address) if not name or row.list_name in {"", name}]
+    on = [of.name for of in lists if of.subscriber(address)]
+    where = f"on {together(on)}" if on else f"not on {name or 'any list'}"
+    none = f"no digest went there in the last {_WEEKS} weeks"
+    if not (on or posted or held):
+        everybody = (known for of in app.home.lists for known in of.addresses())
+        raise UnknownNameError(f"{address} is {where}, and {none}{did_you_mean(address, everybody, cutoff=0.85)}")
+
+    running = lock.holder(app.settings.paperboy_database, "run")  # then a next try can be promised
+    rows = []
+    for row in posted:
+        answer = row.reason or output.NO_REPLY.get(row.state, "no answer is known")
+        again = row.next_try(now)
+        if again and running:
+            answer += f"; {output.next_try(again, now, zone)}"
+        at = f"{row.at.astimezone(zone):%d %b %H:%M %Z}"
+        rows.append((f"{row.date:%a %d %b}", row.list_name, row.state, at, answer))
+    table = output.table(("Digest", "List", "State", "At", "Answer"), rows)
+    refusals = (refusal(suppression, zone) for suppression in held)
+    output.show_page([[f"{address} is {where}", *refusals], table or [f"{none.capitalize()}."]])
+    return 0

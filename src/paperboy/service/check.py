@@ -21,16 +21,17 @@ from urllib.parse import urlsplit
 
 from paperboy.curate import name_key, other_spellings
 from paperboy.edges.wire import Http, NoReplyError
-from paperboy.errors import ConfigError, FeedError, PaperboyError
+from paperboy.errors import FeedError, PaperboyError
 from paperboy.home import settings as dotenv
 from paperboy.home.features import needed
 from paperboy.home.settings import Settings
 from paperboy.home.values import is_loopback
 from paperboy.home.versions import LISTS_FILE, Home, denied, load_lists, require_folder
 from paperboy.mail.text import counted, together
-from paperboy.models import DeliveryState, MailingList, Receipt
+from paperboy.models import DeliveryState, MailingList
 from paperboy.sending.pace import REFUSES_US
 from paperboy.service.app import App
+from paperboy.service.output import lines_of
 
 T = TypeVar("T")
 
@@ -43,10 +44,9 @@ RECENT = timedelta(days=31)  # papers whose authors are compared with followed n
 RENEWED = timedelta(days=21)  # servers renew a certificate a month before it ends
 
 _NO_PAGES = (
-    "{}, so links in mails may lead nowhere; see that `paperboy web` and its proxy run, and that the proxy's name and "
+    "so links in mails may lead nowhere; see that `paperboy web` and its proxy run, and that the proxy's name and "
     "certificate are right"
 )
-_NO_NAMES = '{}: no stored paper matches {}; names are compared whole, so write Vera Rubin, or "Rubin, Vera" in quotes'
 _EXAMPLE = re.compile(r"(?:.*[@.])?example\.(?:org|com|net)", re.IGNORECASE)
 
 
@@ -69,14 +69,15 @@ def note(what: str, message: str) -> Finding:
 
 
 def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator[Finding]:
-    """Every finding as soon as it is known, in an order that never changes."""
+    """Yield every finding as soon as it is known, in an order that never changes."""
     end = time.monotonic() + patience
     _, faults = _read("home", lambda: require_folder(app.path))
     if faults:
         yield from faults
         return
     loaded, faults = _read("settings", lambda: dotenv.load(app.path, app.environ))
-    settings, env = loaded or Settings(), app.path / ".env"
+    settings = loaded or Settings()
+    env = app.path / ".env"
     yield from faults or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults apply")]
     yield from (note("settings", str(problem)) for problem in dotenv.ignored(app.path))
     found, faults = _read("lists", lambda: load_lists(app.path, settings))
@@ -111,16 +112,15 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
 
 
 def _read(what: str, load: Callable[[], T]) -> tuple[T | None, list[Finding]]:
-    """What was loaded, or every fault that makes it unusable."""
+    """Return what was loaded, or every fault that makes it unusable."""
     try:
         return load(), []
     except PaperboyError as error:
-        faults = error.problems if isinstance(error, ConfigError) else [error]
-        return None, [Finding(what, str(fault), error.exit_code) for fault in faults]
+        return None, [Finding(what, line, error.exit_code) for line in lines_of(error)]
 
 
 def _tried(what: str, look: Callable[[App], Iterable[Finding]], app: App) -> list[Finding]:
-    """What is found, and every fault that ends the look."""
+    """Return what is found, and every fault that ends the look."""
     found = list[Finding]()
     _, faults = _read(what, lambda: found.extend(look(app)))
     return found + faults
@@ -128,8 +128,10 @@ def _tried(what: str, look: Callable[[App], Iterable[Finding]], app: App) -> lis
 
 def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterator[Finding]:
     for each in lists:
-        number, hour = len(each.subscribers), f"{each.send_at:%H:%M} {each.timezone.key}"
-        people = f"{counted(number, 'subscriber')}, {hour}" if number else "no subscribers, so it is never due"
+        number = len(each.subscribers)
+        people = "no subscribers, so it is never due"
+        if number:
+            people = f"{counted(number, 'subscriber')}, {each.send_at:%H:%M} {each.timezone.key}"
         paused = "; paused, so it sends nothing" * each.paused
         yield Finding("lists", f"{each.name}: {', '.join(each.categories)}; {people}{paused}")
     addresses = dict.fromkeys(address for each in lists for address in each.addresses())
@@ -147,8 +149,7 @@ def _templates(app: App) -> Iterator[Finding]:
     app.templates.check(languages, web=bool(app.settings.web_url))
     _, *shipped = app.home.folders("emails")
     ours = {file.name for folder in shipped for file in folder.glob("*.j2")}
-    paths = [path for path, _ in app.templates.texts] if shipped else []
-    strange = [path for path in paths if path.rpartition("/")[2] not in ours]
+    strange = [path for path, _ in app.templates.texts if shipped and path.rpartition("/")[2] not in ours]
     unread = sorted(app.templates.languages - app.templates.used(languages))
     said = "the templates render"
     if strange:
@@ -167,7 +168,15 @@ def _of_the_home(app: App) -> Iterator[Finding]:
     yield from database
     if not any(finding.exit_code for finding in database):
         yield from _tried("authors", _of_the_authors, app)
-    yield _disk(settings.paperboy_database)
+
+    folder = next(filter(Path.exists, settings.paperboy_database.parents))
+    free = shutil.disk_usage(folder).free
+    told = f"{free / 1e9:,.1f} GB free at {folder}" if free >= 1e9 else f"{free / 1e6:.0f} MB free at {folder}"
+    if free < LITTLE:
+        why = "too little for a morning" if free < TOO_LITTLE else "and digests are kept there"
+        told = f"only {told}, {why}; free some space, or move PAPERBOY_DATABASE to another disk"
+    yield Finding("disk", told, exit_code=int(free < TOO_LITTLE), note=free < LITTLE)
+
     yield from _modes(app.path, settings)
     if settings.uses_outbox:
         outbox = settings.paperboy_outbox
@@ -201,7 +210,7 @@ def _database(app: App) -> Iterator[Finding]:
 
 
 def _of_the_authors(app: App) -> Iterator[Finding]:
-    """Followed names that look as if no paper could match them."""
+    """Report followed names that look as if no paper could match them."""
     lists = [mailing_list for mailing_list in app.home.lists if mailing_list.authors]
     categories = {category for mailing_list in lists for category in mailing_list.categories}
     since = app.clock() - RECENT
@@ -215,7 +224,8 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
     for mailing_list in lists:
         odd = [name for name in mailing_list.authors if len(name.split()) == 1 or "," in name]
         if unmatched := [f"{name!r}" for name in odd if name_key(name) not in stored]:
-            yield note("authors", _NO_NAMES.format(mailing_list.name, together(unmatched, 3)))
+            fix = 'names are compared whole, so write Vera Rubin, or "Rubin, Vera" in quotes'
+            yield note("authors", f"{mailing_list.name}: no stored paper matches {together(unmatched, 3)}; {fix}")
         for name in mailing_list.authors:
             if name in spellings and name not in odd:
                 looked = f"of the {counted(len(papers), 'paper')} submitted since {since:%d %b %Y}"
@@ -225,30 +235,18 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
 
 
 def _can_be_made(path: Path) -> bool:
-    nearest = _nearest(path)
+    nearest = next(parent for parent in path.parents if parent.exists() or parent.is_symlink())
     return nearest.is_dir() and os.access(nearest, os.W_OK)
 
 
-def _nearest(path: Path) -> Path:
-    """The nearest parent that is there, whatever it is."""
-    return next(parent for parent in path.parents if parent.exists() or parent.is_symlink())
-
-
-def _disk(database: Path) -> Finding:
-    folder = next(filter(Path.exists, database.parents))
-    free = shutil.disk_usage(folder).free
-    told = f"{free / 1e9:,.1f} GB free at {folder}" if free >= 1e9 else f"{free / 1e6:.0f} MB free at {folder}"
-    if free < LITTLE:
-        why = "too little for a morning" if free < TOO_LITTLE else "and digests are kept there"
-        told = f"only {told}, {why}; free some space, or move PAPERBOY_DATABASE to another disk"
-    return Finding("disk", told, exit_code=int(free < TOO_LITTLE), note=free < LITTLE)
-
-
 def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
-    """What users other than the owner can read or replace; opening the database has made it ours."""
-    env, database = home / ".env", settings.paperboy_database
+    """Report what users other than the owner can read or replace; opening the database has made it ours."""
     secret = settings.openai_api_key.get_secret_value() or settings.smtp_password.get_secret_value()
-    theirs = [(database.parent, 0o022), (env if secret else None, 0o077), (settings.dkim_key, 0o077)]
+    theirs = [
+        (settings.paperboy_database.parent, 0o022),
+        (home / ".env" if secret else None, 0o077),
+        (settings.dkim_key, 0o077),
+    ]
     for path, forbidden in theirs:
         if path is None or not path.exists():
             continue
@@ -259,7 +257,7 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
 
 
 def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[App], Iterable[Finding]], Finding]]:
-    """A probe for each server that the settings name, and the finding if it is silent, in the order of the report."""
+    """Yield a probe for each server that the settings name, and the finding if it is silent, in the report's order."""
     settings = app.settings
     if not settings.uses_outbox:
         silence = f"{settings.smtp_host}:{settings.smtp_port} {late}; check SMTP_HOST and SMTP_PORT"
@@ -270,8 +268,7 @@ def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[A
         if feature.check:
             yield feature.check, note(feature.name, f"its server {late}")
     if settings.web_url:
-        silence = _NO_PAGES.format(f"{settings.web_url}/robots.txt {late}")
-        yield _web, note("web", silence)
+        yield _web, note("web", f"{settings.web_url}/robots.txt {late}, {_NO_PAGES}")
     if scores:
         host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
         silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
@@ -292,25 +289,23 @@ def _mail(app: App) -> Iterator[Finding]:
     sender = settings.mail_from.address if settings.mail_from else ""
     recipient = settings.alert_to.address if settings.alert_to else sender
     probed = app.smtp(timeout=SMTP_SECONDS).probe(sender, recipient)
-    if probed.refusal:
-        yield _refused(probed.refusal, recipient, "ALERT_TO" if settings.alert_to else "MAIL_FROM")
+    if refusal := probed.refusal:
+        setting = "ALERT_TO" if settings.alert_to else "MAIL_FROM"
+        message = f"the mail server refuses {recipient} ({setting}): {refusal.reply}"
+        if refusal.unclear or "relay" in refusal.reply.lower():  # Postfix denies relaying by 454
+            yield Finding("mail", f"{message}. {REFUSES_US}", exit_code=1)
+        elif refusal.state is not DeliveryState.FAILED:
+            yield note("mail", f"{message}. That may pass")
+        elif settings.alert_to:
+            yield Finding("mail", f"{message}. Until ALERT_TO is fixed, nobody is alerted", exit_code=1)
+        else:
+            yield note("mail", f"{message}. Until MAIL_FROM is fixed, bounces get lost")
     else:
         fixed = settings.smtp_connections
         number = counted(fixed, "connection") if fixed else f"1 to {dotenv.MOST_CONNECTIONS} connections"
         yield Finding("mail", f"{probed.text}, {number}")
     if probed.ends and probed.ends - app.clock() < RENEWED:
         yield note("mail", f"the certificate of {settings.smtp_host} expires on {probed.ends:%a %d %b %Y}; renew it")
-
-
-def _refused(refusal: Receipt, address: str, setting: str) -> Finding:
-    """What it means that the mail server takes no mail to this address."""
-    message = f"the mail server refuses {address} ({setting}): {refusal.reply}"
-    if refusal.unclear or "relay" in refusal.reply.lower():  # Postfix denies relaying by 454
-        return Finding("mail", f"{message}. {REFUSES_US}", exit_code=1)
-    if refusal.state is not DeliveryState.FAILED:
-        return note("mail", f"{message}. That may pass")
-    lost = "nobody is alerted" if setting == "ALERT_TO" else "bounces get lost"
-    return Finding("mail", f"{message}. Until {setting} is fixed, {lost}", int(setting == "ALERT_TO"), note=True)
 
 
 def _scoring(app: App) -> Iterator[Finding]:
@@ -323,7 +318,8 @@ def _scoring(app: App) -> Iterator[Finding]:
 
 
 def _arxiv(app: App) -> Iterator[Finding]:
-    settings, feed = app.settings, app.arxiv()
+    settings = app.settings
+    feed = app.arxiv()
     category = next((category for each in app.home.lists for category in each.categories), "cs.LG")
     papers = counted(feed.probe(category), "paper")
     yield Finding("arXiv", f"{settings.arxiv_api_url} answers; asked for {category} alone, it has {papers}")
@@ -342,7 +338,7 @@ def _web(app: App) -> Iterator[Finding]:
     try:
         reply = Http(most=WEB_MOST, proxy=app.proxy(url)).request("GET", url, {}, seconds=WEB_SECONDS)
     except NoReplyError as error:
-        yield note("web", _NO_PAGES.format(f"{url} does not answer ({error})"))
+        yield note("web", f"{url} does not answer ({error}), {_NO_PAGES}")
         return
     says = f"{url} answers {reply.status}"
     if reply.status in {502, 503, 504}:
@@ -355,7 +351,7 @@ def _web(app: App) -> Iterator[Finding]:
 
 
 def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
-    """Whether the sender's domain has the records that replies, and other servers' trust, depend on."""
+    """Check whether the sender's domain has the records that replies, and other servers' trust, depend on."""
     parents = [domain.split(".", start)[-1] for start in range(domain.count("."))]
     try:
         mx = next(filter(None, (records(domain, kind, seconds) for kind in ("MX", "A", "AAAA"))), [])
@@ -379,8 +375,8 @@ def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
 
 
 def records(name: str, kind: str, seconds: float = DNS_SECONDS) -> list[str]:
-    """The records of that kind, as in a zone file: anybody's words, not to be quoted. Raises OSError where DNS does not
-    answer.
+    """Return the records of that kind, as in a zone file: anybody's words, not to be quoted. Raises OSError if DNS does
+    not answer.
     """
     from dns import exception, resolver  # most commands ask no DNS
 

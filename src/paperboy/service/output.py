@@ -31,7 +31,6 @@ from paperboy.models import (
     Counts,
     DeliveryState,
     Entry,
-    ListReport,
     MailingList,
     MorningReport,
     Outcome,
@@ -87,14 +86,16 @@ def take_streams() -> Stream:
             os.open(os.devnull, how)  # gets the lowest number that is free, this one
             os.set_inheritable(number, True)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - for as long as the process lives
-    stdout, stderr = Stream(1, "w", closefd=False), Stream(2, "w", closefd=False)
-    sys.stdout, sys.stderr = _text(stdout, sys.stdout), _text(stderr, sys.stderr)
+    stdout = Stream(1, "w", closefd=False)
+    sys.stdout = _text(stdout, sys.stdout)
+    sys.stderr = _text(Stream(2, "w", closefd=False), sys.stderr)
     return stdout
 
 
 def _text(stream: Stream, old: TextIO | None) -> TextIO:
-    """The stream in its old encoding. What that cannot express, as where the locale knows ASCII alone, is escaped."""
-    buffered, encoding = io.BufferedWriter(stream), old.encoding if old else None
+    """Return the stream in its old encoding. What that cannot express, as where a locale is ASCII, is escaped."""
+    buffered = io.BufferedWriter(stream)
+    encoding = old.encoding if old else None
     return io.TextIOWrapper(buffered, encoding, errors="backslashreplace", line_buffering=True)
 
 
@@ -105,7 +106,8 @@ def say(*lines: str, mark: str = "", err: bool = False, verbatim: bool = False, 
     """Print lines, each after the mark in a style of `click.style`. On a terminal long ones wrap between words, unless
     they are `verbatim`: a file, or commands to paste.
     """
-    start, stream = visible(mark), sys.stderr if err else sys.stdout
+    start = visible(mark)
+    stream = sys.stderr if err else sys.stdout
     for line in lines:
         text = start + visible(line)
         if not verbatim:
@@ -116,12 +118,15 @@ def say(*lines: str, mark: str = "", err: bool = False, verbatim: bool = False, 
 
 
 def _wrapped(line: str, stream: TextIO) -> str:
-    """The line as the stream shows it: a terminal would break it within words. What follows its first is indented.
+    """Wrap the line for the stream: a terminal would break it within words. What follows its first line is indented.
 
     A word that is longer, as a path may be, stays whole; so does the end of a line from a command to paste on.
     """
-    columns = _columns(stream)
-    if not columns or len(line) <= columns:
+    if not stream.isatty():
+        return line
+    asked = os.environ.get("COLUMNS", "")
+    columns = int(asked) if asked.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+    if not columns or len(line) <= columns:  # 0: the terminal does not say
         return line
     indent = " " * (len(line) - len(line.lstrip()) + 2)
     whole = _COMMAND.sub(lambda command: command[0].replace(" ", _GLUE), line)
@@ -129,23 +134,15 @@ def _wrapped(line: str, stream: TextIO) -> str:
     return "\n".join(lines).replace(_GLUE, " ")
 
 
-def _columns(stream: TextIO) -> int:
-    """The width of a terminal; 0: the stream is none, or does not say."""
-    if not stream.isatty():
-        return 0
-    asked = os.environ.get("COLUMNS", "")
-    return int(asked) if asked.isdecimal() else os.get_terminal_size(stream.fileno()).columns
-
-
 def program() -> str:
-    """How a person calls this Paperboy."""
+    """Return how a person calls this Paperboy."""
     script = Path(sys.executable).with_name("paperboy")
     whole = shlex.quote(str(script)) if script.exists() else f"{shlex.quote(sys.executable)} -m paperboy"
     return "paperboy" if shutil.which("paperboy") else whole
 
 
 def heading(text: str) -> Text:
-    """A line of a page, in bold."""
+    """Return a line of a page, in bold."""
     from rich.text import Text
 
     return Text(visible(text), "bold")
@@ -176,8 +173,7 @@ def show_page(found: Page) -> None:
     with console.capture() as printed:
         for number, section in enumerate(filter(None, found)):
             for part in ["", *section] if number else section:
-                line = visible(part) if isinstance(part, str) else part
-                console.print(line)
+                console.print(visible(part) if isinstance(part, str) else part)
     click.echo("\n".join(map(str.rstrip, printed.get().splitlines())))
 
 
@@ -188,7 +184,7 @@ def complaint(error: PaperboyError, environ: Mapping[str, str]) -> None:
 
 
 def lines_of(error: PaperboyError) -> list[str]:
-    """The lines that a person reads of an error."""
+    """Return the lines that a person reads of an error."""
     return [str(problem) for problem in error.problems] if isinstance(error, ConfigError) else [str(error)]
 
 
@@ -201,18 +197,18 @@ _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ER
 class _Stderr(logging.Handler):
     """Prints to the current stderr: while bars are drawn, rich replaces it, so that log lines do not break them.
 
-    Masks every address, even one in a server's reply, a file or a traceback. Lines after a record's first are indented,
-    so that none passes for another record.
+    Masks every address above the level DEBUG, even one in a server's reply, a file or a traceback. Lines after a
+    record's first are indented, so that none passes for another record.
     """
 
-    def __init__(self, *, whole_addresses: bool, journal: bool) -> None:
-        super().__init__()
-        self._whole_addresses, self._journal = whole_addresses, journal
+    def __init__(self, level: int, *, journal: bool) -> None:
+        super().__init__(level)
+        self._journal = journal
         self.has_warned = False
 
     def emit(self, record: logging.LogRecord) -> None:
         text = self.format(record)
-        if not self._whole_addresses:
+        if self.level > logging.DEBUG:
             text = without_addresses(text)
         if record.levelno >= logging.WARNING and record.name != _ALERTS:
             self.has_warned = True
@@ -229,9 +225,9 @@ def set_up(app: App, *, by_hand: bool = True) -> None:
     command `by_hand` has met was logged, so the alerts' headlines do not say it again.
     """
     threshold = logging.getLevelNamesMapping()[app.settings.log_level]
-    journal, terminal = _is_journal(app.environ), sys.stderr.isatty()
-    debug = threshold == logging.DEBUG
-    handler = _Stderr(whole_addresses=debug, journal=journal)
+    journal = _is_journal(app.environ)
+    terminal = sys.stderr.isatty()
+    handler = _Stderr(threshold, journal=journal)
     timed = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S %z")
     handler.setFormatter(None if journal or terminal else timed)
     if by_hand:
@@ -240,23 +236,22 @@ def set_up(app: App, *, by_hand: bool = True) -> None:
         )
     root = logging.getLogger("paperboy")
     root.handlers = [handler]
-    root.setLevel(max(threshold, logging.WARNING) if terminal and not debug else threshold)
+    root.setLevel(max(threshold, logging.WARNING) if terminal and threshold > logging.DEBUG else threshold)
     root.propagate = False
 
 
 def catch_all(environ: Mapping[str, str]) -> None:
     """Send warnings of other packages, and all that is logged before `set_up`, to stderr in the same way."""
-    logging.lastResort = _Stderr(whole_addresses=False, journal=_is_journal(environ))
-    logging.lastResort.setLevel(logging.WARNING)
+    logging.lastResort = _Stderr(logging.WARNING, journal=_is_journal(environ))
 
 
 def _priority(level: int) -> str:
-    """How a line begins, as journald reads it."""
+    """Return how a line begins, as journald reads it."""
     return f"<{_PRIORITIES.get(level, 6)}>"
 
 
 def _is_journal(environ: Mapping[str, str]) -> bool:
-    """Whether stderr is the journal; a service's children inherit the variable even if their stderr is redirected."""
+    """Check whether stderr is the journal; a service's children inherit the variable even if stderr is redirected."""
     if not (stream := environ.get("JOURNAL_STREAM")):
         return False
     stderr = os.fstat(2)
@@ -268,15 +263,14 @@ class Bars:
 
     @contextmanager
     def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
-        """A bar for one stage; what it yields takes (done, total)."""
+        """Draw a bar for one stage; what this yields takes (done, total)."""
         if not sys.stderr.isatty():
             yield lambda _done, _total: None
             return
         from rich.console import Console
         from rich.progress import MofNCompleteColumn, Progress
 
-        columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-        with Progress(*columns, console=Console(stderr=True)) as progress:
+        with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=Console(stderr=True)) as progress:
             task = progress.add_task(visible(what).ljust(_LONGEST_STAGE), total=None)
             yield lambda done, total: progress.update(task, completed=done, total=total)
 
@@ -285,7 +279,8 @@ class Dots:
     """Progress for the daemon: a dot on stdout, at most one a second."""
 
     def __init__(self, timer: Callable[[], float]) -> None:
-        self._timer, self._last = timer, float("-inf")
+        self._timer = timer
+        self._last = float("-inf")
 
     @contextmanager
     def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
@@ -295,7 +290,8 @@ class Dots:
         def progress(done: int, total: int) -> None:
             nonlocal seen
             if (done, total) != seen and self._timer() - self._last >= 1.0:
-                seen, self._last = (done, total), self._timer()
+                seen = (done, total)
+                self._last = self._timer()
                 with suppress(OSError):  # the daemon may be gone; the work continues
                     click.echo(".", nl=False)
 
@@ -304,8 +300,23 @@ class Dots:
 
 
 def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]) -> list[str]:
-    """A line per list, then how sending went."""
-    lines = [_of_a_list(of) for of in report.lists]
+    """Return a line per list, then how sending went."""
+    lines = []
+    for of in report.lists:
+        counts = of.counts
+        line = f"{of.list_name}: {of.outcome or 'still due'}"
+        if of.earlier:
+            lines.append(f"{line}, done earlier today")
+            continue
+        if counts.considered and of.outcome is None:
+            line += f", scored 0 of {counted(counts.to_score, 'paper')}"
+        elif counts.considered:
+            line += f", {papers(counts)}"
+        if of.outcome and of.spending.usage.calls:
+            line += f", {cost(of.spending)}"
+        if of.outcome and of.problem:  # without an outcome, it is in the log as an error
+            line += f"; {of.problem}"
+        lines.append(line)
     lines += [f"{empty.name}: no subscribers, nothing to do" for empty in lists if not empty.subscribers]
     lines = lines or ["Nothing is due."]
     if sent.states:
@@ -313,23 +324,10 @@ def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[Mail
     return lines
 
 
-def _of_a_list(report: ListReport) -> str:
-    counts, line = report.counts, f"{report.list_name}: {report.outcome or 'still due'}"
-    if report.earlier:
-        return f"{line}, done earlier today"
-    if counts.considered and report.outcome is None:
-        line += f", scored 0 of {counted(counts.to_score, 'paper')}"
-    elif counts.considered:
-        line += f", {papers(counts)}"
-    if report.outcome and report.spending.usage.calls:
-        line += f", {cost(report.spending)}"
-    why = report.outcome and report.problem  # without an outcome, it is in the log as an error
-    return f"{line}; {why}" if why else line
-
-
 def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> list[str]:
-    """What a list would get now; and in the next lines its papers with their scores, and the best of the others."""
-    name, counts = mailing_list.name, made.digest.counts
+    """Say what a list would get now; in the next lines its papers with their scores, and the best of the others."""
+    name = mailing_list.name
+    counts = made.digest.counts
     if (outcome := made.outcome(missing)) is None:
         return [f"{name}: would stay due; {made.problem or missing}"]
     if outcome is Outcome.QUIET:
@@ -343,23 +341,29 @@ def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> li
 
 
 def _scored(entries: Sequence[Entry]) -> Iterator[str]:
-    """A line per paper: rank, id, relevance and novelty, title and followed author."""
+    """Yield a line per paper: rank, id, relevance and novelty, title and followed author."""
     from paperboy.tex import to_text
 
     for entry in entries:
-        score, rank = entry.score, f"{entry.rank}." if entry.rank else ""
+        score = entry.score
+        rank = f"{entry.rank}." if entry.rank else ""
         marks = f"{score.relevance}/{score.novelty or '–'}" if score else "–"
         matched = f"  (author match: {entry.matched_author})" if entry.matched_author else ""
         yield f" {rank:>3} {entry.paper.arxiv_id}  {marks:<5}  {to_text(entry.paper.title)}{matched}"
 
 
 def papers(counts: Counts) -> str:
-    """The counts as readers know them, and the papers left out."""
+    """Return the counts as readers know them, and the papers left out."""
     words = f"{counts.relevant} of {counts.considered} papers"
     if counts.author_matches:
         words += f" ({counted(counts.author_matches, 'author match', 'author matches')})"
-    left_out = {"over the cap": counts.over_cap, "carried over": counts.carried_over, "let go": counts.let_go}
-    left_out |= {"filtered": counts.filtered, "not called": counts.not_called}
+    left_out = {
+        "over the cap": counts.over_cap,
+        "carried over": counts.carried_over,
+        "let go": counts.let_go,
+        "filtered": counts.filtered,
+        "not called": counts.not_called,
+    }
     return words + also(left_out)
 
 
@@ -369,12 +373,12 @@ def also(numbers: Mapping[str, int]) -> str:
 
 
 def uncounted(usage: Usage) -> bool:
-    """Whether the server counts no tokens. No call takes none, so the tokens are unknown, not the price."""
+    """Check whether the server counts no tokens. No call takes none, so the tokens are unknown, not the price."""
     return usage.calls > 0 and not usage.total_tokens
 
 
 def cost(spending: Spending) -> str:
-    """US dollars; or why they are unknown."""
+    """Return US dollars; or why they are unknown."""
     if spending.cost is not None:
         return money(spending.cost.total)
     return "cost not known" if uncounted(spending.usage) else "price unknown"
@@ -392,8 +396,11 @@ def again(app: App, at: datetime | None) -> str:
     return f"; {next_try(at, app.clock(), app.settings.timezone)}"
 
 
+NO_REPLY = {DeliveryState.PENDING: "not tried yet", DeliveryState.SENDING: "being sent, or cut off by a crash"}
+
+
 def in_words(states: Mapping[DeliveryState, int]) -> str:
-    """Deliveries by state, as "3 sent, 1 deferred"."""
+    """Return deliveries by state, as "3 sent, 1 deferred"."""
     return ", ".join(f"{states[state]} {state}" for state in DeliveryState if states.get(state))
 
 

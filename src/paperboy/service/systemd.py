@@ -4,8 +4,6 @@ A notification is one datagram of `NAME=value` lines to the socket named by `NOT
 nothing is sent.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import socket
@@ -32,7 +30,7 @@ class Notifier:
     address: str = ""  # a path, or @name for an abstract socket; empty: nobody listens
 
     def status(self, text: str) -> None:
-        """The line that `systemctl status` shows to anybody on the machine."""
+        """Set the line that `systemctl status` shows to anybody on the machine."""
         self.send(f"STATUS={shortened(visible(without_addresses(text)), _LONGEST_STATUS)}")
 
     def send(self, message: str) -> None:
@@ -49,7 +47,7 @@ class Notifier:
 
 
 def unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Path] = ()) -> str:
-    """The text of the daemon's unit, from absolute paths. Raises ConfigError for a path that no unit can hold.
+    """Return the daemon's unit, from absolute paths. Raises ConfigError for a path that no unit can hold.
 
     `python` is the interpreter as it is called: in a virtual environment that is a link. `writable` are the folders of
     the database and of the outbox. Without a `user`, the unit is one for `systemctl --user`.
@@ -58,7 +56,7 @@ def unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Pat
 
 
 def web_unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Path], *, local: bool) -> str:
-    """The text of the web room's unit, which starts and ends without the daemon. `writable` is the folder of the
+    """Return the web room's unit, which starts and ends without the daemon. `writable` is the folder of the
     database. If the proxy is `local`, so is the network. Raises ConfigError for a path that no unit can hold.
     """
     text = _WEB + re.sub("(?m)^RestrictAddressFamilies=.*", _WEB_NETWORK if local else _WEB_FAMILIES, _SANDBOX)
@@ -70,7 +68,12 @@ def _filled(text: str, home: Path, python: Path, user: str, group: str, written:
         if not str(path).isprintable():
             fault = "its name holds a line end or another control character; rename it"
             raise ConfigError.at(repr(str(path)), f"systemd cannot start a service from here: {fault}")
-    return re.sub(r"(?m)^(\S.*)  # (.*)$", r"# \2\n\1", text if user else _of_a_user(text)).format(
+    if not user:  # without what only the system's manager can do: other units, other users, namespaces
+        text = re.sub(r"(?m)^# Secrets may(.+\n)+", "", re.sub(_NOT_FOR_A_USER, "", text))
+        start = "WantedBy=default.target  # Start with the machine after `loginctl enable-linger`, else with the login."
+        text = re.sub("WantedBy=.*", start, text.replace("systemctl ", "systemctl --user "))
+        text = re.sub(r"\n{3,}", "\n\n", text)
+    return re.sub(r"(?m)^(\S.*)  # (.*)$", r"# \2\n\1", text).format(
         paths=_outermost([home, *written]),
         written=_outermost(written),
         command=f":{_literal(python)} -m paperboy --home {_literal(home)}",
@@ -80,31 +83,19 @@ def _filled(text: str, home: Path, python: Path, user: str, group: str, written:
 
 
 def _outermost(folders: Sequence[Path]) -> str:
-    """The folders that lie in no other of them, as a unit names them."""
-    once = list(dict.fromkeys(folders))
-    return " ".join(
-        _literal(path) for path in once if not any(path.is_relative_to(other) for other in once if other != path)
-    )
+    """Return the folders that lie in no other of them, as a unit names them."""
+    return " ".join(_literal(path) for path in dict.fromkeys(folders) if set(path.parents).isdisjoint(folders))
 
 
 def _literal(path: Path) -> str:
-    """A path as systemd reads it back: % begins a specifier; spaces, quotes, colons and backslashes need quotes."""
+    """Quote a path as systemd reads it: % begins a specifier; spaces, quotes, colons and backslashes need quotes."""
     text = str(path).replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
     return text if re.fullmatch(r"[\w/.%+,@=~-]+", text) else f'"{text}"'
 
 
-def _of_a_user(text: str) -> str:
-    """The unit without what only the system's manager can do: other units, other users, namespaces."""
-    text = re.sub(r"(?m)^# Secrets may(.+\n)+", "", _NOT_FOR_A_USER.sub("", text))
-    start = "WantedBy=default.target  # Start with the machine after `loginctl enable-linger`, else with the login."
-    text = re.sub("WantedBy=.*", start, text.replace("systemctl ", "systemctl --user "))
-    return re.sub(r"\n{3,}", "\n\n", text)
-
-
-_NOT_FOR_A_USER = re.compile(
-    r"^(?:Wants|After|RequiresMountsFor|User|Group|Protect\w+|Private\w+|ReadWritePaths|CapabilityBoundingSet|ProcSubset"
-    r"|KeyringMode|IPAddress\w+)=.*\n",
-    re.MULTILINE,
+_NOT_FOR_A_USER = (
+    r"(?m)^(?:Wants|After|RequiresMountsFor|User|Group|Protect\w+|Private\w+|ReadWritePaths|CapabilityBoundingSet|ProcSubset"
+    r"|KeyringMode|IPAddress\w+)=.*\n"
 )
 
 # Each reason is printed above its directive: systemd knows no comments at the end of a line.
