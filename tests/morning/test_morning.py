@@ -61,7 +61,12 @@ class World:
     mail_is_down: bool = False
 
     def run(
-        self, *lists: MailingList, patience: timedelta | None = None, any_day: bool = False, **changes: Any
+        self,
+        *lists: MailingList,
+        patience: timedelta | None = None,
+        any_day: bool = False,
+        since: date | None = None,
+        **changes: Any,
     ) -> MorningReport:
         """Run a morning, after the mail of earlier ones was delivered unless the mail server is down."""
         ledger = self.store.ledger
@@ -76,7 +81,7 @@ class World:
             lists=lists,
             patience=patience,
             any_day=any_day,
-            since=None,
+            since=since,
             overdue_after=timedelta(hours=6),
             lookback=timedelta(days=7),
             keep=timedelta(days=365),
@@ -238,6 +243,14 @@ def test_outage_widens_the_window(world: World) -> None:
     world.run(foundations(), foundations(name="strings", categories=("hep-th",)))
     _, since, until = world.feed.asked[-1]
     assert until - since == timedelta(days=18)
+
+
+def test_window_of_since_reaches_over_evenings_without_an_announcement(world: World) -> None:
+    """The first batch since Friday the 13th has waited since Tuesday."""
+    evenings = {date(2026, 11, 11), date(2026, 11, 12)}
+    world.run(foundations(), any_day=True, since=date(2026, 11, 13), holidays=evenings)
+    _, since, _ = world.feed.asked[-1]
+    assert since == datetime(2026, 11, 10, 19, tzinfo=UTC)  # 14:00 in New York
 
 
 @pytest.mark.parametrize("send_empty", [True, False])

@@ -105,7 +105,7 @@ class Morning:
             if self.since and mailing_list.is_active:
                 if why := due.cannot_begin(mailing_list, self.since, outcome, now, self.lookback):
                     raise NotTodayError(f"{name}: {why}")
-                lookback = max(lookback, now - due.beginning(mailing_list, self.since))
+                lookback = max(lookback, now - due.beginning(mailing_list, self.since, self.drafter.holidays))
             if due.is_open(mailing_list, day, outcome, by_hand=self.patience is None, any_day=self.any_day):
                 self.to_serve[name] = mailing_list
             elif outcome is Outcome.SKIPPED:
