@@ -31,8 +31,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def app_of(store: Store, clock: Callable[[], datetime], *lists: MailingList, **environ: str) -> App:
     """What Paperboy can do with that database and these lists."""
-    folder = store.database.path.parent
+    database = store.database.path
+    folder = database.parent
     app = App(folder, environ, clock, lambda _: None, lambda: 0.0, NoProgress())
-    app.home = Home(folder, Settings(web_url=WEB), lists, folder)
+    app.home = Home(folder, Settings(web_url=WEB, paperboy_database=database), lists, folder)
     app.store = store
     return app

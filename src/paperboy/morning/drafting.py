@@ -260,6 +260,7 @@ class Drafter:
         """Return the candidates with their kept scores, including those that another list paid for. The spending is
         what no frozen day has yet, and that of the day `spent_on`.
         """
+        mailing_list = replace(mailing_list, subscribers=())  # nobody's address is needed from here on
         name, model = mailing_list.name, self.scorer.model
         filtered = frozenset(paper.arxiv_id for paper in papers if curate.why_filtered(mailing_list, paper))
         followed = frozenset(paper.arxiv_id for paper in papers if curate.matched_author(paper, mailing_list.authors))
@@ -270,7 +271,7 @@ class Drafter:
         # What was learned since, or by another list on the same topics, ranks otherwise.
         criteria = self.scorer.criteria(mailing_list) + learned.key
         return Gathered(
-            mailing_list=replace(mailing_list, subscribers=(), webhook=""),  # addresses and a secret
+            mailing_list=replace(mailing_list, webhook=""),  # a secret
             papers=tuple(wanted),
             criteria=criteria,
             model=replace(model, learned_from=" and ".join(learned.rankers)),

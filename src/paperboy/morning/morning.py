@@ -26,7 +26,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import partial
 from itertools import chain
@@ -266,6 +266,7 @@ class Morning:
         if outcome is None:
             return report
         addressed = self.drafter.composer.addressed
+        became = {} if outcome is Outcome.GAVE_UP else digest.became  # then all of its papers come again
         frozen = Day(
             list_name=name,
             date=day,
@@ -273,9 +274,9 @@ class Morning:
             reason=reason,
             model=digest.model.name,
             counts=digest.counts,
-            became={} if outcome is Outcome.GAVE_UP else digest.became,  # then all of its papers come again
+            became=became,
             tried=frozenset(scored.unscored if scored.scores else ()),
-            sampled=scored.gathered.learned.sampled & scored.scores.keys(),
+            sampled=scored.gathered.learned.sampled & scored.scores.keys() & became.keys(),
             composed=draft.mail,
             addressed=tuple(addressed(name, day, reader) for reader in mailing_list.subscribers) if draft.mail else (),
         )
@@ -304,10 +305,12 @@ class Morning:
     def freeze(self, day: Day, report: ListReport | None = None) -> None:
         """Make one durable transaction, also of what features add, a list's pause, and the incidents of a report."""
         mailing_list = self.to_serve[day.list_name]
+        # Features need neither addresses nor papers.
+        bare = replace(mailing_list, subscribers=()), replace(day, addressed=(), became={}, composed=None)
 
         def more(digest_id: int | None) -> None:
             for write in self.frozen:
-                write(mailing_list, day, digest_id, self.now)
+                write(*bare, digest_id, self.now)
             if mailing_list.paused:
                 self.store.days.pause(mailing_list.name)
             if report:

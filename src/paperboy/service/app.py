@@ -461,13 +461,12 @@ class App(ExitStack):
 
     def problems(self) -> Sequence[Incident]:
         """Return all that is wrong now."""
-        store, lists, now = self.store_to_ask, self.home.lists, self.clock()
-        finders = [feature.problems for feature in self.features if feature.problems]
-        others = list[Incident]()
-        for find in finders:
-            with alerts.never_raising():  # what a feature cannot read hides nothing else
-                others += find(store, lists, now)
-        return problems.problems([*problems.read(store, lists, now), *others], lists)
+        found = problems.read(self.store_to_ask, self.home.lists, self.clock())
+        for feature in self.features:
+            if feature.problems:
+                with alerts.never_raising():  # what a feature cannot read hides nothing else
+                    found += feature.problems(self)
+        return problems.problems(found, self.home.lists)
 
     @property
     def alerts(self) -> alerts.Alerts:

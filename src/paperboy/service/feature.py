@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from paperboy.reports.problems import Words
     from paperboy.service.app import App
     from paperboy.service.check import Finding
-    from paperboy.store import Store
     from paperboy.store.incidents import Incident
     from paperboy.store.tasks import Task
 
@@ -51,7 +50,7 @@ class Feature:
     frozen: Callable[[App, MailingList, Day, int | None, datetime], None] | None = None
     """Write rows in the transaction of a day; with its digest's id, if there is one."""
     tasks: Mapping[str, Work] = field(default_factory=dict)  # their work, by kind
-    problems: Callable[[Store, Sequence[MailingList], datetime], Iterable[Incident]] | None = None
+    problems: Callable[[App], Iterable[Incident]] | None = None
     words: Callable[[], Mapping[str, Words]] | None = None  # of its kinds of problem
     signer: Callable[[Settings], Signer | None] | None = None  # raises ConfigError
     crew: Callable[[Settings], Crew | None] | None = None  # who composes where a morning has many lists

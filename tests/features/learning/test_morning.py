@@ -138,6 +138,14 @@ class TestShortlist:
         assert report.outcome is Outcome.GAVE_UP
         assert self.left_out(learned) == set()
 
+    def test_sampled_paper_that_has_no_score_yet_is_no_sample(self, learned: World) -> None:
+        learned.scorer.known = good(*learned.feed.papers)
+        learned.scorer.dies_after = 1
+        (report,) = learned.run(foundations()).lists
+        assert (report.counts.scored, report.counts.carried_over, report.counts.not_called) == (1, 21, 18)
+        drawn = learned.store.database.column("select arxiv_id from samples")
+        assert set(drawn) <= set(learned.scorer.asked)
+
     def test_sixth_sampled_paper_that_passes_switches_auto_off_and_alerts_once(self, learned: World) -> None:
         before = FRIDAY - timedelta(days=10)
         passed = {f"2611.0510{number}": Became.SELECTED for number in range(5)}

@@ -38,11 +38,6 @@ def test_days_on_which_a_sampled_paper_passed_are_found_in_order(store: Store, l
     assert lessons.found("nobody", TODAY) == []
 
 
-def test_sampled_paper_that_has_no_score_yet_is_no_sample(lessons: Lessons) -> None:
-    lessons.add_sample(Day("foundations", TODAY, Outcome.NOTE, sampled=frozenset({"2611.00001"})))
-    assert lessons.sampled("2611.00001") == []
-
-
 def test_recall_counts_the_days_on_which_something_was_left_out(store: Store, lessons: Lessons) -> None:
     froze(store, TODAY, {"2611.00001": Became.SELECTED, "2611.00002": Became.BELOW})
     froze(store, TODAY - timedelta(days=1), {"2611.00003": Became.BELOW})

@@ -178,9 +178,9 @@ def call(
 
 def alerts(store: Store, url: str) -> list[Alert]:
     """What the operator is to be told."""
-    lists = [mailing_list(webhook=url)]
-    planner = Alerts(store=store, lists=lists, words=rows.words(), zone=UTC)
-    return [mail.alert for mail in planner.plan([*rows.problems(store, lists, NOW)], NOW)]
+    app = app_of(store, Clock(NOW), mailing_list(webhook=url))
+    planner = Alerts(store=store, lists=app.home.lists, words=rows.words(), zone=UTC)
+    return [mail.alert for mail in planner.plan([*rows.problems(app)], NOW)]
 
 
 @pytest.mark.parametrize("status", [200, 201, 204])

@@ -1,12 +1,10 @@
 """Complaints, as the operator sees them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
 
-from paperboy.models import MailingList
 from paperboy.reports.problems import NEWS, Words, of_suppression
-from paperboy.store import Store
+from paperboy.service.app import App
 from paperboy.store.incidents import Incident
 
 _COMPLAINT = "complaint"  # of somebody who called a mail spam
@@ -23,9 +21,9 @@ def words() -> Mapping[str, Words]:
     }
 
 
-def problems(store: Store, _: Sequence[MailingList], now: datetime) -> Iterator[Incident]:
+def problems(app: App) -> Iterator[Incident]:
     """Yield the complaints of the last days."""
-    for held in store.history.suppressed("complaint", now - NEWS):
+    for held in app.store_to_ask.history.suppressed("complaint", app.clock() - NEWS):
         yield of_suppression(_COMPLAINT, replace(held, reason=f"{held.reason}, and {no_more(held.list_name)}"))
 
 

@@ -120,8 +120,8 @@ class Lessons:
     # The sample
 
     def add_sample(self, day: Day) -> None:
-        """Add what was scored of the day's sample. Joins the transaction of the caller."""
-        for arxiv_id in day.sampled & day.became.keys():
+        """Add the day's sample. Joins the transaction of the caller."""
+        for arxiv_id in day.sampled:
             values = [day.list_name, arxiv_id, day.date]
             self._database.execute("insert into samples values (?, ?, ?) on conflict do nothing", values)
 

@@ -19,7 +19,6 @@ from paperboy.models import MailingList, Subscriber
 from paperboy.reports.problems import Words
 from paperboy.service.app import App
 from paperboy.service.feature import Shown, Stopped
-from paperboy.store import Store
 from paperboy.store.incidents import Incident
 from paperboy.store.tasks import Task
 
@@ -91,15 +90,16 @@ def words() -> Mapping[str, Words]:
     }
 
 
-def problems(store: Store, _: Sequence[MailingList], now: datetime) -> Iterator[Incident]:
+def problems(app: App) -> Iterator[Incident]:
     """Yield a problem for each list to which somebody cannot be added."""
-    refused = {signup.list_name: signup for signup in requests.waiting(store.database) if signup.problem}
+    waiting = requests.waiting(app.store_to_ask.database)
+    refused = {signup.list_name: signup for signup in waiting if signup.problem}
     for name, signup in refused.items():
         yield Incident(
             kind=KIND,
             subject=name,
             since=signup.at,
-            last=now,
+            last=app.clock(),
             reason=signup.problem,
             facts={"list": name, "lines": [signup.problem], "place": signup.problem.partition(": ")[0]},
         )

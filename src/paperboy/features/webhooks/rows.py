@@ -10,7 +10,6 @@ from paperboy.reports.problems import Words
 from paperboy.service.app import App
 from paperboy.service.feature import Shown
 from paperboy.service.output import again
-from paperboy.store import Store
 from paperboy.store.database import Database
 from paperboy.store.incidents import Incident
 
@@ -100,10 +99,10 @@ def words() -> Mapping[str, Words]:
     }
 
 
-def problems(store: Store, lists: Sequence[MailingList], _: datetime) -> Iterator[Incident]:
+def problems(app: App) -> Iterator[Incident]:
     """Yield a problem for each list whose last call failed for good."""
-    called = {mailing_list.name: mailing_list for mailing_list in lists if mailing_list.webhook}
-    for name, call in newest(store.database, called, ended=True).items():
+    called = {mailing_list.name: mailing_list for mailing_list in app.home.lists if mailing_list.webhook}
+    for name, call in newest(app.store_to_ask.database, called, ended=True).items():
         if call.state is DeliveryState.FAILED:
             facts = {"lines": [line(call, called[name], call.reply)]}
             yield Incident(kind=KIND, subject=name, since=call.at, last=call.at, reason=call.reply, facts=facts)
