@@ -7,7 +7,6 @@ import click
 
 from paperboy.cli.people import mailbox_from, refusal
 from paperboy.curate import matched_author, why_filtered
-from paperboy.edges import lock
 from paperboy.edges.text import visible
 from paperboy.errors import UnknownNameError
 from paperboy.home.values import did_you_mean
@@ -137,13 +136,10 @@ def _person(app: App, who: str, name: str | None) -> int:
         everybody = (known for of in app.home.lists for known in of.addresses())
         raise UnknownNameError(f"{address} is {where}, and {none}{did_you_mean(address, everybody, cutoff=0.85)}")
 
-    running = lock.holder(app.settings.paperboy_database, "run")  # then a next try can be promised
     rows = []
     for row in posted:
         answer = row.reason or output.NO_REPLY.get(row.state, "no answer is known")
-        again = row.next_try(now)
-        if again and running:
-            answer += f"; {output.next_try(again, now, zone)}"
+        answer += output.again(app, row.next_try(now))
         at = f"{row.at.astimezone(zone):%d %b %H:%M %Z}"
         rows.append((f"{row.date:%a %d %b}", row.list_name, row.state, at, answer))
     table = output.table(("Digest", "List", "State", "At", "Answer"), rows)

@@ -390,8 +390,8 @@ def next_try(at: datetime, now: datetime, zone: tzinfo) -> str:
 
 
 def again(app: App, at: datetime | None) -> str:
-    """Say when something is retried, as the end of a sentence; empty if never, or by nobody."""
-    if at is None or lock.holder(app.settings.paperboy_database) is None:
+    """Say when something is retried, as the end of a sentence; empty if never, or where no daemon runs to do it."""
+    if at is None or lock.holder(app.settings.paperboy_database, "run") is None:
         return ""
     return f"; {next_try(at, app.clock(), app.settings.timezone)}"
 
