@@ -40,7 +40,8 @@ class Scores(Noun):
         """Store what one request brought, and what it used, in one transaction. A kept score stays as it is."""
         cost = spending.cost
         values = {"list": list_name, "criteria": criteria, "model": model, "given": int(at.timestamp())}
-        values |= {"ids": list(scores), "rows": {arxiv_id: asdict(score) for arxiv_id, score in scores.items()}}
+        rows = {arxiv_id: (score.relevance, score.novelty, score.comment) for arxiv_id, score in scores.items()}
+        values |= {"ids": list(scores), "rows": rows}
         with self._database.transaction(durable=False):
             if scores:
                 self._database.execute_each((KNOW_LIST, PAPER_KEYS, _KNOW_JUDGE, _KEEP), values)
@@ -78,8 +79,8 @@ insert into score_rows select judge_id, paper_id, {LIST_KEY}, relevance, novelty
 ) on conflict do nothing
 """  # one row is sought for each paper, since thousands of lists may have it
 _KEEP = f"""
-insert into score_rows select {_JUDGE}, paper_keys.id, {LIST_KEY}, json_extract(rows.value, '$.relevance'),
-    json_extract(rows.value, '$.novelty'), nullif(json_extract(rows.value, '$.comment'), ''), :given
+insert into score_rows select {_JUDGE}, paper_keys.id, {LIST_KEY}, json_extract(rows.value, '$[0]'),
+    json_extract(rows.value, '$[1]'), nullif(json_extract(rows.value, '$[2]'), ''), :given
 from json_each(:rows) as rows join paper_keys on arxiv_id = rows.key where true on conflict do nothing
 """
 
