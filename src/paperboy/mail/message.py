@@ -235,8 +235,9 @@ def freeze(headers: Iterable[str], rendered: Rendered, marks: Copy | None = None
 def _body(text: str, marks: Copy | None) -> str:
     """Quoted-printable, each placeholder on a line of its own."""
     whole = text.rstrip("\r\n") + "\n"
-    pieces = re.split(f"({'|'.join(marks)})", whole) if marks else [whole]
-    return b"=\n".join(map(_encoded, pieces)).decode("ascii")
+    for mark in marks or ():  # a pattern of them would be compiled for each list
+        whole = whole.replace(mark, f"\0{mark}\0")
+    return b"=\n".join(map(_encoded, whole.split("\0"))).decode("ascii")
 
 
 def _encoded(piece: str) -> bytes:
@@ -268,9 +269,10 @@ def complete(message: bytes, marks: Copy, copy: Copy, head: bytes = b"") -> byte
 @lru_cache(maxsize=8)  # the thousands of copies of one digest are made one after the other
 def _pieces(message: bytes, marks: Copy) -> tuple[list[bytes], list[bytes]]:
     """Cut text and HTML at the placeholders, which are pieces, too."""
+    for mark in map(str.encode, marks):
+        message = message.replace(mark, b"\0" + mark + b"\0")
     text, separator, html = message.partition(_HTML_PART)
-    anywhere = f"({'|'.join(marks)})".encode()
-    return re.split(anywhere, text), re.split(anywhere, separator + html)
+    return text.split(b"\0"), (separator + html).split(b"\0")
 
 
 # Headers
