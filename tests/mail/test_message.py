@@ -119,7 +119,8 @@ def lines(text: str) -> str:
 
 
 def body(text: str) -> str:
-    return lines(text).rstrip("\n") + "\n"
+    """A part as readers get it: NUL, which no mail may have, is left out."""
+    return lines(text).rstrip("\n").replace("\0", "") + "\n"
 
 
 def bodies(message: bytes) -> tuple[str, str]:

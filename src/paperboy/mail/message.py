@@ -233,7 +233,7 @@ def freeze(headers: Iterable[str], rendered: Rendered, marks: Copy | None = None
 
 
 def _body(text: str, marks: Copy | None) -> str:
-    """Quoted-printable, each placeholder on a line of its own."""
+    """Quoted-printable without NUL, each placeholder on a line of its own."""
     whole = text.rstrip("\r\n") + "\n"
     for mark in marks or ():  # a pattern of them would be compiled for each list
         whole = whole.replace(mark, f"\0{mark}\0")

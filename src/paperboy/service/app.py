@@ -131,11 +131,11 @@ class App(ExitStack):
         path = home.settings.paperboy_database
         return Store.open(path, self._mark, self._tables, check=check, patience=patience)
 
-    @property
+    @cached_property
     def _tables(self) -> Sequence[Tables]:
         return [feature.tables for feature in self.features if feature.tables]
 
-    @property
+    @cached_property
     def _mark(self) -> Path:
         """Says that the home had a database, wherever that is."""
         return self.path / ".has-database"
@@ -401,19 +401,23 @@ class App(ExitStack):
         self.report()
         self._round(stopped).deliver(rest=True)
 
+    @cached_property
+    def recipients(self) -> Recipients:
+        """Who is on each list while mail is sent."""
+        return Recipients(self.home, self.clock)
+
     def _round(self, stopped: Callable[[], bool]) -> delivery.Round:
         settings = self.settings
         try:
             composer = self.composer
         except ConfigError:  # the key is gone since `prepare`: better an alert without a signature than none
             composer = self._composer(None)
-        on_list = Recipients(self.home, self.clock)
         return delivery.Round(
             store=self.store,
             transports=self.transports,
             composer=composer,
-            on_list=on_list,
-            look=on_list.look,
+            on_list=self.recipients,
+            look=self.recipients.look,
             clock=self.clock,
             timer=self.timer,
             wait=self.wait,

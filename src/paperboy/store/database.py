@@ -76,6 +76,9 @@ class Database:
             with suppress(sqlite3.OperationalError):  # locked: another process opens it, too, and WAL mode persists
                 execute("pragma journal_mode = wal")
             execute("pragma wal_autocheckpoint = 16384")  # pages; retention is there first
+            # of the oldest: a newer one would match nothing
+            (secret,) = execute("select value from secrets order by rowid").fetchone() or [b""]
+            self.define("forgotten", partial(_forgotten, secret))
         except sqlite3.DatabaseError as error:
             raise StoreError(f"{self.path}: {_advice(error)}") from error
 
@@ -255,6 +258,11 @@ def require(path: Path, mark: Path) -> bool:
 def _lost(path: Path, how: str, mark: Path) -> str:
     fix = "restore a backup or correct PAPERBOY_DATABASE, or suppressed people would get mail again"
     return f"{path}: the database {how}; {fix}. To begin anew nevertheless: rm {shlex.quote(str(mark))}"
+
+
+def _forgotten(secret: bytes, address: str) -> str:
+    """Return what stands for the address of a person who was erased, in suppressions."""
+    return f"forgotten-{hmac.digest(secret, address.encode(), 'sha256').hex()[:32]}"
 
 
 def is_token(column: str) -> str:

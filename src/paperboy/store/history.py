@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from paperboy.models import Archived, Became, Counts, Day, DeliveryState, Paper, Score, Spending, Suppression
 from paperboy.store.database import Noun
 from paperboy.store.incidents import Incident, Kind
-from paperboy.store.papers import paper_of
 from paperboy.store.scores import SUMS, summed
 
 WAITING = frozenset({DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.DEFERRED})
@@ -180,7 +179,7 @@ class History(Noun):
 
     def paper(self, arxiv_id: str) -> tuple[Paper, datetime] | None:
         """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""
-        return self._database.first("select * from papers where arxiv_id = ?", [arxiv_id], paper_of)
+        return self._database.first("select * from papers where arxiv_id = ?", [arxiv_id], _fetched)
 
     def life(self, list_name: str, arxiv_id: str) -> Life:
         """What the list made of the paper."""
@@ -221,6 +220,10 @@ def _kept(model: str, at: datetime, **score: Any) -> Kept:
 def _nobody(list: str, reply: str, at: datetime, since: datetime | None, *, superseded: bool) -> Incident:  # noqa: A002  # a column
     facts = {"list": list, "lines": [f"{list}: {reply}"], "back": superseded}
     return Incident(kind=Kind.NOBODY, subject=list, since=since or at, last=at, reason=reply, facts=facts)
+
+
+def _fetched(fetched_at: datetime, **columns: Any) -> tuple[Paper, datetime]:
+    return Paper(**columns), fetched_at
 
 
 def _failed(id: int, list: str, address: str, reply: str, at: datetime, *, given_up: bool) -> Incident:  # noqa: A002

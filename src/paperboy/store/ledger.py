@@ -78,7 +78,9 @@ class Ledger(Noun):
     def message(self, frozen_id: int) -> Composed:
         """Return a message as it was frozen."""
         query = "select date, list, subject, sender, message from messages where id = ?"
-        found: list[Composed] = self._database.rows(query, [frozen_id], _composed)
+        found: list[Composed] = self._database.rows(
+            query, [frozen_id], lambda subject, sender, message, **_: Composed(subject, sender, message)
+        )
         return found[0]
 
     def withdraw(self, frozen_id: int) -> None:
@@ -314,10 +316,6 @@ class Ledger(Noun):
 
 def _delivery(address: str, name: str, message_id: str, token: str, **others: Any) -> Delivery:
     return Delivery(addressed=Addressed(Subscriber(address, name), message_id, token), **others)
-
-
-def _composed(subject: str, sender: str, message: bytes, **_: object) -> Composed:
-    return Composed(subject, sender, message)
 
 
 _SELECT = """

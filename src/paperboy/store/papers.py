@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, datetime
-from typing import Any
 
 from paperboy.models import Became, MailingList, Paper, Text
 from paperboy.store.database import Database
@@ -90,9 +89,9 @@ class Papers:
 
     def by_id(self, arxiv_ids: Collection[str]) -> dict[str, Paper]:
         """Those of the papers that are kept, by arXiv id."""
-        query = "select * from papers where arxiv_id in (select value from json_each(?))"
-        found = self._database.rows(query, [list(arxiv_ids)], paper_of, without_spoilt=True)  # one costs no morning
-        return {paper.arxiv_id: paper for paper, _ in found}
+        query = f"select {', '.join(_FIELDS)} from papers where arxiv_id in (select value from json_each(?))"
+        found = self._database.rows(query, [list(arxiv_ids)], Paper, without_spoilt=True)  # one costs no morning
+        return {paper.arxiv_id: paper for paper in found}
 
     def lacking(self, categories: Mapping[str, Collection[str]]) -> tuple[str, ...]:
         """Of papers with their categories, by arXiv id, those that are not stored in all of these; the oldest first."""
@@ -107,14 +106,10 @@ class Papers:
 
 _WITHIN = "category in (select value from json_each(?))"
 _IN_CATEGORIES = f"arxiv_id in (select arxiv_id from paper_categories where {_WITHIN})"
-_COLUMNS = (*Paper.__slots__, "fetched_at")
+_FIELDS = Paper.__slots__
+_COLUMNS = (*_FIELDS, "fetched_at")
 _UPSERT = f"""
 insert into papers ({", ".join(_COLUMNS)}) values ({", ".join(f":{name}" for name in _COLUMNS)})
 on conflict (arxiv_id) do update set {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[:-1])}
 where excluded.version >= papers.version
 """
-
-
-def paper_of(fetched_at: datetime, **columns: Any) -> tuple[Paper, datetime]:
-    """The paper of a row of `papers`, and when it was first fetched."""
-    return Paper(**columns), fetched_at

@@ -6,6 +6,7 @@ Instants are text in UTC to the second, and dates are local to their list. Table
 import re
 import secrets
 import zlib
+from functools import lru_cache
 
 from sqlite_utils import Database
 
@@ -277,6 +278,7 @@ def _statements(schema: str) -> list[str]:
     return re.sub(r" *--.*", "", schema).split(";\n")
 
 
+@lru_cache  # each visit of the web room opens the database
 def version_of(schema: str) -> int:
     """Return another one for any other statement."""
     return zlib.crc32(";".join(_statements(schema)).encode()) >> 1

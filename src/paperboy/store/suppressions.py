@@ -5,25 +5,14 @@ The address of a person who was erased is kept as a keyed hash: it cannot be rea
 it again.
 """
 
-import hmac
 from datetime import datetime
 
 from paperboy.models import Suppression
-from paperboy.store.database import Database
+from paperboy.store.database import Noun
 
 
-class Suppressions:
+class Suppressions(Noun):
     """One for each address and list; an empty list name stands for all lists. Each change is its own commit."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        # of the oldest: a newer one would match nothing
-        key = database.value("select value from secrets order by rowid limit 1") or b""
-
-        def forgotten(address: str) -> str:
-            return f"forgotten-{hmac.digest(key, address.encode(), 'sha256').hex()[:32]}"
-
-        database.define("forgotten", forgotten)
 
     def find(self, list_name: str, address: str) -> Suppression | None:
         """The suppression of the address for the list; the one for all lists if it has both."""
