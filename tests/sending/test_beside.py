@@ -101,6 +101,14 @@ def test_alert_that_is_refused_waits_until_it_is_replaced(world: World) -> None:
     assert world.recipients() == ["olga"]
 
 
+def test_connection_that_is_lost_after_an_alert_is_no_problem_of_the_server(world: World) -> None:
+    """Such as one that hangs up before its last reply, on a morning without digests."""
+    alert = add(world, "olga")
+    world.transport.replies["olga@example.org"] = [Receipt(DeliveryState.AMBIGUOUS, "the connection was lost")]
+    assert world.deliver().problem == ""
+    assert state(world, alert, "olga") is DeliveryState.DEFERRED
+
+
 def test_confirmation_is_given_up_after_a_day(world: World) -> None:
     asked = add(world, "emmy", expires=True)
     world.clock.now += DAY

@@ -19,7 +19,7 @@ from paperboy.edges.text import one_line
 from paperboy.errors import MailServerError, StoreError
 from paperboy.models import Addressed, Composed, Day, Delivery, DeliveryState, Envelope, Outcome, Receipt, Subscriber
 from paperboy.sending import delivery
-from paperboy.sending.delivery import Transport, what_follows
+from paperboy.sending.delivery import Report, Transport, record, what_follows
 from paperboy.sending.smtp import SmtpTransport
 from paperboy.store import Store
 from paperboy.store.incidents import Kind
@@ -770,3 +770,21 @@ def test_password_is_neither_stored_nor_logged_nor_reported(
         assert "…" in told
         assert secret not in told
         assert packed[-12:] not in told
+
+
+# --- whether mail can be sent
+
+
+def test_server_that_is_down_is_an_incident_after_the_patience_and_lasts_over_new_digests(tmp_path: Path) -> None:
+    patience = timedelta(hours=3)
+
+    def met(store: Store, waited: timedelta, now: datetime) -> list[datetime]:
+        report = Report({}, "connection refused", passing=True, since=now - waited)
+        record(store, report, now, patience)
+        return [incident.last for incident in store.incidents.all()]
+
+    with Store.open(tmp_path / "paperboy.db") as store:
+        assert met(store, timedelta(hours=2), NOW) == []
+        assert met(store, patience, NOW) == [NOW]
+        tomorrow = NOW + timedelta(days=1)
+        assert met(store, timedelta(), tomorrow) == [tomorrow]

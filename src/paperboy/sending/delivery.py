@@ -391,11 +391,12 @@ class Round:
 
 def record(store: Store, sent: Report, now: datetime, patience: timedelta) -> None:
     """Note whether mail can be sent, as a round has shown it. A server that is down or busy is no incident before
-    `patience` has passed.
+    `patience` has passed, unless it lasts already: new digests that wait do not end it.
     """
     passing = sent.passing and sent.since is not None and now - sent.since < patience
     with store.transaction():
-        if sent.problem and not passing:
+        lasts = any(incident.kind == Kind.MAIL and not incident.ended for incident in store.incidents.all())
+        if sent.problem and (lasts or not passing):
             store.incidents.note([Incident(kind=Kind.MAIL, subject=MAIL_SERVER, reason=sent.problem)], now)
         if sent.states.get(DeliveryState.SENT) and not sent.problem:
             store.incidents.end(Kind.MAIL, MAIL_SERVER, now)

@@ -157,7 +157,7 @@ class Pace:
         """Decide what it means that nobody was accepted; return the held refusals that are the recipients' own: if they
         are few, and others got the digest before (`reached` has its id).
         """
-        if self._errors and not (self.problem or self._reached or self._failed):
+        if self._errors and self._deferred and not (self.problem or self._reached or self._failed):
             self.problem = f"the mail server accepts nothing: {self._error}"
             self.passing = True
         if self.problem or not self.held:

@@ -89,6 +89,15 @@ def test_newest_call_that_ended_is_not_one_that_waits_or_that_was_no_longer_want
     assert newest(store, "foundations", ended=True) == {"foundations": old}
 
 
+def test_problem_lasts_since_the_first_call_that_failed_after_the_last_good_one(store: Store) -> None:
+    ended = [DeliveryState.FAILED, DeliveryState.SENT, DeliveryState.FAILED, DeliveryState.FAILED]
+    for days_ago, state in zip((3, 2, 1, 0), ended, strict=True):
+        call = call_of(store, frozen(store, days_ago))
+        rows.record(store.database, call, state, "HTTP 200 or 404", NOW - days_ago * DAY)
+    (problem,) = rows.problems(app_of(store, lambda: NOW, mailing_list(webhook="https://example.org")))
+    assert (problem.since, problem.last) == (NOW - DAY, NOW)
+
+
 def test_nobody_is_told_of_a_digest_that_reached_nobody_and_is_superseded(store: Store) -> None:
     digest_id = frozen(store, 1)
     assert store.days.supersede("foundations", TODAY, NOW) == TODAY - DAY

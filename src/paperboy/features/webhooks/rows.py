@@ -77,10 +77,15 @@ select digest_id, list as list_name, date, digests.subject, link, digests.at as 
     due as try_at
 {_FROM} left join tasks on kind = '{KIND}' and tasks.subject = cast(digest_id as text)
 """
+_ENDED = "(state != 'pending' and reply != 'no longer set')"
 _NEWEST = f"""(
     select max(digest_id) {_FROM} where list in (select value from json_each(:names)) and superseded is null
-    and (not :ended or (state != 'pending' and reply != 'no longer set')) group by list
+    and (not :ended or {_ENDED}) group by list
 )"""
+_SINCE = f"""
+select min(webhooks.at) as since {_FROM} where list = :list and state = 'failed' and {_ENDED}
+    and digest_id > coalesce((select max(digest_id) {_FROM} where list = :list and state = 'sent'), 0)
+"""
 
 
 # What the operator sees
@@ -102,10 +107,12 @@ def words() -> Mapping[str, Words]:
 def problems(app: App) -> Iterator[Incident]:
     """Yield a problem for each list whose last call failed for good."""
     called = {mailing_list.name: mailing_list for mailing_list in app.home.lists if mailing_list.webhook}
-    for name, call in newest(app.store_to_ask.database, called, ended=True).items():
+    database = app.store_to_ask.database
+    for name, call in newest(database, called, ended=True).items():
         if call.state is DeliveryState.FAILED:
+            since = database.value(_SINCE, {"list": name})
             facts = {"lines": [line(call, called[name], call.reply)]}
-            yield Incident(kind=KIND, subject=name, since=call.at, last=call.at, reason=call.reply, facts=facts)
+            yield Incident(kind=KIND, subject=name, since=since, last=call.at, reason=call.reply, facts=facts)
 
 
 def status(app: App, lists: Sequence[MailingList], _: datetime) -> Shown:
