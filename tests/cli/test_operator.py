@@ -37,7 +37,7 @@ DIGEST = ListReport("foundations", Outcome.DIGEST, Counts(considered=40, selecte
 LET_GO = ListReport(
     "foundations", Outcome.DIGEST, Counts(considered=40, let_go=1, below=39), let_go=(paper("2611.00007"),)
 )
-REFUSES = delivery.Report({}, "mail server m:587 refuses the login")
+REFUSES = delivery.Report({}, "mail server m:587 refuses the login", since=FRIDAY)
 
 
 @pytest.fixture

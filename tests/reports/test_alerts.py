@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from paperboy.models import Counts, DeliveryState, ListReport, MailingList, Outcome, Shortfall, Subscriber
+from paperboy.models import (
+    Addressed,
+    Composed,
+    Counts,
+    DeliveryState,
+    ListReport,
+    MailingList,
+    Outcome,
+    Shortfall,
+    Subscriber,
+)
 from paperboy.morning import incidents
 from paperboy.reports.alerts import Alerts, Mail, lasting
 from paperboy.reports.problems import WORDS, problems, read
@@ -222,7 +232,8 @@ def test_a_bug_is_reported_as_one(store: Store, entry: ListReport) -> None:
 
 
 def test_a_mail_server_that_refuses_us_is_reported(store: Store) -> None:
-    found = only(store, DIGEST, sent=Sent({}, "mail server m:587 refuses the login of ada (535). Check SMTP_PASSWORD."))
+    refused = "mail server m:587 refuses the login of ada (535). Check SMTP_PASSWORD."
+    found = only(store, DIGEST, sent=Sent({}, refused, since=AT_SEVEN))
     assert kept(store) == {Kind.MAIL: {MAIL_SERVER}}
     assert found.alert.headline == "Mail cannot be sent"
     assert found.alert.paragraphs[0].endswith("(535). Check SMTP_PASSWORD.")
@@ -289,7 +300,7 @@ def test_a_superseded_digest_is_reported_with_the_servers_last_word(store: Store
 def test_mail_server_that_takes_nothing_is_reported_once_for_all_digests(store: Store) -> None:
     frozen(store, {"ada": "refused"})
     store.days.supersede("foundations", date(2026, 11, 21), AT_SEVEN)
-    assert only(store, sent=Sent({}, "it refuses the login")).kind == Kind.MAIL
+    assert only(store, sent=Sent({}, "it refuses the login", since=AT_SEVEN)).kind == Kind.MAIL
 
 
 # --- well again
@@ -355,7 +366,7 @@ def test_crash_is_over_for_a_list_with_its_next_day(store: Store) -> None:
     ],
 )
 def test_only_mail_that_left_proves_that_mail_leaves(store: Store, sent: Sent, *, ends: bool) -> None:
-    met(store, sent=Sent({}, "refused"))
+    met(store, sent=Sent({}, "refused", since=AT_SEVEN))
     met(store, sent=sent)
     assert (Kind.MAIL not in kept(store)) is ends
 
@@ -371,7 +382,7 @@ def test_a_digest_that_reached_nobody_is_over_when_somebody_on_the_list_got_mail
 
 
 def test_each_cause_that_is_over_is_reported_well_again(store: Store) -> None:
-    met(store, UNSCORED, named("galaxies", BUG), sent=Sent({}, "refused"))
+    met(store, UNSCORED, named("galaxies", BUG), sent=Sent({}, "refused", since=AT_SEVEN))
     for cause in (Kind.SCORING, Kind.PROCESS):
         report(store, cause, DAY)
     sent = Sent({DeliveryState.SENT: 1})
@@ -396,6 +407,20 @@ def test_a_cause_waits_once_a_day_and_gathers_the_lists_that_it_troubles(store: 
     assert kept(store) == {Kind.SCORING: {"foundations", "galaxies"}}
     found = only(store, UNSCORED, named("galaxies", UNSCORED), now=AT_SEVEN + timedelta(days=1))
     assert found.alert.headline == "Scored 0 of 80 papers: no digest for foundations and galaxies"
+
+
+def test_mail_that_leaves_late_is_that_days(store: Store) -> None:
+    """Such as one that waited for the mail server."""
+    only(store, UNSCORED)
+    tomorrow = AT_SEVEN + timedelta(days=1)
+    mail = Composed("subject", "papers@example.org", b"bytes")
+    to = Addressed(Subscriber("olga@example.org"), "<1@example.org>", "")
+    store.alerts.add(wrong(store), DAY, store.ledger.freeze(mail, [to], AT_SEVEN), over=False)
+    (waits,) = store.ledger.beside(tomorrow)
+    assert store.ledger.reserve(store.ledger.get(waits), tomorrow)
+    assert store.ledger.settle(store.ledger.get(waits), DeliveryState.SENT, "250 taken", tomorrow)
+    assert met(store, UNSCORED, now=tomorrow + timedelta(hours=1)) == []
+    assert only(store, UNSCORED, now=tomorrow + timedelta(days=1)).kind == Kind.SCORING
 
 
 def test_a_cause_that_comes_back_before_the_good_news_left_lasts(store: Store) -> None:

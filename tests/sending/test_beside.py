@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from paperboy.errors import MailServerError
 from paperboy.models import Addressed, Composed, DeliveryState, Envelope, Receipt, Subscriber
+from paperboy.sending.delivery import record
 from paperboy.store import Store
 from tests.fakes import FakeTransport
 from tests.sending.test_delivery import FAILED, NOW, PENDING, SENT, World
@@ -107,6 +109,15 @@ def test_connection_that_is_lost_after_an_alert_is_no_problem_of_the_server(worl
     world.transport.replies["olga@example.org"] = [Receipt(DeliveryState.AMBIGUOUS, "the connection was lost")]
     assert world.deliver().problem == ""
     assert state(world, alert, "olga") is DeliveryState.DEFERRED
+
+
+def test_server_that_refuses_alerts_alone_is_no_incident(world: World) -> None:
+    """Nothing would end it before the next digest."""
+    add(world, "olga")
+    world.transport.replies["olga@example.org"] = [MailServerError("refuses the sender")]
+    report = world.deliver()
+    record(world.store, report, NOW, timedelta())
+    assert (report.problem, world.store.incidents.all()) == ("refuses the sender", ())
 
 
 def test_confirmation_is_given_up_after_a_day(world: World) -> None:

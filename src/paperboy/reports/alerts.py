@@ -150,7 +150,7 @@ def plan(
         its, over = ([row for row in some if _shared(row) == key] for some in (problems, ended))
         before = [row for row in reported if _shared(row) == key]
         is_event = not words[kind].well
-        last = max((row.date for row in before), default=date.min)
+        last = max((row.day(zone) for row in before), default=date.min)
         is_over = not its and not is_event
         if is_event:
             its = _news(its, before) if last < today else []

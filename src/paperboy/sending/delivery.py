@@ -71,7 +71,7 @@ class Report:
     problem: str = ""  # why the server accepts nothing; deliveries keep waiting
     passing: bool = False  # the problem may pass without anybody's help
     turned_away: bool = False  # the problem is that recipients are refused; an alert may get through
-    since: datetime | None = None  # since when no delivery was sent
+    since: datetime | None = None  # since when no digest was sent; None: none waited
     refused: tuple[str, ...] = ()  # lists whose digest nobody could get
 
 
@@ -390,14 +390,14 @@ class Round:
 
 
 def record(store: Store, sent: Report, now: datetime, patience: timedelta) -> None:
-    """Note whether mail can be sent, as a round has shown it. A server that is down or busy is no incident before
-    `patience` has passed, unless it lasts already: new digests that wait do not end it.
+    """Note whether digests can be sent, as a round that had some has shown it. A server that is down or busy is no
+    incident before `patience` has passed, unless it lasts already: new digests that wait do not end it.
     """
-    passing = sent.passing and sent.since is not None and now - sent.since < patience
     with store.transaction():
-        lasts = any(incident.kind == Kind.MAIL and not incident.ended for incident in store.incidents.all())
-        if sent.problem and (lasts or not passing):
-            store.incidents.note([Incident(kind=Kind.MAIL, subject=MAIL_SERVER, reason=sent.problem)], now)
+        if sent.problem and sent.since:
+            lasts = any(incident.kind == Kind.MAIL and not incident.ended for incident in store.incidents.all())
+            if lasts or not sent.passing or now - sent.since >= patience:
+                store.incidents.note([Incident(kind=Kind.MAIL, subject=MAIL_SERVER, reason=sent.problem)], now)
         if sent.states.get(DeliveryState.SENT) and not sent.problem:
             store.incidents.end(Kind.MAIL, MAIL_SERVER, now)
         store.incidents.end(Kind.PROCESS, THE_MORNING, now)

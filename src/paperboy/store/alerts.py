@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date as Day  # noqa: N812  # a row has a field of that name
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from paperboy.store.database import Noun
 from paperboy.store.incidents import Incident
+
+_UNSENT = "coalesce(state in ('pending', 'sending', 'deferred'), 0)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +22,13 @@ class Reported:
     over: bool  # its end was reported
     mail: int | None  # the message; None: there was no ALERT_TO
     unsent: bool  # that waits
+    at: datetime | None  # when it was sent
     address: str | None  # to which
     can_be_over: bool  # a list that nothing reached has been reached since
+
+    def day(self, zone: tzinfo) -> Day:
+        """Return on which day the operator heard of it: a mail may have been late."""
+        return max(self.date, self.at.astimezone(zone).date()) if self.at else self.date
 
 
 class Alerts(Noun):
@@ -30,14 +37,14 @@ class Alerts(Noun):
     def all(self) -> list[Reported]:
         """Return all, without those whose end has arrived."""
         return self._database.rows(
-            """select kind, subject, since, date, over, mail, waits.id is not null as unsent, address,
+            f"""select kind, subject, since, date, over, mail, {_UNSENT} as unsent, address,
+                iif(state = 'sent', own.at, null) as at,
                 kind != 'reached nobody' or exists (
                     select 1 from digests join deliveries as got on got.frozen_id = digests.id
                     where list = alerts.subject and got.state = 'sent' and got.at >= alerts.since
                 ) as can_be_over
-            from alerts
-            left join deliveries as waits on frozen_id = mail and state in ('pending', 'sending', 'deferred')
-            where not over or waits.id is not null order by kind, since, subject""",
+            from alerts left join deliveries as own on frozen_id = mail
+            where not over or {_UNSENT} order by kind, since, subject""",
             make=Reported,
         )
 

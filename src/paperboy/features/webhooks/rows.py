@@ -110,7 +110,7 @@ def problems(app: App) -> Iterator[Incident]:
     database = app.store_to_ask.database
     for name, call in newest(database, called, ended=True).items():
         if call.state is DeliveryState.FAILED:
-            since = database.value(_SINCE, {"list": name})
+            since = database.value(_SINCE, {"list": name}) or call.at
             facts = {"lines": [line(call, called[name], call.reply)]}
             yield Incident(kind=KIND, subject=name, since=since, last=call.at, reason=call.reply, facts=facts)
 
