@@ -115,6 +115,13 @@ def test_recently_expired_deliveries_are_put_back_despite_newer_digests(store: S
     assert anew == {LATER + WORTH_SENDING}
 
 
+def test_digest_of_which_nothing_is_put_back_has_no_more_days(store: Store) -> None:
+    digest = morning(store, {"ada": "deferred", "grace": "sent"})
+    ends = delivery(store, "ada", digest).expires
+    assert given_up_again(store, "ada", "grace") == {}
+    assert delivery(store, "ada", digest).expires == ends
+
+
 def test_expired_delivery_of_a_superseded_digest_is_not_put_back(store: Store) -> None:
     morning(store, {"ada": "expired"})
     store.days.supersede("foundations", TODAY + timedelta(days=1), LATER)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.models import Attempt, Became, Composed, Cost, Day, Outcome, Score, Spending, Usage
+from paperboy.models import Attempt, Became, Composed, Cost, Day, DeliveryState, Outcome, Score, Spending, Usage
 from paperboy.store import Store
+from paperboy.store.incidents import Incident, Kind
 from paperboy.store.retention import SETTLED
 from tests.builders import mailing_list, paper
 from tests.store import ledger
@@ -236,6 +237,20 @@ def test_digest_stays_while_one_of_its_deliveries_waits(store: Store, how: str) 
 
 
 # --- what is left behind, and the disk
+
+
+def test_good_news_that_waits_for_the_mail_server_stays(store: Store) -> None:
+    """Else nobody would know that it is to be replaced when the problem comes back."""
+    told = [Incident(kind=Kind.SCORING, subject=LIST.name, since=LONG_AGO, last=LONG_AGO)]
+    to = ledger.addressed("olga")
+    mail = store.ledger.freeze(Composed("subject", "papers@example.org", b"bytes"), [to], LONG_AGO)
+    store.alerts.add(told, LONG_AGO.date(), mail, over=True)
+    thin(store)
+    assert [row.mail for row in store.alerts.all()] == [mail]
+    (waits,) = store.ledger.beside(NOW)
+    store.ledger.end(store.ledger.get(waits), DeliveryState.FAILED, "given up", NOW)
+    thin(store)
+    assert store.database.rows("select * from alerts union all select id, 0, 0, 0, 0, 0 from messages") == []
 
 
 def test_attempts_of_lists_that_are_no_more_go(store: Store) -> None:

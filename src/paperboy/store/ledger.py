@@ -293,7 +293,6 @@ class Ledger(Noun):
             "by_mail": by_mail,
         }
         with self._database.transaction():
-            self._database.execute("update messages set expires = max(expires, :expires) where id = :digest", values)
             number = self._database.execute(
                 f"""update deliveries set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '',
                     bounce = 0, given_up = 0, at = :at
@@ -311,6 +310,9 @@ class Ledger(Noun):
                     )""",
                     values | own,
                 )
+            if number:
+                extended = "update messages set expires = max(expires, :expires) where id = :digest"
+                self._database.execute(extended, values)
         return number
 
 

@@ -150,11 +150,11 @@ _STEPS = {
         f"delete from messages where id in ({_OLD})",
     ),
     "incidents": ("delete from incidents where event and last < :week",),
-    "alerts": ("delete from alerts where over and date < :week",),
     "alerts and confirmations": (
         """delete from messages where date is null and at < :week and not exists (
             select 1 from deliveries where frozen_id = messages.id and state in ('pending', 'sending', 'deferred')
         )""",
+        "delete from alerts where over and date < :week and mail is null",
     ),
     "abstracts": (f"delete from paper_categories where arxiv_id in ({_SETTLED})", _WITHOUT_ABSTRACT),
     "papers": (
