@@ -105,6 +105,14 @@ def test_nobody_is_told_of_a_digest_that_reached_nobody_and_is_superseded(store:
     assert newest(store, "foundations") == {}
 
 
+def test_call_that_failed_before_its_digest_was_superseded_is_still_a_problem(store: Store) -> None:
+    digest_id = frozen(store, 1)
+    rows.record(store.database, call_of(store, digest_id), DeliveryState.FAILED, "HTTP 404", NOW - DAY)
+    assert store.days.supersede("foundations", TODAY, NOW) == TODAY - DAY
+    frozen(store)
+    assert newest(store, "foundations", ended=True) == {"foundations": digest_id}
+
+
 def test_call_goes_with_its_digest(store: Store) -> None:
     digest_id = frozen(store, 40)
     for delivery in store.ledger.waiting(NOW):

@@ -42,7 +42,7 @@ def get(database: Database, digest_id: int) -> Call | None:
 
 
 def newest(database: Database, list_names: Collection[str], *, ended: bool = False) -> dict[str, Call]:
-    """Return the call of each list's newest digest that has one; or whose call has `ended`."""
+    """Return the call of each list's newest digest that has one and is not superseded; or whose call has `ended`."""
     values = {"names": list(list_names), "ended": ended}
     calls = database.rows(f"{_SELECT} where digest_id in {_NEWEST}", values, Call)
     return {call.list_name: call for call in calls}
@@ -79,8 +79,8 @@ select digest_id, list as list_name, date, digests.subject, link, digests.at as 
 """
 _ENDED = "(state != 'pending' and reply != 'no longer set')"
 _NEWEST = f"""(
-    select max(digest_id) {_FROM} where list in (select value from json_each(:names)) and superseded is null
-    and (not :ended or {_ENDED}) group by list
+    select max(digest_id) {_FROM} where list in (select value from json_each(:names))
+    and iif(:ended, {_ENDED}, superseded is null) group by list
 )"""
 _SINCE = f"""
 select min(webhooks.at) as since {_FROM} where list = :list and state = 'failed' and {_ENDED}
