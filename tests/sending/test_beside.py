@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.errors import MailServerError
 from paperboy.models import Addressed, Composed, DeliveryState, Envelope, Receipt, Subscriber
 from paperboy.sending.delivery import record
 from paperboy.store import Store
@@ -114,10 +113,11 @@ def test_connection_that_is_lost_after_an_alert_is_no_problem_of_the_server(worl
 def test_server_that_refuses_alerts_alone_is_no_incident(world: World) -> None:
     """Nothing would end it before the next digest."""
     add(world, "olga")
-    world.transport.replies["olga@example.org"] = [MailServerError("refuses the sender")]
+    world.transport = FakeTransport(down=0)
     report = world.deliver()
+    assert "refuses the login" in report.problem
     record(world.store, report, NOW, timedelta())
-    assert (report.problem, world.store.incidents.all()) == ("refuses the sender", ())
+    assert world.store.incidents.all() == ()
 
 
 def test_confirmation_is_given_up_after_a_day(world: World) -> None:
