@@ -1,7 +1,7 @@
 """Small makers of the words, for tests that care about one or two of their fields.
 
 Each gives a sensible value and takes the fields that the test is about. Nothing is random; numbers and names differ
-where a test needs several: `[paper(arxiv_id=f"2611.{n:05}") for n in range(3)]`.
+where a test needs several: `[paper(f"2611.{n:05}") for n in range(3)]`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ TABLES = [feature.tables for feature in FEATURES if feature.tables]
 """All features' tables, for a `Store`."""
 
 
-def paper(arxiv_id: str = "2611.00001", **changes: Any) -> Paper:
+def paper(paper_id: str = "2611.00001", **changes: Any) -> Paper:
     """A paper on cs.LG by two authors; its title names its id. It was updated when it was published, unless told."""
     if "published" in changes:
         changes.setdefault("updated", changes["published"])
     default = Paper(
-        arxiv_id=arxiv_id,
+        id=paper_id,
         version=1,
-        title=f"On the Learning of Paper {arxiv_id}",
+        title=f"On the Learning of Paper {paper_id}",
         authors=("Ada Lovelace", "Grace Hopper"),
         abstract="We study how papers are learned. The method is simple. It works on three benchmarks.",
         primary_category="cs.LG",

@@ -156,7 +156,7 @@ class World:
             self.smtp = servers.enter_context(SmtpServer())
             self._servers = servers.pop_all()
         self.papers: Asked = frozenset(
-            (name, each.arxiv_id)
+            (name, each.id)
             for name, categories in CATEGORIES.items()
             for each in self.arxiv.papers
             if not set(categories).isdisjoint(each.categories)
@@ -288,8 +288,8 @@ TIMEZONE=Etc/GMT{-ahead:+d}
             tables = {row[0] for row in database.execute("select name from sqlite_master")}
             if "deliveries" not in tables:
                 return Left(integrity)
-            scores = frozenset(database.execute("select list, arxiv_id from scores"))
-            seen = frozenset(database.execute("select list, arxiv_id from seen"))
+            scores = frozenset(database.execute("select list, paper_id from scores"))
+            seen = frozenset(database.execute("select list, paper_id from seen"))
             states = dict(database.execute("select state, count(*) from deliveries group by state"))
         return Left(integrity, scores, seen, states)
 

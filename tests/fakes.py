@@ -70,8 +70,8 @@ class FakeFeed:
     ) -> list[Paper]:
         if self.no_cross_lists:
             raise self.no_cross_lists
-        wanted = lacking({each.arxiv_id: set(each.categories) & set(categories) for each in self.crossed})
-        return [each for each in self.crossed if each.arxiv_id in wanted]
+        wanted = lacking({each.id: set(each.categories) & set(categories) for each in self.crossed})
+        return [each for each in self.crossed if each.id in wanted]
 
     def has_news(self, since: datetime, until: datetime) -> bool:
         return any(since <= paper.published <= until for paper in self.papers)
@@ -105,14 +105,14 @@ class FakeScorer:
                 if self.dies_after is not None and number >= self.dies_after:
                     raise self.death
                 number += 1
-                self.asked.append(paper.arxiv_id)
+                self.asked.append(paper.id)
                 spending = Spending(Usage(1, 100, completion_tokens=10), Cost(0.001, 0.0005))
                 name = job.mailing_list.name
-                if paper.arxiv_id in self.refuses:
-                    yield Scored(name, unscored={paper.arxiv_id: "refused"}, spending=spending)
+                if paper.id in self.refuses:
+                    yield Scored(name, unscored={paper.id: "refused"}, spending=spending)
                 else:
-                    score = self.known.get(paper.arxiv_id, Score(3, 3))
-                    yield Scored(name, {paper.arxiv_id: score}, spending=spending)
+                    score = self.known.get(paper.id, Score(3, 3))
+                    yield Scored(name, {paper.id: score}, spending=spending)
 
 
 @dataclass
@@ -129,7 +129,7 @@ class FakeComposer:
         if self.broken and digest.entries:
             raise self.broken
         self.made.append(digest)
-        ids = " ".join(entry.paper.arxiv_id for entry in digest.entries)
+        ids = " ".join(entry.paper.id for entry in digest.entries)
         return Composed(f"{'digest' if ids else 'note'} {digest.date}", "papers@example.org", ids.encode())
 
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:

@@ -128,7 +128,7 @@ def test_followed_authors_come_first_by_id_then_the_rest_by_the_designs_order() 
         "2611.00006": Score(1, 1),
     }
     chosen = curate(Digest(followed, TODAY, LLM), papers, scores, {})
-    ids = [entry.paper.arxiv_id for entry in chosen.entries]
+    ids = [entry.paper.id for entry in chosen.entries]
     assert ids == ["2611.00006", "2611.00007", "2611.00004", "2611.00002", "2611.00003", "2611.00001"]
     assert [entry.rank for entry in chosen.entries] == [1, 2, 3, 4, 5, 6]
     assert chosen.entries[0].matched_author == "Ada Byron"
@@ -157,8 +157,8 @@ def test_cap_counts_no_followed_authors_and_loses_nothing() -> None:
     papers = [paper("2611.00001", authors=("Ada Byron",)), paper("2611.00002"), paper("2611.00003")]
     scores = {"2611.00001": Score(2, 2), "2611.00002": Score(8, 8), "2611.00003": Score(9, 9)}
     chosen = curate(Digest(capped, TODAY, LLM), papers, scores, {})
-    assert [entry.paper.arxiv_id for entry in chosen.entries] == ["2611.00001", "2611.00003"]
-    assert [(entry.rank, entry.paper.arxiv_id) for entry in chosen.over_cap] == [(3, "2611.00002")]
+    assert [entry.paper.id for entry in chosen.entries] == ["2611.00001", "2611.00003"]
+    assert [(entry.rank, entry.paper.id) for entry in chosen.over_cap] == [(3, "2611.00002")]
 
 
 @pytest.mark.parametrize(
@@ -186,11 +186,11 @@ def test_groups_are_followed_authors_then_the_closest_then_the_rest(
 
 def test_best_ten_below_the_thresholds_are_kept_in_sight() -> None:
     papers = [paper(f"2611.{n:05}") for n in range(1, 21)]
-    scores = {each.arxiv_id: Score(6 if n < 12 else 9, 1 + n % 9) for n, each in enumerate(papers)}
+    scores = {each.id: Score(6 if n < 12 else 9, 1 + n % 9) for n, each in enumerate(papers)}
     of = curate(Digest(mailing_list(min_novelty=10), TODAY, LLM), papers, scores, {})
     best = sorted((s.relevance + (s.novelty or 0) for s in scores.values()), reverse=True)
     assert [s.relevance + (s.novelty or 0) for s in (each.score for each in of.nearest) if s] == best[:10]
-    assert {of.became[each.paper.arxiv_id] for each in of.nearest} == {Became.BELOW}
+    assert {of.became[each.paper.id] for each in of.nearest} == {Became.BELOW}
 
 
 def test_every_paper_is_accounted_for() -> None:
@@ -225,7 +225,7 @@ def test_every_paper_is_accounted_for() -> None:
         "2611.00005": Became.BELOW,
     }
     assert [entry.score for entry in chosen.entries] == [Score(3, 3), None, Score(9, 9)]
-    assert [entry.arxiv_id for entry in chosen.carried_over] == ["2611.00006"]
+    assert [entry.id for entry in chosen.carried_over] == ["2611.00006"]
 
 
 def test_counts_that_do_not_add_up_cannot_be_made() -> None:

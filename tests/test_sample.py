@@ -27,12 +27,12 @@ def of_list(name: str) -> list[Paper]:
 
 
 def test_ids_are_unique_and_beyond_arxivs_range() -> None:
-    ids = [paper.arxiv_id for paper in PAPERS]
+    ids = [paper.id for paper in PAPERS]
     assert ids == [f"2611.{number}" for number in range(90001, 90001 + len(ids))]
     assert 60 <= len(ids) <= 70
 
 
-@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.arxiv_id)
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.id)
 def test_each_paper_is_what_the_feed_would_give(paper: Paper) -> None:
     assert paper.title
     assert paper.authors
@@ -96,7 +96,7 @@ def test_every_version_lies_in_the_window() -> None:
 
 def test_lists_share_few_papers_and_have_enough() -> None:
     assert list(LISTS) == ["foundations", "galaxies"]
-    shared = {paper.arxiv_id for paper in of_list("foundations")} & {paper.arxiv_id for paper in of_list("galaxies")}
+    shared = {paper.id for paper in of_list("foundations")} & {paper.id for paper in of_list("galaxies")}
     assert len(shared) <= 2, "their digests would look alike"
     for name, entry in LISTS.items():
         assert len(of_list(name)) >= 15
@@ -104,7 +104,7 @@ def test_lists_share_few_papers_and_have_enough() -> None:
         assert {"name", "title", "categories", "topics", "authors", "min_relevance", "subscribers"} == set(entry)
         assert "Relevant:" in entry["topics"]
         assert "Irrelevant:" in entry["topics"]
-    assert len(PAPERS) > len({paper.arxiv_id for name in LISTS for paper in of_list(name)}), "some belong to no list"
+    assert len(PAPERS) > len({paper.id for name in LISTS for paper in of_list(name)}), "some belong to no list"
 
 
 def test_followed_authors_have_papers_in_their_list() -> None:

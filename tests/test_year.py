@@ -63,9 +63,9 @@ def test_each_announced_paper_is_considered_exactly_once_per_list(year: Year) ->
         last = max(year.look(day) for day in days if day.outcome in {"digest", "note", "quiet"})
         start = year.truth.start(name, days[0].at)
         too_old = {
-            each.paper.arxiv_id for each in year.truth.wanted(name, year.look(days[0])) if each.paper.published < start
+            each.paper.id for each in year.truth.wanted(name, year.look(days[0])) if each.paper.published < start
         }
-        owed = {each.paper.arxiv_id for each in year.truth.wanted(name, last)} - too_old
+        owed = {each.paper.id for each in year.truth.wanted(name, last)} - too_old
         seen = {paper: each.became for (of, paper), each in year.truth.ledger.seen.items() if of == name}
         assert {paper for paper, became in seen.items() if became == "before start"} == too_old
         assert seen.keys() - too_old == owed
@@ -75,12 +75,12 @@ def test_each_announced_paper_is_considered_exactly_once_per_list(year: Year) ->
 
 def test_late_cross_list_is_found_on_the_day_of_its_announcement_if_the_feed_answers_then(year: Year) -> None:
     """And then each list of its categories gets it, as any paper, once."""
-    found = {each.paper.arxiv_id for each in year.world.announced}
+    found = {each.paper.id for each in year.world.announced}
     for edition in filter(lambda each: each.late is not None, year.world.editions):
         read = any(edition.since <= at < edition.until for at in year.world.reads)
         assert edition.late is not None
-        assert (edition.late.arxiv_id in found) is read, edition.since
-    assert {each.late.arxiv_id for each in year.world.editions if each.late} & found
+        assert (edition.late.id in found) is read, edition.since
+    assert {each.late.id for each in year.world.editions if each.late} & found
 
 
 def test_paper_is_paid_for_once_unless_it_was_in_flight_at_a_kill(year: Year) -> None:
@@ -100,9 +100,7 @@ def test_batch_in_two_pieces_is_served_together_if_both_are_there(year: Year) ->
     for _, incident in year.script.incidents:
         hour = reading.starts(reading.local(incident.ends))
         if incident.what == PIECES and incident.ends <= hour:
-            there = {
-                paper.arxiv_id for paper in year.truth.arrived(incident.begins, incident.ends) if reading.wants(paper)
-            }
+            there = {paper.id for paper in year.truth.arrived(incident.begins, incident.ends) if reading.wants(paper)}
             assert {year.truth.ledger.seen[reading.name, paper].date for paper in there} <= {reading.local(hour)}
 
 

@@ -141,7 +141,7 @@ def before_start(
     for paper in papers:
         ways = {paper.primary_category, *(CROSS_LIST + category for category in paper.categories)}
         if paper.published < start and not ways & open_ways:
-            too_old.add(paper.arxiv_id)
+            too_old.add(paper.id)
     return frozenset(too_old)
 
 
@@ -161,14 +161,14 @@ def curate(
     """Chooses and orders: followed authors first, by id; then what passes both thresholds, best first, up to the cap.
 
     `papers` are the considered ones, each once, but for the `filtered` and `not_called`, of which only the ids count;
-    `scores` is by arXiv id, as is `liked`: what readers may like comes first among equals, but the cap does not depend
+    `scores` is by id, as is `liked`: what readers may like comes first among equals, but the cap does not depend
     on it. A paper without a score is carried over; or let go, where `tries` says that this is the third morning on
     which only others got one. One by a followed author is neither.
     """
     mailing_list = digest.mailing_list
     authors = mailing_list.authors
-    found = [Entry(0, paper, scores.get(paper.arxiv_id), matched_author(paper, authors)) for paper in papers]
-    matches = sorted((entry for entry in found if entry.matched_author), key=lambda entry: entry.paper.arxiv_id)
+    found = [Entry(0, paper, scores.get(paper.id), matched_author(paper, authors)) for paper in papers]
+    matches = sorted((entry for entry in found if entry.matched_author), key=lambda entry: entry.paper.id)
     others = [entry for entry in found if entry.score and not entry.matched_author]
     others.sort(key=partial(_best_first, {}))
     unscored = [entry.paper for entry in found if not (entry.score or entry.matched_author)]
@@ -178,13 +178,13 @@ def curate(
     best = [*sorted(passed[:most], key=liked_first), *sorted(passed[most:], key=liked_first)]
     ranked = tuple(replace(entry, rank=rank) for rank, entry in enumerate([*matches, *best], start=1))
     entries, over_cap = ranked[: len(matches) + most], ranked[len(matches) + most :]
-    let_go = tuple(paper for paper in unscored if scores and tries.get(paper.arxiv_id, 0) >= MOST_MORNINGS)
+    let_go = tuple(paper for paper in unscored if scores and tries.get(paper.id, 0) >= MOST_MORNINGS)
     carried = tuple(paper for paper in unscored if paper not in let_go)
 
     became = dict.fromkeys(filtered, Became.FILTERED) | dict.fromkeys(not_called, Became.NOT_CALLED)
     chosen = {Became.BELOW: below, Became.SELECTED: entries, Became.AUTHOR_MATCH: matches, Became.OVER_CAP: over_cap}
-    became |= {entry.paper.arxiv_id: what for what, some in chosen.items() for entry in some}
-    became |= {paper.arxiv_id: Became.LET_GO for paper in let_go}
+    became |= {entry.paper.id: what for what, some in chosen.items() for entry in some}
+    became |= {paper.id: Became.LET_GO for paper in let_go}
     counts = Counts(
         considered=len(papers) + len(filtered) + len(not_called),
         carried_over=len(carried),
@@ -245,6 +245,6 @@ def _together(entry: Entry) -> int:
 
 
 def _best_first(liked: Mapping[str, float], entry: Entry) -> tuple[int, int, float, str]:
-    arxiv_id = entry.paper.arxiv_id
+    paper_id = entry.paper.id
     relevance = entry.score.relevance if entry.score else 0
-    return -_together(entry), -relevance, -liked.get(arxiv_id, 0.0), arxiv_id
+    return -_together(entry), -relevance, -liked.get(paper_id, 0.0), paper_id

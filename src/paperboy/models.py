@@ -125,7 +125,7 @@ class Problem:
 class Paper:
     """One arXiv e-print, with arXiv's TeX still in title and abstract."""
 
-    arxiv_id: str  # without the version: "2502.06786", "astro-ph/0601001"
+    id: str  # without the version: "2502.06786", "astro-ph/0601001"
     version: int
     title: str
     authors: tuple[str, ...]  # already Unicode
@@ -141,7 +141,7 @@ class Paper:
 class Text(NamedTuple):
     """What of a paper a ranking reads."""
 
-    arxiv_id: str
+    id: str
     title: str
     abstract: str
 
@@ -235,8 +235,8 @@ class Scored:
     """The result of one request to a scorer."""
 
     list_name: str
-    scores: Mapping[str, Score] = field(default_factory=dict)  # by arXiv id
-    unscored: Mapping[str, str] = field(default_factory=dict)  # by arXiv id: why the paper itself has no score today
+    scores: Mapping[str, Score] = field(default_factory=dict)  # by id
+    unscored: Mapping[str, str] = field(default_factory=dict)  # by id: why the paper itself has no score today
     spending: Spending = Spending()
     problem: str = ""  # why the list's other papers were not asked for
 
@@ -325,7 +325,7 @@ class Digest:
     nearest: tuple[Entry, ...] = ()  # the best ten below the thresholds, without a rank
     carried_over: tuple[Paper, ...] = ()
     let_go: tuple[Paper, ...] = ()
-    became: Mapping[str, Became] = field(default_factory=dict)  # by arXiv id; papers carried over come back
+    became: Mapping[str, Became] = field(default_factory=dict)  # by id; papers carried over come back
     counts: Counts = Counts()
 
 
@@ -533,9 +533,9 @@ class Day:
     reason: str = ""  # for people; empty where the outcome says it all
     model: str = ""
     counts: Counts = Counts()
-    became: Mapping[str, Became] = field(default_factory=dict)  # by arXiv id: what the list has now seen
-    tried: frozenset[str] = frozenset()  # arXiv ids that could not be scored, though others were
-    sampled: frozenset[str] = frozenset()  # arXiv ids that were scored by chance, beside the shortlist
+    became: Mapping[str, Became] = field(default_factory=dict)  # by id: what the list has now seen
+    tried: frozenset[str] = frozenset()  # ids that could not be scored, though others were
+    sampled: frozenset[str] = frozenset()  # ids that were scored by chance, beside the shortlist
     composed: Composed | None = None  # None: there is nothing to send
     addressed: tuple[Addressed, ...] = ()
 

@@ -131,7 +131,7 @@ def live(days: Sequence[JudgedDay], relevance: Mapping[str, int], share: Share) 
         begun, choice = time.process_time(), Learned()
         if state:
             found = Ranker(state).strengths(day.papers)
-            strengths = dict(zip((paper.arxiv_id for paper in day.papers), found, strict=True))
+            strengths = dict(zip((paper.id for paper in day.papers), found, strict=True))
             if number > YOUNG:
                 choice = shortlist(strengths, share_of(share, life.found, day.date), f"astro {day.date}")
         # The task learns what was judged up to the morning before.
@@ -139,7 +139,7 @@ def live(days: Sequence[JudgedDay], relevance: Mapping[str, int], share: Share) 
             state = ranking.train(state, judged[-1])
         life.seconds.append(time.process_time() - begun)
         life.size = len(state)
-        called = [paper for paper in day.papers if paper.arxiv_id not in choice.not_called]
+        called = [paper for paper in day.papers if paper.id not in choice.not_called]
         judged.append(examples(called, relevance))
         if number > YOUNG:
             life.count(day, choice)
@@ -150,8 +150,8 @@ def live(days: Sequence[JudgedDay], relevance: Mapping[str, int], share: Share) 
 
 def examples(papers: Sequence[Paper], relevance: Mapping[str, int]) -> list[ranking.Example]:
     return [
-        ranking.Example(paper.title, paper.abstract, ranking.target(relevance[paper.arxiv_id], THRESHOLD))
-        for paper in sorted(papers, key=lambda paper: paper.arxiv_id)
+        ranking.Example(paper.title, paper.abstract, ranking.target(relevance[paper.id], THRESHOLD))
+        for paper in sorted(papers, key=lambda paper: paper.id)
     ]
 
 
@@ -186,7 +186,7 @@ def voters(days: Sequence[JudgedDay], embedded: Embedded) -> Iterator[list[bytes
     """What a list learns from each reader's first votes, by NUMBERS. A reader votes on papers that are shown, up for
     what the LLM chose and down for the rest; or by mistake the other way round.
     """
-    papers = {paper.arxiv_id: paper for day in days for paper in day.papers}
+    papers = {paper.id: paper for day in days for paper in day.papers}
     chosen = frozenset(arxiv_id for day in days for arxiv_id in day.chosen)
     shown = [arxiv_id for day in days for arxiv_id in _best(embedded.relevances(day, [()])[0])]
     for reader in range(READERS):

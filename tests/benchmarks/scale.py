@@ -59,7 +59,7 @@ def month(now: datetime) -> list[Paper]:
         found.append(
             replace(
                 of[number % len(of)],
-                arxiv_id=f"{published:%y%m}.{90_000 - number:05}",
+                id=f"{published:%y%m}.{90_000 - number:05}",
                 abstract=". ".join(chance.sample(sentences, 7)),
                 primary_category="cs.LG",
                 categories=("cs.LG",),
@@ -93,8 +93,8 @@ def live(app: App, papers: Sequence[Paper], now: datetime) -> None:
         database.execute("insert or ignore into started select wanted.list, way, at from wanted, started")
         database.execute("insert or ignore into list_keys (list) select list from wanted")
         database.execute(
-            "insert into seen_rows select list_keys.id, paper_keys.id, ?, ? from wanted join list_keys using (list), "
-            "papers join paper_keys using (arxiv_id) where published < ?",
+            "insert into seen_rows select list_keys.key, paper_keys.key, ?, ? from wanted join list_keys using (list), "
+            "papers join paper_keys using (id) where published < ?",
             [CODES[Became.BELOW], day_number(yesterday), today.isoformat()],
         )
 

@@ -149,7 +149,7 @@ def measure(setting: Setting, prices: Prices) -> Measured:
     for part in parts:
         spending[part.list_name] += part.spending
         found[part.list_name] |= part.scores
-    expected = {paper.arxiv_id: given.get(paper.arxiv_id, UNKNOWN) for paper in papers}
+    expected = {paper.id: given.get(paper.id, UNKNOWN) for paper in papers}
     if wrong := [name for name, scored in found.items() if scored != expected]:
         raise SystemExit(f"Not the scores that the server gave: {', '.join(wrong)}")
     _compare(reduce(add, spending.values()), counted, prices)

@@ -83,11 +83,11 @@ class Owed:
         there = [each for each in announced if each.there <= now]
         if not self.started:  # with the newest batch, also on a day on which it does not send
             newest = max(each.there for each in there)
-            self.seen |= {each.paper.arxiv_id for each in there if each.there < newest}
+            self.seen |= {each.paper.id for each in there if each.there < newest}
         self.started = True
         if not any_day and not self.reading.sends_on(self.reading.local(now)):
             return Counter()
-        wanted = {each.paper.arxiv_id for each in there if self.reading.wants(each.paper)}
+        wanted = {each.paper.id for each in there if self.reading.wants(each.paper)}
         news, self.seen = wanted - self.seen, self.seen | wanted
         chosen = frozenset(filter(passes, news))
         if not chosen and not (news and self.reading.send_empty):

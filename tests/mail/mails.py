@@ -201,7 +201,7 @@ def sample_digest() -> Digest:
         subscribers=(ADA,),
     )
     papers = in_categories(foundations)
-    scores = {p.arxiv_id: JUDGED.get(p.arxiv_id, BELOW) for p in papers if p.arxiv_id not in WITHOUT_SCORE}
+    scores = {p.id: JUDGED.get(p.id, BELOW) for p in papers if p.id not in WITHOUT_SCORE}
     usage = Usage(2, 12_846, 1_536, cache_write_tokens=1_210, completion_tokens=2_317, reasoning_tokens=448)
     return curated(foundations, papers, scores, spending=Spending(usage, Cost(0.0101, 0.0139)))
 
@@ -218,9 +218,9 @@ def heavy_digest(number: int) -> Digest:
     """That many papers, all selected; the sample's over and over, each under an id of its own."""
     everything = replace(sample_lists()["foundations"], max_papers=number, authors=("Gonzalo de la Peña-Ruiz",))
     source = sample_papers()
-    papers = [replace(source[n % len(source)], arxiv_id=f"2611.{n + 1:05}") for n in range(number)]
+    papers = [replace(source[n % len(source)], id=f"2611.{n + 1:05}") for n in range(number)]
     remark = "Careful work on a question that this list asks; the last table is what to look at first."
-    scores = {paper.arxiv_id: Score(10 - n * 4 // number, 7, remark) for n, paper in enumerate(papers)}
+    scores = {paper.id: Score(10 - n * 4 // number, 7, remark) for n, paper in enumerate(papers)}
     return curated(everything, papers, scores)
 
 
@@ -228,7 +228,7 @@ def empty_digest() -> Digest:
     """Papers came, and none passed of those that the day's budget was enough for."""
     foundations = sample_lists()["foundations"]
     papers = [paper for paper in in_categories(foundations) if "Noémie Okonkwo-Lindahl" not in paper.authors]
-    scores = {paper.arxiv_id: BELOW for paper in papers[:-4]}
+    scores = {paper.id: BELOW for paper in papers[:-4]}
     usage = Usage(2, prompt_tokens=11_020, completion_tokens=903)
     of = curated(foundations, papers, scores, spending=Spending(usage, Cost(0.0101, 0.0054)))
     return replace(of, shortfall=Shortfall.BUDGET)
@@ -239,7 +239,7 @@ def single_digest() -> Digest:
     foundations = replace(sample_lists()["foundations"], topics="Theory.", authors=())
     paper, other = sample_papers()[35], sample_papers()[0]
     spending = Spending(Usage(calls=1), cost=None)
-    scores = {paper.arxiv_id: Score(8, 7, "Short, and right.")}
+    scores = {paper.id: Score(8, 7, "Short, and right.")}
     return curated(foundations, [replace(paper, abstract="")], scores, spending=spending, let_go=[other])
 
 
@@ -261,8 +261,8 @@ def odd_digest() -> Digest:
         replace(first, title="", abstract="", authors=()),
         replace(first, title="漢字" * 150, abstract="数学的構造" * 400, authors=("山田太郎",)),
     )
-    papers = tuple(replace(paper, arxiv_id=f"2611.0000{n}") for n, paper in enumerate(papers, start=1))
-    scores = {paper.arxiv_id: Score(9, 8, f"{HOSTILE} **bold** [link](https://x.example) " * 30) for paper in papers}
+    papers = tuple(replace(paper, id=f"2611.0000{n}") for n, paper in enumerate(papers, start=1))
+    scores = {paper.id: Score(9, 8, f"{HOSTILE} **bold** [link](https://x.example) " * 30) for paper in papers}
     odd = replace(sample_lists()["foundations"], title="T" * 200, topics=f"{HOSTILE}\n\n{'x' * 2_000}", authors=())
     return curated(odd, papers, scores, let_go=[replace(first, title="y" * 3_000)])
 

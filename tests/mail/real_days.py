@@ -84,7 +84,7 @@ def _paper(row: Mapping[str, Any], day: str) -> Paper:
     submitted = datetime.fromisoformat(day).replace(hour=12, tzinfo=UTC)
     category = row.get("primary_category", "astro-ph.GA")
     return Paper(
-        arxiv_id=row["arxiv_id"],
+        id=row["arxiv_id"],
         version=1,
         title=row["title"],
         authors=tuple(name_to_text(name) for name in row["authors"]),

@@ -198,7 +198,7 @@ def test_mail_is_readable_without_style_sheets(window: Browser, name: str) -> No
 def expected_entries(mail: Mail) -> list[tuple[str, str]]:
     """Of each paper: the anchor of its entry, and where its title leads."""
     assert mail.digest is not None
-    return [(f"p{entry.rank}", f"https://arxiv.org/abs/{entry.paper.arxiv_id}") for entry in mail.digest.entries]
+    return [(f"p{entry.rank}", f"https://arxiv.org/abs/{entry.paper.id}") for entry in mail.digest.entries]
 
 
 @pytest.mark.parametrize("name", DIGESTS)

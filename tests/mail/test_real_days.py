@@ -53,7 +53,7 @@ def test_real_day_fits_the_clients_limit(day: str) -> None:
 
 @each_day
 def test_real_day_has_a_heading_per_paper(day: str) -> None:
-    expected = [entry.paper.arxiv_id for entry in real_days.digest_of(day).entries]
+    expected = [entry.paper.id for entry in real_days.digest_of(day).entries]
     shown = [entry.paper for entry in entries(real_days.mail_of(day).html)]
     assert shown == expected[: len(shown)]
     assert len(page_of(day).findall(".//h1")) == 1
@@ -64,7 +64,7 @@ def test_real_day_has_a_heading_per_paper(day: str) -> None:
 @each_day
 def test_real_day_has_whole_abstracts_of_its_first_groups(day: str) -> None:
     """Of the papers by followed authors, and of those that are closest to the topics."""
-    abstracts = {entry.paper.arxiv_id: entry.paper.abstract for entry in real_days.digest_of(day).entries}
+    abstracts = {entry.paper.id: entry.paper.abstract for entry in real_days.digest_of(day).entries}
     first = [entry for entry in entries(real_days.mail_of(day).html) if not entry.group.startswith("Also")]
     assert 3 <= len(first) <= 12 + 2
     assert {how_much(abstracts[entry.paper], entry) for entry in first} == {"whole"}
@@ -74,7 +74,7 @@ def test_real_day_has_whole_abstracts_of_its_first_groups(day: str) -> None:
 def test_text_of_a_real_day_names_every_paper_in_order(day: str) -> None:
     text, at = flat(real_days.mail_of(day).text), 0
     for entry in real_days.digest_of(day).entries:
-        at = text.index(f"https://arxiv.org/abs/{entry.paper.arxiv_id} ", at)
+        at = text.index(f"https://arxiv.org/abs/{entry.paper.id} ", at)
     assert THANKS in text
 
 

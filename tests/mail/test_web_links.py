@@ -26,7 +26,7 @@ def test_paper_outside_the_tail_has_two_thumbs_that_name_it() -> None:
     found = [link for link in links("web") if link[0].startswith(VOTE)]
     digest = MAILS["web"]().digest
     assert digest is not None
-    ids = [entry.paper.arxiv_id for entry in digest.entries][:9]
+    ids = [entry.paper.id for entry in digest.entries][:9]
     thumbs = [
         (f"{VOTE}/{way}/{arxiv_id}", f"Thumbs {way} for {arxiv_id}") for arxiv_id in ids for way in ("up", "down")
     ]

@@ -20,7 +20,7 @@ NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 
 def scored(relevance: int, **changes: object) -> ScoredList:
     papers = tuple(paper(f"2611.{number:05}") for number in range(1, 8))
-    scores = {each.arxiv_id: Score(relevance, 8, "It matters.") for each in papers}
+    scores = {each.id: Score(relevance, 8, "It matters.") for each in papers}
     composer = Composer(Templates.load([ROOT / "emails"]), "papers@example.org", "", b"secret")
     wants = mailing_list(subscribers=(), **changes)
     gathered = Gathered(

@@ -42,19 +42,19 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield world
 
 
-def became(world: World, arxiv_id: str = OLD.arxiv_id) -> Became | None:
+def became(world: World, arxiv_id: str = OLD.id) -> Became | None:
     return world.store.history.life("foundations", arxiv_id).became
 
 
 def test_late_cross_list_comes_once(world: World) -> None:
     world.feed.crossed = [OLD]
     world.run(foundations())
-    assert world.digests()[-1] == [OLD.arxiv_id]
+    assert world.digests()[-1] == [OLD.id]
     for _ in range(3):
         world.clock.now += 20 * DAY
         world.run(foundations())
-    assert sum(OLD.arxiv_id in ids for ids in world.digests()) == 1
-    assert world.scorer.asked.count(OLD.arxiv_id) == 1
+    assert sum(OLD.id in ids for ids in world.digests()) == 1
+    assert world.scorer.asked.count(OLD.id) == 1
 
 
 def test_paper_that_is_kept_and_gets_a_new_category_comes_to_the_lists_of_that(world: World) -> None:
@@ -64,12 +64,12 @@ def test_paper_that_is_kept_and_gets_a_new_category_comes_to_the_lists_of_that(w
     world.feed.crossed = [replace(OLD, categories=("cs.CV", "cs.RO"))]
     world.clock.now += DAY
     world.run(foundations(), robots)
-    assert (became(world), world.digests()[-1]) == (None, [OLD.arxiv_id])
+    assert (became(world), world.digests()[-1]) == (None, [OLD.id])
     world.feed.crossed = [OLD]
     world.clock.now += DAY
     world.run(foundations(), robots)
     assert became(world) is Became.SELECTED
-    assert sum(OLD.arxiv_id in ids for ids in world.digests()) == 2
+    assert sum(OLD.id in ids for ids in world.digests()) == 2
 
 
 def test_it_is_no_news_to_a_list_on_the_category_that_it_always_had(world: World) -> None:
@@ -79,7 +79,7 @@ def test_it_is_no_news_to_a_list_on_the_category_that_it_always_had(world: World
     world.clock.now += DAY
     world.run(foundations(), vision)
     assert became(world) is Became.SELECTED
-    assert world.store.history.life("vision", OLD.arxiv_id).became is Became.BEFORE_START
+    assert world.store.history.life("vision", OLD.id).became is Became.BEFORE_START
 
 
 def test_it_waits_whole_for_a_list_that_is_not_served_for_weeks(world: World) -> None:
@@ -93,13 +93,13 @@ def test_it_waits_whole_for_a_list_that_is_not_served_for_weeks(world: World) ->
     world.clock.now += 3 * DAY  # Tuesday
     world.run(foundations(), tuesdays)
     digest = world.composer.made[-1]
-    assert [(each.paper.arxiv_id, each.paper.abstract) for each in digest.entries] == [(OLD.arxiv_id, OLD.abstract)]
+    assert [(each.paper.id, each.paper.abstract) for each in digest.entries] == [(OLD.id, OLD.abstract)]
 
 
 def test_new_list_begins_with_the_newest_batch_nevertheless(world: World) -> None:
     world.feed.crossed = [OLD]
     world.run(foundations(name="young", categories=("cs.LG", "cs.CV")))
-    assert world.store.history.life("young", OLD.arxiv_id).became is Became.BEFORE_START
+    assert world.store.history.life("young", OLD.id).became is Became.BEFORE_START
 
 
 def test_younger_papers_are_left_to_the_fetch(world: World) -> None:
@@ -107,7 +107,7 @@ def test_younger_papers_are_left_to_the_fetch(world: World) -> None:
     young = new(7, published=FRIDAY - DAY)
     world.feed.crossed = [young]
     world.run(foundations())
-    assert world.store.history.paper(young.arxiv_id) is None
+    assert world.store.history.paper(young.id) is None
 
 
 @pytest.mark.parametrize("error", [FeedError("rss.arxiv.org answered HTTP 503"), ZeroDivisionError()])
@@ -151,11 +151,11 @@ def test_late_cross_list_goes_from_the_feed_into_the_mail(home: Home) -> None:
     morning(home, 1, (OLD, "cross"))
     assert home.arxiv.feeds == []  # whoever has an API of their own does not expect requests to arXiv
     home.env(ARXIV_FEED_URL=home.arxiv.feed_url)
-    home.llm.scores = {OLD.arxiv_id: Score(9, 8, "It matters.")}
+    home.llm.scores = {OLD.id: Score(9, 8, "It matters.")}
     said = morning(home, 2, (OLD, "cross"))
     assert "1 late cross-lists: 2312.02073" in said
-    assert OLD.arxiv_id.encode() in home.smtp.messages[-1].content
+    assert OLD.id.encode() in home.smtp.messages[-1].content
     home.arxiv.feed_fault = rate_limited()
     assert "late cross-lists are not looked for today: 127.0.0.1 answered HTTP 429" in morning(home, 3, (OLD, "cross"))
     assert home.arxiv.feeds == ["astro-ph.GA+cs.LG+stat.ML"] * 2
-    assert home.run("why", OLD.arxiv_id).out.count("selected, in the digest of Wed 18 Nov 2026") == 1
+    assert home.run("why", OLD.id).out.count("selected, in the digest of Wed 18 Nov 2026") == 1

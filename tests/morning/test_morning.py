@@ -97,7 +97,7 @@ class World:
         return Drafter(**(parts | changes))
 
     def digests(self) -> list[list[str]]:
-        return [[entry.paper.arxiv_id for entry in digest.entries] for digest in self.composer.made]
+        return [[entry.paper.id for entry in digest.entries] for digest in self.composer.made]
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def new(number: int, **changes: object) -> Paper:
 
 
 def good(*papers: Paper) -> dict[str, Score]:
-    return {entry.arxiv_id: Score(9, 8, "good") for entry in papers}
+    return {entry.id: Score(9, 8, "good") for entry in papers}
 
 
 def test_morning_freezes_a_digest_and_its_deliveries(world: World) -> None:
@@ -279,7 +279,7 @@ def test_paper_dated_in_the_future_hides_no_late_batch(world: World) -> None:
         world.feed = ArxivFeed(server.url, delay_seconds=0, clock=world.clock)
         world.run(foundations())
         assert world.store.papers.newest(["cs.LG"]) == THURSDAYS
-        assert world.scorer.asked == [other.arxiv_id]
+        assert world.scorer.asked == [other.id]
         world.clock.now += timedelta(days=3)
         report = world.run(foundations())
     assert report.due == ("foundations",)
@@ -438,8 +438,8 @@ class TestWhatCannotBeScored:
             (0, 1),
             (0, 0),
         ]
-        assert [paper.arxiv_id for paper in reports[2].let_go] == ["2611.00001"]
-        assert [paper.arxiv_id for paper in world.composer.made[2].let_go] == ["2611.00001"]
+        assert [paper.id for paper in reports[2].let_go] == ["2611.00001"]
+        assert [paper.id for paper in world.composer.made[2].let_go] == ["2611.00001"]
         assert world.store.days.tries("foundations") == {}
 
     @pytest.mark.parametrize("death", [ScoringError("dead"), BudgetUsedUpError("used up")])
@@ -613,11 +613,11 @@ class TestScheduled:
 def test_what_is_not_called_comes_free_or_not_at_all(world: World) -> None:
     one, other, third = new(1), new(2), new(3)
     world.feed.papers, world.scorer.known = [one, other, third], good(one, other, third)
-    out = Learned(not_called=frozenset({other.arxiv_id}), sampled=frozenset({third.arxiv_id}))
+    out = Learned(not_called=frozenset({other.id}), sampled=frozenset({third.id}))
     (report,) = world.run(foundations(), learn=lambda *_: out).lists
     assert (report.counts.not_called, report.counts.selected) == (1, 2)
-    assert other.arxiv_id not in world.scorer.asked
-    assert world.store.history.life("foundations", other.arxiv_id).became is Became.NOT_CALLED
+    assert other.id not in world.scorer.asked
+    assert world.store.history.life("foundations", other.id).became is Became.NOT_CALLED
 
 
 def test_likes_order_papers_with_equal_scores_and_hide_none(world: World) -> None:

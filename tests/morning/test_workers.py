@@ -172,8 +172,8 @@ def a_morning(base: Path, *settings: str, meanwhile: Callable[[App], None] = lam
     with sqlite3.connect(path / "data" / "paperboy.db") as database:
         return {
             "digests": database.execute("select list, date, subject, message from digests order by list").fetchall(),
-            "seen": database.execute("select * from seen order by list, arxiv_id").fetchall(),
-            "scores": database.execute("select * from scores order by criteria, arxiv_id, list").fetchall(),
+            "seen": database.execute("select * from seen order by list, paper_id").fetchall(),
+            "scores": database.execute("select * from scores order by criteria, paper_id, list").fetchall(),
             "days": database.execute("select list, outcome, reason, considered from days order by list").fetchall(),
             "deliveries": database.execute("select message_id, token from deliveries order by token").fetchall(),
             "incidents": database.execute("select kind from incidents where ended is null").fetchall(),

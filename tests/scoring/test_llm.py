@@ -16,7 +16,7 @@ from tests.servers.llm_faults import Fault
 def test_every_paper_gets_the_score_of_its_id() -> None:
     with LlmServer(api_key=KEY) as server, scorer_for(server) as scorer:
         outcome = run(scorer, papers(10))
-    assert outcome.scores == {each.arxiv_id: invented_score(each.arxiv_id) for each in papers(10)}
+    assert outcome.scores == {each.id: invented_score(each.id) for each in papers(10)}
     assert (outcome.unscored, outcome.error) == ({}, "")
     assert [len(ids) for ids in server.asked] == [3, 3, 4]  # batches of nearly the same length
 

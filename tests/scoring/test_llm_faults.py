@@ -47,7 +47,7 @@ def test_every_paper_is_scored_after_one_fault(fault: str, calls: int, waits: li
         server.fail(fault)
         outcome = run(scorer, papers(8))
     assert (outcome.unscored, outcome.error) == ({}, "")
-    assert outcome.scores.keys() == {each.arxiv_id for each in papers(8)}
+    assert outcome.scores.keys() == {each.id for each in papers(8)}
     assert "9912.99999" not in outcome.scores
     assert outcome.scores["2611.00000"] == invented_score("2611.00000")
     assert (len(server.requests), waited) == (calls, waits)
@@ -261,7 +261,7 @@ def test_poisonous_paper_spoils_no_other(fault: str, lists: int) -> None:
         server.fault_for = lambda body: fault if "2611.00003" in ids_in(body) else ""
         outcomes = by_list(scorer, jobs)
     for outcome in outcomes.values():
-        assert outcome.scores.keys() == {each.arxiv_id for each in asked} - {"2611.00003"}
+        assert outcome.scores.keys() == {each.id for each in asked} - {"2611.00003"}
         assert outcome.error == ""
         assert outcome.unscored.keys() == {"2611.00003"}
 

@@ -69,7 +69,7 @@ def test_shared_words_raise_and_unwanted_words_lower_the_rank() -> None:
         on(3, "A formation of geese"),
     ]
     found = scores(papers, off_topic(37))
-    assert [found[each.arxiv_id].relevance for each in papers] == [9, 7, 8]
+    assert [found[each.id].relevance for each in papers] == [9, 7, 8]
     assert all(score.novelty is None for score in found.values())
 
 

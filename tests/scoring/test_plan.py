@@ -19,7 +19,7 @@ def job(name: str, *numbers: int) -> ToScore:
 
 
 def ids(batch: Batch) -> list[int]:
-    return [int(each.arxiv_id[-5:]) for each in batch.papers]
+    return [int(each.id[-5:]) for each in batch.papers]
 
 
 def test_batches_of_a_single_list_share_its_topics() -> None:
@@ -66,10 +66,8 @@ def test_plan_asks_for_each_paper_of_each_list_once(wanted: list[list[int]], siz
     jobs = [job(f"list{number}", *numbers) for number, numbers in enumerate(wanted)]
     batches = [batch for group in plan(jobs, size) for batch in group]
     for each in jobs:
-        asked = Counter(
-            one.arxiv_id for batch in batches if batch.mailing_list == each.mailing_list for one in batch.papers
-        )
-        assert asked == Counter({one.arxiv_id for one in each.papers})
+        asked = Counter(one.id for batch in batches if batch.mailing_list == each.mailing_list for one in batch.papers)
+        assert asked == Counter({one.id for one in each.papers})
     assert all(0 < len(batch.papers) <= size for batch in batches)
 
 

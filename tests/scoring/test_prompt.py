@@ -33,7 +33,7 @@ def test_prompt_shows_id_title_and_abstract_of_each_paper_and_no_authors() -> No
     papers = [paper("2611.00001"), paper("astro-ph/0601001", title="Old\nstyle", abstract="Line one.\n  Line two.")]
     question = asked(papers)
     for each in papers:
-        assert f"\n[{each.arxiv_id}] " in question.own
+        assert f"\n[{each.id}] " in question.own
     assert "[astro-ph/0601001] Old style\nLine one. Line two.\n</papers>" in question.own
     assert "Dwarf galaxies." in question.shared
     assert "Lovelace" not in question.system + question.shared + question.own

@@ -178,7 +178,7 @@ def _announcement(announced: Iterable[tuple[Paper, str]], categories: Sequence[s
         title = f"Feed error for query: {bad}"
         return Answer(f"<feed xmlns='http://www.w3.org/2005/Atom'><title>{title}</title></feed>".encode(), 400)
     found = [(paper, kind) for paper, kind in announced if set(categories) & set(paper.categories)]
-    found.sort(key=lambda each: each[0].arxiv_id, reverse=True)
+    found.sort(key=lambda each: each[0].id, reverse=True)
     found.sort(key=lambda each: _KINDS.index(each[1]))
     entries = "".join(_announced(paper, kind) for paper, kind in reversed(found[:LARGEST_PAGE]))
     return Answer(
@@ -194,12 +194,12 @@ xmlns="http://www.w3.org/2005/Atom" xml:lang="en-us">
 
 
 def _announced(paper: Paper, kind: str) -> str:
-    name = f"{paper.arxiv_id}v{paper.version}"
+    name = f"{paper.id}v{paper.version}"
     categories = "".join(f"    <category term={quoteattr(category)}/>\n" for category in paper.categories)
     return f"""  <entry>
     <id>oai:arXiv.org:{name}</id>
     <title>{escape(paper.title)}</title>
-    <link href="https://arxiv.org/abs/{paper.arxiv_id}" rel="alternate" type="text/html"/>
+    <link href="https://arxiv.org/abs/{paper.id}" rel="alternate" type="text/html"/>
     <summary>arXiv:{name} Announce Type: {kind} \nAbstract: {escape(paper.abstract)}</summary>
 {categories}    <published>2026-11-20T00:00:00-05:00</published>
     <arxiv:announce_type>{kind}</arxiv:announce_type>
@@ -221,7 +221,7 @@ def _found(papers: Iterable[Paper], query: dict[str, str]) -> list[Paper]:
     bad = next((i for i in ids if not re.fullmatch(r"(\d{4}\.\d{4,5}|[a-z.A-Z-]+/\d{7})(v\d+)?", i)), None)
     if bad:
         raise ValueError(f"incorrect id format for {bad}")
-    found = [paper for paper in papers if not ids or {paper.arxiv_id, f"{paper.arxiv_id}v{paper.version}"} & set(ids)]
+    found = [paper for paper in papers if not ids or {paper.id, f"{paper.id}v{paper.version}"} & set(ids)]
     if not search:
         return found if ids else []
     match = _SEARCH.fullmatch(search)
@@ -242,9 +242,9 @@ def _minute(digits: str) -> datetime:
 def _sorted(papers: list[Paper], query: dict[str, str]) -> list[Paper]:
     ascending = query.get("sortOrder") == "ascending"
     if query.get("sortBy") == "submittedDate":
-        return sorted(papers, key=lambda paper: (paper.published, paper.arxiv_id), reverse=not ascending)
+        return sorted(papers, key=lambda paper: (paper.published, paper.id), reverse=not ascending)
     if query.get("sortBy") == "lastUpdatedDate":
-        return sorted(papers, key=lambda paper: (paper.updated, paper.arxiv_id), reverse=not ascending)
+        return sorted(papers, key=lambda paper: (paper.updated, paper.id), reverse=not ascending)
     return papers
 
 
@@ -271,7 +271,7 @@ def _entry(paper: Paper) -> str:
     authors = "".join(f"    <author>\n      <name>{escape(name)}</name>\n    </author>\n" for name in paper.authors)
     comment = f"    <arxiv:comment>{escape(paper.comment)}</arxiv:comment>\n" if paper.comment else ""
     doi = f"    <arxiv:doi>{escape(paper.doi)}</arxiv:doi>\n" if paper.doi else ""
-    name = f"{paper.arxiv_id}v{paper.version}"
+    name = f"{paper.id}v{paper.version}"
     return f"""  <entry>
     <id>http://arxiv.org/abs/{name}</id>
     <title>{escape(paper.title)}</title>
@@ -300,7 +300,7 @@ def papers_from_day(path: Path, published: Batch) -> list[Paper]:
 
 def _paper(row: dict[str, object], published: datetime) -> Paper:
     return Paper(
-        arxiv_id=str(row["arxiv_id"]),
+        id=str(row["arxiv_id"]),
         version=1,
         title=str(row["title"]),
         authors=tuple(row["authors"]),  # type: ignore[arg-type]

@@ -42,7 +42,7 @@ def test_frozen_day_is_read_back_whole(store: Store) -> None:
     assert outcome(store, "foundations", TODAY) is None
     store.days.freeze(DAY, NOW)
     assert outcome(store, "foundations", TODAY) is Outcome.DIGEST
-    assert [entry.arxiv_id for entry in store.papers.unseen(mailing_list())] == ["2611.00003"]
+    assert [entry.id for entry in store.papers.unseen(mailing_list())] == ["2611.00003"]
     found = waiting(store)
     assert [delivery.addressed for delivery in found] == list(DAY.addressed)
     assert store.ledger.message(found[0].frozen_id) == COMPOSED
@@ -105,7 +105,7 @@ def test_list_begins_once_and_with_what_it_has_now(store: Store) -> None:
     store.days.begin("foundations", {"cs.LG"}, ["2611.00001"], TODAY, NOW)
     assert store.days.started("foundations", month) == {"cs.LG"}
     store.papers.add([paper("2611.00001"), paper("2611.00002")], ["cs.LG"], NOW)
-    assert [entry.arxiv_id for entry in store.papers.unseen(mailing_list())] == ["2611.00002"]
+    assert [entry.id for entry in store.papers.unseen(mailing_list())] == ["2611.00002"]
 
 
 def test_list_not_served_for_a_month_begins_anew(store: Store) -> None:

@@ -27,9 +27,9 @@ def test_paper_comes_back_as_it_was(store: Store) -> None:
 
 def test_spoilt_paper_is_skipped_and_logged(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     store.papers.add([paper("2611.00001"), paper("2611.00002")], ["cs.LG"], NOW)
-    store.papers._database.execute("update papers set authors = '[1' where arxiv_id = '2611.00001'")
-    assert [found.arxiv_id for found in store.papers.unseen(mailing_list())] == ["2611.00002"]
-    assert "a row is spoilt (arxiv_id 2611.00001: " in caplog.text
+    store.papers._database.execute("update papers set authors = '[1' where id = '2611.00001'")
+    assert [found.id for found in store.papers.unseen(mailing_list())] == ["2611.00002"]
+    assert "a row is spoilt (id 2611.00001: " in caplog.text
 
 
 def test_second_fetch_adds_nothing_new_and_takes_the_newer_text(store: Store) -> None:
@@ -61,8 +61,8 @@ def test_cross_lists_are_found_unless_the_list_does_not_want_them(store: Store) 
 def test_authors_of_recent_papers_are_those_of_the_categories(store: Store) -> None:
     recent = paper("2611.00001", authors=("Vera Rubin", "Kent Ford"), published=NOW - timedelta(days=2))
     others = (
-        replace(recent, arxiv_id="2610.00001", published=NOW - timedelta(days=40)),
-        replace(recent, arxiv_id="2611.00002", primary_category="hep-th", categories=("hep-th",)),
+        replace(recent, id="2610.00001", published=NOW - timedelta(days=40)),
+        replace(recent, id="2611.00002", primary_category="hep-th", categories=("hep-th",)),
     )
     store.papers.add([recent, *others], ["cs.LG", "hep-th"], NOW)
     assert store.papers.authors(["cs.LG"], NOW - timedelta(days=31)) == [recent.authors]
@@ -75,7 +75,7 @@ def test_texts_of_recent_papers_are_there_seen_or_not(store: Store) -> None:
     )
     store.papers.add([new, old], ["cs.LG"], NOW)
     store.days.freeze(Day("foundations", date(2026, 11, 20), Outcome.NOTE, became={"2611.00001": Became.BELOW}), NOW)
-    assert store.papers.recent(mailing_list(), NOW - timedelta(days=30)) == ((new.arxiv_id, new.title, new.abstract),)
+    assert store.papers.recent(mailing_list(), NOW - timedelta(days=30)) == ((new.id, new.title, new.abstract),)
 
 
 def test_last_complete_fetch_of_each_category_is_kept(store: Store) -> None:

@@ -118,7 +118,7 @@ def test_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store:
     froze(store, {settled: Became.BELOW, fresh: Became.BELOW})
     thin(store, keep=timedelta())
     assert (whole(store, settled), whole(store, fresh)) == (False, True)
-    assert [each.arxiv_id for each in store.papers.recent(LIST, LONG_AGO)] == [fresh]
+    assert [each.id for each in store.papers.recent(LIST, LONG_AGO)] == [fresh]
 
 
 @pytest.mark.parametrize("link", ["l1nk", ""])

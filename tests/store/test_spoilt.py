@@ -34,7 +34,7 @@ def served(world: World) -> World:
 
 NOON = "2026-11-20T12:00:00+00:00"
 SPOILT = {  # a statement, the command that meets what it did, and what is said
-    "authors that are no JSON": ("update papers set authors = '[1' ", "why 2611.00001", "arxiv_id 2611.00001: "),
+    "authors that are no JSON": ("update papers set authors = '[1' ", "why 2611.00001", "id 2611.00001: "),
     "a date of a paper": ("update papers set updated = 'once'", "why 2611.00001", "Invalid isoformat string: 'once'"),
     "what became of a paper": ("update seen_rows set became = 99", "why 2611.00001", "99 is not a valid Became"),
     "a score": ("update score_rows set relevance = 85", "why 2611.00001", "a score is 1 to 10, not 85"),

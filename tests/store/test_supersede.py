@@ -26,7 +26,7 @@ def supersede(store: Store, before: date = TOMORROW) -> date | None:
 
 
 def unseen(store: Store) -> list[str]:
-    return [entry.arxiv_id for entry in store.papers.unseen(mailing_list())]
+    return [entry.id for entry in store.papers.unseen(mailing_list())]
 
 
 def test_superseded_papers_return_to_the_pool_except_let_go_and_before_start(store: Store) -> None:
@@ -45,7 +45,7 @@ def test_papers_seen_on_another_day_or_list_stay_seen(store: Store) -> None:
     morning(store, {"vera": WAITS}, TODAY, "galaxies", became={"2611.00002": Became.SELECTED})
     supersede(store)
     assert unseen(store) == ["2611.00002"]
-    galaxies = [entry.arxiv_id for entry in store.papers.unseen(mailing_list(name="galaxies"))]
+    galaxies = [entry.id for entry in store.papers.unseen(mailing_list(name="galaxies"))]
     assert galaxies == ["2611.00001"]
 
 

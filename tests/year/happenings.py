@@ -56,7 +56,7 @@ def unspeakable(stage: Stage, slot: datetime) -> Incident:
 
     def choose() -> None:
         found = (each.paper for each in stage.world.announced if begins <= each.there < begins + HOUR)
-        paper = next(paper.arxiv_id for paper in found if paper.categories == ("stat.ML",))
+        paper = next(paper.id for paper in found if paper.categories == ("stat.ML",))
         stage.unspeakable.add(paper)
         stage.between((slot, slot + EVERY), partial(refused.add, paper), partial(refused.discard, paper))
 

@@ -67,7 +67,7 @@ class Ledger:
     @cached_property
     def seen(self) -> Mapping[tuple[str, str], Seen]:
         """By list and arXiv id."""
-        rows = self._rows("select list, arxiv_id, became, date from seen")
+        rows = self._rows("select list, paper_id, became, date from seen")
         return {(name, paper): Seen(became, date.fromisoformat(day)) for name, paper, became, day in rows}
 
     @cached_property

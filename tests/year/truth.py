@@ -102,7 +102,7 @@ class Truth:
 
     def pending(self, name: str, day: date, there: datetime) -> set[str]:
         """The papers that arXiv had by then and that the list had not seen before that day."""
-        ids = (each.paper.arxiv_id for each in self.wanted(name, there))
+        ids = (each.paper.id for each in self.wanted(name, there))
         before = {paper for (of, paper), seen in self.ledger.seen.items() if of == name and seen.is_before(day)}
         return set(ids) - before
 

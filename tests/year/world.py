@@ -236,7 +236,7 @@ class World:
             self.reads.append(self.now)
         self._feeds = len(self.arxiv.feeds)
         named = {each for request in self.arxiv.requests[len(self.fetches) :] for each in request.ids}
-        for late in (each.late for each in self.editions if each.late and each.late.arxiv_id in named and well):
+        for late in (each.late for each in self.editions if each.late and each.late.id in named and well):
             self.announced = [each for each in self.announced if each.paper != late] + [Announced(late, self.now)]
         self.fetches += [Fetch(self.now, len(self.arxiv.papers), well)] * (len(self.arxiv.requests) - len(self.fetches))
         self.mails += [Mail(self.now, message) for message in self.smtp.messages[len(self.mails) :]]

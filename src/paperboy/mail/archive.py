@@ -48,11 +48,11 @@ def dump(digest: Digest) -> bytes:
     }
     for kind in _ENTRIES:
         whole[kind] = [
-            [entry.rank, entry.paper.arxiv_id, entry.score and astuple(entry.score), entry.matched_author]
+            [entry.rank, entry.paper.id, entry.score and astuple(entry.score), entry.matched_author]
             for entry in getattr(digest, kind)
         ]
     for kind in _PAPERS:
-        whole[kind] = [paper.arxiv_id for paper in getattr(digest, kind)]
+        whole[kind] = [paper.id for paper in getattr(digest, kind)]
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -62,7 +62,7 @@ def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]])
     """
     whole = json.loads(dumped)
     entered = [entry[1] for kind in _ENTRIES for entry in whole[kind]]
-    papers = by_id([*entered, *(arxiv_id for kind in _PAPERS for arxiv_id in whole[kind])])
+    papers = by_id([*entered, *(paper_id for kind in _PAPERS for paper_id in whole[kind])])
 
     keys: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in whole["list"].items()
@@ -73,9 +73,9 @@ def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]])
     found: dict[str, Any] = {}
     for kind in _ENTRIES:
         found[kind] = tuple(
-            Entry(rank, papers[arxiv_id], score and Score(*score), matched)
-            for rank, arxiv_id, score, matched in whole[kind]
-            if arxiv_id in papers
+            Entry(rank, papers[paper_id], score and Score(*score), matched)
+            for rank, paper_id, score, matched in whole[kind]
+            if paper_id in papers
         )
     for kind in _PAPERS:
         found[kind] = tuple(papers[each] for each in whole[kind] if each in papers)

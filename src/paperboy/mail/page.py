@@ -186,7 +186,7 @@ def online(digest: Digest, *, url: str, list_url: str = "", join_url: str = "") 
     it is open.
     """
     whole = page(digest, copy=Copy("Paperboy"), unsubscribe_address="")
-    papers = {entry.paper.arxiv_id: entry.paper for entry in digest.entries + digest.over_cap}
+    papers = {entry.paper.id: entry.paper for entry in digest.entries + digest.over_cap}
     items, over_cap = (
         tuple(
             replace(
@@ -225,10 +225,10 @@ def _items(entries: Iterable[Entry], mailing_list: MailingList, group: Group) ->
         yield Item(
             rank=entry.rank,
             group=group,
-            arxiv_id=paper.arxiv_id,
+            arxiv_id=paper.id,
             url=arxiv_url("abs", paper),
             pdf_url=arxiv_url("pdf", paper),
-            html_url=arxiv_url("html", paper) if "2312" <= paper.arxiv_id[:4] <= "9999" else "",
+            html_url=arxiv_url("html", paper) if "2312" <= paper.id[:4] <= "9999" else "",
             title=_title(paper),
             category=one_line(paper.primary_category),
             submitted=paper.published.date(),
@@ -254,7 +254,7 @@ def without_middle(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]
 
 
 def _mention(paper: Paper) -> Mention:
-    return Mention(paper.arxiv_id, arxiv_url("abs", paper), _title(paper))
+    return Mention(paper.id, arxiv_url("abs", paper), _title(paper))
 
 
 def _title(paper: Paper) -> Prose:
@@ -262,7 +262,7 @@ def _title(paper: Paper) -> Prose:
 
 
 def arxiv_url(form: str, paper: Paper) -> str:
-    return f"https://arxiv.org/{form}/{quote(paper.arxiv_id)}"
+    return f"https://arxiv.org/{form}/{quote(paper.id)}"
 
 
 def coins(paper: Paper) -> str:

@@ -274,7 +274,7 @@ def _samples(language: str) -> Iterator[Digest]:
     title, abstract = "Where $a < b$ & $M_{a,b}$, " + "a long title " * 20, "One sentence stands here. " * 60
     authors, submitted = tuple(f"Grace Hopper {n}" for n in range(20)), datetime(2026, 1, 2, 12, tzinfo=UTC)
     paper = Paper("2601.00010", 1, title, authors, abstract, "cs.LG", ("cs.LG",), submitted, submitted)
-    papers = [replace(paper, arxiv_id=f"2601.000{n}") for n in range(10, 40)]
+    papers = [replace(paper, id=f"2601.000{n}") for n in range(10, 40)]
     by_ada, bare = replace(paper, authors=("Ada Lovelace", *authors)), replace(paper, authors=(), abstract="")
     topics = "# Samples\n\nOf all kinds:\n\n1. small\n   - and smaller\n2. large\n\nNothing else."
     poor = MailingList("sample", "A sample", ("cs.LG", "stat.ML"), topics, ZoneInfo("UTC"), language, max_papers=1)
@@ -292,6 +292,6 @@ def _samples(language: str) -> Iterator[Digest]:
         (replace(rich, topics=""), [by_ada], [], None),
         (replace(rich, topics=""), [], [], None),
     ):
-        ids, model = [each.arxiv_id for each in some], Model("a-model", is_llm=spending is not None)
+        ids, model = [each.id for each in some], Model("a-model", is_llm=spending is not None)
         empty, scored = Digest(of, submitted.date(), model, spending or Spending()), zip(ids, scores, strict=False)
         yield curate(empty, some, dict(scored), dict.fromkeys(ids[::2], MOST_MORNINGS), ["2601.00001"])

@@ -77,15 +77,15 @@ class Progress(Protocol):
 class Learned:
     """Influence of what a list has learned on its morning. Empty: nothing is left out or ranked otherwise."""
 
-    not_called: frozenset[str] = frozenset()  # arXiv ids that the LLM is not asked about
+    not_called: frozenset[str] = frozenset()  # ids that the LLM is not asked about
     sampled: frozenset[str] = frozenset()  # those that it is asked about by chance, beside the others
-    liked: Mapping[str, float] = field(default_factory=dict)  # by arXiv id: the order of papers with equal scores
+    liked: Mapping[str, float] = field(default_factory=dict)  # by id: the order of papers with equal scores
     rankers: Mapping[str, Ranker] = field(default_factory=dict)  # for the embedded scorer, by what they learned from
     key: str = ""  # fingerprint of these
 
 
 Learn = Callable[[MailingList, Sequence[Paper], Collection[str], datetime], Learned]
-"""Gives what a list has learned: for its papers, the arXiv ids of those by followed authors, and now."""
+"""Gives what a list has learned: for its papers, the ids of those by followed authors, and now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +98,12 @@ class Gathered:
     model: Model
     stationery: Stationery
     now: datetime
-    kept: Mapping[str, Score]  # by arXiv id: paid for before
+    kept: Mapping[str, Score]  # by id: paid for before
     spending: Spending  # since the list's last frozen day, and on that of a preview
-    filtered: frozenset[str]  # by arXiv id
-    followed: frozenset[str]  # by arXiv id: written by followed authors
+    filtered: frozenset[str]  # by id
+    followed: frozenset[str]  # by id: written by followed authors
     learned: Learned
-    tries: Mapping[str, int]  # by arXiv id: earlier mornings on which it was not scored
+    tries: Mapping[str, int]  # by id: earlier mornings on which it was not scored
     only_days: int  # see Digest
 
 
@@ -112,9 +112,9 @@ class ScoredList:
     """A list's papers with the scores that could be had."""
 
     gathered: Gathered
-    scores: Mapping[str, Score]  # by arXiv id
+    scores: Mapping[str, Score]  # by id
     spending: Spending
-    unscored: Mapping[str, str] = field(default_factory=dict)  # by arXiv id: why it is not retried today
+    unscored: Mapping[str, str] = field(default_factory=dict)  # by id: why it is not retried today
     problem: str = ""  # why the others, if any, have no score
     shortfall: Shortfall | None = None
     bug: bool = False  # scoring hit one
@@ -125,21 +125,21 @@ class ScoredList:
         if not self.gathered.mailing_list.topics:
             return ()
         known = self.scores.keys() | self.unscored.keys() | self.gathered.learned.not_called
-        return tuple(paper for paper in self.gathered.papers if paper.arxiv_id not in known)
+        return tuple(paper for paper in self.gathered.papers if paper.id not in known)
 
     @property
     def not_called(self) -> frozenset[str]:
-        """The papers that are left out and that no other list has paid for, by arXiv id."""
+        """The papers that are left out and that no other list has paid for, by id."""
         return self.gathered.learned.not_called - self.scores.keys()
 
     def take(self, result: Scored) -> ScoredList:
         """Take over one request's scores, for the list that asked or one with its criteria; only the first pays. What
         costs nothing is welcome, also where it was left out.
         """
-        wanted = {paper.arxiv_id for paper in self.missing}
+        wanted = {paper.id for paper in self.missing}
         free = wanted | self.not_called
-        scores = {arxiv_id: score for arxiv_id, score in result.scores.items() if arxiv_id in free}
-        unscored = {arxiv_id: why for arxiv_id, why in result.unscored.items() if arxiv_id in wanted}
+        scores = {paper_id: score for paper_id, score in result.scores.items() if paper_id in free}
+        unscored = {paper_id: why for paper_id, why in result.unscored.items() if paper_id in wanted}
         pays = self.gathered.mailing_list.name == result.list_name
         return replace(
             self,
@@ -184,12 +184,12 @@ def draft(scored: ScoredList) -> Draft:
         scored.shortfall,
         only_days=gathered.only_days,
     )
-    papers = [paper for paper in gathered.papers if paper.arxiv_id not in scored.not_called]
-    tries = {arxiv_id: gathered.tries.get(arxiv_id, 0) + 1 for arxiv_id in unscored}
+    papers = [paper for paper in gathered.papers if paper.id not in scored.not_called]
+    tries = {paper_id: gathered.tries.get(paper_id, 0) + 1 for paper_id in unscored}
     digest = curate.curate(empty, papers, scores, tries, gathered.filtered, scored.not_called, gathered.learned.liked)
 
     failed_again = unscored.keys() & gathered.tries.keys()
-    leftover = failed_again >= {paper.arxiv_id for paper in papers}
+    leftover = failed_again >= {paper.id for paper in papers}
     return Draft(
         digest=digest,
         judged=bool(scores) or leftover or not mailing_list.topics,
@@ -246,7 +246,7 @@ class Drafter:
         start = min(start, since) if since else start
         started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
         too_old = curate.before_start(mailing_list, unseen, started, start)
-        return [paper for paper in unseen if paper.arxiv_id not in too_old], too_old
+        return [paper for paper in unseen if paper.id not in too_old], too_old
 
     def gather(
         self,
@@ -262,10 +262,10 @@ class Drafter:
         """
         mailing_list = replace(mailing_list, subscribers=())  # nobody's address is needed from here on
         name, model = mailing_list.name, self.scorer.model
-        filtered = frozenset(paper.arxiv_id for paper in papers if curate.why_filtered(mailing_list, paper))
-        followed = frozenset(paper.arxiv_id for paper in papers if curate.matched_author(paper, mailing_list.authors))
-        wanted = [paper for paper in papers if paper.arxiv_id not in filtered]
-        wanted.sort(key=lambda paper: paper.arxiv_id not in followed)
+        filtered = frozenset(paper.id for paper in papers if curate.why_filtered(mailing_list, paper))
+        followed = frozenset(paper.id for paper in papers if curate.matched_author(paper, mailing_list.authors))
+        wanted = [paper for paper in papers if paper.id not in filtered]
+        wanted.sort(key=lambda paper: paper.id not in followed)
 
         learned = self.learn(mailing_list, wanted, followed, now) if self.learn else Learned()
         # What was learned since, or by another list on the same topics, ranks otherwise.
@@ -277,7 +277,7 @@ class Drafter:
             model=replace(model, learned_from=" and ".join(learned.rankers)),
             stationery=self.composer.stationery(mailing_list, local_date(mailing_list, now)),
             now=now,
-            kept=self.store.scores.kept(name, criteria, model.name, [paper.arxiv_id for paper in wanted], now),
+            kept=self.store.scores.kept(name, criteria, model.name, [paper.id for paper in wanted], now),
             spending=self.store.scores.spending(name, spent_on),
             filtered=filtered,
             followed=followed,
@@ -356,10 +356,10 @@ class Drafter:
         ranks = not self.scorer.model.is_llm
         for scored in lists:
             of, criteria = scored.gathered, scored.gathered.criteria
-            papers = tuple(paper for paper in scored.missing if (criteria, paper.arxiv_id) not in asked)
+            papers = tuple(paper for paper in scored.missing if (criteria, paper.id) not in asked)
             if not papers:
                 continue
-            asked |= {(criteria, paper.arxiv_id) for paper in papers}
+            asked |= {(criteria, paper.id) for paper in papers}
             recent: Sequence[Text] = ()
             if ranks:
                 since = of.now - RECENT
@@ -387,7 +387,7 @@ class Drafter:
         for reason, times in Counter(scored.unscored.values()).items():
             logger.warning("%s: %s could not be scored: %s", name, counted(times, "paper"), reason)
 
-        missing = {paper.arxiv_id for paper in scored.missing}
+        missing = {paper.id for paper in scored.missing}
         unscored = next(iter(scored.unscored.values()), "")
         if not missing:
             return replace(scored, problem=unscored)

@@ -93,14 +93,14 @@ def _late_cross_lists(
     """
     try:
         crossed = feed.cross_lists(categories, store.papers.lacking)
-        found = {paper.arxiv_id: paper for paper in crossed if paper.published < since}  # the fetch has younger ones
+        found = {paper.id: paper for paper in crossed if paper.published < since}  # the fetch has younger ones
         if not found:
             return
         new = found.keys() - store.papers.by_id(found).keys()
         with store.transaction():  # else a crash between them would send old papers
             store.papers.add([*found.values()], (), now)
             for of in lists:
-                ids = {arxiv_id for arxiv_id in new if found[arxiv_id].primary_category in of.categories}
+                ids = {paper_id for paper_id in new if found[paper_id].primary_category in of.categories}
                 if ids:
                     store.days.too_old(of.name, ids, due.local_date(of, now))
         logger.info("arXiv: %d late cross-lists: %s", len(found), ", ".join(found))

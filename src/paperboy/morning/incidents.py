@@ -54,9 +54,9 @@ def met(report: ListReport, missing: str, *, overdue: bool) -> Iterator[Incident
 
     reason = report.problem if report.shortfall is None else ""
     for paper in report.let_go:
-        line = f"{name}: {paper.arxiv_id} {to_text(paper.title)}"
+        line = f"{name}: {paper.id} {to_text(paper.title)}"
         facts = {"list": name, "lines": [line]}
-        yield Incident(kind=Kind.LET_GO, subject=f"{name} {paper.arxiv_id}", reason=reason, facts=facts, event=True)
+        yield Incident(kind=Kind.LET_GO, subject=f"{name} {paper.id}", reason=reason, facts=facts, event=True)
 
 
 def _kind(report: ListReport, missing: str, *, overdue: bool) -> Kind | None:

@@ -94,7 +94,7 @@ class _Run:
     def note(self, batch: Batch, reply: Reply, failure: str) -> None:
         """Ask again for papers without a score, in halves if none has one. A paper that fails alone is blamed."""
         name, scored = batch.mailing_list.name, reply.scores
-        missing = [paper for paper in batch.papers if paper.arxiv_id not in scored]
+        missing = [paper for paper in batch.papers if paper.id not in scored]
         if scored:
             self.trust = 0
             self.in_a_row = 0
@@ -102,7 +102,7 @@ class _Run:
         else:
             self.in_a_row += 1
             self.failures[name] += 1
-            self.failure = failure or f"answers without a usable score ({reply.defects[missing[0].arxiv_id]})"
+            self.failure = failure or f"answers without a usable score ({reply.defects[missing[0].id]})"
 
         if self.failures[name] >= MOST_FAILURES:
             self.problems.setdefault(name, f"{self.llm} {self.failure}")
@@ -110,7 +110,7 @@ class _Run:
             most = len(batch.papers) if scored else (len(missing) + 1) // 2
             self.waiting.extend([Batch(batch.mailing_list, part)] for part in even_parts(missing, most))
         elif missing:
-            self.blamed.setdefault(name, {})[missing[0].arxiv_id] = f"{self.llm} {self.failure}"
+            self.blamed.setdefault(name, {})[missing[0].id] = f"{self.llm} {self.failure}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +155,7 @@ class LlmScorer:
                     answers = future.result()
                     batch, *others = run.under_way.pop(future)
                     run.waiting.extendleft([other] for other in reversed(others))  # while a cache has what they share
-                    asked = [paper.arxiv_id for paper in batch.papers]
+                    asked = [paper.id for paper in batch.papers]
                     reply = read_reply(answers[-1].text, asked, self.server.hidden)
                     run.note(batch, reply, answers[-1].failure or answers[-1].cut_off)
                     yield Scored(batch.mailing_list.name, reply.scores, spending=self._spending(answers, run))
@@ -214,13 +214,13 @@ class LlmScorer:
 
     def probe(self) -> str:
         """Ask once for the score of one invented paper, and describe who answered. Raises ScoringError."""
-        question, arxiv_id = self.prompt.example()
+        question, paper_id = self.prompt.example()
         (answer,) = self.server.ask(question, tries=1)
         if answer.failure:
             retried = "" if answer.pause is None else "; a morning retries every quarter of an hour"
             advice = "; choose another OPENAI_MODEL" if answer.usage else retried
             raise ScoringError(f"{self._llm} {answer.failure}{advice}")
-        if not read_reply(answer.text, [arxiv_id]).scores:
+        if not read_reply(answer.text, [paper_id]).scores:
             useless = (
                 "answers, but with no usable score: check OPENAI_MODEL; a model that follows instructions is needed. "
                 f"It said: {self.server.quote(answer.text, 100)}"

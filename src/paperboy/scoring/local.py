@@ -76,9 +76,9 @@ class LocalScorer:
     def score(self, jobs: Sequence[ToScore], may_spend: object = None) -> Generator[Scored]:  # noqa: ARG002 - no cost
         """Yield the scores of all papers of each list, by rank among themselves and the recent ones."""
         for job in jobs:
-            known = {text.arxiv_id: text for text in job.recent}
+            known = {text.id: text for text in job.recent}
             for paper in job.papers:
-                known.setdefault(paper.arxiv_id, Text(paper.arxiv_id, paper.title, paper.abstract))
+                known.setdefault(paper.id, Text(paper.id, paper.title, paper.abstract))
             texts = list(known.values())
             if self._index is None or self._index.texts != texts:
                 self._index = _Index(texts)
@@ -89,11 +89,11 @@ class LocalScorer:
             if job.rankers:
                 strengths = _blended(strengths, job.rankers, texts)
             ordered = sorted(value for value in strengths if value is not None)
-            rows = [index.rows[paper.arxiv_id] for paper in job.papers]
+            rows = [index.rows[paper.id] for paper in job.papers]
             relevances = {row: _relevance(strengths[row], ordered, len(strengths)) for row in rows}
             comments = index.comments(wanted, {row for row, value in relevances.items() if value >= _COMMENTED})
             scores = {
-                texts[row].arxiv_id: Score(relevance, novelty=None, comment=comments.get(row, ""))
+                texts[row].id: Score(relevance, novelty=None, comment=comments.get(row, ""))
                 for row, relevance in relevances.items()
             }
             yield Scored(job.mailing_list.name, scores)
@@ -164,7 +164,7 @@ class _Index:
 
     def __init__(self, texts: Sequence[Text]) -> None:
         self.texts = texts
-        self.rows = {text.arxiv_id: row for row, text in enumerate(self.texts)}
+        self.rows = {text.id: row for row, text in enumerate(self.texts)}
         self._posting = lru_cache(_MOST_TERMS)(self._look_up)
         self._db = sqlite3.connect(":memory:", check_same_thread=False)
         self._db.execute(

@@ -80,7 +80,7 @@ class Prompt:
         return Question(self._system, shared=wanted, own=shown)
 
     def example(self) -> tuple[Question, str]:
-        """Ask for the score of one invented paper; its arXiv id comes second."""
+        """Ask for the score of one invented paper; its id comes second."""
         shown = self._render("papers", papers=EXAMPLES[:1])
         wanted = self._render("topics", topics=EXAMPLE_TOPICS, language=ENGLISH)
         return Question(self._system, shared=wanted, own=shown), EXAMPLES[0]["arxiv_id"]
@@ -99,7 +99,7 @@ class Prompt:
     def _show(self, papers: tuple[Paper, ...]) -> str:
         """Render papers as three lines of text each, safe within a fence."""
         shown = [
-            {"arxiv_id": paper.arxiv_id, "title": _as_data(paper.title), "abstract": _as_data(paper.abstract)}
+            {"arxiv_id": paper.id, "title": _as_data(paper.title), "abstract": _as_data(paper.abstract)}
             for paper in papers
         ]
         return self._render("papers", papers=shown)

@@ -1,4 +1,4 @@
-"""The text of an LLM's reply → scores by arXiv id, and why the other ids have none.
+"""The text of an LLM's reply → scores by id, and why the other ids have none.
 
 The parser is lenient: it finds whole entries within fences, prose, other wrappers, JSON lines and a cut-off reply.
 Validation is strict: only ids that were asked for, whole numbers from 1 to 10, comments without links.
@@ -36,14 +36,14 @@ _LINK = re.compile(  # without the sentence's full stop
 
 
 class Reply(NamedTuple):
-    """What a reply says of each paper that was asked for, by its arXiv id: a score, or why it has none."""
+    """What a reply says of each paper that was asked for, by its id: a score, or why it has none."""
 
     scores: Mapping[str, Score]
     defects: Mapping[str, str]
 
 
 def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] = str) -> Reply:
-    """Read the scores of the arXiv ids in `asked`. A model may draft: of each paper's entries, those of the last whole
+    """Read the scores of the ids in `asked`. A model may draft: of each paper's entries, those of the last whole
     array that names it count. Of these, unusable ones do not, nor do two that differ; of those for a paper that is
     asked alone the last counts. `hidden` removes secrets.
     """
@@ -80,7 +80,7 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
 
 
 def _bare_id(entry: Mapping[str, Any]) -> str:
-    """Read an entry's arXiv id: "https://arxiv.org/abs/2502.06786v2" and "[arXiv:2502.06786]" mean "2502.06786"."""
+    """Read an entry's id: "https://arxiv.org/abs/2502.06786v2" and "[arXiv:2502.06786]" mean "2502.06786"."""
     arxiv_id = entry.get("arxiv_id")
     written = arxiv_id.strip(" []\n") if isinstance(arxiv_id, str) else ""
     return re.sub(r"^(?:https?://arxiv\.org/abs/|arxiv:)\s*|v\d+$", "", written, flags=re.IGNORECASE)

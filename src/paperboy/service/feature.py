@@ -46,7 +46,7 @@ class Feature:
     pages: Callable[[], Sequence[Rule]] | None = None  # of the web room
     links: frozenset[str] = frozenset()  # what its mails link: "view" or "vote"
     learned: Callable[[App], Learn] | None = None  # what a list has learned, for its morning
-    ballots: str = ""  # a query of readers' votes, for what learns from them: list, arxiv_id, vote, at
+    ballots: str = ""  # a query of readers' votes, for what learns from them: list, paper_id, vote, at
     frozen: Callable[[App, MailingList, Day, int | None, datetime], None] | None = None
     """Write rows in the transaction of a day; with its digest's id, if there is one."""
     tasks: Mapping[str, Work] = field(default_factory=dict)  # their work, by kind

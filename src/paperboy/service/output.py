@@ -349,7 +349,7 @@ def _scored(entries: Sequence[Entry]) -> Iterator[str]:
         rank = f"{entry.rank}." if entry.rank else ""
         marks = f"{score.relevance}/{score.novelty or '–'}" if score else "–"
         matched = f"  (author match: {entry.matched_author})" if entry.matched_author else ""
-        yield f" {rank:>3} {entry.paper.arxiv_id}  {marks:<5}  {to_text(entry.paper.title)}{matched}"
+        yield f" {rank:>3} {entry.paper.id}  {marks:<5}  {to_text(entry.paper.title)}{matched}"
 
 
 def papers(counts: Counts) -> str:

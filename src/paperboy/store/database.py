@@ -314,7 +314,7 @@ _MEANING: Mapping[str, Callable[[Any], object]] = {
     "state": DeliveryState,
     **dict.fromkeys(("message", "shown"), lzma.decompress),
 }
-_KEYS = ("list", "list_name", "date", "arxiv_id", "id", "digest_id", "frozen_id", "kind", "category")  # no addresses
+_KEYS = ("list", "list_name", "date", "paper_id", "id", "digest_id", "frozen_id", "kind", "category")  # no addresses
 
 
 def _advice(error: sqlite3.DatabaseError) -> str:

@@ -69,8 +69,8 @@ class Days(Noun):
     def begin_again(self, list_name: str, since: datetime) -> None:
         """Let papers submitted since then, which were too old when the list began, come to it after all."""
         self._database.commit(
-            f"delete from seen_rows where list_id = {LIST_KEY} and became = :became and paper_id in "
-            "(select paper_keys.id from papers join paper_keys using (arxiv_id) where published >= :since)",
+            f"delete from seen_rows where list_key = {LIST_KEY} and became = :became and paper_key in "
+            "(select paper_keys.key from papers join paper_keys using (id) where published >= :since)",
             {"list": list_name, "became": CODES[Became.BEFORE_START], "since": since},
         )
 
@@ -91,10 +91,10 @@ class Days(Noun):
                 self._database.execute("insert into started values (?, ?, ?)", [list_name, way, at])
             self.too_old(list_name, too_old, day)
 
-    def too_old(self, list_name: str, arxiv_ids: Iterable[str], day: date) -> None:
+    def too_old(self, list_name: str, paper_ids: Iterable[str], day: date) -> None:
         """Let these papers count as seen by the list."""
         with self._database.transaction(durable=False):
-            see(self._database, list_name, dict.fromkeys(arxiv_ids, Became.BEFORE_START), day, if_new=True)
+            see(self._database, list_name, dict.fromkeys(paper_ids, Became.BEFORE_START), day, if_new=True)
 
     def note_attempt(self, attempt: Attempt) -> None:
         """Record why the list's last try failed, until a day of the list is frozen."""
@@ -109,9 +109,9 @@ class Days(Noun):
         return {attempt.list_name: attempt for attempt in self._database.rows(query, make=Attempt)}
 
     def tries(self, list_name: str) -> dict[str, int]:
-        """By arXiv id: on how many of the list's mornings an unseen paper could not be scored, though others were."""
-        rows = self._database.rows("select arxiv_id, mornings from tries where list = ?", [list_name])
-        return {row["arxiv_id"]: row["mornings"] for row in rows}
+        """By id: on how many of the list's mornings an unseen paper could not be scored, though others were."""
+        rows = self._database.rows("select paper_id, mornings from tries where list = ?", [list_name])
+        return {row["paper_id"]: row["mornings"] for row in rows}
 
     def freeze(self, day: Day, at: datetime, also: Callable[[int | None], object] = lambda _: None) -> None:
         """Everything a morning decides for a list, and what `also` writes, given the digest's id, in one durable
@@ -173,7 +173,7 @@ from json_each(:names) where value not in (select name from lists) and value not
 _FREEZE = (
     """delete from days
     where list = :list and date = :date and digest_id is null and outcome in ('skipped', 'gave up', 'quiet')""",
-    "delete from tries where list = :list and arxiv_id in (select value from json_each(:seen))",
+    "delete from tries where list = :list and paper_id in (select value from json_each(:seen))",
     """insert into tries select :list, value, 1 from json_each(:tried) where true
     on conflict do update set mornings = mornings + 1""",
     "update spending set date = :date where list = :list and date is null",
@@ -205,7 +205,7 @@ _SUPERSEDE = (
     f"update messages set superseded = :at where id {_THESE}",
     f"""update deliveries set state = 'failed', at = :at
     where frozen_id {_THESE} and state in ('pending', 'deferred')""",
-    f"""delete from seen_rows where list_id = {LIST_KEY} and day in (
+    f"""delete from seen_rows where list_key = {LIST_KEY} and day in (
         select cast(strftime('%s', date) as integer) / 86400 from digests where id {_THESE}
     ) and became not in ({", ".join(str(CODES[each]) for each in _STAY_SEEN)})""",
     f"""update days set reason = ltrim(rtrim(reason, '.') || '; reached nobody; superseded', '; ')

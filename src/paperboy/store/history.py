@@ -177,23 +177,23 @@ class History(Noun):
             Suppression,
         )
 
-    def paper(self, arxiv_id: str) -> tuple[Paper, datetime] | None:
+    def paper(self, paper_id: str) -> tuple[Paper, datetime] | None:
         """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""
-        return self._database.first("select * from papers where arxiv_id = ?", [arxiv_id], _fetched)
+        return self._database.first("select * from papers where id = ?", [paper_id], _fetched)
 
-    def life(self, list_name: str, arxiv_id: str) -> Life:
+    def life(self, list_name: str, paper_id: str) -> Life:
         """What the list made of the paper."""
-        key = [list_name, arxiv_id]
+        key = [list_name, paper_id]
         scores = self._database.rows(
             """select relevance, novelty, comment, scores.model, at from judges join scores using (criteria, model)
-            where list = ? and arxiv_id = ? order by at desc, scores.model""",
+            where list = ? and paper_id = ? order by at desc, scores.model""",
             key,
             _kept,
         )
-        failures = self._database.value("select mornings from tries where list = ? and arxiv_id = ?", key) or 0
+        failures = self._database.value("select mornings from tries where list = ? and paper_id = ?", key) or 0
         seen = self._database.first(
             f"""select became, seen.date, iif(digest_id is null, null, {_STATES}) as deliveries
-            from seen left join days using (list, date) where list = ? and arxiv_id = ?""",
+            from seen left join days using (list, date) where list = ? and paper_id = ?""",
             key,
         )
         if seen is None:

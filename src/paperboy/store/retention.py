@@ -80,17 +80,17 @@ and not exists (
 
 _SETTLED = f"""
 with newest as materialized (
-    select list_keys.id as list_id, cast(strftime('%s', max(date)) as integer) / 86400 as since
+    select list_keys.key as list_key, cast(strftime('%s', max(date)) as integer) / 86400 as since
     from digests join list_keys using (list) group by list
 )
-select arxiv_id from papers left join paper_keys using (arxiv_id)
+select id from papers left join paper_keys using (id)
 where published < :settled and abstract != '' and not exists (
     select 1 from started left join list_keys using (list)
     where list in (select value from json_each(:lists))
     and (way = primary_category or way in (select '{CROSS_LIST}' || value from json_each(categories)))
-    and not exists (select 1 from seen_rows where list_id = list_keys.id and paper_id = paper_keys.id)
+    and not exists (select 1 from seen_rows where list_key = list_keys.key and paper_key = paper_keys.key)
 ) and not exists (
-    select 1 from newest cross join seen_rows using (list_id) where paper_id = paper_keys.id and day >= since
+    select 1 from newest cross join seen_rows using (list_key) where paper_key = paper_keys.key and day >= since
 )
 """
 
@@ -98,49 +98,50 @@ where published < :settled and abstract != '' and not exists (
 # the order: what lists have seen is the largest table.
 _SHOWN = """
     select 1 from paper_keys cross join (select distinct list from digests where link != '') as lists
-    cross join list_keys using (list) cross join seen_rows on list_id = list_keys.id and paper_id = paper_keys.id
+    cross join list_keys using (list) cross join seen_rows on list_key = list_keys.key and paper_key = paper_keys.key
     cross join digests on digests.list = lists.list and digests.date = date(day * 86400, 'unixepoch')
-    where paper_keys.arxiv_id = papers.arxiv_id and link != ''
+    where paper_keys.id = papers.id and link != ''
 """
 _FULL = (Became.AUTHOR_MATCH, Became.SELECTED, Became.OVER_CAP)
 _IN_FULL = f"{_SHOWN} and became in ({', '.join(str(CODES[each]) for each in _FULL)})"
 
 # By the newest score and not by the clock: a list that has no LLM any more still learns from the scores it had.
 _LEARNED_FROM = """
-select arxiv_id from paper_keys where id in (
-    select paper_id from score_rows
-    join (select list_id, max(given) as newest from score_rows where novelty is not null group by list_id)
-    using (list_id) where novelty is not null and given >= newest - 93 * 86400
+select id from paper_keys where key in (
+    select paper_key from score_rows
+    join (select list_key, max(given) as newest from score_rows where novelty is not null group by list_key)
+    using (list_key) where novelty is not null and given >= newest - 93 * 86400
 )
 """
 
 _GONE = f"""
-select arxiv_id from papers where fetched_at < :old and published < :settled and abstract = '' and not exists ({_SHOWN})
+select id from papers where fetched_at < :old and published < :settled and abstract = '' and not exists ({_SHOWN})
 """
 
 # Keys of papers are given as these arrive, so that a judge's old rows stand together.
-_MONTH_OLD = "from papers join paper_keys using (arxiv_id) where fetched_at between :looked and :settled"
+_MONTH_OLD = "from papers join paper_keys using (id) where fetched_at between :looked and :settled"
 _WITHOUT_SCORES = f"""
-delete from score_rows where judge_id in (select id from judges)
-and paper_id between (select min(paper_keys.id) {_MONTH_OLD}) and (select max(paper_keys.id) {_MONTH_OLD})
+delete from score_rows where judge_key in (select key from judges)
+and paper_key between (select min(paper_keys.key) {_MONTH_OLD}) and (select max(paper_keys.key) {_MONTH_OLD})
 and exists (
-    select 1 from seen_rows where seen_rows.list_id = score_rows.list_id and seen_rows.paper_id = score_rows.paper_id
+    select 1 from seen_rows
+    where seen_rows.list_key = score_rows.list_key and seen_rows.paper_key = score_rows.paper_key
     and became = {CODES[Became.BELOW]} and day < :month
 ) and not (:keeps_scores and novelty is not null)
 """
 _WITHOUT_ANY_SCORE = f"""
-delete from score_rows where judge_id in (select id from judges)
-and paper_id in (select id from paper_keys where arxiv_id in ({_GONE}))
+delete from score_rows where judge_key in (select key from judges)
+and paper_key in (select key from paper_keys where id in ({_GONE}))
 """
 
 # At the end of the table: a row that becomes shorter where it is leaves a hole in its page for good.
 _WITHOUT_ABSTRACT = f"""
 update papers set abstract = '', comment = '', rowid = (select max(rowid) from papers) + places.place
 from (
-    select arxiv_id, row_number() over (order by arxiv_id) as place
-    from ({_SETTLED} and not exists ({_IN_FULL}) and not (:keeps_scores and arxiv_id in ({_LEARNED_FROM})))
+    select id, row_number() over (order by id) as place
+    from ({_SETTLED} and not exists ({_IN_FULL}) and not (:keeps_scores and id in ({_LEARNED_FROM})))
 ) as places
-where papers.arxiv_id = places.arxiv_id
+where papers.id = places.id
 """
 
 _STEPS = {
@@ -156,11 +157,12 @@ _STEPS = {
         )""",
         "delete from alerts where over and date < :week and mail is null",
     ),
-    "abstracts": (f"delete from paper_categories where arxiv_id in ({_SETTLED})", _WITHOUT_ABSTRACT),
+    "abstracts": (f"delete from paper_categories where paper_id in ({_SETTLED})", _WITHOUT_ABSTRACT),
     "papers": (
         _WITHOUT_ANY_SCORE,
-        *(f"delete from {table} where arxiv_id in ({_GONE})" for table in ("tries", "papers")),
-        "delete from judges where not exists (select 1 from score_rows where judge_id = judges.id)",
+        f"delete from tries where paper_id in ({_GONE})",
+        f"delete from papers where id in ({_GONE})",
+        "delete from judges where not exists (select 1 from score_rows where judge_key = judges.key)",
     ),
     "attempts": ("delete from attempts where at < :old",),
 }

@@ -16,7 +16,7 @@ _SCHEMA = """
 -- Papers, shared by all lists
 
 create table papers (
-    arxiv_id text primary key,
+    id text primary key,
     version integer not null,
     title text not null,
     authors text not null,      -- JSON
@@ -32,8 +32,8 @@ create table papers (
 
 create table paper_categories (
     category text not null,
-    arxiv_id text not null,
-    primary key (category, arxiv_id)
+    paper_id text not null,
+    primary key (category, paper_id)
 ) strict, without rowid;
 
 create table fetches (
@@ -44,46 +44,47 @@ create table fetches (
 -- What a list has seen, and scores: most of the rows, so they name list, paper, judge and day by whole numbers. The
 -- views show them in words.
 
-create table list_keys (id integer primary key, list text not null unique) strict;
+create table list_keys (key integer primary key, list text not null unique) strict;
 
-create table paper_keys (id integer primary key, arxiv_id text not null unique) strict;
+create table paper_keys (key integer primary key, id text not null unique) strict;
 
 create table judges (
-    id integer primary key,
+    key integer primary key,
     criteria text not null,     -- fingerprint of rubric and topics
     model text not null,
     unique (criteria, model)
 ) strict;
 
 create table seen_rows (
-    list_id integer not null,
-    paper_id integer not null,
+    list_key integer not null,
+    paper_key integer not null,
     became integer not null,    -- see the view
     day integer not null,       -- since 1970: the list's day on which it became so
-    primary key (list_id, paper_id)
+    primary key (list_key, paper_key)
 ) strict, without rowid;
 
 create table score_rows (
-    judge_id integer not null,
-    paper_id integer not null,
-    list_id integer not null,
+    judge_key integer not null,
+    paper_key integer not null,
+    list_key integer not null,
     relevance integer not null,
     novelty integer,            -- null: the embedded scorer gives none
     comment text,               -- null: none
     given integer not null,     -- Unix time
-    primary key (judge_id, paper_id, list_id)   -- in this order, since lists share scores
+    primary key (judge_key, paper_key, list_key)   -- in this order, since lists share scores
 ) strict, without rowid;
 
-create view seen as select list, arxiv_id, case became
+create view seen as select list, paper_keys.id as paper_id, case became
     when 0 then 'below' when 1 then 'filtered' when 2 then 'not called' when 3 then 'selected'
     when 4 then 'author match' when 5 then 'over the cap' when 6 then 'let go' when 7 then 'before start'
     else became end as became, date(day * 86400, 'unixepoch') as date
-    from seen_rows join list_keys on list_keys.id = list_id join paper_keys on paper_keys.id = paper_id;
+    from seen_rows join list_keys on list_keys.key = list_key join paper_keys on paper_keys.key = paper_key;
 
-create view scores as select criteria, model, arxiv_id, list, relevance, novelty, coalesce(comment, '') as comment,
+create view scores as select criteria, model, paper_keys.id as paper_id, list, relevance, novelty,
+    coalesce(comment, '') as comment,
     strftime('%Y-%m-%dT%H:%M:%S+00:00', given, 'unixepoch') as at
-    from score_rows join judges on judges.id = judge_id join paper_keys on paper_keys.id = paper_id
-    join list_keys on list_keys.id = list_id;
+    from score_rows join judges on judges.key = judge_key join paper_keys on paper_keys.key = paper_key
+    join list_keys on list_keys.key = list_key;
 
 create table spending (
     id integer primary key,
@@ -129,9 +130,9 @@ create table attempts (
 
 create table tries (
     list text not null,
-    arxiv_id text not null,
+    paper_id text not null,
     mornings integer not null,  -- on which it could not be scored, though others were
-    primary key (list, arxiv_id)
+    primary key (list, paper_id)
 ) strict, without rowid;
 
 create table messages (

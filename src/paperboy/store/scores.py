@@ -21,14 +21,14 @@ class Scores(Noun):
     """Kept by list, paper, criteria (the fingerprint of rubric and topics) and model."""
 
     def kept(
-        self, list_name: str, criteria: str, model: str, arxiv_ids: Collection[str], at: datetime
+        self, list_name: str, criteria: str, model: str, paper_ids: Collection[str], at: datetime
     ) -> dict[str, Score]:
-        """The scores of some of these papers from the model on those criteria, by arXiv id. Where the list has none,
+        """The scores of some of these papers from the model on those criteria, by id. Where the list has none,
         that of the list which the store has known longest is kept for this one, too.
         """
         asked = {"list": list_name, "criteria": criteria, "model": model, "given": int(at.timestamp())}
-        kept = dict(self._database.rows(_KEPT, asked | {"ids": list(arxiv_ids)}, _kept))
-        missing = asked | {"ids": list({*arxiv_ids} - kept.keys())}
+        kept = dict(self._database.rows(_KEPT, asked | {"ids": list(paper_ids)}, _kept))
+        missing = asked | {"ids": list({*paper_ids} - kept.keys())}
         if self._database.rows(f"select 1 {_OTHERS} limit 1", missing):
             self._database.execute_each((KNOW_LIST, _TAKE), missing, durable=False)
             kept |= self._database.rows(_KEPT, missing, _kept)
@@ -40,7 +40,7 @@ class Scores(Noun):
         """Store what one request brought, and what it used, in one transaction. A kept score stays as it is."""
         cost = spending.cost
         values = {"list": list_name, "criteria": criteria, "model": model, "given": int(at.timestamp())}
-        rows = {arxiv_id: (score.relevance, score.novelty, score.comment) for arxiv_id, score in scores.items()}
+        rows = {paper_id: (score.relevance, score.novelty, score.comment) for paper_id, score in scores.items()}
         values |= {"ids": list(scores), "rows": rows}
         with self._database.transaction(durable=False):
             if scores:
@@ -63,30 +63,33 @@ class Scores(Noun):
 
 
 _KNOW_JUDGE = "insert into judges (criteria, model) values (:criteria, :model) on conflict do nothing"
-_JUDGE = "(select id from judges where criteria = :criteria and model = :model)"
+_JUDGE = "(select key from judges where criteria = :criteria and model = :model)"
 _OTHERS = f"""
-from score_rows join paper_keys on paper_keys.id = paper_id
-where judge_id = {_JUDGE} and paper_id in (
-    select id from paper_keys where arxiv_id in (select value from json_each(:ids))
+from score_rows join paper_keys on paper_keys.key = paper_key
+where judge_key = {_JUDGE} and paper_key in (
+    select key from paper_keys where id in (select value from json_each(:ids))
 )
 """
-_KEPT = f"select arxiv_id, relevance, novelty, coalesce(comment, '') as comment {_OTHERS} and list_id = {LIST_KEY}"
+_KEPT = f"""
+select paper_keys.id as paper_id, relevance, novelty, coalesce(comment, '') as comment {_OTHERS}
+and list_key = {LIST_KEY}
+"""
 _TAKE = f"""
-insert into score_rows select judge_id, paper_id, {LIST_KEY}, relevance, novelty, comment, :given
-{_OTHERS} and list_id = (
-    select min(list_id) from score_rows as any_list
-    where any_list.judge_id = score_rows.judge_id and any_list.paper_id = score_rows.paper_id
+insert into score_rows select judge_key, paper_key, {LIST_KEY}, relevance, novelty, comment, :given
+{_OTHERS} and list_key = (
+    select min(list_key) from score_rows as any_list
+    where any_list.judge_key = score_rows.judge_key and any_list.paper_key = score_rows.paper_key
 ) on conflict do nothing
 """  # one row is sought for each paper, since thousands of lists may have it
 _KEEP = f"""
-insert into score_rows select {_JUDGE}, paper_keys.id, {LIST_KEY}, json_extract(rows.value, '$[0]'),
+insert into score_rows select {_JUDGE}, paper_keys.key, {LIST_KEY}, json_extract(rows.value, '$[0]'),
     json_extract(rows.value, '$[1]'), nullif(json_extract(rows.value, '$[2]'), ''), :given
-from json_each(:rows) as rows join paper_keys on arxiv_id = rows.key where true on conflict do nothing
+from json_each(:rows) as rows join paper_keys on paper_keys.id = rows.key where true on conflict do nothing
 """
 
 
-def _kept(arxiv_id: str, **score: Any) -> tuple[str, Score]:
-    return arxiv_id, Score(**score)
+def _kept(paper_id: str, **score: Any) -> tuple[str, Score]:
+    return paper_id, Score(**score)
 
 
 def summed(row: Mapping[str, Any]) -> Spending:

@@ -20,8 +20,8 @@ CODES = {  # those of the schema's view; 0 and 1 take no room
     Became.LET_GO: 6,
     Became.BEFORE_START: 7,
 }
-LIST_KEY = "(select id from list_keys where list = :list)"
-PAPER_KEYS = "insert into paper_keys (arxiv_id) select value from json_each(:ids) where true on conflict do nothing"
+LIST_KEY = "(select key from list_keys where list = :list)"
+PAPER_KEYS = "insert into paper_keys (id) select value from json_each(:ids) where true on conflict do nothing"
 KNOW_LIST = "insert into list_keys (list) values (:list) on conflict do nothing"
 
 
@@ -42,8 +42,8 @@ def see(database: Database, list_name: str, became: Mapping[str, Became], day: d
     Raises sqlite3.IntegrityError where the list has seen one of them.
     """
     insert = "insert or ignore" if if_new else "insert"
-    codes = {arxiv_id: CODES[fate] for arxiv_id, fate in became.items()}
-    saw = f"""{insert} into seen_rows select {LIST_KEY}, paper_keys.id, codes.value, :day
-        from json_each(:codes) as codes join paper_keys on arxiv_id = codes.key"""
+    codes = {paper_id: CODES[fate] for paper_id, fate in became.items()}
+    saw = f"""{insert} into seen_rows select {LIST_KEY}, paper_keys.key, codes.value, :day
+        from json_each(:codes) as codes join paper_keys on paper_keys.id = codes.key"""
     values = {"list": list_name, "ids": list(became), "codes": codes, "day": day_number(day)}
     database.execute_each((KNOW_LIST, PAPER_KEYS, saw), values)

@@ -11,7 +11,7 @@ from paperboy.features.learning.lessons import Lessons
 from paperboy.store import Store
 from tests.builders import TABLES
 
-VOTES = "select list, arxiv_id, vote, at from votes"
+VOTES = "select list, paper_id, vote, at from votes"
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ class World:
             at = self.now
             papers = [self.paper(number) for number in range(DAILY)]
             self.store.papers.add(papers, LIST.categories, at)
-            scores = {each.arxiv_id: Score(9 if "deep" in each.title else 2, 5) for each in papers}
+            scores = {each.id: Score(9 if "deep" in each.title else 2, 5) for each in papers}
             criteria = self.learning.criteria(LIST)
             self.store.scores.keep(LIST.name, criteria, "luna", scores, Spending(Usage(1)), at + timedelta(minutes=1))
             became = dict.fromkeys(scores, Became.BELOW)
@@ -73,7 +73,7 @@ class World:
     def called(self, papers: list[Paper], followed: tuple[str, ...] = (), **changes: object) -> set[str]:
         """Whom the LLM would be asked about, but for the sample."""
         found = replace(self.learning, **changes).learned(LIST, papers, followed, self.now)
-        return {each.arxiv_id for each in papers} - found.not_called - found.sampled
+        return {each.id for each in papers} - found.not_called - found.sampled
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_no_vote_changes_what_is_called(world: World) -> None:
 
 def test_best_half_is_called(world: World) -> None:
     world.live(33)
-    wanted = {each.arxiv_id for each in world.todays() if "deep" in each.title}
+    wanted = {each.id for each in world.todays() if "deep" in each.title}
     assert world.called(world.todays()) == wanted
     assert len(wanted) == 20
     assert world.called(world.todays(), share="auto") == wanted
@@ -159,7 +159,7 @@ def test_best_half_is_called(world: World) -> None:
 def test_everything_is_called_while_the_list_is_young(world: World) -> None:
     """It needs 30 days and 300 scores."""
     world.live(LEAST_AGE.days)
-    everything = {each.arxiv_id for each in world.todays()}
+    everything = {each.id for each in world.todays()}
     assert world.called(world.todays()) == everything
     assert (LEAST_AGE.days + 1) * DAILY > LEAST_EXAMPLES
     world.live(2)
@@ -171,6 +171,6 @@ def test_followed_authors_and_papers_of_an_earlier_batch_are_always_called(world
     papers = world.todays()
     unwanted = [each for each in papers if "deep" not in each.title]
     late = replace(unwanted[0], published=world.now - timedelta(days=3))
-    called = world.called([late, *papers[1:]], (unwanted[1].arxiv_id,))
-    assert {late.arxiv_id, unwanted[1].arxiv_id} <= called
-    assert unwanted[2].arxiv_id not in called
+    called = world.called([late, *papers[1:]], (unwanted[1].id,))
+    assert {late.id, unwanted[1].id} <= called
+    assert unwanted[2].id not in called

@@ -40,7 +40,7 @@ def froze(store: Store, at: datetime = TOMORROW, name: str = LIST, **became: Bec
 
 
 def learned_from(lessons: Lessons, **changes: object) -> list[tuple[str, int]]:
-    return [(each.arxiv_id, each.relevance) for each in lessons.judged(LIST, CRITERIA, BEGINNING, **changes)]  # type: ignore[arg-type]
+    return [(each.paper_id, each.relevance) for each in lessons.judged(LIST, CRITERIA, BEGINNING, **changes)]  # type: ignore[arg-type]
 
 
 def due(lessons: Lessons, now: datetime, *, scores: bool = True) -> set[tuple[str, Kind]]:

@@ -64,7 +64,7 @@ class TestShortlist:
         month_ago, yesterday = FRIDAY - timedelta(days=31), FRIDAY - timedelta(days=1)
         old = [self.about(number, published=month_ago) for number in range(1000, 1300)]
         world.store.papers.add(old, foundations().categories, month_ago)
-        scores = {each.arxiv_id: Score(9 if "Deep" in each.title else 2, 6) for each in old}
+        scores = {each.id: Score(9 if "Deep" in each.title else 2, 6) for each in old}
         criteria = world.scorer.criteria(foundations())
         world.store.scores.keep("foundations", criteria, "luna", scores, Spending(Usage(1)), month_ago)
         world.store.days.begin("foundations", curate.ways_in(foundations()), (), month_ago.date(), month_ago)
@@ -82,15 +82,15 @@ class TestShortlist:
         return new(number, **{"title": words, "abstract": words.lower(), **changes})
 
     def left_out(self, world: World) -> set[str]:
-        lives = {each.arxiv_id: world.store.history.life("foundations", each.arxiv_id) for each in world.feed.papers}
+        lives = {each.id: world.store.history.life("foundations", each.id) for each in world.feed.papers}
         return {arxiv_id for arxiv_id, life in lives.items() if life.became is Became.NOT_CALLED}
 
     def test_llm_is_asked_about_the_best_half_and_a_sample_of_the_rest(self, learned: World) -> None:
         (report,) = learned.run(foundations()).lists
-        unwanted = {each.arxiv_id for each in learned.feed.papers if "Galaxies" in each.title}
+        unwanted = {each.id for each in learned.feed.papers if "Galaxies" in each.title}
         counts, out = report.counts, self.left_out(learned)
         assert out < unwanted
-        assert {each.arxiv_id for each in learned.feed.papers} - out == set(learned.scorer.asked)
+        assert {each.id for each in learned.feed.papers} - out == set(learned.scorer.asked)
         assert (counts.considered, counts.not_called, counts.scored) == (40, len(out), 40 - len(out))
         recall, _ = learned.learning.lessons.recalls(["foundations"], FRIDAY.date())["foundations"]
         assert (recall.called, recall.not_called, recall.sampled) == (40 - len(out), len(out), 20 - len(out))
@@ -143,7 +143,7 @@ class TestShortlist:
         learned.scorer.dies_after = 1
         (report,) = learned.run(foundations()).lists
         assert (report.counts.scored, report.counts.carried_over, report.counts.not_called) == (1, 21, 18)
-        drawn = learned.store.database.column("select arxiv_id from samples")
+        drawn = learned.store.database.column("select paper_id from samples")
         assert set(drawn) <= set(learned.scorer.asked)
 
     def test_sixth_sampled_paper_that_passes_switches_auto_off_and_alerts_once(self, learned: World) -> None:
@@ -173,7 +173,7 @@ def test_votes_order_papers_with_equal_scores_and_hide_none(world: World) -> Non
         new(900 + number, published=week_ago, title=f"Why {'cats' if number % 2 else 'dogs'}") for number in range(20)
     ]
     world.store.papers.add(old, foundations().categories, week_ago)
-    votes = {each.arxiv_id: 1 if "cats" in each.title else -1 for each in old}
+    votes = {each.id: 1 if "cats" in each.title else -1 for each in old}
     Votes(world.store.database).cast(Reader("foundations", "ada@example.org"), votes, week_ago)
     world.clock.now = week_ago
     world.learn(foundations())

@@ -56,7 +56,7 @@ def test_real_feed_is_read() -> None:
     found = read_feed((RAW / "rss_atom_csAI_2025-08-20_86entries.xml").read_bytes())
     kinds = [each.kind for each in found]
     assert (len(found), kinds.count("cross"), kinds.count("new")) == (86, 45, 41)
-    assert "2508.00875" in {each.arxiv_id for each in found if each.kind == "cross"}
+    assert "2508.00875" in {each.id for each in found if each.kind == "cross"}
     assert all("cs.AI" in each.categories for each in found)
 
 
@@ -102,12 +102,12 @@ def test_cross_lists_come_by_their_ids_and_in_their_new_categories(server: Arxiv
 
     def lacking(crossed: Mapping[str, Collection[str]]) -> Sequence[str]:
         asked.append(crossed)
-        return [OLD.arxiv_id]
+        return [OLD.id]
 
     assert feed(server).cross_lists(["cs.LG", "stat.ML"], lacking) == [OLD]
-    assert asked == [{OLD.arxiv_id: {"cs.LG"}, YOUNG.arxiv_id: {"cs.LG"}}]
+    assert asked == [{OLD.id: {"cs.LG"}, YOUNG.id: {"cs.LG"}}]
     assert server.feeds == ["cs.LG+stat.ML"]
-    assert server.requests[-1].query["id_list"] == OLD.arxiv_id
+    assert server.requests[-1].query["id_list"] == OLD.id
 
 
 @pytest.mark.parametrize("name", ["published", "updated"])
@@ -117,7 +117,7 @@ def test_cross_list_with_a_bad_date_costs_no_other(
 ) -> None:
     server.papers[0] = replace(OLD, **{name: datetime(year, 12, 31, tzinfo=UTC)})
     assert feed(server).cross_lists(["cs.LG"], everything) == [YOUNG]
-    assert f"Left out: {OLD.arxiv_id} with a bad date." in caplog.text
+    assert f"Left out: {OLD.id} with a bad date." in caplog.text
 
 
 def test_requests_are_polite(server: ArxivServer) -> None:

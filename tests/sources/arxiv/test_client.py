@@ -74,7 +74,7 @@ def test_one_query_asks_for_the_union_of_the_categories(server: ArxivServer) -> 
     server.papers[0] = replace(server.papers[0], categories=("math.OC",))
     server.papers[1] = replace(server.papers[1], categories=("math.ST",))
     found = asked.feed.fetch(["cs.LG", "math.OC"], SINCE + timedelta(seconds=30), NOW + timedelta(seconds=1))
-    assert [paper.arxiv_id for paper in found] == [p.arxiv_id for p in server.papers if p.categories != ("math.ST",)]
+    assert [paper.id for paper in found] == [p.id for p in server.papers if p.categories != ("math.ST",)]
     (request,) = server.requests
     assert request.query == {
         "search_query": "(cat:cs.LG OR cat:math.OC) AND submittedDate:[202611130700 TO 202611200701]",
@@ -114,8 +114,8 @@ def test_paper_survives_the_round_trip_through_atom(server: ArxivServer) -> None
 
 
 def test_old_ids_keep_their_archive(server: ArxivServer) -> None:
-    server.papers[:] = [replace(server.papers[0], arxiv_id="astro-ph/0601001", version=2)]
-    assert [(p.arxiv_id, p.version) for p in Asked(server.url).fetch()] == [("astro-ph/0601001", 2)]
+    server.papers[:] = [replace(server.papers[0], id="astro-ph/0601001", version=2)]
+    assert [(p.id, p.version) for p in Asked(server.url).fetch()] == [("astro-ph/0601001", 2)]
 
 
 def test_pages_are_requested_one_at_a_time_three_seconds_apart(server: ArxivServer) -> None:
@@ -348,7 +348,7 @@ def test_two_passes_complete_each_other(server: ArxivServer) -> None:
 
     server.faults += [repeat(b"2611.00002", b"2611.00001"), repeat(b"2611.00004", b"2611.00003")]
     found = Asked(server.url, tries=2).fetch()
-    assert {paper.arxiv_id for paper in found} == {paper.arxiv_id for paper in server.papers}
+    assert {paper.id for paper in found} == {paper.id for paper in server.papers}
     assert len(server.requests) == 2
 
 
@@ -365,7 +365,7 @@ def test_long_window_is_fetched_week_by_week(server: ArxivServer) -> None:
     found = Asked(server.url).feed.fetch(
         ["cs.LG"], NOW - timedelta(days=30), NOW, lambda done, total: progress.append((done, total))
     )
-    assert {paper.arxiv_id for paper in found} == {f"2611.{day:05}" for day in range(30)}
+    assert {paper.id for paper in found} == {f"2611.{day:05}" for day in range(30)}
     windows = [request.query["search_query"].split("submittedDate:")[1] for request in server.requests]
     assert windows == [
         "[202610210700 TO 202610280700]",
@@ -378,7 +378,7 @@ def test_long_window_is_fetched_week_by_week(server: ArxivServer) -> None:
 
 def test_paper_added_between_two_pages_is_not_lost(server: ArxivServer) -> None:
     """A held paper enters on page one while page two is asked for: page two repeats a paper, the count tells."""
-    late = replace(server.papers[0], arxiv_id="2611.09999")
+    late = replace(server.papers[0], id="2611.09999")
 
     def arrives(answer: faults.Answer) -> faults.Answer:
         server.papers.append(late)
@@ -445,9 +445,9 @@ def raw(name: str) -> bytes:
 @pytest.mark.parametrize("count", [10, 100])
 def test_captured_search_is_read_whole(count: int) -> None:
     papers = captured(f"api_atom_search_{count}.xml", total=count)
-    assert len({paper.arxiv_id for paper in papers}) == count
+    assert len({paper.id for paper in papers}) == count
     for found in papers:
-        assert re.fullmatch(r"\d{4}\.\d{4,5}|[a-z-]+/\d{7}", found.arxiv_id)
+        assert re.fullmatch(r"\d{4}\.\d{4,5}|[a-z-]+/\d{7}", found.id)
         assert found.version >= 1
         assert found.title
         assert found.authors

@@ -29,7 +29,7 @@ def bibtex(papers: Iterable[Paper]) -> str:
             "title": _safe(paper.title),
             "author": " and ".join(authors),
             "year": f"{paper.published.year}",
-            "eprint": paper.arxiv_id,
+            "eprint": paper.id,
             "archivePrefix": "arXiv",
             "primaryClass": _plain(paper.primary_category),
             "doi": _plain(paper.doi),

@@ -11,9 +11,9 @@ _TABLES = Tables(
     schema="""
 create table samples (
     list text not null,
-    arxiv_id text not null,     -- that the shortlist left out, and that was scored all the same: chosen by chance
+    paper_id text not null,     -- that the shortlist left out, and that was scored all the same: chosen by chance
     date text not null,
-    primary key (list, date, arxiv_id)
+    primary key (list, date, paper_id)
 ) strict, without rowid;
 
 create table learned (
@@ -49,5 +49,5 @@ FEATURE = Feature(
     tasks={"learning": lambda app, task, _: _learning(app).work(app.home.find(task.subject), app.clock())},
     words=lazily("learning.learning", "words"),
     status=lazily("learning.status", "status"),
-    why=lambda app, arxiv_id: _learning(app).why(arxiv_id),
+    why=lambda app, paper_id: _learning(app).why(paper_id),
 )

@@ -71,7 +71,7 @@ class Learning:
         if share == 1 or scores is None or looked is None or is_young(scores, now):
             return Learned(liked=liked)
         over = announcements.newest_batch(looked, self.holidays).submitted_until
-        ranked = [paper for paper in papers if paper.arxiv_id not in followed and paper.published >= over]
+        ranked = [paper for paper in papers if paper.id not in followed and paper.published >= over]
         strengths = _strengths(rankers[Kind.SCORES], ranked)
         return replace(shortlist(strengths, share, f"{name} {day}"), liked=liked)
 
@@ -93,9 +93,9 @@ class Learning:
             off = Incident(kind=_OFF, subject=day.list_name, facts={"list": day.list_name}, event=True)
             self.store.incidents.note([off], at)
 
-    def why(self, arxiv_id: str) -> Mapping[str, str]:
+    def why(self, paper_id: str) -> Mapping[str, str]:
         """Say of which lists' samples a paper is."""
-        return dict.fromkeys(self.lessons.sampled(arxiv_id), _BY_CHANCE)
+        return dict.fromkeys(self.lessons.sampled(paper_id), _BY_CHANCE)
 
     # Beside the morning
 
@@ -132,7 +132,7 @@ class Learning:
         oldest = before.oldest if before else rows[0].at
         last = rows[-1]
         key = self._key(Kind.SCORES, mailing_list)
-        return State(key, oldest, last.at, last.arxiv_id, Ranker(weights).examples, weights)
+        return State(key, oldest, last.at, last.paper_id, Ranker(weights).examples, weights)
 
     def _key(self, kind: Kind, mailing_list: MailingList) -> str:
         """Return what a state depends on, beside its examples."""
@@ -142,8 +142,8 @@ class Learning:
 
 
 def _strengths(ranker: Ranker, papers: Sequence[Paper]) -> dict[str, float]:
-    """Return how the papers rank, by arXiv id."""
-    return dict(zip((paper.arxiv_id for paper in papers), ranker.strengths(papers), strict=True))
+    """Return how the papers rank, by id."""
+    return dict(zip((paper.id for paper in papers), ranker.strengths(papers), strict=True))
 
 
 def is_young(state: State | Progress, now: datetime) -> bool:

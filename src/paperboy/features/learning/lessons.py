@@ -18,7 +18,7 @@ MOST_VOTES = 1_000  # papers with a vote that are learned from: the newest
 BACKGROUND = 10  # papers without a vote, for each with one
 _REST = timedelta(hours=1)  # between two looks at new votes
 
-NO_VOTES = "select '' as list, '' as arxiv_id, 0 as vote, '' as at where false"
+NO_VOTES = "select '' as list, '' as paper_id, 0 as vote, '' as at where false"
 
 
 class Kind(StrEnum):
@@ -50,7 +50,7 @@ class Progress(NamedTuple):
 class Judged(NamedTuple):
     """A paper that an LLM scored for a list."""
 
-    arxiv_id: str
+    paper_id: str
     title: str
     abstract: str
     relevance: int
@@ -102,8 +102,8 @@ class Lessons:
         `after` the last that a state has learned. Those of the newest morning come with the next: until that is over,
         more of them may come.
         """
-        at, arxiv_id = (after.until, after.until_id) if after else (since, "")
-        values = {"list": list_name, "criteria": criteria, "at": at.timestamp(), "arxiv_id": arxiv_id}
+        at, paper_id = (after.until, after.until_id) if after else (since, "")
+        values = {"list": list_name, "criteria": criteria, "at": at.timestamp(), "paper_id": paper_id}
         return self._database.rows(_JUDGED, values, Judged)
 
     def voted(self, list_name: str) -> list[Example]:
@@ -121,8 +121,8 @@ class Lessons:
 
     def add_sample(self, day: Day) -> None:
         """Add the day's sample. Joins the transaction of the caller."""
-        for arxiv_id in day.sampled:
-            values = [day.list_name, arxiv_id, day.date]
+        for paper_id in day.sampled:
+            values = [day.list_name, paper_id, day.date]
             self._database.execute("insert into samples values (?, ?, ?) on conflict do nothing", values)
 
     def found(self, list_name: str, day: date) -> list[date]:
@@ -131,9 +131,9 @@ class Lessons:
         """
         return self._database.column(_FOUND, [list_name, day - 2 * LOOKED_BACK])
 
-    def sampled(self, arxiv_id: str) -> list[str]:
+    def sampled(self, paper_id: str) -> list[str]:
         """Return the lists in whose sample the paper was."""
-        return self._database.column("select list from samples where arxiv_id = ?", [arxiv_id])
+        return self._database.column("select list from samples where paper_id = ?", [paper_id])
 
     def recalls(self, list_names: Collection[str], day: date) -> dict[str, tuple[Recall, Spending]]:
         """Return how well the lists' shortlists did in 60 days up to that day, on those on which they left papers out;
@@ -162,31 +162,31 @@ order by kind
 
 # The list's own newest morning is not over before its day is frozen; and that is dated to its beginning. By whole
 # numbers: the view `scores` would write out the instant of each row.
-_SCORES = f"""score_rows join paper_keys on paper_keys.id = paper_id join papers using (arxiv_id)
-where judge_id in (select id from judges where criteria = :criteria) and list_id = {LIST_KEY}
+_SCORES = f"""score_rows join paper_keys on paper_keys.key = paper_key join papers using (id)
+where judge_key in (select key from judges where criteria = :criteria) and list_key = {LIST_KEY}
 and novelty is not null and abstract != '' and given < (
     select cast(strftime('%s', at) as integer) from days where days.list = :list order by date desc limit 1
 )"""
 _JUDGED = f"""
-select arxiv_id, title, abstract, relevance, {instant_of("given")} as at from {_SCORES}
-and (given, arxiv_id) > (:at, :arxiv_id) order by given, arxiv_id
+select papers.id as paper_id, title, abstract, relevance, {instant_of("given")} as at from {_SCORES}
+and (given, papers.id) > (:at, :paper_id) order by given, papers.id
 """
 
 _VOTED = """
-select title, abstract, avg(vote > 0) as target from ballots join papers using (arxiv_id)
-where ballots.list = :list and abstract != '' group by arxiv_id order by max(ballots.at) desc, arxiv_id limit :most
+select title, abstract, avg(vote > 0) as target from ballots join papers on papers.id = paper_id
+where ballots.list = :list and abstract != '' group by paper_id order by max(ballots.at) desc, paper_id limit :most
 """
 _UNVOTED = """
-select title, abstract, null as target from seen join papers using (arxiv_id)
+select title, abstract, null as target from seen join papers on papers.id = paper_id
 where seen.list = :list and became in ('below', 'not called', 'over the cap', 'selected') and abstract != ''
-and not exists (select 1 from ballots where ballots.list = :list and ballots.arxiv_id = papers.arxiv_id)
-order by substr(arxiv_id, -2) || substr(arxiv_id, -4, 2), arxiv_id limit :most
+and not exists (select 1 from ballots where ballots.list = :list and ballots.paper_id = papers.id)
+order by substr(paper_id, -2) || substr(paper_id, -4, 2), paper_id limit :most
 """
 
 _PASSED = "became in ('selected', 'over the cap')"
 _FOUND = f"""
-select samples.date from samples join seen using (list, arxiv_id)
-where samples.list = ? and samples.date >= ? and {_PASSED} order by samples.date, arxiv_id
+select samples.date from samples join seen using (list, paper_id)
+where samples.list = ? and samples.date >= ? and {_PASSED} order by samples.date, paper_id
 """
 _SHORTLISTED = """
 select * from days where list in (select value from json_each(:names)) and date >= :since and not_called > 0
@@ -198,7 +198,7 @@ select list, sum(considered - filtered - not_called) as called, sum(not_called) 
     sum(selected + over_cap) as passed,
     coalesce((select count(*) from samples where samples.list = some.list and samples.date >= :since), 0) as sampled,
     coalesce((
-        select count(*) from samples join seen using (list, arxiv_id)
+        select count(*) from samples join seen using (list, paper_id)
         where samples.list = some.list and samples.date >= :since and {_PASSED}
     ), 0) as found
 from ({_SHORTLISTED}) as some group by list

@@ -26,11 +26,11 @@ _SWITCHES_OFF = 6  # papers of the sample that passed
 
 def shortlist(papers: Mapping[str, float], share: float, seed: str) -> Learned:
     """Leave out all but the best share of a day's papers and a random sample of the rest. `papers` are their strengths
-    by arXiv id, without those that are called in any case. The same `seed` draws the same papers, whatever the others.
+    by id, without those that are called in any case. The same `seed` draws the same papers, whatever the others.
     """
     if len(papers) < _TOO_FEW:
         return Learned()
-    ordered = sorted(papers, key=lambda arxiv_id: (-papers[arxiv_id], arxiv_id))
+    ordered = sorted(papers, key=lambda paper_id: (-papers[paper_id], paper_id))
     rest = ordered[math.ceil(share * len(ordered)) :]
     sampled = frozenset(each for each in rest if random.Random(f"{seed} {each}").random() < SAMPLED)  # noqa: S311 - no secret
     return Learned(not_called=frozenset(rest) - sampled, sampled=sampled)

@@ -8,11 +8,11 @@ _TABLES = Tables(
     schema="""
 create table votes (
     list text not null,
-    arxiv_id text not null,
+    paper_id text not null,
     address text not null,
     vote integer not null,      -- 1 or -1
     at text not null,
-    primary key (list, arxiv_id, address)
+    primary key (list, paper_id, address)
 ) strict, without rowid;
 
 -- Whoever is forgotten while this folder is missing leaves no vote either.
@@ -27,7 +27,7 @@ FEATURE = Feature(
     tables=_TABLES,
     pages=lazily("votes.voting", "rules"),
     links=frozenset({"vote"}),
-    ballots="select list, arxiv_id, vote, at from votes",
+    ballots="select list, paper_id, vote, at from votes",
     status=lazily("votes.votes", "status"),
     why=lazily("votes.votes", "why"),
 )

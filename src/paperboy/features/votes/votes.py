@@ -33,25 +33,25 @@ class Votes(Noun):
     """1 for thumbs up, -1 for thumbs down."""
 
     def cast(self, reader: Reader, votes: Mapping[str, int], at: datetime) -> None:
-        """Keep a reader's votes by arXiv id, instead of earlier ones; 0 takes one back. Equal ones keep their date."""
+        """Keep a reader's votes by id, instead of earlier ones; 0 takes one back. Equal ones keep their date."""
         with self._database.transaction():
             if votes:
                 Tasks(self._database).add(_LEARNS, reader.list_name, at + _REST)
-            for arxiv_id, vote in votes.items():
-                values = [reader.list_name, arxiv_id, reader.address.lower()]
+            for paper_id, vote in votes.items():
+                values = [reader.list_name, paper_id, reader.address.lower()]
                 if vote:
                     self._database.execute(_CAST, [*values, vote, at])
                 else:
-                    self._database.execute("delete from votes where list = ? and arxiv_id = ? and address = ?", values)
+                    self._database.execute("delete from votes where list = ? and paper_id = ? and address = ?", values)
 
-    def of(self, reader: Reader, arxiv_ids: Collection[str]) -> dict[str, int]:
+    def of(self, reader: Reader, paper_ids: Collection[str]) -> dict[str, int]:
         """Return the reader's votes on these papers."""
-        rows = self._database.rows(_OF, [reader.list_name, reader.address.lower(), list(arxiv_ids)])
-        return {row["arxiv_id"]: row["vote"] for row in rows}
+        rows = self._database.rows(_OF, [reader.list_name, reader.address.lower(), list(paper_ids)])
+        return {row["paper_id"]: row["vote"] for row in rows}
 
-    def on(self, arxiv_id: str) -> dict[str, Tally]:
+    def on(self, paper_id: str) -> dict[str, Tally]:
         """Count the votes on a paper, by list."""
-        return self._tallies("arxiv_id = ?", arxiv_id)
+        return self._tallies("paper_id = ?", paper_id)
 
     def since(self, at: datetime) -> dict[str, Tally]:
         """Count the votes cast or changed since an instant, by list."""
@@ -63,12 +63,12 @@ class Votes(Noun):
 
 
 _CAST = """
-insert into votes (list, arxiv_id, address, vote, at) values (?, ?, ?, ?, ?)
+insert into votes (list, paper_id, address, vote, at) values (?, ?, ?, ?, ?)
 on conflict do update set vote = excluded.vote, at = excluded.at where vote != excluded.vote
 """
 _OF = """
-select arxiv_id, vote from votes
-where list = ? and address = ? and arxiv_id in (select value from json_each(?))
+select paper_id, vote from votes
+where list = ? and address = ? and paper_id in (select value from json_each(?))
 """
 
 
@@ -83,6 +83,6 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
     )
 
 
-def why(app: App, arxiv_id: str) -> Mapping[str, str]:
+def why(app: App, paper_id: str) -> Mapping[str, str]:
     """Count the votes on a paper, by list."""
-    return {name: f"votes: {tally}" for name, tally in Votes(app.store_to_ask.database).on(arxiv_id).items()}
+    return {name: f"votes: {tally}" for name, tally in Votes(app.store_to_ask.database).on(paper_id).items()}

@@ -28,11 +28,11 @@ def rules() -> list[Rule]:
     path = "/vote/<string(length=32):token>/<day:day>"
     return [
         Rule(path, endpoint=show, methods=["GET", "POST"]),
-        Rule(f"{path}/<any(up, down):way>/<path:arxiv_id>", endpoint=choose, methods=["GET"]),
+        Rule(f"{path}/<any(up, down):way>/<path:paper_id>", endpoint=choose, methods=["GET"]),
     ]
 
 
-def show(visit: Visit, token: str, day: date, way: str = "", arxiv_id: str = "") -> Response:
+def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "") -> Response:
     """Return the page, or save what its form says. A vote for a paper that the digest lacks is ignored."""
     reader = found(visit.store.readers.voting(token))
     frozen = found(visit.store.history.digest(reader.list_name, day))
@@ -44,7 +44,7 @@ def show(visit: Visit, token: str, day: date, way: str = "", arxiv_id: str = "")
         raise NotFound
 
     is_posted = visit.request.method == "POST"
-    fields = visit.request.form.items() if is_posted else [(arxiv_id, way)]
+    fields = visit.request.form.items() if is_posted else [(paper_id, way)]
     ids = {item.arxiv_id for item in shown.items}
     changed = {each: _VOTES[vote] for each, vote in fields if each in ids and vote in _VOTES}
 
@@ -61,16 +61,16 @@ def show(visit: Visit, token: str, day: date, way: str = "", arxiv_id: str = "")
         shown.mailing_list.language,
         title=shown.title,
         date=shown.date,
-        items=sorted(shown.items, key=lambda item: item.arxiv_id != arxiv_id),
+        items=sorted(shown.items, key=lambda item: item.arxiv_id != paper_id),
         kept=kept,
         votes=kept | changed,
-        chosen=arxiv_id if arxiv_id in ids else "",
+        chosen=paper_id if paper_id in ids else "",
         saved=is_saved,
         address=without_addresses(reader.address),
         url=f"{visit.web_url}/vote/{token}/{day}",
     )
 
 
-def choose(visit: Visit, token: str, day: date, way: str, arxiv_id: str) -> Response:
+def choose(visit: Visit, token: str, day: date, way: str, paper_id: str) -> Response:
     """Return the page with a vote that is not saved yet."""
-    return show(visit, token, day, way, arxiv_id)
+    return show(visit, token, day, way, paper_id)

@@ -19,7 +19,7 @@ _KINDS = frozenset({"new", "cross", "replace", "replace-cross"})
 class Announced:
     """A paper of today's announcement."""
 
-    arxiv_id: str
+    id: str
     kind: str  # "new", "cross", "replace" or "replace-cross"
     categories: tuple[str, ...]
 

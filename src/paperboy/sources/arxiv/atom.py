@@ -145,7 +145,7 @@ def _paper(entry: Any, place: int, now: datetime, window: Window | None) -> Pape
     abstract = text_at(entry, "atom:summary").strip()
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n(?=[ \t])|\n[ \t]*\n", abstract))
     return Paper(
-        arxiv_id=match["id"],
+        id=match["id"],
         version=int(match["version"] or 1),
         title=shortened(title, TITLE),
         authors=tuple(authors),

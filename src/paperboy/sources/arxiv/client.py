@@ -99,7 +99,7 @@ class ArxivFeed:
                     empty = error  # one week of several, of a small category
         if empty and not papers:
             raise empty
-        return sorted(papers.values(), key=lambda paper: (paper.published, paper.arxiv_id))
+        return sorted(papers.values(), key=lambda paper: (paper.published, paper.id))
 
     def has_news(self, since: datetime, until: datetime) -> bool:
         """Check by one request whether arXiv has any paper submitted in between. False also if it does not answer."""
@@ -130,7 +130,7 @@ class ArxivFeed:
         crossed = dict[str, set[str]]()
         for paper in announced:
             if paper.kind == "cross":
-                crossed.setdefault(paper.arxiv_id, set()).update({*paper.categories} & {*categories})
+                crossed.setdefault(paper.id, set()).update({*paper.categories} & {*categories})
         ids = lacking(crossed)[:AT_ONCE]
         if not ids:
             return []
@@ -144,9 +144,9 @@ class ArxivFeed:
             raise FeedError(f"{self._host} {fault}") from fault
         # The API may know of a new category later than the feed.
         return [
-            replace(paper, categories=tuple(dict.fromkeys([*paper.categories, *sorted(crossed[paper.arxiv_id])])))
+            replace(paper, categories=tuple(dict.fromkeys([*paper.categories, *sorted(crossed[paper.id])])))
             for paper in found
-            if paper.arxiv_id in ids
+            if paper.id in ids
         ]
 
     def _announced(self, categories: str) -> Sequence[Announced]:
@@ -175,7 +175,7 @@ class ArxivFeed:
             total = 1
             while start < total:
                 page = self._retried(search, start, window)
-                papers |= {paper.arxiv_id: paper for paper in page.papers}
+                papers |= {paper.id: paper for paper in page.papers}
                 start += len(page.papers) + len(page.bad)
                 bad += len(page.bad)
                 total = page.total
