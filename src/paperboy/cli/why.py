@@ -1,6 +1,5 @@
 """`paperboy why`: the life of one paper, list by list; or what became of each digest to an address."""
 
-import re
 from datetime import datetime, timedelta, tzinfo
 
 import click
@@ -14,11 +13,10 @@ from paperboy.mail.text import counted, together
 from paperboy.models import Became, MailingList, Paper
 from paperboy.service import output
 from paperboy.service.app import App
+from paperboy.sources import read_id, source_of
 from paperboy.store.history import Life
 from paperboy.tex import to_text
 
-# What people paste: a URL, or the id with its prefix and its version.
-_ID = re.compile(r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:)?(.+?)(?:v\d+)?(?:\.pdf)?/?", re.IGNORECASE)
 _WEEKS = 8  # of digests to an address
 
 
@@ -34,9 +32,8 @@ def why(app: App, asked_for: str, name: str | None) -> int:
     app.take_own_or_in_force()
     if "@" in asked_for:
         return _person(app, asked_for, name)
-    asked = _ID.fullmatch(visible(asked_for.strip()))
     history = app.store_to_ask.history
-    plain = asked[1] if asked else ""
+    plain = read_id(visible(asked_for.strip()))
     paper, fetched = history.paper(plain) or (None, None)
     lists = app.home.lists if name is None else [app.home.list(name)]
     lives = [(mailing_list, history.life(mailing_list.name, plain)) for mailing_list in lists]
@@ -47,7 +44,7 @@ def why(app: App, asked_for: str, name: str | None) -> int:
         )
 
     settings = app.settings
-    url = f"https://arxiv.org/abs/{plain}"
+    url = source_of(plain).links(plain).page
     if paper and fetched:
         categories = ", ".join(dict.fromkeys([paper.primary_category, *paper.categories]))
         when = f"submitted {_when(paper.published, settings.timezone)}, fetched {_when(fetched, settings.timezone)}"

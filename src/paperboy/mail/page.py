@@ -19,6 +19,7 @@ from paperboy.edges.text import one_line
 from paperboy.mail.text import Prose, prose, unlinked
 from paperboy.mail.topics import Block, blocks
 from paperboy.models import Counts, Digest, Entry, Group, MailingList, Paper, Shortfall, Spending
+from paperboy.sources import source_of
 
 _BEST = 6  # titles; no inbox shows more of them
 MOST_AUTHORS = 200  # of a paper, on the web and for reference managers
@@ -47,8 +48,8 @@ class Item:
     group: str  # "followed", "closest" or "also"
     arxiv_id: str
     url: str
-    pdf_url: str
-    html_url: str  # empty for papers from before December 2023, when arXiv began to make HTML
+    pdf_url: str  # empty: there is none
+    html_url: str  # empty: there is none
     title: Prose
     category: str
     submitted: Day
@@ -221,14 +222,15 @@ def _items(entries: Iterable[Entry], mailing_list: MailingList, group: Group) ->
     followed = frozenset(map(name_key, mailing_list.authors))
     for entry in entries:
         paper, score = entry.paper, entry.score
+        links = source_of(paper.id).links(paper.id)
         authors = tuple(Author(one_line(name), name_key(name) in followed) for name in paper.authors)
         yield Item(
             rank=entry.rank,
             group=group,
             arxiv_id=paper.id,
-            url=arxiv_url("abs", paper),
-            pdf_url=arxiv_url("pdf", paper),
-            html_url=arxiv_url("html", paper) if "2312" <= paper.id[:4] <= "9999" else "",
+            url=links.page,
+            pdf_url=links.pdf,
+            html_url=links.html,
             title=_title(paper),
             category=one_line(paper.primary_category),
             submitted=paper.published.date(),
@@ -254,19 +256,16 @@ def without_middle(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]
 
 
 def _mention(paper: Paper) -> Mention:
-    return Mention(paper.id, arxiv_url("abs", paper), _title(paper))
+    return Mention(paper.id, source_of(paper.id).links(paper.id).page, _title(paper))
 
 
 def _title(paper: Paper) -> Prose:
     return prose(paper.title) or prose("(no title)")
 
 
-def arxiv_url(form: str, paper: Paper) -> str:
-    return f"https://arxiv.org/{form}/{quote(paper.id)}"
-
-
 def coins(paper: Paper) -> str:
     """The paper as an OpenURL in ASCII (COinS): Dublin Core, since there is no format for preprints."""
+    source = source_of(paper.id)
     values = [
         ("ctx_ver", "Z39.88-2004"),
         ("rft_val_fmt", "info:ofi/fmt:kev:mtx:dc"),
@@ -274,8 +273,8 @@ def coins(paper: Paper) -> str:
         ("rft.title", str(prose(paper.title))),
         *(("rft.au", one_line(author)) for author in paper.authors[:MOST_AUTHORS]),
         ("rft.date", f"{paper.published:%Y-%m-%d}"),
-        ("rft.source", "arXiv"),
-        ("rft.identifier", arxiv_url("abs", paper)),
+        ("rft.source", source.name),
+        ("rft.identifier", source.links(paper.id).page),
         *((("rft_id", f"info:doi/{one_line(paper.doi)}"),) if paper.doi else ()),
     ]
     return urlencode(values, quote_via=quote)

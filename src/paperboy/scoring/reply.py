@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from paperboy.edges.text import SENTENCE_END, last_end, one_line, shortened
 from paperboy.models import Score
+from paperboy.sources import read_id
 
 _TEXT, _TO_TEN = {"type": "string"}, {"type": "integer", "minimum": 1, "maximum": 10}
 _PROPERTIES = {"arxiv_id": _TEXT, "relevance": _TO_TEN, "novelty": _TO_TEN, "comment": _TEXT}
@@ -57,10 +58,10 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
 
     scores: dict[str, Score] = {}
     defects: dict[str, str] = {}
-    for arxiv_id in asked:
+    for paper_id in asked:
         usable: list[Score] = []
         defect = "no entry for the paper"
-        for found in entries.get(arxiv_id, ()):
+        for found in entries.get(paper_id, ()):
             relevance, novelty = _mark(found.get("relevance")), _mark(found.get("novelty"))
             if relevance and novelty:
                 comment = found.get("comment")
@@ -72,18 +73,17 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
                 value = json.dumps("[…]" if isinstance(mark, list | dict) else mark, ensure_ascii=False)
                 defect = f"{name} {shortened(hidden(one_line(value)), 40)} is not a whole number from 1 to 10"
         if usable and (len(asked) == 1 or len({*usable}) == 1):
-            scores[arxiv_id] = usable[-1]
+            scores[paper_id] = usable[-1]
         else:
             # asking for the paper alone cures the first
-            defects[arxiv_id] = "two different ones for the same paper" if usable else defect
+            defects[paper_id] = "two different ones for the same paper" if usable else defect
     return Reply(scores, defects)
 
 
 def _bare_id(entry: Mapping[str, Any]) -> str:
-    """Read an entry's id: "https://arxiv.org/abs/2502.06786v2" and "[arXiv:2502.06786]" mean "2502.06786"."""
-    arxiv_id = entry.get("arxiv_id")
-    written = arxiv_id.strip(" []\n") if isinstance(arxiv_id, str) else ""
-    return re.sub(r"^(?:https?://arxiv\.org/abs/|arxiv:)\s*|v\d+$", "", written, flags=re.IGNORECASE)
+    """Read an entry's id, which may be a URL, or stand in brackets."""
+    written = entry.get("arxiv_id")
+    return read_id(written.strip(" []\n")) if isinstance(written, str) else ""
 
 
 def whole(digits: str) -> int:

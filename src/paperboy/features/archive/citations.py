@@ -7,18 +7,20 @@ from string import ascii_lowercase
 
 from paperboy.curate import name_key
 from paperboy.edges.text import one_line
-from paperboy.mail.page import MOST_AUTHORS, arxiv_url
+from paperboy.mail.page import MOST_AUTHORS
 from paperboy.mail.text import prose
 from paperboy.models import Paper
+from paperboy.sources import source_of
 from paperboy.tex import formulas, printing
 
 _OF_TITLES = {"a", "an", "the", "on", "of", "in", "for", "and", "to", "is", "are", "do", "does", "towards"}
 
 
 def bibtex(papers: Iterable[Paper]) -> str:
-    """Return an entry of the type @misc for each, as arXiv's own are, with keys that differ from each other."""
+    """Return an entry of the type @misc for each, with keys that differ from each other."""
     entries: dict[str, str] = {}
     for paper in papers:
+        source = source_of(paper.id)
         stem = _key(paper)
         suffixes = chain(["", *ascii_lowercase[1:]], (f"-{number}" for number in count(27)))
         key = next(key for suffix in suffixes if (key := stem + suffix) not in entries)
@@ -29,11 +31,9 @@ def bibtex(papers: Iterable[Paper]) -> str:
             "title": _safe(paper.title),
             "author": " and ".join(authors),
             "year": f"{paper.published.year}",
-            "eprint": paper.id,
-            "archivePrefix": "arXiv",
-            "primaryClass": _plain(paper.primary_category),
+            **{name: _plain(value) for name, value in source.citation(paper).items()},
             "doi": _plain(paper.doi),
-            "url": arxiv_url("abs", paper),
+            "url": source.links(paper.id).page,
         }
         lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
         entries[key] = f"@misc{{{key},\n{lines}}}\n"
