@@ -8,10 +8,10 @@ from email_validator import EmailNotValidError, validate_email
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from paperboy.edges.text import did_you_mean
 from paperboy.errors import ConfigError
 from paperboy.home import settings
 from paperboy.home import values as notation
-from paperboy.home.values import did_you_mean
 from paperboy.models import Subscriber
 from paperboy.sources.arxiv.categories import ARCHIVES_ONLY, CATEGORIES
 

@@ -8,8 +8,8 @@ from functools import partial
 import click
 
 from paperboy.cli.people import mailbox_from, refusal
+from paperboy.edges.text import did_you_mean
 from paperboy.errors import PaperboyError
-from paperboy.home.values import did_you_mean
 from paperboy.mail.text import counted
 from paperboy.models import Delivery, DeliveryState, MailingList, Receipt, Subscriber
 from paperboy.morning.preview import sent, write

@@ -72,7 +72,7 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             if ctx.resilient_parsing:
                 return None
-            from paperboy.home.values import did_you_mean
+            from paperboy.edges.text import did_you_mean
 
             ctx.fail(f"No such command {cmd_name!r}{did_you_mean(cmd_name, self.list_commands(ctx)) or '.'}")
         module = importlib.import_module(_COMMANDS[cmd_name][0])

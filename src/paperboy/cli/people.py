@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from paperboy.edges.text import did_you_mean
 from paperboy.errors import ConfigError, StoreError, UnknownNameError
 from paperboy.home import edits, values
 from paperboy.home.lists import WEEKDAYS
-from paperboy.home.values import did_you_mean
 from paperboy.home.versions import LISTS_FILE
 from paperboy.mail.text import counted, together
 from paperboy.models import EVERY_DAY, MailingList, Subscriber, Suppression

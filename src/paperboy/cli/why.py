@@ -6,9 +6,8 @@ import click
 
 from paperboy.cli.people import mailbox_from, refusal
 from paperboy.curate import matched_author, why_filtered
-from paperboy.edges.text import visible
+from paperboy.edges.text import did_you_mean, visible
 from paperboy.errors import UnknownNameError
-from paperboy.home.values import did_you_mean
 from paperboy.mail.text import counted, together
 from paperboy.models import Became, MailingList, Paper
 from paperboy.service import output
@@ -44,7 +43,7 @@ def why(app: App, asked_for: str, name: str | None) -> int:
         )
 
     settings = app.settings
-    url = source_of(plain).links(plain).page
+    url = source_of(plain).links(plain, paper.version if paper else 1).page
     if paper and fetched:
         categories = ", ".join(dict.fromkeys([paper.primary_category, *paper.categories]))
         when = f"submitted {_when(paper.published, settings.timezone)}, fetched {_when(fetched, settings.timezone)}"

@@ -10,11 +10,14 @@ hidden              without a secret
 without_url         without a URL, which is often a secret
 without_addresses   for the log, and reports that more people see than the operator
 mentions            finds one address
+did_you_mean        suggests what a word was to be
 """
 
+import difflib
 import re
 import unicodedata
 from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import accumulate, takewhile
 from urllib.parse import quote, quote_plus, urlsplit
@@ -147,3 +150,10 @@ def without_addresses(text: str) -> str:
 def mentions(address: str) -> re.Pattern[str]:
     """Return a pattern that finds the address in any case, and not as a part of a longer one."""
     return re.compile(rf"(?<![\w.+-]){re.escape(address)}(?!\.?[\w-])", re.IGNORECASE)
+
+
+def did_you_mean(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Return `", did you mean 'x'?"` for the choice that is nearest to the word, whatever the case; else nothing."""
+    by_folded = {choice.casefold(): choice for choice in choices}
+    nearest = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=cutoff)
+    return f", did you mean {by_folded[nearest[0]]!r}?" if nearest else ""

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,14 +15,14 @@ from urllib.parse import urlsplit
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from paperboy.edges import files
-from paperboy.edges.text import shortened
+from paperboy.edges.text import did_you_mean, shortened
 from paperboy.errors import MOST_PROBLEMS, ConfigError
 from paperboy.home import nodes, values
 from paperboy.home.people import People, file_name, named
 from paperboy.home.settings import Settings
-from paperboy.home.values import Parser, did_you_mean, one_line, one_of, whole
+from paperboy.home.values import Parser, one_line, one_of, whole
 from paperboy.models import Keywords, MailingList, Problem, Subscriber
-from paperboy.sources.arxiv.categories import ARCHIVES_ONLY, CATEGORIES, all_of
+from paperboy.sources import categories
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MOST_BYTES = 32_000_000  # of the file, such as 600,000 addresses
@@ -38,17 +38,6 @@ def _name(text: str) -> str:
     if re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", text):
         return text
     raise ValueError("must be at most 63 of a-z, 0-9 and inner -, such as 'big-ideas'")
-
-
-def _category(text: str) -> str:
-    if text in CATEGORIES:
-        return text
-    if text in ARCHIVES_ONLY:
-        example = min(category for category in CATEGORIES if category.startswith(f"{text}."))
-        raise ValueError(f"{text!r} is a whole archive; name its categories, such as {example}")
-    # The same archive alone makes two names alike.
-    hint = did_you_mean(text, CATEGORIES, cutoff=0.85) or "; they are listed at arxiv.org/category_taxonomy"
-    raise ValueError(f"unknown category {text!r}{hint}")
 
 
 def _text_of(name: str, folder: Path, what: str) -> str:
@@ -97,9 +86,9 @@ def _webhook(text: str) -> str:
     return address
 
 
-def _all_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Return categories, where an archive that was divided later stands for all its present ones."""
-    return tuple(dict.fromkeys(one for name in names for one in all_of(name)))
+def _all_of(entries: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Return the categories that entries stand for, each once."""
+    return tuple(dict.fromkeys(chain.from_iterable(entries)))
 
 
 def _boolean(text: str) -> bool:
@@ -283,7 +272,7 @@ def _subscribers(file: _File, key: str, node: Node) -> tuple[Subscriber, ...]:
 _OPTIONS: dict[str, _Reader] = {  # an option that the file leaves out has the default of `MailingList`
     "name": _text(_name),
     "title": _text(one_line),
-    "categories": _each(_category, _all_of, least=1),
+    "categories": _each(categories, _all_of, least=1),
     "topics": _topics,
     "authors": _each(values.author),
     "language": _text(values.language, f"{_TEXT}, as 'no' for Norwegian"),
@@ -295,7 +284,7 @@ _OPTIONS: dict[str, _Reader] = {  # an option that the file leaves out has the d
     "weekdays": _each(one_of(*WEEKDAYS), lambda days: frozenset(map(WEEKDAYS.index, days)), least=1),
     "cross_lists": _unquoted(_boolean),
     "send_empty": _unquoted(_boolean),
-    "exclude": _each(_category, _all_of),
+    "exclude": _each(categories, _all_of),
     "keywords": _keywords,
     "paused": _unquoted(_boolean),
     "archive": _text(one_of("none", "link", "public", "indexed")),

@@ -22,9 +22,10 @@ from dotenv.parser import parse_stream
 from pydantic import SecretStr
 
 from paperboy.edges import files
+from paperboy.edges.text import did_you_mean
 from paperboy.errors import ConfigError
 from paperboy.home import values as notation
-from paperboy.home.values import Parser, did_you_mean, number, one_line, whole
+from paperboy.home.values import Parser, number, one_line, whole
 from paperboy.models import Problem, Subscriber
 
 

@@ -3,9 +3,8 @@
 Each parser takes text and raises `ValueError` with one sentence for the person who wrote it.
 """
 
-import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, time
 from email.utils import unquote
@@ -17,6 +16,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from email_validator import EmailNotValidError, validate_email
 
+from paperboy.edges.text import did_you_mean
 from paperboy.models import Subscriber
 
 Parser = Callable[[str], Any]  # of one value as people write it
@@ -37,13 +37,6 @@ _LANGUAGE = re.compile(  # language, script, region and variants of a BCP 47 tag
     r"[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*", re.ASCII | re.IGNORECASE
 )
 _HOST = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?|([0-9A-Fa-f]*:){2}[0-9A-Fa-f:.]*")  # a DNS name, or IPv6
-
-
-def did_you_mean(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """Return `", did you mean 'x'?"` for the choice that is nearest to the word, whatever the case; else nothing."""
-    by_folded = {choice.casefold(): choice for choice in choices}
-    nearest = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=cutoff)
-    return f", did you mean {by_folded[nearest[0]]!r}?" if nearest else ""
 
 
 def one_line(text: str) -> str:

@@ -21,12 +21,11 @@ from itertools import islice
 from pathlib import Path
 
 from paperboy.edges import files, lock
-from paperboy.edges.text import mentions
+from paperboy.edges.text import did_you_mean, mentions
 from paperboy.errors import ConfigError, StoreWriteError, UnknownNameError, noted
 from paperboy.home import lists as mailing_lists
 from paperboy.home import people, settings
 from paperboy.home.settings import Settings
-from paperboy.home.values import did_you_mean
 from paperboy.models import MailingList, Problem
 
 logger = logging.getLogger(__name__)

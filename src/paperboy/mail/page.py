@@ -19,7 +19,7 @@ from paperboy.edges.text import one_line
 from paperboy.mail.text import Prose, prose, unlinked
 from paperboy.mail.topics import Block, blocks
 from paperboy.models import Counts, Digest, Entry, Group, MailingList, Paper, Shortfall, Spending
-from paperboy.sources import source_of
+from paperboy.sources import links_of, source_of
 
 _BEST = 6  # titles; no inbox shows more of them
 MOST_AUTHORS = 200  # of a paper, on the web and for reference managers
@@ -222,7 +222,7 @@ def _items(entries: Iterable[Entry], mailing_list: MailingList, group: Group) ->
     followed = frozenset(map(name_key, mailing_list.authors))
     for entry in entries:
         paper, score = entry.paper, entry.score
-        links = source_of(paper.id).links(paper.id)
+        links = links_of(paper)
         authors = tuple(Author(one_line(name), name_key(name) in followed) for name in paper.authors)
         yield Item(
             rank=entry.rank,
@@ -256,7 +256,7 @@ def without_middle(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]
 
 
 def _mention(paper: Paper) -> Mention:
-    return Mention(paper.id, source_of(paper.id).links(paper.id).page, _title(paper))
+    return Mention(paper.id, links_of(paper).page, _title(paper))
 
 
 def _title(paper: Paper) -> Prose:
@@ -265,7 +265,6 @@ def _title(paper: Paper) -> Prose:
 
 def coins(paper: Paper) -> str:
     """The paper as an OpenURL in ASCII (COinS): Dublin Core, since there is no format for preprints."""
-    source = source_of(paper.id)
     values = [
         ("ctx_ver", "Z39.88-2004"),
         ("rft_val_fmt", "info:ofi/fmt:kev:mtx:dc"),
@@ -273,8 +272,8 @@ def coins(paper: Paper) -> str:
         ("rft.title", str(prose(paper.title))),
         *(("rft.au", one_line(author)) for author in paper.authors[:MOST_AUTHORS]),
         ("rft.date", f"{paper.published:%Y-%m-%d}"),
-        ("rft.source", source.name),
-        ("rft.identifier", source.links(paper.id).page),
+        ("rft.source", source_of(paper.id).name),
+        ("rft.identifier", links_of(paper).page),
         *((("rft_id", f"info:doi/{one_line(paper.doi)}"),) if paper.doi else ()),
     ]
     return urlencode(values, quote_via=quote)

@@ -2,15 +2,27 @@
 
 from collections.abc import Sequence
 
+from paperboy.models import Paper
 from paperboy.sources.arxiv import ARXIV
-from paperboy.sources.source import Source
+from paperboy.sources.source import Links, Source
 
-SOURCES: Sequence[Source] = (ARXIV,)  # arXiv is the last: any id may be its own
+SOURCES: Sequence[Source] = (ARXIV,)  # arXiv is the last, since its key is empty
 
 
 def source_of(paper_id: str) -> Source:
     """Return the source that has papers with such ids."""
-    return next(source for source in SOURCES if paper_id.startswith(source.prefix))
+    return next(source for source in SOURCES if source.key in {paper_id.partition(":")[0], ""})
+
+
+def links_of(paper: Paper) -> Links:
+    """Return where the paper stands on the web."""
+    return source_of(paper.id).links(paper.id, paper.version)
+
+
+def categories(text: str) -> tuple[str, ...]:
+    """Return the categories that an entry of a list stands for. Raises ValueError, with a suggestion."""
+    key = text.partition("/")[0].lower()
+    return next(source for source in SOURCES if source.key in {key, ""}).categories(text)
 
 
 def read_id(text: str) -> str:

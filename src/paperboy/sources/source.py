@@ -17,10 +17,13 @@ class Links:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One source, by the name of its folder."""
+    """One source. Its `key` begins its ids, as "biorxiv:", and its categories, as "biorxiv/"; arXiv's alone is empty,
+    and what belongs to no other source is arXiv's.
+    """
 
     name: str  # as readers know it
-    prefix: str  # of its ids, with a colon; empty for arXiv's alone
+    key: str
+    categories: Callable[[str], tuple[str, ...]]  # those that an entry of a list stands for; raises ValueError
     read_id: Callable[[str], str]  # from what people and LLMs write, such as a URL; empty: it is none of its ids
-    links: Callable[[str], Links]  # of a paper, by its id
+    links: Callable[[str, int], Links]  # of a paper, by its id and version
     citation: Callable[[Paper], Mapping[str, str]]  # BibTeX's fields that only this source has

@@ -2,7 +2,7 @@
 
 import pytest
 
-from paperboy.sources import read_id, source_of
+from paperboy.sources import links_of, read_id, source_of
 from paperboy.sources.source import Links
 from tests.builders import paper
 
@@ -28,13 +28,13 @@ def test_id_is_read_from_what_people_paste_and_llms_write(written: str, paper_id
 @pytest.mark.parametrize("paper_id", ["2312.00001", "2502.06786"])
 def test_paper_has_a_page_a_pdf_and_since_december_2023_html(paper_id: str) -> None:
     pages = (f"https://arxiv.org/{form}/{paper_id}" for form in ("abs", "pdf", "html"))
-    assert source_of(paper_id).links(paper_id) == Links(*pages)
+    assert links_of(paper(paper_id)) == Links(*pages)
 
 
 @pytest.mark.parametrize("paper_id", ["2311.99999", "astro-ph/0601001"])
 def test_older_paper_has_no_html(paper_id: str) -> None:
     pages = (f"https://arxiv.org/{form}/{paper_id}" for form in ("abs", "pdf"))
-    assert source_of(paper_id).links(paper_id) == Links(*pages)
+    assert links_of(paper(paper_id)) == Links(*pages)
 
 
 def test_citation_names_archive_and_class() -> None:

@@ -10,7 +10,7 @@ from paperboy.edges.text import one_line
 from paperboy.mail.page import MOST_AUTHORS
 from paperboy.mail.text import prose
 from paperboy.models import Paper
-from paperboy.sources import source_of
+from paperboy.sources import links_of, source_of
 from paperboy.tex import formulas, printing
 
 _OF_TITLES = {"a", "an", "the", "on", "of", "in", "for", "and", "to", "is", "are", "do", "does", "towards"}
@@ -20,7 +20,6 @@ def bibtex(papers: Iterable[Paper]) -> str:
     """Return an entry of the type @misc for each, with keys that differ from each other."""
     entries: dict[str, str] = {}
     for paper in papers:
-        source = source_of(paper.id)
         stem = _key(paper)
         suffixes = chain(["", *ascii_lowercase[1:]], (f"-{number}" for number in count(27)))
         key = next(key for suffix in suffixes if (key := stem + suffix) not in entries)
@@ -31,9 +30,9 @@ def bibtex(papers: Iterable[Paper]) -> str:
             "title": _safe(paper.title),
             "author": " and ".join(authors),
             "year": f"{paper.published.year}",
-            **{name: _plain(value) for name, value in source.citation(paper).items()},
+            **{name: _plain(value) for name, value in source_of(paper.id).citation(paper).items()},
             "doi": _plain(paper.doi),
-            "url": source.links(paper.id).page,
+            "url": links_of(paper).page,
         }
         lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
         entries[key] = f"@misc{{{key},\n{lines}}}\n"

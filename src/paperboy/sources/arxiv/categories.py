@@ -4,6 +4,8 @@ After <https://arxiv.org/category_taxonomy>. Aliases such as `cs.NA` for `math.N
 papers carry both.
 """
 
+from paperboy.edges.text import did_you_mean
+
 _IN_ARCHIVES = {
     "astro-ph": "CO EP GA HE IM SR",
     "cond-mat": "dis-nn mes-hall mtrl-sci other quant-gas soft stat-mech str-el supr-con",
@@ -34,7 +36,16 @@ CATEGORIES = frozenset(
 ARCHIVES_ONLY = frozenset(_IN_ARCHIVES) - CATEGORIES
 
 
-def all_of(category: str) -> tuple[str, ...]:
-    """The category itself; and where it is a whole archive such as `astro-ph`, all its categories after it."""
-    subjects = _IN_ARCHIVES[category].split() if category in _DIVIDED_LATER else []
-    return (category, *(f"{category}.{subject}" for subject in subjects))
+def read(text: str) -> tuple[str, ...]:
+    """Return the category, and where it is a whole archive such as `astro-ph`, all its present ones after it. Raises
+    ValueError, with a suggestion.
+    """
+    if text in CATEGORIES:
+        subjects = _IN_ARCHIVES[text].split() if text in _DIVIDED_LATER else []
+        return (text, *(f"{text}.{subject}" for subject in subjects))
+    if text in ARCHIVES_ONLY:
+        example = min(category for category in CATEGORIES if category.startswith(f"{text}."))
+        raise ValueError(f"{text!r} is a whole archive; name its categories, such as {example}")
+    # The same archive alone makes two names alike.
+    hint = did_you_mean(text, CATEGORIES, cutoff=0.85) or "; they are listed at arxiv.org/category_taxonomy"
+    raise ValueError(f"unknown category {text!r}{hint}")

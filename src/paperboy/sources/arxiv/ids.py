@@ -18,8 +18,8 @@ def read(text: str) -> str:
     return found[1] if found else ""
 
 
-def links(paper_id: str) -> Links:
-    """Return where the paper stands. arXiv began to make HTML in December 2023."""
+def links(paper_id: str, _: int) -> Links:
+    """Return where the newest version stands. arXiv began to make HTML in December 2023."""
     page, pdf, html = (f"https://arxiv.org/{form}/{quote(paper_id)}" for form in ("abs", "pdf", "html"))
     return Links(page, pdf, html if "2312" <= paper_id[:4] <= "9999" else "")
 
