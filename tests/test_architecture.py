@@ -22,6 +22,7 @@ FLOOR_OF = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
 ADJOINING = {  # a room, and one of the same floor that it may import: why
     ("errors", "models"): "a ConfigError holds Problems",
     ("tex", "edges"): "foreign text, made fit",
+    ("curate", "sources"): "a paper's mark-up",
     ("due", "sources"): "when arXiv announces",
     ("morning", "sending"): "a preview is shown in the outbox",
     ("sending", "morning"): "Progress",

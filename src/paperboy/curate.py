@@ -6,14 +6,15 @@ Everything here is a pure function of its arguments: no I/O, no clock.
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache, partial
 from types import MappingProxyType
 
 from paperboy.models import Became, Counts, Digest, Entry, Group, MailingList, Outcome, Paper, Score
-from paperboy.tex import to_text
+from paperboy.sources import source_of
+from paperboy.tex import plain, to_marked
 
 # Letters that Unicode does not take apart into a base and an accent.
 _PLAIN_LETTERS = str.maketrans(
@@ -106,7 +107,8 @@ def _first(words: tuple[str, ...], paper: Paper) -> str:
     """Return the first of these words or phrases that title or abstract has, as the list spells it; empty if they have
     none. They are compared as whole words, case and accents apart; a hyphen is a space.
     """
-    text = f"{_text_key(paper.title)}\n{_text_key(paper.abstract)}"
+    marked = source_of(paper.id).marked
+    text = f"{_text_key(paper.title, marked)}\n{_text_key(paper.abstract, marked)}"
     for word in words:
         key = _text_key(word)
         if key in text and re.search(rf"(?<!\w){re.escape(key)}(?!\w)", text):
@@ -115,8 +117,8 @@ def _first(words: tuple[str, ...], paper: Paper) -> str:
 
 
 @lru_cache(maxsize=12_000)  # titles and abstracts of three busy days; with fewer, each list would begin anew
-def _text_key(tex: str) -> str:
-    return _plain(to_text(tex))
+def _text_key(text: str, marked: Callable[[str], str] = to_marked) -> str:
+    return _plain(plain(marked(text)))
 
 
 CROSS_LIST = "cross-list "  # before the category by which a cross-listed paper comes to a list

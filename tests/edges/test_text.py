@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperboy.edges.text import hidden, one_line, printable, shortened, visible, without_addresses
+from paperboy.edges.text import did_you_mean, hidden, one_line, printable, shortened, visible, without_addresses
 
 ODD = st.text(
     st.sampled_from('ab .,;([)]!…"“ \n\t\0\u00a0\u202e\u200b\u0301\u0316\u1100\u1161\ud800数😀é-–'), max_size=300
@@ -129,3 +129,18 @@ def test_secret_with_a_space_or_a_backslash_is_hidden_in_each_form() -> None:
 def test_every_address_in_a_text_is_masked_and_nothing_else(text: str, expected: str) -> None:
     """In time linear in its length: by trying an address at every letter, 300,000 letters take minutes."""
     assert without_addresses(text) == expected
+
+
+# --- suggestions
+
+
+def test_suggestion_ignores_case_and_keeps_the_spelling_of_the_choice() -> None:
+    assert did_you_mean("cs.lg", ["cs.CV", "cs.LG"]) == ", did you mean 'cs.LG'?"
+    assert did_you_mean("zzz", ["cs.CV", "cs.LG"]) == ""
+
+
+def test_suggested_address_is_almost_the_same() -> None:
+    people = ["ada@example.org", "bo@elsewhere.net"]
+    assert did_you_mean("ADDA@example.org", people, cutoff=0.85) == ", did you mean 'ada@example.org'?"
+    assert did_you_mean("bo@elswhere.net", people, cutoff=0.85) == ", did you mean 'bo@elsewhere.net'?"
+    assert did_you_mean("eve@example.org", people, cutoff=0.85) == ""

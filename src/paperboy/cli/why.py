@@ -12,9 +12,8 @@ from paperboy.mail.text import counted, together
 from paperboy.models import Became, MailingList, Paper
 from paperboy.service import output
 from paperboy.service.app import App
-from paperboy.sources import read_id, source_of
+from paperboy.sources import read_id, source_of, title_of
 from paperboy.store.history import Life
-from paperboy.tex import to_text
 
 _WEEKS = 8  # of digests to an address
 
@@ -47,7 +46,7 @@ def why(app: App, asked_for: str, name: str | None) -> int:
     if paper and fetched:
         categories = ", ".join(dict.fromkeys([paper.primary_category, *paper.categories]))
         when = f"submitted {_when(paper.published, settings.timezone)}, fetched {_when(fetched, settings.timezone)}"
-        output.say(to_text(paper.title), url, f"{categories}; {when}")
+        output.say(title_of(paper), url, f"{categories}; {when}")
     else:
         output.say(url, f"deleted after {settings.keep_days} days (KEEP_DAYS); its outcome is kept for ever")
 

@@ -241,7 +241,7 @@ def _items(entries: Iterable[Entry], mailing_list: MailingList, group: Group) ->
             comment=unlinked(prose(_without_markdown(score.comment if score else ""))),
             relevance=score.relevance if score else None,
             novelty=score.novelty if score else None,
-            abstract=prose(paper.abstract),
+            abstract=prose(paper.abstract, source_of(paper.id).marked),
             brief=group is Group.ALSO,
         )
 
@@ -260,7 +260,7 @@ def _mention(paper: Paper) -> Mention:
 
 
 def _title(paper: Paper) -> Prose:
-    return prose(paper.title) or prose("(no title)")
+    return prose(paper.title, source_of(paper.id).marked) or prose("(no title)")
 
 
 def coins(paper: Paper) -> str:
@@ -269,7 +269,7 @@ def coins(paper: Paper) -> str:
         ("ctx_ver", "Z39.88-2004"),
         ("rft_val_fmt", "info:ofi/fmt:kev:mtx:dc"),
         ("rft.type", "preprint"),
-        ("rft.title", str(prose(paper.title))),
+        ("rft.title", str(_title(paper))),
         *(("rft.au", one_line(author)) for author in paper.authors[:MOST_AUTHORS]),
         ("rft.date", f"{paper.published:%Y-%m-%d}"),
         ("rft.source", source_of(paper.id).name),

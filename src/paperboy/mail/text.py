@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from html import escape
 from itertools import chain
@@ -78,9 +78,11 @@ class Prose(str):
 
 
 @lru_cache(maxsize=2048)  # lists share papers
-def prose(tex: str) -> Prose:
-    """A title, an abstract or a comment for readers."""
-    return Prose(composed(to_marked(printable(tex))))
+def prose(text: str, marked: Callable[[str], str] = to_marked) -> Prose:
+    """A title, an abstract or a comment for readers. `marked` reads the mark-up of a paper's source; what others wrote
+    may have TeX.
+    """
+    return Prose(composed(marked(printable(text))))
 
 
 # Links

@@ -5,9 +5,9 @@ from datetime import datetime
 
 from paperboy.mail.text import counted
 from paperboy.models import ListReport, Outcome, Shortfall
+from paperboy.sources import title_of
 from paperboy.store import Store
 from paperboy.store.incidents import Incident, Kind
-from paperboy.tex import to_text
 
 
 def record(store: Store, report: ListReport, missing: str, now: datetime, *, news: bool, overdue: bool) -> None:
@@ -54,7 +54,7 @@ def met(report: ListReport, missing: str, *, overdue: bool) -> Iterator[Incident
 
     reason = report.problem if report.shortfall is None else ""
     for paper in report.let_go:
-        line = f"{name}: {paper.id} {to_text(paper.title)}"
+        line = f"{name}: {paper.id} {title_of(paper)}"
         facts = {"list": name, "lines": [line]}
         yield Incident(kind=Kind.LET_GO, subject=f"{name} {paper.id}", reason=reason, facts=facts, event=True)
 

@@ -342,14 +342,14 @@ def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> li
 
 def _scored(entries: Sequence[Entry]) -> Iterator[str]:
     """Yield a line per paper: rank, id, relevance and novelty, title and followed author."""
-    from paperboy.tex import to_text
+    from paperboy.sources import title_of
 
     for entry in entries:
         score = entry.score
         rank = f"{entry.rank}." if entry.rank else ""
         marks = f"{score.relevance}/{score.novelty or '–'}" if score else "–"
         matched = f"  (author match: {entry.matched_author})" if entry.matched_author else ""
-        yield f" {rank:>3} {entry.paper.id}  {marks:<5}  {to_text(entry.paper.title)}{matched}"
+        yield f" {rank:>3} {entry.paper.id}  {marks:<5}  {title_of(entry.paper)}{matched}"
 
 
 def papers(counts: Counts) -> str:

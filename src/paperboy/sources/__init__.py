@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from paperboy.models import Paper
 from paperboy.sources.arxiv import ARXIV
 from paperboy.sources.source import Links, Source
+from paperboy.tex import plain
 
 SOURCES: Sequence[Source] = (ARXIV,)  # arXiv is the last, since its key is empty
 
@@ -12,6 +13,11 @@ SOURCES: Sequence[Source] = (ARXIV,)  # arXiv is the last, since its key is empt
 def source_of(paper_id: str) -> Source:
     """Return the source that has papers with such ids."""
     return next(source for source in SOURCES if source.key in {paper_id.partition(":")[0], ""})
+
+
+def title_of(paper: Paper) -> str:
+    """Return the title as plain text."""
+    return plain(source_of(paper.id).marked(paper.title))
 
 
 def links_of(paper: Paper) -> Links:

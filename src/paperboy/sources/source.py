@@ -25,5 +25,6 @@ class Source:
     key: str
     categories: Callable[[str], tuple[str, ...]]  # those that an entry of a list stands for; raises ValueError
     read_id: Callable[[str], str]  # from what people and LLMs write, such as a URL; empty: it is none of its ids
+    marked: Callable[[str], str]  # a title or an abstract as text, with the marks of `paperboy.tex`
     links: Callable[[str, int], Links]  # of a paper, by its id and version
     citation: Callable[[Paper], Mapping[str, str]]  # BibTeX's fields that only this source has

@@ -10,7 +10,7 @@ from paperboy.edges.text import one_line
 from paperboy.mail.page import MOST_AUTHORS
 from paperboy.mail.text import prose
 from paperboy.models import Paper
-from paperboy.sources import links_of, source_of
+from paperboy.sources import links_of, source_of, title_of
 from paperboy.tex import formulas, printing
 
 _OF_TITLES = {"a", "an", "the", "on", "of", "in", "for", "and", "to", "is", "are", "do", "does", "towards"}
@@ -42,7 +42,7 @@ def bibtex(papers: Iterable[Paper]) -> str:
 def _key(paper: Paper) -> str:
     """Return a key as Google Scholar makes it: the first author's last name, the year, the title's first word."""
     name = _letters(paper.authors[0].rpartition(" ")[2]) if paper.authors else ""
-    words = map(_letters, prose(paper.title).replace("-", " ").split())
+    words = map(_letters, title_of(paper).replace("-", " ").split())
     word = next((word for word in words if word and word not in _OF_TITLES), "")
     return f"{name or 'anonymous'}{paper.published.year}{word[:30]}"
 

@@ -16,6 +16,7 @@ from paperboy.mail.text import prose
 from paperboy.models import Archived, Day, MailingList
 from paperboy.service.app import App
 from paperboy.service.feature import Stopped
+from paperboy.sources import source_of
 from paperboy.store import Store
 from paperboy.store.database import Database
 from paperboy.store.tasks import Task
@@ -114,8 +115,9 @@ def _texts(store: Store, digest: Archived) -> Sequence[Text]:
     try:
         thawed = archive.load(digest.shown, store.papers.by_id)
         for entry in thawed.entries + thawed.over_cap:
-            authors = one_line(", ".join(entry.paper.authors))
-            found.append(Text(entry.rank, str(prose(entry.paper.title)), authors, str(prose(entry.paper.abstract))))
+            paper = entry.paper
+            title, abstract = (str(prose(text, source_of(paper.id).marked)) for text in (paper.title, paper.abstract))
+            found.append(Text(entry.rank, title, one_line(", ".join(paper.authors)), abstract))
     except (ValueError, KeyError, TypeError) as error:
         logger.error("the digest %s of %s is spoilt, and not searched: %r", digest.list_name, digest.date, error)
         return ()
