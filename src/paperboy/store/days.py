@@ -110,7 +110,7 @@ class Days(Noun):
 
     def tries(self, list_name: str) -> dict[str, int]:
         """By id: on how many of the list's mornings an unseen paper could not be scored, though others were."""
-        rows = self._database.rows("select paper_id, mornings from tries where list = ?", [list_name])
+        rows = self._database.rows("select paper_id, mornings from unscored where list = ?", [list_name])
         return {row["paper_id"]: row["mornings"] for row in rows}
 
     def freeze(self, day: Day, at: datetime, also: Callable[[int | None], object] = lambda _: None) -> None:
@@ -173,8 +173,8 @@ from json_each(:names) where value not in (select name from lists) and value not
 _FREEZE = (
     """delete from days
     where list = :list and date = :date and digest_id is null and outcome in ('skipped', 'gave up', 'quiet')""",
-    "delete from tries where list = :list and paper_id in (select value from json_each(:seen))",
-    """insert into tries select :list, value, 1 from json_each(:tried) where true
+    "delete from unscored where list = :list and paper_id in (select value from json_each(:seen))",
+    """insert into unscored select :list, value, 1 from json_each(:tried) where true
     on conflict do update set mornings = mornings + 1""",
     "update spending set date = :date where list = :list and date is null",
     "delete from attempts where list = :list",

@@ -190,7 +190,7 @@ class History(Noun):
             key,
             _kept,
         )
-        failures = self._database.value("select mornings from tries where list = ? and paper_id = ?", key) or 0
+        failures = self._database.value("select mornings from unscored where list = ? and paper_id = ?", key) or 0
         seen = self._database.first(
             f"""select became, seen.date, iif(digest_id is null, null, {_STATES}) as deliveries
             from seen left join days using (list, date) where list = ? and paper_id = ?""",

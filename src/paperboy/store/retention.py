@@ -160,7 +160,7 @@ _STEPS = {
     "abstracts": (f"delete from paper_categories where paper_id in ({_SETTLED})", _WITHOUT_ABSTRACT),
     "papers": (
         _WITHOUT_ANY_SCORE,
-        f"delete from tries where paper_id in ({_GONE})",
+        f"delete from unscored where paper_id in ({_GONE})",
         f"delete from papers where id in ({_GONE})",
         "delete from judges where not exists (select 1 from score_rows where judge_key = judges.key)",
     ),

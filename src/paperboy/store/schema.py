@@ -128,7 +128,7 @@ create table attempts (
     unscored integer not null default 0     -- papers, where none of them could be scored
 ) strict, without rowid;
 
-create table tries (
+create table unscored (
     list text not null,
     paper_id text not null,
     mornings integer not null,  -- on which it could not be scored, though others were
