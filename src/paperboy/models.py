@@ -123,7 +123,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """One arXiv e-print, with arXiv's TeX still in title and abstract."""
+    """One preprint, with the mark-up of its source still in title and abstract."""
 
     id: str  # without the version: "2502.06786", "astro-ph/0601001"
     version: int

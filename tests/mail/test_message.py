@@ -365,6 +365,7 @@ OWN = own_headers(ADA, "<1@example.org>")
 @example(f"{KICKER}\n{ADDRESS} \n {TOKEN}", "." + KICKER + ".", "é" * 500, "From ", "..\n.")
 @example("From " + KICKER + "From \nFrom From ", "." * 80 + KICKER, "From here ", "\n.", ".")
 @example(".From 0", "..From ", "", "", "")
+@example(f"a\0{KICKER}\0\0b", f"\0{TOKEN}{ADDRESS}\0", "Paperboy", "0a" * 16, "a@b")
 @example("From " + "x" * 71 + "\n" + "x" * 74 + " From here", f"token={TOKEN} 20{TOKEN}01", "A & B", "0a" * 16, "")
 def test_any_text_and_values_give_a_legal_mail_that_decodes_to_them(
     text: str, html: str, kicker: str, token: str, address: str

@@ -203,3 +203,11 @@ def test_round_that_ends_in_errors_alone_has_a_problem(receipts: list[Receipt], 
     settle(pace, *receipts, began=1, now=2)
     assert pace.conclude(set()) == []
     assert (pace.problem, pace.passing) == (problem, bool(problem))
+
+
+def test_error_that_met_only_mail_beside_digests_is_no_problem() -> None:
+    """A greylist that defers the digests before it says nothing of the server either."""
+    pace = Pace(limit=1)
+    settle(pace, LATER)
+    pace.settled(DEFERRED, LOST, began=1, now=2, jitter=0.5, waiting=0, counts=False)
+    assert (pace.conclude(()), pace.problem) == ([], "")

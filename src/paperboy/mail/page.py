@@ -35,7 +35,7 @@ class Author(NamedTuple):
 class Mention(NamedTuple):
     """A paper that is only named."""
 
-    arxiv_id: str
+    arxiv_id: str  # the id, whatever the source: templates know it by this name
     url: str
     title: Prose
 
@@ -269,7 +269,7 @@ def coins(paper: Paper) -> str:
         ("ctx_ver", "Z39.88-2004"),
         ("rft_val_fmt", "info:ofi/fmt:kev:mtx:dc"),
         ("rft.type", "preprint"),
-        ("rft.title", str(_title(paper))),
+        ("rft.title", str(prose(paper.title, source_of(paper.id).marked))),
         *(("rft.au", one_line(author)) for author in paper.authors[:MOST_AUTHORS]),
         ("rft.date", f"{paper.published:%Y-%m-%d}"),
         ("rft.source", source_of(paper.id).name),

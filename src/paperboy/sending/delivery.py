@@ -390,8 +390,9 @@ class Round:
 
 
 def record(store: Store, sent: Report, now: datetime, patience: timedelta) -> None:
-    """Note whether digests can be sent, as a round that had some has shown it. A server that is down or busy is no
-    incident before `patience` has passed, unless it lasts already: new digests that wait do not end it.
+    """Note whether digests can be sent, as a round that had some has shown it; other mail says nothing of that. A
+    server that is down or busy is no incident before `patience` has passed, unless it lasts already: new digests that
+    wait do not end it.
     """
     with store.transaction():
         if sent.problem and sent.since:

@@ -64,6 +64,7 @@ class Pace:
     _reached: bool = False  # somebody got mail
     _failed: bool = False  # a delivery has, for good or perhaps
     _deferred: bool = False  # one has been
+    _troubled: bool = False  # the server met one with an error
     _errors: int = 0  # of the server, in a row
     _error: str = ""  # the last one
     _trouble_at: float = float("-inf")  # the server's last one
@@ -129,6 +130,7 @@ class Pace:
         self._failed |= counts and state.is_lost
         self._deferred |= counts and state is DeliveryState.DEFERRED
         if receipt.slow_down or receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS}:
+            self._troubled |= counts
             return self._server_error(receipt.reply, began, now, jitter)
 
         self._errors = 0
@@ -157,7 +159,7 @@ class Pace:
         """Decide what it means that nobody was accepted; return the held refusals that are the recipients' own: if they
         are few, and others got the digest before (`reached` has its id).
         """
-        if self._errors and self._deferred and not (self.problem or self._reached or self._failed):
+        if self._errors and self._troubled and not (self.problem or self._reached or self._failed):
             self.problem = f"the mail server accepts nothing: {self._error}"
             self.passing = True
         if self.problem or not self.held:

@@ -73,9 +73,7 @@ class Papers:
         return tuple(self._read[paper_id] for paper_id in paper_ids if paper_id in self._read)
 
     def recent(self, mailing_list: MailingList, since: datetime) -> tuple[Text, ...]:
-        """The texts of stored papers in the list's categories that were submitted since then, seen or not, by arXiv
-        id.
-        """
+        """The texts of stored papers in the list's categories that were submitted since then, seen or not, by id."""
         categories = mailing_list.categories
         query = f"""select id, title, abstract from papers
             where {_IN_CATEGORIES} and published >= ? and (? or primary_{_WITHIN}) order by id"""

@@ -17,7 +17,7 @@ from tests.builders import paper
         ("https://arxiv.org/abs/2502.06786v2", "2502.06786"),
         ("www.arxiv.org/pdf/astro-ph/0601001v1.pdf", "astro-ph/0601001"),
         ("https://arxiv.org/html/2502.06786/", "2502.06786"),
-        ("another", "another"),
+        ("another\nline", "another\nline"),
         ("", ""),
     ],
 )

@@ -8,7 +8,6 @@ from string import ascii_lowercase
 from paperboy.curate import name_key
 from paperboy.edges.text import one_line
 from paperboy.mail.page import MOST_AUTHORS
-from paperboy.mail.text import prose
 from paperboy.models import Paper
 from paperboy.sources import links_of, source_of, title_of
 from paperboy.tex import formulas, printing
@@ -27,7 +26,7 @@ def bibtex(papers: Iterable[Paper]) -> str:
         if len(paper.authors) > MOST_AUTHORS:
             authors.append("others")
         fields = {
-            "title": _safe(paper.title),
+            "title": _safe(paper),
             "author": " and ".join(authors),
             "year": f"{paper.published.year}",
             **{name: _plain(value) for name, value in source_of(paper.id).citation(paper).items()},
@@ -62,11 +61,11 @@ def _plain(text: str) -> str:
     return re.sub(r"([&%#$_])", r"\\\1", one_line(re.sub(r"[{}\\~^]", " ", text)))
 
 
-def _safe(title: str) -> str:
-    """Return a title with its TeX, if that only prints and no brace ends the field early or late; else as text, since
+def _safe(paper: Paper) -> str:
+    """Return the title with its TeX, if that only prints and no brace ends the field early or late; else as text, since
     authors' commands are not executed. To BibTeX an escaped brace is a brace.
     """
-    tex = re.sub(r"(\\.)|([&%#])", lambda found: found[1] or f"\\{found[2]}", one_line(title))
+    tex = re.sub(r"(\\.)|([&%#])", lambda found: found[1] or f"\\{found[2]}", one_line(paper.title))
     found = list(formulas(tex))
     outside = tex
     for start, end, _ in reversed(found):
@@ -75,7 +74,7 @@ def _safe(title: str) -> str:
     prints = printing().issuperset(obeyed) and re.fullmatch(r"(?:\\.|[^\\$_^])*", outside)
     # TeX reads ^^5c as a backslash, wherever it stands
     is_safe = prints and "^^" not in tex and balanced(tex) and not tex.endswith("\\")
-    return tex if is_safe else _plain(str(prose(title)))
+    return tex if is_safe else _plain(title_of(paper))
 
 
 def balanced(text: str) -> bool:

@@ -42,7 +42,9 @@ def get(database: Database, digest_id: int) -> Call | None:
 
 
 def newest(database: Database, list_names: Collection[str], *, ended: bool = False) -> dict[str, Call]:
-    """Return the call of each list's newest digest that has one and is not superseded; or whose call has `ended`."""
+    """Return the call of each list's newest digest that has one and is not superseded; with `ended`, of the newest,
+    superseded or not, whose call has ended.
+    """
     values = {"names": list(list_names), "ended": ended}
     calls = database.rows(f"{_SELECT} where digest_id in {_NEWEST}", values, Call)
     return {call.list_name: call for call in calls}

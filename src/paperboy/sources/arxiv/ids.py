@@ -8,7 +8,7 @@ from paperboy.models import Paper
 from paperboy.sources.source import Links
 
 _WRITTEN = re.compile(
-    r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:\s*)?(.+?)(?:v\d+)?(?:\.pdf)?/?", re.IGNORECASE
+    r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:\s*)?(.+?)(?:v\d+)?(?:\.pdf)?/?", re.IGNORECASE | re.DOTALL
 )
 
 
