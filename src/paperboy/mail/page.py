@@ -20,6 +20,7 @@ from paperboy.mail.text import Prose, prose, unlinked
 from paperboy.mail.topics import Block, blocks
 from paperboy.models import Counts, Digest, Entry, Group, MailingList, Paper, Shortfall, Spending
 from paperboy.sources import links_of, source_of
+from paperboy.sources.source import Source
 
 _BEST = 6  # titles; no inbox shows more of them
 MOST_AUTHORS = 200  # of a paper, on the web and for reference managers
@@ -222,7 +223,8 @@ def _items(entries: Iterable[Entry], mailing_list: MailingList, group: Group) ->
     followed = frozenset(map(name_key, mailing_list.authors))
     for entry in entries:
         paper, score = entry.paper, entry.score
-        links = links_of(paper)
+        source = source_of(paper.id)
+        links = source.links(paper.id, paper.version)
         authors = tuple(Author(one_line(name), name_key(name) in followed) for name in paper.authors)
         yield Item(
             rank=entry.rank,
@@ -231,7 +233,7 @@ def _items(entries: Iterable[Entry], mailing_list: MailingList, group: Group) ->
             url=links.page,
             pdf_url=links.pdf,
             html_url=links.html,
-            title=_title(paper),
+            title=_title(paper, source),
             category=one_line(paper.primary_category),
             submitted=paper.published.date(),
             authors=authors,
@@ -241,7 +243,7 @@ def _items(entries: Iterable[Entry], mailing_list: MailingList, group: Group) ->
             comment=unlinked(prose(_without_markdown(score.comment if score else ""))),
             relevance=score.relevance if score else None,
             novelty=score.novelty if score else None,
-            abstract=prose(paper.abstract, source_of(paper.id).marked),
+            abstract=prose(paper.abstract, source.marked),
             brief=group is Group.ALSO,
         )
 
@@ -256,11 +258,11 @@ def without_middle(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]
 
 
 def _mention(paper: Paper) -> Mention:
-    return Mention(paper.id, links_of(paper).page, _title(paper))
+    return Mention(paper.id, links_of(paper).page, _title(paper, source_of(paper.id)))
 
 
-def _title(paper: Paper) -> Prose:
-    return prose(paper.title, source_of(paper.id).marked) or prose("(no title)")
+def _title(paper: Paper, source: Source) -> Prose:
+    return prose(paper.title, source.marked) or prose("(no title)")
 
 
 def coins(paper: Paper) -> str:
