@@ -208,6 +208,6 @@ def test_round_that_ends_in_errors_alone_has_a_problem(receipts: list[Receipt], 
 def test_error_that_met_only_mail_beside_digests_is_no_problem() -> None:
     """A greylist that defers the digests before it says nothing of the server either."""
     pace = Pace(limit=1)
-    settle(pace, LATER)
-    pace.settled(DEFERRED, LOST, began=1, now=2, jitter=0.5, waiting=0, counts=False)
+    settle(pace, LOST, LATER, began=1, now=2)
+    pace.settled(DEFERRED, LOST, began=3, now=4, jitter=0.5, waiting=0, counts=False)
     assert (pace.conclude(()), pace.problem) == ([], "")

@@ -64,9 +64,9 @@ class Pace:
     _reached: bool = False  # somebody got mail
     _failed: bool = False  # a delivery has, for good or perhaps
     _deferred: bool = False  # one has been
-    _troubled: bool = False  # the server met one with an error
     _errors: int = 0  # of the server, in a row
     _error: str = ""  # the last one
+    _troubled: bool = False  # one of these errors met a digest
     _trouble_at: float = float("-inf")  # the server's last one
 
     @property
@@ -134,6 +134,7 @@ class Pace:
             return self._server_error(receipt.reply, began, now, jitter)
 
         self._errors = 0
+        self._troubled = False
         if counts and state is DeliveryState.SENT:
             self._reached = True
             self._sent += 1
