@@ -40,7 +40,7 @@ class Clock:
 
 
 @dataclass
-class FakeFeed:
+class FakeArxiv:
     """Gives the papers of the window, as arXiv would, and remembers what it was asked."""
 
     papers: list[Paper] = field(default_factory=list)

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy.due import RETRY, Standing, State, begins, failed, is_open, local_date, next_morning, standing, window
+from paperboy.due import RETRY, Standing, State, begins, failed, is_open, local_date, next_morning, standing
 from paperboy.models import Attempt, MailingList, Outcome, Subscriber
 from tests.builders import mailing_list
 
@@ -162,31 +162,6 @@ def test_next_morning_is_on_the_next_weekday_of_the_lists_own_dates() -> None:
     friday_early = datetime(2026, 11, 20, 5, tzinfo=UTC)
     assert next_morning(entry, friday_early) == datetime(2026, 11, 20, 6, tzinfo=UTC)
     assert next_morning(entry, friday_early + timedelta(hours=1)) == datetime(2026, 11, 23, 6, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("lookback", "hours_since_fetch", "days"),
-    [
-        (7, None, 7),
-        (7, 24, 7),
-        (7, 36, 7.5),
-        (7, 5 * 24, 11),
-        (7, 20 * 24, 26),
-        (7, 300 * 24, 30),
-        (2, None, 2),
-        (2, 24, 5),
-        (2, 5 * 24, 9),
-    ],
-)
-def test_fetch_after_an_outage_looks_as_far_back_as_if_it_had_looked_each_day(
-    lookback: int, hours_since_fetch: int | None, days: float
-) -> None:
-    """A paper that surfaced at the beginning of the outage was submitted up to a look-back before; and at least the
-    four days for which moderation can hold one.
-    """
-    now = datetime(2026, 11, 20, 7, tzinfo=UTC)
-    last = now - timedelta(hours=hours_since_fetch) if hours_since_fetch else None
-    assert window(now, timedelta(days=lookback), last) == timedelta(days=days)
 
 
 @pytest.mark.parametrize(

@@ -131,18 +131,18 @@ def ways_in(mailing_list: MailingList) -> frozenset[str]:
 
 
 def before_start(
-    mailing_list: MailingList, papers: Sequence[Paper], started: Collection[str], start: datetime
+    mailing_list: MailingList, papers: Sequence[Paper], started: Collection[str], starts: Mapping[str, datetime]
 ) -> frozenset[str]:
     """Return the ids of papers too old for a list, or a way into it, that starts today.
 
-    `started` holds the ways by which papers have come to the list before; `start` is when submission to the newest
-    batch began. A paper is too old when it came before that and only a new way brings it.
+    `started` holds the ways by which papers have come to the list before; `starts`, by the keys of sources, when
+    submission to the newest batch began. A paper is too old when it came before that and only a new way brings it.
     """
     open_ways = ways_in(mailing_list) & set(started)
     too_old = set()
     for paper in papers:
         ways = {paper.primary_category, *(CROSS_LIST + category for category in paper.categories)}
-        if paper.published < start and not ways & open_ways:
+        if paper.published < starts[source_of(paper.id).key] and not ways & open_ways:
             too_old.add(paper.id)
     return frozenset(too_old)
 
@@ -214,15 +214,12 @@ def grouped(entries: Sequence[Entry]) -> Mapping[Group, tuple[Entry, ...]]:
     return {group: some for group, some in found.items() if some}
 
 
-def outcome_of(
-    counts: Counts, missing: str, *, judged: bool, leftover: bool, waits: bool, answered: bool
-) -> Outcome | None:
+def outcome_of(counts: Counts, missing: str, *, judged: bool, leftover: bool, waits: bool) -> Outcome | None:
     """The day's outcome; None: the list stays due.
 
     `judged`: there are scores, or nothing to wait for; else author matches make a digest alone, once the list is given
-    up. `missing`: why arXiv's papers are missing; `leftover`: all papers, if any, failed before on a morning when
-    others were scored, and fail again; `waits`: the list may be retried today. If arXiv `answered` and had nothing, the
-    day is quiet: a holiday that the calendar does not know.
+    up. `missing`: why papers are missing; no day is quiet then. `leftover`: all papers, if any, failed before on a
+    morning when others were scored, and fail again; `waits`: the list may be retried today.
     """
     if judged and (counts.scored or counts.filtered):
         return Outcome.DIGEST if counts.relevant else Outcome.NOTE
@@ -230,9 +227,7 @@ def outcome_of(
         return Outcome.QUIET
     if waits:
         return None
-    if counts.relevant:
-        return Outcome.DIGEST
-    return Outcome.QUIET if leftover and answered else Outcome.GAVE_UP
+    return Outcome.DIGEST if counts.relevant else Outcome.GAVE_UP
 
 
 def passes(mailing_list: MailingList, score: Score) -> bool:

@@ -11,19 +11,18 @@ The only place that answers. The daemon, `once` and `status` ask `standing`:
     DUE      its hour has come, and today has no outcome yet
 """
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 
 from paperboy.models import Attempt, MailingList, Outcome
-from paperboy.sources.arxiv import calendar as announcements
+from paperboy.sources import sources_of
 
 RETRY = timedelta(minutes=15)  # retry backoff after a failed morning
 _FIRST_BACKOFF, _LONGEST_BACKOFF = timedelta(minutes=5), timedelta(hours=4)
 LONGEST_WINDOW = timedelta(days=30)
 _LAST_TRY = timedelta(minutes=20)  # before midnight, longer than a retry takes to come
-_HELD = timedelta(days=4)  # by moderation, at most
 _DAY = timedelta(days=1)
 
 
@@ -46,7 +45,7 @@ class Standing:
     day: date  # the list's local date
     start: datetime  # the hour at which that day's work starts
     next_try: datetime | None  # when a morning may serve the day, DUE, OFF or PAUSED; None: the day needs none now
-    gives_up: datetime  # until when it waits for a late arXiv or a dead LLM, from its first try on; before midnight
+    gives_up: datetime  # until when it waits for a late source or a dead LLM, from its first try on; before midnight
     next_digest: datetime | None  # when one may come next; in the past: it is due. None: nobody would get it
 
     def ready(self, now: datetime) -> bool:
@@ -169,26 +168,36 @@ def cannot_begin(
     return f"has had today's {outcome} already; --since works again tomorrow" if outcome and outcome.is_served else ""
 
 
-def beginning(mailing_list: MailingList, since: date, holidays: Collection[date] = ()) -> datetime:
-    """When submission began to the first batch that became visible from that of the list's local dates on."""
+def beginning(mailing_list: MailingList, since: date) -> Mapping[str, datetime]:
+    """When submission began to the first batch that became visible from that of the list's local dates on, by the keys
+    of its sources.
+    """
     midnight = datetime.combine(since, time(), mailing_list.timezone).astimezone(UTC)
-    return announcements.next_batch(midnight, holidays).submitted_from
+    return {
+        source.key: source.calendar.next_batch(midnight, mailing_list.holidays).submitted_from
+        for source in sources_of(mailing_list.categories)
+    }
 
 
 def looked_early(mailing_list: MailingList, day: date, at: datetime) -> bool:
-    """Whether a look on that day was before the batch that the list's hour has: if it found nothing, it says nothing of
+    """Whether a look on that day was before a batch that the list's hour has: if it found nothing, it says nothing of
     the day.
     """
-    return announcements.newest_batch(begins(mailing_list, day)).visible > at
+    start, holidays = begins(mailing_list, day), mailing_list.holidays
+    sources = sources_of(mailing_list.categories)
+    return any(source.calendar.newest_batch(start, holidays).visible > at for source in sources)
 
 
-def no_batch(mailing_list: MailingList, start: datetime, holidays: Collection[date] = ()) -> str:
-    """Why no batch became visible between the list's morning that begins then and the one before: "weekend" or
-    "holiday"; empty if one did.
+def no_batch(mailing_list: MailingList, start: datetime) -> str:
+    """Why no source of the list showed a batch between its morning that begins then and the one before, such as
+    "weekend"; empty if one did.
     """
     days = (local_date(mailing_list, start) - timedelta(days=ago) for ago in range(1, 9))
     before = next(day for day in days if sends_on(mailing_list, day))
-    return announcements.why_none(begins(mailing_list, before), start, holidays)
+    since, holidays = begins(mailing_list, before), mailing_list.holidays
+    sources = sources_of(mailing_list.categories)
+    reasons = [source.calendar.why_none(since, start, holidays) for source in sources]
+    return ", ".join(dict.fromkeys(reasons)) if all(reasons) else ""
 
 
 def next_morning(mailing_list: MailingList, now: datetime) -> datetime:
@@ -197,11 +206,3 @@ def next_morning(mailing_list: MailingList, now: datetime) -> datetime:
     days = (today + timedelta(days=ahead) for ahead in range(9))
     starts = (begins(mailing_list, day) for day in days if sends_on(mailing_list, day))
     return next(start for start in starts if start > now)
-
-
-def window(now: datetime, lookback: timedelta, last_fetch: datetime | None) -> timedelta:
-    """How far back a fetch looks, at most 30 days. After an outage that is as far as the daily fetches would have
-    looked, and at least the days for which moderation can hold a paper: what surfaced meanwhile was submitted before.
-    """
-    outage = now - last_fetch + max(_HELD, lookback - _DAY) if last_fetch else timedelta()
-    return min(max(lookback, outage), LONGEST_WINDOW)

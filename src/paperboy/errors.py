@@ -79,7 +79,7 @@ class NotTodayError(PaperboyError):
 
 
 class FeedError(PaperboyError):
-    """arXiv did not give a whole answer."""
+    """A source did not give a whole answer."""
 
 
 class ScoringError(PaperboyError):

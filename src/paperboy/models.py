@@ -71,6 +71,7 @@ class MailingList:
     language: str = "en"  # of comments and of the mail: a BCP 47 tag, in canonical case
     send_at: time = time(7, 0)  # local
     weekdays: frozenset[int] = EVERY_DAY  # Monday is 0
+    holidays: frozenset[date] = frozenset()  # of its sources, beyond those that they know
     authors: tuple[str, ...] = ()
     min_relevance: int = 7
     min_novelty: int = 6
@@ -402,7 +403,7 @@ class MorningReport:
     """The result of a morning."""
 
     lists: tuple[ListReport, ...]
-    missing: str = ""  # what arXiv has not given, for people
+    missing: str = ""  # why papers are missing, for people
 
     @property
     def due(self) -> tuple[str, ...]:
@@ -496,8 +497,8 @@ class Outcome(StrEnum):
 
     DIGEST = "digest"
     NOTE = "note"  # papers came, none passed
-    QUIET = "quiet"  # arXiv announced nothing
-    GAVE_UP = "gave up"  # late arXiv, dead LLM
+    QUIET = "quiet"  # nothing was announced
+    GAVE_UP = "gave up"  # late source, dead LLM
     SKIPPED = "skipped"  # not one of the list's weekdays
 
     @property

@@ -84,7 +84,7 @@ class Known:
             digest = next((each for each in mine if each.outcome is Outcome.DIGEST), None)
             boxed = self.boxed.get(entry.name, 0)
             mailed = Mailed(entry.name, 1, digest.date, digest.deliveries, boxed) if digest else None
-            found.append(ListStatus(entry, standing, now, (), attempts.get(entry.name), mine, mailed))
+            found.append(ListStatus(entry, standing, now, attempts.get(entry.name), mine, mailed))
         return Status(now, tuple(found), tuple(self.missed), tuple(self.missed), self.subscribers, self.at_work)
 
 
@@ -433,11 +433,11 @@ SUNDAYS = replace(DAILY, weekdays=frozenset({6}))
 WORKDAYS = replace(DAILY, weekdays=frozenset({0, 2, 4}))
 
 
-def at_once(entry: MailingList, now: datetime, holidays: Sequence[date] = ()) -> ListStatus:
+def at_once(entry: MailingList, now: datetime) -> ListStatus:
     """The list, of which the newest day left nothing over."""
     newest = day(entry, Outcome.QUIET, due.local_date(entry, now) - timedelta(days=1))
     standing = due.standing(entry, None, None, now, PATIENCE)
-    return ListStatus(entry, standing, now, holidays, None, (newest,))
+    return ListStatus(entry, standing, now, None, (newest,))
 
 
 @pytest.mark.parametrize(
@@ -464,7 +464,7 @@ def test_a_morning_without_a_batch_says_why(entry: MailingList, morning: str, wh
 def test_a_holiday_of_the_operators_counts() -> None:
     thursday = at(6, days=-1)
     assert at_once(DAILY, thursday).no_batch == ""
-    assert at_once(DAILY, thursday, [date(2026, 11, 18)]).no_batch == "holiday"
+    assert at_once(replace(DAILY, holidays=frozenset({date(2026, 11, 18)})), thursday).no_batch == "holiday"
 
 
 @pytest.mark.parametrize(

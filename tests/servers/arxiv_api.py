@@ -3,7 +3,7 @@
 
     with ArxivServer(papers) as server:
         server.faults += [rate_limited(retry_after=60), html_page]   # one per request, in this order; then all is well
-        ArxivFeed(server.url, ...).fetch(...)
+        ArxivClient(server.url, ...).fetch(...)
         assert len(server.requests) == 3
 
 By hand: `python -m tests.servers.arxiv_api --port 8001` serves the demo's sample as today's newest batch.

@@ -128,7 +128,7 @@ def test_database_of_another_schema_is_refused_and_untouched(path: Path, of: str
 @pytest.mark.parametrize("inner", [False, True])
 def test_transaction_is_all_or_nothing(database: Database, path: Path, *, inner: bool) -> None:
     """Also for sqlite-utils' insert_all, which by itself commits every hundred rows; an inner one joins the outer."""
-    rows = [{"category": f"cs.{n}", "fetched_at": "2026"} for n in range(250)]
+    rows = [{"category": f"cs.{n}", "fetched_at": "2026", "source": ""} for n in range(250)]
     other, count = Store.open(path).database, "select count(*) as n from fetches"
 
     def write() -> None:
@@ -154,7 +154,7 @@ def test_full_disk_is_reported_in_words_and_loses_nothing(database: Database) ->
     """`max_page_count` makes SQLite meet the same error as a full disk does."""
     pages = database.rows("pragma page_count")[0]["page_count"]
     database.rows(f"pragma max_page_count = {pages}")
-    rows = [{"category": "x" * 4000 + str(n), "fetched_at": "2026"} for n in range(100)]
+    rows = [{"category": "x" * 4000 + str(n), "fetched_at": "2026", "source": ""} for n in range(100)]
     with (
         pytest.raises(StoreWriteError, match=r"the disk is full.*nothing committed is lost") as caught,
         database.transaction(),
@@ -166,4 +166,4 @@ def test_full_disk_is_reported_in_words_and_loses_nothing(database: Database) ->
 
 def test_bug_in_a_statement_is_no_disk_failure(database: Database) -> None:
     with pytest.raises(sqlite3.IntegrityError), database.transaction():
-        database.insert_all("fetches", [{"category": None, "fetched_at": "2026"}])
+        database.insert_all("fetches", [{"source": "", "category": None, "fetched_at": "2026"}])

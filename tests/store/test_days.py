@@ -132,7 +132,7 @@ def test_records_of_a_clock_that_was_ahead_are_settled(store: Store) -> None:
     assert not store.settle_clock(later)
     assert outcome(store, "sky", date(2026, 12, 30)) is Outcome.DIGEST
     assert store.days.attempts() == {"foundations": Attempt("foundations", "no network", later, later, later)}
-    assert store.papers.fetched() == {"cs.LG": later}
+    assert store.papers.fetched("") == {"cs.LG": later}
     assert outcome(store, "foundations", date(2026, 11, 21)) is None
     assert store.days.last("foundations", date.max) == TODAY
     assert [day.date for day in store.history.days(["foundations"])["foundations"]] == [TODAY]
@@ -154,7 +154,7 @@ def test_clock_that_is_behind_changes_nothing(store: Store) -> None:
     store.days.freeze(Day("foundations", TODAY, Outcome.NOTE), NOW)
     assert not store.settle_clock(datetime(2020, 1, 1, tzinfo=UTC))
     assert store.days.last("foundations", date.max) == TODAY
-    assert store.papers.fetched() == {"cs.LG": NOW}
+    assert store.papers.fetched("") == {"cs.LG": NOW}
 
 
 def test_digest_of_a_clock_that_was_ahead_is_not_todays(store: Store) -> None:

@@ -43,7 +43,7 @@ def demo(app: App, *, open_it: bool) -> int:
         (folder / "emails").symlink_to(emails.resolve())
     home = Home.load(folder, {})
     with app.at(home) as demo:
-        demo.feed = sample.SampleFeed(app.clock())
+        demo.connect = lambda _: sample.SampleFeed()
         demo.prepare()
         report = demo.morning(home.named(()))
         sent = demo.deliver(lambda: False)
@@ -70,7 +70,7 @@ def demo(app: App, *, open_it: bool) -> int:
     "--since",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
-    help="Begin the lists named with the papers that arXiv announced since then, at most ARXIV_LOOKBACK_DAYS ago; the "
+    help="Begin the lists named with the papers that were announced since then, at most ARXIV_LOOKBACK_DAYS ago; the "
     "cost is said first. For a list that is new, or comes back from a pause.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing. Scores are kept.")

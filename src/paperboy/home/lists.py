@@ -303,7 +303,7 @@ KEYS = tuple(_OPTIONS)  # that a list may have
 def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[MailingList, ...]:
     """Return the lists of the file, in its order. Raises ConfigError with all that is wrong.
 
-    Topics files are looked for in the folders `prompts`; `settings` has the defaults of `send_at` and `timezone`.
+    Topics files are looked for in the folders `prompts`; `settings` has the defaults.
     """
     try:
         text = files.read_text(path, _MOST_BYTES)
@@ -330,7 +330,12 @@ def parse(
     lists = _lists(file, root)
     if problems := file.problems:
         raise ConfigError(problems)
-    defaults: dict[str, Any] = {"send_at": settings.send_at, "timezone": settings.timezone, "topics": ""}
+    defaults: dict[str, Any] = {
+        "send_at": settings.send_at,
+        "timezone": settings.timezone,
+        "holidays": settings.arxiv_holidays,
+        "topics": "",
+    }
     return tuple(MailingList(**defaults | {"title": options["name"]} | options) for options in lists)
 
 

@@ -27,6 +27,7 @@ from paperboy.errors import ConfigError
 from paperboy.home import values as notation
 from paperboy.home.values import Parser, number, one_line, whole
 from paperboy.models import Problem, Subscriber
+from paperboy.sources.arxiv import hosts
 
 
 def _secret(text: str) -> SecretStr:
@@ -81,10 +82,6 @@ def _listen(text: str) -> tuple[str, int]:
         return notation.host(host.strip("[]")), whole(1, 65535)(port)
     except ValueError:
         raise ValueError("must be an address and a port, such as 127.0.0.1:8025 or [::1]:8025") from None
-
-
-_ARXIV_API = "https://export.arxiv.org/api/query"
-_ARXIV_FEED = "https://rss.arxiv.org/atom"
 
 
 def _selector(text: str) -> str:
@@ -197,8 +194,8 @@ class Settings:
     dkim_key: Path | None = _setting(_path, empty=None)  # a file; None: the relay signs
     web_url: str = _setting(_web_url)  # without a slash at its end; empty: there is no web room
     web_listen: tuple[str, int] = _setting(_listen, "127.0.0.1:8025")
-    arxiv_api_url: str = _setting(partial(notation.url, example=_ARXIV_API), _ARXIV_API)
-    arxiv_feed_url: str = _setting(partial(notation.url, example=_ARXIV_FEED), _ARXIV_FEED)
+    arxiv_api_url: str = _setting(partial(notation.url, example=hosts.API), hosts.API)
+    arxiv_feed_url: str = _setting(partial(notation.url, example=hosts.FEED), hosts.FEED)
     arxiv_delay_seconds: float = _setting(number(0, 3600), "3")
     # Evenings (US Eastern) without an announcement.
     arxiv_holidays: frozenset[date] = _setting(notation.dates, empty=frozenset())
@@ -218,14 +215,6 @@ class Settings:
     def has_llm(self) -> bool:
         """Check whether an LLM scores, and not the embedded scorer."""
         return bool(self.openai_api_key.get_secret_value() or self.openai_base_url)
-
-    @property
-    def announcements(self) -> str:
-        """Return the address of the announcement feed. Empty where somebody else's API was set and no feed: then nobody
-        wants requests to arXiv.
-        """
-        is_wanted = self.arxiv_feed_url != _ARXIV_FEED or _is_arxiv(self.arxiv_api_url)
-        return self.arxiv_feed_url if is_wanted else ""
 
     @property
     def learns_from_scores(self) -> bool:
@@ -344,13 +333,9 @@ def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str
     if "OPENAI_API_KEY" in given and url.scheme == "http" and not notation.is_loopback(url.hostname or ""):
         fix = "use https, or leave OPENAI_API_KEY empty"
         yield "OPENAI_BASE_URL", f"a key is not sent over plain http to another machine; {fix}"
-    if settings.arxiv_delay_seconds < 3 and any(map(_is_arxiv, (settings.arxiv_api_url, settings.announcements))):
+    announcements = hosts.announcements(settings.arxiv_api_url, settings.arxiv_feed_url)
+    if settings.arxiv_delay_seconds < 3 and any(map(hosts.is_arxiv, (settings.arxiv_api_url, announcements))):
         yield "ARXIV_DELAY_SECONDS", "arxiv.org asks for 3 seconds between requests; set 3 or more"
-
-
-def _is_arxiv(url: str) -> bool:
-    host = (urlsplit(url).hostname or "").rstrip(".")
-    return f".{host}".endswith(".arxiv.org")
 
 
 def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _Given:

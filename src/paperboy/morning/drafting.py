@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta, tzinfo
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from paperboy import curate
@@ -39,7 +40,7 @@ from paperboy.models import (
     Text,
     ToScore,
 )
-from paperboy.sources.arxiv import calendar as announcements
+from paperboy.sources import source_of, sources_of
 from paperboy.store import Store
 from paperboy.store.packing import pack
 
@@ -165,11 +166,10 @@ class Draft:
     problem: str  # why some papers have no score
     mail: Composed | None = None  # None: there is nothing to send, or it was not rendered
 
-    def outcome(self, missing: str, *, waits: bool = True, answered: bool = True) -> Outcome | None:
+    def outcome(self, missing: str, *, waits: bool = True) -> Outcome | None:
         """Return what the day's outcome would be; see `curate.outcome_of`."""
-        return curate.outcome_of(
-            self.digest.counts, missing, judged=self.judged, leftover=self.leftover, waits=waits, answered=answered
-        )
+        counts = self.digest.counts
+        return curate.outcome_of(counts, missing, judged=self.judged, leftover=self.leftover, waits=waits)
 
 
 def draft(scored: ScoredList) -> Draft:
@@ -229,23 +229,30 @@ class Drafter:
     clock: Callable[[], datetime]
     budget: float  # US dollars a day, all lists; 0: no limit
     budget_zone: tzinfo  # in which that day begins at midnight
-    holidays: Collection[date]  # of arXiv, beyond those that `announcements` knows
     learn: Learn | None
     _recent: tuple[object, Sequence[Text]] = (None, ())  # the last that a scorer compared with, and what they are of
     _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
     _said: str = ""  # the last reason that was logged
 
     def candidates(
-        self, mailing_list: MailingList, now: datetime, *, before: date | None = None, since: datetime | None = None
+        self,
+        mailing_list: MailingList,
+        now: datetime,
+        *,
+        before: date | None = None,
+        since: Mapping[str, datetime] = MappingProxyType({}),
     ) -> tuple[list[Paper], frozenset[str]]:
         """Papers that the list has not seen, or had not `before` a day: those to consider, and the ids of those from
-        before its start: with the newest batch, or with papers submitted `since` then.
+        before its start: with the newest batch of each source, or with papers submitted `since` then, by its key.
         """
         unseen = self.store.papers.unseen(mailing_list, before)
-        start = announcements.start_of_newest((paper.published for paper in unseen), now, self.holidays)
-        start = min(start, since) if since else start
+        starts = dict[str, datetime]()
+        for source in sources_of(mailing_list.categories):
+            published = [paper.published for paper in unseen if source_of(paper.id) is source]
+            start = source.calendar.start_of_newest(published, now, mailing_list.holidays)
+            starts[source.key] = min(start, since.get(source.key, start))
         started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
-        too_old = curate.before_start(mailing_list, unseen, started, start)
+        too_old = curate.before_start(mailing_list, unseen, started, starts)
         return [paper for paper in unseen if paper.id not in too_old], too_old
 
     def gather(

@@ -1,99 +1,124 @@
-"""From arXiv to the store: one fetch for the union of all lists' categories.
+"""From the sources to the store: of each, one fetch for the union of all lists' categories.
 
-    window ← the look-back, or longer where the last whole fetch is longer ago
-    papers ← the feed's, all of them into the store
-    announcements says fresh | quiet | late
+    window ← the source's look-back, or longer where the last whole fetch is longer ago
+    papers ← the source's, all of them into the store; it says fresh | quiet | late
 
-    late   ← papers from before the window that arXiv announces today as cross-lists, by their ids
+    older  ← papers from before the window that come to these categories today, by their ids
 
 What surfaces after the fetch comes the next morning, by its id, from the look-back window.
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Protocol
+from datetime import datetime
+from functools import reduce
 
-from paperboy import due
+from paperboy.due import LONGEST_WINDOW, local_date
 from paperboy.errors import FeedError, StoreError, StoreWriteError
-from paperboy.models import MailingList, Paper
+from paperboy.models import MailingList
 from paperboy.morning.drafting import Drafter
-from paperboy.sources.arxiv import calendar as announcements
+from paperboy.sources import sources_of
+from paperboy.sources.source import Connect, Feed, Fetched, Source, State
 from paperboy.store import Store
 
 logger = logging.getLogger(__name__)
 
 
-class Feed(Protocol):
-    """Where papers come from. `fetch` gives every paper of the window or raises FeedError."""
-
-    def fetch(
-        self, categories: Sequence[str], since: datetime, until: datetime, progress: Callable[[int, int], None]
-    ) -> list[Paper]: ...
-
-    def cross_lists(
-        self, categories: Sequence[str], lacking: Callable[[Mapping[str, Collection[str]]], Sequence[str]]
-    ) -> list[Paper]:
-        """Papers that arXiv announces today as cross-lists in these categories: of all of them, with those categories,
-        those that are `lacking`. Raises FeedError.
-        """
-
-    def has_news(self, since: datetime, until: datetime) -> bool:
-        """Whether it has any paper of that window, in any category. False also if it does not answer."""
-
-
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The result of a fetch."""
+    """The result of a fetch, of one source or of several."""
 
     missing: str = ""  # why papers are missing, for people; empty if none are
-    news: bool = False  # its newest batch is there, and is today's
-    whole: bool = True  # all that it has now is in the store
+    late: frozenset[str] = frozenset()  # keys of the sources whose papers are missing
+    unread: frozenset[str] = frozenset()  # those of which the store lacks what they have now
+    holds: bool = False  # lists wait for what is missing, whatever else they have
+    news: bool = False  # a newest batch is there, and is today's
+
+    def both(self, other: "Look") -> "Look":
+        return Look(
+            "; ".join(filter(None, [self.missing, other.missing])),
+            self.late | other.late,
+            self.unread | other.unread,
+            self.holds or other.holds,
+            self.news or other.news,
+        )
 
 
-def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: datetime, lookback: timedelta) -> Look:
-    """Fetch the papers of all these lists. A failure leaves the store as it was, and is a sentence in the result."""
-    store, holidays = drafter.store, drafter.holidays
-    batch = announcements.newest_batch(now, holidays)
+def of(looks: Mapping[str, Look], mailing_list: MailingList) -> Look:
+    """Return the result for a list, from those by the keys of sources."""
+    return together(looks[source.key] for source in sources_of(mailing_list.categories) if source.key in looks)
+
+
+def together(looks: Iterable[Look]) -> Look:
+    """Return the result for several sources."""
+    return reduce(Look.both, looks, Look())
+
+
+def look(
+    drafter: Drafter,
+    connect: Connect,
+    lists: Sequence[MailingList],
+    now: datetime,
+    since: Mapping[str, datetime] | None = None,
+) -> dict[str, Look]:
+    """Fetch the papers of all these lists, and return the result by the keys of their sources. A failure leaves the
+    store as it was, and is a sentence in the result. `since`: how far back to look at least, by those keys.
+    """
     categories = sorted({category for mailing_list in lists for category in mailing_list.categories})
+    looks = dict[str, Look]()
+    for source in sources_of(categories):
+        its = [category for category in categories if source in sources_of([category])]
+        reach = (since or {}).get(source.key, now)
+        looks[source.key] = _look(drafter, source, connect(source), lists, its, now, reach)
+    return looks
+
+
+def _look(
+    drafter: Drafter,
+    source: Source,
+    feed: Feed,
+    lists: Sequence[MailingList],
+    categories: Sequence[str],
+    now: datetime,
+    reach: datetime,
+) -> Look:
+    store = drafter.store
     try:
-        before = store.papers.fetched()  # a category that was never fetched has nothing to catch up on
+        before = store.papers.fetched(source.key)  # a category that was never fetched has nothing to catch up on
         last_fetch = min((before[category] for category in categories if category in before), default=None)
-        since = now - due.window(now, lookback, last_fetch)
+        since = max(min(feed.window(now, last_fetch), reach), now - LONGEST_WINDOW)
         with drafter.progress.stage("Fetching papers") as show:
-            papers = feed.fetch(categories, since, now, show)
-        new = store.papers.add(papers, categories, now)
-        state = announcements.state(now, store.papers.newest(categories), holidays)
-        if state is announcements.State.LATE and feed.has_news(batch.submitted_from, now):
-            state = announcements.state(now, now, holidays)  # the batch is there, without these categories
+            fetched = feed.fetch(categories, since, now, show)
+        new = store.papers.add(fetched.papers, categories, now, source.key)
     except StoreWriteError:
         raise  # without a disk there is no morning
     except (FeedError, StoreError) as error:
         logger.error("%s", error)
-        return Look(str(error), whole=False)
+        return _late(source, str(error), unread=True)
     except Exception as error:
         logger.exception("this is a bug in Paperboy; the morning continues with the stored papers")
-        return Look(f"fetching hit a bug in Paperboy: {error!r}; see the log", whole=False)
-    _late_cross_lists(store, feed, lists, categories, since, now)
-    logger.info("arXiv: %d papers in %s, %d of them new; %s", len(papers), ", ".join(categories), new, state)
-    if state is not announcements.State.LATE or not announcements.is_waited_for(now, holidays):
-        return Look(news=state is announcements.State.FRESH)
-    evening = f"{batch.announced.astimezone(announcements.EASTERN):%A %d %B}"
-    missing = f"arXiv's batch of {evening} was due at {batch.visible:%H:%M} UTC and has not arrived yet"
-    logger.warning("%s", missing)
-    return Look(missing)
+        return _late(source, f"fetching hit a bug in Paperboy: {error!r}; see the log", unread=True)
+    _add_older(store, fetched, lists, now)
+    papers, state = len(fetched.papers), fetched.state
+    logger.info("%s: %d papers in %s, %d of them new; %s", source.name, papers, ", ".join(categories), new, state)
+    if fetched.missing:
+        logger.warning("%s", fetched.missing)
+        return _late(source, fetched.missing)
+    return Look(news=state is State.FRESH)
 
 
-def _late_cross_lists(
-    store: Store, feed: Feed, lists: Sequence[MailingList], categories: Sequence[str], since: datetime, now: datetime
-) -> None:
-    """Store papers that were cross-listed today and submitted before the window of the fetch; those that are new here
-    are too old for lists on their primary category. A failure costs them alone: the feed has one day.
+def _late(source: Source, missing: str, *, unread: bool = False) -> Look:
+    late = frozenset({source.key})
+    return Look(missing, late, late if unread else frozenset(), holds=source.waits)
+
+
+def _add_older(store: Store, fetched: Fetched, lists: Sequence[MailingList], now: datetime) -> None:
+    """Store papers from before the window that come today; those that are new here are too old for lists on their
+    primary category. A failure costs them alone.
     """
     try:
-        crossed = feed.cross_lists(categories, store.papers.lacking)
-        found = {paper.id: paper for paper in crossed if paper.published < since}  # the fetch has younger ones
+        found = {paper.id: paper for paper in fetched.older(store.papers.lacking)}
         if not found:
             return
         new = found.keys() - store.papers.by_id(found).keys()
@@ -102,11 +127,10 @@ def _late_cross_lists(
             for of in lists:
                 ids = {paper_id for paper_id in new if found[paper_id].primary_category in of.categories}
                 if ids:
-                    store.days.too_old(of.name, ids, due.local_date(of, now))
-        logger.info("arXiv: %d late cross-lists: %s", len(found), ", ".join(found))
+                    store.days.too_old(of.name, ids, local_date(of, now))
     except StoreWriteError:
         raise
-    except (FeedError, StoreError) as error:
-        logger.warning("late cross-lists are not looked for today: %s", error)
+    except StoreError as error:
+        logger.warning("older papers are not looked for today: %s", error)
     except Exception:
-        logger.exception("this is a bug in Paperboy; late cross-lists are not looked for today")
+        logger.exception("this is a bug in Paperboy; older papers are not looked for today")

@@ -12,8 +12,8 @@ from paperboy.store.incidents import Incident, Kind
 
 def record(store: Store, report: ListReport, missing: str, now: datetime, *, news: bool, overdue: bool) -> None:
     """Note the incidents of one list's morning, and end those that it shows to be over, in the transaction of its day
-    or attempt. `missing`: why arXiv's papers are missing; `news`: its newest batch is there; `overdue`:
-    GIVE_UP_AFTER_HOURS have passed since its hour. One that is ended and noted again lasts.
+    or attempt. `missing`: why papers are missing; `news`: a newest batch is there; `overdue`: GIVE_UP_AFTER_HOURS
+    have passed since its hour. One that is ended and noted again lasts.
     """
     over: list[Kind] = []
     if not report.bug and report.outcome not in {None, Outcome.GAVE_UP}:
@@ -28,7 +28,7 @@ def record(store: Store, report: ListReport, missing: str, now: datetime, *, new
 
 
 def met(report: ListReport, missing: str, *, overdue: bool) -> Iterator[Incident]:
-    """Yield the incidents. Before `overdue` a late arXiv is none; a dead LLM is one at the first try, since the scorer
+    """Yield the incidents. Before `overdue` a late source is none; a dead LLM is one at the first try, since the scorer
     has retried by then.
     """
     name, counts = report.list_name, report.counts

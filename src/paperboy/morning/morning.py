@@ -1,7 +1,7 @@
 """The imperative shell, first half: from papers to frozen digests.
 
     lists ← the caller
-    fetch the union of all lists' categories into the store; announcements says fresh | quiet | late
+    fetch the union of all lists' categories into the store; each source says fresh | quiet | late
     for each group of lists that are due, those on the same categories together:
         for each list:
             open: explain    ← the days that ended without an outcome
@@ -35,10 +35,13 @@ from typing import TypeVar
 from paperboy import curate, due
 from paperboy.due import LONGEST_WINDOW, begins, local_date
 from paperboy.errors import NotTodayError, PaperboyError, StoreWriteError
+from paperboy.mail.text import together
 from paperboy.models import Attempt, Counts, Day, ListReport, MailingList, MorningReport, Outcome
 from paperboy.morning import drafting, fetching, incidents
 from paperboy.morning.drafting import Draft, Drafter, Gathered, ScoredList
 from paperboy.morning.workers import Crew
+from paperboy.sources import source_of, sources_of
+from paperboy.sources.source import Connect
 from paperboy.store import Store
 from paperboy.store.incidents import THE_WORKERS, Incident, Kind
 
@@ -61,13 +64,13 @@ def _skipped(mailing_list: MailingList, why: str) -> ListReport:
 
 @dataclass(slots=True, kw_only=True)
 class Morning:
-    """One run. With `patience` it is the daemon's: a list that waits for a late arXiv or a dead LLM is given up that
+    """One run. With `patience` it is the daemon's: a list that waits for a late source or a dead LLM is given up that
     long after its first try. Without, a person asked: what is there is sent, even if the day was given up, and what
     fails stays due.
     """
 
     drafter: Drafter
-    feed: fetching.Feed
+    connect: Connect
     lists: Sequence[MailingList]  # all the home's: one fetch serves them all
     patience: timedelta | None  # None: by hand
     any_day: bool  # by hand, whatever the weekday; else a list is skipped on other weekdays
@@ -82,7 +85,7 @@ class Morning:
 
     store: Store = field(init=False)
     now: datetime = field(init=False)
-    looked: fetching.Look = field(default_factory=fetching.Look, init=False)
+    looks: Mapping[str, fetching.Look] = field(default_factory=dict, init=False)  # by the keys of sources
     attempts: Mapping[str, Attempt] = field(init=False)  # as they were before it
     to_serve: dict[str, MailingList] = field(default_factory=dict, init=False)  # by their names
     reports: dict[str, ListReport] = field(default_factory=dict, init=False)  # by their lists' names
@@ -98,14 +101,15 @@ class Morning:
         served = [mailing_list for mailing_list in lists if mailing_list.is_active]
         wanted = [mailing_list for mailing_list in lists if mailing_list.name in chosen]
         outcomes = store.days.outcomes(wanted, now)
-        lookback = self.lookback
+        reach = dict[str, datetime]()  # by the keys of sources
         for mailing_list in wanted:
             name, day = mailing_list.name, local_date(mailing_list, now)
             outcome = outcomes[name]
             if self.since and mailing_list.is_active:
                 if why := due.cannot_begin(mailing_list, self.since, outcome, now, self.lookback):
                     raise NotTodayError(f"{name}: {why}")
-                lookback = max(lookback, now - due.beginning(mailing_list, self.since, self.drafter.holidays))
+                for key, at in due.beginning(mailing_list, self.since).items():
+                    reach[key] = min(at, reach.get(key, at))
             if due.is_open(mailing_list, day, outcome, by_hand=self.patience is None, any_day=self.any_day):
                 self.to_serve[name] = mailing_list
             elif outcome is Outcome.SKIPPED:
@@ -117,11 +121,12 @@ class Morning:
 
         is_first = store.retention.is_due(now)
         if served:
-            self.looked = fetching.look(self.drafter, self.feed, served, now, lookback)
+            self.looks = fetching.look(self.drafter, self.connect, served, now, reach)
         self.serve_all()
         if is_first:
             store.retention.thin(self.keep, [each.name for each in lists], now, keeps_scores=self.keeps_scores)
-        return MorningReport(tuple(self.reports[mailing_list.name] for mailing_list in wanted), self.looked.missing)
+        missing = fetching.together(self.looks.values()).missing
+        return MorningReport(tuple(self.reports[mailing_list.name] for mailing_list in wanted), missing)
 
     def serve_all(self) -> None:
         """Put a report of each list into the reports. A crew composes while this process opens and scores the next
@@ -205,21 +210,25 @@ class Morning:
             self.skip(mailing_list, day)
             return _skipped(mailing_list, "")
 
+        looked = fetching.of(self.looks, mailing_list)
+        may_wait = self.patience is not None and looked.late and self.waits(mailing_list)
         began, report = store.days.started(name, LONGEST_WINDOW), None
         if why := due.off(mailing_list, day, any_day=self.any_day):
             report = _skipped(mailing_list, why)
-        elif self.patience is not None and self.looked.missing and self.waits(mailing_list):
-            report = ListReport(name, None, problem=self.looked.missing)
+        elif may_wait and looked.holds:
+            report = ListReport(name, None, problem=looked.missing)
         elif began and (superseded := store.days.supersede(name, day, self.now)):
             logger.warning("%s: the digest of %s reached nobody; its papers come with today's", name, superseded)
 
-        begins_at = due.beginning(mailing_list, self.since, self.drafter.holidays) if self.since else None
+        begins_at = due.beginning(mailing_list, self.since) if self.since else {}
         if begins_at:
-            store.days.begin_again(name, begins_at)
+            store.days.begin_again(name, min(begins_at.values()))
         papers, too_old = self.drafter.candidates(mailing_list, self.now, since=begins_at)
-        if self.looked.whole and (papers or too_old or began):
+        if papers or too_old or began:
             # before the first digest: if that has to wait, today's papers are not too old tomorrow
-            store.days.begin(name, curate.ways_in(mailing_list), too_old, day, self.now)
+            self.begin(mailing_list, began, too_old, looked.unread)
+        if report is None and may_wait and all(source_of(paper.id).key in looked.late for paper in papers):
+            report = ListReport(name, None, problem=looked.missing)
         if report is not None:
             if report.outcome:
                 self.skip(mailing_list, day, report)
@@ -229,6 +238,21 @@ class Morning:
         was_away = began and last and day - last > LONGEST_WINDOW
         only_days = LONGEST_WINDOW.days if was_away else 0
         return self.drafter.gather(mailing_list, papers, self.now, only_days=only_days)
+
+    def begin(
+        self, mailing_list: MailingList, began: frozenset[str], too_old: Collection[str], unread: Collection[str]
+    ) -> None:
+        """Begin the list, but for the papers of the `unread` sources: with those it began before, or will."""
+        read = tuple(
+            category
+            for category in mailing_list.categories
+            if all(source.key not in unread for source in sources_of([category]))
+        )
+        if read:
+            ways = curate.ways_in(replace(mailing_list, categories=read)) | began & curate.ways_in(mailing_list)
+            too_old = [paper_id for paper_id in too_old if source_of(paper_id).key not in unread]
+            day = local_date(mailing_list, self.now)
+            self.store.days.begin(mailing_list.name, ways, too_old, day, self.now)
 
     def waits(self, mailing_list: MailingList) -> bool:
         """Return whether a list that has no outcome yet is retried."""
@@ -240,23 +264,24 @@ class Morning:
     def close(self, mailing_list: MailingList, scored: ScoredList, made: Draft | None) -> ListReport:
         """Freeze the day, unless it stays due. `made`: by another process."""
         draft = made or drafting.compose(scored)
-        digest, missing = draft.digest, self.looked.missing
+        digest, missing = draft.digest, fetching.of(self.looks, mailing_list).missing
         name, day = mailing_list.name, digest.date
-        outcome = draft.outcome(missing, waits=self.waits(mailing_list), answered=self.looked.whole)
+        outcome = draft.outcome(missing, waits=self.waits(mailing_list))
         reason = missing if draft.leftover and missing else draft.problem or missing
         if days := digest.only_days:
             away = f"Paperboy was away: papers submitted before {day - timedelta(days):%a %d %b} were not looked at"
             reason = "; ".join(filter(None, [reason, away]))
 
         if outcome is Outcome.QUIET and not reason:
-            why = due.no_batch(mailing_list, begins(mailing_list, day), self.drafter.holidays)
-            reason = f"arXiv announced nothing ({why})" if why else "arXiv had nothing new in its categories"
+            why = due.no_batch(mailing_list, begins(mailing_list, day))
+            names = together([source.name for source in sources_of(mailing_list.categories)])
+            reason = f"{names} announced nothing ({why})" if why else f"{names} had nothing new in its categories"
 
-        waits_for_arxiv = draft.leftover and outcome in {None, Outcome.GAVE_UP}  # whatever is left over
+        waits_for_papers = draft.leftover and outcome in {None, Outcome.GAVE_UP}  # whatever is left over
         report = ListReport(
             name,
             outcome,
-            Counts() if waits_for_arxiv else digest.counts,
+            Counts() if waits_for_papers else digest.counts,
             digest.spending,
             reason,
             shortfall=digest.shortfall,
@@ -294,8 +319,9 @@ class Morning:
 
     def record(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the list's incidents, in the transaction of its outcome or attempt."""
+        looked = fetching.of(self.looks, mailing_list)
         overdue = self.now >= begins(mailing_list, local_date(mailing_list, self.now)) + self.overdue_after
-        looked = self.looked
+        overdue |= report.is_served and not looked.holds  # what was missing is said at once: nobody waited for it
         incidents.record(self.store, report, looked.missing, self.now, news=looked.news, overdue=overdue)
 
     def skip(self, mailing_list: MailingList, day: date, report: ListReport | None = None) -> None:

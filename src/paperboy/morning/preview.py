@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 
 from paperboy import due
@@ -18,9 +19,11 @@ from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Subs
 from paperboy.morning import drafting, fetching
 from paperboy.morning.drafting import Draft, Drafter, Gathered, ScoredList
 from paperboy.sending import outbox
+from paperboy.sources import sources_of
+from paperboy.sources.source import Connect
 from paperboy.store import Store
 
-_FETCH_HOLDS = timedelta(minutes=15)  # people who try out topics preview often; arXiv need not be asked each time
+_FETCH_HOLDS = timedelta(minutes=15)  # people who try out topics preview often
 _SOMEBODY = Subscriber("you@example.org")
 
 
@@ -29,9 +32,8 @@ class Previews:
     """Shows what a morning would send now."""
 
     drafter: Drafter
-    feed: fetching.Feed
+    connect: Connect
     lists: Sequence[MailingList]
-    lookback: timedelta
     alone: Callable[[], AbstractContextManager[object]]  # held while scores are paid for
     now: datetime
 
@@ -40,20 +42,22 @@ class Previews:
         it saw today. Raises PaperboyError where that cannot be known.
         """
         lists = [each for each in self.lists if each.subscribers or each is mailing_list]
-        fetched = self.drafter.store.papers.fetched()
-        since = self.now - _FETCH_HOLDS
+        categories = {category for each in lists for category in each.categories}
+        papers, since = self.drafter.store.papers, self.now - _FETCH_HOLDS
+        fetched = dict(chain.from_iterable(papers.fetched(source.key).items() for source in sources_of(categories)))
         missing = ""
-        if not all(name in fetched and fetched[name] >= since for each in lists for name in each.categories):
-            missing = fetching.look(self.drafter, self.feed, lists, self.now, self.lookback).missing
+        if not all(category in fetched and fetched[category] >= since for category in categories):
+            looks = fetching.look(self.drafter, self.connect, lists, self.now)
+            missing = fetching.of(looks, mailing_list).missing
         (scored,) = self._scored([mailing_list], due.local_date(mailing_list, self.now))
         made = drafting.compose(scored)
         if made.outcome(missing) is None:
-            why = "arXiv has given no papers yet" if made.leftover else "nothing could be scored"
+            why = "there are no papers yet" if made.leftover else "nothing could be scored"
             raise PaperboyError(f"{mailing_list.name}: {why}, so there is nothing to show; the log says more")
         return made
 
     def all(self, names: Collection[str], *, any_day: bool = False) -> tuple[str, dict[str, Draft | str]]:
-        """Return what a morning would do for these lists: why arXiv's papers are missing (empty if they are not), and
+        """Return what a morning would do for these lists: why papers are missing (empty if none are), and
         each list's draft, or why there is none.
         """
         chosen = [
@@ -74,7 +78,8 @@ class Previews:
         missing = ""
         if still_due:
             active = [mailing_list for mailing_list in self.lists if mailing_list.is_active]
-            missing = fetching.look(self.drafter, self.feed, active, self.now, self.lookback).missing
+            looks = fetching.look(self.drafter, self.connect, active, self.now)
+            missing = fetching.together(looks.values()).missing
         drafts = {each.gathered.mailing_list.name: drafting.draft(each) for each in self._scored(still_due)}
         return missing, found | drafts
 

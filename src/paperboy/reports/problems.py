@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from paperboy.models import MailingList, Suppression
+from paperboy.sources import SOURCES
+from paperboy.sources.source import Source
 from paperboy.store import Store
 from paperboy.store.incidents import Incident, Kind
 
@@ -64,6 +66,10 @@ class Words(NamedTuple):
     concerns: Callable[[MailingList], bool] = lambda mailing_list: mailing_list.is_active  # can a list have it?
 
 
+def _if_late(source: Source) -> str:
+    return f"If {source.name} itself is late ({source.status_page}), wait. {source.if_late}".strip()
+
+
 WORDS: Mapping[str, Words] = {
     Kind.SCORING: Words(
         "{score}",
@@ -80,8 +86,7 @@ WORDS: Mapping[str, Words] = {
     Kind.LATE: Words(
         "No {what} in time for {unserved}",
         "GIVE_UP_AFTER_HOURS have passed since the list's hour, or its day is over. No paper is lost: all come later.",
-        "Fix the cause; {once} makes the digests still due. If arXiv itself is late (status.arxiv.org), "
-        "wait. If Paperboy does not know one of its holidays, add that evening to ARXIV_HOLIDAYS.",
+        "Fix the cause; {once} makes the digests still due. " + " ".join(map(_if_late, SOURCES)),
         "digests are in time",
     ),
     Kind.LET_GO: Words(

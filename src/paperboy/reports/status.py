@@ -9,9 +9,9 @@ Light to import, for the daemon does.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 
@@ -54,7 +54,6 @@ class ListStatus:
     mailing_list: MailingList
     standing: Standing
     now: datetime
-    holidays: Collection[date] = ()  # evenings without an announcement, beyond those that the calendar knows
     attempt: Attempt | None = None  # the last failed one
     days: tuple[DaySummary, ...] = ()  # newest first
     mailed: Mailed | None = None  # its newest digest, unless that was superseded
@@ -100,15 +99,15 @@ class ListStatus:
             return ""
         if newest.deliveries and not newest.deliveries.keys() & {DeliveryState.SENT, DeliveryState.AMBIGUOUS}:
             return ""  # that digest reached nobody, so it will be superseded
-        return self._no_batch(self.next)
+        return due.no_batch(self.mailing_list, self.next)
 
     @property
     def next_batch(self) -> datetime | None:
-        """The start of its next morning with an arXiv batch, in its zone. None: there is none to come."""
+        """The start of its next morning with a batch, in its zone. None: there is none to come."""
         if self.next is None:
             return None
         start = due.next_morning(self.mailing_list, self.now)
-        while self._no_batch(start):
+        while due.no_batch(self.mailing_list, start):
             start = due.next_morning(self.mailing_list, start)
         return start.astimezone(self.mailing_list.timezone)
 
@@ -117,10 +116,6 @@ class ListStatus:
         """Why its newest day was quiet; empty if it was not."""
         newest = self.newest
         return newest.reason if newest and newest.outcome is Outcome.QUIET else ""
-
-    def _no_batch(self, start: datetime) -> str:
-        """Why no batch became visible between the list's morning that begins then and the one before."""
-        return due.no_batch(self.mailing_list, start, self.holidays)
 
 
 @dataclass(frozen=True)
@@ -184,7 +179,6 @@ def read(
     lists: Sequence[MailingList],
     now: datetime,
     patience: timedelta,
-    holidays: Collection[date] = (),
     mornings: int = 1,
     *,
     at_work: bool = False,
@@ -207,7 +201,6 @@ def read(
             of,
             standings[of.name],
             now,
-            holidays,
             attempt=tried.get(of.name),
             days=days.get(of.name, ()),
             mailed=mailed.get(of.name),

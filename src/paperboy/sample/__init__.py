@@ -8,11 +8,11 @@ Titles, abstracts, names and findings are made up. `papers.jsonl` holds one pape
 import importlib.resources
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from paperboy.models import Paper
 from paperboy.sources.arxiv.calendar import newest_batch
+from paperboy.sources.source import Fetched, State
 
 _FOLDER = importlib.resources.files(__package__)
 
@@ -23,30 +23,25 @@ HOME = _FOLDER / "home"
 """The folder with the files that `paperboy init` fills in."""
 
 
-@dataclass(frozen=True, slots=True)
 class SampleFeed:
     """A feed that announces the sample as arXiv's newest batch."""
 
-    now: datetime
+    url = "the sample"
+
+    def window(self, now: datetime, _: datetime | None) -> datetime:
+        return now - timedelta(days=7)
 
     def fetch(
-        self,
-        categories: Sequence[str],
-        since: datetime,  # noqa: ARG002
-        until: datetime,  # noqa: ARG002
-        progress: Callable[[int, int], None],
-    ) -> list[Paper]:
+        self, categories: Sequence[str], _: datetime, now: datetime, progress: Callable[[int, int], None]
+    ) -> Fetched:
         """Return the sample's papers of these categories."""
-        batch_papers = papers(newest_batch(self.now).submitted_until)
+        batch_papers = papers(newest_batch(now).submitted_until)
         found = [paper for paper in batch_papers if not set(categories).isdisjoint(paper.categories)]
         progress(len(found), len(found))
-        return found
+        return Fetched(found, State.FRESH)
 
-    def cross_lists(self, *_: object) -> list[Paper]:
-        return []
-
-    def has_news(self, since: datetime, until: datetime) -> bool:  # noqa: ARG002
-        return True
+    def probe(self, _: str) -> tuple[str, str]:
+        return "the sample is there", ""
 
 
 def papers(window_until: datetime) -> tuple[Paper, ...]:

@@ -1,7 +1,7 @@
 """The façade: what Paperboy can do with one home, and the only builder of real parts.
 
-A part is built when it is first used, and closed with the `App`. The scorer, the mail rooms and arXiv's client are
-imported then: `openai` alone takes 0.4 s, which a command that needs no LLM should not wait for.
+A part is built when it is first used, and closed with the `App`. The scorer and the mail rooms are imported then:
+`openai` alone takes 0.4 s, which a command that needs no LLM should not wait for.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -24,7 +24,7 @@ from paperboy.home.proxy import proxy_for
 from paperboy.home.settings import MOST_CONNECTIONS, SETTINGS, Settings
 from paperboy.home.versions import Files, Home, Recipients
 from paperboy.models import MailingList, MorningReport, Problem, Tables
-from paperboy.morning import drafting, fetching
+from paperboy.morning import drafting
 from paperboy.reports import alerts, problems, status
 from paperboy.scoring.local import LocalScorer
 from paperboy.scoring.prices import OPENAI_URL, Prices
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from paperboy.sending.resend import Resend
     from paperboy.sending.smtp import SmtpTransport
     from paperboy.service.feature import Feature
-    from paperboy.sources.arxiv.client import ArxivFeed
+    from paperboy.sources.source import Connect
 
 logger = logging.getLogger(__name__)
 
@@ -253,25 +253,12 @@ class App(ExitStack):
         return TokenCommand(words=words, environ=environ, folder=self.path, timer=self.timer)
 
     @cached_property
-    def feed(self) -> fetching.Feed:
-        return self.arxiv()
-
-    def arxiv(self) -> ArxivFeed:
-        """Return the feed of the configured server, polite at the configured pace."""
-        from paperboy.sources.arxiv.client import ArxivFeed
-
+    def connect(self) -> Connect:
+        """Reaches a source by the settings, once. It raises ConfigError."""
         settings = self.settings
         person = settings.mail_reply_to or settings.alert_to or settings.mail_from
         contact = person.address if person else ""
-        return ArxivFeed(
-            settings.arxiv_api_url,
-            delay_seconds=settings.arxiv_delay_seconds,
-            contact=contact,
-            proxy=self.proxy(settings.arxiv_api_url),
-            feed_url=settings.announcements,
-            feed_proxy=self.proxy(settings.announcements),
-            clock=self.clock,
-        )
+        return cache(lambda source: source.connect(settings, contact=contact, proxy=self.proxy, clock=self.clock))
 
     def proxy(self, url: str) -> str:
         """Return the proxy for a server; empty: none. Raises ConfigError."""
@@ -287,8 +274,8 @@ class App(ExitStack):
         from paperboy.morning.preview import Previews
 
         self.prepare()
-        alone, lookback = partial(self.alone, "morning", command), timedelta(days=self.settings.arxiv_lookback_days)
-        return Previews(self.drafter, self.feed, self.home.lists, lookback, alone, self.clock())
+        alone = partial(self.alone, "morning", command)
+        return Previews(self.drafter, self.connect, self.home.lists, alone, self.clock())
 
     # The two halves of a morning
 
@@ -317,7 +304,6 @@ class App(ExitStack):
             clock=self.clock,
             budget=settings.llm_budget_usd,
             budget_zone=settings.timezone,
-            holidays=settings.arxiv_holidays,
             learn=next((feature.learned(self) for feature in self.features if feature.learned), None),
         )
 
@@ -329,9 +315,9 @@ class App(ExitStack):
         any_day: bool = False,
         since: date | None = None,
     ) -> MorningReport:
-        """From new papers to frozen digests of these lists. `patience`: how long a list waits for arXiv and the LLM;
-        None: it does not wait, because it runs by hand. `any_day`: whatever the lists' weekdays. `since`: begin with
-        the papers since that local date. Raises NotTodayError where that cannot be.
+        """From new papers to frozen digests of these lists. `patience`: how long a list waits for its sources and
+        the LLM; None: it does not wait, because it runs by hand. `any_day`: whatever the lists' weekdays. `since`:
+        begin with the papers since that local date. Raises NotTodayError where that cannot be.
         """
         from paperboy.morning import morning
 
@@ -339,7 +325,7 @@ class App(ExitStack):
         group = max(morning.GROUP, self.settings.llm_concurrency // 2)  # so that calls wait for few groups' last ones
         return morning.Morning(
             drafter=self.drafter,
-            feed=self.feed,
+            connect=self.connect,
             lists=self.home.lists,
             patience=patience,
             any_day=any_day,
@@ -460,8 +446,7 @@ class App(ExitStack):
 
     def standing(self, lists: Sequence[MailingList], mornings: int = 1, *, at_work: bool = False) -> status.Status:
         """Return how these lists stand, with the last `mornings` of each."""
-        now, holidays = self.clock(), self.settings.arxiv_holidays
-        return status.read(self.store_to_ask, lists, now, self.patience, holidays, mornings, at_work=at_work)
+        return status.read(self.store_to_ask, lists, self.clock(), self.patience, mornings, at_work=at_work)
 
     def problems(self) -> Sequence[Incident]:
         """Return all that is wrong now."""
@@ -490,5 +475,5 @@ class App(ExitStack):
 
     @property
     def patience(self) -> timedelta:
-        """How long a morning of the daemon waits for a late arXiv or a dead LLM."""
+        """How long a morning of the daemon waits for a late source or a dead LLM."""
         return timedelta(hours=self.settings.give_up_after_hours)

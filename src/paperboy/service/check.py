@@ -2,7 +2,7 @@
 
 files    settings, lists, templates, prompts: all that is wrong in each
 home     database, disk, file modes, where mail and alerts go
-servers  mail, the sender's DNS records, LLM, arXiv: asked side by side, so that silence costs its time only once
+servers  mail, the sender's DNS records, LLM, sources: asked side by side, so that silence costs its time only once
 """
 
 import multiprocessing
@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +22,7 @@ from urllib.parse import urlsplit
 
 from paperboy.curate import name_key, other_spellings
 from paperboy.edges.wire import Http, NoReplyError
-from paperboy.errors import FeedError, PaperboyError
+from paperboy.errors import PaperboyError
 from paperboy.home import settings as dotenv
 from paperboy.home.features import needed
 from paperboy.home.settings import Settings
@@ -32,6 +33,8 @@ from paperboy.models import DeliveryState, MailingList
 from paperboy.sending.pace import REFUSES_US
 from paperboy.service.app import App
 from paperboy.service.output import lines_of
+from paperboy.sources import sources_of
+from paperboy.sources.source import Source
 
 T = TypeVar("T")
 
@@ -273,8 +276,9 @@ def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[A
         host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
         silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
         yield _scoring, Finding("scoring", silence, exit_code=1)
-    silence = f"{settings.arxiv_api_url} {late}; if that persists, see status.arxiv.org"
-    yield _arxiv, Finding("arXiv", silence, exit_code=1)
+    for source in sources_of(category for each in app.home.lists for category in each.categories):
+        silence = f"{app.connect(source).url} {late}; if that persists, see {source.status_page}"
+        yield partial(_source, source), Finding(source.name, silence, exit_code=1)
 
 
 def sender_domain(settings: Settings) -> str:
@@ -317,18 +321,13 @@ def _scoring(app: App) -> Iterator[Finding]:
     yield Finding("scoring", app.scorer.probe())
 
 
-def _arxiv(app: App) -> Iterator[Finding]:
-    settings = app.settings
-    feed = app.arxiv()
-    category = next((category for each in app.home.lists for category in each.categories), "cs.LG")
-    papers = counted(feed.probe(category), "paper")
-    yield Finding("arXiv", f"{settings.arxiv_api_url} answers; asked for {category} alone, it has {papers}")
-    if settings.announcements:
-        try:
-            feed.cross_lists([category], lambda _: ())
-        except FeedError as error:
-            why = f"until {settings.announcements} answers, nobody sees papers that are cross-listed late"
-            yield note("arXiv", f"{error}; {why}")
+def _source(source: Source, app: App) -> Iterator[Finding]:
+    categories = (category for each in app.home.lists for category in each.categories)
+    its = next(category for category in categories if source in sources_of([category]))
+    said, lacks = app.connect(source).probe(its)
+    yield Finding(source.name, said)
+    if lacks:
+        yield note(source.name, lacks)
 
 
 def _web(app: App) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """Where papers come from, a folder each. A line here makes it a source."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from paperboy.models import Paper
 from paperboy.sources.arxiv import ARXIV
@@ -12,7 +12,12 @@ SOURCES: Sequence[Source] = (ARXIV,)  # arXiv is the last, since its key is empt
 
 def source_of(paper_id: str) -> Source:
     """Return the source that has papers with such ids."""
-    return next(source for source in SOURCES if source.key in {paper_id.partition(":")[0], ""})
+    return _keyed(paper_id.partition(":")[0])
+
+
+def sources_of(categories: Iterable[str]) -> tuple[Source, ...]:
+    """Return the sources of these categories, each once."""
+    return tuple({(found := _keyed(category.partition("/")[0])).key: found for category in categories}.values())
 
 
 def title_of(paper: Paper) -> str:
@@ -27,10 +32,13 @@ def links_of(paper: Paper) -> Links:
 
 def categories(text: str) -> tuple[str, ...]:
     """Return the categories that an entry of a list stands for. Raises ValueError, with a suggestion."""
-    key = text.partition("/")[0].lower()
-    return next(source for source in SOURCES if source.key in {key, ""}).categories(text)
+    return _keyed(text.partition("/")[0].lower()).categories(text)
 
 
 def read_id(text: str) -> str:
     """Return the id in what people and LLMs write: a URL, or an id with its version; empty if there is none."""
     return next(filter(None, (source.read_id(text.strip()) for source in SOURCES)), "")
+
+
+def _keyed(key: str) -> Source:
+    return next(source for source in SOURCES if source.key in {key, ""})

@@ -1,7 +1,10 @@
 """A source of papers, as the rooms above see it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Protocol
 
 from paperboy.models import Paper
 
@@ -13,6 +16,77 @@ class Links:
     page: str
     pdf: str = ""  # empty: there is none
     html: str = ""  # empty: there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Papers that a source shows together. All instants are in UTC."""
+
+    submitted_from: datetime
+    submitted_until: datetime  # exclusive
+    visible: datetime  # when the source should have it
+
+
+class Calendar(Protocol):
+    """When a source has new papers. Every instant is aware; `deferred` are dates on which the operator knows that the
+    source announces nothing.
+    """
+
+    def newest_batch(self, now: datetime, deferred: Collection[date] = ...) -> Batch:
+        """Return the newest batch that the source should show now."""
+
+    def next_batch(self, now: datetime, deferred: Collection[date] = ...) -> Batch:
+        """Return the first batch that it should show after now."""
+
+    def why_none(self, since: datetime, until: datetime, deferred: Collection[date] = ...) -> str:
+        """Say why no batch became visible between two instants, such as "weekend"; empty if one did."""
+
+    def start_of_newest(
+        self, published: Iterable[datetime], now: datetime, deferred: Collection[date] = ...
+    ) -> datetime:
+        """Return where a new list starts: with the newest batch that has one of the papers submitted then."""
+
+
+class State(StrEnum):
+    """The state of a source at an instant."""
+
+    FRESH = "fresh"  # the newest batch is here and today's news
+    QUIET = "quiet"  # the newest batch is here and a day old or more
+    LATE = "late"  # the newest batch should be here and is not
+
+
+Lacking = Callable[[Mapping[str, Collection[str]]], Sequence[str]]
+"""Of papers with their categories, by id, gives the ids of those that are not stored in all of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A whole fetch."""
+
+    papers: Sequence[Paper]  # all of the window
+    state: State
+    missing: str = ""  # why papers are missing that may still come, for people; empty: none are
+    older: Callable[[Lacking], Sequence[Paper]] = lambda _: ()  # of those lacking, that come today from before it
+
+
+class Feed(Protocol):
+    """A source as a home reaches it."""
+
+    @property
+    def url(self) -> str: ...
+
+    def window(self, now: datetime, last_fetch: datetime | None) -> datetime:
+        """Return since when papers are to be fetched, after the last whole fetch of the same categories."""
+
+    def fetch(
+        self, categories: Sequence[str], since: datetime, now: datetime, progress: Callable[[int, int], None]
+    ) -> Fetched:
+        """Return all papers submitted to any of these categories since then. `progress` is told how many have come, and
+        how many there are. Raises FeedError.
+        """
+
+    def probe(self, category: str) -> tuple[str, str]:
+        """Say what the source answers to one small request, and what it lacks; empty: nothing. Raises FeedError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,3 +102,11 @@ class Source:
     marked: Callable[[str], str]  # a title or an abstract as text, with the marks of `paperboy.tex`
     links: Callable[[str, int], Links]  # of a paper, by its id and version
     citation: Callable[[Paper], Mapping[str, str]]  # BibTeX's fields that only this source has
+    calendar: Calendar
+    waits: bool  # while it is late its lists wait, also with papers of another source
+    status_page: str  # where it says how it fares
+    if_late: str  # what the operator may do; empty: nothing
+    connect: Callable[..., Feed]  # with the settings; `contact`, `proxy` of a URL, and `clock` as keywords
+
+
+Connect = Callable[[Source], Feed]

@@ -110,7 +110,7 @@ class Store(AbstractContextManager["Store"]):
         """Date everything that was written while the clock was ahead to `now`; return whether there was any.
 
         Days without a digest and reports of alerts are undone. Digests stay, since they may have been sent.
-        A clock before arXiv's newest paper is itself wrong, and nothing is changed.
+        A clock before the newest paper is itself wrong, and nothing is changed.
         """
         newest = self.database.value("select max(published) as at from papers where published < '2200'")
         signs = self.database.first(

@@ -49,7 +49,7 @@ class Days(Noun):
         return self._database.value(query, [list_name, until])
 
     def looked(self, list_name: str, before: date) -> datetime | None:
-        """Return when the list last looked at all papers that arXiv had, on a day before that one."""
+        """Return when the list last looked at all papers that there were, on a day before that one."""
         query = "select max(at) as at from days where list = ? and date < ? and outcome in (?, ?, ?)"
         values = [list_name, before, Outcome.DIGEST, Outcome.NOTE, Outcome.QUIET]
         return self._database.value(query, values)

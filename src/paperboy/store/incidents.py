@@ -14,7 +14,7 @@ class Kind(StrEnum):
 
     SCORING = "scoring"  # papers have no score
     BUDGET = "budget"
-    LATE = "late"  # no digest, or none of arXiv's newest papers, in time
+    LATE = "late"  # no digest, or none of the newest papers, in time
     LET_GO = "let go"  # a paper
     MAIL = "mail"  # cannot be sent
     NOBODY = "reached nobody"  # a digest

@@ -22,9 +22,9 @@ class Papers:
         """Drop the papers that were read."""
         self._read.clear()
 
-    def add(self, papers: Sequence[Paper], categories: Collection[str], at: datetime) -> int:
-        """Store a complete fetch of these categories in one transaction, or single papers without any, and return how
-        many papers are new here.
+    def add(self, papers: Sequence[Paper], categories: Collection[str], at: datetime, source: str = "") -> int:
+        """Store a complete fetch of these categories of a source, by its key, in one transaction, or single papers
+        without any, and return how many papers are new here.
 
         A newer version of a known paper replaces its text.
         """
@@ -38,17 +38,13 @@ class Papers:
                 for category in {paper.primary_category, *paper.categories}:
                     execute("insert or ignore into paper_categories values (?, ?)", [category, paper.id])
             for category in categories:
-                execute("insert or replace into fetches values (?, ?)", [category, at])
+                execute("insert or replace into fetches values (?, ?, ?)", [source, category, at])
             return self._count() - before
 
-    def fetched(self) -> dict[str, datetime]:
-        """When each category was last fetched completely."""
-        return {row["category"]: row["fetched_at"] for row in self._database.rows("select * from fetches")}
-
-    def newest(self, categories: Collection[str]) -> datetime | None:
-        """When the newest stored paper of these categories was submitted."""
-        query = f"select max(published) as at from papers where published < '2200' and {_IN_CATEGORIES}"
-        return self._database.value(query, [list(categories)])
+    def fetched(self, source: str) -> dict[str, datetime]:
+        """When each category of a source, by its key, was last fetched completely."""
+        rows = self._database.rows("select category, fetched_at from fetches where source = ?", [source])
+        return {row["category"]: row["fetched_at"] for row in rows}
 
     def unseen(self, mailing_list: MailingList, before: date | None = None) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that it has not seen, or had not `before` a day; by id."""

@@ -22,7 +22,7 @@ create table papers (
     authors text not null,      -- JSON
     abstract text not null,     -- empty once it is settled; see retention.py
     primary_category text not null,
-    categories text not null,   -- JSON, in arXiv's order
+    categories text not null,   -- JSON, in its source's order
     published text not null,
     updated text not null,
     comment text not null,
@@ -37,8 +37,10 @@ create table paper_categories (
 ) strict, without rowid;
 
 create table fetches (
-    category text primary key,
-    fetched_at text not null    -- the last complete fetch of it
+    source text not null,       -- its key
+    category text not null,
+    fetched_at text not null,   -- the last complete fetch of it
+    primary key (source, category)
 ) strict, without rowid;
 
 -- What a list has seen, and scores: most of the rows, so they name list, paper, judge and day by whole numbers. The

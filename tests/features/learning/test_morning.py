@@ -116,7 +116,7 @@ class TestShortlist:
         learned.run(foundations())
         out = self.left_out(learned)
         assert len(set(learned.scorer.asked)) == len(learned.scorer.asked) == 40 - len(out)
-        previews = Previews(learned.drafter(), learned.feed, [foundations()], timedelta(days=7), nullcontext, FRIDAY)
+        previews = Previews(learned.drafter(), learned.connect, [foundations()], nullcontext, FRIDAY)
         assert previews.of(foundations()).digest.counts.not_called == len(out)
         assert len(learned.scorer.asked) == 40 - len(out)
 

@@ -12,7 +12,7 @@ import pytest
 from paperboy.errors import FeedError
 from paperboy.sources.arxiv.announced import Announced, read_feed
 from paperboy.sources.arxiv.atom import FaultError
-from paperboy.sources.arxiv.client import ArxivFeed
+from paperboy.sources.arxiv.client import ArxivClient
 from tests.builders import paper
 from tests.fakes import Clock
 from tests.servers import arxiv_faults as faults
@@ -43,9 +43,9 @@ def server() -> Iterator[ArxivServer]:
         yield running
 
 
-def feed(server: ArxivServer, waits: list[float] | None = None) -> ArxivFeed:
+def feed(server: ArxivServer, waits: list[float] | None = None) -> ArxivClient:
     wait = [].append if waits is None else waits.append
-    return ArxivFeed(server.url, contact="ada@example.org", feed_url=server.feed_url, clock=Clock(NOW), wait=wait)
+    return ArxivClient(server.url, contact="ada@example.org", feed_url=server.feed_url, clock=Clock(NOW), wait=wait)
 
 
 # --- one feed
@@ -138,7 +138,7 @@ def test_nothing_lacking_is_one_request(server: ArxivServer) -> None:
 
 
 def test_without_a_feed_there_is_no_request(server: ArxivServer) -> None:
-    assert ArxivFeed(server.url, clock=Clock(NOW)).cross_lists(["cs.LG"], everything) == []
+    assert ArxivClient(server.url, clock=Clock(NOW)).cross_lists(["cs.LG"], everything) == []
     assert server.requests == []
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from paperboy.errors import FeedError
 from paperboy.models import Paper
-from paperboy.sources.arxiv.client import ArxivFeed
+from paperboy.sources.arxiv.client import ArxivClient
 from tests.builders import paper
 from tests.fakes import Clock
 from tests.servers import arxiv_faults as faults
@@ -32,7 +32,7 @@ def server() -> Iterator[ArxivServer]:
 
 
 def fetch(server: ArxivServer, seconds: float = 60) -> list[Paper]:
-    feed = ArxivFeed(server.url, delay_seconds=0, tries=2, seconds=seconds, clock=Clock(NOW), wait=lambda _: None)
+    feed = ArxivClient(server.url, delay_seconds=0, tries=2, seconds=seconds, clock=Clock(NOW), wait=lambda _: None)
     return feed.fetch(["cs.LG"], SINCE, NOW)
 
 
@@ -136,12 +136,12 @@ BROKEN = {
 CHILD = """
 import json, resource, sys
 from datetime import datetime
-from paperboy.sources.arxiv.client import ArxivFeed
+from paperboy.sources.arxiv.client import ArxivClient
 from paperboy.errors import FeedError
 resource.setrlimit(resource.RLIMIT_AS, (2_000_000_000,) * 2)
 url, since, until = sys.argv[1:]
 until = datetime.fromisoformat(until)
-feed = ArxivFeed(url, delay_seconds=0, tries=2, clock=lambda: until, wait=lambda _: None)
+feed = ArxivClient(url, delay_seconds=0, tries=2, clock=lambda: until, wait=lambda _: None)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     said = str(feed.fetch(["cs.LG"], datetime.fromisoformat(since), until))
@@ -225,7 +225,7 @@ def test_pages_of_one_paper_come_to_an_end(server: ArxivServer) -> None:
 def test_redirect_on_the_same_host_is_followed_after_the_delay(server: ArxivServer) -> None:
     waits: list[float] = []
     server.faults += [faults.redirected("#", status) for status in (301, 302, 307)]
-    feed = ArxivFeed(server.url, delay_seconds=3, clock=Clock(NOW), wait=waits.append)
+    feed = ArxivClient(server.url, delay_seconds=3, clock=Clock(NOW), wait=waits.append)
     assert feed.fetch(["cs.LG"], SINCE, NOW) == server.papers
     assert (len(server.requests), waits) == (4, [3, 3, 3])
 

@@ -15,7 +15,7 @@ from paperboy import __version__
 from paperboy.errors import FeedError
 from paperboy.models import Paper
 from paperboy.sources.arxiv.atom import read_page
-from paperboy.sources.arxiv.client import ArxivFeed
+from paperboy.sources.arxiv.client import ArxivClient
 from tests.builders import paper
 from tests.fakes import Clock
 from tests.servers import arxiv_faults as faults
@@ -51,7 +51,7 @@ class Asked:
     waits: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.feed = ArxivFeed(
+        self.feed = ArxivClient(
             self.url,
             delay_seconds=self.delay,
             contact="ada@example.org",
@@ -257,7 +257,7 @@ def test_host_that_dns_does_not_find_keeps_nobody_waiting() -> None:
     if found.value.errno == socket.EAI_AGAIN:
         pytest.skip("no DNS answers here, and that is tried again")
     waits: list[float] = []
-    feed = ArxivFeed("http://arxiv.invalid/api/query", clock=Clock(NOW), wait=waits.append)
+    feed = ArxivClient("http://arxiv.invalid/api/query", clock=Clock(NOW), wait=waits.append)
     with pytest.raises(FeedError, match=r"arxiv\.invalid gave no whole reply \(.*Check the network and ARXIV_API_URL"):
         feed.fetch(["cs.LG"], SINCE, NOW)
     assert waits == []
@@ -425,7 +425,7 @@ def test_probe_does_not_retry(server: ArxivServer, fault: faults.Fault, says: st
 
 @pytest.mark.parametrize("contact", ["", "Ada\r\nX-Evil: 1 <ädä@example.org>"])
 def test_contact_cannot_break_the_header(server: ArxivServer, contact: str) -> None:
-    ArxivFeed(server.url, contact=contact, clock=Clock(NOW)).probe()
+    ArxivClient(server.url, contact=contact, clock=Clock(NOW)).probe()
     said = f"paperboy/{__version__} (arXiv e-mail digests{'; AdaX-Evil: 1 <d@example.org>' if contact else ''})"
     assert server.requests[0].user_agent == said
 

@@ -11,7 +11,7 @@ begins anew with the last three months. One of votes is always made anew.
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from paperboy.due import local_date
@@ -24,7 +24,7 @@ from paperboy.models import Day, MailingList, Paper
 from paperboy.morning.drafting import Learned
 from paperboy.reports.problems import Words
 from paperboy.service.app import App
-from paperboy.sources.arxiv import calendar as announcements
+from paperboy.sources import source_of, sources_of
 from paperboy.store import Store
 from paperboy.store.incidents import Incident
 
@@ -43,7 +43,6 @@ class Learning:
     criteria: Callable[[MailingList], str]  # by which an LLM scores a list, or scored it
     share: Share = 1.0  # of a day's papers, those that an LLM is asked about
     ranks: bool = False  # for the embedded scorer, which scores
-    holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
 
     # In the morning
 
@@ -70,8 +69,13 @@ class Learning:
         looked = self.store.days.looked(name, day)
         if share == 1 or scores is None or looked is None or is_young(scores, now):
             return Learned(liked=liked)
-        over = announcements.newest_batch(looked, self.holidays).submitted_until
-        ranked = [paper for paper in papers if paper.id not in followed and paper.published >= over]
+        over = {
+            source.key: source.calendar.newest_batch(looked, mailing_list.holidays).submitted_until
+            for source in sources_of(mailing_list.categories)
+        }
+        ranked = [
+            paper for paper in papers if paper.id not in followed and paper.published >= over[source_of(paper.id).key]
+        ]
         strengths = _strengths(rankers[Kind.SCORES], ranked)
         return replace(shortlist(strengths, share, f"{name} {day}"), liked=liked)
 
@@ -162,7 +166,6 @@ def of(app: App) -> Learning:
         criteria=lambda mailing_list: app.prompt.criteria(mailing_list.topics, mailing_list.language),
         share=settings.llm_shortlist if settings.has_llm else 1.0,
         ranks=not settings.has_llm,
-        holidays=settings.arxiv_holidays,
     )
 
 

@@ -16,9 +16,11 @@ as `deferred`: the US Eastern dates of evenings without an announcement.
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from enum import StrEnum
 from functools import lru_cache
 from zoneinfo import ZoneInfo
+
+from paperboy.sources import source
+from paperboy.sources.source import State
 
 EASTERN = ZoneInfo("America/New_York")
 CLOSES = time(14)
@@ -32,21 +34,10 @@ _LISTED = frozenset({date(2026, 12, 29), date(2026, 12, 31)})  # on arXiv's page
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """The papers that arXiv announces together. All instants are in UTC."""
+class Batch(source.Batch):
+    """The papers that arXiv announces together."""
 
-    submitted_from: datetime
-    submitted_until: datetime  # exclusive
     announced: datetime
-    visible: datetime  # when the API should have it
-
-
-class State(StrEnum):
-    """The state of arXiv's announcements at an instant."""
-
-    FRESH = "fresh"  # the newest batch is here and today's news
-    QUIET = "quiet"  # the newest batch is here and a day old or more: weekend or holiday
-    LATE = "late"  # the newest batch should be here and is not
 
 
 def newest_batch(now: datetime, deferred: Collection[date] = ()) -> Batch:

@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
-class ArxivFeed:
+class ArxivClient:
     """Asks the arXiv API at `url`, over one connection and under our own User-Agent.
 
     `delay_seconds` separate any two requests, and the backoff is a multiple of it; the settings refuse less than 3

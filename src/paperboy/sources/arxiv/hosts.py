@@ -1,0 +1,19 @@
+"""arXiv's servers."""
+
+from urllib.parse import urlsplit
+
+API = "https://export.arxiv.org/api/query"
+FEED = "https://rss.arxiv.org/atom"
+
+
+def is_arxiv(url: str) -> bool:
+    """Check whether it is one of arXiv's own."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    return f".{host}".endswith(".arxiv.org")
+
+
+def announcements(api_url: str, feed_url: str) -> str:
+    """Return the address of the announcement feed. Empty where somebody else's API was set and no feed: then nobody
+    wants requests to arXiv.
+    """
+    return feed_url if feed_url != FEED or is_arxiv(api_url) else ""

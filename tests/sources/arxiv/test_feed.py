@@ -1,0 +1,33 @@
+"""arXiv as a home reaches it. Its fetch is tested with whole mornings; see tests/morning."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from paperboy.sources.arxiv.feed import ArxivFeed
+from tests.fakes import FakeArxiv
+
+
+@pytest.mark.parametrize(
+    ("lookback", "hours_since_fetch", "days"),
+    [
+        (7, None, 7),
+        (7, 24, 7),
+        (7, 36, 7.5),
+        (7, 5 * 24, 11),
+        (7, 20 * 24, 26),
+        (2, None, 2),
+        (2, 24, 5),
+        (2, 5 * 24, 9),
+    ],
+)
+def test_fetch_after_an_outage_looks_as_far_back_as_if_it_had_looked_each_day(
+    lookback: int, hours_since_fetch: int | None, days: float
+) -> None:
+    """A paper that surfaced at the beginning of the outage was submitted up to a look-back before; and at least the
+    four days for which moderation can hold one.
+    """
+    now = datetime(2026, 11, 20, 7, tzinfo=UTC)
+    last = now - timedelta(hours=hours_since_fetch) if hours_since_fetch else None
+    feed = ArxivFeed(FakeArxiv(), timedelta(days=lookback))
+    assert now - feed.window(now, last) == timedelta(days=days)
