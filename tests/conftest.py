@@ -20,6 +20,7 @@ LONG_FILES = {  # in the order in which they run
     "test_workers.py": "processes that compose",
     "test_scheduler.py": "Dask",
     "test_left_out.py": "copies of the package, in processes of their own",
+    "test_trial.py": "a copy of the package, in a process of its own",
     "test_run.py": "services in processes of their own",
     "test_beside.py": "services in processes of their own",
     "test_check_web.py": "services in processes of their own",

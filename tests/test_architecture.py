@@ -1,6 +1,7 @@
 """The house: which room may import which, and how long a function may be."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ ADJOINING = {  # a room, and one of the same floor that it may import: why
     ("errors", "models"): "a ConfigError holds Problems",
     ("tex", "edges"): "foreign text, made fit",
     ("curate", "sources"): "a paper's mark-up",
-    ("due", "sources"): "when arXiv announces",
+    ("due", "sources"): "when there are new papers",
     ("morning", "sending"): "a preview is shown in the outbox",
     ("sending", "morning"): "Progress",
     ("web", "service"): "the App",
@@ -72,6 +73,29 @@ def test_feature_imports_no_other_feature(path: Path) -> None:
     assert not {
         module for module in modules if module and module.startswith("paperboy.features") and not module.startswith(own)
     }
+
+
+SAYS_ARXIV = {  # outside its folder: why
+    "__init__.py": "what Paperboy is",
+    "cli/check.py": "help",
+    "cli/home.py": "a question to the operator",
+    "cli/main.py": "help",
+    "home/settings.py": "defaults of its settings",
+    "sample/__init__.py": "the sample",
+    "service/systemd.py": "what the service is",
+    "sources/__init__.py": "the line that makes it a source",
+    "sources/source.py": "its ids alone have no prefix",
+}
+NAMES_OF_ARXIV = re.compile(r"\barxiv_id\b|ARXIV_[A-Z_]+|settings\.arxiv_\w+")  # on the wire, and of settings
+
+
+def test_nothing_but_its_folder_says_arxiv() -> None:
+    found = {
+        str(path.relative_to(PACKAGE))
+        for path in FILES
+        if "arxiv" in NAMES_OF_ARXIV.sub("", path.read_text("utf-8")).lower()
+    }
+    assert {name for name in found if not name.startswith("sources/arxiv/")} == set(SAYS_ARXIV)
 
 
 def test_every_room_has_its_floor() -> None:

@@ -52,7 +52,7 @@ def one_line(text: str) -> str:
 
 
 def author(text: str) -> str:
-    """Read an author's name as arXiv spells it: `Rubin, Vera` (BibTeX, ADS) is Vera Rubin. A collaboration's stays."""
+    """Read an author's name as papers spell it: `Rubin, Vera` (BibTeX, ADS) is Vera Rubin. A collaboration's stays."""
     name = one_line(text)
     surname, _, given = map(str.strip, name.partition(","))
     if not surname or not given or "," in given or _COLLABORATION.search(name):

@@ -23,7 +23,7 @@ from paperboy.models import Paper, Problem
 
 TEMPLATE = "score.md.j2"
 ENGLISH, _ANOTHER = "en", "de"
-MAX_FIELD = 2000  # characters of a title or an abstract; arXiv's form takes abstracts of 1,920
+MAX_FIELD = 2000  # characters of a title or an abstract
 KEPT = 64  # rendered blocks of papers, of some 35 KB each
 
 

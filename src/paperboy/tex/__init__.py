@@ -1,4 +1,4 @@
-r"""TeX, as arXiv's titles, abstracts and names carry it, turned into Unicode text for readers.
+r"""TeX, as titles, abstracts and names carry it, turned into Unicode text for readers.
 
 `to_text` gives plain text. `to_marked` gives it with marks around each superscript and subscript that Unicode cannot
 write, for HTML; `plain` makes plain text of that. Nothing here raises, and no word is dropped: an unknown macro stays

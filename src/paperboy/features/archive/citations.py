@@ -10,7 +10,7 @@ from paperboy.edges.text import one_line
 from paperboy.mail.page import MOST_AUTHORS
 from paperboy.models import Paper
 from paperboy.sources import links_of, source_of, title_of
-from paperboy.tex import formulas, printing
+from paperboy.tex import formulas, printing, to_marked
 
 _OF_TITLES = {"a", "an", "the", "on", "of", "in", "for", "and", "to", "is", "are", "do", "does", "towards"}
 
@@ -62,9 +62,11 @@ def _plain(text: str) -> str:
 
 
 def _safe(paper: Paper) -> str:
-    """Return the title with its TeX, if that only prints and no brace ends the field early or late; else as text, since
-    authors' commands are not executed. To BibTeX an escaped brace is a brace.
+    """Return the title with its TeX, if it has any that only prints, and no brace ends the field early or late; else as
+    text, since authors' commands are not executed. To BibTeX an escaped brace is a brace.
     """
+    if source_of(paper.id).marked is not to_marked:
+        return _plain(title_of(paper))
     tex = re.sub(r"(\\.)|([&%#])", lambda found: found[1] or f"\\{found[2]}", one_line(paper.title))
     found = list(formulas(tex))
     outside = tex

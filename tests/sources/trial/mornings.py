@@ -1,0 +1,282 @@
+"""Whole mornings of a home whose lists take papers of arXiv and of the trial source. `test_trial.py` runs this with a
+package that has it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+
+import lxml.html
+import pytest
+
+from paperboy.curate import ways_in
+from paperboy.features import FEATURES
+from paperboy.features.learning.learning import of as learned
+from paperboy.models import Became, Day, MorningReport, Outcome, Score, Spending, Usage
+from paperboy.service.app import App
+from paperboy.sources import trial  # type: ignore[attr-defined]
+from paperboy.store import Store
+from tests.cli.conftest import World, world
+from tests.fakes import NoProgress
+from tests.mail.reading import flat
+from tests.web.conftest import WEB_URL, Web
+
+__all__ = ["world"]  # a fixture
+
+DAY = timedelta(days=1)
+PATIENCE = timedelta(hours=6)
+LISTS = """\
+lists:
+  - name: both
+    categories: [cs.LG, Trial/robins]
+    topics: what birds and networks learn
+    archive: public
+    subscribers: [ada@example.org]
+  - name: birds
+    categories: [trial/robins, trial/wrens]
+    topics: what birds learn
+    subscribers: [grace@example.org]
+  - name: networks
+    categories: [cs.LG]
+    topics: what networks learn
+    subscribers: [emmy@example.org]
+"""
+ROBINS = ["trial:10.9/11-19.1", "trial:10.9/11-19.2"]  # of the first morning
+
+
+@pytest.fixture
+def home(world: World) -> Iterator[World]:
+    trial.SERVER.update(late=False, down=False)
+    world.llm.scores = lambda _: Score(9, 8, "It matters.")
+    world.env(WEB_URL=WEB_URL)
+    world.write("subscribers.yaml", LISTS)
+    yield world
+    trial.SERVER.update(late=False, down=False)
+
+
+def service(home: World) -> App:
+    return App(home.path, home.environ, home.clock, home.waits.append, lambda: 0.0, NoProgress(), print, FEATURES)
+
+
+def scheduled(home: World) -> MorningReport:
+    """A morning of the daemon, which may wait; its mail is delivered."""
+    with service(home) as app:
+        app.prepare()
+        report = app.morning([each.name for each in app.home.lists], PATIENCE)
+        app.deliver(lambda: False)
+        return report
+
+
+def outcomes(report: MorningReport) -> dict[str, Outcome | None]:
+    return {each.list_name: each.outcome for each in report.lists}
+
+
+def reasons(report: MorningReport) -> dict[str, str]:
+    return {each.list_name: each.problem for each in report.lists}
+
+
+def seen(home: World, list_name: str) -> list[str]:
+    """The ids that the list's digests had, one for each time."""
+    with Store.open(home.path / "data" / "paperboy.db") as store:
+        rows = store.database.rows("select paper_id, became from seen where list = ?", [list_name])
+    return sorted(row["paper_id"] for row in rows if row["became"] == "selected")
+
+
+def test_papers_of_both_come_in_one_mail(home: World) -> None:
+    home.announce(1)
+    assert home.run("once").code == 0
+    assert seen(home, "both") == ["2611.00001", *ROBINS]
+    assert seen(home, "birds") == [*ROBINS, "trial:10.9/11-19.3"]
+    assert seen(home, "networks") == ["2611.00001"]
+    mail = Web(home).mail("ada@example.org")
+    assert "How CO₂ changes song 1 of 19 November" in mail
+    assert 'href="https://trial.example.org/10.9/11-19.1v1"' in mail
+    assert 'href="https://arxiv.org/abs/2611.00001' in mail
+    assert not {"*", "~"} & set(mail[mail.index("How CO") : mail.index("19 November")])
+
+
+def test_each_paper_comes_once_and_no_day_is_silent(home: World) -> None:
+    """Ten mornings, on some of which the trial is late or down; the last has all that was held back."""
+    numbers = iter(range(1, 100))
+    for morning in range(10):
+        home.clock.now += DAY
+        if home.clock.now.weekday() < 5:
+            home.announce(next(numbers))
+        trial.SERVER.update(late=morning in {2, 5}, down=morning == 4)
+        home.run("once")
+        home.run("once")
+    for name, per_day in (("both", 2), ("birds", 3)):
+        found = Counter(paper_id for paper_id in seen(home, name) if paper_id.startswith("trial:"))
+        assert set(found.values()) == {1}
+        days = {(home.clock.now - number * DAY) for number in range(1, 11)}
+        assert len(found) == per_day * sum(day.weekday() != 5 for day in days)
+    assert len(seen(home, "networks")) == len(set(seen(home, "networks"))) > 5
+
+
+def test_late_source_holds_no_list_that_has_papers_of_another(home: World) -> None:
+    home.announce(1)
+    scheduled(home)
+    home.clock.now += DAY
+    scheduled(home)
+    home.clock.now += 2 * DAY  # a Monday
+    home.announce(2)
+    trial.SERVER["late"] = True
+    report = scheduled(home)
+    assert outcomes(report) == {"both": Outcome.DIGEST, "birds": None, "networks": Outcome.DIGEST}
+    assert "the trial's papers of Sunday have not come yet" in reasons(report)["both"]
+    assert "the trial's papers of Sunday have not come yet" in reasons(report)["birds"]
+    assert reasons(report)["networks"] == ""
+    home.clock.now += PATIENCE
+    report = scheduled(home)
+    assert outcomes(report)["birds"] is Outcome.GAVE_UP
+    trial.SERVER["late"] = False
+    home.clock.now += DAY - PATIENCE
+    home.announce(3)
+    scheduled(home)
+    sunday = {"trial:10.9/11-22.1", "trial:10.9/11-22.2"}
+    assert sunday < set(seen(home, "both"))
+    assert sunday < set(seen(home, "birds"))
+
+
+def test_older_papers_of_a_late_source_alone_are_no_reason_to_go(home: World) -> None:
+    """The list goes without what is missing when its patience ends."""
+    home.announce(1)
+    scheduled(home)
+    home.clock.now += 3 * DAY  # a Monday; those of Friday are there, those of Sunday are not
+    trial.SERVER["late"] = True
+    assert outcomes(scheduled(home))["birds"] is None
+    home.clock.now += PATIENCE
+    assert outcomes(scheduled(home))["birds"] is Outcome.DIGEST
+    assert "trial:10.9/11-20.1" in seen(home, "birds")
+
+
+def test_late_arxiv_holds_its_lists_and_no_others(home: World) -> None:
+    home.announce(1)
+    scheduled(home)
+    home.clock.now += 3 * DAY
+    assert outcomes(scheduled(home)) == {"both": None, "birds": Outcome.DIGEST, "networks": None}
+    home.clock.now += PATIENCE
+    assert outcomes(scheduled(home)) == {"both": Outcome.DIGEST, "birds": Outcome.DIGEST, "networks": Outcome.GAVE_UP}
+
+
+def test_no_day_is_quiet_while_a_source_is_late(home: World) -> None:
+    """On a Sunday neither has papers: arXiv because of the weekend, the trial because it rests."""
+    home.announce(1)
+    scheduled(home)
+    home.clock.now += DAY
+    assert outcomes(scheduled(home)) == {"both": Outcome.DIGEST, "birds": Outcome.DIGEST, "networks": Outcome.QUIET}
+    home.clock.now += DAY
+    trial.SERVER["down"] = True
+    report = scheduled(home)
+    assert outcomes(report) == {"both": None, "birds": None, "networks": Outcome.QUIET}
+    assert reasons(report)["birds"] == "the trial server is down"
+    trial.SERVER["down"] = False
+    report = scheduled(home)
+    assert outcomes(report) == dict.fromkeys(("both", "birds", "networks"), Outcome.QUIET)
+    assert reasons(report)["both"] == "arXiv and the trial announced nothing (weekend, day of rest)"
+
+
+def test_source_that_is_down_on_the_first_morning_begins_on_another(home: World) -> None:
+    """With its newest batch alone; what arXiv had on the first is neither lost nor repeated."""
+    first, _ = home.announce(1, 2)
+    home.llm.scores = {first.id: Score(9, 8, "")}
+    trial.SERVER["down"] = True
+    home.run("once", "--list", "both")
+    home.llm.scores = lambda _: Score(9, 8, "")
+    trial.SERVER["down"] = False
+    home.clock.now += DAY
+    home.run("once", "--list", "both")
+    assert seen(home, "both") == ["2611.00001", "trial:10.9/11-20.1", "trial:10.9/11-20.2"]
+
+
+def test_source_that_is_down_is_reported_once_although_the_digests_leave(home: World) -> None:
+    home.env(ALERT_TO="ops@example.org")
+    trial.SERVER["down"] = True
+    for _ in range(2):
+        home.announce(1)
+        assert home.run("once", "--list", "both").code == 0
+        home.clock.now += timedelta(hours=1)
+    assert home.mails().count("ops@example.org") == 1
+    assert "the trial server is down" in Web(home).mail("ops@example.org")
+    assert "the trial server is down" in home.run("status").out
+
+
+def test_archive_feed_and_bibtex_have_them(home: World) -> None:
+    home.announce(1)
+    home.run("once")
+    web = Web(home)
+    page = web.get("/list/both/2026-11-20").text
+    assert 'href="https://trial.example.org/10.9/11-19.1v1"' in page
+    assert "How CO2 changes song 1" in flat(lxml.html.document_fromstring(page).text_content())
+    assert "https://trial.example.org/10.9/11-19.1v1" in web.get("/list/both/feed.atom").text
+    assert "song 1 of 19 November" in web.get("/list/both/search?q=song").text
+    bib = web.get("/list/both/2026-11-20.bib").text
+    assert "  title = {How CO₂ changes song 1 of 19 November},\n" in bib
+    assert "  howpublished = {Trial \\& error},\n" in bib
+    assert "  url = {https://trial.example.org/10.9/11-19.1v1},\n" in bib
+    assert bib.count("eprint") == 1
+
+
+@pytest.mark.parametrize("written", [ROBINS[0], "https://trial.example.org/10.9/11-19.1v2"])
+def test_why_knows_them_by_id_and_link(home: World, written: str) -> None:
+    home.run("once")
+    said = home.run("why", written).out
+    assert said.startswith("How CO₂ changes song 1 of 19 November\nhttps://trial.example.org/10.9/11-19.1v1\n")
+    assert "networks: not in its categories (cs.LG)" in said
+    assert "birds: selected" in said
+
+
+def test_readers_vote_on_them(home: World) -> None:
+    home.run("once")
+    web = Web(home)
+    page = web.link("vote/")
+    assert f'href="{page}/up/{ROBINS[0]}"' in web.mail()
+    chosen = web.get(f"{page}/up/{ROBINS[0]}").text
+    assert "How CO2 changes song 1" in flat(lxml.html.document_fromstring(chosen).text_content())
+    assert "Saved" in web.post(page, data={ROBINS[0]: "up"}).text
+    assert "1 up" in home.run("why", ROBINS[0]).out
+
+
+def test_preview_has_them_and_sends_nothing(home: World) -> None:
+    home.announce(1)
+    assert home.run("preview", "both").code == 0
+    (page,) = (home.path / "outbox" / "preview").glob("both.html")
+    assert "https://trial.example.org/10.9/11-19.1v1" in page.read_text("utf-8")
+    assert "2 papers" not in home.run("once", "--dry-run").err
+    assert home.mails() == []
+
+
+def test_shortlist_leaves_some_of_them_out(home: World) -> None:
+    """After two months of scores the LLM is asked about a third of the day's, of either source."""
+    home.env(LLM_SHORTLIST=0.34)
+    days = [trial.midnight(home.clock.now) - number * DAY for number in range(10, 120)]
+    old = [trial.new(day, number) for day in days for number in (1, 2, 3)]
+    with service(home) as app:
+        both = app.home.find("both")
+        assert both
+        scores = {paper.id: Score(9 if paper.id.endswith("2") else 2, 8) for paper in old}
+        app.store.papers.add(old, both.categories, days[0], "trial")
+        learning = learned(app)
+        app.store.scores.keep("both", learning.criteria(both), "gpt-6-luna", scores, Spending(Usage(1)), days[50])
+        app.store.days.begin("both", ways_in(both), (), days[0].date(), days[0])
+        app.store.days.freeze(
+            Day("both", days[0].date(), Outcome.NOTE, became=dict.fromkeys(scores, Became.BELOW)), days[0]
+        )
+        learning.work(both, home.clock())
+    home.announce(*range(1, 12))
+    home.run("once", "--list", "both")
+    with Store.open(home.path / "data" / "paperboy.db") as store:
+        rows = store.database.rows("select paper_id, became from seen where date = '2026-11-20'")
+    left_out = [row["paper_id"] for row in rows if row["became"] is Became.NOT_CALLED]
+    assert len([paper_id for paper_id in left_out if paper_id.startswith("trial:")]) > 3
+
+
+def test_check_asks_it_and_a_wrong_category_is_an_error(home: World) -> None:
+    home.announce(1)
+    assert "the trial has trial/robins" in flat(home.run("check").out)
+    home.write("subscribers.yaml", LISTS.replace("Trial/robins", "trial/robbins"))
+    ran = home.run("check", "--offline")
+    assert ran.code == 78
+    assert "subscribers.yaml:3:25: categories: 'trial/robbins' is no category of the trial" in flat(ran.out + ran.err)
