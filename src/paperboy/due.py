@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
+from itertools import count
 
 from paperboy.models import Attempt, MailingList, Outcome
 from paperboy.sources import sources_of
@@ -173,10 +174,12 @@ def beginning(mailing_list: MailingList, since: date) -> Mapping[str, datetime]:
     of its sources.
     """
     midnight = datetime.combine(since, time(), mailing_list.timezone).astimezone(UTC)
-    return {
-        source.key: source.calendar.next_batch(midnight, mailing_list.holidays).submitted_from
-        for source in sources_of(mailing_list.categories)
-    }
+    found = dict[str, datetime]()
+    for source in sources_of(mailing_list.categories):
+        days = (midnight + ahead * _DAY for ahead in count(1))
+        batches = (source.calendar.newest_batch(day, mailing_list.holidays) for day in days)
+        found[source.key] = next(batch.submitted_from for batch in batches if batch.visible > midnight)
+    return found
 
 
 def looked_early(mailing_list: MailingList, day: date, at: datetime) -> bool:

@@ -112,6 +112,15 @@ def test_operators_template_overrides_the_packaged_one(tmp_path: Path) -> None:
     assert shipped.system.startswith("You select")
 
 
+def test_criteria_of_the_shipped_prompt_stay_as_they_are() -> None:
+    """Scores that homes have paid for are kept by them."""
+    prompt = Prompt([SHIPPED])
+    assert (prompt.criteria("Topics, two words"), prompt.criteria("Topics, two words", "de")) == (
+        "033bb9e19512193c",
+        "b7cb9085229bf1c8",
+    )
+
+
 def test_criteria_change_with_rubric_and_topics_and_with_nothing_else(tmp_path: Path) -> None:
     def criteria(wanted: str = "Topics, two words", **changes: str) -> str:
         return Prompt([template(tmp_path, **changes)]).criteria(wanted)

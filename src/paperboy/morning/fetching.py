@@ -31,7 +31,7 @@ class Look:
 
     missing: str = ""  # why papers are missing, for people; empty if none are
     late: frozenset[str] = frozenset()  # keys of the sources whose papers are missing
-    unread: frozenset[str] = frozenset()  # those of which the store lacks what they have now
+    unread: frozenset[str] = frozenset()  # categories of which the store lacks what there is now
     holds: bool = False  # lists wait for what is missing, whatever else they have
     news: bool = False  # a newest batch is there, and is today's
 
@@ -95,10 +95,10 @@ def _look(
         raise  # without a disk there is no morning
     except (FeedError, StoreError) as error:
         logger.error("%s", error)
-        return _late(source, str(error), unread=True)
+        return _late(source, str(error), categories)
     except Exception as error:
         logger.exception("this is a bug in Paperboy; the morning continues with the stored papers")
-        return _late(source, f"fetching hit a bug in Paperboy: {error!r}; see the log", unread=True)
+        return _late(source, f"fetching hit a bug in Paperboy: {error!r}; see the log", categories)
     _add_older(store, fetched, lists, now)
     papers, state = len(fetched.papers), fetched.state
     logger.info("%s: %d papers in %s, %d of them new; %s", source.name, papers, ", ".join(categories), new, state)
@@ -108,9 +108,8 @@ def _look(
     return Look(news=state is State.FRESH)
 
 
-def _late(source: Source, missing: str, *, unread: bool = False) -> Look:
-    late = frozenset({source.key})
-    return Look(missing, late, late if unread else frozenset(), holds=source.waits)
+def _late(source: Source, missing: str, unread: Sequence[str] = ()) -> Look:
+    return Look(missing, frozenset({source.key}), frozenset(unread), holds=source.waits)
 
 
 def _add_older(store: Store, fetched: Fetched, lists: Sequence[MailingList], now: datetime) -> None:

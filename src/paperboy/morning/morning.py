@@ -226,7 +226,7 @@ class Morning:
         papers, too_old = self.drafter.candidates(mailing_list, self.now, since=begins_at)
         if papers or too_old or began:
             # before the first digest: if that has to wait, today's papers are not too old tomorrow
-            self.begin(mailing_list, began, too_old, looked.unread)
+            self.begin(mailing_list, began, too_old)
         if report is None and may_wait and all(source_of(paper.id).key in looked.late for paper in papers):
             report = ListReport(name, None, problem=looked.missing)
         if report is not None:
@@ -239,20 +239,13 @@ class Morning:
         only_days = LONGEST_WINDOW.days if was_away else 0
         return self.drafter.gather(mailing_list, papers, self.now, only_days=only_days)
 
-    def begin(
-        self, mailing_list: MailingList, began: frozenset[str], too_old: Collection[str], unread: Collection[str]
-    ) -> None:
-        """Begin the list, but for the papers of the `unread` sources: with those it began before, or will."""
-        read = tuple(
-            category
-            for category in mailing_list.categories
-            if all(source.key not in unread for source in sources_of([category]))
-        )
+    def begin(self, mailing_list: MailingList, began: frozenset[str], too_old: Collection[str]) -> None:
+        """Begin the list with the papers of the sources that were read; with another it began before, or will."""
+        unread = fetching.of(self.looks, mailing_list).unread
+        read = tuple(category for category in mailing_list.categories if category not in unread)
         if read:
             ways = curate.ways_in(replace(mailing_list, categories=read)) | began & curate.ways_in(mailing_list)
-            too_old = [paper_id for paper_id in too_old if source_of(paper_id).key not in unread]
-            day = local_date(mailing_list, self.now)
-            self.store.days.begin(mailing_list.name, ways, too_old, day, self.now)
+            self.store.days.begin(mailing_list.name, ways, too_old, local_date(mailing_list, self.now), self.now)
 
     def waits(self, mailing_list: MailingList) -> bool:
         """Return whether a list that has no outcome yet is retried."""

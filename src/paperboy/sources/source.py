@@ -35,9 +35,6 @@ class Calendar(Protocol):
     def newest_batch(self, now: datetime, deferred: Collection[date] = ...) -> Batch:
         """Return the newest batch that the source should show now."""
 
-    def next_batch(self, now: datetime, deferred: Collection[date] = ...) -> Batch:
-        """Return the first batch that it should show after now."""
-
     def why_none(self, since: datetime, until: datetime, deferred: Collection[date] = ...) -> str:
         """Say why no batch became visible between two instants, such as "weekend"; empty if one did."""
 

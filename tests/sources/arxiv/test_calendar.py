@@ -16,7 +16,6 @@ from paperboy.sources.arxiv.calendar import (
     holidays,
     is_waited_for,
     newest_batch,
-    next_batch,
     start_of_newest,
     state,
 )
@@ -59,7 +58,6 @@ def test_batch_is_newest_once_the_api_should_show_it() -> None:
     before, after = eastern("2026-11-18T00:14:59"), eastern("2026-11-18T00:15")
     assert newest_batch(before).announced == eastern("2026-11-16T20:00")
     assert newest_batch(after).announced == eastern("2026-11-17T20:00")
-    assert next_batch(before) == newest_batch(after)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +91,7 @@ def test_deferred_announcement_merges_into_the_next_batch() -> None:
     now, evening = eastern("2026-11-19T08:00"), date(2026, 11, 18)
     assert newest_batch(now).announced == eastern("2026-11-18T20:00")
     assert newest_batch(now, {evening}).announced == eastern("2026-11-17T20:00")
-    merged = next_batch(now, {evening})
+    merged = newest_batch(now + timedelta(days=1), {evening})
     assert (merged.submitted_from, merged.announced) == (eastern("2026-11-17T14:00"), eastern("2026-11-19T20:00"))
     assert batch_of(eastern("2026-11-18T10:00"), {evening}) == merged
     assert state(now, eastern("2026-11-17T13:00"), {evening}) is State.QUIET
@@ -214,8 +212,9 @@ def test_new_list_starts_with_the_newest_batch_that_has_papers(published: list[s
 
 @given(st.datetimes(datetime(2020, 1, 1), datetime(2035, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001  # made aware
 def test_batches_are_contiguous_and_do_not_overlap(now: datetime) -> None:
-    newest, following = newest_batch(now), next_batch(now)
-    assert newest.visible <= now < following.visible
-    assert newest.submitted_until == following.submitted_from
+    newest = newest_batch(now)
+    before = newest_batch(newest.visible - timedelta(seconds=1))
+    assert before.visible < newest.visible <= now
+    assert before.submitted_until == newest.submitted_from
     own = batch_of(now)
     assert own.submitted_from <= now < own.submitted_until <= own.announced < own.visible

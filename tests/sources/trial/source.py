@@ -21,9 +21,6 @@ class Calendar:
         end = midnight(now) - (DAY if now.weekday() == 6 else 0 * DAY)  # Saturday's does not exist
         return Batch(end - DAY, end, end)
 
-    def next_batch(self, now: datetime, _: object = ()) -> Batch:
-        return self.newest_batch(now + (2 * DAY if now.weekday() == 5 else DAY))
-
     def why_none(self, since: datetime, until: datetime, _: object = ()) -> str:
         return "" if self.newest_batch(until).visible > since else "day of rest"
 

@@ -45,12 +45,6 @@ def newest_batch(now: datetime, deferred: Collection[date] = ()) -> Batch:
     return next(batch for batch in _backwards(now, deferred) if batch.visible <= now)
 
 
-def next_batch(now: datetime, deferred: Collection[date] = ()) -> Batch:
-    """Return the first batch that the API should show after `now`."""
-    newest = _local_date(newest_batch(now, deferred).announced)
-    return _batch(_announcement(newest + _DAY, deferred), deferred)
-
-
 def why_none(since: datetime, until: datetime, deferred: Collection[date] = ()) -> str:
     """Say why no batch became visible between two instants: "weekend" or "holiday"; empty if one did."""
     if newest_batch(until, deferred).visible > since:
