@@ -240,9 +240,8 @@ def test_new_category_brings_no_old_papers_but_an_old_one_still_does() -> None:
     both = mailing_list(categories=("cs.LG", "stat.ML"))
     held = paper("2611.00001", published=early, categories=("cs.LG", "stat.ML"))
     only_new = paper("2611.00002", published=early, categories=("stat.ML",), primary_category="stat.ML")
-    assert before_start(both, [held, only_new], started={"cs.LG", "cross-list cs.LG"}, starts={"": start}) == {
-        "2611.00002"
-    }
+    started = {"cs.LG", "cross-list cs.LG"}
+    assert before_start(both, [held, only_new], started, start) == {"2611.00002"}
 
 
 def test_paper_that_cannot_be_scored_comes_back_twice_and_is_then_let_go() -> None:

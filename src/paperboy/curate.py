@@ -131,18 +131,18 @@ def ways_in(mailing_list: MailingList) -> frozenset[str]:
 
 
 def before_start(
-    mailing_list: MailingList, papers: Sequence[Paper], started: Collection[str], starts: Mapping[str, datetime]
+    mailing_list: MailingList, papers: Sequence[Paper], started: Collection[str], start: datetime
 ) -> frozenset[str]:
     """Return the ids of papers too old for a list, or a way into it, that starts today.
 
-    `started` holds the ways by which papers have come to the list before; `starts`, by the keys of sources, when
-    submission to the newest batch began. A paper is too old when it came before that and only a new way brings it.
+    `started` holds the ways by which papers have come to the list before; `start` is when submission to the newest
+    batch began. A paper is too old when it came before that and only a new way brings it.
     """
     open_ways = ways_in(mailing_list) & set(started)
     too_old = set()
     for paper in papers:
         ways = {paper.primary_category, *(CROSS_LIST + category for category in paper.categories)}
-        if paper.published < starts[source_of(paper.id).key] and not ways & open_ways:
+        if paper.published < start and not ways & open_ways:
             too_old.add(paper.id)
     return frozenset(too_old)
 

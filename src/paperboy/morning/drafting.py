@@ -246,13 +246,14 @@ class Drafter:
         before its start: with the newest batch of each source, or with papers submitted `since` then, by its key.
         """
         unseen = self.store.papers.unseen(mailing_list, before)
-        starts = dict[str, datetime]()
-        for source in sources_of(mailing_list.categories):
-            published = [paper.published for paper in unseen if source_of(paper.id) is source]
-            start = source.calendar.start_of_newest(published, now, mailing_list.holidays)
-            starts[source.key] = min(start, since.get(source.key, start))
         started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
-        too_old = curate.before_start(mailing_list, unseen, started, starts)
+        too_old = frozenset[str]()
+        for source in sources_of(mailing_list.categories):
+            its = [paper for paper in unseen if source_of(paper.id) is source]
+            published = (paper.published for paper in its)
+            start = source.calendar.start_of_newest(published, now, mailing_list.holidays)
+            start = min(start, since.get(source.key, start))
+            too_old |= curate.before_start(mailing_list, its, started, start)
         return [paper for paper in unseen if paper.id not in too_old], too_old
 
     def gather(

@@ -9,17 +9,17 @@ What surfaces after the fetch comes the next morning, by its id, from the look-b
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 
 from paperboy.due import LONGEST_WINDOW, local_date
 from paperboy.errors import FeedError, StoreError, StoreWriteError
-from paperboy.models import MailingList
+from paperboy.models import MailingList, Paper
 from paperboy.morning.drafting import Drafter
 from paperboy.sources import sources_of
-from paperboy.sources.source import Connect, Feed, Fetched, Source, State
+from paperboy.sources.source import Connect, Feed, Lacking, Source, State
 from paperboy.store import Store
 
 logger = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ def _look(
     except Exception as error:
         logger.exception("this is a bug in Paperboy; the morning continues with the stored papers")
         return _late(source, f"fetching hit a bug in Paperboy: {error!r}; see the log", categories)
-    _add_older(store, fetched, lists, now)
+    _add_older(store, fetched.older, lists, now)
     papers, state = len(fetched.papers), fetched.state
     logger.info("%s: %d papers in %s, %d of them new; %s", source.name, papers, ", ".join(categories), new, state)
     if fetched.missing:
@@ -112,12 +112,14 @@ def _late(source: Source, missing: str, unread: Sequence[str] = ()) -> Look:
     return Look(missing, frozenset({source.key}), frozenset(unread), holds=source.waits)
 
 
-def _add_older(store: Store, fetched: Fetched, lists: Sequence[MailingList], now: datetime) -> None:
+def _add_older(
+    store: Store, older: Callable[[Lacking], Sequence[Paper]], lists: Sequence[MailingList], now: datetime
+) -> None:
     """Store papers from before the window that come today; those that are new here are too old for lists on their
     primary category. A failure costs them alone.
     """
     try:
-        found = {paper.id: paper for paper in fetched.older(store.papers.lacking)}
+        found = {paper.id: paper for paper in older(store.papers.lacking)}
         if not found:
             return
         new = found.keys() - store.papers.by_id(found).keys()

@@ -85,7 +85,7 @@ class Morning:
 
     store: Store = field(init=False)
     now: datetime = field(init=False)
-    looks: Mapping[str, fetching.Look] = field(default_factory=dict, init=False)  # by the keys of sources
+    looks: Mapping[str, fetching.Look] = field(default_factory=dict, init=False)  # by the names of active lists
     attempts: Mapping[str, Attempt] = field(init=False)  # as they were before it
     to_serve: dict[str, MailingList] = field(default_factory=dict, init=False)  # by their names
     reports: dict[str, ListReport] = field(default_factory=dict, init=False)  # by their lists' names
@@ -120,12 +120,12 @@ class Morning:
             return MorningReport(tuple(self.reports.values()))
 
         is_first = store.retention.is_due(now)
-        if served:
-            self.looks = fetching.look(self.drafter, self.connect, served, now, reach)
+        by_source = fetching.look(self.drafter, self.connect, served, now, reach)
+        self.looks = {mailing_list.name: fetching.of(by_source, mailing_list) for mailing_list in served}
         self.serve_all()
         if is_first:
             store.retention.thin(self.keep, [each.name for each in lists], now, keeps_scores=self.keeps_scores)
-        missing = fetching.together(self.looks.values()).missing
+        missing = fetching.together(by_source.values()).missing
         return MorningReport(tuple(self.reports[mailing_list.name] for mailing_list in wanted), missing)
 
     def serve_all(self) -> None:
@@ -210,7 +210,7 @@ class Morning:
             self.skip(mailing_list, day)
             return _skipped(mailing_list, "")
 
-        looked = fetching.of(self.looks, mailing_list)
+        looked = self.looks[name]
         may_wait = self.patience is not None and looked.late and self.waits(mailing_list)
         began, report = store.days.started(name, LONGEST_WINDOW), None
         if why := due.off(mailing_list, day, any_day=self.any_day):
@@ -226,7 +226,8 @@ class Morning:
         papers, too_old = self.drafter.candidates(mailing_list, self.now, since=begins_at)
         if papers or too_old or began:
             # before the first digest: if that has to wait, today's papers are not too old tomorrow
-            self.begin(mailing_list, began, too_old)
+            unread = curate.ways_in(replace(mailing_list, categories=tuple(looked.unread)))
+            store.days.begin(name, curate.ways_in(mailing_list) - (unread - began), too_old, day, self.now)
         if report is None and may_wait and all(source_of(paper.id).key in looked.late for paper in papers):
             report = ListReport(name, None, problem=looked.missing)
         if report is not None:
@@ -239,14 +240,6 @@ class Morning:
         only_days = LONGEST_WINDOW.days if was_away else 0
         return self.drafter.gather(mailing_list, papers, self.now, only_days=only_days)
 
-    def begin(self, mailing_list: MailingList, began: frozenset[str], too_old: Collection[str]) -> None:
-        """Begin the list with the papers of the sources that were read; with another it began before, or will."""
-        unread = fetching.of(self.looks, mailing_list).unread
-        read = tuple(category for category in mailing_list.categories if category not in unread)
-        if read:
-            ways = curate.ways_in(replace(mailing_list, categories=read)) | began & curate.ways_in(mailing_list)
-            self.store.days.begin(mailing_list.name, ways, too_old, local_date(mailing_list, self.now), self.now)
-
     def waits(self, mailing_list: MailingList) -> bool:
         """Return whether a list that has no outcome yet is retried."""
         if self.patience is None:
@@ -257,7 +250,7 @@ class Morning:
     def close(self, mailing_list: MailingList, scored: ScoredList, made: Draft | None) -> ListReport:
         """Freeze the day, unless it stays due. `made`: by another process."""
         draft = made or drafting.compose(scored)
-        digest, missing = draft.digest, fetching.of(self.looks, mailing_list).missing
+        digest, missing = draft.digest, self.looks[mailing_list.name].missing
         name, day = mailing_list.name, digest.date
         outcome = draft.outcome(missing, waits=self.waits(mailing_list))
         reason = missing if draft.leftover and missing else draft.problem or missing
@@ -312,7 +305,7 @@ class Morning:
 
     def record(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the list's incidents, in the transaction of its outcome or attempt."""
-        looked = fetching.of(self.looks, mailing_list)
+        looked = self.looks.get(mailing_list.name, fetching.Look())
         overdue = self.now >= begins(mailing_list, local_date(mailing_list, self.now)) + self.overdue_after
         overdue |= report.is_served and not looked.holds  # what was missing is said at once: nobody waited for it
         incidents.record(self.store, report, looked.missing, self.now, news=looked.news, overdue=overdue)

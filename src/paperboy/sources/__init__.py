@@ -1,5 +1,6 @@
 """Where papers come from, a folder each. A line here makes it a source."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from paperboy.models import Paper
@@ -10,14 +11,15 @@ from paperboy.tex import plain
 SOURCES: Sequence[Source] = (ARXIV,)  # arXiv is the last, since its key is empty
 
 
-def source_of(paper_id: str) -> Source:
-    """Return the source that has papers with such ids."""
-    return _keyed(paper_id.partition(":")[0])
+def source_of(name: str) -> Source:
+    """Return the source that has a paper with such an id, or such a category."""
+    key = re.split("[:/]", name, maxsplit=1)[0].lower()
+    return next(source for source in SOURCES if source.key in {key, ""})
 
 
 def sources_of(categories: Iterable[str]) -> tuple[Source, ...]:
     """Return the sources of these categories, each once."""
-    return tuple({(found := _keyed(category.partition("/")[0])).key: found for category in categories}.values())
+    return tuple({source.key: source for source in map(source_of, categories)}.values())
 
 
 def title_of(paper: Paper) -> str:
@@ -32,13 +34,9 @@ def links_of(paper: Paper) -> Links:
 
 def categories(text: str) -> tuple[str, ...]:
     """Return the categories that an entry of a list stands for. Raises ValueError, with a suggestion."""
-    return _keyed(text.partition("/")[0].lower()).categories(text)
+    return source_of(text).categories(text)
 
 
 def read_id(text: str) -> str:
     """Return the id in what people and LLMs write: a URL, or an id with its version; empty if there is none."""
     return next(filter(None, (source.read_id(text.strip()) for source in SOURCES)), "")
-
-
-def _keyed(key: str) -> Source:
-    return next(source for source in SOURCES if source.key in {key, ""})
