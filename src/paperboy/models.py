@@ -546,6 +546,6 @@ class Tables:
     """A feature's tables. Its statements may use the named values of those of the core beside them."""
 
     name: str  # the feature's
-    schema: str
+    migrations: tuple[str, ...]  # see store/schema.py
     retain: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by what they delete; see retention.py
     erase: Sequence[str] = ()  # see erasure.py

@@ -14,7 +14,7 @@ import pytest
 from paperboy.errors import StoreError, StoreWriteError
 from paperboy.store import Store
 from paperboy.store.database import Database
-from paperboy.store.schema import VERSION
+from paperboy.store.schema import MIGRATIONS
 
 
 @pytest.fixture
@@ -107,19 +107,21 @@ def test_truncated_database_is_refused_with_the_fix(path: Path) -> None:
 
 
 OTHERS = {
-    "an older Paperboy": "create table papers (arxiv_id text primary key)",
-    "a newer Paperboy": f"create table papers (arxiv_id text primary key); pragma user_version = {VERSION + 1}",
-    "another program": "create table holiday_photos (name text)",
+    "holiday_photos": (0, "this is not Paperboy's database; PAPERBOY_DATABASE must name"),
+    "holiday_videos": (1, "damaged or not a Paperboy database"),
+    "papers": (1_273_918_846, "before 1.0.*move the file away, and pass everybody .* to `paperboy suppress`"),
+    "features": (len(MIGRATIONS) + 1, "a newer version of Paperboy; use that or a newer one, or restore a backup"),
 }
 
 
-@pytest.mark.parametrize("of", OTHERS)
-def test_database_of_another_schema_is_refused_and_untouched(path: Path, of: str) -> None:
+@pytest.mark.parametrize("table", OTHERS)
+def test_database_of_another_program_or_version_is_refused_and_untouched(path: Path, table: str) -> None:
+    version, fix = OTHERS[table]
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(OTHERS[of])
+        connection.executescript(f"create table {table} (name, version); pragma user_version = {version}")
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"another version of Paperboy.*move the file away") as caught:
+    with pytest.raises(StoreError, match=fix) as caught:
         Store.open(path)
     assert caught.value.exit_code == 78
     assert path.read_bytes() == before

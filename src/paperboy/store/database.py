@@ -22,17 +22,20 @@ import sqlite_utils
 from paperboy.edges.text import shortened, visible
 from paperboy.errors import StoreError, StoreWriteError
 from paperboy.models import Became, DeliveryState, Outcome, Tables
-from paperboy.store.schema import VERSION, add, create, version_of
+from paperboy.store.schema import CORE, migrate
 
 logger = logging.getLogger(__name__)
 
 BUSY_SECONDS = 30
 
-_OTHER_SCHEMA = (
-    "this is the database of another version of Paperboy, or of another program; before version 1.0 none is migrated. "
-    "Go on with that version; or begin anew: move the file away, and pass everybody whom that version's "
-    "`paperboy status --suppressed` lists to `paperboy suppress`"
+_CHECKSUM = 1_000_000  # versions before 1.0 have a larger one as `user_version`
+_BEFORE_1_0 = (
+    "this is the database of a version of Paperboy before 1.0, or of another program, and is not migrated. Go on with "
+    "that version; or begin anew: move the file away, and pass everybody whom that version's `paperboy status "
+    "--suppressed` lists to `paperboy suppress`"
 )
+_NEWER = "this is the database of a newer version of Paperboy; use that or a newer one, or restore a backup of before"
+_FOREIGN = "this is not Paperboy's database; PAPERBOY_DATABASE must name that, or a file that is not there yet"
 
 _T = TypeVar("_T")
 _Values = Sequence[Any] | Mapping[str, Any]
@@ -42,9 +45,12 @@ _Make = Callable[..., object]
 class Database:
     """A connection whose writes are whole transactions and whose failures are StoreErrors naming the file."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, tables: Sequence[Tables] = ()) -> None:
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, tables: Sequence[Tables] = (), core: Tables = CORE
+    ) -> None:
         self.path = path
         self.tables = tables  # of features
+        self._core = core
         self._connection = connection
         self._is_durable: bool | None = None  # a transaction, as the connection is set
         self._connection.create_function(
@@ -53,23 +59,18 @@ class Database:
         self._utils = sqlite_utils.Database(connection)
 
     def prepare(self, mark: Path | None = None, *, check: bool = False) -> None:
-        """Check the file, and make the tables of a new one, and of features that are new to it. With `mark` no new file
-        is made. Raises StoreError.
+        """Check the file, and apply the migrations that it lacks, of the core and of features: to a new one all. With
+        `mark` no new file is made. Raises StoreError; what was begun is undone with the end of the connection.
         """
         execute = self._connection.execute
         try:
             if check and (found := execute("pragma quick_check(1)").fetchone()[0]) != "ok":
                 raise sqlite3.DatabaseError(str(found))
 
-            is_empty = self._is_empty()
-            if is_empty and mark:
-                raise StoreError(_lost(self.path, "is empty", mark))
-            if is_empty or self._lacking():
+            if self._behind(mark):
                 execute("begin exclusive")  # waits for another who does the same
-                if self._is_empty():
-                    create(self._utils)
-                for new in self._lacking():
-                    add(new, self._utils)
+                for tables, applied in self._behind(mark):
+                    migrate(tables, applied, self._connection)
                 execute("commit")
 
             execute("pragma foreign_keys = on")
@@ -80,27 +81,36 @@ class Database:
             (secret,) = execute("select value from secrets order by rowid").fetchone() or [b""]
             self.define("forgotten", partial(_forgotten, secret))
         except sqlite3.DatabaseError as error:
-            raise StoreError(f"{self.path}: {_advice(error)}") from error
+            advice = _advice(error)
+            if self._connection.in_transaction:
+                advice = f"its migration failed and changed nothing, so the version before still works: {advice}"
+            raise StoreError(f"{self.path}: {advice}") from error
 
-    def _is_empty(self) -> bool:
-        """Return whether there are no tables yet. Raises StoreError if they are others than ours."""
+    def _behind(self, mark: Path | None) -> list[tuple[Tables, int]]:
+        """Return the tables that lack migrations, each with the number of those that were applied. Raises StoreError if
+        the database is not one that these lead to, or with `mark` is empty.
+        """
         # in one statement, while another process may be making them
         query = "select user_version, (select count(*) from sqlite_master) from pragma_user_version"
-        version, tables = self._connection.execute(query).fetchone()
-        if tables and version != VERSION:
-            raise StoreError(f"{self.path}: {_OTHER_SCHEMA}")
-        return not tables
+        version, number = self._connection.execute(query).fetchone()
+        if version > _CHECKSUM:
+            raise StoreError(f"{self.path}: {_BEFORE_1_0}")
+        if number and not version:
+            raise StoreError(f"{self.path}: {_FOREIGN}")
+        if mark and not version:
+            raise StoreError(_lost(self.path, "is empty", mark))
 
-    def _lacking(self) -> list[Tables]:
-        """Return those of features that are new here. Raises StoreError where they are another version's."""
-        known = dict(self._connection.execute("select name, version from features"))
-        lacking = []
-        for its in self.tables:
-            if its.name not in known:
-                lacking.append(its)
-            elif known[its.name] != version_of(its.schema):
-                raise StoreError(f"{self.path}: {_OTHER_SCHEMA}")
-        return lacking
+        versions = {self._core.name: version}
+        if version:
+            versions |= self._connection.execute("select name, version from features")
+        behind = []
+        for tables in (self._core, *self.tables):
+            applied = versions.get(tables.name, 0)
+            if applied > len(tables.migrations):
+                raise StoreError(f"{self.path}: {_NEWER}")
+            if applied < len(tables.migrations):
+                behind.append((tables, applied))
+        return behind
 
     @contextmanager
     def transaction(self, *, durable: bool = True, kind: str = "immediate") -> Iterator[None]:

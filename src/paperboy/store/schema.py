@@ -1,18 +1,16 @@
-"""The database's tables: the core's and each feature's, which may change without a migration until version 1.0.
+"""The tables of the core, as migrations, and how these and those of features are applied.
 
 Instants are text in UTC to the second, and dates are local to their list. Tables are strict.
 """
 
 import re
 import secrets
-import zlib
-from functools import lru_cache
-
-from sqlite_utils import Database
+import sqlite3
 
 from paperboy.models import Tables
 
-_SCHEMA = """
+MIGRATIONS: tuple[str, ...] = (
+    """
 -- Papers, shared by all lists
 
 create table papers (
@@ -272,35 +270,28 @@ create table secrets (
 
 create table features (
     name text primary key,      -- whose tables are here; one that was left out keeps them
-    version integer not null
+    version integer not null    -- how many of its migrations were applied
 ) strict, without rowid
+""",
+)
+"""A released one never changes; what is new is another one. All statements but the last end in a semicolon and a line
+break. Foreign keys are off, and a table that is made anew loses its triggers, those of features among them.
 """
 
-
-def _statements(schema: str) -> list[str]:
-    return re.sub(r" *--.*", "", schema).split(";\n")
-
-
-@lru_cache  # each visit of the web room opens the database
-def version_of(schema: str) -> int:
-    """Return another one for any other statement."""
-    return zlib.crc32(";".join(_statements(schema)).encode()) >> 1
+CORE = Tables(name="", migrations=MIGRATIONS)
+"""How many of its migrations were applied is the database's `user_version`; of a feature's, see `features`."""
 
 
-VERSION = version_of(_SCHEMA)
-"""The database's `user_version`, an SQLite integer of 31 bits: another one for any other statement of the core."""
+def migrate(tables: Tables, applied: int, connection: sqlite3.Connection) -> None:
+    """Apply the migrations after those that were `applied`, inside a transaction. A new home gets its secret, too."""
+    for migration in tables.migrations[applied:]:
+        for statement in re.sub(r" *--.*", "", migration).split(";\n"):
+            connection.execute(statement)
 
-
-def create(database: Database) -> None:
-    """Make the core's tables in a new home, and its secret, inside a transaction."""
-    for statement in _statements(_SCHEMA):
-        database.execute(statement)
-    database.execute("insert into secrets values ('mail', ?)", [secrets.token_bytes(32)])
-    database.execute(f"pragma user_version = {VERSION}")
-
-
-def add(tables: Tables, database: Database) -> None:
-    """Make a feature's tables, inside a transaction."""
-    for statement in _statements(tables.schema):
-        database.execute(statement)
-    database.execute("insert into features values (?, ?)", [tables.name, version_of(tables.schema)])
+    number = len(tables.migrations)
+    if tables.name:
+        connection.execute("insert or replace into features values (?, ?)", [tables.name, number])
+        return
+    connection.execute(f"pragma user_version = {number}")
+    if not applied:
+        connection.execute("insert into secrets values ('mail', ?)", [secrets.token_bytes(32)])

@@ -8,7 +8,8 @@ SHIFT = 1 << 16  # more than a digest's papers
 # The triggers work without this folder, too: put back, it knows what was frozen and deleted meanwhile.
 _TABLES = Tables(
     name="archive",
-    schema=f"""
+    migrations=(
+        f"""
 create virtual table paper_search using fts5 (
     title, authors, abstract, tokenize = 'unicode61 remove_diacritics 2', prefix = '2 3'
 );
@@ -31,6 +32,7 @@ begin delete from unindexed where digest_id = new.id; end;
 create trigger digest_deleted after delete on messages
 begin delete from paper_search where rowid between old.id * {SHIFT} and old.id * {SHIFT} + {SHIFT - 1}; end
 """,
+    ),
 )
 
 FEATURE = Feature(

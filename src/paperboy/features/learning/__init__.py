@@ -8,7 +8,8 @@ from paperboy.service.feature import Feature, lazily
 
 _TABLES = Tables(
     name="learning",
-    schema="""
+    migrations=(
+        """
 create table samples (
     list text not null,
     paper_id text not null,     -- that the shortlist left out, and that was scored all the same: chosen by chance
@@ -33,6 +34,7 @@ create table learned (
 create trigger learned_from_reader after delete on readers
 begin delete from learned where kind = 'votes' and list = old.list; end
 """,
+    ),
     retain={
         "samples": ["delete from samples where date < :old"],
         "states": ["delete from learned where at < :settled and list not in (select value from json_each(:lists))"],

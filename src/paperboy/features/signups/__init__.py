@@ -5,7 +5,8 @@ from paperboy.service.feature import Feature, lazily
 
 _TABLES = Tables(
     name="signups",
-    schema="""
+    migrations=(
+        """
 create table signups (
     token text primary key,     -- of the link in the confirmation mail
     list text not null,
@@ -15,6 +16,7 @@ create table signups (
 ) strict, without rowid;
 create index signups_at on signups (at)
 """,
+    ),
     retain={"sign-ups": ("delete from signups where at < :week and state != 'confirmed'",)},
     erase=("delete from signups where redacted(address) = '…'",),
 )

@@ -5,7 +5,8 @@ from paperboy.service.feature import Feature, lazily
 
 _TABLES = Tables(
     name="votes",
-    schema="""
+    migrations=(
+        """
 create table votes (
     list text not null,
     paper_id text not null,
@@ -19,6 +20,7 @@ create table votes (
 create trigger vote_forgotten after delete on readers
 begin delete from votes where list = old.list and address = lower(old.address); end
 """,
+    ),
     erase=["delete from votes where redacted(address) = '…'"],
 )
 

@@ -5,7 +5,8 @@ from paperboy.service.feature import Feature, lazily
 
 _TABLES = Tables(
     name="webhooks",
-    schema="""
+    migrations=(
+        """
 create table webhooks (
     digest_id integer primary key references messages (id) on delete cascade,
     state text not null,        -- pending, sent or failed
@@ -14,6 +15,7 @@ create table webhooks (
     at text not null            -- when that came
 ) strict
 """,
+    ),
 )
 
 FEATURE = Feature(

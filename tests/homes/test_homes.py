@@ -1,0 +1,174 @@
+"""A home of each released version goes on with this one, as if nothing had happened."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paperboy.features.votes.votes import Tally, Votes
+from paperboy.models import DeliveryState
+from paperboy.store import Store
+from tests.builders import TABLES
+from tests.cli.conftest import World, world
+from tests.features.votes.test_voting import thumbs
+from tests.homes.make import HOMES, HOOK, OWN_LINE, TUESDAY
+from tests.servers.hook import Hook
+from tests.web.conftest import Web
+
+__all__ = ["world"]  # a fixture
+
+NEW = {"2611.00031", "2611.00032", "2611.00033"}  # on Tuesday: two on machine learning, one on galaxies
+UNSCORED = {"2611.00005", "2611.00024"}  # before: refused by the LLM, and lost with it
+
+# Papers in the digests that somebody got, by list.
+SENT = """
+select distinct list, paper_id from seen join days using (list, date)
+where became in ('selected', 'author match')
+and exists (select 1 from deliveries where frozen_id = digest_id and state = 'sent')
+"""
+
+
+@dataclass
+class Kept:
+    """A home, on the morning after."""
+
+    world: World
+    hook: Hook
+
+    @property
+    def database(self) -> Path:
+        return self.world.path / "data" / "paperboy.db"
+
+    def rows(self, query: str, *values: object) -> list[dict[str, Any]]:
+        with Store.open(self.database, tables=TABLES) as store:
+            return store.database.rows(query, values)
+
+    def live(self) -> None:
+        """Live through that morning."""
+        self.world.announce(31, 32)
+        self.world.announce(33, categories=("astro-ph.GA",))
+        assert self.world.run("once").code == 0
+
+    def digests(self, list_name: str) -> dict[str, bytes]:
+        """The digests of Tuesday, by recipient."""
+        of_today = f"Message-ID: <20261124.{list_name}.".encode()
+        return {mail.recipient: mail.content for mail in self.world.smtp.messages if of_today in mail.content}
+
+
+@pytest.fixture(params=sorted(path.parent.name for path in HOMES.glob("*/database.sql")))
+def kept(request: pytest.FixtureRequest, world: World) -> Iterator[Kept]:
+    """Each of them, whose database this version has not opened yet. Its servers have moved."""
+    shutil.rmtree(world.path)
+    shutil.copytree(HOMES / request.param, world.path)
+    world.clock.now = TUESDAY
+    world.environ |= {
+        "ARXIV_API_URL": world.arxiv.url,
+        "OPENAI_BASE_URL": world.llm.base_url,
+        "SMTP_PORT": str(world.smtp.port),
+    }
+    with Hook() as hook:
+        world.write("subscribers.yaml", (world.path / "subscribers.yaml").read_text("utf-8").replace(HOOK, hook.url))
+        found = Kept(world, hook)
+        found.database.parent.mkdir()
+        with closing(sqlite3.connect(found.database)) as database:
+            database.create_function("inflated", 1, zlib.decompress)
+            database.executescript(f"begin;\n{(world.path / 'database.sql').read_text('utf-8')}\ncommit")
+        yield found
+
+
+def test_schema_is_that_of_a_new_home(kept: Kept, tmp_path: Path) -> None:
+    query = "select type, name, tbl_name, sql from sqlite_master where name not glob 'sqlite_stat*' order by type, name"
+    with Store.open(tmp_path / "new.db", tables=TABLES) as new:
+        assert kept.rows(query) == new.database.rows(query)
+        assert kept.rows("pragma user_version") == new.database.rows("pragma user_version")
+        versions = "select name, version from features order by name"
+        assert kept.rows(versions) == new.database.rows(versions)
+    assert kept.rows("pragma foreign_key_check") == []
+    assert kept.rows("pragma integrity_check") == [{"integrity_check": "ok"}]
+
+
+def test_no_paper_is_sent_again(kept: Kept) -> None:
+    """Those that reached nobody are sent."""
+    before = kept.rows(SENT)
+    assert len(before) == 6
+    kept.live()
+    for list_name, new in (("foundations", 31), ("galaxies", 33), ("robots", 24)):
+        sent = {row["paper_id"] for row in before if row["list"] == list_name}
+        for mail in kept.digests(list_name).values():
+            found = set(re.findall(r"2611\.\d{5}", mail.decode()))
+            assert f"2611.{new:05}" in found
+            assert found.isdisjoint(sent)
+    assert b"2611.00023" in kept.digests("galaxies")["vera@example.org"]
+
+
+def test_kept_scores_are_not_paid_for_again(kept: Kept) -> None:
+    known = {row["paper_id"] for row in kept.rows("select paper_id from scores")}
+    kept.live()
+    asked = {paper_id for call in kept.world.llm.asked for paper_id in call}
+    assert asked == NEW | UNSCORED
+    assert "2611.00023" in known
+    assert asked.isdisjoint(known)
+
+
+def test_everybody_but_the_suppressed_gets_the_digest(kept: Kept) -> None:
+    kept.live()
+    assert set(kept.digests("foundations")) == {f"{name}@example.org" for name in ("ada", "grace", "emmy")}
+    assert set(kept.digests("galaxies")) == set(kept.digests("robots")) == {"vera@example.org"}
+    assert "bo@example.org" not in kept.world.mails()
+    assert all(OWN_LINE.encode() in mail for mail in kept.digests("foundations").values())  # in the home's own template
+
+
+def test_what_waited_leaves_as_it_was_frozen(kept: Kept) -> None:
+    """But for the digest that had reached nobody: its papers come with today's."""
+    query = """
+        select address, state, message_id, message from deliveries join messages on frozen_id = messages.id
+        where state in ('pending', 'deferred') and list = 'foundations' order by address
+    """
+    waiting = kept.rows(query)
+    kept.live()
+    assert [row["address"] for row in waiting] == ["emmy@example.org", "grace@example.org"]
+    assert {row["state"] for row in waiting} == {DeliveryState.PENDING, DeliveryState.DEFERRED}
+    for row in waiting:
+        (mail,) = [mail.content for mail in kept.world.smtp.messages if row["message_id"].encode() in mail.content]
+        place = 0
+        for piece in re.split(rb"[0-9]{32}", row["message"]):  # between placeholders
+            place = mail.index(piece, place) + len(piece)
+        assert len(row["message"]) > 10_000
+    assert kept.rows(query) == []
+    assert [told.json["date"] for told in kept.hook.told] == ["2026-11-23", "2026-11-24"]
+
+
+def test_readers_find_past_digests_and_their_votes(kept: Kept) -> None:
+    web = Web(kept.world)
+    for day, title in (("20", "On the Learning of Paper 2611.00002"), ("23", "On the Learning of Paper 2611.00021")):
+        page = web.get(f"/list/foundations/2026-11-{day}")
+        assert page.status_code == 200
+        assert title in page.text
+        assert title in web.get(f"/list/foundations/search?q={title[-10:]}").text
+    with Store.open(kept.database, tables=TABLES) as store:
+        assert Votes(store.database).on("2611.00002") == {"foundations": Tally(up=2)}
+        assert Votes(store.database).on("2611.00003") == {"foundations": Tally(down=1)}
+
+
+def test_links_of_old_mails_work(kept: Kept) -> None:
+    web = Web(kept.world)
+    (grace,) = kept.rows("select leave, vote from readers where address = 'grace@example.org'")
+    chosen = thumbs(web.get(f"/vote/{grace['vote']}/2026-11-20").text)
+    assert (chosen["2611.00002"], chosen["2611.00003"]) == ("up", "none")
+    links = [row["link"] for row in kept.rows("select link from messages where link != ''")]
+    assert [web.get(f"/digest/{link}").status_code for link in links] == [200] * 4
+    (lise,) = kept.rows("select token from signups where address = 'lise@example.org'")
+    assert "You are on the list" in web.post(f"/confirm/{lise['token']}").text
+    assert "You are off" in web.post(f"/leave/{grace['leave']}/now").text
+    kept.live()
+    assert set(kept.digests("foundations")) == {f"{name}@example.org" for name in ("ada", "emmy")}
+    assert "lise@example.org" in (kept.world.path / "subscribers.yaml").read_text("utf-8")
