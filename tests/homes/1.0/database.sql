@@ -45,13 +45,15 @@ insert into paper_categories (category, paper_id) values ('cs.LG', '2611.00021')
 insert into paper_categories (category, paper_id) values ('cs.LG', '2611.00022');
 insert into paper_categories (category, paper_id) values ('cs.RO', '2611.00024');
 CREATE TABLE fetches (
-    category text primary key,
-    fetched_at text not null
+    source text not null,
+    category text not null,
+    fetched_at text not null,
+    primary key (source, category)
 ) strict, without rowid;
-insert into fetches (category, fetched_at) values ('astro-ph.GA', '2026-11-23T07:00:00+00:00');
-insert into fetches (category, fetched_at) values ('cs.LG', '2026-11-23T07:00:00+00:00');
-insert into fetches (category, fetched_at) values ('cs.RO', '2026-11-23T07:00:00+00:00');
-insert into fetches (category, fetched_at) values ('stat.ML', '2026-11-23T07:00:00+00:00');
+insert into fetches (source, category, fetched_at) values ('', 'astro-ph.GA', '2026-11-23T07:00:00+00:00');
+insert into fetches (source, category, fetched_at) values ('', 'cs.LG', '2026-11-23T07:00:00+00:00');
+insert into fetches (source, category, fetched_at) values ('', 'cs.RO', '2026-11-23T07:00:00+00:00');
+insert into fetches (source, category, fetched_at) values ('', 'stat.ML', '2026-11-23T07:00:00+00:00');
 CREATE TABLE list_keys (key integer primary key, list text not null unique) strict;
 insert into list_keys (key, list) values (1, 'foundations');
 insert into list_keys (key, list) values (2, 'galaxies');
@@ -252,7 +254,7 @@ insert into deliveries (id, frozen_id, address, name, state, message_id, token, 
 insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held) values (5, 3, 'lise@example.org', '', 'sent', '<20261120.confirm.f033e177133d4f2640e07310@example.org>', '', 1, 0, null, '250 2.0.0 taken as 4', 'smtp', '2026-11-20T07:00:00+00:00', 0, 0, 0);
 insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held) values (6, 4, 'emmy@example.org', '', 'sent', '<20261120.confirm.ba9e3666c97abcc7e8046ccc@example.org>', '', 1, 0, null, '250 2.0.0 taken as 5', 'smtp', '2026-11-20T07:00:00+00:00', 0, 0, 0);
 insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held) values (7, 5, 'ada@example.org', '', 'sent', '<20261123.foundations.1699b95e3499d1bd75ac6fdf@example.org>', 'c5b89fc08779f22f8d6069a9e972de44', 1, 0, null, '250 2.0.0 taken as 7', 'smtp', '2026-11-23T07:00:00+00:00', 0, 0, 0);
-insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held) values (8, 5, 'grace@example.org', 'Grace Hopper', 'deferred', '<20261123.foundations.19022bdf24975cc1b8e70f36@example.org>', '03857010184f8cfd9abcc90d8e3598da', 1, 0, '2026-11-23T07:05:22+00:00', 'RCPT: 450 4.2.1 mailbox busy', '', '2026-11-23T07:00:00+00:00', 0, 0, 0);
+insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held) values (8, 5, 'grace@example.org', 'Grace Hopper', 'deferred', '<20261123.foundations.19022bdf24975cc1b8e70f36@example.org>', '03857010184f8cfd9abcc90d8e3598da', 1, 0, '2026-11-23T07:06:13+00:00', 'RCPT: 450 4.2.1 mailbox busy', '', '2026-11-23T07:00:00+00:00', 0, 0, 0);
 insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held) values (9, 5, 'bo@example.org', '', 'suppressed', '<20261123.foundations.e748600348a9a955fed146d2@example.org>', 'f9811215b8c0c93f19d676f5c5618b77', 0, 0, null, 'by hand', '', '2026-11-23T07:00:00+00:00', 0, 0, 0);
 insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held) values (10, 5, 'emmy@example.org', '', 'pending', '<20261123.foundations.0d01be0ccd4ddbc571c85917@example.org>', 'c44de1ddedc3371aa28ff4409d9ee723', 0, 0, null, 'mail server 127.0.0.1:8026 answers the connection with 554 5.3.2 closed. Ask those who run it, or check SMTP_HOST and SMTP_PORT.', '', '2026-11-23T07:00:00+00:00', 0, 0, 0);
 insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held) values (11, 6, 'vera@example.org', '', 'pending', '<20261123.galaxies.8cd6972d13a91fccb911a3f8@example.org>', '3dffaf02fc237282f36e0bb5483a6e58', 0, 0, null, '', '', '2026-11-23T07:00:00+00:00', 0, 0, 0);
