@@ -19,7 +19,7 @@ from paperboy.store.schema import CORE, MIGRATIONS
 from tests.builders import TABLES
 
 VOTES = next(tables for tables in TABLES if tables.name == "votes")
-FETCH = "insert into fetches values ('', 'cs.LG', '2026-11-20T07:00:00+00:00')"
+FETCH = "insert into fetches (source, category, fetched_at) values ('', 'cs.LG', '2026-11-20T07:00:00+00:00')"
 BROKEN = f"{FETCH};\ninsert into missing values (1)"
 BROKEN_RULE = f"{FETCH};\n{FETCH}"
 
