@@ -35,6 +35,16 @@ def test_sound_home_is_all_ok(world: World) -> None:
     ]
 
 
+def test_proxy_that_no_source_can_be_reached_through_is_a_finding_beside_others(world: World) -> None:
+    world.announce(1)
+    world.env(ARXIV_API_URL="https://arxiv.example.org/api/query")
+    world.environ["HTTPS_PROXY"] = "socks5://proxy:1080"
+    ran = world.run("check")
+    assert ran.code == 78
+    assert ran.out.splitlines()[-1].startswith("fault  arXiv: environment: HTTPS_PROXY is no address of a proxy")
+    assert "ok     mail: " in ran.out
+
+
 def test_readers_that_are_only_examples_are_a_note_where_mail_leaves(world: World) -> None:
     ran = world.run("check", "--offline")
     assert ran.code == 0

@@ -26,8 +26,6 @@ HOME = _FOLDER / "home"
 class SampleFeed:
     """A feed that announces the sample as arXiv's newest batch."""
 
-    url = "the sample"
-
     def window(self, now: datetime, _: datetime | None) -> datetime:
         return now - timedelta(days=7)
 

@@ -277,7 +277,7 @@ def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[A
         silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
         yield _scoring, Finding("scoring", silence, exit_code=1)
     for source in sources_of(category for each in app.home.lists for category in each.categories):
-        silence = f"{app.connect(source).url} {late}; if that persists, see {source.status_page}"
+        silence = f"its server {late}; if that persists, see {source.status_page}"
         yield partial(_source, source), Finding(source.name, silence, exit_code=1)
 
 

@@ -69,9 +69,6 @@ class Fetched:
 class Feed(Protocol):
     """A source as a home reaches it."""
 
-    @property
-    def url(self) -> str: ...
-
     def window(self, now: datetime, last_fetch: datetime | None) -> datetime:
         """Return since when papers are to be fetched, after the last whole fetch of the same categories."""
 

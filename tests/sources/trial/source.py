@@ -29,8 +29,6 @@ class Calendar:
 
 
 class Feed:
-    url = "https://trial.example.org"
-
     def window(self, now: datetime, _: datetime | None) -> datetime:
         return midnight(now) - 7 * DAY
 

@@ -56,10 +56,6 @@ class ArxivFeed:
     lookback: timedelta
     holidays: Collection[date] = ()
 
-    @property
-    def url(self) -> str:
-        return self.client.url
-
     def window(self, now: datetime, last_fetch: datetime | None) -> datetime:
         """Return since when papers are to be fetched. After an outage that is as far back as the daily fetches would
         have looked, and at least the days for which moderation can hold a paper: what surfaced meanwhile was submitted
@@ -101,9 +97,8 @@ class ArxivFeed:
     def probe(self, category: str) -> tuple[str, str]:
         """Say how many papers the category has, and whether the announcement feed answers."""
         number = self.client.probe(category)
-        said = (
-            f"{self.url} answers; asked for {category} alone, it has {number:,} {'paper' if number == 1 else 'papers'}"
-        )
+        papers = "1 paper" if number == 1 else f"{number:,} papers"
+        said = f"{self.client.url} answers; asked for {category} alone, it has {papers}"
         try:
             self.client.cross_lists([category], lambda _: ())
         except FeedError as error:
