@@ -176,9 +176,9 @@ def beginning(mailing_list: MailingList, since: date) -> Mapping[str, datetime]:
     midnight = datetime.combine(since, time(), mailing_list.timezone).astimezone(UTC)
     found = dict[str, datetime]()
     for source in sources_of(mailing_list.categories):
-        days = (midnight + ahead * _DAY for ahead in count(1))
+        days = (midnight + ahead * _DAY for ahead in count())
         batches = (source.calendar.newest_batch(day, mailing_list.holidays) for day in days)
-        found[source.key] = next(batch.submitted_from for batch in batches if batch.visible > midnight)
+        found[source.key] = next(batch.submitted_from for batch in batches if batch.visible >= midnight)
     return found
 
 

@@ -403,7 +403,6 @@ class MorningReport:
     """The result of a morning."""
 
     lists: tuple[ListReport, ...]
-    missing: str = ""  # why papers are missing, for people
 
     @property
     def due(self) -> tuple[str, ...]:

@@ -49,6 +49,7 @@ from tests.store.ledger import outcome, waiting
 FRIDAY = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)  # the batch of Thursday evening is there since 05:15 UTC
 THURSDAYS = datetime(2026, 11, 19, 12, tzinfo=UTC)  # in that batch
 EARLIER = datetime(2026, 11, 16, 12, tzinfo=UTC)
+NOT_THERE = "was due at 05:15 UTC and has not arrived yet"
 UTC_ZONE = ZoneInfo("UTC")
 
 
@@ -250,6 +251,21 @@ def test_outage_widens_the_window(world: World) -> None:
     world.run(foundations(), foundations(name="strings", categories=("hep-th",)))
     _, since, until = world.feed.asked[-1]
     assert until - since == timedelta(days=18)
+    world.clock.now += timedelta(days=300)
+    world.run(foundations())
+    _, since, until = world.feed.asked[-1]
+    assert until - since == timedelta(days=30), "at most"
+
+
+def test_arxiv_that_forgets_its_newest_papers_for_a_while_is_not_late(world: World) -> None:
+    """As a stale mirror does: they are stored, and come to a list that has not seen them."""
+    patience = timedelta(hours=6)
+    world.feed.papers = [new(1, published=EARLIER), new(2)]
+    world.run(foundations(), patience=patience)
+    del world.feed.papers[1]
+    report = world.run(foundations(), foundations(name="other"), patience=patience)
+    assert report.due == ()
+    assert world.store.history.life("other", "2611.00002").became is not None
 
 
 def test_window_of_since_reaches_over_evenings_without_an_announcement(world: World) -> None:
@@ -504,8 +520,7 @@ def test_scores_that_another_process_paid_for_meanwhile_are_not_asked_for_again(
         yield
 
     previews = Previews(drafter, world.connect, [mailing_list], after_a_morning, FRIDAY)
-    missing, drafts = previews.all({"foundations"})
-    draft = drafts["foundations"]
+    draft, missing = previews.all({"foundations"})["foundations"]
     assert not missing
     assert draft
     assert draft.digest.counts.scored == 2
@@ -555,9 +570,9 @@ class TestScheduled:
     def test_papers_that_are_there_are_sent_when_patience_ends(self, world: World) -> None:
         world.feed.papers, world.scorer.known = [new(1, published=EARLIER)], good(new(1))
         report = self.beyond_patience(world, foundations())
-        assert (report.lists[0].outcome, report.lists[0].problem) == (Outcome.DIGEST, report.missing)
+        assert report.lists[0].outcome is Outcome.DIGEST
         (day,) = world.store.history.days(["foundations"])["foundations"]
-        assert day.reason == report.missing != ""
+        assert day.reason == report.lists[0].problem == f"arXiv's batch of Thursday 19 November {NOT_THERE}"
 
     def test_when_patience_ends_and_nothing_is_there_the_day_is_given_up_with_its_reason(self, world: World) -> None:
         world.feed.broken = "arXiv does not answer"
@@ -576,7 +591,7 @@ class TestScheduled:
         world.clock.now += timedelta(hours=7)
         report = world.run(foundations(), patience=self.patience)
         assert report.lists[0].outcome is Outcome.GAVE_UP
-        assert report.lists[0].problem == report.missing != ""
+        assert report.lists[0].problem == f"arXiv's batch of Monday 23 November {NOT_THERE}"
 
     def test_dead_llm_is_given_up_without_losing_a_paper(self, world: World) -> None:
         world.feed.papers, world.scorer.dies_after = [new(1)], 0

@@ -22,6 +22,7 @@ from paperboy.models import (
     Subscriber,
 )
 from paperboy.morning import incidents
+from paperboy.morning.fetching import Look
 from paperboy.reports.alerts import Alerts, Mail, lasting
 from paperboy.reports.problems import WORDS, problems, read
 from paperboy.sending import delivery
@@ -88,7 +89,7 @@ def met(
     """What is to be reported after such a morning, or such a round of sending."""
     others = {each.list_name for each in reports} - {each.name for each in LISTS}
     for each in reports:
-        incidents.record(store, each, missing, now, news=not missing, overdue=now >= AT_SEVEN + PATIENCE)
+        incidents.record(store, each, Look(missing, news=not missing), now, overdue=now >= AT_SEVEN + PATIENCE)
     if sent:
         delivery.record(store, sent, now, PATIENCE)
     return waiting(store, [*LISTS, *(mailing_list(name=name) for name in sorted(others))], now)
@@ -339,9 +340,9 @@ def test_day_of_a_list_ends_the_causes_that_it_came_through_without(
 def test_quiet_day_without_news_does_not_end_a_late_arxiv(store: Store) -> None:
     """As a weekend after a gap. A digest of what was left over does."""
     note(store, Kind.LATE)
-    incidents.record(store, QUIET, "", AT_SEVEN, news=False, overdue=False)
+    incidents.record(store, QUIET, Look(), AT_SEVEN, overdue=False)
     assert kept(store) == {Kind.LATE: {"foundations"}}
-    incidents.record(store, DIGEST, "", AT_SEVEN, news=False, overdue=False)
+    incidents.record(store, DIGEST, Look(), AT_SEVEN, overdue=False)
     assert kept(store) == {}
 
 

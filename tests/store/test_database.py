@@ -108,7 +108,7 @@ def test_truncated_database_is_refused_with_the_fix(path: Path) -> None:
 
 OTHERS = {
     "holiday_photos": (0, "this is not Paperboy's database; PAPERBOY_DATABASE must name"),
-    "holiday_videos": (1, "damaged or not a Paperboy database"),
+    "holiday_videos": (1, "this is not Paperboy's database"),
     "papers": (1_273_918_846, "before 1.0.*move the file away, and pass everybody .* to `paperboy suppress`"),
     "features": (len(MIGRATIONS) + 1, "a newer version of Paperboy; use that or a newer one, or restore a backup"),
 }

@@ -78,6 +78,15 @@ def test_texts_of_recent_papers_are_there_seen_or_not(store: Store) -> None:
     assert store.papers.recent(mailing_list(), NOW - timedelta(days=30)) == ((new.id, new.title, new.abstract),)
 
 
+def test_newest_submission_is_that_of_the_asked_categories(store: Store) -> None:
+    assert store.papers.newest(["cs.LG"]) is None
+    store.papers.add(
+        [paper("2611.00001", published=NOW), paper("2611.00002", published=NOW - timedelta(1))], ["cs.LG"], NOW
+    )
+    assert store.papers.newest(["cs.LG", "hep-th"]) == NOW
+    assert store.papers.newest(["hep-th"]) is None
+
+
 def test_last_complete_fetch_of_each_category_is_kept(store: Store) -> None:
     store.papers.add([paper()], ["cs.LG", "stat.ML"], NOW - timedelta(days=3))
     store.papers.add([paper()], ["cs.LG"], NOW)

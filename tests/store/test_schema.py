@@ -22,6 +22,7 @@ VOTES = next(tables for tables in TABLES if tables.name == "votes")
 FETCH = "insert into fetches (source, category, fetched_at) values ('', 'cs.LG', '2026-11-20T07:00:00+00:00')"
 BROKEN = f"{FETCH};\ninsert into missing values (1)"
 BROKEN_RULE = f"{FETCH};\n{FETCH}"
+BROKEN_LINK = "insert into webhooks values (777, 'pending', 0, '', '')"
 
 
 def after(tables: Tables, *migrations: str) -> Tables:
@@ -112,14 +113,14 @@ def test_only_one_of_those_who_open_it_at_once_migrates_it(path: Path, number: i
         assert list(threads.map(count, range(8))) == [1] * 8
 
 
-@pytest.mark.parametrize("broken", [BROKEN, BROKEN_RULE])
+@pytest.mark.parametrize("broken", [BROKEN, BROKEN_RULE, BROKEN_LINK])
 @pytest.mark.parametrize("of", ["core", "feature"])
 def test_migration_that_fails_leaves_the_file_as_it_was(path: Path, of: str, broken: str) -> None:
     """That of a feature takes back that of the core before it, too."""
     more = [FETCH.replace("cs.LG", "cs.CV"), "drop table attempts", broken]
     core, votes = (after(CORE, *more), VOTES) if of == "core" else (after(CORE, more[0]), after(VOTES, *more[1:]))
     before = path.read_bytes()
-    why = "its migration failed and changed nothing, so the version before still works"
+    why = r"its migration failed \(.+\) and changed nothing: the version before still works"
     with pytest.raises(StoreError, match=why), opened(path, [votes], core):
         pass
     assert path.read_bytes() == before

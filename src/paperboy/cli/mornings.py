@@ -119,14 +119,13 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
 
 
 def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
-    missing, drafts = app.previews("once").all(chosen, any_day=any_day)
     code = 0
-    for name, made in drafts.items():
-        if isinstance(made, str):
-            output.say(f"{name}: {made}")
+    for name, (made, why) in app.previews("once").all(chosen, any_day=any_day).items():
+        if made is None:
+            output.say(f"{name}: {why}")
         else:
-            output.say(*output.dry_run(app.home.list(name), made, missing))
-            code = code or int(not made.outcome(missing))
+            output.say(*output.dry_run(app.home.list(name), made, why))
+            code = code or int(not made.outcome(why))
     return code
 
 

@@ -1,7 +1,7 @@
 """From the sources to the store: of each, one fetch for the union of all lists' categories.
 
     window ← the source's look-back, or longer where the last whole fetch is longer ago
-    papers ← the source's, all of them into the store; it says fresh | quiet | late
+    papers ← the source's, all of them into the store; it says whether it is late
 
     older  ← papers from before the window that come to these categories today, by their ids
 
@@ -9,17 +9,18 @@ What surfaces after the fetch comes the next morning, by its id, from the look-b
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
+from types import MappingProxyType
 
 from paperboy.due import LONGEST_WINDOW, local_date
 from paperboy.errors import FeedError, StoreError, StoreWriteError
 from paperboy.models import MailingList, Paper
 from paperboy.morning.drafting import Drafter
-from paperboy.sources import sources_of
-from paperboy.sources.source import Connect, Feed, Lacking, Source, State
+from paperboy.sources import source_of, sources_of
+from paperboy.sources.source import Connect, Feed, Lacking, Source
 from paperboy.store import Store
 
 logger = logging.getLogger(__name__)
@@ -46,31 +47,29 @@ class Look:
 
 
 def of(looks: Mapping[str, Look], mailing_list: MailingList) -> Look:
-    """Return the result for a list, from those by the keys of sources."""
-    return together(looks[source.key] for source in sources_of(mailing_list.categories) if source.key in looks)
-
-
-def together(looks: Iterable[Look]) -> Look:
-    """Return the result for several sources."""
-    return reduce(Look.both, looks, Look())
+    """Return the result for a list, from those by the keys of its sources."""
+    return reduce(Look.both, (looks[source.key] for source in sources_of(mailing_list.categories)))
 
 
 def look(
     drafter: Drafter,
     connect: Connect,
+    wanted: Sequence[MailingList],
     lists: Sequence[MailingList],
     now: datetime,
-    since: Mapping[str, datetime] | None = None,
+    since: Mapping[str, datetime] = MappingProxyType({}),
 ) -> dict[str, Look]:
-    """Fetch the papers of all these lists, and return the result by the keys of their sources. A failure leaves the
-    store as it was, and is a sentence in the result. `since`: how far back to look at least, by those keys.
+    """Fetch the papers of all lists from the sources of those `wanted`, and return the result by the keys of sources. A
+    failure leaves the store as it was, and is a sentence in the result. `since`: how far back to look at least, by
+    those keys.
     """
     categories = sorted({category for mailing_list in lists for category in mailing_list.categories})
+    sources = sources_of(category for mailing_list in wanted for category in mailing_list.categories)
+    feeds = [connect(source) for source in sources]  # before anything is fetched: it may be set wrongly
     looks = dict[str, Look]()
-    for source in sources_of(categories):
-        its = [category for category in categories if source in sources_of([category])]
-        reach = (since or {}).get(source.key, now)
-        looks[source.key] = _look(drafter, source, connect(source), lists, its, now, reach)
+    for source, feed in zip(sources, feeds, strict=True):
+        its = [category for category in categories if source_of(category) is source]
+        looks[source.key] = _look(drafter, source, feed, lists, its, now, since.get(source.key, now))
     return looks
 
 
@@ -88,8 +87,9 @@ def _look(
         before = store.papers.fetched(source.key)  # a category that was never fetched has nothing to catch up on
         last_fetch = min((before[category] for category in categories if category in before), default=None)
         since = max(min(feed.window(now, last_fetch), reach), now - LONGEST_WINDOW)
+        newest = store.papers.newest(categories)
         with drafter.progress.stage("Fetching papers") as show:
-            fetched = feed.fetch(categories, since, now, show)
+            fetched = feed.fetch(categories, since, now, newest, show)
         new = store.papers.add(fetched.papers, categories, now, source.key)
     except StoreWriteError:
         raise  # without a disk there is no morning
@@ -100,12 +100,13 @@ def _look(
         logger.exception("this is a bug in Paperboy; the morning continues with the stored papers")
         return _late(source, f"fetching hit a bug in Paperboy: {error!r}; see the log", categories)
     _add_older(store, fetched.older, lists, now)
-    papers, state = len(fetched.papers), fetched.state
+    state = "late" if fetched.missing else "fresh" if fetched.news else "quiet"
+    papers = len(fetched.papers)
     logger.info("%s: %d papers in %s, %d of them new; %s", source.name, papers, ", ".join(categories), new, state)
     if fetched.missing:
         logger.warning("%s", fetched.missing)
         return _late(source, fetched.missing)
-    return Look(news=state is State.FRESH)
+    return Look(news=fetched.news)
 
 
 def _late(source: Source, missing: str, unread: Sequence[str] = ()) -> Look:

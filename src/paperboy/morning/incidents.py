@@ -5,34 +5,36 @@ from datetime import datetime
 
 from paperboy.mail.text import counted
 from paperboy.models import ListReport, Outcome, Shortfall
+from paperboy.morning.fetching import Look
 from paperboy.sources import title_of
 from paperboy.store import Store
 from paperboy.store.incidents import Incident, Kind
 
 
-def record(store: Store, report: ListReport, missing: str, now: datetime, *, news: bool, overdue: bool) -> None:
+def record(store: Store, report: ListReport, looked: Look, now: datetime, *, overdue: bool) -> None:
     """Note the incidents of one list's morning, and end those that it shows to be over, in the transaction of its day
-    or attempt. `missing`: why papers are missing; `news`: a newest batch is there; `overdue`: GIVE_UP_AFTER_HOURS
-    have passed since its hour. One that is ended and noted again lasts.
+    or attempt. `overdue`: GIVE_UP_AFTER_HOURS have passed since its hour. One that is ended and noted again lasts.
     """
     over: list[Kind] = []
     if not report.bug and report.outcome not in {None, Outcome.GAVE_UP}:
         over.append(Kind.PROCESS)
         if report.is_served:  # on a quiet day nobody asked the LLM
             over += [Kind.SCORING, Kind.BUDGET]
-        if report.outcome is not Outcome.SKIPPED and not missing and (news or report.is_served):
+        if report.outcome is not Outcome.SKIPPED and not looked.missing and (looked.news or report.is_served):
             over.append(Kind.LATE)
+        if report.outcome is not Outcome.SKIPPED and not looked.unread:
+            over.append(Kind.SOURCE)
     for kind in over:
         store.incidents.end(kind, report.list_name, now)
-    store.incidents.note(met(report, missing, overdue=overdue), now)
+    store.incidents.note(met(report, looked, overdue=overdue), now)
 
 
-def met(report: ListReport, missing: str, *, overdue: bool) -> Iterator[Incident]:
+def met(report: ListReport, looked: Look, *, overdue: bool) -> Iterator[Incident]:
     """Yield the incidents. Before `overdue` a late source is none; a dead LLM is one at the first try, since the scorer
     has retried by then.
     """
     name, counts = report.list_name, report.counts
-    if kind := _kind(report, missing, overdue=overdue):
+    if kind := _kind(report, looked, overdue=overdue):
         scored = counts.scored if report.is_served else 0
         line = f"{name}: {report.outcome or 'still due'}"
         if counts.to_score:
@@ -59,7 +61,7 @@ def met(report: ListReport, missing: str, *, overdue: bool) -> Iterator[Incident
         yield Incident(kind=Kind.LET_GO, subject=f"{name} {paper.id}", reason=reason, facts=facts, event=True)
 
 
-def _kind(report: ListReport, missing: str, *, overdue: bool) -> Kind | None:
+def _kind(report: ListReport, looked: Look, *, overdue: bool) -> Kind | None:
     if report.bug:
         return Kind.PROCESS
     if report.shortfall is Shortfall.BUDGET:
@@ -67,7 +69,7 @@ def _kind(report: ListReport, missing: str, *, overdue: bool) -> Kind | None:
     is_due = report.outcome in {None, Outcome.GAVE_UP}
     if report.shortfall is Shortfall.SERVER or (is_due and report.counts.considered):
         return Kind.SCORING
-    late = report.outcome is Outcome.GAVE_UP or (is_due and overdue)
-    if missing and (report.outcome is Outcome.QUIET or (report.is_served and overdue)):
-        late = True
-    return Kind.LATE if late else None
+    is_missing = looked.missing and report.is_served
+    if report.outcome is Outcome.GAVE_UP or (overdue and (is_due or is_missing)):
+        return Kind.LATE
+    return Kind.SOURCE if is_missing and looked.unread and not looked.holds else None

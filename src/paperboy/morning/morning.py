@@ -85,7 +85,9 @@ class Morning:
 
     store: Store = field(init=False)
     now: datetime = field(init=False)
-    looks: Mapping[str, fetching.Look] = field(default_factory=dict, init=False)  # by the names of active lists
+    looks: Mapping[str, fetching.Look] = field(
+        default_factory=dict, init=False
+    )  # by the names of lists that are not paused
     attempts: Mapping[str, Attempt] = field(init=False)  # as they were before it
     to_serve: dict[str, MailingList] = field(default_factory=dict, init=False)  # by their names
     reports: dict[str, ListReport] = field(default_factory=dict, init=False)  # by their lists' names
@@ -98,7 +100,6 @@ class Morning:
         self.store = store = self.drafter.store
         self.attempts = store.days.attempts()
         lists = [mailing_list for mailing_list in self.lists if mailing_list.subscribers]
-        served = [mailing_list for mailing_list in lists if mailing_list.is_active]
         wanted = [mailing_list for mailing_list in lists if mailing_list.name in chosen]
         outcomes = store.days.outcomes(wanted, now)
         reach = dict[str, datetime]()  # by the keys of sources
@@ -120,13 +121,14 @@ class Morning:
             return MorningReport(tuple(self.reports.values()))
 
         is_first = store.retention.is_due(now)
-        by_source = fetching.look(self.drafter, self.connect, served, now, reach)
-        self.looks = {mailing_list.name: fetching.of(by_source, mailing_list) for mailing_list in served}
+        active = [mailing_list for mailing_list in lists if mailing_list.is_active]
+        due_now = [mailing_list for mailing_list in active if mailing_list.name in self.to_serve]
+        by_source = fetching.look(self.drafter, self.connect, due_now, active, now, reach)
+        self.looks = {mailing_list.name: fetching.of(by_source, mailing_list) for mailing_list in due_now}
         self.serve_all()
         if is_first:
             store.retention.thin(self.keep, [each.name for each in lists], now, keeps_scores=self.keeps_scores)
-        missing = fetching.together(by_source.values()).missing
-        return MorningReport(tuple(self.reports[mailing_list.name] for mailing_list in wanted), missing)
+        return MorningReport(tuple(self.reports[mailing_list.name] for mailing_list in wanted))
 
     def serve_all(self) -> None:
         """Put a report of each list into the reports. A crew composes while this process opens and scores the next
@@ -221,13 +223,15 @@ class Morning:
             logger.warning("%s: the digest of %s reached nobody; its papers come with today's", name, superseded)
 
         begins_at = due.beginning(mailing_list, self.since) if self.since else {}
-        if begins_at:
-            store.days.begin_again(name, min(begins_at.values()))
-        papers, too_old = self.drafter.candidates(mailing_list, self.now, since=begins_at)
-        if papers or too_old or began:
+        for key, at in begins_at.items():
+            store.days.begin_again(name, key, at)
+        # With what was not read the list begins another day.
+        known = tuple(each for each in mailing_list.categories if each in began or each not in looked.unread)
+        begins_with = replace(mailing_list, categories=known) if known else mailing_list
+        papers, too_old = self.drafter.candidates(begins_with, self.now, since=begins_at)
+        if known and (papers or too_old or began):
             # before the first digest: if that has to wait, today's papers are not too old tomorrow
-            unread = curate.ways_in(replace(mailing_list, categories=tuple(looked.unread)))
-            store.days.begin(name, curate.ways_in(mailing_list) - (unread - began), too_old, day, self.now)
+            store.days.begin(name, curate.ways_in(begins_with), too_old, day, self.now)
         if report is None and may_wait and all(source_of(paper.id).key in looked.late for paper in papers):
             report = ListReport(name, None, problem=looked.missing)
         if report is not None:
@@ -307,8 +311,7 @@ class Morning:
         """Note the list's incidents, in the transaction of its outcome or attempt."""
         looked = self.looks.get(mailing_list.name, fetching.Look())
         overdue = self.now >= begins(mailing_list, local_date(mailing_list, self.now)) + self.overdue_after
-        overdue |= report.is_served and not looked.holds  # what was missing is said at once: nobody waited for it
-        incidents.record(self.store, report, looked.missing, self.now, news=looked.news, overdue=overdue)
+        incidents.record(self.store, report, looked, self.now, overdue=overdue)
 
     def skip(self, mailing_list: MailingList, day: date, report: ListReport | None = None) -> None:
         """Freeze a day on which the list does not send."""

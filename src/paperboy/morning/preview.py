@@ -7,8 +7,7 @@ Marks nothing as sent. Scores are kept, because they were paid for.
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from itertools import chain
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from paperboy import due
@@ -24,6 +23,7 @@ from paperboy.sources.source import Connect
 from paperboy.store import Store
 
 _FETCH_HOLDS = timedelta(minutes=15)  # people who try out topics preview often
+_NEVER = datetime.min.replace(tzinfo=UTC)
 _SOMEBODY = Subscriber("you@example.org")
 
 
@@ -42,12 +42,12 @@ class Previews:
         it saw today. Raises PaperboyError where that cannot be known.
         """
         lists = [each for each in self.lists if each.subscribers or each is mailing_list]
-        categories = {category for each in lists for category in each.categories}
-        papers, since = self.drafter.store.papers, self.now - _FETCH_HOLDS
-        fetched = dict(chain.from_iterable(papers.fetched(source.key).items() for source in sources_of(categories)))
+        fetched = dict[str, datetime]()
+        for source in sources_of(mailing_list.categories):
+            fetched |= self.drafter.store.papers.fetched(source.key)
         missing = ""
-        if not all(category in fetched and fetched[category] >= since for category in categories):
-            looks = fetching.look(self.drafter, self.connect, lists, self.now)
+        if not all(fetched.get(name, _NEVER) >= self.now - _FETCH_HOLDS for name in mailing_list.categories):
+            looks = fetching.look(self.drafter, self.connect, [mailing_list], lists, self.now)
             missing = fetching.of(looks, mailing_list).missing
         (scored,) = self._scored([mailing_list], due.local_date(mailing_list, self.now))
         made = drafting.compose(scored)
@@ -56,32 +56,30 @@ class Previews:
             raise PaperboyError(f"{mailing_list.name}: {why}, so there is nothing to show; the log says more")
         return made
 
-    def all(self, names: Collection[str], *, any_day: bool = False) -> tuple[str, dict[str, Draft | str]]:
-        """Return what a morning would do for these lists: why papers are missing (empty if none are), and
-        each list's draft, or why there is none.
+    def all(self, names: Collection[str], *, any_day: bool = False) -> dict[str, tuple[Draft | None, str]]:
+        """Return what a morning would do for each of these lists: its draft and why papers are missing (empty if none
+        are); or None and why there is none.
         """
         chosen = [
             mailing_list for mailing_list in self.lists if mailing_list.subscribers and mailing_list.name in names
         ]
         outcomes = self.drafter.store.days.outcomes(chosen, self.now)
-        found = dict[str, Draft | str]()
+        found = dict[str, tuple[Draft | None, str]]()
         still_due = list[MailingList]()
         for mailing_list in chosen:
             day, outcome = due.local_date(mailing_list, self.now), outcomes[mailing_list.name]
             why = due.off(mailing_list, day, any_day=any_day)
             if not why and not due.is_open(mailing_list, day, outcome, by_hand=True, any_day=any_day):
                 why = f"{outcome}, done earlier today"
-            found[mailing_list.name] = why
+            found[mailing_list.name] = None, why
             if not why:
                 still_due.append(mailing_list)
 
-        missing = ""
-        if still_due:
-            active = [mailing_list for mailing_list in self.lists if mailing_list.is_active]
-            looks = fetching.look(self.drafter, self.connect, active, self.now)
-            missing = fetching.together(looks.values()).missing
-        drafts = {each.gathered.mailing_list.name: drafting.draft(each) for each in self._scored(still_due)}
-        return missing, found | drafts
+        active = [mailing_list for mailing_list in self.lists if mailing_list.is_active]
+        looks = fetching.look(self.drafter, self.connect, still_due, active, self.now)
+        for mailing_list, scored in zip(still_due, self._scored(still_due), strict=True):
+            found[mailing_list.name] = drafting.draft(scored), fetching.of(looks, mailing_list).missing
+        return found
 
     def _scored(self, lists: Sequence[MailingList], today: date | None = None) -> Sequence[ScoredList]:
         """Return these lists with all scores that could be had, also of what they saw `today`."""

@@ -89,6 +89,12 @@ WORDS: Mapping[str, Words] = {
         "Fix the cause; {once} makes the digests still due. " + " ".join(map(_if_late, SOURCES)),
         "digests are in time",
     ),
+    Kind.SOURCE: Words(
+        "{names} had to do without a source",
+        "The digest left with the papers of other sources. No paper is lost: those that are missing come later.",
+        "Wait, or fix the cause; paperboy check asks each source.",
+        "all sources of {names} can be read",
+    ),
     Kind.LET_GO: Words(
         "{papers} could not be scored and will not come back",
         "The LLM scored other papers on three mornings, but not these. The digest of {names} names them.",

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from paperboy.models import Paper
 from paperboy.sources.arxiv.calendar import newest_batch
-from paperboy.sources.source import Fetched, State
+from paperboy.sources.source import Fetched
 
 _FOLDER = importlib.resources.files(__package__)
 
@@ -30,13 +30,18 @@ class SampleFeed:
         return now - timedelta(days=7)
 
     def fetch(
-        self, categories: Sequence[str], _: datetime, now: datetime, progress: Callable[[int, int], None]
+        self,
+        categories: Sequence[str],
+        _: datetime,
+        now: datetime,
+        __: datetime | None,
+        progress: Callable[[int, int], None],
     ) -> Fetched:
         """Return the sample's papers of these categories."""
         batch_papers = papers(newest_batch(now).submitted_until)
         found = [paper for paper in batch_papers if not set(categories).isdisjoint(paper.categories)]
         progress(len(found), len(found))
-        return Fetched(found, State.FRESH)
+        return Fetched(found, news=True)
 
     def probe(self, _: str) -> tuple[str, str]:
         return "the sample is there", ""

@@ -33,7 +33,7 @@ from paperboy.models import DeliveryState, MailingList
 from paperboy.sending.pace import REFUSES_US
 from paperboy.service.app import App
 from paperboy.service.output import lines_of
-from paperboy.sources import sources_of
+from paperboy.sources import SOURCES, source_of, sources_of
 from paperboy.sources.source import Source
 
 T = TypeVar("T")
@@ -276,7 +276,7 @@ def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[A
         host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
         silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
         yield _scoring, Finding("scoring", silence, exit_code=1)
-    for source in sources_of(category for each in app.home.lists for category in each.categories):
+    for source in sources_of(category for each in app.home.lists for category in each.categories) or SOURCES:
         silence = f"its server {late}; if that persists, see {source.status_page}"
         yield partial(_source, source), Finding(source.name, silence, exit_code=1)
 
@@ -323,7 +323,7 @@ def _scoring(app: App) -> Iterator[Finding]:
 
 def _source(source: Source, app: App) -> Iterator[Finding]:
     categories = (category for each in app.home.lists for category in each.categories)
-    its = next(category for category in categories if source in sources_of([category]))
+    its = next((category for category in categories if source_of(category) is source), "")
     said, lacks = app.connect(source).probe(its)
     yield Finding(source.name, said)
     if lacks:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from enum import StrEnum
 from typing import Protocol
 
 from paperboy.models import Paper
@@ -28,8 +27,8 @@ class Batch:
 
 
 class Calendar(Protocol):
-    """When a source has new papers. Every instant is aware; `deferred` are dates on which the operator knows that the
-    source announces nothing.
+    """When a source has new papers. Every instant is aware; `deferred` are dates that the operator knows as holidays,
+    for a source that has some.
     """
 
     def newest_batch(self, now: datetime, deferred: Collection[date] = ...) -> Batch:
@@ -44,14 +43,6 @@ class Calendar(Protocol):
         """Return where a new list starts: with the newest batch that has one of the papers submitted then."""
 
 
-class State(StrEnum):
-    """The state of a source at an instant."""
-
-    FRESH = "fresh"  # the newest batch is here and today's news
-    QUIET = "quiet"  # the newest batch is here and a day old or more
-    LATE = "late"  # the newest batch should be here and is not
-
-
 Lacking = Callable[[Mapping[str, Collection[str]]], Sequence[str]]
 """Of papers with their categories, by id, gives the ids of those that are not stored in all of these."""
 
@@ -61,8 +52,8 @@ class Fetched:
     """A whole fetch."""
 
     papers: Sequence[Paper]  # all of the window
-    state: State
-    missing: str = ""  # why papers are missing that may still come, for people; empty: none are
+    news: bool  # the newest batch is here, and today's
+    missing: str = ""  # the source is late: why, for people, while its newest batch may still come
     older: Callable[[Lacking], Sequence[Paper]] = lambda _: ()  # of those lacking, that come today from before it
 
 
@@ -73,17 +64,24 @@ class Feed(Protocol):
         """Return since when papers are to be fetched, after the last whole fetch of the same categories."""
 
     def fetch(
-        self, categories: Sequence[str], since: datetime, now: datetime, progress: Callable[[int, int], None]
+        self,
+        categories: Sequence[str],
+        since: datetime,
+        now: datetime,
+        newest: datetime | None,
+        progress: Callable[[int, int], None],
     ) -> Fetched:
-        """Return all papers submitted to any of these categories since then. `progress` is told how many have come, and
-        how many there are. Raises FeedError.
+        """Return all papers submitted to any of these categories since then. `newest` is when the newest of these that
+        the home has was submitted; `progress` is told how many have come, and how many there are. Raises FeedError.
         """
 
     def probe(self, category: str) -> tuple[str, str]:
-        """Say what the source answers to one small request, and what it lacks; empty: nothing. Raises FeedError."""
+        """Say what the source answers to one small request about a category (empty: any), and what it lacks (empty:
+        nothing). Raises FeedError.
+        """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Source:
     """One source. Its `key` begins its ids, as "biorxiv:", and its categories, as "biorxiv/"; arXiv's alone is empty,
     and what belongs to no other source is arXiv's.

@@ -71,6 +71,8 @@ class Database:
                 execute("begin exclusive")  # waits for another who does the same
                 for tables, applied in self._behind(mark):
                     migrate(tables, applied, self._connection)
+                if row := execute("pragma foreign_key_check").fetchone():
+                    raise sqlite3.IntegrityError(f"a row of {row[0]} refers to none of {row[2]}")
                 execute("commit")
 
             execute("pragma foreign_keys = on")
@@ -83,7 +85,8 @@ class Database:
         except sqlite3.DatabaseError as error:
             advice = _advice(error)
             if self._connection.in_transaction:
-                advice = f"its migration failed and changed nothing, so the version before still works: {advice}"
+                fix = "free some space if the disk is full, or report this as a bug"
+                advice = f"its migration failed ({error}) and changed nothing: the version before still works; {fix}"
             raise StoreError(f"{self.path}: {advice}") from error
 
     def _behind(self, mark: Path | None) -> list[tuple[Tables, int]]:
@@ -91,11 +94,15 @@ class Database:
         the database is not one that these lead to, or with `mark` is empty.
         """
         # in one statement, while another process may be making them
-        query = "select user_version, (select count(*) from sqlite_master) from pragma_user_version"
-        version, number = self._connection.execute(query).fetchone()
+        query = """
+            select user_version, (select count(*) from sqlite_master),
+                (select count(*) from sqlite_master where name = 'features')
+            from pragma_user_version
+        """
+        version, number, ours = self._connection.execute(query).fetchone()
         if version > _CHECKSUM:
             raise StoreError(f"{self.path}: {_BEFORE_1_0}")
-        if number and not version:
+        if number and not (version and ours):
             raise StoreError(f"{self.path}: {_FOREIGN}")
         if mark and not version:
             raise StoreError(_lost(self.path, "is empty", mark))

@@ -66,12 +66,18 @@ class Days(Noun):
         forgets = ("delete from started where list = :list", "delete from lists where name = :list")
         self._database.execute_each(forgets, {"list": list_name}, durable=False)
 
-    def begin_again(self, list_name: str, since: datetime) -> None:
-        """Let papers submitted since then, which were too old when the list began, come to it after all."""
+    def begin_again(self, list_name: str, source: str, since: datetime) -> None:
+        """Let a source's papers submitted since then, which were too old when the list began, come to it after all."""
         self._database.commit(
             f"delete from seen_rows where list_key = {LIST_KEY} and became = :became and paper_key in "
-            "(select paper_keys.key from papers join paper_keys using (id) where published >= :since)",
-            {"list": list_name, "became": CODES[Became.BEFORE_START], "since": since},
+            "(select paper_keys.key from papers join paper_keys using (id) where published >= :since "
+            "and substr(id, 1, instr(id, ':')) = :begins)",
+            {
+                "list": list_name,
+                "became": CODES[Became.BEFORE_START],
+                "since": since,
+                "begins": f"{source}:" if source else "",
+            },
         )
 
     def started(self, list_name: str, absence: timedelta) -> frozenset[str]:

@@ -15,6 +15,7 @@ class Kind(StrEnum):
     SCORING = "scoring"  # papers have no score
     BUDGET = "budget"
     LATE = "late"  # no digest, or none of the newest papers, in time
+    SOURCE = "source"  # cannot be read, and its lists do without
     LET_GO = "let go"  # a paper
     MAIL = "mail"  # cannot be sent
     NOBODY = "reached nobody"  # a digest

@@ -46,6 +46,11 @@ class Papers:
         rows = self._database.rows("select category, fetched_at from fetches where source = ?", [source])
         return {row["category"]: row["fetched_at"] for row in rows}
 
+    def newest(self, categories: Collection[str]) -> datetime | None:
+        """When the newest stored paper of these categories was submitted."""
+        query = f"select max(published) as at from papers where published < '2200' and {_IN_CATEGORIES}"
+        return self._database.value(query, [list(categories)])
+
     def unseen(self, mailing_list: MailingList, before: date | None = None) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that it has not seen, or had not `before` a day; by id."""
         paper_ids = self._database.column(
@@ -87,12 +92,11 @@ class Papers:
         found = self._database.rows(query, [list(paper_ids)], Paper, without_spoilt=True)  # one costs no morning
         return {paper.id: paper for paper in found}
 
-    def lacking(self, categories: Mapping[str, Collection[str]]) -> tuple[str, ...]:
-        """Of papers with their categories, by id, those that are not stored in all of these; the oldest first."""
+    def lacking(self, categories: Mapping[str, Collection[str]]) -> list[str]:
+        """Of papers with their categories, by id, those that are not stored in all of these."""
         query = "select id, categories from papers where id in (select value from json_each(?))"
         known = {row["id"]: row["categories"] for row in self._database.rows(query, [list(categories)])}
-        missing = [each for each, its in categories.items() if not set(its) <= set(known.get(each, ()))]
-        return tuple(sorted(missing, key=lambda each: ("/" not in each, each)))
+        return [each for each, its in categories.items() if not set(its) <= set(known.get(each, ()))]
 
     def _count(self) -> int:
         return self._database.value("select count(*) from papers") or 0

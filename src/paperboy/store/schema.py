@@ -275,7 +275,11 @@ create table features (
 """,
 )
 """A released one never changes; what is new is another one. All statements but the last end in a semicolon and a line
-break. Foreign keys are off, and a table that is made anew loses its triggers, those of features among them.
+break; nothing else in them does, and `--` begins a comment wherever it stands.
+
+Foreign keys are off. A table that is made anew loses its triggers, those of features among them, and a view that names
+it has to be dropped first. A feature's migrations come after all of the core's, so they may use only what every later
+core keeps.
 """
 
 CORE = Tables(name="", migrations=MIGRATIONS)

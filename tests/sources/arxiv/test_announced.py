@@ -124,7 +124,7 @@ def test_requests_are_polite(server: ArxivServer) -> None:
     """One at a time, three seconds apart, also after the fetch, and with our name."""
     waits: list[float] = []
     asking = feed(server, waits)
-    asking.probe()
+    asking.probe("cs.LG")
     asking.cross_lists(["cs.LG"], everything)
     assert waits == [3.0, 3.0]
     assert len(server.requests) == 3

@@ -126,7 +126,7 @@ def test_pages_are_requested_one_at_a_time_three_seconds_apart(server: ArxivServ
     assert asked.waits == [3.0, 3.0]
     assert progress == [(10, 30), (20, 30), (30, 30)]
     assert {request.concurrent for request in server.requests} == {1}
-    asked.feed.probe()
+    asked.feed.probe("cs.LG")
     assert asked.waits == [3.0, 3.0, 3.0], "the rule holds between two calls as well"
 
 
@@ -400,7 +400,7 @@ def test_probe_is_one_small_request(server: ArxivServer) -> None:
 def test_probe_asks_for_the_newest_paper(server: ArxivServer) -> None:
     """The oldest of a category may be dated before arXiv began."""
     server.papers[0] = replace(server.papers[0], published=datetime(1989, 4, 15, tzinfo=UTC))
-    assert Asked(server.url).feed.probe() == 30
+    assert Asked(server.url).feed.probe("cs.LG") == 30
 
 
 @pytest.mark.parametrize(
@@ -416,7 +416,7 @@ def test_probe_does_not_retry(server: ArxivServer, fault: faults.Fault, says: st
     server.faults += [fault]
     asked = Asked(server.url)
     with pytest.raises(FeedError, match=says):
-        asked.feed.probe()
+        asked.feed.probe("cs.LG")
     assert (len(server.requests), asked.waits) == (1, [])
 
 
@@ -425,7 +425,7 @@ def test_probe_does_not_retry(server: ArxivServer, fault: faults.Fault, says: st
 
 @pytest.mark.parametrize("contact", ["", "Ada\r\nX-Evil: 1 <ädä@example.org>"])
 def test_contact_cannot_break_the_header(server: ArxivServer, contact: str) -> None:
-    ArxivClient(server.url, contact=contact, clock=Clock(NOW)).probe()
+    ArxivClient(server.url, contact=contact, clock=Clock(NOW)).probe("cs.LG")
     said = f"paperboy/{__version__} (arXiv e-mail digests{'; AdaX-Evil: 1 <d@example.org>' if contact else ''})"
     assert server.requests[0].user_agent == said
 

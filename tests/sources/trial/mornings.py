@@ -48,12 +48,12 @@ ROBINS = ["trial:10.9/11-19.1", "trial:10.9/11-19.2"]  # of the first morning
 
 @pytest.fixture
 def home(world: World) -> Iterator[World]:
-    trial.SERVER.update(late=False, down=False)
+    trial.SERVER.update(late=0, down=0, asked=0)
     world.llm.scores = lambda _: Score(9, 8, "It matters.")
     world.env(WEB_URL=WEB_URL)
     world.write("subscribers.yaml", LISTS)
     yield world
-    trial.SERVER.update(late=False, down=False)
+    trial.SERVER.update(late=0, down=0, asked=0)
 
 
 def service(home: World) -> App:
@@ -122,7 +122,7 @@ def test_late_source_holds_no_list_that_has_papers_of_another(home: World) -> No
     scheduled(home)
     home.clock.now += 2 * DAY  # a Monday
     home.announce(2)
-    trial.SERVER["late"] = True
+    trial.SERVER["late"] = 1
     report = scheduled(home)
     assert outcomes(report) == {"both": Outcome.DIGEST, "birds": None, "networks": Outcome.DIGEST}
     assert "the trial's papers of Sunday have not come yet" in reasons(report)["both"]
@@ -131,7 +131,7 @@ def test_late_source_holds_no_list_that_has_papers_of_another(home: World) -> No
     home.clock.now += PATIENCE
     report = scheduled(home)
     assert outcomes(report)["birds"] is Outcome.GAVE_UP
-    trial.SERVER["late"] = False
+    trial.SERVER["late"] = 0
     home.clock.now += DAY - PATIENCE
     home.announce(3)
     scheduled(home)
@@ -145,7 +145,7 @@ def test_older_papers_of_a_late_source_alone_are_no_reason_to_go(home: World) ->
     home.announce(1)
     scheduled(home)
     home.clock.now += 3 * DAY  # a Monday; those of Friday are there, those of Sunday are not
-    trial.SERVER["late"] = True
+    trial.SERVER["late"] = 1
     assert outcomes(scheduled(home))["birds"] is None
     home.clock.now += PATIENCE
     assert outcomes(scheduled(home))["birds"] is Outcome.DIGEST
@@ -168,11 +168,11 @@ def test_no_day_is_quiet_while_a_source_is_late(home: World) -> None:
     home.clock.now += DAY
     assert outcomes(scheduled(home)) == {"both": Outcome.DIGEST, "birds": Outcome.DIGEST, "networks": Outcome.QUIET}
     home.clock.now += DAY
-    trial.SERVER["down"] = True
+    trial.SERVER["down"] = 1
     report = scheduled(home)
     assert outcomes(report) == {"both": None, "birds": None, "networks": Outcome.QUIET}
     assert reasons(report)["birds"] == "the trial server is down"
-    trial.SERVER["down"] = False
+    trial.SERVER["down"] = 0
     report = scheduled(home)
     assert outcomes(report) == dict.fromkeys(("both", "birds", "networks"), Outcome.QUIET)
     assert reasons(report)["both"] == "arXiv and the trial announced nothing (weekend, day of rest)"
@@ -182,25 +182,114 @@ def test_source_that_is_down_on_the_first_morning_begins_on_another(home: World)
     """With its newest batch alone; what arXiv had on the first is neither lost nor repeated."""
     first, _ = home.announce(1, 2)
     home.llm.scores = {first.id: Score(9, 8, "")}
-    trial.SERVER["down"] = True
+    trial.SERVER["down"] = 1
     home.run("once", "--list", "both")
     home.llm.scores = lambda _: Score(9, 8, "")
-    trial.SERVER["down"] = False
+    trial.SERVER["down"] = 0
     home.clock.now += DAY
     home.run("once", "--list", "both")
     assert seen(home, "both") == ["2611.00001", "trial:10.9/11-20.1", "trial:10.9/11-20.2"]
 
 
-def test_source_that_is_down_is_reported_once_although_the_digests_leave(home: World) -> None:
+def test_source_that_is_down_is_reported_although_the_digests_leave(home: World) -> None:
+    """And once it is back. One that is late is in the day's reason alone."""
     home.env(ALERT_TO="ops@example.org")
-    trial.SERVER["down"] = True
-    for _ in range(2):
-        home.announce(1)
-        assert home.run("once", "--list", "both").code == 0
-        home.clock.now += timedelta(hours=1)
-    assert home.mails().count("ops@example.org") == 1
+    trial.SERVER["down"] = 1
+    home.announce(1)
+    assert home.run("once", "--list", "both").code == 0
+    assert "both had to do without a source" in flat(Web(home).mail("ops@example.org"))
     assert "the trial server is down" in Web(home).mail("ops@example.org")
     assert "the trial server is down" in home.run("status").out
+    trial.SERVER["down"] = 0
+    home.clock.now += 3 * DAY
+    home.run("once", "--list", "both")
+    assert "Resolved: all sources of both can be read" in Web(home).mail("ops@example.org")
+    trial.SERVER["late"] = 1
+    home.clock.now += DAY
+    home.announce(2)
+    home.run("once", "--list", "both")
+    assert home.mails().count("ops@example.org") == 2
+    assert "have not come yet" in home.run("status").out
+
+
+def test_new_list_begins_with_a_source_on_the_first_day_that_it_can_be_read(home: World) -> None:
+    """Although another list has fetched older papers of it."""
+    home.run("once", "--list", "birds")
+    trial.SERVER["down"] = 1
+    home.clock.now += 3 * DAY
+    home.announce(1)
+    home.run("once", "--list", "both")
+    assert seen(home, "both") == ["2611.00001"]
+    trial.SERVER["down"] = 0
+    home.clock.now += DAY
+    home.run("once", "--list", "both")
+    assert seen(home, "both") == ["2611.00001", "trial:10.9/11-23.1", "trial:10.9/11-23.2"]
+
+
+def test_list_keeps_what_it_began_with_while_a_source_is_down(home: World) -> None:
+    """No paper of the day on which it was down is taken for one from before the start."""
+    home.run("once", "--list", "birds")
+    trial.SERVER["down"] = 1
+    home.clock.now += DAY
+    home.run("once", "--list", "birds")
+    trial.SERVER["down"] = 0
+    home.clock.now += 2 * DAY
+    home.run("once", "--list", "birds")
+    friday = {f"trial:10.9/11-20.{number}" for number in (1, 2, 3)}
+    assert friday < set(seen(home, "birds"))
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_since_begins_each_source_with_its_own_first_batch(home: World, *, begun: bool) -> None:
+    """That which is shown on the date, also of a list that has begun with less."""
+    if begun:
+        home.clock.now -= DAY
+        home.run("once", "--list", "both")
+        home.clock.now += DAY
+    home.run("once", "--list", "both", "--since", "2026-11-16")
+    days = sorted({paper_id[-4:-2] for paper_id in seen(home, "both")})
+    assert days == ["15", "16", "17", "18", "19"]
+
+
+def test_source_is_asked_for_the_days_on_which_nothing_ran(home: World) -> None:
+    home.run("once", "--list", "birds")
+    home.clock.now += 10 * DAY
+    home.run("once", "--list", "birds")
+    assert "trial:10.9/11-20.1" in seen(home, "birds")
+
+
+def test_only_the_sources_of_the_lists_that_are_due_are_asked(home: World) -> None:
+    home.announce(1)
+    home.run("once", "--list", "networks")
+    home.run("preview", "networks")
+    assert trial.SERVER["asked"] == 0
+    trial.SERVER["down"] = 1
+    home.run("once", "--list", "birds")
+    assert len(home.arxiv.requests) == 1
+
+
+def test_quiet_look_before_any_source_had_the_days_batch_leaves_the_day_open(home: World) -> None:
+    """That of the trial is shown at midnight, that of arXiv five hours later."""
+    home.write("subscribers.yaml", LISTS.replace("trial/robins, trial/wrens", "cs.CV, trial/owls"))
+    home.announce(1, categories=("cs.CV",))
+    home.run("once", "--list", "birds")
+    home.clock.now += 3 * DAY - timedelta(hours=5)  # two on Monday morning
+    assert "birds: quiet" in home.run("once", "--list", "birds").out
+    home.announce(2, categories=("cs.CV",))
+    home.clock.now += timedelta(hours=5)
+    home.announce(3, categories=("cs.CV",))
+    home.run("once")
+    assert "2611.00003" in seen(home, "birds")
+
+
+def test_dry_run_says_of_each_list_what_its_own_sources_miss(home: World) -> None:
+    home.announce(1)
+    home.run("once")
+    home.clock.now += 2 * DAY  # a Sunday
+    trial.SERVER["down"] = 1
+    said = home.run("once", "--list", "networks", "--list", "birds", "--dry-run").out
+    assert "networks: quiet, no mail" in said
+    assert "birds: would stay due; the trial server is down" in said
 
 
 def test_archive_feed_and_bibtex_have_them(home: World) -> None:
@@ -244,7 +333,10 @@ def test_preview_has_them_and_sends_nothing(home: World) -> None:
     assert home.run("preview", "both").code == 0
     (page,) = (home.path / "outbox" / "preview").glob("both.html")
     assert "https://trial.example.org/10.9/11-19.1v1" in page.read_text("utf-8")
-    assert "2 papers" not in home.run("once", "--dry-run").err
+    asked = [paper_id for call in home.llm.asked for paper_id in call]
+    assert sorted(asked) == ["2611.00001", *ROBINS]
+    home.run("once", "--dry-run", "--list", "both")
+    assert [paper_id for call in home.llm.asked for paper_id in call] == asked
     assert home.mails() == []
 
 

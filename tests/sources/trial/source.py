@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 from paperboy.errors import FeedError
 from paperboy.models import Paper
-from paperboy.sources.source import Batch, Fetched, Links, Source, State
+from paperboy.sources.source import Batch, Fetched, Links, Source
 from paperboy.tex import SUB, SUB_END
 
 DAY = timedelta(days=1)
-SERVER = {"late": False, "down": False}
+SERVER = {"late": 0, "down": 0, "asked": 0}
 
 
 def midnight(at: datetime) -> datetime:
@@ -29,20 +29,21 @@ class Calendar:
 
 
 class Feed:
-    def window(self, now: datetime, _: datetime | None) -> datetime:
-        return midnight(now) - 7 * DAY
+    def window(self, now: datetime, last_fetch: datetime | None) -> datetime:
+        return midnight(last_fetch or now) - 7 * DAY
 
-    def fetch(self, categories: list[str], since: datetime, now: datetime, _: object) -> Fetched:
+    def fetch(self, categories: list[str], since: datetime, now: datetime, *_: object) -> Fetched:
+        SERVER["asked"] += 1
         if SERVER["down"]:
             raise FeedError("the trial server is down")
         newest = CALENDAR.newest_batch(now).submitted_from
-        days = [midnight(now) - number * DAY for number in range(1, 8)]
-        papers = [new(day, n) for day in days for n in (1, 2, 3) if since <= day.replace(hour=8) and day.weekday() != 5]
+        days = [since + number * DAY for number in range((midnight(now) - since).days)]
+        papers = [new(day, number) for day in days if day.weekday() != 5 for number in (1, 2, 3)]
         papers = [paper for paper in papers if paper.primary_category in categories]
         if SERVER["late"]:
             papers = [paper for paper in papers if paper.published < newest]
-            return Fetched(papers, State.LATE, f"the trial's papers of {newest:%A} have not come yet")
-        return Fetched(papers, State.FRESH if now.weekday() != 6 else State.QUIET)
+            return Fetched(papers, news=False, missing=f"the trial's papers of {newest:%A} have not come yet")
+        return Fetched(papers, news=now.weekday() != 6)
 
     def probe(self, category: str) -> tuple[str, str]:
         return f"the trial has {category}", ""
@@ -58,7 +59,7 @@ def new(day: datetime, number: int) -> Paper:
 
 
 def category(text: str) -> tuple[str, ...]:
-    if text.lower() not in {"trial/robins", "trial/wrens"}:
+    if text.lower() not in {"trial/robins", "trial/wrens", "trial/owls"}:
         raise ValueError(f"{text!r} is no category of the trial; did you mean trial/robins?")
     return (text.lower(),)
 

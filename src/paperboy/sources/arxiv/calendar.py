@@ -16,11 +16,11 @@ as `deferred`: the US Eastern dates of evenings without an announcement.
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from paperboy.sources import source
-from paperboy.sources.source import State
 
 EASTERN = ZoneInfo("America/New_York")
 CLOSES = time(14)
@@ -38,6 +38,14 @@ class Batch(source.Batch):
     """The papers that arXiv announces together."""
 
     announced: datetime
+
+
+class State(StrEnum):
+    """The state of arXiv's announcements at an instant."""
+
+    FRESH = "fresh"  # the newest batch is here and today's news
+    QUIET = "quiet"  # the newest batch is here and a day old or more: weekend or holiday
+    LATE = "late"  # the newest batch should be here and is not
 
 
 def newest_batch(now: datetime, deferred: Collection[date] = ()) -> Batch:

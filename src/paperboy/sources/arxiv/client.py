@@ -53,9 +53,8 @@ class ArxivClient:
 
     `delay_seconds` separate any two requests, and the backoff is a multiple of it; the settings refuse less than 3
     against arxiv.org. `contact` is an address for arXiv's staff. `seconds` are for a whole reply. `tries` includes the
-    first one; `proxy`, a URL, is for https. `feed_url` is the
-    address of the announcement feed, without its categories; empty: there is none. `feed_proxy` is for that. `clock`
-    bounds the dates of papers.
+    first one; `proxy`, a URL, is for https. `feed_url` is the address of the announcement feed, without its categories;
+    empty: there is none. `feed_proxy` is for that. `clock` bounds the dates of papers.
     """
 
     url: str
@@ -131,7 +130,8 @@ class ArxivClient:
         for paper in announced:
             if paper.kind == "cross":
                 crossed.setdefault(paper.id, set()).update({*paper.categories} & {*categories})
-        ids = lacking(crossed)[:AT_ONCE]
+        oldest_first = sorted(lacking(crossed), key=lambda paper_id: ("/" not in paper_id, paper_id))
+        ids = oldest_first[:AT_ONCE]
         if not ids:
             return []
         search = arxiv.Search(id_list=[*ids], max_results=len(ids))
@@ -153,7 +153,7 @@ class ArxivClient:
         url = f"{self.feed_url.rstrip('/')}/{categories}"
         return read_feed(self._get(url, self._feed_http, PATIENCE, "ARXIV_FEED_URL"))
 
-    def probe(self, category: str = "cs.LG") -> int:
+    def probe(self, category: str) -> int:
         """Count arXiv's papers in a category by one small request without a retry. Raises FeedError."""
         try:
             with closing(self._http):

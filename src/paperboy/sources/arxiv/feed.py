@@ -12,11 +12,13 @@ from typing import Protocol
 from paperboy.errors import FeedError
 from paperboy.models import Paper
 from paperboy.sources.arxiv import calendar, hosts
+from paperboy.sources.arxiv.calendar import State
 from paperboy.sources.arxiv.client import ArxivClient
-from paperboy.sources.source import Fetched, Lacking, State
+from paperboy.sources.source import Fetched, Lacking
 
 _DAY = timedelta(days=1)
 _HELD = timedelta(days=4)  # by moderation, at most
+_ANY = "cs.LG"
 
 logger = logging.getLogger(__name__)
 
@@ -65,12 +67,17 @@ class ArxivFeed:
         return now - max(self.lookback, outage)
 
     def fetch(
-        self, categories: Sequence[str], since: datetime, now: datetime, progress: Callable[[int, int], None]
+        self,
+        categories: Sequence[str],
+        since: datetime,
+        now: datetime,
+        newest: datetime | None,
+        progress: Callable[[int, int], None],
     ) -> Fetched:
         """Return all papers submitted since then. What surfaces later comes the next morning, from the look-back."""
         papers = self.client.fetch(categories, since, now, progress)
-        newest = max((paper.published for paper in papers), default=None)
-        state = calendar.state(now, newest, self.holidays)
+        submitted = [paper.published for paper in papers] + ([newest] if newest else [])
+        state = calendar.state(now, max(submitted, default=None), self.holidays)
         batch = calendar.newest_batch(now, self.holidays)
         if state is State.LATE and self.client.has_news(batch.submitted_from, now):
             state = calendar.state(now, now, self.holidays)  # the batch is there, without these categories
@@ -78,7 +85,7 @@ class ArxivFeed:
         if state is State.LATE and calendar.is_waited_for(now, self.holidays):
             evening = f"{batch.announced.astimezone(calendar.EASTERN):%A %d %B}"
             missing = f"arXiv's batch of {evening} was due at {batch.visible:%H:%M} UTC and has not arrived yet"
-        return Fetched(papers, state, missing, partial(self._late_cross_lists, categories, since))
+        return Fetched(papers, state is State.FRESH, missing, partial(self._late_cross_lists, categories, since))
 
     def _late_cross_lists(self, categories: Sequence[str], since: datetime, lacking: Lacking) -> list[Paper]:
         """Return papers that were cross-listed today and submitted before the window. A failure costs them alone: the
@@ -96,6 +103,7 @@ class ArxivFeed:
 
     def probe(self, category: str) -> tuple[str, str]:
         """Say how many papers the category has, and whether the announcement feed answers."""
+        category = category or _ANY
         number = self.client.probe(category)
         papers = "1 paper" if number == 1 else f"{number:,} papers"
         said = f"{self.client.url} answers; asked for {category} alone, it has {papers}"
