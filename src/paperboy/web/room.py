@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TOKEN = "<string(length=32):token>"  # noqa: S105
-_POST = ["POST"]
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -80,8 +79,8 @@ class Room:
             *(rule for feature in app.features if feature.pages for rule in feature.pages()),
             Rule("/robots.txt", endpoint=_robots),
             Rule(f"/leave/{_TOKEN}", endpoint=leaving.show, methods=["GET", "POST"]),
-            Rule(f"/leave/{_TOKEN}/now", endpoint=leaving.now, methods=_POST),
-            Rule(f"/leave/{_TOKEN}/undo", endpoint=leaving.undo, methods=_POST),
+            Rule(f"/leave/{_TOKEN}/now", endpoint=leaving.now, methods=["POST"]),
+            Rule(f"/leave/{_TOKEN}/undo", endpoint=leaving.undo, methods=["POST"]),
         ]
         self._map = Map(rules, converters={"day": _Day}, strict_slashes=False, merge_slashes=False)
         seen = Files(app.path).fingerprint()

@@ -107,14 +107,26 @@ class Learning:
         """Let a list learn what is new, from each kind that may have something."""
         if mailing_list is None:
             return ""
+        name = mailing_list.name
         for kind in self._due(mailing_list, now):
+            key = self._key(kind, mailing_list)
             state = None
             if kind is Kind.SCORES:
-                state = self._by_scores(mailing_list, now)
-            elif rows := self.lessons.voted(mailing_list.name):
-                weights = ranking.train_votes(rows)
-                state = State(self._key(kind, mailing_list), now, now, "", Ranker(weights).examples, weights)
-            self.lessons.keep(mailing_list.name, kind, state, now)
+                state = self.lessons.state(name, kind, key)
+                judged = self.lessons.judged(name, self.criteria(mailing_list), now - BEGINS, state)
+                if judged:
+                    least = mailing_list.min_relevance
+                    examples = [
+                        ranking.Example(row.title, row.abstract, ranking.target(row.relevance, least)) for row in judged
+                    ]
+                    weights = ranking.train(state.weights if state else b"", examples)
+                    oldest = state.oldest if state else judged[0].at
+                    last = judged[-1]
+                    state = State(key, oldest, last.at, last.paper_id, Ranker(weights).examples, weights)
+            elif votes := self.lessons.voted(name):
+                weights = ranking.train_votes(votes)
+                state = State(key, now, now, "", Ranker(weights).examples, weights)
+            self.lessons.keep(name, kind, state, now)
         return ""
 
     def _due(self, mailing_list: MailingList, now: datetime) -> list[Kind]:
@@ -122,21 +134,6 @@ class Learning:
         if not mailing_list.topics:
             return []
         return self.lessons.due(mailing_list.name, now, scores=self.share != 1 or self.ranks)
-
-    def _by_scores(self, mailing_list: MailingList, now: datetime) -> State | None:
-        before = self.of(mailing_list).get(Kind.SCORES)
-        rows = self.lessons.judged(mailing_list.name, self.criteria(mailing_list), now - BEGINS, before)
-        if not rows:
-            return before
-        examples = [
-            ranking.Example(row.title, row.abstract, ranking.target(row.relevance, mailing_list.min_relevance))
-            for row in rows
-        ]
-        weights = ranking.train(before.weights if before else b"", examples)
-        oldest = before.oldest if before else rows[0].at
-        last = rows[-1]
-        key = self._key(Kind.SCORES, mailing_list)
-        return State(key, oldest, last.at, last.paper_id, Ranker(weights).examples, weights)
 
     def _key(self, kind: Kind, mailing_list: MailingList) -> str:
         """Return what a state depends on, beside its examples."""

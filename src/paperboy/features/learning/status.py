@@ -71,7 +71,7 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
 def _left_out(recall: Recall, saved: float | None) -> str:
     """Say what was left out, what that found and missed, and what it saved."""
     by_chance = f"{counted(recall.sampled, 'paper')} called by chance"
-    if recall.estimate is None or recall.interval is None:
+    if recall.interval is None:
         finds = f"too few to say what it finds ({by_chance}, {recall.passed} passed)"
     else:
         least, most = recall.interval
