@@ -93,7 +93,9 @@ class Room:
         try:
             version = self.version()
             base = urlsplit(version.home.settings.web_url).path
-            path = request.path.removeprefix(base) if request.path.startswith(f"{base}/") else request.path
+            path = request.path
+            if path.startswith(f"{base}/"):
+                path = path.removeprefix(base)
             adapter = self._map.bind("localhost", path_info=path or "/", default_method=request.method)
             handler, values = adapter.match()
             what = f"{handler.__module__.rpartition('.')[2]}.{handler.__name__.lstrip('_')}"

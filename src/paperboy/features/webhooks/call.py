@@ -118,6 +118,7 @@ def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
     if mailing_list is None or not mailing_list.webhook:
         rows.record(database, call, DeliveryState.FAILED, "no longer set", now)
         return ""
+    url = mailing_list.webhook
 
     if now >= call.frozen_at + GIVEN_UP:
         state = DeliveryState.FAILED
@@ -127,12 +128,12 @@ def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
         web_url = app.settings.web_url
         link = call.link if web_url else ""
         shown = page(digest, copy=Copy(), unsubscribe_address="", web_url=web_url, link=link)
-        http = Http(most=_MOST_BYTES, proxy=app.proxy(mailing_list.webhook))
-        state, reply = _post(http, mailing_list.webhook, payload(call, shown, mailing_list.webhook_format), seconds)
+        http = Http(most=_MOST_BYTES, proxy=app.proxy(url))
+        state, reply = _post(http, url, payload(call, shown, mailing_list.webhook_format), seconds)
 
     rows.record(database, call, state, reply, app.clock())
     if state is DeliveryState.SENT:
-        host = urlsplit(mailing_list.webhook).hostname
+        host = urlsplit(url).hostname
         logger.info("%s: the webhook at %s was told of %s", call.list_name, host, call.date)
     else:
         logger.warning("%s", rows.line(call, mailing_list, reply))
