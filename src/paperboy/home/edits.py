@@ -57,17 +57,17 @@ def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
         """Put the subscriber after the last one."""
         line_end = "\r\n" if "\r\n" in text else "\n"
         end = people.end_mark.index
-        if not isinstance(people, SequenceNode):  # nothing after the key
-            end = _after(_REST_OF_LINE, text, end)
-            return end, end, f"{line_end}{' ' * key.start_mark.column}  - {written}"
-        if not people.value:
-            return end - 1, end - 1, written
-        last = people.value[-1]
-        end = last.end_mark.index
-        if people.flow_style:
-            return end, end, f", {written}"
+        dash = f"{' ' * key.start_mark.column}  - "
+        if isinstance(people, SequenceNode):  # else nothing stands after the key
+            if not people.value:
+                return end - 1, end - 1, written
+            last = people.value[-1]
+            end = last.end_mark.index
+            if people.flow_style:
+                return end, end, f", {written}"
+            dash = _dash(text, last)
         end = _after(_REST_OF_LINE, text, end)
-        return end, end, f"{line_end}{_dash(text, last)}{written}"
+        return end, end, f"{line_end}{dash}{written}"
 
     return _edit(home, replace(mailing_list, subscribers=(*mailing_list.subscribers, new)), added)
 

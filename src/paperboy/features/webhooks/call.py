@@ -150,16 +150,17 @@ def _post(http: Http, url: str, body: bytes, seconds: float) -> tuple[DeliverySt
     except NoReplyError as error:
         why = f"no reply: {one_line(str(error)) or 'what came is no HTTP'}"
     else:
-        why = f"HTTP {reply.status}"
-        if 200 <= reply.status < 300:
+        status = reply.status
+        why = f"HTTP {status}"
+        if 200 <= status < 300:
             state = DeliveryState.SENT
-        elif 300 <= reply.status < 400:
+        elif 300 <= status < 400:
             why += ": a redirect, which is not followed; set the URL it names"
         else:
             words = one_line(reply.body[:1000].decode(errors="replace"))
             if words and not words.startswith("<"):
                 why += f" ({words})"
-            if 400 <= reply.status < 500 and reply.status not in _MAY_PASS:
+            if 400 <= status < 500 and status not in _MAY_PASS:
                 state = DeliveryState.FAILED
     finally:
         http.close()
