@@ -17,7 +17,6 @@ from paperboy.models import Archived, Day, MailingList
 from paperboy.service.app import App
 from paperboy.service.feature import Stopped
 from paperboy.sources import source_of
-from paperboy.store import Store
 from paperboy.store.database import Database
 from paperboy.store.tasks import Task
 
@@ -89,20 +88,17 @@ def work(app: App, task: Task, stopped: Stopped) -> str:
         if stopped():
             store.tasks.add("index", name, app.clock())
             break
-        add(store.database, digest.id, _texts(store, digest))
+
+        papers = []  # what is shown of the digest, but for papers that are only named
+        try:
+            thawed = archive.load(digest.shown, store.papers.by_id)
+            for entry in thawed.entries + thawed.over_cap:
+                paper = entry.paper
+                marked = source_of(paper.id).marked
+                title, abstract = (str(prose(text, marked)) for text in (paper.title, paper.abstract))
+                papers.append((entry.rank, title, one_line(", ".join(paper.authors)), abstract))
+        except (ValueError, KeyError, TypeError) as error:
+            logger.error("the digest %s of %s is spoilt, and not searched: %r", name, digest.date, error)
+            papers = []
+        add(store.database, digest.id, papers)
     return ""
-
-
-def _texts(store: Store, digest: Archived) -> list[tuple[int, str, str, str]]:
-    """Return what is shown of the digest, but for papers that are only named."""
-    found = []
-    try:
-        thawed = archive.load(digest.shown, store.papers.by_id)
-        for entry in thawed.entries + thawed.over_cap:
-            paper = entry.paper
-            title, abstract = (str(prose(text, source_of(paper.id).marked)) for text in (paper.title, paper.abstract))
-            found.append((entry.rank, title, one_line(", ".join(paper.authors)), abstract))
-    except (ValueError, KeyError, TypeError) as error:
-        logger.error("the digest %s of %s is spoilt, and not searched: %r", digest.list_name, digest.date, error)
-        return []
-    return found
