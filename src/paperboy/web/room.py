@@ -9,10 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import date
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
@@ -60,8 +59,7 @@ class _Day(BaseConverter):
             raise ValidationError from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Version:
+class _Version(NamedTuple):
     """The home's files as they were read last."""
 
     seen: Fingerprint
@@ -143,7 +141,7 @@ class Room:
             self._version = _Version(seen, home, Templates.load(home.folders("emails")))
         except ConfigError as error:
             logger.error("%s\nthe version before stays until that is fixed", error)
-            self._version = replace(self._version, seen=seen)
+            self._version = self._version._replace(seen=seen)
         finally:
             self._lock.release()
         return self._version
