@@ -88,7 +88,7 @@ def test_every_key_of_a_list_is_in_the_table_and_no_other() -> None:
 
 def test_the_example_list_is_sound() -> None:
     example = re.findall(r"```yaml\n(.*?)```", section("Lists"), flags=re.DOTALL)[0]
-    (made,) = parse("example", example, [SRC.parent / "prompts"], Settings())
+    (made,) = parse(example, [SRC.parent / "prompts"], Settings())
     assert made.name == "foundations"
     assert [each.name for each in made.subscribers] == ["", "Grace Hopper"]
 

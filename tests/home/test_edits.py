@@ -19,7 +19,7 @@ ZOE = values.mailbox("Zoë <zoe@b.org>")
 
 
 def lists_of(text: str) -> tuple[MailingList, ...]:
-    return lists.parse("subscribers.yaml", text, [], Settings())
+    return lists.parse(text, [], Settings())
 
 
 def a_list(*lines: str) -> str:

@@ -123,7 +123,7 @@ def _listed(title: str = _TITLE, categories: str = _CATEGORIES, addresses: str =
         "subscribers": [address for each in addresses.split(",") if (address := each.strip())],
     }
     text = json.dumps({"lists": [keys]}, ensure_ascii=False)  # which is YAML, too
-    return lists.parse(LISTS_FILE, text, (), Settings())[0]
+    return lists.parse(text, (), Settings())[0]
 
 
 def _words(text: str) -> list[str]:

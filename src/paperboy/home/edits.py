@@ -50,9 +50,26 @@ def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
             made = old + (end if old and not old.endswith((b"\n", b"\r")) else b"") + line + end
             _replace(path, name, old, made)
         return f"{name}:{len(made.splitlines())}"
-    wanted = replace(mailing_list, subscribers=(*mailing_list.subscribers, new))
+
     written = nodes.written(str(new))
-    return _edit(home, wanted, lambda text, key, people: _added(text, key, people, written))
+
+    def added(text: str, key: Node, people: Node) -> _Edit:
+        """Put the subscriber after the last one."""
+        line_end = "\r\n" if "\r\n" in text else "\n"
+        end = people.end_mark.index
+        dash = f"{' ' * key.start_mark.column}  - "
+        if isinstance(people, SequenceNode):  # else nothing stands after the key
+            if not people.value:
+                return end - 1, end - 1, written
+            last = people.value[-1]
+            end = last.end_mark.index
+            if people.flow_style:
+                return end, end, f", {written}"
+            dash = _dash(text, last)
+        end = _after(_REST_OF_LINE, text, end)
+        return end, end, f"{line_end}{dash}{written}"
+
+    return _edit(home, replace(mailing_list, subscribers=(*mailing_list.subscribers, new)), added)
 
 
 def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -> str:
@@ -171,23 +188,6 @@ def _keys(text: str) -> dict[str, nodes.Entries]:
     return {keys["name"][1].value: keys for keys in found}
 
 
-def _added(text: str, key: Node, people: Node, written: str) -> _Edit:
-    """Return the edit that puts a subscriber after the last one."""
-    line_end = "\r\n" if "\r\n" in text else "\n"
-    end = people.end_mark.index
-    if not isinstance(people, SequenceNode):  # nothing after the key
-        end = _after(_REST_OF_LINE, text, end)
-        return end, end, f"{line_end}{' ' * key.start_mark.column}  - {written}"
-    if not people.value:
-        return end - 1, end - 1, written
-    last = people.value[-1]
-    end = last.end_mark.index
-    if people.flow_style:
-        return end, end, f", {written}"
-    end = _after(_REST_OF_LINE, text, end)
-    return end, end, f"{line_end}{_dash(text, last)}{written}"
-
-
 def _removed(text: str, people: Node, address: str) -> _Edit | None:
     """Return the edit that takes a subscriber out, with the line or a comma; None if they are not there,
     or share a line.
@@ -283,7 +283,7 @@ def _changed(name: str) -> PaperboyError:
 def _lists(home: Home, text: str) -> tuple[MailingList, ...]:
     """Return the lists as any command would read them; none if anything is wrong."""
     try:
-        return parse(LISTS_FILE, text, home.folders("prompts"), home.settings, home.source)
+        return parse(text, home.folders("prompts"), home.settings, home.source)
     except ConfigError:
         return ()
 

@@ -24,6 +24,7 @@ from paperboy.home.values import Parser, one_line, one_of, whole
 from paperboy.models import Keywords, MailingList, Problem, Subscriber
 from paperboy.sources import categories
 
+FILE = "subscribers.yaml"  # in the home
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MOST_BYTES = 32_000_000  # of the file, such as 600,000 addresses
 _LONGEST_TOPICS = 100_000  # characters
@@ -112,9 +113,8 @@ _TEXT = "must be text; put it in quotes"
 class _File:
     """A file while it is read: what is wrong with it, and what stands at nodes that aliases share."""
 
-    def __init__(self, name: str, text: str, prompts: Sequence[Path], home: Path) -> None:
-        self._name = name
-        self._text = text
+    def __init__(self, text: str, prompts: Sequence[Path], home: Path) -> None:
+        self.text = text
         self._watched = named(text)
         self.topics = cache(partial(_topics_file, folders=prompts))
         self._content = cache(partial(_people_file, home=home))
@@ -126,7 +126,7 @@ class _File:
     @property
     def problems(self) -> list[Problem]:
         """Return what is wrong, by place; then what is wrong in files of subscribers."""
-        own = [Problem(f"{self._name}:{line}:{column}", message) for line, column, message in sorted(self._faults)]
+        own = [Problem(f"{FILE}:{line}:{column}", message) for line, column, message in sorted(self._faults)]
         return [*own, *self._in_files]
 
     def note(self, node: Node, message: str) -> None:
@@ -141,11 +141,6 @@ class _File:
             line, _ = nodes.place(firsts[key])
             self.note(node, f"{message}, in line {line}")
         firsts.setdefault(key, node)
-
-    def written(self, node: Node) -> str:
-        """Return a value as the file has it."""
-        lines = self._text[node.start_mark.index : node.end_mark.index].splitlines()
-        return shortened(lines[0], 40) if lines else "nothing"
 
     def mapping(self, node: MappingNode, what: str, known: Iterable[str], needed: Mapping[str, str]) -> dict[str, Node]:
         """Return the values by their keys, and note keys that are unknown or missing."""
@@ -204,7 +199,9 @@ def _unquoted(read: Parser) -> _Reader:
         try:
             return read(node.value if plain else "")
         except ValueError as error:
-            file.note(node, f"{key}: {error}, without quotes, not {file.written(node)}")
+            lines = file.text[node.start_mark.index : node.end_mark.index].splitlines()
+            written = shortened(lines[0], 40) if lines else "nothing"
+            file.note(node, f"{key}: {error}, without quotes, not {written}")
             return None
 
     return value
@@ -309,24 +306,22 @@ def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[Maili
         text = files.read_text(path, _MOST_BYTES)
     except FileNotFoundError:
         fix = f"name your home with --home, make a new one with paperboy init, or begin with one line: {_SMALLEST}"
-        raise ConfigError.at(path.name, f"there is no such file in {path.parent}; {fix}") from None
+        raise ConfigError.at(FILE, f"there is no such file in {path.parent}; {fix}") from None
     except ValueError as error:
-        raise ConfigError.at(path.name, str(error)) from None
-    return parse(path.name, text, prompts, settings, path.parent)
+        raise ConfigError.at(FILE, str(error)) from None
+    return parse(text, prompts, settings, path.parent)
 
 
-def parse(
-    name: str, text: str, prompts: Sequence[Path], settings: Settings, home: Path = Path()
-) -> tuple[MailingList, ...]:
+def parse(text: str, prompts: Sequence[Path], settings: Settings, home: Path = Path()) -> tuple[MailingList, ...]:
     """Return the lists of a file's text, as `load`. `home` is the folder with the files of subscribers, if any."""
     try:
         root = nodes.compose(text)
     except nodes.MalformedError as error:
-        raise ConfigError.at(f"{name}:{error.line}:{error.column}", str(error)) from None
+        raise ConfigError.at(f"{FILE}:{error.line}:{error.column}", str(error)) from None
     if root is None or nodes.is_null(root):
-        raise ConfigError.at(f"{name}:1:1", f"the file is empty; one line is enough to begin: {_SMALLEST}")
+        raise ConfigError.at(f"{FILE}:1:1", f"the file is empty; one line is enough to begin: {_SMALLEST}")
 
-    file = _File(name, text, prompts, home)
+    file = _File(text, prompts, home)
     lists = _lists(file, root)
     if problems := file.problems:
         raise ConfigError(problems)

@@ -30,7 +30,7 @@ from paperboy.models import MailingList, Problem
 
 logger = logging.getLogger(__name__)
 
-LISTS_FILE = "subscribers.yaml"
+LISTS_FILE = mailing_lists.FILE
 RESTED = timedelta(seconds=10)  # without another change: then an edit is complete
 
 MOST_FILES = 30_000  # such as two for each of ten thousand lists

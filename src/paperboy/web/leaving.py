@@ -29,12 +29,13 @@ def now(visit: Visit, token: str) -> Response:
 
 def undo(visit: Visit, token: str) -> Response:
     """Come back; not for an address that others have suppressed."""
+    store = visit.store
     on = "on"
-    with visit.store.transaction():
-        reader = found(visit.store.readers.leaving(token))
-        held = visit.store.suppressions.find(reader.list_name, reader.address)
+    with store.transaction():
+        reader = found(store.readers.leaving(token))
+        held = store.suppressions.find(reader.list_name, reader.address)
         if visit.from_a_click and held and held.own:
-            visit.store.suppressions.lift(reader.address, held.list_name, visit.now)
+            store.suppressions.lift(reader.address, held.list_name, visit.now)
             on = "back"
     return _page(visit, token, on)
 

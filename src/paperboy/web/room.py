@@ -9,10 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import date
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TOKEN = "<string(length=32):token>"  # noqa: S105
-_POST = ["POST"]
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -61,8 +59,7 @@ class _Day(BaseConverter):
             raise ValidationError from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Version:
+class _Version(NamedTuple):
     """The home's files as they were read last."""
 
     seen: Fingerprint
@@ -80,8 +77,8 @@ class Room:
             *(rule for feature in app.features if feature.pages for rule in feature.pages()),
             Rule("/robots.txt", endpoint=_robots),
             Rule(f"/leave/{_TOKEN}", endpoint=leaving.show, methods=["GET", "POST"]),
-            Rule(f"/leave/{_TOKEN}/now", endpoint=leaving.now, methods=_POST),
-            Rule(f"/leave/{_TOKEN}/undo", endpoint=leaving.undo, methods=_POST),
+            Rule(f"/leave/{_TOKEN}/now", endpoint=leaving.now, methods=["POST"]),
+            Rule(f"/leave/{_TOKEN}/undo", endpoint=leaving.undo, methods=["POST"]),
         ]
         self._map = Map(rules, converters={"day": _Day}, strict_slashes=False, merge_slashes=False)
         seen = Files(app.path).fingerprint()
@@ -94,7 +91,9 @@ class Room:
         try:
             version = self.version()
             base = urlsplit(version.home.settings.web_url).path
-            path = request.path.removeprefix(base) if request.path.startswith(f"{base}/") else request.path
+            path = request.path
+            if path.startswith(f"{base}/"):
+                path = path.removeprefix(base)
             adapter = self._map.bind("localhost", path_info=path or "/", default_method=request.method)
             handler, values = adapter.match()
             what = f"{handler.__module__.rpartition('.')[2]}.{handler.__name__.lstrip('_')}"
@@ -142,7 +141,7 @@ class Room:
             self._version = _Version(seen, home, Templates.load(home.folders("emails")))
         except ConfigError as error:
             logger.error("%s\nthe version before stays until that is fixed", error)
-            self._version = replace(self._version, seen=seen)
+            self._version = self._version._replace(seen=seen)
         finally:
             self._lock.release()
         return self._version

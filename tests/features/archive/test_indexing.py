@@ -25,7 +25,7 @@ PUBLIC = f"{LISTS}    archive: public\n"
 
 def found(office: Office) -> list[str]:
     """Titles, the best match first, of the papers that a reader finds."""
-    return [paper.title for paper in search.find(office.store.database, "foundations", "learning", 9)]
+    return [paper["title"] for paper in search.find(office.store.database, "foundations", "learning", 9)]
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import lxml.html
 import pytest
 from werkzeug.test import TestResponse
 
-from paperboy.features.archive.pages import newest
 from paperboy.models import Score
 from tests.cli.conftest import LISTS, World
 from tests.mail.reading import entries, flat
@@ -26,7 +25,8 @@ def configure(web: Web, **options: str) -> None:
 
 def digest_link(web: Web) -> str:
     with web.store() as store:
-        return f"{WEB_URL}/digest/{newest(store.database, 'foundations', 1)[0].link}"
+        link = store.database.value("select link from digests where list = 'foundations' order by date desc")
+    return f"{WEB_URL}/digest/{link}"
 
 
 def words(page: TestResponse) -> str:

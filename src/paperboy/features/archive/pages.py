@@ -25,7 +25,7 @@ from paperboy.features.archive.citations import bibtex
 from paperboy.features.archive.search import find
 from paperboy.mail.page import online
 from paperboy.models import Archived, MailingList
-from paperboy.store.database import Database, is_token
+from paperboy.store.database import is_token
 from paperboy.store.history import ARCHIVED, HAS_PAGE
 from paperboy.web.visit import Visit, found
 
@@ -74,7 +74,7 @@ def past(visit: Visit, name: str) -> Response:
 
     number = visit.request.args.get("page", "1")[:4]
     page = int(number) if number.isascii() and number.isdigit() else 1
-    digests = visit.store.database.rows(_PAST, [name, _A_PAGE + 1, max(page - 1, 0) * _A_PAGE])
+    digests = visit.store.database.rows(_PAST, [name, _A_PAGE + 1, (page - 1) * _A_PAGE])
     if page < 1 or (page > 1 and not digests):
         raise NotFound
     shown = [{**sent, "month": f"{sent['date']:%Y-%m}", "url": f"{url}/{sent['date']}"} for sent in digests[:_A_PAGE]]
@@ -107,7 +107,7 @@ def search(visit: Visit, name: str) -> Response:
         query=query,
         url=url,
         papers=[
-            {**paper._asdict(), "authors": paper.names, "url": f"{url}/{paper.date}#p{paper.place}"}
+            {**paper, "authors": paper["names"], "url": f"{url}/{paper['date']}#p{paper['place']}"}
             for paper in papers[:_MOST_FOUND]
         ],
         most=len(papers) > _MOST_FOUND,
@@ -204,7 +204,7 @@ def cached(visit: Visit, response: Response, control: str) -> Response:
 def atom(visit: Visit, name: str) -> Response:
     """Return the feed; to those who have it only that."""
     mailing_list = public(visit, name)
-    digests = newest(visit.store.database, name, _IN_FEED)
+    digests = visit.store.database.rows(_NEWEST, [name, _IN_FEED], Archived)
     updated = max((sent.at for sent in digests), default=_NEVER)
 
     url = list_url(visit, mailing_list)
@@ -258,7 +258,4 @@ from digests join days using (list, date)
 where list = ? and {HAS_PAGE} order by date desc limit ? offset ?
 """
 
-
-def newest(database: Database, list_name: str, most: int) -> list[Archived]:
-    """Return the list's digests, newest first."""
-    return database.rows(f"{ARCHIVED} and list = ? order by date desc limit ?", [list_name, most], Archived)
+_NEWEST = f"{ARCHIVED} and list = ? order by date desc limit ?"

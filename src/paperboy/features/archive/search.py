@@ -5,9 +5,9 @@ A paper's place in the table is its digest and rank.
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
-from datetime import date, datetime
-from typing import NamedTuple
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
 
 from paperboy.edges.text import one_line
 from paperboy.features.archive import SHIFT
@@ -17,31 +17,12 @@ from paperboy.models import Archived, Day, MailingList
 from paperboy.service.app import App
 from paperboy.service.feature import Stopped
 from paperboy.sources import source_of
-from paperboy.store import Store
 from paperboy.store.database import Database
 from paperboy.store.tasks import Task
 
 logger = logging.getLogger(__name__)
 
 MOST_WORDS = 20
-
-
-class Text(NamedTuple):
-    """A paper as it is found: text without TeX."""
-
-    rank: int
-    title: str
-    authors: str
-    abstract: str
-
-
-class Found(NamedTuple):
-    """A paper in a digest."""
-
-    date: date
-    place: int  # its rank there
-    title: str
-    names: str  # of its authors
 
 
 def waiting(database: Database, list_name: str) -> Archived | None:
@@ -51,19 +32,21 @@ def waiting(database: Database, list_name: str) -> Archived | None:
     return database.first(query, [list_name], Archived)
 
 
-def add(database: Database, digest_id: int, papers: Iterable[Text]) -> None:
-    """Let the papers of a digest be found."""
+def add(database: Database, digest_id: int, papers: Iterable[tuple[int, str, str, str]]) -> None:
+    """Let the papers of a digest be found: the rank, the title, the authors and the abstract of each, without TeX."""
     insert = "insert into paper_search (rowid, title, authors, abstract) values (?, ?, ?, ?)"
     with database.transaction(durable=False):
-        for paper in papers:
-            database.execute(insert, [digest_id * SHIFT + paper.rank, *paper[1:]])
+        for rank, *texts in papers:
+            database.execute(insert, [digest_id * SHIFT + rank, *texts])
         database.execute("delete from unindexed where digest_id = ?", [digest_id])
 
 
-def find(database: Database, list_name: str, words: str, most: int) -> list[Found]:
-    """Return a list's papers that have all these words, the best first."""
+def find(database: Database, list_name: str, words: str, most: int) -> list[dict[str, Any]]:
+    """Return a list's papers that have all these words, the best first: the date of the digest, the place there, the
+    title, and the names of the authors.
+    """
     query = expression(words)
-    return database.rows(_FIND, [query, list_name, most], Found) if query else []
+    return database.rows(_FIND, [query, list_name, most]) if query else []
 
 
 def expression(words: str) -> str:
@@ -105,20 +88,17 @@ def work(app: App, task: Task, stopped: Stopped) -> str:
         if stopped():
             store.tasks.add("index", name, app.clock())
             break
-        add(store.database, digest.id, _texts(store, digest))
+
+        papers = []  # what is shown of the digest, but for papers that are only named
+        try:
+            thawed = archive.load(digest.shown, store.papers.by_id)
+            for entry in thawed.entries + thawed.over_cap:
+                paper = entry.paper
+                marked = source_of(paper.id).marked
+                title, abstract = (str(prose(text, marked)) for text in (paper.title, paper.abstract))
+                papers.append((entry.rank, title, one_line(", ".join(paper.authors)), abstract))
+        except (ValueError, KeyError, TypeError) as error:
+            logger.error("the digest %s of %s is spoilt, and not searched: %r", name, digest.date, error)
+            papers = []
+        add(store.database, digest.id, papers)
     return ""
-
-
-def _texts(store: Store, digest: Archived) -> Sequence[Text]:
-    """Return what is shown of the digest, but for papers that are only named."""
-    found = list[Text]()
-    try:
-        thawed = archive.load(digest.shown, store.papers.by_id)
-        for entry in thawed.entries + thawed.over_cap:
-            paper = entry.paper
-            title, abstract = (str(prose(text, source_of(paper.id).marked)) for text in (paper.title, paper.abstract))
-            found.append(Text(entry.rank, title, one_line(", ".join(paper.authors)), abstract))
-    except (ValueError, KeyError, TypeError) as error:
-        logger.error("the digest %s of %s is spoilt, and not searched: %r", digest.list_name, digest.date, error)
-        return ()
-    return found

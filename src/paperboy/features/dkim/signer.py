@@ -17,7 +17,6 @@ from typing import Any
 from paperboy.edges import files
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home.settings import Settings
-from paperboy.models import Problem
 from paperboy.service.app import App
 from paperboy.service.check import Finding, note, records, sender_domain
 
@@ -91,7 +90,7 @@ def dkimpy(module: str) -> Any:
 
 
 def _fault(message: str) -> ConfigError:
-    return ConfigError([Problem("DKIM_KEY", message)])
+    return ConfigError.at("DKIM_KEY", message)
 
 
 # The record in DNS that holds the key of DKIM_SELECTOR

@@ -50,6 +50,6 @@ FEATURE = Feature(
     frozen=lambda app, *given: _learning(app).freeze(*given),
     tasks={"learning": lambda app, task, _: _learning(app).work(app.home.find(task.subject), app.clock())},
     words=lazily("learning.learning", "words"),
-    status=lazily("learning.status", "status"),
+    status=lazily("learning.learning", "status"),
     why=lambda app, paper_id: _learning(app).why(paper_id),
 )

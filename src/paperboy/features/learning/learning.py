@@ -11,25 +11,38 @@ begins anew with the last three months. One of votes is always made anew.
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 
 from paperboy.due import local_date
 from paperboy.features.learning import ranking
 from paperboy.features.learning.lessons import NO_VOTES, Kind, Lessons, Progress, State
 from paperboy.features.learning.ranking import Ranker
-from paperboy.features.learning.shortlist import LEAST_AGE, LEAST_EXAMPLES, off_until, share_of, shortlist
+from paperboy.features.learning.shortlist import (
+    LEAST_AGE,
+    LEAST_EXAMPLES,
+    LOOKED_BACK,
+    Recall,
+    off_until,
+    share_of,
+    shortlist,
+)
 from paperboy.home.settings import Share
-from paperboy.models import Day, MailingList, Paper
+from paperboy.mail.text import counted, money, together
+from paperboy.models import Day, MailingList, Paper, Spending
 from paperboy.morning.drafting import Learned
 from paperboy.reports.problems import Words
 from paperboy.service.app import App
+from paperboy.service.feature import Shown
 from paperboy.sources import source_of, sources_of
 from paperboy.store import Store
 from paperboy.store.incidents import Incident
 
 _BY_CHANCE = "called by chance: the shortlist had left it out; some such papers are scored to see what it misses"
 _OFF = "shortlist"  # missed too much, and is off
+
+_SOME = 5  # names of lists in a line
+_YOUNG = "{} (learned {papers} of {papers_needed} papers, day {days} of {days_needed})"
 
 BEGINS = timedelta(days=92)  # before a state is made anew: then its examples begin, since all their texts are kept
 
@@ -107,14 +120,26 @@ class Learning:
         """Let a list learn what is new, from each kind that may have something."""
         if mailing_list is None:
             return ""
+        name = mailing_list.name
         for kind in self._due(mailing_list, now):
+            key = self._key(kind, mailing_list)
             state = None
             if kind is Kind.SCORES:
-                state = self._by_scores(mailing_list, now)
-            elif rows := self.lessons.voted(mailing_list.name):
-                weights = ranking.train_votes(rows)
-                state = State(self._key(kind, mailing_list), now, now, "", Ranker(weights).examples, weights)
-            self.lessons.keep(mailing_list.name, kind, state, now)
+                state = self.lessons.state(name, kind, key)
+                judged = self.lessons.judged(name, self.criteria(mailing_list), now - BEGINS, state)
+                if judged:
+                    least = mailing_list.min_relevance
+                    examples = [
+                        ranking.Example(row.title, row.abstract, ranking.target(row.relevance, least)) for row in judged
+                    ]
+                    weights = ranking.train(state.weights if state else b"", examples)
+                    oldest = state.oldest if state else judged[0].at
+                    last = judged[-1]
+                    state = State(key, oldest, last.at, last.paper_id, Ranker(weights).examples, weights)
+            elif votes := self.lessons.voted(name):
+                weights = ranking.train_votes(votes)
+                state = State(key, now, now, "", Ranker(weights).examples, weights)
+            self.lessons.keep(name, kind, state, now)
         return ""
 
     def _due(self, mailing_list: MailingList, now: datetime) -> list[Kind]:
@@ -122,21 +147,6 @@ class Learning:
         if not mailing_list.topics:
             return []
         return self.lessons.due(mailing_list.name, now, scores=self.share != 1 or self.ranks)
-
-    def _by_scores(self, mailing_list: MailingList, now: datetime) -> State | None:
-        before = self.of(mailing_list).get(Kind.SCORES)
-        rows = self.lessons.judged(mailing_list.name, self.criteria(mailing_list), now - BEGINS, before)
-        if not rows:
-            return before
-        examples = [
-            ranking.Example(row.title, row.abstract, ranking.target(row.relevance, mailing_list.min_relevance))
-            for row in rows
-        ]
-        weights = ranking.train(before.weights if before else b"", examples)
-        oldest = before.oldest if before else rows[0].at
-        last = rows[-1]
-        key = self._key(Kind.SCORES, mailing_list)
-        return State(key, oldest, last.at, last.paper_id, Ranker(weights).examples, weights)
 
     def _key(self, kind: Kind, mailing_list: MailingList) -> str:
         """Return what a state depends on, beside its examples."""
@@ -169,6 +179,9 @@ def of(app: App) -> Learning:
     )
 
 
+# What the operator sees of it
+
+
 def words() -> Mapping[str, Words]:
     """Return the words of a shortlist that is switched off."""
     return {
@@ -179,4 +192,90 @@ def words() -> Mapping[str, Words]:
             "Nothing has to be done. To do without a shortlist from now on, set LLM_SHORTLIST=1 in .env; to fix its "
             "share, for example LLM_SHORTLIST=0.7.",
         ),
+    }
+
+
+def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
+    """Show the shortlists of those of these lists that use one now, or did in the last 60 days: a line for each that
+    left something out, and one for all that still learn.
+    """
+    learning = of(app)
+    lessons = learning.lessons
+    setting = learning.share
+    names = [mailing_list.name for mailing_list in lists if mailing_list.topics]
+    progress = lessons.progress(names)
+    recalls = lessons.recalls(names, now.date())
+    shown: dict[str, object] = {}
+    lines = []
+    young = []
+    for mailing_list in lists:
+        name = mailing_list.name
+        day = local_date(mailing_list, now)
+        recall, spending = recalls.get(name, (Recall(), Spending()))
+        is_used = setting != 1 and mailing_list.topics and mailing_list.is_active
+        if not is_used and not recall.not_called:
+            continue
+
+        passed = lessons.found(name, day)
+        learned = progress.get(name)
+        share = share_of(setting, passed, day)
+        off = off_until(passed, day) if setting == "auto" else None
+        learns = None
+        if share < 1 and (learned is None or is_young(learned, now)):
+            learns = _progress(learned, now)
+        cost = spending.cost.total if spending.cost else 0.0
+        saved = cost / max(1, recall.called) * recall.not_called if cost else None  # by what a paper cost on those days
+        shown[name] = {
+            "share": share,
+            "off_until": off,
+            "learns": learns,
+            **recall._asdict(),
+            "recall": recall.estimate and round(recall.estimate, 4),
+            "recall_interval": recall.interval and [round(bound, 4) for bound in recall.interval],
+            "saved": saved and round(saved, 6),
+        }
+
+        changed = _changed(setting, share, off, day)
+        if recall.not_called:
+            lines.append(f"Shortlist of {name} {_left_out(recall, saved)}{changed}")
+        elif off:
+            lines.append(f"Shortlist of {name}{changed}")
+        if learns:
+            young.append(_YOUNG.format(name, **learns))
+    if young:
+        lines.append(f"No shortlist yet for {together(young, _SOME)}")
+    return Shown(key="shortlist", of_lists=shown, lines=lines)
+
+
+def _left_out(recall: Recall, saved: float | None) -> str:
+    """Say what was left out, what that found and missed, and what it saved."""
+    by_chance = f"{counted(recall.sampled, 'paper')} called by chance"
+    if recall.interval is None:
+        finds = f"too few to say what it finds ({by_chance}, {recall.passed} passed)"
+    else:
+        least, most = recall.interval
+        finds = f"it finds about {recall.estimate:.0%} of what passes ({100 * least:.0f}–{most:.0%}, from {by_chance})"
+    money_saved = "" if saved is None else f", which saved about {money(saved)}"
+    left_out = f"left out {counted(recall.not_called, 'paper')}{money_saved}"
+    return f"in {LOOKED_BACK.days} days: {recall.share:.0%} of papers called; {finds}; {left_out}"
+
+
+def _changed(setting: Share, share: float, off: date | None, day: date) -> str:
+    """Say what has changed since, if anything."""
+    if setting == 1:
+        return "; off now"
+    if off:
+        return f"; off until {off:%a %d %b}, since it missed too much"
+    usual = share_of(setting, (), day)
+    return f"; raised to {share:.0%} of papers, since it missed some" if share > usual else ""
+
+
+def _progress(learned: Progress | None, now: datetime) -> dict[str, int]:
+    """Return how much was learned, and how much is needed."""
+    papers, days = (learned.examples, (now - learned.oldest).days) if learned else (0, 0)
+    return {
+        "papers": min(papers, LEAST_EXAMPLES),
+        "papers_needed": LEAST_EXAMPLES,
+        "days": min(days, LEAST_AGE.days),
+        "days_needed": LEAST_AGE.days,
     }

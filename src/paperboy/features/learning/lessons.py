@@ -1,7 +1,7 @@
 """What each list has learned, and what it learns from: an LLM's scores, readers' votes, and a random sample."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -82,13 +82,9 @@ class Lessons:
 
     def keep(self, list_name: str, kind: Kind, state: State | None, at: datetime) -> None:
         """Keep a state instead of the one before; None: there is nothing to learn from."""
-        values: list[object] = [list_name, kind, at]
-        if state is None:
-            insert = "insert or replace into learned (list, kind, at, key) values (?, ?, ?, '')"
-        else:
-            insert = f"insert or replace into learned (list, kind, at, {_STATE}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-            values += [state.key, state.oldest, state.until, state.until_id, state.examples, state.weights]
-        self._database.commit(insert, values)
+        insert = f"insert or replace into learned (list, kind, at, {_STATE}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        learned = astuple(state) if state else ("", None, None, None, None, None)
+        self._database.commit(insert, [list_name, kind, at, *learned])
 
     def due(self, list_name: str, now: datetime, *, scores: bool) -> list[Kind]:
         """Return from what the list may have something to learn: from scores of the past, since another day of it was
@@ -121,9 +117,8 @@ class Lessons:
 
     def add_sample(self, day: Day) -> None:
         """Add the day's sample. Joins the transaction of the caller."""
-        for paper_id in day.sampled:
-            values = [day.list_name, paper_id, day.date]
-            self._database.execute("insert into samples values (?, ?, ?) on conflict do nothing", values)
+        rows = [(day.list_name, paper_id, day.date) for paper_id in day.sampled]
+        self._database.execute_all("insert into samples values (?, ?, ?) on conflict do nothing", rows)
 
     def found(self, list_name: str, day: date) -> list[date]:
         """Return the days on which papers of the list's sample passed, one for each paper, in order, in the 120 days

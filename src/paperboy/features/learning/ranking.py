@@ -79,7 +79,7 @@ def train_votes(votes: Iterable[Example]) -> bytes:
     rows = [(features(vote.title, vote.abstract), vote.target) for vote in mixed]
     for found, share in rows:
         weights.count(found, is_label=share is not None)
-    passes = max(1, min(_PASSES, _STEPS // max(1, len(rows))))
+    passes = max(1, min(_PASSES, _STEPS // len(rows)))
     for found, share in rows * passes:
         weights.learn(found, share or 0.0, _VOTE_RATE * (_UNVOTED if share is None else 1.0))
     return weights.state()

@@ -55,30 +55,33 @@ def form(visit: Visit, name: str) -> Response:
 
 def confirm(visit: Visit, token: str) -> Response:
     """Show the page; after a click, say that the person is on the list."""
-    database = visit.store.database
+    store = visit.store
+    database = store.database
     signup = found(requests.find(database, token, visit.now))
-    mailing_list = visit.home.find(signup.list_name)
+    name = signup.list_name
+    address = signup.address
+    mailing_list = visit.home.find(name)
     if mailing_list is None or not (mailing_list.open or signup.stage in _CONFIRMED):
         raise NotFound
-    held = visit.store.suppressions.find(signup.list_name, signup.address)
+    held = store.suppressions.find(name, address)
     if held and not held.own:  # since the mail went out
         raise NotFound
-    leave = unsubscribe_token(signup.list_name, signup.address, visit.store.secrets()[0])
+    leave = unsubscribe_token(name, address, store.secrets()[0])
     if visit.request.method == "POST" and visit.from_a_click and signup.stage not in _CONFIRMED:
-        with visit.store.transaction():
+        with store.transaction():
             requests.move(database, signup, Stage.CONFIRMED)
             signup = found(requests.find(database, token, visit.now))  # whoever is forgotten at this moment stays so
-            visit.store.tasks.add(KIND, token, visit.now)
-            visit.store.readers.know(signup.list_name, [Addressed(Subscriber(signup.address), "", leave)])
+            store.tasks.add(KIND, token, visit.now)
+            store.readers.know(name, [Addressed(Subscriber(address), "", leave)])
             if held:  # whoever left comes back
-                visit.store.suppressions.lift(signup.address, held.list_name, visit.now)
+                store.suppressions.lift(address, held.list_name, visit.now)
     is_done = signup.stage in _CONFIRMED
     return visit.page(
         "join",
         mailing_list.language,
         state="done" if is_done else "confirm",
         title=mailing_list.title,
-        address=without_addresses(signup.address),
+        address=without_addresses(address),
         url=f"{visit.web_url}/leave/{leave}" if is_done else f"{visit.web_url}/confirm/{token}",
     )
 

@@ -29,14 +29,30 @@ _WORTH_SENDING = timedelta(days=1)
 
 def work(app: App, task: Task, _: Stopped) -> str:
     """Mail, or write; return why that is to be tried again."""
-    signup = requests.get(app.store.database, task.subject)
+    database = app.store.database
+    signup = requests.get(database, task.subject)
     if signup and signup.stage == Stage.ASKED:
         _mail(app, signup)
     if signup is None or signup.stage != Stage.CONFIRMED:
         return ""
-    if problem := _write(app, signup):
-        logger.warning("%s: a sign-up waits: %s", signup.list_name, problem)
-    return problem
+
+    name = signup.list_name
+    try:
+        home = Home.load(app.path, app.environ)  # the files as they are now
+        mailing_list = home.find(name)
+        if mailing_list is None or not mailing_list.open:
+            requests.move(database, signup, Stage.ENDED)
+            logger.warning("%s: somebody signed up, but the list takes no sign-ups any more", name)
+            return ""
+        if not mailing_list.subscriber(signup.address):
+            edits.subscribe(home, mailing_list, Subscriber(signup.address))
+    except PaperboyError as error:
+        problem = str(error.problems[0] if isinstance(error, ConfigError) else error)
+        logger.warning("%s: a sign-up waits: %s", name, problem)
+        return problem
+    requests.move(database, signup, Stage.DONE)
+    logger.info("%s: somebody who signed up is now on the list", name)
+    return ""
 
 
 def _mail(app: App, signup: Signup) -> None:
@@ -56,25 +72,6 @@ def _mail(app: App, signup: Signup) -> None:
     with store.transaction():
         store.ledger.freeze(composed, [addressed], now, expires=now + _WORTH_SENDING, priority=1)
         requests.move(store.database, signup, Stage.MAILED)
-
-
-def _write(app: App, signup: Signup) -> str:
-    name = signup.list_name
-    database = app.store.database
-    try:
-        home = Home.load(app.path, app.environ)  # the files as they are now
-        mailing_list = home.find(name)
-        if mailing_list is None or not mailing_list.open:
-            requests.move(database, signup, Stage.ENDED)
-            logger.warning("%s: somebody signed up, but the list takes no sign-ups any more", name)
-            return ""
-        if not mailing_list.subscriber(signup.address):
-            edits.subscribe(home, mailing_list, Subscriber(signup.address))
-    except PaperboyError as error:
-        return str(error.problems[0] if isinstance(error, ConfigError) else error)
-    requests.move(database, signup, Stage.DONE)
-    logger.info("%s: somebody who signed up is now on the list", name)
-    return ""
 
 
 def words() -> Mapping[str, Words]:

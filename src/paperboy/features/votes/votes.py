@@ -34,15 +34,16 @@ class Votes(Noun):
 
     def cast(self, reader: Reader, votes: Mapping[str, int], at: datetime) -> None:
         """Keep a reader's votes by id, instead of earlier ones; 0 takes one back. Equal ones keep their date."""
-        with self._database.transaction():
+        database = self._database
+        with database.transaction():
             if votes:
-                Tasks(self._database).add(_LEARNS, reader.list_name, at + _REST)
+                Tasks(database).add(_LEARNS, reader.list_name, at + _REST)
             for paper_id, vote in votes.items():
                 values = [reader.list_name, paper_id, reader.address.lower()]
                 if vote:
-                    self._database.execute(_CAST, [*values, vote, at])
+                    database.execute(_CAST, [*values, vote, at])
                 else:
-                    self._database.execute("delete from votes where list = ? and paper_id = ? and address = ?", values)
+                    database.execute("delete from votes where list = ? and paper_id = ? and address = ?", values)
 
     def of(self, reader: Reader, paper_ids: Collection[str]) -> dict[str, int]:
         """Return the reader's votes on these papers."""

@@ -34,9 +34,10 @@ def rules() -> list[Rule]:
 
 def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "") -> Response:
     """Return the page, or save what its form says. A vote for a paper that the digest lacks is ignored."""
-    reader = found(visit.store.readers.voting(token))
-    frozen = found(visit.store.history.digest(reader.list_name, day))
-    found(visit.store.ledger.find(frozen.id, reader.address))  # it went to them: a token opens no other digest
+    store = visit.store
+    reader = found(store.readers.voting(token))
+    frozen = found(store.history.digest(reader.list_name, day))
+    found(store.ledger.find(frozen.id, reader.address))  # it went to them: a token opens no other digest
     digest = visit.thaw(frozen)
     entries = (digest.entries + digest.over_cap)[:_MOST]
     shown = page(replace(digest, entries=entries), copy=Copy(), unsubscribe_address="")
@@ -48,11 +49,11 @@ def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "")
     ids = {item.arxiv_id for item in shown.items}
     changed = {each: _VOTES[vote] for each, vote in fields if each in ids and vote in _VOTES}
 
-    votes = Votes(visit.store.database)
+    votes = Votes(store.database)
     is_saved = is_posted and visit.from_a_click
     if is_saved:
-        with visit.store.transaction():
-            found(visit.store.readers.voting(token))  # whoever was forgotten meanwhile has no vote
+        with store.transaction():
+            found(store.readers.voting(token))  # whoever was forgotten meanwhile has no vote
             votes.cast(reader, changed, visit.now)
 
     kept = votes.of(reader, ids)

@@ -118,6 +118,7 @@ def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
     if mailing_list is None or not mailing_list.webhook:
         rows.record(database, call, DeliveryState.FAILED, "no longer set", now)
         return ""
+    url = mailing_list.webhook
 
     if now >= call.frozen_at + GIVEN_UP:
         state = DeliveryState.FAILED
@@ -127,12 +128,12 @@ def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
         web_url = app.settings.web_url
         link = call.link if web_url else ""
         shown = page(digest, copy=Copy(), unsubscribe_address="", web_url=web_url, link=link)
-        http = Http(most=_MOST_BYTES, proxy=app.proxy(mailing_list.webhook))
-        state, reply = _post(http, mailing_list.webhook, payload(call, shown, mailing_list.webhook_format), seconds)
+        http = Http(most=_MOST_BYTES, proxy=app.proxy(url))
+        state, reply = _post(http, url, payload(call, shown, mailing_list.webhook_format), seconds)
 
     rows.record(database, call, state, reply, app.clock())
     if state is DeliveryState.SENT:
-        host = urlsplit(mailing_list.webhook).hostname
+        host = urlsplit(url).hostname
         logger.info("%s: the webhook at %s was told of %s", call.list_name, host, call.date)
     else:
         logger.warning("%s", rows.line(call, mailing_list, reply))
@@ -149,16 +150,17 @@ def _post(http: Http, url: str, body: bytes, seconds: float) -> tuple[DeliverySt
     except NoReplyError as error:
         why = f"no reply: {one_line(str(error)) or 'what came is no HTTP'}"
     else:
-        why = f"HTTP {reply.status}"
-        if 200 <= reply.status < 300:
+        status = reply.status
+        why = f"HTTP {status}"
+        if 200 <= status < 300:
             state = DeliveryState.SENT
-        elif 300 <= reply.status < 400:
+        elif 300 <= status < 400:
             why += ": a redirect, which is not followed; set the URL it names"
         else:
             words = one_line(reply.body[:1000].decode(errors="replace"))
             if words and not words.startswith("<"):
                 why += f" ({words})"
-            if 400 <= reply.status < 500 and reply.status not in _MAY_PASS:
+            if 400 <= status < 500 and status not in _MAY_PASS:
                 state = DeliveryState.FAILED
     finally:
         http.close()
