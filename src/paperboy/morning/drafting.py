@@ -42,7 +42,7 @@ from paperboy.models import (
 )
 from paperboy.sources import source_of, sources_of
 from paperboy.store import Store
-from paperboy.store.packing import pack
+from paperboy.store.ledger import pack
 
 if TYPE_CHECKING:
     from paperboy.mail.message import Composer, Stationery

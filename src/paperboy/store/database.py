@@ -213,9 +213,9 @@ class Database:
         """Let statements call a function of one text, which always gives the same for the same."""
         self._connection.create_function(name, 1, function, deterministic=True)
 
-    def insert_all(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Insert rows inside a transaction. Each of sqlite-utils' own commits is a savepoint of it."""
-        self._guarded(lambda: self._utils.table(table).insert_all(map(dict, rows)))
+    def insert(self, table: str, row: dict[str, Any]) -> None:
+        """Insert a row inside a transaction. Each of sqlite-utils' own commits is a savepoint of it."""
+        self._guarded(lambda: self._utils.table(table).insert(row))
 
     def _guarded(self, work: Callable[[], _T]) -> _T:
         """Turn disk errors into ours; errors of a statement are bugs. A context manager would take twice as long."""

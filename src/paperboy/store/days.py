@@ -7,10 +7,9 @@ from datetime import date, datetime, timedelta
 from paperboy.due import Standing, local_date, looked_early, standing
 from paperboy.models import Attempt, Became, Day, MailingList, Outcome
 from paperboy.store.database import Noun, iso
-from paperboy.store.ledger import WORTH_SENDING, Ledger
-from paperboy.store.packing import pack
+from paperboy.store.ledger import WORTH_SENDING, Ledger, pack
 from paperboy.store.readers import Readers
-from paperboy.store.seen import CODES, LIST_KEY, see
+from paperboy.store.seen import CODES, KNOW_LIST, LIST_KEY, PAPER_KEYS, day_number
 
 
 class Days(Noun):
@@ -93,8 +92,8 @@ class Days(Noun):
 
     def too_old(self, list_name: str, paper_ids: Iterable[str], day: date) -> None:
         """Let these papers count as seen by the list."""
-        with self._database.transaction(durable=False):
-            see(self._database, list_name, dict.fromkeys(paper_ids, Became.BEFORE_START), day, if_new=True)
+        values = {"list": list_name, "ids": list(paper_ids), "day": day_number(day)}
+        self._database.execute_each((KNOW_LIST, PAPER_KEYS, _TOO_OLD), values, durable=False)
 
     def note_attempt(self, attempt: Attempt) -> None:
         """Record why the list's last try failed, until a day of the list is frozen."""
@@ -121,31 +120,29 @@ class Days(Noun):
         sqlite3.IntegrityError where that day has another outcome already.
         """
         packed = pack(day.composed) if day.composed else None  # before the transaction, while others may write
-        values = {
-            "list": day.list_name,
-            "date": day.date,
-            "seen": list(day.became),
+        key = {"list": day.list_name, "date": day.date}
+        values = key | {
+            "day": day_number(day.date),
+            "ids": list(day.became),
+            "codes": {paper_id: CODES[became] for paper_id, became in day.became.items()},
             "tried": list(day.tried - day.became.keys()),
         }
         with self._database.transaction():
             self._database.execute_each(_FREEZE, values)
-            see(self._database, day.list_name, day.became, day.date)
             digest_id = None
             if packed:
                 Readers(self._database).know(day.list_name, day.addressed)
                 digest_id = Ledger(self._database).freeze(
                     packed, day.addressed, at, list_name=day.list_name, day=day.date, expires=at + WORTH_SENDING
                 )
-            row = {
-                "list": day.list_name,
-                "date": day.date,
+            row = key | {
                 "outcome": day.outcome,
                 "reason": day.reason,
                 "digest_id": digest_id,
                 "model": day.model,
                 "at": iso(at),
             }
-            self._database.insert_all("days", [row | asdict(day.counts)])
+            self._database.insert("days", row | asdict(day.counts))
             also(digest_id)
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
@@ -173,12 +170,20 @@ from json_each(:names) where value not in (select name from lists) and value not
 _FREEZE = (
     """delete from days
     where list = :list and date = :date and digest_id is null and outcome in ('skipped', 'gave up', 'quiet')""",
-    "delete from unscored where list = :list and paper_id in (select value from json_each(:seen))",
+    "delete from unscored where list = :list and paper_id in (select value from json_each(:ids))",
     """insert into unscored select :list, value, 1 from json_each(:tried) where true
     on conflict do update set mornings = mornings + 1""",
     "update spending set date = :date where list = :list and date is null",
     "delete from attempts where list = :list",
+    KNOW_LIST,
+    PAPER_KEYS,
+    f"""insert into seen_rows select {LIST_KEY}, paper_keys.key, codes.value, :day
+    from json_each(:codes) as codes join paper_keys on paper_keys.id = codes.key""",
 )
+_TOO_OLD = f"""
+insert or ignore into seen_rows select {LIST_KEY}, paper_keys.key, {CODES[Became.BEFORE_START]}, :day
+from json_each(:ids) as ids join paper_keys on paper_keys.id = ids.value
+"""
 _REACHED = """exists (
     select 1 from deliveries
     where frozen_id = digests.id and (state in ('sent', 'ambiguous', 'sending') or uncertain)

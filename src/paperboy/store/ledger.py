@@ -4,6 +4,7 @@ Digests and notes are dated, which alerts and confirmations are not. Each move i
 its own; the rows that it changed say whether it happened.
 """
 
+import lzma
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -11,9 +12,8 @@ from datetime import date, datetime, timedelta
 from enum import Enum
 from typing import Any
 
-from paperboy.models import Addressed, Composed, Delivery, DeliveryState, Subscriber
+from paperboy.models import Addressed, Composed, Delivery, DeliveryState, Packed, Subscriber
 from paperboy.store.database import Noun
-from paperboy.store.packing import pack
 
 WORTH_SENDING = timedelta(days=3)  # for which a digest is tried, once it has reached somebody
 
@@ -21,6 +21,16 @@ _WAITING = "state in ('pending', 'sending', 'deferred')"  # spelled as in the pa
 _BACKOFF = "(select max(until) from server_backoff where at <= :now)"
 _BESIDE = "(select id from messages where date is null)"  # alerts and confirmations
 _MESSAGE_ID = re.compile(r"<(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)\.(?P<list>[a-z0-9-]{1,63})\.[0-9a-f]{24}@[^\s<>]+>")
+_LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]  # bytes: a mail's two parts within one window
+
+
+def pack(composed: Composed) -> Packed:
+    """Compress a mail's bytes, as the database has them; which takes as long as writing them: any process may do it."""
+    if isinstance(composed, Packed):
+        return composed
+    message = lzma.compress(composed.message, filters=_LZMA)
+    shown = lzma.compress(composed.shown, filters=_LZMA) if composed.shown else b""
+    return Packed(composed.subject, composed.sender, message, composed.link, shown)
 
 
 @dataclass(frozen=True, slots=True)

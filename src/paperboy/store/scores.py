@@ -48,7 +48,7 @@ class Scores(Noun):
             if spending.usage.calls:
                 dollars = {"prompt_usd": cost and cost.prompt, "completion_usd": cost and cost.completion}
                 row = {"list": list_name, "model": model, "at": iso(at)} | asdict(spending.usage) | dollars
-                self._database.insert_all("spending", [row])
+                self._database.insert("spending", row)
 
     def spending(self, list_name: str, day: date | None = None) -> Spending:
         """What the list has spent since its last frozen day, over restarts and previews; and for a day's digest."""
