@@ -50,10 +50,8 @@ class Alerts(Noun):
 
     def add(self, incidents: Iterable[Incident], day: Day, mail: int | None, *, over: bool) -> None:
         """Record a mail about these. Joins the transaction of the caller."""
-        with self._database.transaction():
-            for met in incidents:
-                values = [met.kind, met.subject, met.since, day, over, mail]
-                self._database.execute("insert or replace into alerts values (?, ?, ?, ?, ?, ?)", values)
+        rows = [(met.kind, met.subject, met.since, day, over, mail) for met in incidents]
+        self._database.execute_all("insert or replace into alerts values (?, ?, ?, ?, ?, ?)", rows)
 
     def forget(self, kind: str, subject: str) -> None:
         """Delete it: what was reported is moot, or its end has been reported."""

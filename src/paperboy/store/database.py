@@ -181,6 +181,10 @@ class Database:
         """Return the first column of the first of these `rows`, or None."""
         return next(iter(self.column(sql, values)), None)
 
+    def pairs(self, sql: str, values: _Values = ()) -> dict[Any, Any]:
+        """Return the second column of these `rows`, by the first."""
+        return dict(tuple(row.values()) for row in self.rows(sql, values))
+
     def changes(self) -> tuple[int, int]:
         """What is another as soon as anybody has written: through this connection, or through others."""
         (others,) = self._connection.execute("pragma data_version").fetchone()
@@ -205,9 +209,12 @@ class Database:
             self._set_durable(durable)
         return self.execute(sql, values)
 
-    def execute_all(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run one statement for each row inside a transaction, in half the time that `execute` takes for them."""
-        self._guarded(lambda: self._connection.executemany(sql, rows))
+    def execute_all(self, sql: str, rows: Iterable[_Values], *, durable: bool = True) -> None:
+        """Run one statement for each row in one transaction, or a part of the one around it, in half the time that
+        `execute` takes for them.
+        """
+        with self.transaction(durable=durable):
+            self._guarded(lambda: self._connection.executemany(sql, rows))
 
     def define(self, name: str, function: Callable[[str], str]) -> None:
         """Let statements call a function of one text, which always gives the same for the same."""

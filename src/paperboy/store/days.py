@@ -58,7 +58,7 @@ class Days(Noun):
         values = {"names": list(list_names), "now": now}
         if self._database.rows(f"select value {_NEWS}", values):
             self._database.commit(f"insert into lists select value, :now {_NEWS}", values)
-        return {row["name"]: row["since"] for row in self._database.rows("select name, since from lists")}
+        return self._database.pairs("select name, since from lists")
 
     def pause(self, list_name: str) -> None:
         """Forget that the list has begun: when it comes back, it is news, and starts with the newest batch."""
@@ -109,8 +109,7 @@ class Days(Noun):
 
     def tries(self, list_name: str) -> dict[str, int]:
         """By id: on how many of the list's mornings an unseen paper could not be scored, though others were."""
-        rows = self._database.rows("select paper_id, mornings from unscored where list = ?", [list_name])
-        return {row["paper_id"]: row["mornings"] for row in rows}
+        return self._database.pairs("select paper_id, mornings from unscored where list = ?", [list_name])
 
     def freeze(self, day: Day, at: datetime, also: Callable[[int | None], object] = lambda _: None) -> None:
         """Everything a morning decides for a list, and what `also` writes, given the digest's id, in one durable

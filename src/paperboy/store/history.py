@@ -151,14 +151,13 @@ class History(Noun):
         )
         return tuple(rows)
 
-    def posted(self, address: str, since: datetime) -> tuple[Posted, ...]:
+    def posted(self, address: str, since: datetime) -> list[Posted]:
         """What became of each digest to an address, newest first, of those frozen `since` an instant."""
-        rows = self._database.rows(
+        return self._database.rows(
             f"{_POSTED} where address = :address collate nocase and digests.at >= :since order by date desc, list",
             {"address": address, "since": since, "newest": []},
             Posted,
         )
-        return tuple(rows)
 
     def nobody(self, list_names: Iterable[str]) -> list[Incident]:
         """Return the lists whose newest digest reached nobody; the reason is the last reply to any recipient."""
@@ -196,9 +195,8 @@ class History(Noun):
             from seen left join days using (list, date) where list = ? and paper_id = ?""",
             key,
         )
-        if seen is None:
-            return Life(tuple(scores), failures)
-        return Life(tuple(scores), failures, seen["became"], seen["date"], seen["deliveries"])
+        became, day, deliveries = seen.values() if seen else (None, None, None)
+        return Life(tuple(scores), failures, became, day, deliveries)
 
 
 def _day(**row: Any) -> DaySummary:

@@ -111,14 +111,14 @@ class Ledger(Noun):
             {"now": now, "least": -1 if late else 0, "late": late, "by_hand": by_hand},
         )
 
-    def waiting(self, now: datetime, *, by_hand: bool = False, only: int = 0) -> tuple[int, ...]:
+    def waiting(self, now: datetime, *, by_hand: bool = False, only: int = 0) -> list[int]:
         """The ids of digests' deliveries that may be sent now, oldest digest first, and at the end those whose
         recipient was refused and put back, so that the next round begins with others; `only` that one, if it may.
         Domains take turns, since a refusal by the first three recipients ends the round.
 
         `sending` is what a crash left behind. `by_hand` ignores retry backoffs; addresses that have one come last.
         """
-        ids = self._database.column(
+        return self._database.column(
             f"""select id from deliveries where {_WAITING} and :only in (0, id) and frozen_id not in {_BESIDE}
             and (:by_hand or coalesce(try_at, '') <= :now and coalesce({_BACKOFF}, '') <= :now)
             order by coalesce(try_at, '') > :now, case when held then at end, frozen_id, row_number() over (
@@ -126,7 +126,6 @@ class Ledger(Noun):
             ), id""",
             {"now": now, "by_hand": by_hand, "only": only},
         )
-        return tuple(ids)
 
     def last_sent(self) -> datetime | None:
         """When the last delivery of any digest was sent."""
@@ -274,13 +273,13 @@ class Ledger(Noun):
         Only digests that reached somebody else by mail count: otherwise the server may be at fault. Addresses that are
         suppressed for all lists are left out.
         """
-        return tuple((row["address"], row["reply"]) for row in self._database.rows(_BOUNCED_THRICE))
+        return tuple(self._database.pairs(_BOUNCED_THRICE).items())
 
-    def digests(self, list_name: str) -> tuple[Frozen, ...]:
+    def digests(self, list_name: str) -> list[Frozen]:
         """The list's digests, newest first."""
         query = """select id, date, superseded is not null as superseded from digests
             where list = ? order by at desc, id desc"""
-        return tuple(self._database.rows(query, [list_name], Frozen))
+        return self._database.rows(query, [list_name], Frozen)
 
     def newest(self, list_name: str) -> Frozen | None:
         """The list's newest digest; None if it has had none."""

@@ -43,8 +43,7 @@ class Papers:
 
     def fetched(self, source: str) -> dict[str, datetime]:
         """When each category of a source, by its key, was last fetched completely."""
-        rows = self._database.rows("select category, fetched_at from fetches where source = ?", [source])
-        return {row["category"]: row["fetched_at"] for row in rows}
+        return self._database.pairs("select category, fetched_at from fetches where source = ?", [source])
 
     def unseen(self, mailing_list: MailingList, before: date | None = None) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that it has not seen, or had not `before` a day; by id."""
@@ -68,13 +67,13 @@ class Papers:
         self._read |= self.by_id(missing)
         return tuple(self._read[paper_id] for paper_id in paper_ids if paper_id in self._read)
 
-    def recent(self, mailing_list: MailingList, since: datetime) -> tuple[Text, ...]:
+    def recent(self, mailing_list: MailingList, since: datetime) -> list[Text]:
         """The texts of stored papers in the list's categories that were submitted since then, seen or not, by id."""
         categories = mailing_list.categories
         query = f"""select id, title, abstract from papers
             where {_IN_CATEGORIES} and published >= ? and (? or primary_{_WITHIN}) order by id"""
         values = [categories, since, mailing_list.cross_lists, categories]
-        return tuple(self._database.rows(query, values, Text))
+        return self._database.rows(query, values, Text)
 
     def authors(self, categories: Collection[str], since: datetime) -> list[tuple[str, ...]]:
         """The authors of each stored paper in these categories that was submitted since then."""
@@ -90,7 +89,7 @@ class Papers:
     def lacking(self, categories: Mapping[str, Collection[str]]) -> tuple[str, ...]:
         """Of papers with their categories, by id, those that are not stored in all of these; the oldest first."""
         query = "select id, categories from papers where id in (select value from json_each(?))"
-        known = {row["id"]: row["categories"] for row in self._database.rows(query, [list(categories)])}
+        known = self._database.pairs(query, [list(categories)])
         missing = [each for each, its in categories.items() if not set(its) <= set(known.get(each, ()))]
         return tuple(sorted(missing, key=lambda each: ("/" not in each, each)))
 

@@ -18,24 +18,22 @@ class Suppressions(Noun):
         """The suppression of the address for the list; the one for all lists if it has both."""
         return next((each for each in self.of(address) if each.list_name in {"", list_name}), None)
 
-    def of(self, address: str) -> tuple[Suppression, ...]:
+    def of(self, address: str) -> list[Suppression]:
         """All that hold for an address; the one for all lists first."""
-        rows = self._database.rows(
+        return self._database.rows(
             """select :address as address, list as list_name, reason, at, by = 'reader' as own from suppressions
             where holds and address in (:address, forgotten(:address)) order by list""",
             {"address": address.lower()},
             Suppression,
         )
-        return tuple(rows)
 
-    def all(self) -> tuple[Suppression, ...]:
+    def all(self) -> list[Suppression]:
         """All that hold, by address, or the hash of one."""
-        rows = self._database.rows(
+        return self._database.rows(
             """select address, list as list_name, reason, at, by = 'reader' as own from suppressions
             where holds order by address, list""",
             make=Suppression,
         )
-        return tuple(rows)
 
     def add(self, address: str, list_name: str, reason: str, at: datetime, *, by: str = "operator") -> bool:
         """Suppress the address and its waiting deliveries. False: it is suppressed already, and keeps its reason and
