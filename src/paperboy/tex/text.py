@@ -28,7 +28,7 @@ def to_marked(tex: str) -> str:
         bodies[mark] = _formula(body)
         pieces += [tex[at:start], chr(mark)]
         at = end
-    prose = _read(_typography("".join(pieces) + tex[at:]), math=False)
+    prose = _read(_TYPOGRAPHIC.sub(_typeset, "".join(pieces) + tex[at:]), math=False)
     return settled(prose.translate(bodies))
 
 
@@ -122,17 +122,13 @@ _TYPOGRAPHIC = re.compile(
 )
 
 
-def _typography(tex: str) -> str:
-    """Quotation marks, dashes and ties of prose, but not those of addresses."""
-    return _TYPOGRAPHIC.sub(_typeset, tex)
-
-
 def _typeset(match: re.Match[str]) -> str:
+    """Write quotation marks, dashes and ties of prose, but not those of addresses."""
     before = match.string[max(0, match.start() - 20) : match.start()]
     after = match.string[match.end() : match.end() + 1]
     kind = match.lastgroup
     if kind in {"double", "half", "single"}:
-        quoted = _typography(match[kind])
+        quoted = _TYPOGRAPHIC.sub(_typeset, match[kind])
         return f"‘{quoted}’" if kind == "single" else f"“{quoted}”"
     if kind == "dash":
         is_option = (not before or before[-1].isspace()) and after.isalpha()  # --verbose

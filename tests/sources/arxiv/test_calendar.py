@@ -14,7 +14,6 @@ from paperboy.sources.arxiv.calendar import (
     State,
     batch_of,
     holidays,
-    is_waited_for,
     newest_batch,
     start_of_newest,
     state,
@@ -178,15 +177,6 @@ def test_arxiv_is_late_while_the_newest_batch_has_no_paper(
 ) -> None:
     newest = newest_published and eastern(newest_published)
     assert state(eastern(now), newest or None) is expected
-
-
-def test_batch_that_is_a_day_late_is_not_waited_for() -> None:
-    """Thursday's, on the weekend."""
-    assert is_waited_for(eastern("2026-11-20T07:00"))
-    assert is_waited_for(eastern("2026-11-21T00:10"))
-    assert not is_waited_for(eastern("2026-11-21T00:20"))
-    assert not is_waited_for(eastern("2026-11-22T07:00"))
-    assert is_waited_for(eastern("2026-11-23T07:00"))
 
 
 @pytest.mark.parametrize(

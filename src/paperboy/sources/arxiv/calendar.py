@@ -75,11 +75,6 @@ def state(now: datetime, newest_published: datetime | None, deferred: Collection
     return State.FRESH if now - batch.visible < NEWS_FOR else State.QUIET
 
 
-def is_waited_for(now: datetime, deferred: Collection[date] = ()) -> bool:
-    """Check whether a late newest batch may still come; after a day it counts as a gap."""
-    return now - newest_batch(now, deferred).visible < NEWS_FOR
-
-
 def start_of_newest(published: Iterable[datetime], now: datetime, deferred: Collection[date] = ()) -> datetime:
     """Return where a new list starts: at the `submitted_from` of the newest batch announced by `now` that has one of
     the papers submitted at `published`; without any, of the newest batch that should be visible.
