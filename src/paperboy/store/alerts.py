@@ -36,7 +36,7 @@ class Alerts(Noun):
 
     def all(self) -> list[Reported]:
         """Return all, without those whose end has arrived."""
-        return self._database.rows(
+        return self._rows(
             f"""select kind, subject, since, date, over, mail, {_UNSENT} as unsent, address,
                 iif(state = 'sent', own.at, null) as at,
                 kind != 'reached nobody' or exists (
@@ -55,4 +55,4 @@ class Alerts(Noun):
 
     def forget(self, kind: str, subject: str) -> None:
         """Delete it: what was reported is moot, or its end has been reported."""
-        self._database.commit("delete from alerts where kind = ? and subject = ?", [kind, subject])
+        self._commit("delete from alerts where kind = ? and subject = ?", [kind, subject])

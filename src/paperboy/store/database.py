@@ -238,10 +238,16 @@ class Database:
 
 
 class Noun:
-    """What has its SQL in a file of its own."""
+    """What has its SQL in a file of its own, and the methods of its database that run it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._transaction = database.transaction
+        self._rows = database.rows
+        self._column = database.column
+        self._value = database.value
+        self._execute = database.execute
+        self._commit = database.commit
 
 
 def backup(path: Path, copy: Path) -> None:

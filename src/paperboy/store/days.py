@@ -18,7 +18,7 @@ class Days(Noun):
     def outcomes(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Outcome | None]:
         """The outcome of each list's local date, by the list's name. None: none yet, or a quiet look too early."""
         wanted = {each.name: local_date(each, now).isoformat() for each in lists}
-        rows = self._database.rows(
+        rows = self._rows(
             """select list, date, outcome, at
             from json_each(?) as wanted cross join days on list = wanted.key and date = wanted.value""",
             [wanted],
@@ -45,19 +45,19 @@ class Days(Noun):
     def last(self, list_name: str, until: date) -> date | None:
         """The newest of the list's days that has an outcome; later ones are of a clock that was ahead."""
         query = "select max(date) as date from days where list = ? and date <= ?"
-        return self._database.value(query, [list_name, until])
+        return self._value(query, [list_name, until])
 
     def looked(self, list_name: str, before: date) -> datetime | None:
         """Return when the list last looked at all papers that there were, on a day before that one."""
         query = "select max(at) as at from days where list = ? and date < ? and outcome in (?, ?, ?)"
         values = [list_name, before, Outcome.DIGEST, Outcome.NOTE, Outcome.QUIET]
-        return self._database.value(query, values)
+        return self._value(query, values)
 
     def know(self, list_names: Collection[str], now: datetime) -> dict[str, datetime]:
         """Since when the service knows each list that was news to it: these from now on, unless they have begun."""
         values = {"names": list(list_names), "now": now}
-        if self._database.rows(f"select value {_NEWS}", values):
-            self._database.commit(f"insert into lists select value, :now {_NEWS}", values)
+        if self._rows(f"select value {_NEWS}", values):
+            self._commit(f"insert into lists select value, :now {_NEWS}", values)
         return self._database.pairs("select name, since from lists")
 
     def pause(self, list_name: str) -> None:
@@ -67,7 +67,7 @@ class Days(Noun):
 
     def begin_again(self, list_name: str, since: datetime) -> None:
         """Let papers submitted since then, which were too old when the list began, come to it after all."""
-        self._database.commit(
+        self._commit(
             f"delete from seen_rows where list_key = {LIST_KEY} and became = :became and paper_key in "
             "(select paper_keys.key from papers join paper_keys using (id) where published >= :since)",
             {"list": list_name, "became": CODES[Became.BEFORE_START], "since": since},
@@ -77,17 +77,17 @@ class Days(Noun):
         """The ways by which papers come to the list since it began. Empty if it is new, and if other lists were served
         during that `absence` and it was not: then it begins anew.
         """
-        newest = self._database.value("select max(at) as at from started")
+        newest = self._value("select max(at) as at from started")
         since = newest - absence if newest else ""
         query = "select way from started where list = ? and at >= ?"
-        return frozenset(self._database.column(query, [list_name, since]))
+        return frozenset(self._column(query, [list_name, since]))
 
     def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None:
         """Begin the list: papers come to it by these ways and no others, and it has seen those that are `too_old`."""
-        with self._database.transaction(durable=False):
-            self._database.execute("delete from started where list = ?", [list_name])
+        with self._transaction(durable=False):
+            self._execute("delete from started where list = ?", [list_name])
             for way in ways:
-                self._database.execute("insert into started values (?, ?, ?)", [list_name, way, at])
+                self._execute("insert into started values (?, ?, ?)", [list_name, way, at])
             self.too_old(list_name, too_old, day)
 
     def too_old(self, list_name: str, paper_ids: Iterable[str], day: date) -> None:
@@ -97,7 +97,7 @@ class Days(Noun):
 
     def note_attempt(self, attempt: Attempt) -> None:
         """Record why the list's last try failed, until a day of the list is frozen."""
-        self._database.commit(
+        self._commit(
             "insert or replace into attempts values (:list_name, :reason, :at, :since, :next_try, :unscored)",
             asdict(attempt),
         )
@@ -105,7 +105,7 @@ class Days(Noun):
     def attempts(self) -> dict[str, Attempt]:
         """The last try of each list that is still due, by the list's name."""
         query = "select list as list_name, reason, at, since, next_try, unscored from attempts"
-        return {attempt.list_name: attempt for attempt in self._database.rows(query, make=Attempt)}
+        return {attempt.list_name: attempt for attempt in self._rows(query, make=Attempt)}
 
     def tries(self, list_name: str) -> dict[str, int]:
         """By id: on how many of the list's mornings an unseen paper could not be scored, though others were."""
@@ -126,7 +126,7 @@ class Days(Noun):
             "codes": {paper_id: CODES[became] for paper_id, became in day.became.items()},
             "tried": list(day.tried - day.became.keys()),
         }
-        with self._database.transaction():
+        with self._transaction():
             self._database.execute_each(_FREEZE, values)
             digest_id = None
             if packed:
@@ -153,8 +153,8 @@ class Days(Noun):
         is more likely the server's fault.
         """
         values = {"list": list_name, "before": before, "at": at}
-        with self._database.transaction():
-            digests = self._database.rows(_REACHED_NOBODY, values)
+        with self._transaction():
+            digests = self._rows(_REACHED_NOBODY, values)
             if not digests:
                 return None
             values["ids"] = [digest["id"] for digest in digests]

@@ -64,7 +64,7 @@ class Incidents(Noun):
 
     def all(self) -> list[Incident]:
         """Return all by kind, oldest first; also those that have ended, until that is reported."""
-        return self._database.rows("select * from incidents order by kind, last, subject", make=Incident)
+        return self._rows("select * from incidents order by kind, last, subject", make=Incident)
 
     def note(self, incidents: Iterable[Incident], at: datetime) -> None:
         """Add them, or update those that are known. Joins the transaction of the caller."""
@@ -79,8 +79,8 @@ class Incidents(Noun):
     def end(self, kind: str, subject: str, at: datetime) -> None:
         """Record that it is over, which is then to be reported."""
         ends = "update incidents set ended = ? where kind = ? and subject = ? and ended is null"
-        self._database.commit(ends, [at, kind, subject])
+        self._commit(ends, [at, kind, subject])
 
     def forget(self, kind: str, subject: str) -> None:
         """Delete it."""
-        self._database.commit("delete from incidents where kind = ? and subject = ?", [kind, subject])
+        self._commit("delete from incidents where kind = ? and subject = ?", [kind, subject])

@@ -5,17 +5,17 @@ from dataclasses import asdict
 from datetime import date, datetime
 
 from paperboy.models import Became, MailingList, Paper, Text
-from paperboy.store.database import Database
+from paperboy.store.database import Database, Noun
 from paperboy.store.seen import CODES, LIST_KEY, PAPER_KEYS, day_number
 
 
-class Papers:
+class Papers(Noun):
     """The papers of all lists together; TeX stays in titles and abstracts. Each is read once and shared by the lists,
     until `forget`.
     """
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._read: dict[str, Paper] = {}
 
     def forget(self) -> None:
@@ -28,17 +28,16 @@ class Papers:
 
         A newer version of a known paper replaces its text.
         """
-        execute = self._database.execute
         self.forget()
-        with self._database.transaction():
+        with self._transaction():
             before = self._count()
-            execute(PAPER_KEYS, {"ids": [paper.id for paper in papers]})
+            self._execute(PAPER_KEYS, {"ids": [paper.id for paper in papers]})
             for paper in papers:
-                execute(_UPSERT, asdict(paper) | {"fetched_at": at})
+                self._execute(_UPSERT, asdict(paper) | {"fetched_at": at})
                 for category in {paper.primary_category, *paper.categories}:
-                    execute("insert or ignore into paper_categories values (?, ?)", [category, paper.id])
+                    self._execute("insert or ignore into paper_categories values (?, ?)", [category, paper.id])
             for category in categories:
-                execute("insert or replace into fetches values (?, ?, ?)", [source, category, at])
+                self._execute("insert or replace into fetches values (?, ?, ?)", [source, category, at])
             return self._count() - before
 
     def fetched(self, source: str) -> dict[str, datetime]:
@@ -47,7 +46,7 @@ class Papers:
 
     def unseen(self, mailing_list: MailingList, before: date | None = None) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that it has not seen, or had not `before` a day; by id."""
-        paper_ids = self._database.column(
+        paper_ids = self._column(
             f"""select distinct paper_id from paper_categories join paper_keys on paper_keys.id = paper_id
             where category in (select value from json_each(:categories)) and (:crossed or exists (
                 select 1 from papers where papers.id = paper_keys.id
@@ -73,17 +72,17 @@ class Papers:
         query = f"""select id, title, abstract from papers
             where {_IN_CATEGORIES} and published >= ? and (? or primary_{_WITHIN}) order by id"""
         values = [categories, since, mailing_list.cross_lists, categories]
-        return self._database.rows(query, values, Text)
+        return self._rows(query, values, Text)
 
     def authors(self, categories: Collection[str], since: datetime) -> list[tuple[str, ...]]:
         """The authors of each stored paper in these categories that was submitted since then."""
         query = f"select authors from papers where {_IN_CATEGORIES} and published >= ?"
-        return self._database.column(query, [list(categories), since])
+        return self._column(query, [list(categories), since])
 
     def by_id(self, paper_ids: Collection[str]) -> dict[str, Paper]:
         """Those of the papers that are kept, by id."""
         query = f"select {', '.join(_FIELDS)} from papers where id in (select value from json_each(?))"
-        found = self._database.rows(query, [list(paper_ids)], Paper, without_spoilt=True)  # one costs no morning
+        found = self._rows(query, [list(paper_ids)], Paper, without_spoilt=True)  # one costs no morning
         return {paper.id: paper for paper in found}
 
     def lacking(self, categories: Mapping[str, Collection[str]]) -> tuple[str, ...]:
@@ -94,7 +93,7 @@ class Papers:
         return tuple(sorted(missing, key=lambda each: ("/" not in each, each)))
 
     def _count(self) -> int:
-        return self._database.value("select count(*) from papers") or 0
+        return self._value("select count(*) from papers") or 0
 
 
 _WITHIN = "category in (select value from json_each(?))"
