@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -12,7 +13,6 @@ from hypothesis import strategies as st
 from paperboy.sources.arxiv.calendar import (
     Batch,
     State,
-    batch_of,
     holidays,
     newest_batch,
     start_of_newest,
@@ -42,6 +42,12 @@ WEEK = [  # an ordinary week, from arXiv's own table
     ("2026-11-18T20:00", "Tue 11-17 14:00", "Wed 11-18 14:00", "Wed 11-18 20:00", "Thu 11-19 00:15"),
     ("2026-11-19T20:00", "Wed 11-18 14:00", "Thu 11-19 14:00", "Thu 11-19 20:00", "Fri 11-20 00:15"),
 ]
+
+
+def batch_of(published: datetime, deferred: Collection[date] = ()) -> Batch:
+    """The batch with a paper submitted then, as the next days show it."""
+    days = (newest_batch(published + timedelta(days=day), deferred) for day in range(30))
+    return next(batch for batch in days if batch.submitted_until > published)
 
 
 @pytest.mark.parametrize(("announced", *("start", "end", "at", "visible")), WEEK)
