@@ -244,9 +244,12 @@ class Noun:
         self._database = database
         self._transaction = database.transaction
         self._rows = database.rows
+        self._first = database.first
         self._column = database.column
         self._value = database.value
+        self._pairs = database.pairs
         self._execute = database.execute
+        self._execute_each = database.execute_each
         self._commit = database.commit
 
 

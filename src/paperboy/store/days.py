@@ -58,12 +58,12 @@ class Days(Noun):
         values = {"names": list(list_names), "now": now}
         if self._rows(f"select value {_NEWS}", values):
             self._commit(f"insert into lists select value, :now {_NEWS}", values)
-        return self._database.pairs("select name, since from lists")
+        return self._pairs("select name, since from lists")
 
     def pause(self, list_name: str) -> None:
         """Forget that the list has begun: when it comes back, it is news, and starts with the newest batch."""
         forgets = ("delete from started where list = :list", "delete from lists where name = :list")
-        self._database.execute_each(forgets, {"list": list_name}, durable=False)
+        self._execute_each(forgets, {"list": list_name}, durable=False)
 
     def begin_again(self, list_name: str, since: datetime) -> None:
         """Let papers submitted since then, which were too old when the list began, come to it after all."""
@@ -93,7 +93,7 @@ class Days(Noun):
     def too_old(self, list_name: str, paper_ids: Iterable[str], day: date) -> None:
         """Let these papers count as seen by the list."""
         values = {"list": list_name, "ids": list(paper_ids), "day": day_number(day)}
-        self._database.execute_each((KNOW_LIST, PAPER_KEYS, _TOO_OLD), values, durable=False)
+        self._execute_each((KNOW_LIST, PAPER_KEYS, _TOO_OLD), values, durable=False)
 
     def note_attempt(self, attempt: Attempt) -> None:
         """Record why the list's last try failed, until a day of the list is frozen."""
@@ -109,7 +109,7 @@ class Days(Noun):
 
     def tries(self, list_name: str) -> dict[str, int]:
         """By id: on how many of the list's mornings an unseen paper could not be scored, though others were."""
-        return self._database.pairs("select paper_id, mornings from unscored where list = ?", [list_name])
+        return self._pairs("select paper_id, mornings from unscored where list = ?", [list_name])
 
     def freeze(self, day: Day, at: datetime, also: Callable[[int | None], object] = lambda _: None) -> None:
         """Everything a morning decides for a list, and what `also` writes, given the digest's id, in one durable
@@ -127,7 +127,7 @@ class Days(Noun):
             "tried": list(day.tried - day.became.keys()),
         }
         with self._transaction():
-            self._database.execute_each(_FREEZE, values)
+            self._execute_each(_FREEZE, values)
             digest_id = None
             if packed:
                 Readers(self._database).know(day.list_name, day.addressed)
@@ -158,7 +158,7 @@ class Days(Noun):
             if not digests:
                 return None
             values["ids"] = [digest["id"] for digest in digests]
-            self._database.execute_each(_SUPERSEDE, values)
+            self._execute_each(_SUPERSEDE, values)
         newest: date = digests[0]["date"]
         return newest
 

@@ -48,10 +48,10 @@ class Erasure(Noun):
         values = {"address": address.lower(), "at": at}
         self._rows("pragma secure_delete = on")
         with self._transaction():
-            self._database.execute_each(_WAITING, values)
-            rows = self._database.execute_each(_ADDRESSES, values)
+            self._execute_each(_WAITING, values)
+            rows = self._execute_each(_ADDRESSES, values)
             for its in self._database.tables:
-                rows += self._database.execute_each(its.erase, values)
+                rows += self._execute_each(its.erase, values)
             for table, column in _TEXTS:
                 where = f"redacted({column}) != {column}"
                 rows += self._execute(f"update {table} set {column} = redacted({column}) where {where}")

@@ -81,7 +81,7 @@ class History(Noun):
 
     def digest(self, list_name: str, day: date) -> Archived | None:
         """Return the digest of a list's day, as long as it has a page."""
-        return self._database.first(f"{ARCHIVED} and list = ? and date = ?", [list_name, day], Archived)
+        return self._first(f"{ARCHIVED} and list = ? and date = ?", [list_name, day], Archived)
 
     def days(
         self, list_names: Iterable[str], most: int = 1, until: date = date.max
@@ -178,7 +178,7 @@ class History(Noun):
 
     def paper(self, paper_id: str) -> tuple[Paper, datetime] | None:
         """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""
-        return self._database.first("select * from papers where id = ?", [paper_id], _fetched)
+        return self._first("select * from papers where id = ?", [paper_id], _fetched)
 
     def life(self, list_name: str, paper_id: str) -> Life:
         """What the list made of the paper."""
@@ -190,7 +190,7 @@ class History(Noun):
             _kept,
         )
         failures = self._value("select mornings from unscored where list = ? and paper_id = ?", key) or 0
-        seen = self._database.first(
+        seen = self._first(
             f"""select became, seen.date, iif(digest_id is null, null, {_STATES}) as deliveries
             from seen left join days using (list, date) where list = ? and paper_id = ?""",
             key,

@@ -150,7 +150,7 @@ class Ledger(Noun):
     def find(self, frozen_id: int, address: str) -> Delivery | None:
         """The delivery of a digest to an address, in any state."""
         query = f"{_SELECT} where address = ? collate nocase and frozen_id = ?"
-        return self._database.first(query, [address, frozen_id], _delivery)
+        return self._first(query, [address, frozen_id], _delivery)
 
     def unfinished(self) -> int:
         """How many deliveries of digests are pending, sending or deferred."""
@@ -230,7 +230,7 @@ class Ledger(Noun):
         if named is None:
             return None
         values = [named["list"], f"{named['y']}-{named['m']}-{named['d']}", named[0]]
-        return self._database.first(f"{_SELECT} where list = ? and date = ? and message_id = ?", values, _delivery)
+        return self._first(f"{_SELECT} where list = ? and date = ? and message_id = ?", values, _delivery)
 
     def came_back(self, delivery: Delivery, reply: str, at: datetime, *, gone: bool) -> bool:
         """Record that a mail which the server had accepted was not delivered. False: that is known, or it waits."""
@@ -273,7 +273,7 @@ class Ledger(Noun):
         Only digests that reached somebody else by mail count: otherwise the server may be at fault. Addresses that are
         suppressed for all lists are left out.
         """
-        return tuple(self._database.pairs(_BOUNCED_THRICE).items())
+        return tuple(self._pairs(_BOUNCED_THRICE).items())
 
     def digests(self, list_name: str) -> list[Frozen]:
         """The list's digests, newest first."""

@@ -30,19 +30,20 @@ class Papers(Noun):
         """
         self.forget()
         with self._transaction():
-            before = self._count()
-            self._execute(PAPER_KEYS, {"ids": [paper.id for paper in papers]})
+            ids = [paper.id for paper in papers]
+            known = self._value("select count(*) from papers where id in (select value from json_each(?))", [ids]) or 0
+            self._execute(PAPER_KEYS, {"ids": ids})
             for paper in papers:
                 self._execute(_UPSERT, asdict(paper) | {"fetched_at": at})
                 for category in {paper.primary_category, *paper.categories}:
                     self._execute("insert or ignore into paper_categories values (?, ?)", [category, paper.id])
             for category in categories:
                 self._execute("insert or replace into fetches values (?, ?, ?)", [source, category, at])
-            return self._count() - before
+            return len({*ids}) - known
 
     def fetched(self, source: str) -> dict[str, datetime]:
         """When each category of a source, by its key, was last fetched completely."""
-        return self._database.pairs("select category, fetched_at from fetches where source = ?", [source])
+        return self._pairs("select category, fetched_at from fetches where source = ?", [source])
 
     def unseen(self, mailing_list: MailingList, before: date | None = None) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that it has not seen, or had not `before` a day; by id."""
@@ -88,12 +89,9 @@ class Papers(Noun):
     def lacking(self, categories: Mapping[str, Collection[str]]) -> tuple[str, ...]:
         """Of papers with their categories, by id, those that are not stored in all of these; the oldest first."""
         query = "select id, categories from papers where id in (select value from json_each(?))"
-        known = self._database.pairs(query, [list(categories)])
+        known = self._pairs(query, [list(categories)])
         missing = [each for each, its in categories.items() if not set(its) <= set(known.get(each, ()))]
         return tuple(sorted(missing, key=lambda each: ("/" not in each, each)))
-
-    def _count(self) -> int:
-        return self._value("select count(*) from papers") or 0
 
 
 _WITHIN = "category in (select value from json_each(?))"

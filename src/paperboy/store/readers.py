@@ -38,4 +38,4 @@ class Readers(Noun):
 
     def _named(self, column: str, token: str) -> Reader | None:
         query = f"select list as list_name, address from readers where {is_token(column)}"
-        return self._database.first(query, {"token": token}, Reader)
+        return self._first(query, {"token": token}, Reader)

@@ -61,7 +61,7 @@ class Retention(Noun):
         gone = []
         try:
             for what, statements in steps:
-                if number := self._database.execute_each(statements, values, durable=False):
+                if number := self._execute_each(statements, values, durable=False):
                     gone.append(f"{number:,} {what}")
             if gone:
                 logger.info("retention: deleted %s", ", ".join(gone))

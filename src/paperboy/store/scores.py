@@ -30,7 +30,7 @@ class Scores(Noun):
         kept = dict(self._rows(_KEPT, asked | {"ids": list(paper_ids)}, _kept))
         missing = asked | {"ids": list({*paper_ids} - kept.keys())}
         if self._rows(f"select 1 {_OTHERS} limit 1", missing):
-            self._database.execute_each((KNOW_LIST, _TAKE), missing, durable=False)
+            self._execute_each((KNOW_LIST, _TAKE), missing, durable=False)
             kept |= self._rows(_KEPT, missing, _kept)
         return kept
 
@@ -44,7 +44,7 @@ class Scores(Noun):
         values |= {"ids": list(scores), "rows": rows}
         with self._transaction(durable=False):
             if scores:
-                self._database.execute_each((KNOW_LIST, PAPER_KEYS, _KNOW_JUDGE, _KEEP), values)
+                self._execute_each((KNOW_LIST, PAPER_KEYS, _KNOW_JUDGE, _KEEP), values)
             if spending.usage.calls:
                 dollars = {"prompt_usd": cost and cost.prompt, "completion_usd": cost and cost.completion}
                 row = {"list": list_name, "model": model, "at": iso(at)} | asdict(spending.usage) | dollars
