@@ -31,7 +31,7 @@ class Papers(Noun):
         self.forget()
         with self._transaction():
             ids = [paper.id for paper in papers]
-            known = self._value("select count(*) from papers where id in (select value from json_each(?))", [ids]) or 0
+            known = len(self._rows("select id from papers where id in (select value from json_each(?))", [ids]))
             self._execute(PAPER_KEYS, {"ids": ids})
             for paper in papers:
                 self._execute(_UPSERT, asdict(paper) | {"fetched_at": at})
