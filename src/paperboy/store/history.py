@@ -178,7 +178,8 @@ class History(Noun):
 
     def paper(self, paper_id: str) -> tuple[Paper, datetime] | None:
         """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""
-        return self._first("select * from papers where id = ?", [paper_id], _fetched)
+        query = "select * from papers where id = ?"
+        return self._first(query, [paper_id], lambda fetched_at, **columns: (Paper(**columns), fetched_at))
 
     def life(self, list_name: str, paper_id: str) -> Life:
         """What the list made of the paper."""
@@ -187,7 +188,7 @@ class History(Noun):
             """select relevance, novelty, comment, scores.model, at from judges join scores using (criteria, model)
             where list = ? and paper_id = ? order by at desc, scores.model""",
             key,
-            _kept,
+            lambda model, at, **score: Kept(Score(**score), model, at),
         )
         failures = self._value("select mornings from unscored where list = ? and paper_id = ?", key) or 0
         seen = self._first(
@@ -211,17 +212,9 @@ def _day(**row: Any) -> DaySummary:
     )
 
 
-def _kept(model: str, at: datetime, **score: Any) -> Kept:
-    return Kept(Score(**score), model, at)
-
-
 def _nobody(list: str, reply: str, at: datetime, since: datetime | None, *, superseded: bool) -> Incident:  # noqa: A002  # a column
     facts = {"list": list, "lines": [f"{list}: {reply}"], "back": superseded}
     return Incident(kind=Kind.NOBODY, subject=list, since=since or at, last=at, reason=reply, facts=facts)
-
-
-def _fetched(fetched_at: datetime, **columns: Any) -> tuple[Paper, datetime]:
-    return Paper(**columns), fetched_at
 
 
 def _failed(id: int, list: str, address: str, reply: str, at: datetime, *, given_up: bool) -> Incident:  # noqa: A002

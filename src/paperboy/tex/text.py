@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from paperboy.edges.text import composed
 from paperboy.tex.macros import ACCENTS, COMMANDS, DECLARATIONS, LETTERS, PROSE_COMMANDS, over, stage, symbols
-from paperboy.tex.scripts import MARKS, SPACE, SUB_END, SUP_END, plain, script, settled
+from paperboy.tex.scripts import MARKS, SCRIPTED, SPACE, SUB_END, SUP_END, plain, script, settled
 
 
 def to_text(tex: str) -> str:
@@ -29,7 +29,7 @@ def to_marked(tex: str) -> str:
         pieces += [tex[at:start], chr(mark)]
         at = end
     prose = _read(_TYPOGRAPHIC.sub(_typeset, "".join(pieces) + tex[at:]), math=False)
-    return settled(prose.translate(bodies))
+    return SCRIPTED.sub(settled, prose.translate(bodies))
 
 
 def name_to_text(name: str) -> str:
