@@ -87,9 +87,8 @@ def live(app: App, papers: Sequence[Paper], now: datetime) -> None:
     database = store.papers._database
     with database.transaction():
         store.days.begin(first.name, curate.ways_in(first), (), yesterday, now)
-        names = [{"list": each.name} for each in app.home.lists]
         database.execute("create temp table wanted (list text primary key)")
-        database.insert_all("wanted", names)
+        database.execute_all("insert into wanted values (?)", [[each.name] for each in app.home.lists])
         database.execute("insert or ignore into started select wanted.list, way, at from wanted, started")
         database.execute("insert or ignore into list_keys (list) select list from wanted")
         database.execute(

@@ -11,8 +11,8 @@ import pytest
 
 from paperboy.errors import ConfigError
 from paperboy.mail.page import Author, Copy, Item, Mention, Page
-from paperboy.mail.templates import Templates, tied
-from paperboy.mail.text import prose
+from paperboy.mail.templates import Templates
+from paperboy.mail.text import prose, tied
 from paperboy.mail.topics import Block
 from paperboy.models import Alert
 from tests.builders import digest, entry, mailing_list, paper

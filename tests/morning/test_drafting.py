@@ -30,8 +30,6 @@ def scored(relevance: int, **changes: object) -> ScoredList:
         model=LLM,
         stationery=composer.stationery(wants, NOW.date()),
         now=NOW,
-        kept={},
-        spending=Spending(),
         filtered=frozenset(),
         followed=frozenset(),
         learned=Learned(),

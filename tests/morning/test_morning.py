@@ -291,7 +291,7 @@ def test_quiet_day_sends_nothing_and_is_an_outcome(world: World) -> None:
     world.clock.now += timedelta(days=1)  # Saturday
     report = world.run(foundations())
     assert (report.lists[0].outcome, report.due) == (Outcome.QUIET, ())
-    assert world.store.ledger.waiting(world.clock.now) == ()
+    assert world.store.ledger.waiting(world.clock.now) == []
     world.feed.papers, world.scorer.known = [new(2)], good(new(2))
     assert world.run(foundations(name="other")).lists[0].outcome is Outcome.DIGEST  # for it has not seen the paper
 
@@ -326,7 +326,7 @@ def test_dead_llm_sends_no_digest_and_loses_no_paper(world: World) -> None:
     report = world.run(foundations())
     assert report.due == ("foundations",)
     assert report.lists[0].problem == "the LLM at nowhere does not answer"
-    assert world.store.ledger.waiting(FRIDAY) == ()
+    assert world.store.ledger.waiting(FRIDAY) == []
     world.scorer.dies_after = None
     assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
     assert world.digests() == [["2611.00001", "2611.00002"]]

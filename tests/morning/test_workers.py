@@ -230,8 +230,8 @@ def test_what_travels_holds_no_address_and_no_secret(tmp_path: Path) -> None:
     lists = "lists: [{name: a, categories: [cs.LG], topics: b, subscribers: [a-reader@example.org], webhook: %s}]\n"
     (tmp_path / "subscribers.yaml").write_text(lists % "https://hooks.example.org/secret", "utf-8")
     with App(tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES) as app:
-        gathered = app.drafter.gather(app.home.lists[0], sample.papers(NOW), NOW)
-        (scored,) = app.drafter.score([gathered])
+        kept = app.drafter.gather(app.home.lists[0], sample.papers(NOW), NOW)
+        (scored,) = app.drafter.score([kept])
         sent = pickle.dumps(scored)
         assert b"https://hooks.example.org" not in sent
         assert b"a-reader@example.org" not in sent

@@ -88,7 +88,7 @@ def test_bounces_of_alerts_suppress_nobody(world: World) -> None:
         world.transport.replies["olga@example.org"] = [UNKNOWN] * 5
         world.deliver()
         world.clock.now += DAY
-    assert world.store.suppressions.all() == ()
+    assert world.store.suppressions.all() == []
 
 
 def test_alert_that_is_refused_waits_until_it_is_replaced(world: World) -> None:
@@ -117,7 +117,7 @@ def test_server_that_refuses_alerts_alone_is_no_incident(world: World) -> None:
     report = world.deliver()
     assert "refuses the login" in report.problem
     record(world.store, report, NOW, timedelta())
-    assert world.store.incidents.all() == ()
+    assert world.store.incidents.all() == []
 
 
 def test_confirmation_is_given_up_after_a_day(world: World) -> None:
@@ -153,7 +153,7 @@ def test_mail_beside_digests_is_no_matter_of_exit_codes_history_and_suppressions
     world.deliver()
     assert world.recipients() == ["olga"]
     assert world.store.ledger.last_sent() is None
-    assert world.store.history.posted("olga@example.org", NOW - DAY) == ()
+    assert world.store.history.posted("olga@example.org", NOW - DAY) == []
     assert world.store.history.undelivered([], NOW - DAY) == ()
 
 

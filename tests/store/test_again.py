@@ -131,4 +131,4 @@ def test_expired_delivery_of_a_superseded_digest_is_not_put_back(store: Store) -
 def test_queue_can_be_narrowed_to_one_delivery(store: Store) -> None:
     digest = morning(store, {"ada": WAITS, "grace": WAITS})
     grace = delivery(store, "grace", digest)
-    assert store.ledger.waiting(NOW, only=grace.id) == (grace.id,)
+    assert store.ledger.waiting(NOW, only=grace.id) == [grace.id]

@@ -77,8 +77,8 @@ def test_failure_in_the_middle_leaves_nothing(store: Store) -> None:
     with pytest.raises(sqlite3.IntegrityError):
         store.days.freeze(twice, NOW)
     assert outcome(store, "foundations", TODAY) is None
-    assert store.ledger.digests("foundations") == ()
-    assert store.ledger.waiting(NOW) == ()
+    assert store.ledger.digests("foundations") == []
+    assert store.ledger.waiting(NOW) == []
 
 
 def test_list_has_one_digest_a_day(store: Store) -> None:
@@ -90,7 +90,7 @@ def test_list_has_one_digest_a_day(store: Store) -> None:
 
 def test_day_without_a_mail_has_no_digest(store: Store) -> None:
     store.days.freeze(Day("foundations", TODAY, Outcome.QUIET, reason="weekend"), NOW)
-    assert store.ledger.digests("foundations") == ()
+    assert store.ledger.digests("foundations") == []
     with pytest.raises(IndexError):
         store.ledger.message(7)
     (summary,) = store.history.days(["foundations"])["foundations"]

@@ -94,10 +94,10 @@ def test_held_deliveries_wait_behind_the_others(store: Store) -> None:
     ada, grace = waiting(store)
     store.ledger.reserve(ada, NOW)
     store.ledger.settle(ada, DeliveryState.PENDING, "RCPT: 554 5.7.1 denied", NOW, undone=True, held=True)
-    assert store.ledger.waiting(NOW) == (grace.id, ada.id)
+    assert store.ledger.waiting(NOW) == [grace.id, ada.id]
     store.ledger.reserve(ada, NOW)
     store.ledger.settle(ada, DeliveryState.PENDING, "told to stop", NOW, undone=True)
-    assert store.ledger.waiting(NOW) == (ada.id, grace.id)
+    assert store.ledger.waiting(NOW) == [ada.id, grace.id]
 
 
 def test_sent_delivery_never_waits_again(store: Store) -> None:
@@ -182,10 +182,10 @@ def test_server_backoff_holds_back_all_that_waits_except_by_hand(store: Store) -
     store.ledger.settle(ada, DeliveryState.DEFERRED, "450", NOW, try_at=NOW + timedelta(minutes=5))
     until = NOW + timedelta(minutes=15)
     store.ledger.postpone(until, NOW)
-    assert store.ledger.waiting(until - timedelta(seconds=1)) == ()
-    assert store.ledger.waiting(NOW, by_hand=True) == (grace.id, ada.id), "her backoff is ignored, too"
-    assert store.ledger.waiting(NOW - timedelta(days=9)) == (grace.id,), "the clock was ahead"
+    assert store.ledger.waiting(until - timedelta(seconds=1)) == []
+    assert store.ledger.waiting(NOW, by_hand=True) == [grace.id, ada.id], "her backoff is ignored, too"
+    assert store.ledger.waiting(NOW - timedelta(days=9)) == [grace.id], "the clock was ahead"
     assert len(store.ledger.waiting(until)) == 2
     assert store.ledger.next_try(NOW) == until
     store.retry_now(NOW)
-    assert store.ledger.waiting(NOW) == (grace.id,)
+    assert store.ledger.waiting(NOW) == [grace.id]

@@ -3,7 +3,7 @@
 import lzma
 
 from paperboy.models import Composed
-from paperboy.store.packing import pack
+from paperboy.store.ledger import pack
 from tests.mail.mails import MAILS
 
 

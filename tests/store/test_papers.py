@@ -75,7 +75,7 @@ def test_texts_of_recent_papers_are_there_seen_or_not(store: Store) -> None:
     )
     store.papers.add([new, old], ["cs.LG"], NOW)
     store.days.freeze(Day("foundations", date(2026, 11, 20), Outcome.NOTE, became={"2611.00001": Became.BELOW}), NOW)
-    assert store.papers.recent(mailing_list(), NOW - timedelta(days=30)) == ((new.id, new.title, new.abstract),)
+    assert store.papers.recent(mailing_list(), NOW - timedelta(days=30)) == [(new.id, new.title, new.abstract)]
 
 
 def test_newest_submission_is_that_of_the_asked_categories(store: Store) -> None:

@@ -19,7 +19,7 @@ def test_suppression_for_all_lists_affects_every_list_and_spelling(store: Store)
     store.suppressions.add("Ada@Example.org", "", "no such user", NOW)
     for spelt in ("ada@example.org", "ADA@example.ORG"):
         assert reason(store, "foundations", spelt) == "no such user"
-    assert store.suppressions.all() == (Suppression("ada@example.org", "", "no such user", NOW),)
+    assert store.suppressions.all() == [Suppression("ada@example.org", "", "no such user", NOW)]
 
 
 def test_repeated_suppression_keeps_the_first_reason_and_date(store: Store) -> None:
@@ -33,10 +33,10 @@ def test_lifted_suppression_can_be_made_again(store: Store) -> None:
     store.suppressions.add("ada@example.org", "", "no such user", NOW)
     assert store.suppressions.lift("ADA@example.org", "", NOW)
     assert not store.suppressions.lift("ada@example.org", "", NOW)
-    assert store.suppressions.all() == ()
+    assert store.suppressions.all() == []
     assert reason(store, "foundations", "ada@example.org") == ""
     assert store.suppressions.add("ada@example.org", "", "by hand", NOW + timedelta(days=1))
-    assert store.suppressions.all() == (Suppression("ada@example.org", "", "by hand", NOW + timedelta(days=1)),)
+    assert store.suppressions.all() == [Suppression("ada@example.org", "", "by hand", NOW + timedelta(days=1))]
 
 
 def test_suppression_for_a_list_outlives_the_one_for_all(store: Store) -> None:

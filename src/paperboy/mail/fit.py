@@ -18,6 +18,7 @@ from itertools import chain
 from typing import Any
 
 from paperboy.mail.page import Page, without_middle
+from paperboy.mail.text import shorten
 from paperboy.mail.topics import within
 from paperboy.models import Group
 
@@ -78,7 +79,7 @@ def cuts(page: Page) -> Iterator[Sequence[Page]]:
         (most - _NAMED, lambda page, left: _naming(page, _NAMED + left)),
         (tail, lambda page, left: _changed(page, head + left, bare=True)),
         (tail, lambda page, left: replace(page, items=page.items[: head + left])),
-        (head, lambda page, left: _changed(page, left, abstract=page.items[left].abstract.shortened(_ABSTRACT))),
+        (head, lambda page, left: _changed(page, left, abstract=shorten(page.items[left].abstract, _ABSTRACT))),
         (head, lambda page, left: _changed(page, left, brief=True)),
         (head, lambda page, left: replace(page, items=page.items[:left])),
         (min(_NAMED, most), _naming),

@@ -73,7 +73,7 @@ class Stationery:
         headers = [
             *_headers(clipped(whole.title, _TITLE), self.sender, rendered.subject, local),
             *([_header("Reply-To", _mailbox(*parseaddr(self.reply_to)))] if self.reply_to else []),
-            _header("List-Id", f"{_words(mailing_list.title, _ATOMS)} <{name}.lists.{domain}>"),
+            _header("List-Id", f"{_words(whole.title, _ATOMS)} <{name}.lists.{domain}>"),
             f"List-Help: <mailto:{owner}?subject=help>",
             f"List-Owner: <mailto:{owner}>",
             "List-Post: NO",
@@ -117,9 +117,9 @@ class Composer:
     def alert(self, alert: Alert, to: Subscriber, now: datetime) -> tuple[Composed, Addressed]:
         """Compose a mail to the operator, dated `now`. Errors as for `Templates.alert`."""
         instant = now.astimezone(UTC)
-        own_id = self._message_id("alert", instant.date(), "alert", instant.isoformat(), alert.headline)
-        composed = self._composed(parseaddr(self.sender)[0], self.templates.alert(alert), instant)
-        return composed, Addressed(to, own_id, "")
+        name = parseaddr(self.sender)[0]
+        rendered = self.templates.alert(alert)
+        return self._beside(to, name, rendered, instant, "alert", instant.isoformat(), alert.headline)
 
     def confirmation(
         self, mailing_list: MailingList, to: Subscriber, token: str, at: datetime
@@ -128,14 +128,16 @@ class Composer:
         list. Nothing in it but the address is theirs. Errors as for `Templates.confirmation`.
         """
         rendered = self.templates.confirmation(mailing_list, f"{self.web_url}/confirm/{token}")
-        own_id = self._message_id("confirm", at.astimezone(UTC).date(), "confirm", token)
         title = clipped(one_line(mailing_list.title), _TITLE)
-        composed = self._composed(title, rendered, at.astimezone(mailing_list.timezone))
-        return composed, Addressed(to, own_id, "")
+        return self._beside(to, title, rendered, at.astimezone(mailing_list.timezone), "confirm", token)
 
-    def _composed(self, name: str, rendered: Rendered, at: datetime) -> Composed:
-        headers = _headers(name, self.sender, rendered.subject, at)
-        return Composed(rendered.subject, addr_spec(self.sender), freeze(headers, rendered))
+    def _beside(
+        self, to: Subscriber, name: str, rendered: Rendered, at: datetime, kind: str, *fields: str
+    ) -> tuple[Composed, Addressed]:
+        """Compose a mail to one person, which is no digest; its identifier is made of `kind` and the fields."""
+        own_id = self._message_id(kind, at.astimezone(UTC).date(), kind, *fields)
+        message = freeze(_headers(name, self.sender, rendered.subject, at), rendered)
+        return Composed(rendered.subject, addr_spec(self.sender), message), Addressed(to, own_id, "")
 
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:
         """Make the identifiers of one subscriber's copy; always the same for the same arguments."""
@@ -313,15 +315,14 @@ def _header(name: str, value: str) -> str:
 
 
 def _mailbox(name: str, address: str) -> str:
-    phrase = _words(name, _ATOMS)
+    phrase = _words(one_line(name), _ATOMS)
     return f"{phrase} <{addr_spec(address)}>" if phrase else addr_spec(address)
 
 
-def _words(text: str, plain: re.Pattern[str] = _ASCII) -> str:
-    """One line of text: as it is if every word is plain, else as encoded words (RFC 2047), which end where words end:
+def _words(line: str, plain: re.Pattern[str] = _ASCII) -> str:
+    """A line of text: as it is if every word is plain, else as encoded words (RFC 2047), which end where words end:
     some readers show a space between them, and in a name all do.
     """
-    line = one_line(text)
     if plain.fullmatch(line) and "=?" not in line and all(len(word) <= _WORD for word in line.split()):
         return line
     chunks = [""]

@@ -18,7 +18,6 @@ from zoneinfo import ZoneInfo
 
 import jinja2
 import mjml
-from markupsafe import Markup, escape
 
 from paperboy.curate import MOST_MORNINGS, curate
 from paperboy.edges import files, sandbox
@@ -26,7 +25,7 @@ from paperboy.edges.text import one_line
 from paperboy.errors import ConfigError, noted
 from paperboy.mail.fit import cuts, fitted, in_html, in_text
 from paperboy.mail.page import Copy, Page, online, page
-from paperboy.mail.text import clipped, counted, money, shorten, wrap
+from paperboy.mail.text import clipped, counted, in_attribute, money, shorten, tied, wrap
 from paperboy.models import (
     Alert,
     Cost,
@@ -46,7 +45,6 @@ from paperboy.models import (
 HTML_BUDGET = 95_000  # bytes; Gmail clips from about 99,500
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]+)*/")  # a folder of templates
 _ON_THE_WEB = "https://papers.example.org"  # of samples
-_SHORT = 6  # letters of a last word, with its full stop
 _COPY_ROOM = 1_000  # bytes that a recipient's own values may add
 
 
@@ -249,21 +247,6 @@ def _sandbox(templates: Templates, folders: tuple[str, ...], *, escapes: bool) -
     made = sandbox.Sandbox("emails", lambda name: found.get(file(name)), templates.seconds, file, **options)
     made.filters |= {each.__name__: each for each in (wrap, shorten, clipped, counted, money, tied, in_attribute)}
     return made
-
-
-def tied(text: object) -> Markup:
-    """Text as HTML in which a short last word holds on to the one before it, so as not to stand alone on a line."""
-    html = escape(text)
-    head, _, last = html.rpartition(" ")
-    return head + Markup("&nbsp;") + last if head and len(last) <= _SHORT else html
-
-
-def in_attribute(text: str) -> Markup:
-    r"""Text in ASCII and entities alone, for places that MJML copies into an attribute: other characters would come
-    out of it as Rust writes them, as `\u{301}`.
-    """
-    safe = str(escape(text)).replace("\\", "&#92;").encode("ascii", "xmlcharrefreplace").decode()
-    return Markup(safe)  # noqa: S704  # escaped just above
 
 
 # Samples, which touch every branch of the templates

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from html import escape
+from html import escape as html_escape
 from itertools import chain
 from typing import Self
+
+from markupsafe import Markup, escape
 
 from paperboy.edges.text import WORD_END, composed, cut, printable
 from paperboy.tex import MARKS, SPACE, SUB, SUB_END, SUP, SUP_END, plain, to_marked
@@ -36,6 +38,26 @@ def money(dollars: float) -> str:
     return f"${dollars:.4f}" if dollars >= 0.0001 else "under $0.0001"
 
 
+# HTML
+
+_SHORT = 6  # letters of a last word, with its full stop
+
+
+def tied(text: object) -> Markup:
+    """Text as HTML in which a short last word holds on to the one before it, so as not to stand alone on a line."""
+    html = escape(text)
+    head, _, last = html.rpartition(" ")
+    return head + Markup("&nbsp;") + last if head and len(last) <= _SHORT else html
+
+
+def in_attribute(text: str) -> Markup:
+    r"""Text in ASCII and entities alone, for places that MJML copies into an attribute: other characters would come
+    out of it as Rust writes them, as `\u{301}`.
+    """
+    safe = str(escape(text)).replace("\\", "&#92;").encode("ascii", "xmlcharrefreplace").decode()
+    return Markup(safe)  # noqa: S704  # escaped just above
+
+
 # Mathematics
 
 _TAGS = {SUP: "<sup>", SUP_END: "</sup>", SUB: "<sub>", SUB_END: "</sub>", SPACE: " "}
@@ -57,24 +79,10 @@ class Prose(str):
         return made
 
     def __html__(self) -> str:
-        html = escape(self.marked)
+        html = html_escape(self.marked)
         for mark, tag in _TAGS.items():
             html = html.replace(mark, tag)
         return html
-
-    def shortened(self, limit: int) -> Prose:
-        """As `shorten` does it: what HTML shows counts, and no formula is cut."""
-        shown = re.sub(f"[{MARKS}]", "", self.marked)
-        if len(shown) <= limit:
-            return self
-        places = [place for place, character in enumerate(self.marked) if character not in MARKS]
-        end = places[cut(shown, limit)]
-        before, after = self.marked[:end], self.marked[end:]
-        start = before.rfind(" ") + 1
-        word = before[start:] + after.partition(" ")[0]
-        if not after.startswith(" ") and any(mark in word for mark in MARKS + SPACE):
-            before = before[:start]
-        return Prose(f"{before.rstrip()} …" if before.strip() else shorten(str(self), limit))
 
 
 @lru_cache(maxsize=2048)  # lists share papers
@@ -106,11 +114,22 @@ def unlinked(text: Prose) -> Prose:
 
 def shorten(text: str, limit: int) -> str:
     """Shorten prose to about `limit` characters: whole sentences where one ends in the last two thirds of the limit,
-    else whole words. A text that was cut ends in an ellipsis.
+    else whole words. A text that was cut ends in an ellipsis. Of `Prose`, what HTML shows counts, and no
+    formula is cut.
     """
-    if isinstance(text, Prose):
-        return text.shortened(limit)
-    return text if len(text) <= limit else f"{text[: cut(text, limit)]} …"
+    if not isinstance(text, Prose):
+        return text if len(text) <= limit else f"{text[: cut(text, limit)]} …"
+    shown = re.sub(f"[{MARKS}]", "", text.marked)
+    if len(shown) <= limit:
+        return text
+    places = [place for place, character in enumerate(text.marked) if character not in MARKS]
+    end = places[cut(shown, limit)]
+    before, after = text.marked[:end], text.marked[end:]
+    start = before.rfind(" ") + 1
+    word = before[start:] + after.partition(" ")[0]
+    if not after.startswith(" ") and any(mark in word for mark in MARKS + SPACE):
+        before = before[:start]
+    return Prose(f"{before.rstrip()} …" if before.strip() else shorten(str(text), limit))
 
 
 def clipped(text: str, limit: int) -> str:

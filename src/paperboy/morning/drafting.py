@@ -42,7 +42,7 @@ from paperboy.models import (
 )
 from paperboy.sources import source_of, sources_of
 from paperboy.store import Store
-from paperboy.store.packing import pack
+from paperboy.store.ledger import pack
 
 if TYPE_CHECKING:
     from paperboy.mail.message import Composer, Stationery
@@ -91,7 +91,7 @@ Learn = Callable[[MailingList, Sequence[Paper], Collection[str], datetime], Lear
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """All that one list's digest is made of, but for new scores. It can be pickled, and names nobody on the list."""
+    """All that one list's digest is made of, but for scores. It can be pickled, and names nobody on the list."""
 
     mailing_list: MailingList
     papers: tuple[Paper, ...]  # less the filtered; those by followed authors first
@@ -99,8 +99,6 @@ class Gathered:
     model: Model
     stationery: Stationery
     now: datetime
-    kept: Mapping[str, Score]  # by id: paid for before
-    spending: Spending  # since the list's last frozen day, and on that of a preview
     filtered: frozenset[str]  # by id
     followed: frozenset[str]  # by id: written by followed authors
     learned: Learned
@@ -110,11 +108,11 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredList:
-    """A list's papers with the scores that could be had."""
+    """A list's papers with the scores that could be had; at first those that were paid for before."""
 
     gathered: Gathered
     scores: Mapping[str, Score]  # by id
-    spending: Spending
+    spending: Spending  # since the list's last frozen day, and on that of a preview
     unscored: Mapping[str, str] = field(default_factory=dict)  # by id: why it is not retried today
     problem: str = ""  # why the others, if any, have no score
     shortfall: Shortfall | None = None
@@ -149,11 +147,6 @@ class ScoredList:
             spending=self.spending + result.spending if pays else self.spending,
             problem=self.problem or result.problem,
         )
-
-
-def kept(gathered: Gathered) -> ScoredList:
-    """Return the list with the scores that were paid for before."""
-    return ScoredList(gathered=gathered, scores=gathered.kept, spending=gathered.spending)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +257,7 @@ class Drafter:
         *,
         only_days: int = 0,
         spent_on: date | None = None,
-    ) -> Gathered:
+    ) -> ScoredList:
         """Return the candidates with their kept scores, including those that another list paid for. The spending is
         what no frozen day has yet, and that of the day `spent_on`.
         """
@@ -278,29 +271,29 @@ class Drafter:
         learned = self.learn(mailing_list, wanted, followed, now) if self.learn else Learned()
         # What was learned since, or by another list on the same topics, ranks otherwise.
         criteria = self.scorer.criteria(mailing_list) + learned.key
-        return Gathered(
+        gathered = Gathered(
             mailing_list=replace(mailing_list, webhook=""),  # a secret
             papers=tuple(wanted),
             criteria=criteria,
             model=replace(model, learned_from=" and ".join(learned.rankers)),
             stationery=self.composer.stationery(mailing_list, local_date(mailing_list, now)),
             now=now,
-            kept=self.store.scores.kept(name, criteria, model.name, [paper.id for paper in wanted], now),
-            spending=self.store.scores.spending(name, spent_on),
             filtered=filtered,
             followed=followed,
             learned=learned,
             tries=self.store.days.tries(name),
             only_days=only_days,
         )
+        scores = self.store.scores.kept(name, criteria, model.name, [paper.id for paper in wanted], now)
+        return ScoredList(gathered=gathered, scores=scores, spending=self.store.scores.spending(name, spent_on))
 
-    def score(self, gathered: Sequence[Gathered], *, aloud: bool = False) -> Sequence[ScoredList]:
+    def score(self, kept: Sequence[ScoredList], *, aloud: bool = False) -> Sequence[ScoredList]:
         """Return the lists with the scorer's scores, which are kept as they arrive.
 
         Lists with the same criteria are scored once. A scorer that could not continue is not asked again.
         What a bug leaves unscored is carried over, too. `aloud`: tell a terminal, too, what it will cost.
         """
-        lists = list(map(kept, gathered))
+        lists = list(kept)
         jobs = list(self._jobs(lists))
         if not jobs:
             return lists
@@ -316,7 +309,7 @@ class Drafter:
         except Exception as error:
             logger.exception("this is a bug in Paperboy; the morning continues with the scores it has")
             self._dead = f"scoring hit a bug in Paperboy: {error!r}; see the log", None
-        return list(map(self._explained, lists))
+        return list(map(self._explained, lists, kept))
 
     def _ask(self, lists: list[ScoredList], jobs: Sequence[ToScore]) -> None:
         """Let the lists take over the results as they arrive, those with the criteria of the list that asked, too; and
@@ -385,13 +378,13 @@ class Drafter:
         midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
         return lambda: self.store.scores.spent_since(midnight) < self.budget
 
-    def _explained(self, scored: ScoredList) -> ScoredList:
+    def _explained(self, scored: ScoredList, kept: ScoredList) -> ScoredList:
         """Log what was scored and why other scores are missing, and add that for the draft."""
         gathered = scored.gathered
         if not gathered.mailing_list.topics:
             return scored
         name, number = gathered.mailing_list.name, len(scored.scores)
-        logger.info("%s: %d of %d scored, %d now", name, number, len(gathered.papers), number - len(gathered.kept))
+        logger.info("%s: %d of %d scored, %d now", name, number, len(gathered.papers), number - len(kept.scores))
         for reason, times in Counter(scored.unscored.values()).items():
             logger.warning("%s: %s could not be scored: %s", name, counted(times, "paper"), reason)
 

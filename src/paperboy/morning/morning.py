@@ -38,7 +38,7 @@ from paperboy.errors import NotTodayError, PaperboyError, StoreWriteError
 from paperboy.mail.text import together
 from paperboy.models import Attempt, Counts, Day, ListReport, MailingList, MorningReport, Outcome
 from paperboy.morning import drafting, fetching, incidents
-from paperboy.morning.drafting import Draft, Drafter, Gathered, ScoredList
+from paperboy.morning.drafting import Draft, Drafter, ScoredList
 from paperboy.morning.workers import Crew
 from paperboy.sources import source_of, sources_of
 from paperboy.sources.source import Connect
@@ -158,14 +158,14 @@ class Morning:
         ordered = list(chain.from_iterable(by_categories.values()))
 
         for start in range(0, len(ordered), self.group):
-            gathered = list[Gathered]()
+            kept = list[ScoredList]()
             for mailing_list in ordered[start : start + self.group]:
                 found = self.serve(mailing_list, partial(self.open, mailing_list))
-                if isinstance(found, Gathered):
-                    gathered.append(found)
+                if isinstance(found, ScoredList):
+                    kept.append(found)
                 else:
                     self.reports[mailing_list.name] = found
-            yield from self.drafter.score(gathered, aloud=self.since is not None)
+            yield from self.drafter.score(kept, aloud=self.since is not None)
             self.store.papers.forget()
 
     def serve(self, mailing_list: MailingList, work: Callable[[], _T | ListReport]) -> _T | ListReport:
@@ -204,7 +204,7 @@ class Morning:
                 why = attempt.why if attempt and local_date(mailing_list, attempt.at) == day else NOTHING_WAS_DONE
                 self.freeze(Day(name, day, Outcome.GAVE_UP, why))
 
-    def open(self, mailing_list: MailingList) -> ListReport | Gathered:
+    def open(self, mailing_list: MailingList) -> ListReport | ScoredList:
         """Return what is to be scored; or the report of a list that has nothing to do, or has to wait."""
         name, day, store = mailing_list.name, local_date(mailing_list, self.now), self.store
         self.explain(mailing_list)

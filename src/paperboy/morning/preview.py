@@ -16,7 +16,7 @@ from paperboy.errors import PaperboyError, StoreError, UnknownNameError
 from paperboy.mail.message import Composer
 from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Subscriber
 from paperboy.morning import drafting, fetching
-from paperboy.morning.drafting import Draft, Drafter, Gathered, ScoredList
+from paperboy.morning.drafting import Draft, Drafter, ScoredList
 from paperboy.sending import outbox
 from paperboy.sources import sources_of
 from paperboy.sources.source import Connect
@@ -86,13 +86,13 @@ class Previews:
         drafter, now = self.drafter, self.now
         candidates = [drafter.candidates(mailing_list, now, before=today)[0] for mailing_list in lists]
 
-        def gathered() -> list[Gathered]:
+        def gathered() -> list[ScoredList]:
             pairs = zip(lists, candidates, strict=True)
             return [drafter.gather(mailing_list, papers, now, spent_on=today) for mailing_list, papers in pairs]
 
-        scored = list(map(drafting.kept, gathered()))
-        if not any(each.missing for each in scored):
-            return scored
+        kept = gathered()
+        if not any(scored.missing for scored in kept):
+            return kept
         with self.alone():  # whoever had the lock may have scored them meanwhile
             return drafter.score(gathered(), aloud=True)
 

@@ -53,7 +53,8 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
     for array in _arrays(answer[: MAX_TEXT_PER_PAPER * (len(asked) + 5)]):
         named = defaultdict(list)
         for found in array:
-            named[_bare_id(found)].append(found)
+            written = found.get("arxiv_id")  # it may be a URL, or stand in brackets
+            named[read_id(written.strip(" []\n")) if isinstance(written, str) else ""].append(found)
         entries |= named
 
     scores: dict[str, Score] = {}
@@ -78,12 +79,6 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
             # asking for the paper alone cures the first
             defects[paper_id] = "two different ones for the same paper" if usable else defect
     return Reply(scores, defects)
-
-
-def _bare_id(entry: Mapping[str, Any]) -> str:
-    """Read an entry's id, which may be a URL, or stand in brackets."""
-    written = entry.get("arxiv_id")
-    return read_id(written.strip(" []\n")) if isinstance(written, str) else ""
 
 
 def whole(digits: str) -> int:

@@ -36,7 +36,7 @@ class Alerts(Noun):
 
     def all(self) -> list[Reported]:
         """Return all, without those whose end has arrived."""
-        return self._database.rows(
+        return self._rows(
             f"""select kind, subject, since, date, over, mail, {_UNSENT} as unsent, address,
                 iif(state = 'sent', own.at, null) as at,
                 kind != 'reached nobody' or exists (
@@ -50,11 +50,9 @@ class Alerts(Noun):
 
     def add(self, incidents: Iterable[Incident], day: Day, mail: int | None, *, over: bool) -> None:
         """Record a mail about these. Joins the transaction of the caller."""
-        with self._database.transaction():
-            for met in incidents:
-                values = [met.kind, met.subject, met.since, day, over, mail]
-                self._database.execute("insert or replace into alerts values (?, ?, ?, ?, ?, ?)", values)
+        rows = [(met.kind, met.subject, met.since, day, over, mail) for met in incidents]
+        self._database.execute_all("insert or replace into alerts values (?, ?, ?, ?, ?, ?)", rows)
 
     def forget(self, kind: str, subject: str) -> None:
         """Delete it: what was reported is moot, or its end has been reported."""
-        self._database.commit("delete from alerts where kind = ? and subject = ?", [kind, subject])
+        self._commit("delete from alerts where kind = ? and subject = ?", [kind, subject])

@@ -188,6 +188,10 @@ class Database:
         """Return the first column of the first of these `rows`, or None."""
         return next(iter(self.column(sql, values)), None)
 
+    def pairs(self, sql: str, values: _Values = ()) -> dict[Any, Any]:
+        """Return the second column of these `rows`, by the first."""
+        return dict(tuple(row.values()) for row in self.rows(sql, values))
+
     def changes(self) -> tuple[int, int]:
         """What is another as soon as anybody has written: through this connection, or through others."""
         (others,) = self._connection.execute("pragma data_version").fetchone()
@@ -212,17 +216,20 @@ class Database:
             self._set_durable(durable)
         return self.execute(sql, values)
 
-    def execute_all(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run one statement for each row inside a transaction, in half the time that `execute` takes for them."""
-        self._guarded(lambda: self._connection.executemany(sql, rows))
+    def execute_all(self, sql: str, rows: Iterable[_Values], *, durable: bool = True) -> None:
+        """Run one statement for each row in one transaction, or a part of the one around it, in half the time that
+        `execute` takes for them.
+        """
+        with self.transaction(durable=durable):
+            self._guarded(lambda: self._connection.executemany(sql, rows))
 
     def define(self, name: str, function: Callable[[str], str]) -> None:
         """Let statements call a function of one text, which always gives the same for the same."""
         self._connection.create_function(name, 1, function, deterministic=True)
 
-    def insert_all(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Insert rows inside a transaction. Each of sqlite-utils' own commits is a savepoint of it."""
-        self._guarded(lambda: self._utils.table(table).insert_all(map(dict, rows)))
+    def insert(self, table: str, row: dict[str, Any]) -> None:
+        """Insert a row inside a transaction. Each of sqlite-utils' own commits is a savepoint of it."""
+        self._guarded(lambda: self._utils.table(table).insert(row))
 
     def _guarded(self, work: Callable[[], _T]) -> _T:
         """Turn disk errors into ours; errors of a statement are bugs. A context manager would take twice as long."""
@@ -238,10 +245,19 @@ class Database:
 
 
 class Noun:
-    """What has its SQL in a file of its own."""
+    """What has its SQL in a file of its own, and the methods of its database that run it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._transaction = database.transaction
+        self._rows = database.rows
+        self._first = database.first
+        self._column = database.column
+        self._value = database.value
+        self._pairs = database.pairs
+        self._execute = database.execute
+        self._execute_each = database.execute_each
+        self._commit = database.commit
 
 
 def backup(path: Path, copy: Path) -> None:

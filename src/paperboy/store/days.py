@@ -7,10 +7,9 @@ from datetime import date, datetime, timedelta
 from paperboy.due import Standing, local_date, looked_early, standing
 from paperboy.models import Attempt, Became, Day, MailingList, Outcome
 from paperboy.store.database import Noun, iso
-from paperboy.store.ledger import WORTH_SENDING, Ledger
-from paperboy.store.packing import pack
+from paperboy.store.ledger import WORTH_SENDING, Ledger, pack
 from paperboy.store.readers import Readers
-from paperboy.store.seen import CODES, LIST_KEY, see
+from paperboy.store.seen import CODES, KNOW_LIST, LIST_KEY, PAPER_KEYS, day_number
 
 
 class Days(Noun):
@@ -19,7 +18,7 @@ class Days(Noun):
     def outcomes(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Outcome | None]:
         """The outcome of each list's local date, by the list's name. None: none yet, or a quiet look too early."""
         wanted = {each.name: local_date(each, now).isoformat() for each in lists}
-        rows = self._database.rows(
+        rows = self._rows(
             """select list, date, outcome, at
             from json_each(?) as wanted cross join days on list = wanted.key and date = wanted.value""",
             [wanted],
@@ -46,29 +45,29 @@ class Days(Noun):
     def last(self, list_name: str, until: date) -> date | None:
         """The newest of the list's days that has an outcome; later ones are of a clock that was ahead."""
         query = "select max(date) as date from days where list = ? and date <= ?"
-        return self._database.value(query, [list_name, until])
+        return self._value(query, [list_name, until])
 
     def looked(self, list_name: str, before: date) -> datetime | None:
         """Return when the list last looked at all papers that there were, on a day before that one."""
         query = "select max(at) as at from days where list = ? and date < ? and outcome in (?, ?, ?)"
         values = [list_name, before, Outcome.DIGEST, Outcome.NOTE, Outcome.QUIET]
-        return self._database.value(query, values)
+        return self._value(query, values)
 
     def know(self, list_names: Collection[str], now: datetime) -> dict[str, datetime]:
         """Since when the service knows each list that was news to it: these from now on, unless they have begun."""
         values = {"names": list(list_names), "now": now}
-        if self._database.rows(f"select value {_NEWS}", values):
-            self._database.commit(f"insert into lists select value, :now {_NEWS}", values)
-        return {row["name"]: row["since"] for row in self._database.rows("select name, since from lists")}
+        if self._rows(f"select value {_NEWS}", values):
+            self._commit(f"insert into lists select value, :now {_NEWS}", values)
+        return self._pairs("select name, since from lists")
 
     def pause(self, list_name: str) -> None:
         """Forget that the list has begun: when it comes back, it is news, and starts with the newest batch."""
         forgets = ("delete from started where list = :list", "delete from lists where name = :list")
-        self._database.execute_each(forgets, {"list": list_name}, durable=False)
+        self._execute_each(forgets, {"list": list_name}, durable=False)
 
     def begin_again(self, list_name: str, source: str, since: datetime) -> None:
         """Let a source's papers submitted since then, which were too old when the list began, come to it after all."""
-        self._database.commit(
+        self._commit(
             f"delete from seen_rows where list_key = {LIST_KEY} and became = :became and paper_key in "
             "(select paper_keys.key from papers join paper_keys using (id) where published >= :since "
             "and substr(id, 1, instr(id, ':')) = :begins)",
@@ -84,27 +83,27 @@ class Days(Noun):
         """The ways by which papers come to the list since it began. Empty if it is new, and if other lists were served
         during that `absence` and it was not: then it begins anew.
         """
-        newest = self._database.value("select max(at) as at from started")
+        newest = self._value("select max(at) as at from started")
         since = newest - absence if newest else ""
         query = "select way from started where list = ? and at >= ?"
-        return frozenset(self._database.column(query, [list_name, since]))
+        return frozenset(self._column(query, [list_name, since]))
 
     def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None:
         """Begin the list: papers come to it by these ways and no others, and it has seen those that are `too_old`."""
-        with self._database.transaction(durable=False):
-            self._database.execute("delete from started where list = ?", [list_name])
+        with self._transaction(durable=False):
+            self._execute("delete from started where list = ?", [list_name])
             for way in ways:
-                self._database.execute("insert into started values (?, ?, ?)", [list_name, way, at])
+                self._execute("insert into started values (?, ?, ?)", [list_name, way, at])
             self.too_old(list_name, too_old, day)
 
     def too_old(self, list_name: str, paper_ids: Iterable[str], day: date) -> None:
         """Let these papers count as seen by the list."""
-        with self._database.transaction(durable=False):
-            see(self._database, list_name, dict.fromkeys(paper_ids, Became.BEFORE_START), day, if_new=True)
+        values = {"list": list_name, "ids": list(paper_ids), "day": day_number(day)}
+        self._execute_each((KNOW_LIST, PAPER_KEYS, _TOO_OLD), values, durable=False)
 
     def note_attempt(self, attempt: Attempt) -> None:
         """Record why the list's last try failed, until a day of the list is frozen."""
-        self._database.commit(
+        self._commit(
             "insert or replace into attempts values (:list_name, :reason, :at, :since, :next_try, :unscored)",
             asdict(attempt),
         )
@@ -112,12 +111,11 @@ class Days(Noun):
     def attempts(self) -> dict[str, Attempt]:
         """The last try of each list that is still due, by the list's name."""
         query = "select list as list_name, reason, at, since, next_try, unscored from attempts"
-        return {attempt.list_name: attempt for attempt in self._database.rows(query, make=Attempt)}
+        return {attempt.list_name: attempt for attempt in self._rows(query, make=Attempt)}
 
     def tries(self, list_name: str) -> dict[str, int]:
         """By id: on how many of the list's mornings an unseen paper could not be scored, though others were."""
-        rows = self._database.rows("select paper_id, mornings from unscored where list = ?", [list_name])
-        return {row["paper_id"]: row["mornings"] for row in rows}
+        return self._pairs("select paper_id, mornings from unscored where list = ?", [list_name])
 
     def freeze(self, day: Day, at: datetime, also: Callable[[int | None], object] = lambda _: None) -> None:
         """Everything a morning decides for a list, and what `also` writes, given the digest's id, in one durable
@@ -127,31 +125,29 @@ class Days(Noun):
         sqlite3.IntegrityError where that day has another outcome already.
         """
         packed = pack(day.composed) if day.composed else None  # before the transaction, while others may write
-        values = {
-            "list": day.list_name,
-            "date": day.date,
-            "seen": list(day.became),
+        key = {"list": day.list_name, "date": day.date}
+        values = key | {
+            "day": day_number(day.date),
+            "ids": list(day.became),
+            "codes": {paper_id: CODES[became] for paper_id, became in day.became.items()},
             "tried": list(day.tried - day.became.keys()),
         }
-        with self._database.transaction():
-            self._database.execute_each(_FREEZE, values)
-            see(self._database, day.list_name, day.became, day.date)
+        with self._transaction():
+            self._execute_each(_FREEZE, values)
             digest_id = None
             if packed:
                 Readers(self._database).know(day.list_name, day.addressed)
                 digest_id = Ledger(self._database).freeze(
                     packed, day.addressed, at, list_name=day.list_name, day=day.date, expires=at + WORTH_SENDING
                 )
-            row = {
-                "list": day.list_name,
-                "date": day.date,
+            row = key | {
                 "outcome": day.outcome,
                 "reason": day.reason,
                 "digest_id": digest_id,
                 "model": day.model,
                 "at": iso(at),
             }
-            self._database.insert_all("days", [row | asdict(day.counts)])
+            self._database.insert("days", row | asdict(day.counts))
             also(digest_id)
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
@@ -163,12 +159,12 @@ class Days(Noun):
         is more likely the server's fault.
         """
         values = {"list": list_name, "before": before, "at": at}
-        with self._database.transaction():
-            digests = self._database.rows(_REACHED_NOBODY, values)
+        with self._transaction():
+            digests = self._rows(_REACHED_NOBODY, values)
             if not digests:
                 return None
             values["ids"] = [digest["id"] for digest in digests]
-            self._database.execute_each(_SUPERSEDE, values)
+            self._execute_each(_SUPERSEDE, values)
         newest: date = digests[0]["date"]
         return newest
 
@@ -179,12 +175,20 @@ from json_each(:names) where value not in (select name from lists) and value not
 _FREEZE = (
     """delete from days
     where list = :list and date = :date and digest_id is null and outcome in ('skipped', 'gave up', 'quiet')""",
-    "delete from unscored where list = :list and paper_id in (select value from json_each(:seen))",
+    "delete from unscored where list = :list and paper_id in (select value from json_each(:ids))",
     """insert into unscored select :list, value, 1 from json_each(:tried) where true
     on conflict do update set mornings = mornings + 1""",
     "update spending set date = :date where list = :list and date is null",
     "delete from attempts where list = :list",
+    KNOW_LIST,
+    PAPER_KEYS,
+    f"""insert into seen_rows select {LIST_KEY}, paper_keys.key, codes.value, :day
+    from json_each(:codes) as codes join paper_keys on paper_keys.id = codes.key""",
 )
+_TOO_OLD = f"""
+insert or ignore into seen_rows select {LIST_KEY}, paper_keys.key, {CODES[Became.BEFORE_START]}, :day
+from json_each(:ids) as ids join paper_keys on paper_keys.id = ids.value
+"""
 _REACHED = """exists (
     select 1 from deliveries
     where frozen_id = digests.id and (state in ('sent', 'ambiguous', 'sending') or uncertain)

@@ -46,16 +46,16 @@ class Erasure(Noun):
         mention = mentions(address)
         self._database.define("redacted", lambda text: mention.sub("…", text))
         values = {"address": address.lower(), "at": at}
-        self._database.rows("pragma secure_delete = on")
-        with self._database.transaction():
-            self._database.execute_each(_WAITING, values)
-            rows = self._database.execute_each(_ADDRESSES, values)
+        self._rows("pragma secure_delete = on")
+        with self._transaction():
+            self._execute_each(_WAITING, values)
+            rows = self._execute_each(_ADDRESSES, values)
             for its in self._database.tables:
-                rows += self._database.execute_each(its.erase, values)
+                rows += self._execute_each(its.erase, values)
             for table, column in _TEXTS:
                 where = f"redacted({column}) != {column}"
-                rows += self._database.execute(f"update {table} set {column} = redacted({column}) where {where}")
+                rows += self._execute(f"update {table} set {column} = redacted({column}) where {where}")
             # not counted, and last: triggers follow
-            self._database.execute("delete from readers where redacted(address) = '…'")
-        self._database.rows("pragma wal_checkpoint(truncate)")
+            self._execute("delete from readers where redacted(address) = '…'")
+        self._rows("pragma wal_checkpoint(truncate)")
         return rows

@@ -81,13 +81,13 @@ class History(Noun):
 
     def digest(self, list_name: str, day: date) -> Archived | None:
         """Return the digest of a list's day, as long as it has a page."""
-        return self._database.first(f"{ARCHIVED} and list = ? and date = ?", [list_name, day], Archived)
+        return self._first(f"{ARCHIVED} and list = ? and date = ?", [list_name, day], Archived)
 
     def days(
         self, list_names: Iterable[str], most: int = 1, until: date = date.max
     ) -> dict[str, tuple[DaySummary, ...]]:
         """Return the last days of each list that had any, newest first; later ones are of a clock that was ahead."""
-        days = self._database.rows(
+        days = self._rows(
             f"""select days.*, {_STATES} as deliveries, {SUMS}
             from json_each(:names) as name join days on days.list = name.value left join spending using (list, date)
             where date in (
@@ -109,7 +109,7 @@ class History(Noun):
         """
         names = list(list_names)
         this = now.date().replace(day=1)
-        rows = self._database.rows(
+        rows = self._rows(
             f"""select substr(at, 1, 7) || '-01' as date, {SUMS} from spending
             where at >= ? and (? or list in (select value from json_each(?))) group by 1 order by 1 desc""",
             [this.replace(year=this.year - 1), not names, names],
@@ -118,7 +118,7 @@ class History(Noun):
 
     def mailed(self, list_names: Iterable[str], until: date = date.max) -> dict[str, Mailed]:
         """The newest digest of each list, unless it was superseded."""
-        rows = self._database.rows(
+        rows = self._rows(
             f"""select list as list_name, digest_id, date, {_STATES} as deliveries, (
                 select count(*) from deliveries where frozen_id = digest_id and state = 'sent' and via = 'outbox'
             ) as in_outbox
@@ -136,7 +136,7 @@ class History(Noun):
         """Deliveries that wait; those of the `newest` digests that ended without a mail; and what failed or stayed
         ambiguous `since` an instant. Newest digests first, superseded ones left out: their papers come again.
         """
-        rows = self._database.rows(
+        rows = self._rows(
             f"""{_POSTED}
             where superseded is null and deliveries.id in (
                 select id from deliveries where state in ('pending', 'sending', 'deferred')
@@ -151,26 +151,25 @@ class History(Noun):
         )
         return tuple(rows)
 
-    def posted(self, address: str, since: datetime) -> tuple[Posted, ...]:
+    def posted(self, address: str, since: datetime) -> list[Posted]:
         """What became of each digest to an address, newest first, of those frozen `since` an instant."""
-        rows = self._database.rows(
+        return self._rows(
             f"{_POSTED} where address = :address collate nocase and digests.at >= :since order by date desc, list",
             {"address": address, "since": since, "newest": []},
             Posted,
         )
-        return tuple(rows)
 
     def nobody(self, list_names: Iterable[str]) -> list[Incident]:
         """Return the lists whose newest digest reached nobody; the reason is the last reply to any recipient."""
-        return self._database.rows(_NOBODY, {"names": list(list_names)}, _nobody)
+        return self._rows(_NOBODY, {"names": list(list_names)}, _nobody)
 
     def failed(self, since: datetime) -> list[Incident]:
         """Return the deliveries that failed for good since then, by a server or after three days, as events."""
-        return self._database.rows(_FAILED, {"since": since}, _failed)
+        return self._rows(_FAILED, {"since": since}, _failed)
 
     def suppressed(self, by: str, since: datetime) -> list[Suppression]:
         """Return the suppressions that hold since then, by "bounces" or "complaint"."""
-        return self._database.rows(
+        return self._rows(
             """select address, list as list_name, reason, at, by = 'reader' as own from suppressions
             where holds and by = ? and at >= ? and address not like 'forgotten-%' order by at, address""",
             [by, since],
@@ -179,26 +178,26 @@ class History(Noun):
 
     def paper(self, paper_id: str) -> tuple[Paper, datetime] | None:
         """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""
-        return self._database.first("select * from papers where id = ?", [paper_id], _fetched)
+        query = "select * from papers where id = ?"
+        return self._first(query, [paper_id], lambda fetched_at, **columns: (Paper(**columns), fetched_at))
 
     def life(self, list_name: str, paper_id: str) -> Life:
         """What the list made of the paper."""
         key = [list_name, paper_id]
-        scores = self._database.rows(
+        scores = self._rows(
             """select relevance, novelty, comment, scores.model, at from judges join scores using (criteria, model)
             where list = ? and paper_id = ? order by at desc, scores.model""",
             key,
-            _kept,
+            lambda model, at, **score: Kept(Score(**score), model, at),
         )
-        failures = self._database.value("select mornings from unscored where list = ? and paper_id = ?", key) or 0
-        seen = self._database.first(
+        failures = self._value("select mornings from unscored where list = ? and paper_id = ?", key) or 0
+        seen = self._first(
             f"""select became, seen.date, iif(digest_id is null, null, {_STATES}) as deliveries
             from seen left join days using (list, date) where list = ? and paper_id = ?""",
             key,
         )
-        if seen is None:
-            return Life(tuple(scores), failures)
-        return Life(tuple(scores), failures, seen["became"], seen["date"], seen["deliveries"])
+        became, day, deliveries = seen.values() if seen else (None, None, None)
+        return Life(tuple(scores), failures, became, day, deliveries)
 
 
 def _day(**row: Any) -> DaySummary:
@@ -213,17 +212,9 @@ def _day(**row: Any) -> DaySummary:
     )
 
 
-def _kept(model: str, at: datetime, **score: Any) -> Kept:
-    return Kept(Score(**score), model, at)
-
-
 def _nobody(list: str, reply: str, at: datetime, since: datetime | None, *, superseded: bool) -> Incident:  # noqa: A002  # a column
     facts = {"list": list, "lines": [f"{list}: {reply}"], "back": superseded}
     return Incident(kind=Kind.NOBODY, subject=list, since=since or at, last=at, reason=reply, facts=facts)
-
-
-def _fetched(fetched_at: datetime, **columns: Any) -> tuple[Paper, datetime]:
-    return Paper(**columns), fetched_at
 
 
 def _failed(id: int, list: str, address: str, reply: str, at: datetime, *, given_up: bool) -> Incident:  # noqa: A002

@@ -63,27 +63,25 @@ class Incident:
 class Incidents(Noun):
     """By kind and subject."""
 
-    def all(self) -> tuple[Incident, ...]:
+    def all(self) -> list[Incident]:
         """Return all by kind, oldest first; also those that have ended, until that is reported."""
-        return tuple(self._database.rows("select * from incidents order by kind, last, subject", make=Incident))
+        return self._rows("select * from incidents order by kind, last, subject", make=Incident)
 
     def note(self, incidents: Iterable[Incident], at: datetime) -> None:
         """Add them, or update those that are known. Joins the transaction of the caller."""
-        with self._database.transaction():
-            for met in incidents:
-                self._database.execute(
-                    """insert into incidents (kind, subject, reason, facts, event, since, last)
-                    values (:kind, :subject, :reason, :facts, :event, :at, :at)
-                    on conflict do update set
-                        reason = excluded.reason, facts = excluded.facts, last = excluded.last, ended = null""",
-                    asdict(met) | {"at": at},
-                )
+        self._database.execute_all(
+            """insert into incidents (kind, subject, reason, facts, event, since, last)
+            values (:kind, :subject, :reason, :facts, :event, :at, :at)
+            on conflict do update set
+                reason = excluded.reason, facts = excluded.facts, last = excluded.last, ended = null""",
+            [asdict(met) | {"at": at} for met in incidents],
+        )
 
     def end(self, kind: str, subject: str, at: datetime) -> None:
         """Record that it is over, which is then to be reported."""
         ends = "update incidents set ended = ? where kind = ? and subject = ? and ended is null"
-        self._database.commit(ends, [at, kind, subject])
+        self._commit(ends, [at, kind, subject])
 
     def forget(self, kind: str, subject: str) -> None:
         """Delete it."""
-        self._database.commit("delete from incidents where kind = ? and subject = ?", [kind, subject])
+        self._commit("delete from incidents where kind = ? and subject = ?", [kind, subject])

@@ -4,6 +4,7 @@ Digests and notes are dated, which alerts and confirmations are not. Each move i
 its own; the rows that it changed say whether it happened.
 """
 
+import lzma
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -11,9 +12,8 @@ from datetime import date, datetime, timedelta
 from enum import Enum
 from typing import Any
 
-from paperboy.models import Addressed, Composed, Delivery, DeliveryState, Subscriber
+from paperboy.models import Addressed, Composed, Delivery, DeliveryState, Packed, Subscriber
 from paperboy.store.database import Noun
-from paperboy.store.packing import pack
 
 WORTH_SENDING = timedelta(days=3)  # for which a digest is tried, once it has reached somebody
 
@@ -21,6 +21,16 @@ _WAITING = "state in ('pending', 'sending', 'deferred')"  # spelled as in the pa
 _BACKOFF = "(select max(until) from server_backoff where at <= :now)"
 _BESIDE = "(select id from messages where date is null)"  # alerts and confirmations
 _MESSAGE_ID = re.compile(r"<(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)\.(?P<list>[a-z0-9-]{1,63})\.[0-9a-f]{24}@[^\s<>]+>")
+_LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]  # bytes: a mail's two parts within one window
+
+
+def pack(composed: Composed) -> Packed:
+    """Compress a mail's bytes, as the database has them; which takes as long as writing them: any process may do it."""
+    if isinstance(composed, Packed):
+        return composed
+    message = lzma.compress(composed.message, filters=_LZMA)
+    shown = lzma.compress(composed.shown, filters=_LZMA) if composed.shown else b""
+    return Packed(composed.subject, composed.sender, message, composed.link, shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +69,7 @@ class Ledger(Noun):
         digests have 0, and what is below waits for the end of a round.
         """
         message = {"list": list_name, "date": day, "at": at, "expires": expires, "priority": priority}
-        frozen_id: int = self._database.column(
+        frozen_id: int = self._column(
             """insert into messages (list, date, subject, sender, message, at, expires, priority, link, shown)
             values (:list, :date, :subject, :sender, :message, :at, :expires, :priority, :link, nullif(:shown, x''))
             returning id""",
@@ -78,7 +88,7 @@ class Ledger(Noun):
     def message(self, frozen_id: int) -> Composed:
         """Return a message as it was frozen."""
         query = "select date, list, subject, sender, message from messages where id = ?"
-        found: list[Composed] = self._database.rows(
+        found: list[Composed] = self._rows(
             query, [frozen_id], lambda subject, sender, message, **_: Composed(subject, sender, message)
         )
         return found[0]
@@ -86,13 +96,13 @@ class Ledger(Noun):
     def withdraw(self, frozen_id: int) -> None:
         """Delete a message that was not sent, unless it is on its way."""
         unsent = f"exists (select 1 from deliveries where frozen_id = ? and {_WAITING} and state != 'sending')"
-        self._database.commit(f"delete from messages where id = ? and {unsent}", [frozen_id, frozen_id])
+        self._commit(f"delete from messages where id = ? and {unsent}", [frozen_id, frozen_id])
 
     def beside(self, now: datetime, *, late: bool = False, by_hand: bool = False) -> list[int]:
         """Return the ids of deliveries beside digests that may be sent now, the highest priority first. `late`: after a
         round, which is the turn of those below 0, and whose end is no reason to wait. `by_hand` ignores retry backoffs.
         """
-        return self._database.column(
+        return self._column(
             f"""select deliveries.id from messages join deliveries on frozen_id = messages.id
             where date is null and priority >= :least and {_WAITING}
             and (:by_hand and (priority < 0 or not :late)
@@ -101,14 +111,14 @@ class Ledger(Noun):
             {"now": now, "least": -1 if late else 0, "late": late, "by_hand": by_hand},
         )
 
-    def waiting(self, now: datetime, *, by_hand: bool = False, only: int = 0) -> tuple[int, ...]:
+    def waiting(self, now: datetime, *, by_hand: bool = False, only: int = 0) -> list[int]:
         """The ids of digests' deliveries that may be sent now, oldest digest first, and at the end those whose
         recipient was refused and put back, so that the next round begins with others; `only` that one, if it may.
         Domains take turns, since a refusal by the first three recipients ends the round.
 
         `sending` is what a crash left behind. `by_hand` ignores retry backoffs; addresses that have one come last.
         """
-        ids = self._database.column(
+        return self._column(
             f"""select id from deliveries where {_WAITING} and :only in (0, id) and frozen_id not in {_BESIDE}
             and (:by_hand or coalesce(try_at, '') <= :now and coalesce({_BACKOFF}, '') <= :now)
             order by coalesce(try_at, '') > :now, case when held then at end, frozen_id, row_number() over (
@@ -116,21 +126,20 @@ class Ledger(Noun):
             ), id""",
             {"now": now, "by_hand": by_hand, "only": only},
         )
-        return tuple(ids)
 
     def last_sent(self) -> datetime | None:
         """When the last delivery of any digest was sent."""
         query = f"select max(at) as at from deliveries where state = 'sent' and frozen_id not in {_BESIDE}"
-        return self._database.value(query)
+        return self._value(query)
 
     def get(self, delivery_id: int) -> Delivery:
         """One delivery, in any state."""
-        found: list[Delivery] = self._database.rows(f"{_SELECT} where deliveries.id = ?", [delivery_id], _delivery)
+        found: list[Delivery] = self._rows(f"{_SELECT} where deliveries.id = ?", [delivery_id], _delivery)
         return found[0]
 
     def read(self, ids: Iterable[int]) -> dict[int, Delivery]:
         """Return deliveries by their ids, in any state, without spoilt rows."""
-        found = self._database.rows(
+        found = self._rows(
             f"{_SELECT} where deliveries.id in (select value from json_each(?))",
             [list(ids)],
             _delivery,
@@ -141,23 +150,23 @@ class Ledger(Noun):
     def find(self, frozen_id: int, address: str) -> Delivery | None:
         """The delivery of a digest to an address, in any state."""
         query = f"{_SELECT} where address = ? collate nocase and frozen_id = ?"
-        return self._database.first(query, [address, frozen_id], _delivery)
+        return self._first(query, [address, frozen_id], _delivery)
 
     def unfinished(self) -> int:
         """How many deliveries of digests are pending, sending or deferred."""
         query = f"select count(*) from deliveries where {_WAITING} and frozen_id not in {_BESIDE}"
-        return self._database.value(query) or 0
+        return self._value(query) or 0
 
     def next_try(self, now: datetime) -> datetime | None:
         """When the first waiting delivery may be tried; None if none waits."""
-        return self._database.value(
+        return self._value(
             f"select max(min(coalesce(try_at, :now)), coalesce({_BACKOFF}, '')) as at from deliveries where {_WAITING}",
             {"now": now},
         )
 
     def reached(self, frozen_ids: Collection[int]) -> frozenset[int]:
         """Those of the digests that somebody got by mail."""
-        reached = self._database.column(
+        reached = self._column(
             """select distinct frozen_id from deliveries where frozen_id in (select value from json_each(?))
             and state = 'sent' and via = 'smtp'""",
             [list(frozen_ids)],
@@ -173,11 +182,11 @@ class Ledger(Noun):
         if not delivery.counts:
             return True
         reached = "select 1 from deliveries where frozen_id = ? and state in ('sent', 'ambiguous') and at <= ? limit 1"
-        return bool(self._database.rows(reached, [delivery.frozen_id, now - WORTH_SENDING]))
+        return bool(self._rows(reached, [delivery.frozen_id, now - WORTH_SENDING]))
 
     def only_in_outbox(self) -> list[str]:
         """The lists whose newest digest is only in the outbox, from a sender that a mail server would accept."""
-        return self._database.column(
+        return self._column(
             """select list from digests join deliveries on frozen_id = digests.id
             where digests.id in (select max(id) from digests group by list) and sender not like '%@localhost'
             group by list having max(via = 'outbox') and not max(via = 'smtp') order by list"""
@@ -221,7 +230,7 @@ class Ledger(Noun):
         if named is None:
             return None
         values = [named["list"], f"{named['y']}-{named['m']}-{named['d']}", named[0]]
-        return self._database.first(f"{_SELECT} where list = ? and date = ? and message_id = ?", values, _delivery)
+        return self._first(f"{_SELECT} where list = ? and date = ? and message_id = ?", values, _delivery)
 
     def came_back(self, delivery: Delivery, reply: str, at: datetime, *, gone: bool) -> bool:
         """Record that a mail which the server had accepted was not delivered. False: that is known, or it waits."""
@@ -245,11 +254,11 @@ class Ledger(Noun):
         self._move("insert or replace into server_backoff values (1, ?, ?)", [now, until])
 
     def _move(self, sql: str, values: list[Any]) -> bool:
-        return self._database.commit(sql, values, durable=False) == 1
+        return self._commit(sql, values, durable=False) == 1
 
     def refused_by_all(self, frozen_ids: Collection[int]) -> tuple[str, ...]:
         """Return the lists of those of the digests that failed for all recipients."""
-        names = self._database.column(
+        names = self._column(
             """select list from deliveries join digests on digests.id = frozen_id
             where frozen_id in (select value from json_each(?)) and state != 'suppressed'
             group by frozen_id having min(state in ('failed', 'ambiguous')) order by list""",
@@ -264,13 +273,13 @@ class Ledger(Noun):
         Only digests that reached somebody else by mail count: otherwise the server may be at fault. Addresses that are
         suppressed for all lists are left out.
         """
-        return tuple((row["address"], row["reply"]) for row in self._database.rows(_BOUNCED_THRICE))
+        return tuple(self._pairs(_BOUNCED_THRICE).items())
 
-    def digests(self, list_name: str) -> tuple[Frozen, ...]:
+    def digests(self, list_name: str) -> list[Frozen]:
         """The list's digests, newest first."""
         query = """select id, date, superseded is not null as superseded from digests
             where list = ? order by at desc, id desc"""
-        return tuple(self._database.rows(query, [list_name], Frozen))
+        return self._rows(query, [list_name], Frozen)
 
     def newest(self, list_name: str) -> Frozen | None:
         """The list's newest digest; None if it has had none."""
@@ -292,8 +301,8 @@ class Ledger(Noun):
             "to": [of.subscriber.address for of in addressed],
             "by_mail": by_mail,
         }
-        with self._database.transaction():
-            number = self._database.execute(
+        with self._transaction():
+            number = self._execute(
                 f"""update deliveries set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '',
                     bounce = 0, given_up = 0, at = :at
                 where frozen_id = :digest and address collate nocase in (select value from json_each(:to))
@@ -303,7 +312,7 @@ class Ledger(Noun):
             for of in addressed if missed is Missed.ANY else ():
                 who = of.subscriber
                 own = {"address": who.address, "name": who.name, "message_id": of.message_id, "token": of.token}
-                number += self._database.execute(
+                number += self._execute(
                     """insert into deliveries (frozen_id, address, name, message_id, token, state, at)
                     select :digest, :address, :name, :message_id, :token, 'pending', :at where not exists (
                         select 1 from deliveries where frozen_id = :digest and address = :address collate nocase
@@ -312,7 +321,7 @@ class Ledger(Noun):
                 )
             if number:
                 extended = "update messages set expires = max(expires, :expires) where id = :digest"
-                self._database.execute(extended, values)
+                self._execute(extended, values)
         return number
 
 

@@ -5,17 +5,17 @@ from dataclasses import asdict
 from datetime import date, datetime
 
 from paperboy.models import Became, MailingList, Paper, Text
-from paperboy.store.database import Database
+from paperboy.store.database import Database, Noun
 from paperboy.store.seen import CODES, LIST_KEY, PAPER_KEYS, day_number
 
 
-class Papers:
+class Papers(Noun):
     """The papers of all lists together; TeX stays in titles and abstracts. Each is read once and shared by the lists,
     until `forget`.
     """
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._read: dict[str, Paper] = {}
 
     def forget(self) -> None:
@@ -28,32 +28,31 @@ class Papers:
 
         A newer version of a known paper replaces its text.
         """
-        execute = self._database.execute
         self.forget()
-        with self._database.transaction():
-            before = self._count()
-            execute(PAPER_KEYS, {"ids": [paper.id for paper in papers]})
+        with self._transaction():
+            ids = [paper.id for paper in papers]
+            known = len(self._rows("select id from papers where id in (select value from json_each(?))", [ids]))
+            self._execute(PAPER_KEYS, {"ids": ids})
             for paper in papers:
-                execute(_UPSERT, asdict(paper) | {"fetched_at": at})
+                self._execute(_UPSERT, asdict(paper) | {"fetched_at": at})
                 for category in {paper.primary_category, *paper.categories}:
-                    execute("insert or ignore into paper_categories values (?, ?)", [category, paper.id])
+                    self._execute("insert or ignore into paper_categories values (?, ?)", [category, paper.id])
             for category in categories:
-                execute("insert or replace into fetches values (?, ?, ?)", [source, category, at])
-            return self._count() - before
+                self._execute("insert or replace into fetches values (?, ?, ?)", [source, category, at])
+            return len({*ids}) - known
 
     def fetched(self, source: str) -> dict[str, datetime]:
         """When each category of a source, by its key, was last fetched completely."""
-        rows = self._database.rows("select category, fetched_at from fetches where source = ?", [source])
-        return {row["category"]: row["fetched_at"] for row in rows}
+        return self._pairs("select category, fetched_at from fetches where source = ?", [source])
 
     def newest(self, categories: Collection[str]) -> datetime | None:
         """When the newest stored paper of these categories was submitted."""
         query = f"select max(published) as at from papers where published < '2200' and {_IN_CATEGORIES}"
-        return self._database.value(query, [list(categories)])
+        return self._value(query, [list(categories)])
 
     def unseen(self, mailing_list: MailingList, before: date | None = None) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that it has not seen, or had not `before` a day; by id."""
-        paper_ids = self._database.column(
+        paper_ids = self._column(
             f"""select distinct paper_id from paper_categories join paper_keys on paper_keys.id = paper_id
             where category in (select value from json_each(:categories)) and (:crossed or exists (
                 select 1 from papers where papers.id = paper_keys.id
@@ -73,33 +72,30 @@ class Papers:
         self._read |= self.by_id(missing)
         return tuple(self._read[paper_id] for paper_id in paper_ids if paper_id in self._read)
 
-    def recent(self, mailing_list: MailingList, since: datetime) -> tuple[Text, ...]:
+    def recent(self, mailing_list: MailingList, since: datetime) -> list[Text]:
         """The texts of stored papers in the list's categories that were submitted since then, seen or not, by id."""
         categories = mailing_list.categories
         query = f"""select id, title, abstract from papers
             where {_IN_CATEGORIES} and published >= ? and (? or primary_{_WITHIN}) order by id"""
         values = [categories, since, mailing_list.cross_lists, categories]
-        return tuple(self._database.rows(query, values, Text))
+        return self._rows(query, values, Text)
 
     def authors(self, categories: Collection[str], since: datetime) -> list[tuple[str, ...]]:
         """The authors of each stored paper in these categories that was submitted since then."""
         query = f"select authors from papers where {_IN_CATEGORIES} and published >= ?"
-        return self._database.column(query, [list(categories), since])
+        return self._column(query, [list(categories), since])
 
     def by_id(self, paper_ids: Collection[str]) -> dict[str, Paper]:
         """Those of the papers that are kept, by id."""
         query = f"select {', '.join(_FIELDS)} from papers where id in (select value from json_each(?))"
-        found = self._database.rows(query, [list(paper_ids)], Paper, without_spoilt=True)  # one costs no morning
+        found = self._rows(query, [list(paper_ids)], Paper, without_spoilt=True)  # one costs no morning
         return {paper.id: paper for paper in found}
 
     def lacking(self, categories: Mapping[str, Collection[str]]) -> list[str]:
         """Of papers with their categories, by id, those that are not stored in all of these."""
         query = "select id, categories from papers where id in (select value from json_each(?))"
-        known = {row["id"]: row["categories"] for row in self._database.rows(query, [list(categories)])}
+        known = self._pairs(query, [list(categories)])
         return [each for each, its in categories.items() if not set(its) <= set(known.get(each, ()))]
-
-    def _count(self) -> int:
-        return self._database.value("select count(*) from papers") or 0
 
 
 _WITHIN = "category in (select value from json_each(?))"

@@ -26,8 +26,7 @@ class Readers(Noun):
     def know(self, list_name: str, addressed: Iterable[Addressed]) -> None:
         """Keep the tokens of these copies, unless an earlier digest has made them known."""
         rows = ((copy.token, vote_token(copy.token), list_name, copy.subscriber.address) for copy in addressed)
-        with self._database.transaction(durable=False):
-            self._database.execute_all("insert or ignore into readers values (?, ?, ?, ?)", rows)
+        self._database.execute_all("insert or ignore into readers values (?, ?, ?, ?)", rows, durable=False)
 
     def leaving(self, token: str) -> Reader | None:
         """Whom the token of a way out names."""
@@ -39,4 +38,4 @@ class Readers(Noun):
 
     def _named(self, column: str, token: str) -> Reader | None:
         query = f"select list as list_name, address from readers where {is_token(column)}"
-        return self._database.first(query, {"token": token}, Reader)
+        return self._first(query, {"token": token}, Reader)

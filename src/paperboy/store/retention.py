@@ -41,7 +41,7 @@ class Retention(Noun):
     def is_due(self, now: datetime) -> bool:
         """Whether no list has had a morning since midnight, UTC."""
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        return not self._database.rows("select 1 from days where at >= ? limit 1", [midnight])
+        return not self._rows("select 1 from days where at >= ? limit 1", [midnight])
 
     def thin(self, keep: timedelta, lists: Collection[str], now: datetime, *, keeps_scores: bool = False) -> None:
         """Delete what is older than `keep`, and abstracts of settled papers; the file keeps its size, and new rows fill
@@ -61,12 +61,12 @@ class Retention(Noun):
         gone = []
         try:
             for what, statements in steps:
-                if number := self._database.execute_each(statements, values, durable=False):
+                if number := self._execute_each(statements, values, durable=False):
                     gone.append(f"{number:,} {what}")
             if gone:
                 logger.info("retention: deleted %s", ", ".join(gone))
             for pragma in ("analysis_limit = 400", "optimize", "wal_checkpoint(passive)"):
-                self._database.rows(f"pragma {pragma}")
+                self._rows(f"pragma {pragma}")
         except StoreWriteError as error:
             logger.warning("retention is retried tomorrow: %s", error)
 

@@ -27,11 +27,11 @@ class Scores(Noun):
         that of the list which the store has known longest is kept for this one, too.
         """
         asked = {"list": list_name, "criteria": criteria, "model": model, "given": int(at.timestamp())}
-        kept = dict(self._database.rows(_KEPT, asked | {"ids": list(paper_ids)}, _kept))
+        kept = dict(self._rows(_KEPT, asked | {"ids": list(paper_ids)}, _kept))
         missing = asked | {"ids": list({*paper_ids} - kept.keys())}
-        if self._database.rows(f"select 1 {_OTHERS} limit 1", missing):
-            self._database.execute_each((KNOW_LIST, _TAKE), missing, durable=False)
-            kept |= self._database.rows(_KEPT, missing, _kept)
+        if self._rows(f"select 1 {_OTHERS} limit 1", missing):
+            self._execute_each((KNOW_LIST, _TAKE), missing, durable=False)
+            kept |= self._rows(_KEPT, missing, _kept)
         return kept
 
     def keep(
@@ -42,24 +42,24 @@ class Scores(Noun):
         values = {"list": list_name, "criteria": criteria, "model": model, "given": int(at.timestamp())}
         rows = {paper_id: (score.relevance, score.novelty, score.comment) for paper_id, score in scores.items()}
         values |= {"ids": list(scores), "rows": rows}
-        with self._database.transaction(durable=False):
+        with self._transaction(durable=False):
             if scores:
-                self._database.execute_each((KNOW_LIST, PAPER_KEYS, _KNOW_JUDGE, _KEEP), values)
+                self._execute_each((KNOW_LIST, PAPER_KEYS, _KNOW_JUDGE, _KEEP), values)
             if spending.usage.calls:
                 dollars = {"prompt_usd": cost and cost.prompt, "completion_usd": cost and cost.completion}
                 row = {"list": list_name, "model": model, "at": iso(at)} | asdict(spending.usage) | dollars
-                self._database.insert_all("spending", [row])
+                self._database.insert("spending", row)
 
     def spending(self, list_name: str, day: date | None = None) -> Spending:
         """What the list has spent since its last frozen day, over restarts and previews; and for a day's digest."""
         own = f"select {SUMS} from spending where list = ? and (date is null or date = ?)"
-        (row,) = self._database.rows(own, [list_name, day or ""])
+        (row,) = self._rows(own, [list_name, day or ""])
         return summed(row)
 
     def spent_since(self, since: datetime) -> float:
         """US dollars that all lists have spent since then, as far as prices are known."""
         query = "select total(prompt_usd) + total(completion_usd) as dollars from spending where at >= ?"
-        return self._database.value(query, [since]) or 0.0
+        return self._value(query, [since]) or 0.0
 
 
 _KNOW_JUDGE = "insert into judges (criteria, model) values (:criteria, :model) on conflict do nothing"

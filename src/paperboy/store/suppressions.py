@@ -18,24 +18,22 @@ class Suppressions(Noun):
         """The suppression of the address for the list; the one for all lists if it has both."""
         return next((each for each in self.of(address) if each.list_name in {"", list_name}), None)
 
-    def of(self, address: str) -> tuple[Suppression, ...]:
+    def of(self, address: str) -> list[Suppression]:
         """All that hold for an address; the one for all lists first."""
-        rows = self._database.rows(
+        return self._rows(
             """select :address as address, list as list_name, reason, at, by = 'reader' as own from suppressions
             where holds and address in (:address, forgotten(:address)) order by list""",
             {"address": address.lower()},
             Suppression,
         )
-        return tuple(rows)
 
-    def all(self) -> tuple[Suppression, ...]:
+    def all(self) -> list[Suppression]:
         """All that hold, by address, or the hash of one."""
-        rows = self._database.rows(
+        return self._rows(
             """select address, list as list_name, reason, at, by = 'reader' as own from suppressions
             where holds order by address, list""",
             make=Suppression,
         )
-        return tuple(rows)
 
     def add(self, address: str, list_name: str, reason: str, at: datetime, *, by: str = "operator") -> bool:
         """Suppress the address and its waiting deliveries. False: it is suppressed already, and keeps its reason and
@@ -44,15 +42,15 @@ class Suppressions(Noun):
         A delivery in `sending` is left alone: another process may be sending it, and checks again before a retry.
         """
         values = {"address": address.lower(), "list": list_name, "reason": reason, "at": at, "by": by}
-        with self._database.transaction():
-            new = self._database.execute(
+        with self._transaction():
+            new = self._execute(
                 "insert into suppressions select :address, :list, :reason, :at, 1, null, :by where not exists "
                 "(select 1 from suppressions where address = forgotten(:address) and list = :list and holds) "
                 "on conflict do update set reason = excluded.reason, at = excluded.at, by = excluded.by, holds = 1 "
                 "where not holds or (by = 'reader' and excluded.by != 'reader')",
                 values,
             )
-            self._database.execute(
+            self._execute(
                 """update deliveries set state = 'suppressed', reply = :reason, at = :at
                 where state in ('pending', 'deferred') and address = :address collate nocase and
                 (frozen_id in (select id from messages where list != '' and :list in ('', list)))""",
@@ -62,7 +60,7 @@ class Suppressions(Noun):
 
     def lift(self, address: str, list_name: str, at: datetime) -> bool:
         """End one suppression; one for a list outlives the one for all lists. False: there was none."""
-        lifted = self._database.commit(
+        lifted = self._commit(
             "update suppressions set holds = 0, lifted = :at "
             "where address in (:address, forgotten(:address)) and list = :list and holds",
             {"at": at, "address": address.lower(), "list": list_name},

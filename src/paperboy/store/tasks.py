@@ -22,7 +22,7 @@ class Tasks(Noun):
 
     def add(self, kind: str, subject: str, due: datetime) -> None:
         """Add a task, or make it due by then as if it had never been tried. Joins the transaction of the caller."""
-        self._database.commit(
+        self._commit(
             """insert into tasks (kind, subject, due) values (:kind, :subject, :due)
             on conflict do update set due = min(due, excluded.due), tries = 0, reply = ''""",
             {"kind": kind, "subject": subject, "due": due},
@@ -31,23 +31,23 @@ class Tasks(Noun):
     def due(self, kind: str, now: datetime) -> list[Task]:
         """Return the tasks of a kind that may be tried now, the longest due first."""
         query = "select * from tasks where kind = ? and due <= ? order by due, subject"
-        return self._database.rows(query, [kind, now], Task)
+        return self._rows(query, [kind, now], Task)
 
     def next_try(self, kind: str) -> datetime | None:
         """Return when the first task of a kind is due; None if there is none."""
-        return self._database.value("select min(due) as due from tasks where kind = ?", [kind])
+        return self._value("select min(due) as due from tasks where kind = ?", [kind])
 
     def begin(self, task: Task, again: datetime) -> None:
         """Record a try, before it, and when the task is due again unless that succeeds."""
         values = [again, task.kind, task.subject]
-        self._database.commit("update tasks set tries = tries + 1, due = ? where kind = ? and subject = ?", values)
+        self._commit("update tasks set tries = tries + 1, due = ? where kind = ? and subject = ?", values)
 
     def fail(self, task: Task, reply: str) -> None:
         """Record why a try failed."""
         values = [reply, task.kind, task.subject]
-        self._database.commit("update tasks set reply = ? where kind = ? and subject = ?", values)
+        self._commit("update tasks set reply = ? where kind = ? and subject = ?", values)
 
     def end(self, task: Task) -> None:
         """Delete a task whose try succeeded, unless it was added anew meanwhile."""
         values = [task.kind, task.subject, task.tries + 1]
-        self._database.commit("delete from tasks where kind = ? and subject = ? and tries = ?", values)
+        self._commit("delete from tasks where kind = ? and subject = ? and tries = ?", values)

@@ -19,7 +19,7 @@ _ALONE = frozenset("⊙⊕☉⋆★∗*†‡⊥∥″•∙°")  # read as well
 
 _WORDS = re.compile(rf"[^\W\d_]{{2}}[ {SPACE}]+[^\W\d_]|[^\W\d_][ {SPACE}]+[^\W\d_]{{2}}")  # T_room temp, not x_i j
 _INNERMOST = re.compile(f"{SUP}([^{MARKS}]*){SUP_END}|{SUB}([^{MARKS}]*){SUB_END}")
-_SCRIPTED = re.compile(rf"(?<!\S)[^\s{SUP}{SUB}]*[{SUP}{SUB}]\S*")
+SCRIPTED = re.compile(rf"(?<!\S)[^\s{SUP}{SUB}]*[{SUP}{SUB}]\S*")
 _ERROR = rf"[ {SPACE}]?\d[\d.,]*[ {SPACE}]?%?"
 _UP, _DOWN = rf"{SUP}(\+{_ERROR}){SUP_END}", rf"{SUB}([-−]{_ERROR}){SUB_END}"
 _ERRORS = re.compile(rf"(?<![∫∬∭∮∑∏|])(?:{_UP}[ {SPACE}]?{_DOWN}|{_DOWN}[ {SPACE}]?{_UP})")
@@ -50,11 +50,6 @@ def plain(marked: str) -> str:
     return marked.replace(SPACE, " ")
 
 
-def settled(marked: str) -> str:
-    """The same with scripts in Unicode in each word, or formula, where Unicode has all of them."""
-    return _SCRIPTED.sub(_settled, marked)
-
-
 def bare(marked: str) -> str:
     """What is left without its scripts."""
     left = 1
@@ -63,7 +58,8 @@ def bare(marked: str) -> str:
     return marked
 
 
-def _settled(match: re.Match[str]) -> str:
+def settled(match: re.Match[str]) -> str:
+    """A word, or formula, of `SCRIPTED` with its scripts in Unicode, where Unicode has all of them."""
     word = match[0]
     scripts = _INNERMOST.findall(word)
     is_nested = word.count(SUP) + word.count(SUB) > len(scripts)

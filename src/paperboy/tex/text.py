@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from paperboy.edges.text import composed
 from paperboy.tex.macros import ACCENTS, COMMANDS, DECLARATIONS, LETTERS, PROSE_COMMANDS, over, stage, symbols
-from paperboy.tex.scripts import MARKS, SPACE, SUB_END, SUP_END, plain, script, settled
+from paperboy.tex.scripts import MARKS, SCRIPTED, SPACE, SUB_END, SUP_END, plain, script, settled
 
 
 def to_text(tex: str) -> str:
@@ -28,8 +28,8 @@ def to_marked(tex: str) -> str:
         bodies[mark] = _formula(body)
         pieces += [tex[at:start], chr(mark)]
         at = end
-    prose = _read(_typography("".join(pieces) + tex[at:]), math=False)
-    return settled(prose.translate(bodies))
+    prose = _read(_TYPOGRAPHIC.sub(_typeset, "".join(pieces) + tex[at:]), math=False)
+    return SCRIPTED.sub(settled, prose.translate(bodies))
 
 
 def name_to_text(name: str) -> str:
@@ -122,17 +122,13 @@ _TYPOGRAPHIC = re.compile(
 )
 
 
-def _typography(tex: str) -> str:
-    """Quotation marks, dashes and ties of prose, but not those of addresses."""
-    return _TYPOGRAPHIC.sub(_typeset, tex)
-
-
 def _typeset(match: re.Match[str]) -> str:
+    """Write quotation marks, dashes and ties of prose, but not those of addresses."""
     before = match.string[max(0, match.start() - 20) : match.start()]
     after = match.string[match.end() : match.end() + 1]
     kind = match.lastgroup
     if kind in {"double", "half", "single"}:
-        quoted = _typography(match[kind])
+        quoted = _TYPOGRAPHIC.sub(_typeset, match[kind])
         return f"‘{quoted}’" if kind == "single" else f"“{quoted}”"
     if kind == "dash":
         is_option = (not before or before[-1].isspace()) and after.isalpha()  # --verbose

@@ -164,7 +164,7 @@ class TestShortlist:
         learned.store.incidents.forget("shortlist", "foundations")
         (report,) = learned.run(foundations()).lists
         assert (report.counts.not_called, report.counts.selected) == (0, 40)
-        assert learned.store.incidents.all() == ()
+        assert learned.store.incidents.all() == []
 
 
 def test_votes_order_papers_with_equal_scores_and_hide_none(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -12,9 +13,7 @@ from hypothesis import strategies as st
 from paperboy.sources.arxiv.calendar import (
     Batch,
     State,
-    batch_of,
     holidays,
-    is_waited_for,
     newest_batch,
     start_of_newest,
     state,
@@ -43,6 +42,12 @@ WEEK = [  # an ordinary week, from arXiv's own table
     ("2026-11-18T20:00", "Tue 11-17 14:00", "Wed 11-18 14:00", "Wed 11-18 20:00", "Thu 11-19 00:15"),
     ("2026-11-19T20:00", "Wed 11-18 14:00", "Thu 11-19 14:00", "Thu 11-19 20:00", "Fri 11-20 00:15"),
 ]
+
+
+def batch_of(published: datetime, deferred: Collection[date] = ()) -> Batch:
+    """The batch with a paper submitted then, as the next days show it."""
+    days = (newest_batch(published + timedelta(days=day), deferred) for day in range(30))
+    return next(batch for batch in days if batch.submitted_until > published)
 
 
 @pytest.mark.parametrize(("announced", *("start", "end", "at", "visible")), WEEK)
@@ -178,15 +183,6 @@ def test_arxiv_is_late_while_the_newest_batch_has_no_paper(
 ) -> None:
     newest = newest_published and eastern(newest_published)
     assert state(eastern(now), newest or None) is expected
-
-
-def test_batch_that_is_a_day_late_is_not_waited_for() -> None:
-    """Thursday's, on the weekend."""
-    assert is_waited_for(eastern("2026-11-20T07:00"))
-    assert is_waited_for(eastern("2026-11-21T00:10"))
-    assert not is_waited_for(eastern("2026-11-21T00:20"))
-    assert not is_waited_for(eastern("2026-11-22T07:00"))
-    assert is_waited_for(eastern("2026-11-23T07:00"))
 
 
 @pytest.mark.parametrize(

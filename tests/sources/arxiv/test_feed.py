@@ -1,10 +1,12 @@
 """arXiv as a home reaches it. Its fetch is tested with whole mornings; see tests/morning."""
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from paperboy.sources.arxiv.feed import ArxivFeed
+from paperboy.sources.source import State
 from tests.fakes import FakeArxiv
 
 
@@ -31,3 +33,22 @@ def test_fetch_after_an_outage_looks_as_far_back_as_if_it_had_looked_each_day(
     last = now - timedelta(hours=hours_since_fetch) if hours_since_fetch else None
     feed = ArxivFeed(FakeArxiv(), timedelta(days=lookback))
     assert now - feed.window(now, last) == timedelta(days=days)
+
+
+@pytest.mark.parametrize(
+    ("eastern", "waited_for"),
+    [
+        ("2026-11-20T07:00", True),
+        ("2026-11-21T00:10", True),
+        ("2026-11-21T00:20", False),
+        ("2026-11-22T07:00", False),
+        ("2026-11-23T07:00", True),
+    ],
+)
+def test_batch_that_is_a_day_late_is_not_waited_for(eastern: str, *, waited_for: bool) -> None:
+    """Thursday's, on the weekend."""
+    now = datetime.fromisoformat(eastern).replace(tzinfo=ZoneInfo("America/New_York"))
+    feed = ArxivFeed(FakeArxiv(), timedelta(days=7))
+    fetched = feed.fetch(["cs.LG"], now - timedelta(days=7), now, lambda *_: None)
+    assert fetched.state is State.LATE
+    assert ("has not arrived yet" in fetched.missing) is waited_for

@@ -11,7 +11,7 @@ from paperboy.features.learning.shortlist import LOOKED_BACK, Recall
 from paperboy.models import Day, Spending
 from paperboy.store.database import Database
 from paperboy.store.scores import SUMS, summed
-from paperboy.store.seen import LIST_KEY, instant_of
+from paperboy.store.seen import LIST_KEY
 
 LEAST_VOTES = 10  # papers with a vote, before anything is learned from votes
 MOST_VOTES = 1_000  # papers with a vote that are learned from: the newest
@@ -163,7 +163,9 @@ and novelty is not null and abstract != '' and given < (
     select cast(strftime('%s', at) as integer) from days where days.list = :list order by date desc limit 1
 )"""
 _JUDGED = f"""
-select papers.id as paper_id, title, abstract, relevance, {instant_of("given")} as at from {_SCORES}
+select papers.id as paper_id, title, abstract, relevance,
+    strftime('%Y-%m-%dT%H:%M:%S+00:00', given, 'unixepoch') as at -- as `iso` writes it
+from {_SCORES}
 and (given, papers.id) > (:at, :paper_id) order by given, papers.id
 """
 

@@ -63,14 +63,6 @@ def why_none(since: datetime, until: datetime, deferred: Collection[date] = ()) 
     return "weekend" if evening.weekday() in {_FRIDAY, _SATURDAY} else "holiday"
 
 
-def batch_of(published: datetime, deferred: Collection[date] = ()) -> Batch:
-    """Return the batch that announces a paper submitted at `published` (aware), unless moderation holds it."""
-    evening = _announcement(_local_date(published), deferred)
-    while _closing(evening) <= published:
-        evening = _announcement(evening + _DAY, deferred)
-    return _batch(evening, deferred)
-
-
 def state(now: datetime, newest_published: datetime | None, deferred: Collection[date] = ()) -> State:
     """Derive the state at `now` from the newest submission that the API gave (`None`: it gave no paper).
 
@@ -83,19 +75,14 @@ def state(now: datetime, newest_published: datetime | None, deferred: Collection
     return State.FRESH if now - batch.visible < NEWS_FOR else State.QUIET
 
 
-def is_waited_for(now: datetime, deferred: Collection[date] = ()) -> bool:
-    """Check whether a late newest batch may still come; after a day it counts as a gap."""
-    return now - newest_batch(now, deferred).visible < NEWS_FOR
-
-
 def start_of_newest(published: Iterable[datetime], now: datetime, deferred: Collection[date] = ()) -> datetime:
     """Return where a new list starts: at the `submitted_from` of the newest batch announced by `now` that has one of
     the papers submitted at `published`; without any, of the newest batch that should be visible.
     """
     announced = next(batch for batch in _backwards(now, deferred) if batch.announced <= now)
-    newest = max((instant for instant in published if instant < announced.submitted_until), default=None)
-    batch = newest_batch(now, deferred) if newest is None else batch_of(newest, deferred)
-    return batch.submitted_from
+    visible = newest_batch(now, deferred).submitted_from
+    newest = max((instant for instant in published if instant < announced.submitted_until), default=visible)
+    return next(batch.submitted_from for batch in _backwards(now, deferred) if batch.submitted_from <= newest)
 
 
 @lru_cache(maxsize=16)
@@ -120,10 +107,10 @@ def _nth_weekday(first_of_month: date, *, weekday: int, nth: int) -> date:
     return first_of_month + timedelta(days=(weekday - first_of_month.weekday()) % 7 + 7 * (nth - 1))
 
 
-def _announcement(evening: date, deferred: Collection[date], step: timedelta = _DAY) -> date:
-    """Return the first evening with an announcement, from `evening` on; a negative `step` searches the past."""
+def _announcement(evening: date, deferred: Collection[date]) -> date:
+    """Return the last evening with an announcement, up to `evening`."""
     while evening.weekday() in {_FRIDAY, _SATURDAY} or evening in holidays(evening.year) or evening in deferred:
-        evening += step
+        evening -= _DAY
     return evening
 
 
@@ -131,14 +118,14 @@ def _backwards(now: datetime, deferred: Collection[date]) -> Iterator[Batch]:
     """Yield batches into the past, from the one announced on the local date of `now` or the last before it."""
     evening = _local_date(now)
     while True:
-        evening = _announcement(evening, deferred, -_DAY)
+        evening = _announcement(evening, deferred)
         yield _batch(evening, deferred)
         evening -= _DAY
 
 
 def _batch(evening: date, deferred: Collection[date]) -> Batch:
     return Batch(
-        submitted_from=_closing(_announcement(evening - _DAY, deferred, -_DAY)),
+        submitted_from=_closing(_announcement(evening - _DAY, deferred)),
         submitted_until=_closing(evening),
         announced=_instant(evening, ANNOUNCED),
         visible=_instant(evening + _DAY, VISIBLE),

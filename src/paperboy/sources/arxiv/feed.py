@@ -82,7 +82,7 @@ class ArxivFeed:
         if state is State.LATE and self.client.has_news(batch.submitted_from, now):
             state = calendar.state(now, now, self.holidays)  # the batch is there, without these categories
         missing = ""
-        if state is State.LATE and calendar.is_waited_for(now, self.holidays):
+        if state is State.LATE and now - batch.visible < calendar.NEWS_FOR:  # after a day it counts as a gap
             evening = f"{batch.announced.astimezone(calendar.EASTERN):%A %d %B}"
             missing = f"arXiv's batch of {evening} was due at {batch.visible:%H:%M} UTC and has not arrived yet"
         return Fetched(papers, state is State.FRESH, missing, partial(self._late_cross_lists, categories, since))
