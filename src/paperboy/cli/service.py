@@ -17,7 +17,7 @@ from paperboy.home.versions import require_folder
 from paperboy.mail.text import together
 from paperboy.service import output
 from paperboy.service.app import App
-from paperboy.service.systemd import unit, web_unit
+from paperboy.service.systemd import unit
 
 logger = logging.getLogger(__name__)
 
@@ -108,8 +108,8 @@ def service(app: App, *, as_user: bool, for_web: bool) -> int:
         places += [home, found.paperboy_outbox]
     # Each folder as it is called and as it is, once.
     folders = list(dict.fromkeys(name for path in places for name in (_straight(path), path.resolve())))
-    given = (home, python, user, group, folders)
-    text = web_unit(*given, local=is_loopback(found.web_listen[0])) if for_web else unit(*given)
+    written = folders if for_web else [home, *folders]
+    text = unit(home, python, user, group, written, web=for_web, local=is_loopback(found.web_listen[0]))
     output.say(*text.splitlines(), verbatim=True)
     if user == "root":
         add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"

@@ -151,7 +151,15 @@ class SmtpTransport:
         """Send MAIL, RCPT and, if there is a message, DATA; in one packet if the server allows it. The first refusal is
         raised, after all replies are read.
         """
-        lines = _lines(connection, envelope)
+        options = f" SIZE={len(envelope.message)}" if connection.has_extn("size") else ""
+        if not envelope.recipient.isascii():  # RFC 6531
+            options += " BODY=8BITMIME SMTPUTF8"
+            if not connection.has_extn("smtputf8"):
+                raise RefusedError("SMTPUTF8", 553, b"", "the server does not offer it, and this address needs it")
+        lines = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>"]
+        if envelope.message:
+            lines.append("DATA")
+
         refused: RefusedError | None = None
         for batch in [lines] if connection.has_extn("pipelining") else [[line] for line in lines]:
             connection.send("".join(f"{line}\r\n" for line in batch).encode())
@@ -369,18 +377,6 @@ class SmtpTransport:
             if resource is not None:
                 resource.close()
         self._connection = self._handle = None
-
-
-def _lines(connection: _Connection, envelope: Envelope) -> list[str]:
-    options = f" SIZE={len(envelope.message)}" if connection.has_extn("size") else ""
-    if not envelope.recipient.isascii():  # RFC 6531
-        options += " BODY=8BITMIME SMTPUTF8"
-        if not connection.has_extn("smtputf8"):
-            raise RefusedError("SMTPUTF8", 553, b"", "the server does not offer it, and this address needs it")
-    lines = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>"]
-    if envelope.message:
-        lines.append("DATA")
-    return lines
 
 
 class _Connection(smtplib.SMTP):
