@@ -83,12 +83,24 @@ def test_failed_notification_is_logged_and_never_raised(
 
 
 def made_for(*, writable: Sequence[Path] = (), **changes: object) -> str:
-    given_ = {"home": Path("/srv/papers"), "python": Path(sys.executable), "user": "daemon", "group": "daemon"} | changes
+    given_ = {
+        "home": Path("/srv/papers"),
+        "python": Path(sys.executable),
+        "user": "daemon",
+        "group": "daemon",
+    } | changes
     return unit(**given_, written=[given_["home"], *writable])  # type: ignore[arg-type, list-item]
 
 
-def made_for_web(*, local: bool = True, writable: Sequence[Path] = (Path("/srv/papers/data"),), **changes: object) -> str:
-    given_ = {"home": Path("/srv/papers"), "python": Path(sys.executable), "user": "daemon", "group": "daemon"} | changes
+def made_for_web(
+    *, local: bool = True, writable: Sequence[Path] = (Path("/srv/papers/data"),), **changes: object
+) -> str:
+    given_ = {
+        "home": Path("/srv/papers"),
+        "python": Path(sys.executable),
+        "user": "daemon",
+        "group": "daemon",
+    } | changes
     return unit(**given_, written=writable, web=True, local=local)  # type: ignore[arg-type]
 
 

@@ -103,15 +103,19 @@ class _Picture:
 
 def _suppressed(app: App, *, as_json: bool) -> output.Page:
     """Return who must not get mail."""
-    rows = []
-    found = []
-    for held in app.store_to_ask.suppressions.all():
-        since = f"{held.at.astimezone(app.settings.timezone):%a %d %b %Y}"
-        rows.append((held.address, held.list_name or "all", since, held.reason))
-        name = held.list_name or None
-        found.append({"address": held.address, "list": name, "since": held.at, "reason": held.reason})
+    found = app.store_to_ask.suppressions.all()
     if as_json:
-        return {"suppressed": found}
+        return {
+            "suppressed": [
+                {"address": held.address, "list": held.list_name or None, "since": held.at, "reason": held.reason}
+                for held in found
+            ]
+        }
+    zone = app.settings.timezone
+    rows = [
+        (held.address, held.list_name or "all", f"{held.at.astimezone(zone):%a %d %b %Y}", held.reason)
+        for held in found
+    ]
     return [output.table(("Address", "List", "Since", "Why"), rows) or ["Nobody is suppressed."]]
 
 

@@ -48,7 +48,9 @@ def headline(problems: Sequence[Incident], words: Mapping[str, Words]) -> str:
 
 def _alert(problems: Sequence[Incident], words: Mapping[str, Words]) -> Alert:
     """The mail about one kind: what happened, why, what it means, what to do."""
-    own, fields, what = words[problems[0].kind], _fields(problems), headline(problems, words)
+    own = words[problems[0].kind]
+    fields = _fields(problems)
+    what = own.headline.format_map(fields)
     reasons = dict.fromkeys(problem.reason for problem in problems)
     said = [_reason(reason) for reason in reasons if reason not in what]
     paragraphs = (*said[:_MOST], own.means.format_map(fields), own.fix.format_map(fields))
@@ -59,17 +61,21 @@ def _alert(problems: Sequence[Incident], words: Mapping[str, Words]) -> Alert:
 def _fields(problems: Sequence[Incident]) -> dict[str, str]:
     """The values of the words' placeholders, from problems of one kind. A subject is a list's name or an address."""
     rows = sorted(problems, key=lambda problem: problem.subject)
-    unserved, number = [row for row in rows if not row.facts.get("served")], len(rows)
+    number = len(rows)
+    unserved = [row for row in rows if not row.facts.get("served")]
     lists = list(dict.fromkeys(str(row.facts.get("list", row.subject)) for row in rows))
-    names, without = together(lists, _MOST), together([row.subject for row in unserved], _MOST)
-    scored, nothing = _scored(rows), _scored(unserved)
+    names = together(lists, _MOST)
+    without = together([row.subject for row in unserved], _MOST)
+    scored = _scored(rows)
     back = together([row.subject for row in rows if row.facts.get("back")], _MOST)
     return {
         "names": names,
         "first": lists[0],
         "unserved": without or names,
         "once": " --list ".join(["paperboy once", *(row.subject for row in unserved if len(unserved) <= _MOST)]),
-        "score": f"Scored {nothing}: no digest for {without}" if unserved else f"Scored only {scored} for {names}",
+        "score": f"Scored {_scored(unserved)}: no digest for {without}"
+        if unserved
+        else f"Scored only {scored} for {names}",
         "scored": scored,
         "what": "digest" if unserved else "new papers",
         "papers": counted(number, "paper"),
@@ -82,7 +88,8 @@ def _fields(problems: Sequence[Incident]) -> dict[str, str]:
 
 def _well_again(problems: Sequence[Incident], words: Mapping[str, Words], zone: tzinfo) -> Alert:
     """The mail about one kind that is over."""
-    kind, since = problems[0].kind, min(problem.since for problem in problems).astimezone(zone)
+    kind = problems[0].kind
+    since = min(problem.since for problem in problems).astimezone(zone)
     what = f"Resolved: {words[kind].well.format_map(_fields(problems))}"
     detail = f"{kind}, since {since:%a %d %b %H:%M %Z}: {headline(problems, words)}"
     return Alert(what, ("The problem is over. You need not do anything.",), (detail,))
@@ -218,33 +225,31 @@ class Alerts:
         """
         with self.store.transaction():
             self._clear(problems, to, now)
+        today = now.astimezone(self.zone).date()
         for mail in self.plan(problems, now):
             if sends and mail.kind in _OF_SENDING:
                 continue
             logger.log(logging.INFO if mail.over else logging.WARNING, "%s", mail.alert.headline)
+            frozen_id = None
             try:
                 with self.store.transaction():
-                    self._freeze(mail, composer, to, now)
+                    for unsent in mail.instead:
+                        self.store.ledger.withdraw(unsent)
+                    if to:
+                        composed, addressed = composer.alert(mail.alert, to, mail.at)
+                        priority = -1 if mail.kind in _AFTER_THE_ROUND and not mail.over else 2
+                        frozen_id = self.store.ledger.freeze(composed, [addressed], now, priority=priority)
+                    if mail.over:
+                        for incident in mail.about:
+                            self.store.incidents.forget(mail.kind, incident.subject)
+                    self.store.alerts.add(mail.about, today, frozen_id, over=mail.over)
             except StoreError:
                 raise
             except Exception:
                 # It counts as reported, in the log, or the daemon would try without end: what lasts is due tomorrow.
-                self.store.alerts.add(mail.about, now.astimezone(self.zone).date(), None, over=mail.over)
+                self.store.alerts.add(mail.about, today, None, over=mail.over)
                 with never_raising():
                     raise
-
-    def _freeze(self, mail: Mail, composer: Composer, to: Subscriber | None, now: datetime) -> None:
-        for unsent in mail.instead:
-            self.store.ledger.withdraw(unsent)
-        frozen_id = None
-        if to:
-            composed, addressed = composer.alert(mail.alert, to, mail.at)
-            priority = -1 if mail.kind in _AFTER_THE_ROUND and not mail.over else 2
-            frozen_id = self.store.ledger.freeze(composed, [addressed], now, priority=priority)
-        if mail.over:
-            for incident in mail.about:
-                self.store.incidents.forget(mail.kind, incident.subject)
-        self.store.alerts.add(mail.about, now.astimezone(self.zone).date(), frozen_id, over=mail.over)
 
     def _clear(self, problems: Sequence[Incident], to: Subscriber | None, now: datetime) -> None:
         """Forget what is moot, events that are no news any more, and mails to another address than the operator's."""

@@ -23,7 +23,7 @@ import smtplib
 import socket
 import ssl
 import time
-from base64 import b64encode
+from base64 import b64encode, decodebytes
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
@@ -33,7 +33,7 @@ from paperboy.edges.text import hidden, one_line, shortened
 from paperboy.edges.wire import TooLargeError
 from paperboy.errors import MailServerError
 from paperboy.models import DeliveryState, Envelope, Receipt
-from paperboy.sending import xoauth2
+from paperboy.sending.xoauth2 import TokenCommand
 
 _MOST_LINES = 100  # of a reply; servers send a dozen
 _MOST_BYTES = 64_000  # of a reply
@@ -53,7 +53,7 @@ class SmtpTransport:
     security: Literal["starttls", "tls", "none"]
     username: str
     password: str
-    tokens: xoauth2.TokenCommand | None = None  # in place of a password
+    tokens: TokenCommand | None = None  # in place of a password
     timeout: float = 60  # seconds for connecting, for each send, and for each whole reply
     dot_timeout: float = 600  # seconds for the reply to the final dot
     ssl_context: ssl.SSLContext | None = None
@@ -162,7 +162,7 @@ class SmtpTransport:
 
         refused: RefusedError | None = None
         for batch in [lines] if connection.has_extn("pipelining") else [[line] for line in lines]:
-            connection.send("".join(f"{line}\r\n" for line in batch).encode())
+            connection.send("\r\n".join([*batch, ""]).encode())
             try:
                 for line in batch:
                     code, reply = connection.getreply()
@@ -287,7 +287,9 @@ class SmtpTransport:
             login = f"user={self.username}\x01auth=Bearer {self._token}\x01\x01"
             code, reply = connection.docmd(b64encode(login.encode()).decode("ascii"))
         if code == 334:  # why the token is refused; the code of the refusal follows an empty line
-            reason = xoauth2.reason(reply)
+            reason = b""
+            with contextlib.suppress(ValueError):
+                reason = decodebytes(reply)  # JSON, such as {"status":"401","scope":"…"}
             try:
                 code, reply = connection.docmd("")
             except OSError:  # it hangs up instead
