@@ -151,18 +151,10 @@ class SmtpTransport:
         """Send MAIL, RCPT and, if there is a message, DATA; in one packet if the server allows it. The first refusal is
         raised, after all replies are read.
         """
-        options = f" SIZE={len(envelope.message)}" if connection.has_extn("size") else ""
-        if not envelope.recipient.isascii():  # RFC 6531
-            options += " BODY=8BITMIME SMTPUTF8"
-            if not connection.has_extn("smtputf8"):
-                raise RefusedError("SMTPUTF8", 553, b"", "the server does not offer it, and this address needs it")
-        lines = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>"]
-        if envelope.message:
-            lines.append("DATA")
-
+        lines = _lines(connection, envelope)
         refused: RefusedError | None = None
         for batch in [lines] if connection.has_extn("pipelining") else [[line] for line in lines]:
-            connection.send("\r\n".join([*batch, ""]).encode())
+            connection.send("".join(f"{line}\r\n" for line in batch).encode())
             try:
                 for line in batch:
                     code, reply = connection.getreply()
@@ -379,6 +371,18 @@ class SmtpTransport:
             if resource is not None:
                 resource.close()
         self._connection = self._handle = None
+
+
+def _lines(connection: _Connection, envelope: Envelope) -> list[str]:
+    options = f" SIZE={len(envelope.message)}" if connection.has_extn("size") else ""
+    if not envelope.recipient.isascii():  # RFC 6531
+        options += " BODY=8BITMIME SMTPUTF8"
+        if not connection.has_extn("smtputf8"):
+            raise RefusedError("SMTPUTF8", 553, b"", "the server does not offer it, and this address needs it")
+    lines = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>"]
+    if envelope.message:
+        lines.append("DATA")
+    return lines
 
 
 class _Connection(smtplib.SMTP):
