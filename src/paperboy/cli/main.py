@@ -16,7 +16,7 @@ import click
 
 from paperboy import __version__
 from paperboy.edges import files
-from paperboy.edges.text import visible
+from paperboy.edges.text import did_you_mean, visible
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.features import FEATURES
 from paperboy.service import output
@@ -72,8 +72,6 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             if ctx.resilient_parsing:
                 return None
-            from paperboy.edges.text import did_you_mean
-
             ctx.fail(f"No such command {cmd_name!r}{did_you_mean(cmd_name, self.list_commands(ctx)) or '.'}")
         module = importlib.import_module(_COMMANDS[cmd_name][0])
         command: click.Command = getattr(module, cmd_name)

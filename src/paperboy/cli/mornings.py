@@ -99,16 +99,16 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
             report = app.morning(chosen, any_day=any_day, since=since.date() if since else None)
         with app.alone("sending"):
             stop.gently = True
-            sent = app.deliver(lambda: stop.asked, by_hand=True)
+            sent = app.deliver(stop, by_hand=True)
             left = output.not_sent(app.store.ledger.unfinished(), sent)  # before a resend that waits for this one
         try:
             with app.alone("tasks"):
-                tasks.work(app, lambda: stop.asked, by_hand=True)
+                tasks.work(app, stop, by_hand=True)
         except PaperboyError as error:  # whether all goes well is not the morning's matter
             output.say(*output.lines_of(error), err=True)
         if not sent.problem:
             with app.alone("sending"):
-                app.deliver_rest(lambda: stop.asked)
+                app.deliver_rest(stop)
     output.say(*output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
     outbox = app.settings.paperboy_outbox
     if app.settings.uses_outbox and (outbox / "Maildir").exists():
@@ -125,7 +125,7 @@ def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
         if isinstance(made, str):
             output.say(f"{name}: {made}")
         else:
-            output.say(*output.dry_run(app.home.list(name), made, missing))
+            output.say(*output.dry_run(made, missing))
             code = code or int(not made.outcome(missing))
     return code
 
@@ -152,13 +152,13 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
         with Stop() as stop, app.alone(kind, "run"):
             stop.gently = kind != "morning"
             if kind == "tasks":
-                tasks.work(app, lambda: stop.asked)
+                tasks.work(app, stop)
                 return 0
             if kind == "morning":
                 app.morning(names, app.patience)
                 ended = "sending" not in app.due(app.clock())  # else one follows
             else:
-                ended = bool(app.deliver(lambda: stop.asked).states)
+                ended = bool(app.deliver(stop).states)
         if ended:
             heartbeat.beat(app)
     except PaperboyError as error:
@@ -174,6 +174,9 @@ class Stop(ExitStack):
     """SIGTERM and Ctrl-C stop the work: before sending begins at once, and later after the current message."""
 
     asked = gently = False
+
+    def __call__(self) -> bool:
+        return self.asked
 
     def __enter__(self) -> Self:
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -27,7 +27,7 @@ from base64 import b64encode, decodebytes
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from paperboy.edges.text import hidden, one_line, shortened
 from paperboy.edges.wire import TooLargeError
@@ -98,9 +98,9 @@ class SmtpTransport:
                 self._connection.quit()
         self._drop()
 
-    def probe(self, sender: str, recipient: str) -> Probed:
-        """Connect, log in, and name an envelope's sender and recipient; send nothing. Raises MailServerError if any of
-        it fails, except for a refused recipient.
+    def probe(self, sender: str, recipient: str) -> tuple[str, datetime | None, Receipt | None]:
+        """Connect, log in, and name an envelope's sender and recipient; send nothing. Return how it went, when the
+        server's certificate expires, and the refusal of the recipient. Raises MailServerError if any else of it fails.
         """
         connection = self._opened()
         refusal = None
@@ -123,7 +123,7 @@ class SmtpTransport:
                 raise MailServerError(text, temporary=True) from None
         login = f"logged in as {self.username}" if self.username else "no login"
         with_token = " with an access token" if self.tokens else ""
-        return Probed(f"{text}, {login}{with_token}", ends, refusal)
+        return f"{text}, {login}{with_token}", ends, refusal
 
     # --- one message
 
@@ -486,14 +486,6 @@ def judge(command: str, code: int, text: str) -> Verdict:
     if gone or (kind, detail) == (2, 1):
         return Verdict.BOUNCE
     return Verdict.NEVER if kind == 2 else Verdict.UNCLEAR
-
-
-class Probed(NamedTuple):
-    """How a probe of the server went."""
-
-    text: str  # for people
-    ends: datetime | None  # when its certificate expires
-    refusal: Receipt | None  # of the recipient
 
 
 class RefusedError(Exception):
