@@ -121,7 +121,7 @@ def invoke(
     output.catch_all(environ)
     parts = (environ, clock, wait, timer, output.Bars(), partial(output.say, err=True), FEATURES)
     try:
-        code: int = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=(parts, enter))
+        code: int | None = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=(parts, enter))
     except click.ClickException as error:
         is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)  # with lines of its own
         if not is_help:
@@ -142,7 +142,7 @@ def invoke(
     except Exception:
         logger.exception("this is a bug in Paperboy")
         return 1
-    return code
+    return code or 0  # most commands either succeed or raise an error
 
 
 def _move(ctx: click.Context, _option: click.Parameter, home: Path | None) -> None:

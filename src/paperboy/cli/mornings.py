@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 @click.command()
 @click.option("--open", "open_it", is_flag=True, help="Show the digests in the browser.")
 @click.pass_obj
-def demo(app: App, *, open_it: bool) -> int:
+def demo(app: App, *, open_it: bool) -> None:
     """Run a whole morning on a bundled sample of invented papers.
 
     This needs no key, no server and no network: the embedded scorer ranks, and the mail goes to an outbox in a new
@@ -58,7 +58,6 @@ def demo(app: App, *, open_it: bool) -> int:
     output.say(f"  {outbox / 'Maildir'}   (every copy; read it with: mutt -f {outbox / 'Maildir'})")
     output.say("", "Next, make a home of your own, in a folder that you name:")
     output.say(f"  {output.program()} init FOLDER", verbatim=True)
-    return 0
 
 
 @click.command()
@@ -198,7 +197,7 @@ class Stop(ExitStack):
 
 @click.command()
 @click.pass_obj
-def run(app: App) -> int:
+def run(app: App) -> None:
     """Run the daemon: the same work every morning, until SIGTERM.
 
     Each list's work starts at its own hour. A missed morning is made up for at once. An edit of the home's files is in
@@ -232,4 +231,3 @@ def run(app: App) -> int:
         notifier.status(str(error))
         daemon.emergency(app, str(error))
         raise
-    return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -147,13 +148,13 @@ def _why(seen: _Picture) -> Iterator[str]:
             unscored = "nothing could be scored: " if tried.unscored else ""
             said.append((each.name, f": {unscored}{tried.reason} (last tried {seen.when(tried.at)}{again})"))
 
-        odd_days: dict[str, list[str]] = {}  # by what was odd, newest first
+        odd_days = defaultdict[str, list[str]](list)  # by what was odd, newest first
         for day in each.days:
             odd = day.reason if day is each.newest or day.outcome is Outcome.GAVE_UP else ""
             if day is each.newest and each.quiet:
                 odd = "" if each.quiet in seen.answer else each.quiet
             if odd:
-                odd_days.setdefault(odd, []).append(f"{day.date:%a %d %b}")
+                odd_days[odd].append(f"{day.date:%a %d %b}")
         said += [(each.name, f", {together(days)}: {odd}") for odd, days in odd_days.items()]
 
     said += [line for feature in seen.features for line in feature.wrong]
@@ -180,9 +181,9 @@ def _following(seen: _Picture) -> Iterator[str]:
 
 def _together(said: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> Iterator[str]:
     """Yield one line for all lists of which the same is said: their names, then that."""
-    found: dict[str, list[str]] = {}
+    found = defaultdict[str, list[str]](list)
     for name, what in said:
-        found.setdefault(what, []).append(name)
+        found[what].append(name)
     for what, names in found.items():
         if len(names) > 3 and len(lists) - len(names) <= len(names) / 4:
             others = [each.name for each in lists if each.name not in names]
@@ -194,10 +195,10 @@ def _together(said: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> I
 def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part]:
     """List who lacks a digest, grouped by state and reason: the largest group first, the suppressed last."""
     now = seen.status.now
-    groups = dict[tuple[DeliveryState, str], list[Posted]]()
+    groups = defaultdict[tuple[DeliveryState, str], list[Posted]](list)
     for row in seen.status.undelivered:
         reason = row.reason.replace(row.address, "…") or output.NO_REPLY.get(row.state, "no reply is known")
-        groups.setdefault((row.state, reason), []).append(row)
+        groups[row.state, reason].append(row)
     ordered = sorted(groups.items(), key=lambda group: (group[0][0] is DeliveryState.SUPPRESSED, -len(group[1])))
     shown = [row for _, rows in ordered[:most] for row in rows[:most]]
     width = max((len(row.address) for row in shown), default=0)

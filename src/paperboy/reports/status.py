@@ -8,7 +8,7 @@ Light to import, for the daemon does.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -141,7 +141,8 @@ class Status:
 
     def of(self, found: ListStatus) -> Health:
         """Return how one of the lists fares."""
-        today, mailed = found.today, found.mailed
+        today = found.today
+        mailed = found.mailed
         if today is State.PAUSED:
             return Health.PAUSED
         if today is State.EMPTY:  # nobody is left of those whom its last digest did not reach
@@ -167,10 +168,10 @@ class Status:
     @cached_property
     def _waiting(self) -> dict[int, list[Posted]]:
         """What may be sent at once, by digest."""
-        found: dict[int, list[Posted]] = {}
+        found = defaultdict[int, list[Posted]](list)
         for row in self.undelivered:
             if row.state in {DeliveryState.PENDING, DeliveryState.SENDING}:
-                found.setdefault(row.digest_id, []).append(row)
+                found[row.digest_id].append(row)
         return found
 
 
@@ -191,8 +192,7 @@ def read(
         mailed = store.history.mailed(names, today)
         rows = store.history.undelivered({digest.digest_id for digest in mailed.values()}, now - _LATELY)
         attempts = store.days.attempts()
-        tried = {of.name: attempts[of.name] for of in lists if of.subscribers and of.name in attempts}
-        unserved = [name for name in names if name not in days and name not in tried]  # they owe nothing
+        unserved = {*names} - {*days, *attempts}  # they owe nothing
         since = dict.fromkeys(unserved, now) | store.days.know((), now)
         standings = store.days.standings(lists, now, patience, since)
 
@@ -201,7 +201,7 @@ def read(
             of,
             standings[of.name],
             now,
-            attempt=tried.get(of.name),
+            attempt=attempts.get(of.name) if of.subscribers else None,
             days=days.get(of.name, ()),
             mailed=mailed.get(of.name),
         )
@@ -213,10 +213,9 @@ def read(
 
     lately = [of for of in found if of.mailed and of.standing.day - of.mailed.date <= _LATELY]
     shown = [of for of in lately if of.mailed_today] or lately
-    newest = [of.mailed for of in shown if of.mailed]
-    digests = {digest.digest_id for digest in newest}
-    missed = tuple(row for row in rows if row.digest_id in digests and row.state is not DeliveryState.SUPPRESSED)
-    sent = sum(digest.deliveries.get(DeliveryState.SENT, 0) for digest in newest)
+    newest = {of.mailed.digest_id: of.mailed for of in shown if of.mailed}
+    missed = tuple(row for row in rows if row.digest_id in newest and row.state is not DeliveryState.SUPPRESSED)
+    sent = sum(digest.deliveries.get(DeliveryState.SENT, 0) for digest in newest.values())
     return Status(now, found, rows, missed, sent + len(missed), at_work)
 
 
@@ -279,7 +278,8 @@ def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
     boxed = [of for of in lists if of.only_in_outbox]
     number = sum(of.mailed.in_outbox for of in boxed if of.mailed)
     if boxed:
-        which, people = _for(status, boxed), counted(number, "subscriber")
+        which = _for(status, boxed)
+        people = counted(number, "subscriber")
         what = people if which else f"{counted(len(boxed), 'list')}, {people}"
         yield f"Today's mail{which} is in the outbox: {what}."
     if others := len(lists) - len(boxed):
