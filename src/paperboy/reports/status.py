@@ -228,14 +228,16 @@ def answer(status: Status, *, at_work: bool = False, running: bool = True, reaso
         return "No list has subscribers, so there is no mail."
     if not any(found.next for found in status.lists):
         return "All lists are paused, so there is no mail."
-    wrong = list(_wrong(status, at_work=at_work, running=running))
-    well = list(_well(status, "Everyone else" if wrong else "Everyone", running=running))
-    line = one_line(" ".join([*(what + why for what, why in wrong[:1]), *well][:2]))
+    what, why = _wrong(status, at_work=at_work, running=running)
+    said = list(_well(status, "Everyone else" if what else "Everyone", running=running))
+    if what:
+        said.insert(0, what + why)
+    line = one_line(" ".join(said[:2]))
     if not reasons_follow:
         return shortened(line, MOST)
-    if len(line) > MOST:
-        line = one_line(" ".join([*(f"{what}." for what, _ in wrong[:1]), *well][:2]))
-    return line
+    if what and len(line) > MOST:
+        said[0] = f"{what}."
+    return one_line(" ".join(said[:2]))
 
 
 def moved_from_outbox(names: Iterable[str]) -> str:
@@ -244,21 +246,20 @@ def moved_from_outbox(names: Iterable[str]) -> str:
     return f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"
 
 
-def _wrong(status: Status, *, at_work: bool, running: bool) -> Iterator[tuple[str, str]]:
-    """Yield problems, worst first: each with the end of its sentence, a reason, which may be cut."""
+def _wrong(status: Status, *, at_work: bool, running: bool) -> tuple[str, str]:
+    """Return the worst problem, empty if there is none, and the end of its sentence, a reason, which may be cut."""
     if lists := status.on(Outcome.GAVE_UP):
         then = f"next try {_first(of.next for of in lists)}" if running else IDLE
-        yield f"No digest today for {_names(lists)}; {then}", _why(of.days[0].reason for of in lists)
+        return f"No digest today for {_names(lists)}; {then}", _why(of.days[0].reason for of in lists)
 
     if lists := status.on(State.DUE):
         since = min(of.standing.start for of in lists).astimezone(lists[0].mailing_list.timezone)
         head = f"{_names(lists)}, due since {since:%H:%M %Z}"
         if at_work:
-            yield f"A morning is running: {head}", "."
-        else:
-            then = _again(status, (of.standing.next_try for of in lists)) if running else f"; {IDLE}"
-            attempts = [of.attempt for of in lists if of.attempt and of.attempt.at >= of.standing.start]
-            yield f"Not yet: {head}{then}", _why(attempt.reason for attempt in attempts)
+            return f"A morning is running: {head}", "."
+        then = _again(status, (of.standing.next_try for of in lists)) if running else f"; {IDLE}"
+        attempts = [of.attempt for of in lists if of.attempt and of.attempt.at >= of.standing.start]
+        return f"Not yet: {head}{then}", _why(attempt.reason for attempt in attempts)
 
     if number := len(status.missed):
         people = counted(status.subscribers, "subscriber")
@@ -267,9 +268,9 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> Iterator[tuple[st
         reasons = [row.reason.replace(row.address, "…") for row in status.missed if row.reason]
         if reasons or None in tries:
             again = _again(status, tries) if running else ""
-            yield f"{number} of {people} did not get {what}{again}", _why(reasons)
-        else:
-            yield f"{status.subscribers - number} of {people} got {what} so far; {number} to be sent", "."
+            return f"{number} of {people} did not get {what}{again}", _why(reasons)
+        return f"{status.subscribers - number} of {people} got {what} so far; {number} to be sent", "."
+    return "", ""
 
 
 def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
