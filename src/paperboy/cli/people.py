@@ -17,6 +17,9 @@ from paperboy.models import EVERY_DAY, MailingList, Subscriber, Suppression
 from paperboy.service import output
 from paperboy.service.app import App
 
+_LIST = click.argument("name", metavar="LIST")
+_ADDRESS = click.argument("who", metavar="ADDRESS")
+_ADDRESS_OR_TOKEN = click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
 _ASKED = "asked to leave the list"  # by a token: the person's own wish
 
 
@@ -88,8 +91,8 @@ def _weekdays(mailing_list: MailingList) -> list[str]:
 
 
 @click.command()
-@click.argument("name", metavar="LIST")
-@click.argument("who", metavar="ADDRESS")
+@_LIST
+@_ADDRESS
 @click.pass_obj
 def subscribe(app: App, name: str, who: str) -> None:
     """Add somebody to a list, after the last subscriber in its file; the rest of the file stays as it is.
@@ -112,8 +115,8 @@ def subscribe(app: App, name: str, who: str) -> None:
 
 
 @click.command()
-@click.argument("name", metavar="LIST")
-@click.argument("who", metavar="ADDRESS")
+@_LIST
+@_ADDRESS
 @click.pass_obj
 def unsubscribe(app: App, name: str, who: str) -> None:
     """Remove somebody from a list and their line from its file; the rest of the file stays as it is.
@@ -156,7 +159,7 @@ def mailbox_from(who: str, hint: str) -> Subscriber:
 
 
 @click.command()
-@click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
+@_ADDRESS_OR_TOKEN
 @click.option("--list", "name", metavar="NAME", default="", help="Stop mail from this list only.")
 @click.pass_obj
 def suppress(app: App, who: Sequence[str], name: str) -> None:
@@ -180,7 +183,7 @@ def suppress(app: App, who: Sequence[str], name: str) -> None:
 
 
 @click.command()
-@click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
+@_ADDRESS_OR_TOKEN
 @click.option("--list", "name", metavar="NAME", default="", help="Lift the suppression for this list only.")
 @click.pass_obj
 def unsuppress(app: App, who: Sequence[str], name: str) -> None:
@@ -233,7 +236,7 @@ def _whom(app: App, who: str, name: str) -> tuple[str, str, str]:
 
 
 @click.command()
-@click.argument("who", metavar="ADDRESS")
+@_ADDRESS
 @click.pass_obj
 def forget(app: App, who: str) -> None:
     """Erase a person: take an address out of all lists in their files, and erase it from the database.

@@ -212,8 +212,7 @@ class App(ExitStack):
     @cached_property
     def signer(self) -> Signer | None:
         """What signs mail that goes to a mail server, if a feature does. Raises ConfigError."""
-        signers = (feature.signer(self.settings) for feature in self.features if feature.signer)
-        return next(filter(None, signers), None)
+        return next((feature.signer(self.settings) for feature in self.features if feature.signer), None)
 
     @cached_property
     def transports(self) -> tuple[delivery.Transport, ...]:
@@ -229,7 +228,8 @@ class App(ExitStack):
         from paperboy.sending.smtp import SmtpTransport
 
         settings = self.settings
-        if bool(settings.smtp_username) != bool(settings.smtp_password.get_secret_value() or self.token_command):
+        password = settings.smtp_password.get_secret_value()
+        if bool(settings.smtp_username) != bool(password or self.token_command):
             needs = "SMTP_USERNAME needs SMTP_PASSWORD or SMTP_TOKEN_COMMAND"
             if not settings.smtp_username:
                 needs = "SMTP_PASSWORD or SMTP_TOKEN_COMMAND needs SMTP_USERNAME"
@@ -239,7 +239,7 @@ class App(ExitStack):
             port=settings.smtp_port,
             security=settings.smtp_security,
             username=settings.smtp_username,
-            password=settings.smtp_password.get_secret_value(),
+            password=password,
             tokens=self.token_command,
             timeout=timeout,
         )
@@ -362,8 +362,7 @@ class App(ExitStack):
 
         if lists <= workers.WORTH_SHARING:
             return None
-        crews = (feature.crew(self.settings) for feature in self.features if feature.crew)
-        if crew := next(filter(None, crews), None):
+        if crew := next((feature.crew(self.settings) for feature in self.features if feature.crew), None):
             return crew
         number = self.settings.workers or workers.helpful(lists)
         return workers.Crew(partial(workers.processes, number), f"{number} processes") if number > 1 else None
