@@ -390,7 +390,7 @@ def test_probe_names_a_recipient_and_reports_the_refusal(
     server: SmtpServer, reply: str, state: DeliveryState, unclear: bool
 ) -> None:
     server.faults.append(Fault("RCPT", reply, address=RECIPIENT))
-    refusal = transport(server).probe(SENDER, RECIPIENT).refusal
+    refusal = transport(server).probe(SENDER, RECIPIENT)[2]
     assert refusal is not None
     assert (refusal.state, refusal.unclear, refusal.reply) == (state, unclear, f"RCPT: {reply}")
 

@@ -52,7 +52,7 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None, as_sent:
         made = app.previews("preview").of(mailing_list)
         composed = made.mail
         if made.digest.counts.considered:
-            about = output.dry_run(made, "")[0]
+            about = output.dry_run(mailing_list, made, "")[0]
             about += "; the list is paused, so nobody gets it" * mailing_list.paused
         else:
             about = f"{name}: there are no papers today"

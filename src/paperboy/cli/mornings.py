@@ -124,7 +124,7 @@ def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
         if isinstance(made, str):
             output.say(f"{name}: {made}")
         else:
-            output.say(*output.dry_run(made, missing))
+            output.say(*output.dry_run(app.home.list(name), made, missing))
             code = code or int(not made.outcome(missing))
     return code
 
@@ -204,17 +204,13 @@ def run(app: App) -> None:
     force within 25 seconds, or at once on SIGHUP, and applies from the next digest. A broken edit changes nothing: the
     last good version stays in force.
     """
-
-    def use(home: Home) -> None:
-        output.set_up(app.at(home), by_hand=False)
-
     app.home, _ = Home.own_or_in_force(app.path, app.environ)  # the first trial reports broken files
-    use(app.home)
+    output.set_up(app, by_hand=False)
     notifier = Notifier(app.environ.get("NOTIFY_SOCKET", ""))
     try:
         with lock.held(app.settings.paperboy_database, "run", "run"):
             service = daemon.Daemon(app, notifier, partial(daemon.spawn, app.environ, app.path))
-            service.adopted = use
+            service.adopted = partial(output.set_up, app, by_hand=False)
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
                 signal.signal(number, service.signalled)
             begins = [due.next_morning(each, app.clock()) for each in app.home.lists if each.is_active]

@@ -17,6 +17,10 @@ from paperboy.models import EVERY_DAY, MailingList, Subscriber, Suppression
 from paperboy.service import output
 from paperboy.service.app import App
 
+LISTS = click.option(
+    "--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given more than once."
+)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 _LIST = click.argument("name", metavar="LIST")
 _ADDRESS = click.argument("who", metavar="ADDRESS")
 _ADDRESS_OR_TOKEN = click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
@@ -24,8 +28,8 @@ _ASKED = "asked to leave the list"  # by a token: the person's own wish
 
 
 @click.command()
-@click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given more than once.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@LISTS
+@AS_JSON
 @click.pass_obj
 def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> None:
     """Show who gets what, list by list: when each list sends, to whom, and who of them is suppressed and why."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from paperboy.cli.people import AS_JSON, LISTS
 from paperboy.edges import lock
 from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Outcome, Spending
@@ -25,8 +26,8 @@ _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are
 
 
 @click.command()
-@click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given more than once.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@LISTS
+@AS_JSON
 @click.option("--undelivered", "only_undelivered", is_flag=True, help="Show only who lacks a digest, and why.")
 @click.option("--suppressed", is_flag=True, help="Show only which addresses are suppressed, and why.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if a list is late or has failed, for monitoring.")

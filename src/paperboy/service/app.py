@@ -100,7 +100,7 @@ class App(ExitStack):
     @cached_property
     def store(self) -> Store:
         """The database, created if it is new. Raises StoreError."""
-        store = self.enter_context(self._open(self.home))
+        store = self.enter_context(self._open())
         store.settle_clock(self.clock())
         return store
 
@@ -113,22 +113,22 @@ class App(ExitStack):
         """An empty database, for questions to a home that has none yet."""
         return Store.in_memory(self._tables)
 
-    def store_of(self, home: Home, *, check: bool = False) -> Store | None:
-        """Open the database of a version of the home, as it is; `check` reads all of it. None: there is none yet.
+    def open_store(self, *, check: bool = False) -> Store | None:
+        """Open the database for the caller, as it is; `check` reads all of it. None: there is none yet.
 
         Raises StoreError.
         """
-        return self._open(home, check=check, patience=_PATIENCE_OF_A_PAGE) if self.require_store(home) else None
+        return self._open(check=check, patience=_PATIENCE_OF_A_PAGE) if self.require_store() else None
 
-    def require_store(self, home: Home | None = None) -> bool:
+    def require_store(self) -> bool:
         """Return whether there is a database. Raises StoreError where there was one and it is gone."""
-        database = (home or self.home).settings.paperboy_database
+        database = self.settings.paperboy_database
         return require(database, self._mark) or database.exists()
 
-    def _open(self, home: Home, *, check: bool = False, patience: float = 30) -> Store:
+    def _open(self, *, check: bool = False, patience: float = 30) -> Store:
         with suppress(OSError):  # somebody else's, or none yet
             (self.path / "data").chmod(0o700)
-        path = home.settings.paperboy_database
+        path = self.settings.paperboy_database
         return Store.open(path, self._mark, self._tables, check=check, patience=patience)
 
     @cached_property

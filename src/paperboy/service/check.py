@@ -201,7 +201,7 @@ def _of_the_home(app: App) -> Iterator[Finding]:
 
 def _database(app: App) -> Iterator[Finding]:
     path = app.settings.paperboy_database
-    if store := app.store_of(app.home, check=True):
+    if store := app.open_store(check=True):
         store.close()
         yield Finding("database", f"{path}")
     elif _can_be_made(path):
@@ -217,7 +217,7 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
     categories = {category for mailing_list in lists for category in mailing_list.categories}
     since = app.clock() - RECENT
     papers: list[tuple[str, ...]] = []
-    if lists and (store := app.store_of(app.home)):
+    if lists and (store := app.open_store()):
         with store:
             papers = store.papers.authors(categories, since)
     stored = {name_key(name): name for name in sorted(set().union(*papers))}

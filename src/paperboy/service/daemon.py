@@ -93,7 +93,7 @@ class Daemon:
 
     def __init__(self, app: App, notifier: Notifier, spawn: Spawn) -> None:
         self.problems: tuple[Problem, ...] = ()  # with the files as they are
-        self.adopted: Callable[[Home], None] = lambda _home: None  # called with each version that comes into force
+        self.adopted: Callable[[], None] = lambda: None  # called when a version has come into force
         self.tick_seconds = TICK_SECONDS
         self._app = app
         self._store = app.store
@@ -317,7 +317,7 @@ class Daemon:
             self._app.home = Home.in_force(self._app.path, self._app.environ)
             if problems and not (self._in_force and self.home.settings.paperboy_database == database):
                 raise ConfigError(problems)
-            self.adopted(self.home)
+            self.adopted()
 
         broken = _broken(problems)
         if child.process.poll() in {0, ConfigError.exit_code}:  # else the trial did not come to each file

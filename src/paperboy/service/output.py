@@ -324,9 +324,8 @@ def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[Mail
     return lines
 
 
-def dry_run(made: drafting.Draft, missing: str) -> list[str]:
+def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> list[str]:
     """Say what a list would get now; in the next lines its papers with their scores, and the best of the others."""
-    mailing_list = made.digest.mailing_list
     name = mailing_list.name
     counts = made.digest.counts
     if (outcome := made.outcome(missing)) is None:
