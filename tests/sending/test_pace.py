@@ -61,15 +61,14 @@ def test_pause_varies_by_a_quarter(jitter: float, seconds: float) -> None:
 def test_errors_of_messages_that_were_under_way_together_count_once() -> None:
     pace = opened(6, 6)
     assert settle(pace, *[LOST] * 6, began=1, now=2) == [Decision(pause=5, halved_to=3), *[Decision()] * 5]
-    assert (pace.problem, pace.may_begin(6.9), pace.may_begin(7)) == ("", False, False)
+    assert (pace.problem, pace.begins_at) == ("", 7)
     assert [pace.must_close() for _ in range(4)] == [True, True, True, False]
-    assert (pace.may_begin(6.9), pace.may_begin(7)) == (False, True)
 
 
 def test_rate_limit_spaces_messages_from_start_to_start() -> None:
     pace = Pace(limit=1, interval=2)
     pace.begun(10)
-    assert (pace.may_begin(11.9), pace.may_begin(12)) == (False, True)
+    assert pace.begins_at == 12
 
 
 def test_first_connection_goes_ahead_and_all_follow_its_first_reply() -> None:

@@ -285,7 +285,7 @@ def test_tls_is_verified_and_carries_the_login(security: Any, contexts: tuple[ss
         sender.close()
         assert [(m.tls, m.login) for m in server.messages] == [(True, "paperboy")]
         probing = transport(server, username="paperboy", password="s3cret", ssl_context=contexts[1])
-        assert "logged in as paperboy" in probing.probe(SENDER, RECIPIENT).text
+        assert "logged in as paperboy" in probing.probe(SENDER, RECIPIENT)[0]
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
@@ -293,7 +293,7 @@ def test_probe_reports_when_the_certificate_ends(security: Any) -> None:
     ends = (datetime.now(UTC) + timedelta(days=5)).replace(microsecond=0)
     of_server, of_client = certificates(not_after=ends)
     with SmtpServer(security=security, ssl_context=of_server) as server:
-        assert transport(server, ssl_context=of_client).probe(SENDER, RECIPIENT).ends == ends
+        assert transport(server, ssl_context=of_client).probe(SENDER, RECIPIENT)[1] == ends
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
@@ -390,7 +390,7 @@ def test_probe_names_a_recipient_and_reports_the_refusal(
     server: SmtpServer, reply: str, state: DeliveryState, unclear: bool
 ) -> None:
     server.faults.append(Fault("RCPT", reply, address=RECIPIENT))
-    refusal = transport(server).probe(SENDER, RECIPIENT).refusal
+    refusal = transport(server).probe(SENDER, RECIPIENT)[2]
     assert refusal is not None
     assert (refusal.state, refusal.unclear, refusal.reply) == (state, unclear, f"RCPT: {reply}")
 

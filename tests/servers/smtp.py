@@ -75,7 +75,9 @@ class SmtpServer:
     username: str = ""
     password: str = ""
     token: str = ""  # with it, AUTH XOAUTH2 is offered, beside LOGIN and PLAIN
-    challenge: bytes = b'{"status":"401","schemes":"Bearer","scope":"https://mail.example.org/send"}'  # for another one
+    challenge: bytes | str = (  # for another one; what is no bytes is not in base64 either
+        b'{"status":"401","schemes":"Bearer","scope":"https://mail.example.org/send"}'
+    )
     pipelining: bool = True
     smtputf8: bool = False
     port: int = 0
@@ -261,7 +263,8 @@ class _Session(SMTP):
         if given == wanted:
             self._login = self._owner.username
             return AuthResult(success=True)
-        await super().push(b"334 " + base64.b64encode(self._owner.challenge))
+        why = self._owner.challenge
+        await super().push(b"334 " + (why.encode() if isinstance(why, str) else base64.b64encode(why)))
         self._owner.answers.append(await self._line(1_000))
         if await self._fails("refusal"):
             return AuthResult(success=False, handled=True)

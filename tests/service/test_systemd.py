@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperboy.errors import ConfigError
-from paperboy.service.systemd import Notifier, unit, web_unit
+from paperboy.service.systemd import Notifier, unit
 
 # ── What systemd is told ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -82,14 +82,26 @@ def test_failed_notification_is_logged_and_never_raised(
 # ── The unit ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def made_for(**changes: object) -> str:
-    given_ = {"home": Path("/srv/papers"), "python": Path(sys.executable), "user": "daemon", "group": "daemon"}
-    return unit(**(given_ | changes))  # type: ignore[arg-type]
+def made_for(*, writable: Sequence[Path] = (), **changes: object) -> str:
+    given_ = {
+        "home": Path("/srv/papers"),
+        "python": Path(sys.executable),
+        "user": "daemon",
+        "group": "daemon",
+    } | changes
+    return unit(**given_, written=[given_["home"], *writable])  # type: ignore[arg-type, list-item]
 
 
-def made_for_web(*, local: bool = True, **changes: object) -> str:
-    given_ = {"home": Path("/srv/papers"), "python": Path(sys.executable), "user": "daemon", "group": "daemon"}
-    return web_unit(**(given_ | {"writable": [Path("/srv/papers/data")]} | changes), local=local)  # type: ignore[arg-type]
+def made_for_web(
+    *, local: bool = True, writable: Sequence[Path] = (Path("/srv/papers/data"),), **changes: object
+) -> str:
+    given_ = {
+        "home": Path("/srv/papers"),
+        "python": Path(sys.executable),
+        "user": "daemon",
+        "group": "daemon",
+    } | changes
+    return unit(**given_, written=writable, web=True, local=local)  # type: ignore[arg-type]
 
 
 BOTH = pytest.mark.parametrize("made", [made_for, made_for_web])

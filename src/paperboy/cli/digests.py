@@ -1,19 +1,18 @@
 """`paperboy preview` and `resend`: a digest to look at, and a digest again."""
 
 import webbrowser
-from collections.abc import Callable
 from datetime import datetime
-from functools import partial
 
 import click
 
+from paperboy.cli.mornings import Stop
 from paperboy.cli.people import mailbox_from, refusal
 from paperboy.edges.text import did_you_mean
 from paperboy.errors import PaperboyError
 from paperboy.mail.text import counted
 from paperboy.models import Delivery, DeliveryState, MailingList, Receipt, Subscriber
 from paperboy.morning.preview import sent, write
-from paperboy.sending.delivery import Report, send_outside
+from paperboy.sending.delivery import send_outside
 from paperboy.sending.resend import Resend
 from paperboy.service import output
 from paperboy.service.app import App
@@ -103,8 +102,6 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
     the outbox counts as not delivered once a mail server is set up. With --failed, the digests of the last two weeks
     also go to those for whom they were given up after three days. While `run` is sending, this waits until it is done.
     """
-    from paperboy.cli.mornings import Stop
-
     output.set_up(app)
     if failed and address is not None:
         raise click.UsageError("--failed and --to exclude each other: --to is for one address, in any state.")
@@ -117,9 +114,8 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
     _ = app.transports  # half a login is an error before anything is put back
     with app.alone("sending", "resend"), Stop() as stop:
         stop.gently = True
-        deliver = partial(app.deliver, lambda: stop.asked, by_hand=True)
         if reader:
-            return _to_one(app, again[0], deliver, reader)
+            return _to_one(app, again[0], stop, reader)
         for each in again:
             try:
                 found = each.put_back(failed_only=failed)
@@ -133,7 +129,7 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
                 whom = f"to be sent again to {people}" if number else "there is nobody to send it to"
                 output.say(f"{each.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
 
-        sent = deliver()
+        sent = app.deliver(stop, by_hand=True)
         if sent.states:
             output.say(f"Deliveries of all that waited: {output.in_words(sent.states)}")
         output.say(*(left := output.not_sent(app.store.ledger.unfinished(), sent)), err=True)
@@ -148,7 +144,7 @@ def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None
     return mailing_list.subscriber(found.address) or found
 
 
-def _to_one(app: App, again: Resend, deliver: Callable[..., Report], reader: Subscriber) -> int:
+def _to_one(app: App, again: Resend, stop: Stop, reader: Subscriber) -> int:
     """Send it through the ledger if the digest did not reach this subscriber; otherwise outside it."""
     mailing_list = again.mailing_list
     if suppressed := app.store.suppressions.find(mailing_list.name, reader.address):
@@ -160,7 +156,7 @@ def _to_one(app: App, again: Resend, deliver: Callable[..., Report], reader: Sub
             hint = did_you_mean(reader.address, mailing_list.addresses(), cutoff=0.85) or "."
             output.say(f"{reader.address} is not on {mailing_list.name}{hint} That was a test mail.")
         return code
-    sent = deliver(only=waiting.id)
+    sent = app.deliver(stop, by_hand=True, only=waiting.id)
     came = app.store.ledger.get(waiting.id)
     if came.state in WAITING:
         output.say(*output.not_sent(1, sent), err=True)

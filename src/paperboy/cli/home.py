@@ -34,7 +34,7 @@ _ADDRESSES = "you@example.org"
 @click.command()
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @click.pass_obj
-def init(app: App, folder: Path | None) -> int:
+def init(app: App, folder: Path | None) -> None:
     """Make a new home in DIR; by default in the one that --home or PAPERBOY_HOME names, else in the current folder.
 
     A home holds .env (the settings), subscribers.yaml (the lists), prompts/topics/ (what they want to read), and a
@@ -76,7 +76,6 @@ def init(app: App, folder: Path | None) -> int:
     output.say("Mail goes to the folder outbox/ until .env names a mail server. Then:" if not server else "Then:", "")
     program = output.program() + ("" if home == Path.cwd() else f" --home {shlex.quote(str(home))}")
     output.say(f"  {program} check", f"  {program} preview {first.name}", verbatim=True)
-    return 0
 
 
 def _refuse(home: Path, names: Iterable[str]) -> None:
@@ -161,7 +160,7 @@ def _write(home: Path, texts: Mapping[str, str]) -> None:
 @click.command()
 @click.argument("file", metavar="[FILE]", required=False, type=click.Path(path_type=Path))
 @click.pass_obj
-def backup(app: App, file: Path | None) -> int:
+def backup(app: App, file: Path | None) -> None:
     """Copy the database to FILE, a new one, while Paperboy works: readable by its owner alone, for it holds addresses.
 
     By default, and in FILE if that is a folder, the copy is called backup-DATE-TIME.db; the default folder is that of
@@ -184,4 +183,3 @@ def backup(app: App, file: Path | None) -> int:
         raise PaperboyError(f"{database}: there is no database yet; the first morning makes it")
     backup(database, file)
     output.say(f"{database} is copied to {file} ({file.stat().st_size / 1e6:,.1f} MB). Keep it private.")
-    return 0

@@ -16,7 +16,7 @@ import click
 
 from paperboy import __version__
 from paperboy.edges import files
-from paperboy.edges.text import visible
+from paperboy.edges.text import did_you_mean, visible
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.features import FEATURES
 from paperboy.service import output
@@ -72,8 +72,6 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             if ctx.resilient_parsing:
                 return None
-            from paperboy.edges.text import did_you_mean
-
             ctx.fail(f"No such command {cmd_name!r}{did_you_mean(cmd_name, self.list_commands(ctx)) or '.'}")
         module = importlib.import_module(_COMMANDS[cmd_name][0])
         command: click.Command = getattr(module, cmd_name)
@@ -123,7 +121,7 @@ def invoke(
     output.catch_all(environ)
     parts = (environ, clock, wait, timer, output.Bars(), partial(output.say, err=True), FEATURES)
     try:
-        code: int = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=(parts, enter))
+        code: int | None = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=(parts, enter))
     except click.ClickException as error:
         is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)  # with lines of its own
         if not is_help:
@@ -144,7 +142,7 @@ def invoke(
     except Exception:
         logger.exception("this is a bug in Paperboy")
         return 1
-    return code
+    return code or 0  # most commands either succeed or raise an error
 
 
 def _move(ctx: click.Context, _option: click.Parameter, home: Path | None) -> None:

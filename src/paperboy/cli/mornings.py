@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 @click.command()
 @click.option("--open", "open_it", is_flag=True, help="Show the digests in the browser.")
 @click.pass_obj
-def demo(app: App, *, open_it: bool) -> int:
+def demo(app: App, *, open_it: bool) -> None:
     """Run a whole morning on a bundled sample of invented papers.
 
     This needs no key, no server and no network: the embedded scorer ranks, and the mail goes to an outbox in a new
@@ -58,7 +58,6 @@ def demo(app: App, *, open_it: bool) -> int:
     output.say(f"  {outbox / 'Maildir'}   (every copy; read it with: mutt -f {outbox / 'Maildir'})")
     output.say("", "Next, make a home of your own, in a folder that you name:")
     output.say(f"  {output.program()} init FOLDER", verbatim=True)
-    return 0
 
 
 @click.command()
@@ -99,16 +98,16 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
             report = app.morning(chosen, any_day=any_day, since=since.date() if since else None)
         with app.alone("sending"):
             stop.gently = True
-            sent = app.deliver(lambda: stop.asked, by_hand=True)
+            sent = app.deliver(stop, by_hand=True)
             left = output.not_sent(app.store.ledger.unfinished(), sent)  # before a resend that waits for this one
         try:
             with app.alone("tasks"):
-                tasks.work(app, lambda: stop.asked, by_hand=True)
+                tasks.work(app, stop, by_hand=True)
         except PaperboyError as error:  # whether all goes well is not the morning's matter
             output.say(*output.lines_of(error), err=True)
         if not sent.problem:
             with app.alone("sending"):
-                app.deliver_rest(lambda: stop.asked)
+                app.deliver_rest(stop)
     output.say(*output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
     outbox = app.settings.paperboy_outbox
     if app.settings.uses_outbox and (outbox / "Maildir").exists():
@@ -151,13 +150,13 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
         with Stop() as stop, app.alone(kind, "run"):
             stop.gently = kind != "morning"
             if kind == "tasks":
-                tasks.work(app, lambda: stop.asked)
+                tasks.work(app, stop)
                 return 0
             if kind == "morning":
                 app.morning(names, app.patience)
                 ended = "sending" not in app.due(app.clock())  # else one follows
             else:
-                ended = bool(app.deliver(lambda: stop.asked).states)
+                ended = bool(app.deliver(stop).states)
         if ended:
             heartbeat.beat(app)
     except PaperboyError as error:
@@ -173,6 +172,9 @@ class Stop(ExitStack):
     """SIGTERM and Ctrl-C stop the work: before sending begins at once, and later after the current message."""
 
     asked = gently = False
+
+    def __call__(self) -> bool:
+        return self.asked
 
     def __enter__(self) -> Self:
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -194,24 +196,20 @@ class Stop(ExitStack):
 
 @click.command()
 @click.pass_obj
-def run(app: App) -> int:
+def run(app: App) -> None:
     """Run the daemon: the same work every morning, until SIGTERM.
 
     Each list's work starts at its own hour. A missed morning is made up for at once. An edit of the home's files is in
     force within 25 seconds, or at once on SIGHUP, and applies from the next digest. A broken edit changes nothing: the
     last good version stays in force.
     """
-
-    def use(home: Home) -> None:
-        output.set_up(app.at(home), by_hand=False)
-
     app.home, _ = Home.own_or_in_force(app.path, app.environ)  # the first trial reports broken files
-    use(app.home)
+    output.set_up(app, by_hand=False)
     notifier = Notifier(app.environ.get("NOTIFY_SOCKET", ""))
     try:
         with lock.held(app.settings.paperboy_database, "run", "run"):
             service = daemon.Daemon(app, notifier, partial(daemon.spawn, app.environ, app.path))
-            service.adopted = use
+            service.adopted = partial(output.set_up, app, by_hand=False)
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
                 signal.signal(number, service.signalled)
             begins = [due.next_morning(each, app.clock()) for each in app.home.lists if each.is_active]
@@ -228,4 +226,3 @@ def run(app: App) -> int:
         notifier.status(str(error))
         daemon.emergency(app, str(error))
         raise
-    return 0

@@ -17,27 +17,37 @@ from paperboy.models import EVERY_DAY, MailingList, Subscriber, Suppression
 from paperboy.service import output
 from paperboy.service.app import App
 
+LISTS = click.option(
+    "--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given more than once."
+)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+_LIST = click.argument("name", metavar="LIST")
+_ADDRESS = click.argument("who", metavar="ADDRESS")
+_ADDRESS_OR_TOKEN = click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
 _ASKED = "asked to leave the list"  # by a token: the person's own wish
 
 
 @click.command()
-@click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given more than once.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@LISTS
+@AS_JSON
 @click.pass_obj
-def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
+def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> None:
     """Show who gets what, list by list: when each list sends, to whom, and who of them is suppressed and why."""
     app.take_own_or_in_force()
     output.set_up(app)
     wanted = app.home.named(names)
     find = app.store_to_ask.suppressions.find
-    shown = [each for each in app.home.lists if each.name in wanted]
-    lists = [(each, [(who, find(each.name, who.address)) for who in each.subscribers]) for each in shown]
+    lists = [
+        (each, [(who, find(each.name, who.address)) for who in each.subscribers])
+        for each in app.home.lists
+        if each.name in wanted
+    ]
     everybody = [(who.address.lower(), held) for _, people in lists for who, held in people]
     addresses = len(dict(everybody))
     suppressed = len({address for address, held in everybody if held})
     if as_json:
         output.show_page({"lists": [_as_json(*each) for each in lists], "addresses": addresses})
-        return 0
+        return
 
     for mailing_list, people in lists:
         name = mailing_list.name
@@ -58,7 +68,6 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
         output.say("")
     also = f", {suppressed} of them suppressed" if suppressed else ""
     output.say(f"{counted(addresses, 'address', 'addresses')} on {counted(len(lists), 'list')}{also}")
-    return 0
 
 
 def _as_json(mailing_list: MailingList, people: list[tuple[Subscriber, Suppression | None]]) -> dict[str, Any]:
@@ -86,10 +95,10 @@ def _weekdays(mailing_list: MailingList) -> list[str]:
 
 
 @click.command()
-@click.argument("name", metavar="LIST")
-@click.argument("who", metavar="ADDRESS")
+@_LIST
+@_ADDRESS
 @click.pass_obj
-def subscribe(app: App, name: str, who: str) -> int:
+def subscribe(app: App, name: str, who: str) -> None:
     """Add somebody to a list, after the last subscriber in its file; the rest of the file stays as it is.
 
     ADDRESS is ada@example.org or, in quotes, 'Ada Lovelace <ada@example.org>'. This works while the daemon
@@ -107,14 +116,13 @@ def subscribe(app: App, name: str, who: str) -> int:
         output.say(f"{new} is now on {name} ({line}) and gets its next digest.")
     if held:
         output.say(f"But {refusal(held, app.settings.timezone)}")
-    return 0
 
 
 @click.command()
-@click.argument("name", metavar="LIST")
-@click.argument("who", metavar="ADDRESS")
+@_LIST
+@_ADDRESS
 @click.pass_obj
-def unsubscribe(app: App, name: str, who: str) -> int:
+def unsubscribe(app: App, name: str, who: str) -> None:
     """Remove somebody from a list and their line from its file; the rest of the file stays as it is.
 
     This works while the daemon runs, and takes effect within 25 seconds: not even a digest already composed goes there.
@@ -134,7 +142,6 @@ def unsubscribe(app: App, name: str, who: str) -> int:
     output.say(f"{there} is no longer on {name} (removed from {line}).")
     if others:
         output.say(f"{address} is still on {others}.")
-    return 0
 
 
 @contextmanager
@@ -156,10 +163,10 @@ def mailbox_from(who: str, hint: str) -> Subscriber:
 
 
 @click.command()
-@click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
+@_ADDRESS_OR_TOKEN
 @click.option("--list", "name", metavar="NAME", default="", help="Stop mail from this list only.")
 @click.pass_obj
-def suppress(app: App, who: Sequence[str], name: str) -> int:
+def suppress(app: App, who: Sequence[str], name: str) -> None:
     """Stop mail to an address at once, whatever the lists' files say: from all lists, or from one with --list.
 
     A token is the last word of an unsubscribe mail's subject; the whole subject works, too, and so does the mailto link
@@ -177,14 +184,13 @@ def suppress(app: App, who: Sequence[str], name: str) -> int:
         output.say(f"{address} gets no more mail from {only or 'any list'}.{misspelt} {_undo(address, only)}")
     elif held := suppressions.find(only, address):
         output.say(f"Nothing to do: {refusal(held, app.settings.timezone)}")
-    return 0
 
 
 @click.command()
-@click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
+@_ADDRESS_OR_TOKEN
 @click.option("--list", "name", metavar="NAME", default="", help="Lift the suppression for this list only.")
 @click.pass_obj
-def unsuppress(app: App, who: Sequence[str], name: str) -> int:
+def unsuppress(app: App, who: Sequence[str], name: str) -> None:
     """Lift a suppression made by `suppress` or by three bounces in a row; status --suppressed lists them all.
 
     A suppression for one list and one for all lists are lifted one by one: those who asked to leave a list stay off it
@@ -205,7 +211,6 @@ def unsuppress(app: App, who: Sequence[str], name: str) -> int:
         # It still keeps mail away: one for all lists, or, where that was lifted, one for a single list.
         if not (held.list_name and only):
             output.say(f"But {refusal(held, app.settings.timezone)}")
-    return 0
 
 
 def _whom(app: App, who: str, name: str) -> tuple[str, str, str]:
@@ -235,9 +240,9 @@ def _whom(app: App, who: str, name: str) -> tuple[str, str, str]:
 
 
 @click.command()
-@click.argument("who", metavar="ADDRESS")
+@_ADDRESS
 @click.pass_obj
-def forget(app: App, who: str) -> int:
+def forget(app: App, who: str) -> None:
     """Erase a person: take an address out of all lists in their files, and erase it from the database.
 
     The database keeps that a digest went to somebody, but not to whom. Where the address was suppressed, a keyed hash
@@ -262,7 +267,6 @@ def forget(app: App, who: str) -> int:
         stays = "A keyed hash of it stays, so that it gets no mail even if somebody adds it again"
         output.say(f"{stays}: {refusal(each, app.settings.timezone)}")
     output.say("Backups, logs and mail in the outbox are left alone: delete there what names it.")
-    return 0
 
 
 def refusal(held: Suppression, zone: tzinfo) -> str:

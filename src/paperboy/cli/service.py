@@ -17,7 +17,7 @@ from paperboy.home.versions import require_folder
 from paperboy.mail.text import together
 from paperboy.service import output
 from paperboy.service.app import App
-from paperboy.service.systemd import unit, web_unit
+from paperboy.service.systemd import unit
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ To install it, and to update it later:
 
 @click.command()
 @click.pass_obj
-def web(app: App) -> int:
+def web(app: App) -> None:
     """Serve the pages behind the links in the mails, until SIGTERM.
 
     WEB_URL is where readers reach them, through a proxy that speaks TLS; WEB_LISTEN is where that proxy finds this
@@ -65,7 +65,6 @@ def web(app: App) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     logger.info("the web room listens on %s:%d for %s", host, port, app.settings.web_url)
     serving.run()
-    return 0
 
 
 def _need_url(settings: Settings) -> None:
@@ -79,7 +78,7 @@ def _need_url(settings: Settings) -> None:
 @click.option("--user", "as_user", is_flag=True, help="A unit for systemctl --user, which needs no root.")
 @click.option("--web", "for_web", is_flag=True, help="The unit of the pages for readers, paperboy-web.")
 @click.pass_obj
-def service(app: App, *, as_user: bool, for_web: bool) -> int:
+def service(app: App, *, as_user: bool, for_web: bool) -> None:
     """Print the systemd unit for this home and this interpreter; install nothing.
 
     The service runs as the owner of the home; with --user, as yourself and with less of a sandbox. With --web, it is
@@ -108,8 +107,8 @@ def service(app: App, *, as_user: bool, for_web: bool) -> int:
         places += [home, found.paperboy_outbox]
     # Each folder as it is called and as it is, once.
     folders = list(dict.fromkeys(name for path in places for name in (_straight(path), path.resolve())))
-    given = (home, python, user, group, folders)
-    text = web_unit(*given, local=is_loopback(found.web_listen[0])) if for_web else unit(*given)
+    written = folders if for_web else [home, *folders]
+    text = unit(home, python, user, group, written, web=for_web, local=is_loopback(found.web_listen[0]))
     output.say(*text.splitlines(), verbatim=True)
     if user == "root":
         add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"
@@ -128,7 +127,6 @@ def service(app: App, *, as_user: bool, for_web: bool) -> int:
         name = "paperboy-web" if for_web else "paperboy"
         install = (_INSTALL_AS_USER if as_user else _INSTALL).format(again=again, name=name)
         output.say(*install.split("\n"), err=True, verbatim=True)
-    return 0
 
 
 def _straight(path: Path) -> Path:

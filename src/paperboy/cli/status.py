@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -9,6 +10,7 @@ from typing import Any
 
 import click
 
+from paperboy.cli.people import AS_JSON, LISTS
 from paperboy.edges import lock
 from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Outcome, Spending
@@ -24,8 +26,8 @@ _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are
 
 
 @click.command()
-@click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given more than once.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@LISTS
+@AS_JSON
 @click.option("--undelivered", "only_undelivered", is_flag=True, help="Show only who lacks a digest, and why.")
 @click.option("--suppressed", is_flag=True, help="Show only which addresses are suppressed, and why.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if a list is late or has failed, for monitoring.")
@@ -103,15 +105,19 @@ class _Picture:
 
 def _suppressed(app: App, *, as_json: bool) -> output.Page:
     """Return who must not get mail."""
-    rows = []
-    found = []
-    for held in app.store_to_ask.suppressions.all():
-        since = f"{held.at.astimezone(app.settings.timezone):%a %d %b %Y}"
-        rows.append((held.address, held.list_name or "all", since, held.reason))
-        name = held.list_name or None
-        found.append({"address": held.address, "list": name, "since": held.at, "reason": held.reason})
+    found = app.store_to_ask.suppressions.all()
     if as_json:
-        return {"suppressed": found}
+        return {
+            "suppressed": [
+                {"address": held.address, "list": held.list_name or None, "since": held.at, "reason": held.reason}
+                for held in found
+            ]
+        }
+    zone = app.settings.timezone
+    rows = [
+        (held.address, held.list_name or "all", f"{held.at.astimezone(zone):%a %d %b %Y}", held.reason)
+        for held in found
+    ]
     return [output.table(("Address", "List", "Since", "Why"), rows) or ["Nobody is suppressed."]]
 
 
@@ -143,13 +149,13 @@ def _why(seen: _Picture) -> Iterator[str]:
             unscored = "nothing could be scored: " if tried.unscored else ""
             said.append((each.name, f": {unscored}{tried.reason} (last tried {seen.when(tried.at)}{again})"))
 
-        odd_days: dict[str, list[str]] = {}  # by what was odd, newest first
+        odd_days = defaultdict[str, list[str]](list)  # by what was odd, newest first
         for day in each.days:
             odd = day.reason if day is each.newest or day.outcome is Outcome.GAVE_UP else ""
             if day is each.newest and each.quiet:
                 odd = "" if each.quiet in seen.answer else each.quiet
             if odd:
-                odd_days.setdefault(odd, []).append(f"{day.date:%a %d %b}")
+                odd_days[odd].append(f"{day.date:%a %d %b}")
         said += [(each.name, f", {together(days)}: {odd}") for odd, days in odd_days.items()]
 
     said += [line for feature in seen.features for line in feature.wrong]
@@ -176,9 +182,9 @@ def _following(seen: _Picture) -> Iterator[str]:
 
 def _together(said: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> Iterator[str]:
     """Yield one line for all lists of which the same is said: their names, then that."""
-    found: dict[str, list[str]] = {}
+    found = defaultdict[str, list[str]](list)
     for name, what in said:
-        found.setdefault(what, []).append(name)
+        found[what].append(name)
     for what, names in found.items():
         if len(names) > 3 and len(lists) - len(names) <= len(names) / 4:
             others = [each.name for each in lists if each.name not in names]
@@ -190,10 +196,10 @@ def _together(said: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> I
 def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part]:
     """List who lacks a digest, grouped by state and reason: the largest group first, the suppressed last."""
     now = seen.status.now
-    groups = dict[tuple[DeliveryState, str], list[Posted]]()
+    groups = defaultdict[tuple[DeliveryState, str], list[Posted]](list)
     for row in seen.status.undelivered:
         reason = row.reason.replace(row.address, "…") or output.NO_REPLY.get(row.state, "no reply is known")
-        groups.setdefault((row.state, reason), []).append(row)
+        groups[row.state, reason].append(row)
     ordered = sorted(groups.items(), key=lambda group: (group[0][0] is DeliveryState.SUPPRESSED, -len(group[1])))
     shown = [row for _, rows in ordered[:most] for row in rows[:most]]
     width = max((len(row.address) for row in shown), default=0)

@@ -22,14 +22,15 @@ _WEEKS = 8  # of digests to an address
 @click.argument("asked_for", metavar="ARXIV_ID_OR_ADDRESS")
 @click.option("--list", "name", metavar="NAME", help="Only this list.")
 @click.pass_obj
-def why(app: App, asked_for: str, name: str | None) -> int:
+def why(app: App, asked_for: str, name: str | None) -> None:
     """Show the life of one paper: considered, scored by whom and how, selected or not and why, in which digest,
     sent to how many, how readers voted. Of an address: its lists, whether it is suppressed, and each digest of the
     last eight weeks, newest first, with its state, since when it has that, and the mail server's last answer.
     """
     app.take_own_or_in_force()
     if "@" in asked_for:
-        return _person(app, asked_for, name)
+        _person(app, asked_for, name)
+        return
     history = app.store_to_ask.history
     plain = read_id(visible(asked_for.strip()))
     paper, fetched = history.paper(plain) or (None, None)
@@ -62,7 +63,6 @@ def why(app: App, asked_for: str, name: str | None) -> int:
         for said in more:
             if mailing_list.name in said:
                 output.say(f"  {said[mailing_list.name]}")
-    return 0
 
 
 def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
@@ -114,7 +114,7 @@ def _when(at: datetime, zone: tzinfo) -> str:
     return f"{at.astimezone(zone):%a %d %b %Y %H:%M %Z}"
 
 
-def _person(app: App, who: str, name: str | None) -> int:
+def _person(app: App, who: str, name: str | None) -> None:
     """Print on which lists an address is, whether it is suppressed, and what became of its digests, newest first."""
     address = mailbox_from(who, "ARXIV_ID_OR_ADDRESS").address
     store = app.store_to_ask
@@ -140,4 +140,3 @@ def _person(app: App, who: str, name: str | None) -> int:
     table = output.table(("Digest", "List", "State", "At", "Answer"), rows)
     refusals = (refusal(suppression, zone) for suppression in held)
     output.show_page([[f"{address} is {where}", *refusals], table or [f"{none.capitalize()}."]])
-    return 0

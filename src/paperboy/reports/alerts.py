@@ -46,9 +46,10 @@ def headline(problems: Sequence[Incident], words: Mapping[str, Words]) -> str:
     return words[problems[0].kind].headline.format_map(_fields(problems))
 
 
-def _alert(problems: Sequence[Incident], words: Mapping[str, Words]) -> Alert:
+def _alert(problems: Sequence[Incident], own: Words) -> Alert:
     """The mail about one kind: what happened, why, what it means, what to do."""
-    own, fields, what = words[problems[0].kind], _fields(problems), headline(problems, words)
+    fields = _fields(problems)
+    what = own.headline.format_map(fields)
     reasons = dict.fromkeys(problem.reason for problem in problems)
     said = [_reason(reason) for reason in reasons if reason not in what]
     paragraphs = (*said[:_MOST], own.means.format_map(fields), own.fix.format_map(fields))
@@ -59,17 +60,21 @@ def _alert(problems: Sequence[Incident], words: Mapping[str, Words]) -> Alert:
 def _fields(problems: Sequence[Incident]) -> dict[str, str]:
     """The values of the words' placeholders, from problems of one kind. A subject is a list's name or an address."""
     rows = sorted(problems, key=lambda problem: problem.subject)
-    unserved, number = [row for row in rows if not row.facts.get("served")], len(rows)
+    number = len(rows)
+    unserved = [row for row in rows if not row.facts.get("served")]
     lists = list(dict.fromkeys(str(row.facts.get("list", row.subject)) for row in rows))
-    names, without = together(lists, _MOST), together([row.subject for row in unserved], _MOST)
-    scored, nothing = _scored(rows), _scored(unserved)
+    names = together(lists, _MOST)
+    without = together([row.subject for row in unserved], _MOST)
+    scored = _scored(rows)
     back = together([row.subject for row in rows if row.facts.get("back")], _MOST)
     return {
         "names": names,
         "first": lists[0],
         "unserved": without or names,
         "once": " --list ".join(["paperboy once", *(row.subject for row in unserved if len(unserved) <= _MOST)]),
-        "score": f"Scored {nothing}: no digest for {without}" if unserved else f"Scored only {scored} for {names}",
+        "score": f"Scored {_scored(unserved)}: no digest for {without}"
+        if unserved
+        else f"Scored only {scored} for {names}",
         "scored": scored,
         "what": "digest" if unserved else "new papers",
         "papers": counted(number, "paper"),
@@ -80,11 +85,12 @@ def _fields(problems: Sequence[Incident]) -> dict[str, str]:
     }
 
 
-def _well_again(problems: Sequence[Incident], words: Mapping[str, Words], zone: tzinfo) -> Alert:
+def _well_again(problems: Sequence[Incident], own: Words, zone: tzinfo) -> Alert:
     """The mail about one kind that is over."""
-    kind, since = problems[0].kind, min(problem.since for problem in problems).astimezone(zone)
-    what = f"Resolved: {words[kind].well.format_map(_fields(problems))}"
-    detail = f"{kind}, since {since:%a %d %b %H:%M %Z}: {headline(problems, words)}"
+    fields = _fields(problems)
+    since = min(problem.since for problem in problems).astimezone(zone)
+    what = f"Resolved: {own.well.format_map(fields)}"
+    detail = f"{problems[0].kind}, since {since:%a %d %b %H:%M %Z}: {own.headline.format_map(fields)}"
     return Alert(what, ("The problem is over. You need not do anything.",), (detail,))
 
 
@@ -145,11 +151,12 @@ def plan(
     rows: list[Incident | Reported] = [*problems, *reported, *ended]
     for key in dict.fromkeys(map(_shared, rows)):
         kind, _ = key
-        if kind not in words:
+        own = words.get(kind)
+        if own is None:
             continue
-        its, over = ([row for row in some if _shared(row) == key] for some in (problems, ended))
+        its = [row for row in problems if _shared(row) == key]
         before = [row for row in reported if _shared(row) == key]
-        is_event = not words[kind].well
+        is_event = not own.well
         last = max((row.day(zone) for row in before), default=date.min)
         is_over = not its and not is_event
         if is_event:
@@ -157,14 +164,18 @@ def plan(
         elif its:
             met = max(row.last for row in its).astimezone(zone).date()
             its = its if met > last or any(row.over for row in before) else []
-        else:
-            its = _gone(over, before, now)
+        else:  # what is over: incidents, and what was reported and is no problem any more
+            its = [row for row in ended if _shared(row) == key]
+            known = {incident.subject for incident in its}
+            for row in before:
+                if row.can_be_over and not row.over and row.subject not in known:
+                    its.append(Incident(kind=kind, subject=row.subject, since=row.since, last=now))
         if not its:
             continue
         at = due = max(row.ended or row.last for row in its)
         if before and is_event:  # with the mail of the next morning, or without one at noon
             due = max(due, datetime.combine(last + timedelta(days=1), time(12), zone).astimezone(UTC))
-        alert = _well_again(its, words, zone) if is_over else _alert(its, words)
+        alert = _well_again(its, own, zone) if is_over else _alert(its, own)
         instead = frozenset(row.mail for row in before if row.unsent and row.mail)
         found.append(Mail(kind, its, alert, over=is_over, at=at, due=due, instead=instead))
     return sorted(found, key=lambda mail: mail.at)
@@ -175,13 +186,6 @@ def _news(events: Sequence[Incident], before: Sequence[Reported]) -> list[Incide
     known = {row.subject: row for row in before}
     new = {event.subject for event in events if event.subject not in known or known[event.subject].since < event.since}
     return [event for event in events if event.subject in new or known[event.subject].unsent] if new else []
-
-
-def _gone(over: Sequence[Incident], before: Sequence[Reported], now: datetime) -> list[Incident]:
-    """Return what is over: incidents, and what was reported and is no problem any more."""
-    known = {incident.subject for incident in over}
-    gone = [row for row in before if row.can_be_over and not row.over and row.subject not in known]
-    return [*over, *(Incident(kind=row.kind, subject=row.subject, since=row.since, last=now) for row in gone)]
 
 
 @contextmanager
@@ -218,33 +222,31 @@ class Alerts:
         """
         with self.store.transaction():
             self._clear(problems, to, now)
+        today = now.astimezone(self.zone).date()
         for mail in self.plan(problems, now):
             if sends and mail.kind in _OF_SENDING:
                 continue
             logger.log(logging.INFO if mail.over else logging.WARNING, "%s", mail.alert.headline)
+            frozen_id = None
             try:
                 with self.store.transaction():
-                    self._freeze(mail, composer, to, now)
+                    for unsent in mail.instead:
+                        self.store.ledger.withdraw(unsent)
+                    if to:
+                        composed, addressed = composer.alert(mail.alert, to, mail.at)
+                        priority = -1 if mail.kind in _AFTER_THE_ROUND and not mail.over else 2
+                        frozen_id = self.store.ledger.freeze(composed, [addressed], now, priority=priority)
+                    if mail.over:
+                        for incident in mail.about:
+                            self.store.incidents.forget(mail.kind, incident.subject)
+                    self.store.alerts.add(mail.about, today, frozen_id, over=mail.over)
             except StoreError:
                 raise
             except Exception:
                 # It counts as reported, in the log, or the daemon would try without end: what lasts is due tomorrow.
-                self.store.alerts.add(mail.about, now.astimezone(self.zone).date(), None, over=mail.over)
+                self.store.alerts.add(mail.about, today, None, over=mail.over)
                 with never_raising():
                     raise
-
-    def _freeze(self, mail: Mail, composer: Composer, to: Subscriber | None, now: datetime) -> None:
-        for unsent in mail.instead:
-            self.store.ledger.withdraw(unsent)
-        frozen_id = None
-        if to:
-            composed, addressed = composer.alert(mail.alert, to, mail.at)
-            priority = -1 if mail.kind in _AFTER_THE_ROUND and not mail.over else 2
-            frozen_id = self.store.ledger.freeze(composed, [addressed], now, priority=priority)
-        if mail.over:
-            for incident in mail.about:
-                self.store.incidents.forget(mail.kind, incident.subject)
-        self.store.alerts.add(mail.about, now.astimezone(self.zone).date(), frozen_id, over=mail.over)
 
     def _clear(self, problems: Sequence[Incident], to: Subscriber | None, now: datetime) -> None:
         """Forget what is moot, events that are no news any more, and mails to another address than the operator's."""

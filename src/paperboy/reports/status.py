@@ -8,7 +8,7 @@ Light to import, for the daemon does.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -141,7 +141,8 @@ class Status:
 
     def of(self, found: ListStatus) -> Health:
         """Return how one of the lists fares."""
-        today, mailed = found.today, found.mailed
+        today = found.today
+        mailed = found.mailed
         if today is State.PAUSED:
             return Health.PAUSED
         if today is State.EMPTY:  # nobody is left of those whom its last digest did not reach
@@ -167,10 +168,10 @@ class Status:
     @cached_property
     def _waiting(self) -> dict[int, list[Posted]]:
         """What may be sent at once, by digest."""
-        found: dict[int, list[Posted]] = {}
+        found = defaultdict[int, list[Posted]](list)
         for row in self.undelivered:
             if row.state in {DeliveryState.PENDING, DeliveryState.SENDING}:
-                found.setdefault(row.digest_id, []).append(row)
+                found[row.digest_id].append(row)
         return found
 
 
@@ -191,8 +192,7 @@ def read(
         mailed = store.history.mailed(names, today)
         rows = store.history.undelivered({digest.digest_id for digest in mailed.values()}, now - _LATELY)
         attempts = store.days.attempts()
-        tried = {of.name: attempts[of.name] for of in lists if of.subscribers and of.name in attempts}
-        unserved = [name for name in names if name not in days and name not in tried]  # they owe nothing
+        unserved = {*names} - {*days, *attempts}  # they owe nothing
         since = dict.fromkeys(unserved, now) | store.days.know((), now)
         standings = store.days.standings(lists, now, patience, since)
 
@@ -201,7 +201,7 @@ def read(
             of,
             standings[of.name],
             now,
-            attempt=tried.get(of.name),
+            attempt=attempts.get(of.name) if of.subscribers else None,
             days=days.get(of.name, ()),
             mailed=mailed.get(of.name),
         )
@@ -213,10 +213,9 @@ def read(
 
     lately = [of for of in found if of.mailed and of.standing.day - of.mailed.date <= _LATELY]
     shown = [of for of in lately if of.mailed_today] or lately
-    newest = [of.mailed for of in shown if of.mailed]
-    digests = {digest.digest_id for digest in newest}
-    missed = tuple(row for row in rows if row.digest_id in digests and row.state is not DeliveryState.SUPPRESSED)
-    sent = sum(digest.deliveries.get(DeliveryState.SENT, 0) for digest in newest)
+    newest = {of.mailed.digest_id: of.mailed for of in shown if of.mailed}
+    missed = tuple(row for row in rows if row.digest_id in newest and row.state is not DeliveryState.SUPPRESSED)
+    sent = sum(digest.deliveries.get(DeliveryState.SENT, 0) for digest in newest.values())
     return Status(now, found, rows, missed, sent + len(missed), at_work)
 
 
@@ -229,14 +228,16 @@ def answer(status: Status, *, at_work: bool = False, running: bool = True, reaso
         return "No list has subscribers, so there is no mail."
     if not any(found.next for found in status.lists):
         return "All lists are paused, so there is no mail."
-    wrong = list(_wrong(status, at_work=at_work, running=running))
-    well = list(_well(status, "Everyone else" if wrong else "Everyone", running=running))
-    line = one_line(" ".join([*(what + why for what, why in wrong[:1]), *well][:2]))
+    what, why = _wrong(status, at_work=at_work, running=running)
+    said = list(_well(status, "Everyone else" if what else "Everyone", running=running))
+    if what:
+        said.insert(0, what + why)
+    line = one_line(" ".join(said[:2]))
     if not reasons_follow:
         return shortened(line, MOST)
-    if len(line) > MOST:
-        line = one_line(" ".join([*(f"{what}." for what, _ in wrong[:1]), *well][:2]))
-    return line
+    if what and len(line) > MOST:
+        said[0] = f"{what}."
+    return one_line(" ".join(said[:2]))
 
 
 def moved_from_outbox(names: Iterable[str]) -> str:
@@ -245,21 +246,20 @@ def moved_from_outbox(names: Iterable[str]) -> str:
     return f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"
 
 
-def _wrong(status: Status, *, at_work: bool, running: bool) -> Iterator[tuple[str, str]]:
-    """Yield problems, worst first: each with the end of its sentence, a reason, which may be cut."""
+def _wrong(status: Status, *, at_work: bool, running: bool) -> tuple[str, str]:
+    """Return the worst problem, empty if there is none, and the end of its sentence, a reason, which may be cut."""
     if lists := status.on(Outcome.GAVE_UP):
         then = f"next try {_first(of.next for of in lists)}" if running else IDLE
-        yield f"No digest today for {_names(lists)}; {then}", _why(of.days[0].reason for of in lists)
+        return f"No digest today for {_names(lists)}; {then}", _why(of.days[0].reason for of in lists)
 
     if lists := status.on(State.DUE):
         since = min(of.standing.start for of in lists).astimezone(lists[0].mailing_list.timezone)
         head = f"{_names(lists)}, due since {since:%H:%M %Z}"
         if at_work:
-            yield f"A morning is running: {head}", "."
-        else:
-            then = _again(status, (of.standing.next_try for of in lists)) if running else f"; {IDLE}"
-            attempts = [of.attempt for of in lists if of.attempt and of.attempt.at >= of.standing.start]
-            yield f"Not yet: {head}{then}", _why(attempt.reason for attempt in attempts)
+            return f"A morning is running: {head}", "."
+        then = _again(status, (of.standing.next_try for of in lists)) if running else f"; {IDLE}"
+        attempts = [of.attempt for of in lists if of.attempt and of.attempt.at >= of.standing.start]
+        return f"Not yet: {head}{then}", _why(attempt.reason for attempt in attempts)
 
     if number := len(status.missed):
         people = counted(status.subscribers, "subscriber")
@@ -268,9 +268,9 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> Iterator[tuple[st
         reasons = [row.reason.replace(row.address, "…") for row in status.missed if row.reason]
         if reasons or None in tries:
             again = _again(status, tries) if running else ""
-            yield f"{number} of {people} did not get {what}{again}", _why(reasons)
-        else:
-            yield f"{status.subscribers - number} of {people} got {what} so far; {number} to be sent", "."
+            return f"{number} of {people} did not get {what}{again}", _why(reasons)
+        return f"{status.subscribers - number} of {people} got {what} so far; {number} to be sent", "."
+    return "", ""
 
 
 def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
@@ -279,7 +279,8 @@ def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
     boxed = [of for of in lists if of.only_in_outbox]
     number = sum(of.mailed.in_outbox for of in boxed if of.mailed)
     if boxed:
-        which, people = _for(status, boxed), counted(number, "subscriber")
+        which = _for(status, boxed)
+        people = counted(number, "subscriber")
         what = people if which else f"{counted(len(boxed), 'list')}, {people}"
         yield f"Today's mail{which} is in the outbox: {what}."
     if others := len(lists) - len(boxed):

@@ -219,14 +219,13 @@ class Round:
                 if not self._waiting:
                     self._lock.wait(_POLL)
                     continue
-                now = self.timer()
-                if self._pace.may_begin(now):
+                pause = self._pace.begins_at - self.timer()
+                if pause <= 0:
                     task = self._take()
                     self._open()
                     if task:
                         return task
                     continue
-                pause = self._pace.begins_at - now
             self.wait(min(pause, _POLL))
 
     def _is_over(self) -> bool:

@@ -88,10 +88,6 @@ class Pace:
         self.opened -= 1
         return True
 
-    def may_begin(self, now: float) -> bool:
-        """Return whether a message may begin."""
-        return not self.is_over and self.opened <= self.most and self.begins_at <= now
-
     def begun(self, at: float) -> None:
         """Note that a message has begun."""
         self.begins_at = max(self.begins_at, at + self.interval)

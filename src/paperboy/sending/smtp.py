@@ -23,17 +23,17 @@ import smtplib
 import socket
 import ssl
 import time
-from base64 import b64encode
+from base64 import b64encode, decodebytes
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from paperboy.edges.text import hidden, one_line, shortened
 from paperboy.edges.wire import TooLargeError
 from paperboy.errors import MailServerError
 from paperboy.models import DeliveryState, Envelope, Receipt
-from paperboy.sending import xoauth2
+from paperboy.sending.xoauth2 import TokenCommand
 
 _MOST_LINES = 100  # of a reply; servers send a dozen
 _MOST_BYTES = 64_000  # of a reply
@@ -53,7 +53,7 @@ class SmtpTransport:
     security: Literal["starttls", "tls", "none"]
     username: str
     password: str
-    tokens: xoauth2.TokenCommand | None = None  # in place of a password
+    tokens: TokenCommand | None = None  # in place of a password
     timeout: float = 60  # seconds for connecting, for each send, and for each whole reply
     dot_timeout: float = 600  # seconds for the reply to the final dot
     ssl_context: ssl.SSLContext | None = None
@@ -98,9 +98,9 @@ class SmtpTransport:
                 self._connection.quit()
         self._drop()
 
-    def probe(self, sender: str, recipient: str) -> Probed:
-        """Connect, log in, and name an envelope's sender and recipient; send nothing. Raises MailServerError if any of
-        it fails, except for a refused recipient.
+    def probe(self, sender: str, recipient: str) -> tuple[str, datetime | None, Receipt | None]:
+        """Connect, log in, and name an envelope's sender and recipient; send nothing. Return how it went, when the
+        server's certificate expires, and the refusal of the recipient. Raises MailServerError if any else of it fails.
         """
         connection = self._opened()
         refusal = None
@@ -123,7 +123,7 @@ class SmtpTransport:
                 raise MailServerError(text, temporary=True) from None
         login = f"logged in as {self.username}" if self.username else "no login"
         with_token = " with an access token" if self.tokens else ""
-        return Probed(f"{text}, {login}{with_token}", ends, refusal)
+        return f"{text}, {login}{with_token}", ends, refusal
 
     # --- one message
 
@@ -279,7 +279,9 @@ class SmtpTransport:
             login = f"user={self.username}\x01auth=Bearer {self._token}\x01\x01"
             code, reply = connection.docmd(b64encode(login.encode()).decode("ascii"))
         if code == 334:  # why the token is refused; the code of the refusal follows an empty line
-            reason = xoauth2.reason(reply)
+            reason = b""
+            with contextlib.suppress(ValueError):
+                reason = decodebytes(reply)  # JSON, such as {"status":"401","scope":"…"}
             try:
                 code, reply = connection.docmd("")
             except OSError:  # it hangs up instead
@@ -484,14 +486,6 @@ def judge(command: str, code: int, text: str) -> Verdict:
     if gone or (kind, detail) == (2, 1):
         return Verdict.BOUNCE
     return Verdict.NEVER if kind == 2 else Verdict.UNCLEAR
-
-
-class Probed(NamedTuple):
-    """How a probe of the server went."""
-
-    text: str  # for people
-    ends: datetime | None  # when its certificate expires
-    refusal: Receipt | None  # of the recipient
 
 
 class RefusedError(Exception):

@@ -1,4 +1,4 @@
-"""Logging in with an access token (OAuth): the operator's command that prints one, and why a server refuses it.
+"""Logging in with an access token (OAuth): the operator's command that prints one.
 
 The tools that print a token refresh it by themselves. What they print, on either stream, is never logged: it may hold
 the token, or the secret that buys a new one.
@@ -10,7 +10,6 @@ import re
 import signal
 import subprocess
 import time
-from base64 import decodebytes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,13 +84,3 @@ class TokenCommand:
         if not _TOKEN.fullmatch(line):
             raise MailServerError(f"SMTP_TOKEN_COMMAND printed no token in its first line. {by_hand}")
         return line.decode("ascii")
-
-
-def reason(challenge: bytes) -> bytes:
-    """Return why a server refuses a token, as it says: JSON, such as {"status":"401","scope":"…"}, which comes in
-    base64. Empty if it cannot be read.
-    """
-    try:
-        return decodebytes(challenge)
-    except ValueError:
-        return b""

@@ -100,7 +100,7 @@ class App(ExitStack):
     @cached_property
     def store(self) -> Store:
         """The database, created if it is new. Raises StoreError."""
-        store = self.enter_context(self._open(self.home))
+        store = self.enter_context(self._open())
         store.settle_clock(self.clock())
         return store
 
@@ -113,22 +113,22 @@ class App(ExitStack):
         """An empty database, for questions to a home that has none yet."""
         return Store.in_memory(self._tables)
 
-    def store_of(self, home: Home, *, check: bool = False) -> Store | None:
-        """Open the database of a version of the home, as it is; `check` reads all of it. None: there is none yet.
+    def open_store(self, *, check: bool = False) -> Store | None:
+        """Open the database for the caller, as it is; `check` reads all of it. None: there is none yet.
 
         Raises StoreError.
         """
-        return self._open(home, check=check, patience=_PATIENCE_OF_A_PAGE) if self.require_store(home) else None
+        return self._open(check=check, patience=_PATIENCE_OF_A_PAGE) if self.require_store() else None
 
-    def require_store(self, home: Home | None = None) -> bool:
+    def require_store(self) -> bool:
         """Return whether there is a database. Raises StoreError where there was one and it is gone."""
-        database = (home or self.home).settings.paperboy_database
+        database = self.settings.paperboy_database
         return require(database, self._mark) or database.exists()
 
-    def _open(self, home: Home, *, check: bool = False, patience: float = 30) -> Store:
+    def _open(self, *, check: bool = False, patience: float = 30) -> Store:
         with suppress(OSError):  # somebody else's, or none yet
             (self.path / "data").chmod(0o700)
-        path = home.settings.paperboy_database
+        path = self.settings.paperboy_database
         return Store.open(path, self._mark, self._tables, check=check, patience=patience)
 
     @cached_property
@@ -145,7 +145,7 @@ class App(ExitStack):
         """The LLM, or the embedded scorer if none is set up. Raises ConfigError for a broken prompt, and a budget
         whose prices are unknown.
         """
-        settings, model = self.settings, self.settings.openai_model
+        settings = self.settings
         if not settings.has_llm:
             return LocalScorer()
         from paperboy.scoring.llm import LlmScorer
@@ -153,14 +153,14 @@ class App(ExitStack):
 
         if settings.llm_budget_usd and self.prices is None:
             message = (
-                f"LLM_BUDGET_USD: the price of {model} is unknown, so a budget cannot be kept; "
+                f"LLM_BUDGET_USD: the price of {settings.openai_model} is unknown, so a budget cannot be kept; "
                 "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT, or LLM_BUDGET_USD to 0"
             )
             raise ConfigError([Problem("settings", message)])
         server = Server(
             settings.openai_base_url,
             settings.openai_api_key.get_secret_value(),
-            model,
+            settings.openai_model,
             reasoning_effort=settings.openai_reasoning_effort,
             service_tier=settings.openai_service_tier,
             timeout_seconds=settings.llm_timeout_seconds,
@@ -174,7 +174,8 @@ class App(ExitStack):
     @cached_property
     def prices(self) -> Prices | None:
         """The LLM's prices, set or known; None if neither."""
-        settings, kinds = self.settings, ("input", "cached_input", "cache_write", "output")
+        settings = self.settings
+        kinds = ("input", "cached_input", "cache_write", "output")
         set_prices = {kind: getattr(settings, f"llm_price_{kind}") for kind in kinds}
         return Prices.find(settings.openai_model, settings.openai_base_url, settings.openai_service_tier, **set_prices)
 
@@ -211,8 +212,7 @@ class App(ExitStack):
     @cached_property
     def signer(self) -> Signer | None:
         """What signs mail that goes to a mail server, if a feature does. Raises ConfigError."""
-        signers = (feature.signer(self.settings) for feature in self.features if feature.signer)
-        return next(filter(None, signers), None)
+        return next((feature.signer(self.settings) for feature in self.features if feature.signer), None)
 
     @cached_property
     def transports(self) -> tuple[delivery.Transport, ...]:
@@ -228,7 +228,8 @@ class App(ExitStack):
         from paperboy.sending.smtp import SmtpTransport
 
         settings = self.settings
-        if bool(settings.smtp_username) != bool(settings.smtp_password.get_secret_value() or self.token_command):
+        password = settings.smtp_password.get_secret_value()
+        if bool(settings.smtp_username) != bool(password or self.token_command):
             needs = "SMTP_USERNAME needs SMTP_PASSWORD or SMTP_TOKEN_COMMAND"
             if not settings.smtp_username:
                 needs = "SMTP_PASSWORD or SMTP_TOKEN_COMMAND needs SMTP_USERNAME"
@@ -238,7 +239,7 @@ class App(ExitStack):
             port=settings.smtp_port,
             security=settings.smtp_security,
             username=settings.smtp_username,
-            password=settings.smtp_password.get_secret_value(),
+            password=password,
             tokens=self.token_command,
             timeout=timeout,
         )
@@ -321,8 +322,7 @@ class App(ExitStack):
         """
         from paperboy.morning import morning
 
-        keep, lookback = (timedelta(days=n) for n in (self.settings.keep_days, self.settings.arxiv_lookback_days))
-        group = max(morning.GROUP, self.settings.llm_concurrency // 2)  # so that calls wait for few groups' last ones
+        settings = self.settings
         return morning.Morning(
             drafter=self.drafter,
             connect=self.connect,
@@ -330,30 +330,30 @@ class App(ExitStack):
             patience=patience,
             any_day=any_day,
             overdue_after=self.patience,
-            lookback=lookback,
-            keep=keep,
-            keeps_scores=self.settings.learns_from_scores and self.drafter.learn is not None,
+            lookback=timedelta(days=settings.arxiv_lookback_days),
+            keep=timedelta(days=settings.keep_days),
+            keeps_scores=settings.learns_from_scores and self.drafter.learn is not None,
             frozen=[partial(feature.frozen, self) for feature in self.features if feature.frozen],
             since=since,
             crew=self.crew,
-            group=group,
+            group=max(morning.GROUP, settings.llm_concurrency // 2),  # so that calls wait for few groups' last ones
         ).run(names)
 
     def due(self, now: datetime) -> dict[Job, frozenset[str]]:
         """Return which jobs are due, and of a morning for which lists: one that is news, from its next hour on."""
-        days, lists = self.store.days, self.home.lists
+        days = self.store.days
+        lists = self.home.lists
         since = days.know([mailing_list.name for mailing_list in lists if mailing_list.is_active], now)
         standings = days.standings(lists, now, self.patience, since)
         ready = frozenset(name for name, standing in standings.items() if standing.ready(now))
         found: dict[Job, frozenset[str]] = {"morning": ready} if ready else {}
 
-        tries: dict[Job, list[datetime | None]] = {
-            "sending": [self.store.ledger.next_try(now)],
-            "tasks": [self.store.tasks.next_try(kind) for feature in self.features for kind in feature.tasks],
-        }
-        for job, some in tries.items():
-            if any(at and at <= now for at in some):
-                found[job] = frozenset()
+        mail = self.store.ledger.next_try(now)
+        if mail and mail <= now:
+            found["sending"] = frozenset()
+        tries = [self.store.tasks.next_try(kind) for feature in self.features for kind in feature.tasks]
+        if any(at and at <= now for at in tries):
+            found["tasks"] = frozenset()
         return found
 
     def crew(self, lists: int) -> Crew | None:
@@ -362,8 +362,7 @@ class App(ExitStack):
 
         if lists <= workers.WORTH_SHARING:
             return None
-        crews = (feature.crew(self.settings) for feature in self.features if feature.crew)
-        if crew := next(filter(None, crews), None):
+        if crew := next((feature.crew(self.settings) for feature in self.features if feature.crew), None):
             return crew
         number = self.settings.workers or workers.helpful(lists)
         return workers.Crew(partial(workers.processes, number), f"{number} processes") if number > 1 else None
@@ -433,8 +432,9 @@ class App(ExitStack):
         copies = Files(self.path)
         in_force = [each for each in copies.naming(address) if each == copies.in_force()]
         versions = [replace(self.home, source=each) for each in (self.path, *in_force)]
-        store, rows = self.store if self.require_store() else None, 0
+        store = self.store if self.require_store() else None
         lines = edits.forget(versions, address)
+        rows = 0
         if store:
             with self.alone("morning", "forget"), self.alone("sending", "forget"), self.alone("tasks", "forget"):
                 rows = store.erasure.erase(address, self.clock())
@@ -470,8 +470,8 @@ class App(ExitStack):
         since no morning depends on it.
         """
         with alerts.never_raising():
-            to, now = self.settings.alert_to, self.clock()
-            self.alerts.report(self.problems(), self._composer(None), to, now, sends=sends)
+            to = self.settings.alert_to
+            self.alerts.report(self.problems(), self._composer(None), to, self.clock(), sends=sends)
 
     @property
     def patience(self) -> timedelta:

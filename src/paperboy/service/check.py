@@ -23,9 +23,8 @@ from urllib.parse import urlsplit
 from paperboy.curate import name_key, other_spellings
 from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import PaperboyError
-from paperboy.home import settings as dotenv
 from paperboy.home.features import needed
-from paperboy.home.settings import Settings
+from paperboy.home.settings import MOST_CONNECTIONS, Settings, ignored, load
 from paperboy.home.values import is_loopback
 from paperboy.home.versions import LISTS_FILE, Home, denied, load_lists, require_folder
 from paperboy.mail.text import counted, together
@@ -78,11 +77,11 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     if faults:
         yield from faults
         return
-    loaded, faults = _read("settings", lambda: dotenv.load(app.path, app.environ))
+    loaded, faults = _read("settings", lambda: load(app.path, app.environ))
     settings = loaded or Settings()
     env = app.path / ".env"
     yield from faults or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults apply")]
-    yield from (note("settings", str(problem)) for problem in dotenv.ignored(app.path))
+    yield from (note("settings", str(problem)) for problem in ignored(app.path))
     found, faults = _read("lists", lambda: load_lists(app.path, settings))
     lists = found or ()
     yield from faults or _of_the_lists(lists, settings)
@@ -202,7 +201,7 @@ def _of_the_home(app: App) -> Iterator[Finding]:
 
 def _database(app: App) -> Iterator[Finding]:
     path = app.settings.paperboy_database
-    if store := app.store_of(app.home, check=True):
+    if store := app.open_store(check=True):
         store.close()
         yield Finding("database", f"{path}")
     elif _can_be_made(path):
@@ -218,7 +217,7 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
     categories = {category for mailing_list in lists for category in mailing_list.categories}
     since = app.clock() - RECENT
     papers: list[tuple[str, ...]] = []
-    if lists and (store := app.store_of(app.home)):
+    if lists and (store := app.open_store()):
         with store:
             papers = store.papers.authors(categories, since)
     stored = {name_key(name): name for name in sorted(set().union(*papers))}
@@ -292,8 +291,8 @@ def _mail(app: App) -> Iterator[Finding]:
     settings = app.settings
     sender = settings.mail_from.address if settings.mail_from else ""
     recipient = settings.alert_to.address if settings.alert_to else sender
-    probed = app.smtp(timeout=SMTP_SECONDS).probe(sender, recipient)
-    if refusal := probed.refusal:
+    text, ends, refusal = app.smtp(timeout=SMTP_SECONDS).probe(sender, recipient)
+    if refusal:
         setting = "ALERT_TO" if settings.alert_to else "MAIL_FROM"
         message = f"the mail server refuses {recipient} ({setting}): {refusal.reply}"
         if refusal.unclear or "relay" in refusal.reply.lower():  # Postfix denies relaying by 454
@@ -306,10 +305,10 @@ def _mail(app: App) -> Iterator[Finding]:
             yield note("mail", f"{message}. Until MAIL_FROM is fixed, bounces get lost")
     else:
         fixed = settings.smtp_connections
-        number = counted(fixed, "connection") if fixed else f"1 to {dotenv.MOST_CONNECTIONS} connections"
-        yield Finding("mail", f"{probed.text}, {number}")
-    if probed.ends and probed.ends - app.clock() < RENEWED:
-        yield note("mail", f"the certificate of {settings.smtp_host} expires on {probed.ends:%a %d %b %Y}; renew it")
+        number = counted(fixed, "connection") if fixed else f"1 to {MOST_CONNECTIONS} connections"
+        yield Finding("mail", f"{text}, {number}")
+    if ends and ends - app.clock() < RENEWED:
+        yield note("mail", f"the certificate of {settings.smtp_host} expires on {ends:%a %d %b %Y}; renew it")
 
 
 def _scoring(app: App) -> Iterator[Finding]:

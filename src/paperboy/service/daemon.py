@@ -23,7 +23,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -93,11 +93,10 @@ class Daemon:
 
     def __init__(self, app: App, notifier: Notifier, spawn: Spawn) -> None:
         self.problems: tuple[Problem, ...] = ()  # with the files as they are
-        self.adopted: Callable[[Home], None] = lambda _home: None  # called with each version that comes into force
+        self.adopted: Callable[[], None] = lambda: None  # called when a version has come into force
         self.tick_seconds = TICK_SECONDS
         self._app = app
         self._store = app.store
-        self._clock = app.clock
         self._timer = app.timer
         self._notifier = notifier
         self._spawn = spawn
@@ -158,7 +157,7 @@ class Daemon:
     def _tick(self) -> None:
         """Tick, and log what fails. Raises ConfigError if no version of the files was ever good."""
         try:
-            self.tick(self._clock())
+            self.tick(self._app.clock())
         except ConfigError:
             raise
         except PaperboyError as error:
@@ -182,7 +181,11 @@ class Daemon:
             self._looked_at = self._timer()
             if self._store.settle_clock(now):
                 self._begin_housekeeping()  # its next hours were those of the clock that was ahead
-            self._start_what_is_due(now)
+            for kind, lists in self._app.due(now).items():
+                self._start(kind, now, lists)
+            with alerts.never_raising():  # last: a problem that cannot be read costs no mail
+                if any(mail.due <= now for mail in self._app.alerts.plan(self._app.problems(), now)):
+                    self._start("sending", now)
             if self._said != self._at_hand:
                 self.say_status()
             self.housekeeping.run_pending()
@@ -216,14 +219,6 @@ class Daemon:
         return frozenset(self._children), self.problems, self.home.source
 
     # ---- the children
-
-    def _start_what_is_due(self, now: datetime) -> None:
-        for kind, lists in self._app.due(now).items():
-            self._start(kind, now, lists)
-
-        with alerts.never_raising():  # last: a problem that cannot be read costs no mail
-            if any(mail.due <= now for mail in self._app.alerts.plan(self._app.problems(), now)):
-                self._start("sending", now)
 
     def _start(self, kind: Kind, now: datetime, lists: frozenset[str] = frozenset()) -> None:
         """Start a child, unless one of its kind works, here or elsewhere, or crashed lately."""
@@ -275,13 +270,12 @@ class Daemon:
                 before = attempts.get(mailing_list.name)
                 self._store.days.note_attempt(due.failed(mailing_list, why, before, child.began, now))
         if child.kind == "tasks":
-            met = [Incident(kind=incidents.Kind.TASKS, subject=THE_TASKS, reason=how)]
-        else:  # it could not report this itself; those lists are still due
-            met = [
-                Incident(kind=incidents.Kind.PROCESS, subject=name, reason=how, facts={"list": name})
-                for name in sorted(left)
-            ] or [Incident(kind=incidents.Kind.PROCESS, subject=THE_MORNING, reason=how)]
-        self._store.incidents.note(met, now)
+            whole = Incident(kind=incidents.Kind.TASKS, subject=THE_TASKS, reason=how)
+        else:
+            whole = Incident(kind=incidents.Kind.PROCESS, subject=THE_MORNING, reason=how)
+        # It could not report this itself; those lists are still due.
+        of_lists = [replace(whole, subject=name, facts={"list": name}) for name in sorted(left)]
+        self._store.incidents.note(of_lists or [whole], now)
 
     def _end_children(self) -> None:
         """Stop all children, each after its current message."""
@@ -300,7 +294,8 @@ class Daemon:
 
     def _look_at_files(self, now: datetime) -> None:
         """Start a trial: of an edit that has rested, on a reload, and from time to time of broken files."""
-        found, timer = self._files.fingerprint(), self._timer()
+        found = self._files.fingerprint()
+        timer = self._timer()
         if self._seen and found != self._seen:
             self._try_at = timer + RESTED.total_seconds()
         self._seen = found
@@ -322,15 +317,14 @@ class Daemon:
             self._app.home = Home.in_force(self._app.path, self._app.environ)
             if problems and not (self._in_force and self.home.settings.paperboy_database == database):
                 raise ConfigError(problems)
-            self.adopted(self.home)
+            self.adopted()
 
         broken = _broken(problems)
         if child.process.poll() in {0, ConfigError.exit_code}:  # else the trial did not come to each file
-            known = {
-                incident.subject for incident in self._store.incidents.all() if incident.kind == incidents.Kind.FILES
-            }
-            for file in known - {incident.subject for incident in broken}:
-                self._store.incidents.end(incidents.Kind.FILES, file, now)
+            still = {incident.subject for incident in broken}
+            for incident in self._store.incidents.all():
+                if incident.kind == incidents.Kind.FILES and incident.subject not in still:
+                    self._store.incidents.end(incident.kind, incident.subject, now)
         if problems and problems != self.problems:
             logger.error("%s\nthe last good version stays in force until that is fixed", "\n".join(map(str, problems)))
             self._store.incidents.note(broken, now)
@@ -372,7 +366,8 @@ def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str]) -> P
 
 def emergency(app: App, problem: str) -> None:
     """Mail the operator, at most once a day, a problem that no database can record. Errors are only logged."""
-    to, mark = app.settings.alert_to, app.path / "data" / "emergency"  # its time is that of the last such mail
+    to = app.settings.alert_to
+    mark = app.path / "data" / "emergency"  # its time is that of the last such mail
     if to is None or app.settings.uses_outbox:
         return
     try:

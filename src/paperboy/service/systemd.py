@@ -46,24 +46,19 @@ class Notifier:
             logger.debug("systemd could not be notified of %s: %s", message.partition("\n")[0], error)
 
 
-def unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Path] = ()) -> str:
-    """Return the daemon's unit, from absolute paths. Raises ConfigError for a path that no unit can hold.
+def unit(
+    home: Path, python: Path, user: str, group: str, written: Sequence[Path], *, web: bool = False, local: bool = False
+) -> str:
+    """Return the daemon's unit, or that of the `web` room, which starts and ends without the daemon; from absolute
+    paths. Raises ConfigError for a path that no unit can hold.
 
-    `python` is the interpreter as it is called: in a virtual environment that is a link. `writable` are the folders of
-    the database and of the outbox. Without a `user`, the unit is one for `systemctl --user`.
+    `python` is the interpreter as it is called: in a virtual environment that is a link. `written` are the folders in
+    which it may write. Without a `user`, the unit is one for `systemctl --user`. If the web room's proxy is `local`, so
+    is its network.
     """
-    return _filled(_DAEMON + _SANDBOX, home, python, user, group, [home, *writable])
-
-
-def web_unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Path], *, local: bool) -> str:
-    """Return the web room's unit, which starts and ends without the daemon. `writable` is the folder of the
-    database. If the proxy is `local`, so is the network. Raises ConfigError for a path that no unit can hold.
-    """
-    text = _WEB + re.sub("(?m)^RestrictAddressFamilies=.*", _WEB_NETWORK if local else _WEB_FAMILIES, _SANDBOX)
-    return _filled(text, home, python, user, group, writable)
-
-
-def _filled(text: str, home: Path, python: Path, user: str, group: str, written: Sequence[Path]) -> str:
+    text = _DAEMON + _SANDBOX
+    if web:
+        text = _WEB + re.sub("(?m)^RestrictAddressFamilies=.*", _WEB_NETWORK if local else _WEB_FAMILIES, _SANDBOX)
     for path in [python, home, *written]:
         if not str(path).isprintable():
             fault = "its name holds a line end or another control character; rename it"

@@ -98,7 +98,7 @@ class Room:
             handler, values = adapter.match()
             what = f"{handler.__module__.rpartition('.')[2]}.{handler.__name__.lstrip('_')}"
 
-            store = self.app.store_of(version.home)
+            store = self.app.at(version.home).open_store()
             if store is None and request.method == "POST":
                 raise ServiceUnavailable(retry_after=3600)
             # Before the first morning the pages are there, and nothing can be kept.
