@@ -63,7 +63,7 @@ class _Version(NamedTuple):
     """The home's files as they were read last."""
 
     seen: Fingerprint
-    home: Home
+    app: App  # of that home
     templates: Templates
 
 
@@ -83,14 +83,14 @@ class Room:
         self._map = Map(rules, converters={"day": _Day}, strict_slashes=False, merge_slashes=False)
         seen = Files(app.path).fingerprint()
         home, _ = Home.own_or_in_force(app.path, app.environ)  # at the start, that will do
-        self._version = _Version(seen, home, Templates.load(home.folders("emails")))
+        self._version = _Version(seen, app.at(home), Templates.load(home.folders("emails")))
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = BoundedRequest(environ)
         what = "no page"  # the name of the page for the log, which shows no path: tokens are in paths
         try:
             version = self.version()
-            base = urlsplit(version.home.settings.web_url).path
+            base = urlsplit(version.app.settings.web_url).path
             path = request.path
             if path.startswith(f"{base}/"):
                 path = path.removeprefix(base)
@@ -98,12 +98,12 @@ class Room:
             handler, values = adapter.match()
             what = f"{handler.__module__.rpartition('.')[2]}.{handler.__name__.lstrip('_')}"
 
-            store = self.app.at(version.home).open_store()
+            store = version.app.open_store()
             if store is None and request.method == "POST":
                 raise ServiceUnavailable(retry_after=3600)
             # Before the first morning the pages are there, and nothing can be kept.
             with store or self.app.store_in_memory() as store:
-                visit = Visit(request, version.home, version.templates, store, self.app.clock())
+                visit = Visit(request, version.app.home, version.templates, store, self.app.clock())
                 response: Response = handler(visit, **values)
         except HTTPException as error:
             response = self._failed(error)
@@ -125,7 +125,7 @@ class Room:
         response = error.get_response()
         with suppress(PaperboyError):
             version = self.version()
-            page = version.templates.web("error", web_url=version.home.settings.web_url, code=response.status_code)
+            page = version.templates.web("error", web_url=version.app.settings.web_url, code=response.status_code)
             response.set_data(page)
         return response
 
@@ -138,7 +138,7 @@ class Room:
             return self._version
         try:
             home = Home.load(self.app.path, self.app.environ)
-            self._version = _Version(seen, home, Templates.load(home.folders("emails")))
+            self._version = _Version(seen, self.app.at(home), Templates.load(home.folders("emails")))
         except ConfigError as error:
             logger.error("%s\nthe version before stays until that is fixed", error)
             self._version = self._version._replace(seen=seen)

@@ -6,7 +6,6 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from paperboy.sources.arxiv.feed import ArxivFeed
-from paperboy.sources.source import State
 from tests.fakes import FakeArxiv
 
 
@@ -49,6 +48,6 @@ def test_batch_that_is_a_day_late_is_not_waited_for(eastern: str, *, waited_for:
     """Thursday's, on the weekend."""
     now = datetime.fromisoformat(eastern).replace(tzinfo=ZoneInfo("America/New_York"))
     feed = ArxivFeed(FakeArxiv(), timedelta(days=7))
-    fetched = feed.fetch(["cs.LG"], now - timedelta(days=7), now, lambda *_: None)
-    assert fetched.state is State.LATE
+    fetched = feed.fetch(["cs.LG"], now - timedelta(days=7), now, None, lambda *_: None)
+    assert not fetched.news
     assert ("has not arrived yet" in fetched.missing) is waited_for
