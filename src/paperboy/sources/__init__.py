@@ -1,6 +1,5 @@
 """Where papers come from, a folder each. A line here makes it a source."""
 
-import re
 from collections.abc import Iterable, Sequence
 
 from paperboy.models import Paper
@@ -8,13 +7,14 @@ from paperboy.sources.arxiv import ARXIV
 from paperboy.sources.source import Links, Source
 from paperboy.tex import plain
 
-SOURCES: Sequence[Source] = (ARXIV,)  # arXiv is the last, since its key is empty
+SOURCES: Sequence[Source] = (ARXIV,)  # arXiv is the last, since what is no other's id is its own
+_BY_KEY = {source.key: source for source in SOURCES}
 
 
 def source_of(name: str) -> Source:
     """Return the source that has a paper with such an id, or such a category."""
-    key = re.split("[:/]", name, maxsplit=1)[0].lower()
-    return next(source for source in SOURCES if source.key in {key, ""})
+    key = name.partition(":")[0].partition("/")[0]
+    return _BY_KEY.get(key.lower(), ARXIV)
 
 
 def sources_of(categories: Iterable[str]) -> tuple[Source, ...]:
