@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from paperboy import __version__
 from paperboy.features.votes.votes import Tally, Votes
 from paperboy.models import DeliveryState
 from paperboy.store import Store
@@ -85,6 +86,10 @@ def kept(request: pytest.FixtureRequest, world: World) -> Iterator[Kept]:
         yield found
 
 
+def test_this_version_has_a_home() -> None:
+    assert (HOMES / __version__.rpartition(".")[0] / "database.sql").is_file()
+
+
 def test_schema_is_that_of_a_new_home(kept: Kept, tmp_path: Path) -> None:
     query = "select type, name, tbl_name, sql from sqlite_master where name not glob 'sqlite_stat*' order by type, name"
     with Store.open(tmp_path / "new.db", tables=TABLES) as new:
@@ -103,6 +108,7 @@ def test_no_paper_is_sent_again(kept: Kept) -> None:
     kept.live()
     for list_name, new in (("foundations", 31), ("galaxies", 33), ("robots", 24)):
         sent = {row["paper_id"] for row in before if row["list"] == list_name}
+        assert kept.digests(list_name)
         for mail in kept.digests(list_name).values():
             found = set(re.findall(r"2611\.\d{5}", mail.decode()))
             assert f"2611.{new:05}" in found

@@ -89,7 +89,9 @@ def met(
     """What is to be reported after such a morning, or such a round of sending."""
     others = {each.list_name for each in reports} - {each.name for each in LISTS}
     for each in reports:
-        incidents.record(store, each, Look(missing, news=not missing), now, overdue=now >= AT_SEVEN + PATIENCE)
+        incidents.record(
+            store, each, Look(missing, holds=bool(missing), news=not missing), now, overdue=now >= AT_SEVEN + PATIENCE
+        )
     if sent:
         delivery.record(store, sent, now, PATIENCE)
     return waiting(store, [*LISTS, *(mailing_list(name=name) for name in sorted(others))], now)

@@ -227,6 +227,14 @@ class Drafter:
     _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
     _said: str = ""  # the last reason that was logged
 
+    def begins_with(self, mailing_list: MailingList, unread: Collection[str]) -> MailingList:
+        """Return the list without categories that were `unread` today, if it has not begun with them: it will, on the
+        day on which they can be read.
+        """
+        began = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
+        known = [category for category in mailing_list.categories if category in began or category not in unread]
+        return replace(mailing_list, categories=tuple(known))
+
     def candidates(
         self,
         mailing_list: MailingList,

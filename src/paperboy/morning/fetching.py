@@ -132,7 +132,7 @@ def _add_older(
                     store.days.too_old(of.name, ids, local_date(of, now))
     except StoreWriteError:
         raise
-    except StoreError as error:
+    except (FeedError, StoreError) as error:
         logger.warning("older papers are not looked for today: %s", error)
     except Exception:
         logger.exception("this is a bug in Paperboy; older papers are not looked for today")

@@ -20,7 +20,7 @@ def record(store: Store, report: ListReport, looked: Look, now: datetime, *, ove
         over.append(Kind.PROCESS)
         if report.is_served:  # on a quiet day nobody asked the LLM
             over += [Kind.SCORING, Kind.BUDGET]
-        if report.outcome is not Outcome.SKIPPED and not looked.missing and (looked.news or report.is_served):
+        if report.outcome is not Outcome.SKIPPED and not looked.holds and (looked.news or report.is_served):
             over.append(Kind.LATE)
         if report.outcome is not Outcome.SKIPPED and not looked.unread:
             over.append(Kind.SOURCE)
@@ -69,7 +69,6 @@ def _kind(report: ListReport, looked: Look, *, overdue: bool) -> Kind | None:
     is_due = report.outcome in {None, Outcome.GAVE_UP}
     if report.shortfall is Shortfall.SERVER or (is_due and report.counts.considered):
         return Kind.SCORING
-    is_missing = looked.missing and report.is_served
-    if report.outcome is Outcome.GAVE_UP or (overdue and (is_due or is_missing)):
+    if report.outcome is Outcome.GAVE_UP or (overdue and (is_due or (looked.holds and report.is_served))):
         return Kind.LATE
-    return Kind.SOURCE if is_missing and looked.unread and not looked.holds else None
+    return Kind.SOURCE if looked.unread and not looked.holds and report.is_served else None

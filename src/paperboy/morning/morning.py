@@ -225,11 +225,9 @@ class Morning:
         begins_at = due.beginning(mailing_list, self.since) if self.since else {}
         for key, at in begins_at.items():
             store.days.begin_again(name, key, at)
-        # With what was not read the list begins another day.
-        known = tuple(each for each in mailing_list.categories if each in began or each not in looked.unread)
-        begins_with = replace(mailing_list, categories=known) if known else mailing_list
+        begins_with = self.drafter.begins_with(mailing_list, looked.unread)
         papers, too_old = self.drafter.candidates(begins_with, self.now, since=begins_at)
-        if known and (papers or too_old or began):
+        if papers or too_old or began:
             # before the first digest: if that has to wait, today's papers are not too old tomorrow
             store.days.begin(name, curate.ways_in(begins_with), too_old, day, self.now)
         if report is None and may_wait and all(source_of(paper.id).key in looked.late for paper in papers):

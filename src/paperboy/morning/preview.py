@@ -77,14 +77,20 @@ class Previews:
 
         active = [mailing_list for mailing_list in self.lists if mailing_list.is_active]
         looks = fetching.look(self.drafter, self.connect, still_due, active, self.now)
-        for mailing_list, scored in zip(still_due, self._scored(still_due), strict=True):
+        unread = frozenset(category for look in looks.values() for category in look.unread)
+        for mailing_list, scored in zip(still_due, self._scored(still_due, unread=unread), strict=True):
             found[mailing_list.name] = drafting.draft(scored), fetching.of(looks, mailing_list).missing
         return found
 
-    def _scored(self, lists: Sequence[MailingList], today: date | None = None) -> Sequence[ScoredList]:
-        """Return these lists with all scores that could be had, also of what they saw `today`."""
+    def _scored(
+        self, lists: Sequence[MailingList], today: date | None = None, unread: Collection[str] = ()
+    ) -> Sequence[ScoredList]:
+        """Return these lists with all scores that could be had, also of what they saw `today`, and without what they
+        begin with another day.
+        """
         drafter, now = self.drafter, self.now
-        candidates = [drafter.candidates(mailing_list, now, before=today)[0] for mailing_list in lists]
+        begin = [drafter.begins_with(mailing_list, unread) for mailing_list in lists]
+        candidates = [drafter.candidates(mailing_list, now, before=today)[0] for mailing_list in begin]
 
         def gathered() -> list[ScoredList]:
             pairs = zip(lists, candidates, strict=True)

@@ -32,7 +32,7 @@ class Calendar(Protocol):
     """
 
     def newest_batch(self, now: datetime, deferred: Collection[date] = ...) -> Batch:
-        """Return the newest batch that the source should show now."""
+        """Return the newest batch that the source should show now; there is at most one a day."""
 
     def why_none(self, since: datetime, until: datetime, deferred: Collection[date] = ...) -> str:
         """Say why no batch became visible between two instants, such as "weekend"; empty if one did."""
@@ -54,7 +54,9 @@ class Fetched:
     papers: Sequence[Paper]  # all of the window
     news: bool  # the newest batch is here, and today's
     missing: str = ""  # the source is late: why, for people, while its newest batch may still come
-    older: Callable[[Lacking], Sequence[Paper]] = lambda _: ()  # of those lacking, that come today from before it
+    older: Callable[[Lacking], Sequence[Paper]] = (
+        lambda _: ()
+    )  # of those lacking, that come today from before it; raises FeedError
 
 
 class Feed(Protocol):
