@@ -227,14 +227,6 @@ class Drafter:
     _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
     _said: str = ""  # the last reason that was logged
 
-    def begins_with(self, mailing_list: MailingList, unread: Collection[str]) -> MailingList:
-        """Return the list without categories that were `unread` today, if it has not begun with them: it will, on the
-        day on which they can be read.
-        """
-        began = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
-        known = [category for category in mailing_list.categories if category in began or category not in unread]
-        return replace(mailing_list, categories=tuple(known))
-
     def candidates(
         self,
         mailing_list: MailingList,
@@ -242,12 +234,16 @@ class Drafter:
         *,
         before: date | None = None,
         since: Mapping[str, datetime] = MappingProxyType({}),
-    ) -> tuple[list[Paper], frozenset[str]]:
-        """Papers that the list has not seen, or had not `before` a day: those to consider, and the ids of those from
-        before its start: with the newest batch of each source, or with papers submitted `since` then, by its key.
+        unread: Collection[str] = (),
+    ) -> tuple[list[Paper], frozenset[str], frozenset[str]]:
+        """Papers that the list has not seen, or had not `before` a day: those to consider; the ids of those from before
+        its start: with the newest batch of each source, or with papers submitted `since` then, by its key; and the ways
+        by which they come. With categories that are `unread` today, a list begins on the day when they can be read.
         """
-        unseen = self.store.papers.unseen(mailing_list, before)
         started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
+        known = [category for category in mailing_list.categories if category in started or category not in unread]
+        mailing_list = replace(mailing_list, categories=tuple(known))
+        unseen = self.store.papers.unseen(mailing_list, before)
         too_old = frozenset[str]()
         for source in sources_of(mailing_list.categories):
             its = [paper for paper in unseen if source_of(paper.id) is source]
@@ -255,7 +251,7 @@ class Drafter:
             start = source.calendar.start_of_newest(published, now, mailing_list.holidays)
             start = min(start, since.get(source.key, start))
             too_old |= curate.before_start(mailing_list, its, started, start)
-        return [paper for paper in unseen if paper.id not in too_old], too_old
+        return [paper for paper in unseen if paper.id not in too_old], too_old, curate.ways_in(mailing_list)
 
     def gather(
         self,

@@ -32,7 +32,7 @@ from functools import partial
 from itertools import chain
 from typing import TypeVar
 
-from paperboy import curate, due
+from paperboy import due
 from paperboy.due import LONGEST_WINDOW, begins, local_date
 from paperboy.errors import NotTodayError, PaperboyError, StoreWriteError
 from paperboy.mail.text import together
@@ -225,11 +225,11 @@ class Morning:
         begins_at = due.beginning(mailing_list, self.since) if self.since else {}
         for key, at in begins_at.items():
             store.days.begin_again(name, key, at)
-        begins_with = self.drafter.begins_with(mailing_list, looked.unread)
-        papers, too_old = self.drafter.candidates(begins_with, self.now, since=begins_at)
+        found = self.drafter.candidates(mailing_list, self.now, since=begins_at, unread=looked.unread)
+        papers, too_old, ways = found
         if papers or too_old or began:
             # before the first digest: if that has to wait, today's papers are not too old tomorrow
-            store.days.begin(name, curate.ways_in(begins_with), too_old, day, self.now)
+            store.days.begin(name, ways, too_old, day, self.now)
         if report is None and may_wait and all(source_of(paper.id).key in looked.late for paper in papers):
             report = ListReport(name, None, problem=looked.missing)
         if report is not None:

@@ -85,12 +85,9 @@ class Previews:
     def _scored(
         self, lists: Sequence[MailingList], today: date | None = None, unread: Collection[str] = ()
     ) -> Sequence[ScoredList]:
-        """Return these lists with all scores that could be had, also of what they saw `today`, and without what they
-        begin with another day.
-        """
+        """Return these lists with all scores that could be had, also of what they saw `today`. See `candidates`."""
         drafter, now = self.drafter, self.now
-        begin = [drafter.begins_with(mailing_list, unread) for mailing_list in lists]
-        candidates = [drafter.candidates(mailing_list, now, before=today)[0] for mailing_list in begin]
+        candidates = [drafter.candidates(each, now, before=today, unread=unread)[0] for each in lists]
 
         def gathered() -> list[ScoredList]:
             pairs = zip(lists, candidates, strict=True)
