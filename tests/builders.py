@@ -13,7 +13,19 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from paperboy.features import FEATURES
-from paperboy.models import Cost, Counts, Digest, Entry, MailingList, Model, Paper, Score, Spending, Subscriber, Usage
+from paperboy.models import (
+    Cost,
+    Counts,
+    Digest,
+    Entry,
+    MailingList,
+    Model,
+    Paper,
+    Score,
+    Spending,
+    Subscriber,
+    Usage,
+)
 
 LLM = Model(name="gpt-6-luna", is_llm=True)
 EMBEDDED = Model(name="embedded scorer", is_llm=False)
@@ -104,7 +116,14 @@ def digest(
         counts=counts,
         model=LLM,
         spending=Spending(
-            Usage(2, 15_992, 4_096, cache_write_tokens=1_152, completion_tokens=1_287, reasoning_tokens=300),
+            Usage(
+                2,
+                15_992,
+                4_096,
+                cache_write_tokens=1_152,
+                completion_tokens=1_287,
+                reasoning_tokens=300,
+            ),
             Cost(prompt=0.016, completion=0.0103),
         ),
         over_cap=tuple(over_cap),
@@ -116,7 +135,12 @@ def digest(
 
 def added(one: Spending, other: Spending) -> Spending:
     """What both used and cost; of an unknown price, an unknown cost."""
-    usage = Usage(*(sum(pair) for pair in zip(astuple(one.usage), astuple(other.usage), strict=True)))
+    usage = Usage(
+        *(sum(pair) for pair in zip(astuple(one.usage), astuple(other.usage), strict=True))
+    )
     if one.cost is None or other.cost is None:
         return Spending(usage, None)
-    return Spending(usage, Cost(one.cost.prompt + other.cost.prompt, one.cost.completion + other.cost.completion))
+    return Spending(
+        usage,
+        Cost(one.cost.prompt + other.cost.prompt, one.cost.completion + other.cost.completion),
+    )

@@ -52,19 +52,27 @@ LONG_FILES = {  # in the order in which they run
 NUMBER_LEFT_OUT = pytest.StashKey[int]()
 
 # How fast a test is says nothing on a busy machine.
-PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+PATIENT = hypothesis.settings(
+    deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.register_profile("all", PATIENT)
 hypothesis.settings.register_profile("quick", PATIENT, max_examples=25)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help="run the long tests too (see tests/README.md)")
+    parser.addoption(
+        "--all", action="store_true", help="run the long tests too (see tests/README.md)"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "long(reason): runs only with --all, or where its file is named")
+    config.addinivalue_line(
+        "markers", "long(reason): runs only with --all, or where its file is named"
+    )
     hypothesis.settings.load_profile("all" if config.getoption("--all") else "quick")
-    config.addinivalue_line("markers", "quick: runs always, though its file is long: the one test of its flow")
+    config.addinivalue_line(
+        "markers", "quick: runs always, though its file is long: the one test of its flow"
+    )
 
 
 def place_in_table(item: pytest.Item) -> int:
@@ -96,7 +104,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [*wanted, *quick]
     config.hook.pytest_deselected(items=left_out)
     config.stash[NUMBER_LEFT_OUT] = len(left_out)
-    if hasattr(config, "workeroutput"):  # a process of pytest-xdist; the one with the terminal collects nothing
+    if hasattr(
+        config, "workeroutput"
+    ):  # a process of pytest-xdist; the one with the terminal collects nothing
         config.workeroutput["left out"] = len(left_out)
 
 
@@ -107,14 +117,18 @@ def pytest_testnodedown(node: Any) -> None:
     node.config.stash[NUMBER_LEFT_OUT] = output.get("left out", 0)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     number = config.stash.get(NUMBER_LEFT_OUT, 0)
     if number:
         terminalreporter.write_line(f"{number} long tests were left out; --all runs them")
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
+def pytest_report_teststatus(
+    report: pytest.CollectReport | pytest.TestReport,
+) -> tuple[str, str, str] | None:
     """Name a failure when it happens, not only in the summary."""
     if not report.failed:
         return None

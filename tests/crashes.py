@@ -37,7 +37,10 @@ from tests.servers.smtp import Message, SmtpServer
 
 TOPICS = {"foundations": "why networks generalise", "galaxies": "dwarf galaxies and their stars"}
 CATEGORIES = {"foundations": ("cs.LG", "stat.ML"), "galaxies": ("astro-ph.GA",)}
-SUBSCRIBERS = {"foundations": range(180), "galaxies": range(120, 300)}  # of 300, and 60 of them on both
+SUBSCRIBERS = {
+    "foundations": range(180),
+    "galaxies": range(120, 300),
+}  # of 300, and 60 of them on both
 CONNECTIONS = 4
 BATCHES_AT_ONCE = 4
 LATENCY = 0.06  # seconds that the LLM takes for an answer
@@ -109,7 +112,9 @@ class _Once:
     """`paperboy once` in a process of its own."""
 
     _forks = multiprocessing.get_context("forkserver")
-    _lock = Lock()  # starting one looks after them all, and only one of two threads can read how a process ended
+    _lock = (
+        Lock()
+    )  # starting one looks after them all, and only one of two threads can read how a process ended
 
     def __init__(self, home: Path, log: Path) -> None:
         self._forks.set_forkserver_preload(["tests.preloaded"])
@@ -236,7 +241,9 @@ TIMEZONE=Etc/GMT{-ahead:+d}
             run.phase = self._phase(run)
             process.send_signal(number)
 
-    def _striking(self, run: Run, process: _Once, kill: Kill, number: signal.Signals) -> Callable[[Message], None]:
+    def _striking(
+        self, run: Run, process: _Once, kill: Kill, number: signal.Signals
+    ) -> Callable[[Message], None]:
         """Ends the process from within the server: it gets no word on the message in its hand."""
 
         def strike(_: Message) -> None:
@@ -265,7 +272,9 @@ TIMEZONE=Etc/GMT{-ahead:+d}
         return now.dots - run.since.dots if phase is Phase.SENDING else 0
 
     def _mark(self) -> Mark:
-        return Mark(len(self.arxiv.requests), len(self.llm.counted), self.smtp.connections, self.smtp.dots)
+        return Mark(
+            len(self.arxiv.requests), len(self.llm.counted), self.smtp.connections, self.smtp.dots
+        )
 
     def _settle(self) -> None:
         """Waits until the servers, too, are through with a process that has ended."""
@@ -331,7 +340,11 @@ def _papers() -> list[Paper]:
 
 
 def _score(arxiv_id: str) -> Score:
-    return Score(9, 8, f"What {arxiv_id} says matters.") if int(arxiv_id[-1]) % 10 == 0 else Score(3, 3)
+    return (
+        Score(9, 8, f"What {arxiv_id} says matters.")
+        if int(arxiv_id[-1]) % 10 == 0
+        else Score(3, 3)
+    )
 
 
 def address(number: int) -> str:

@@ -62,11 +62,14 @@ class FakeArxiv:
         return [
             paper
             for paper in self.papers
-            if since <= paper.published <= until and not set(categories).isdisjoint(paper.categories)
+            if since <= paper.published <= until
+            and not set(categories).isdisjoint(paper.categories)
         ]
 
     def cross_lists(
-        self, categories: Sequence[str], lacking: Callable[[Mapping[str, Collection[str]]], Sequence[str]]
+        self,
+        categories: Sequence[str],
+        lacking: Callable[[Mapping[str, Collection[str]]], Sequence[str]],
     ) -> list[Paper]:
         if self.no_cross_lists:
             raise self.no_cross_lists
@@ -84,7 +87,9 @@ class FakeScorer:
     known: Mapping[str, Score] = field(default_factory=dict)
     refuses: Collection[str] = ()
     dies_after: int | None = None
-    death: Exception = field(default_factory=lambda: ScoringError("the LLM at nowhere does not answer"))
+    death: Exception = field(
+        default_factory=lambda: ScoringError("the LLM at nowhere does not answer")
+    )
     model: Model = Model("luna", is_llm=True)
     asked: list[str] = field(default_factory=list)
     may_spend: list[Callable[[], bool] | None] = field(default_factory=list)
@@ -130,7 +135,9 @@ class FakeComposer:
             raise self.broken
         self.made.append(digest)
         ids = " ".join(entry.paper.id for entry in digest.entries)
-        return Composed(f"{'digest' if ids else 'note'} {digest.date}", "papers@example.org", ids.encode())
+        return Composed(
+            f"{'digest' if ids else 'note'} {digest.date}", "papers@example.org", ids.encode()
+        )
 
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:
         return Addressed(subscriber, f"<{day}.{list_name}.{subscriber.address}>", "token")
@@ -165,14 +172,20 @@ class FakeTransport:
         self.refusals -= 1
         if (self.down is not None and len(self.sent) >= self.down) or self.refusals >= 0:
             raise MailServerError(
-                "mail.example.org:587 refuses the login; check SMTP_PASSWORD", temporary=self.temporary, busy=self.busy
+                "mail.example.org:587 refuses the login; check SMTP_PASSWORD",
+                temporary=self.temporary,
+                busy=self.busy,
             )
         if envelope.recipient == self.breaks_at:
             raise ZeroDivisionError
         self.sent.append(envelope)
         scripted = self.replies.get(envelope.recipient)
         reply = scripted.pop(0) if scripted else DeliveryState.SENT
-        return reply if isinstance(reply, Receipt) else Receipt(reply, f"{reply}: <{envelope.recipient.title()}>")
+        return (
+            reply
+            if isinstance(reply, Receipt)
+            else Receipt(reply, f"{reply}: <{envelope.recipient.title()}>")
+        )
 
     def abort(self) -> None:
         self.aborted += 1

@@ -24,12 +24,24 @@ from statistics import fmean
 
 import pytest
 
-from tests.crashes import BATCHES_AT_ONCE, CONNECTIONS, LATENCY, SUBSCRIBERS, Kill, Phase, Run, World, address
+from tests.crashes import (
+    BATCHES_AT_ONCE,
+    CONNECTIONS,
+    LATENCY,
+    SUBSCRIBERS,
+    Kill,
+    Phase,
+    Run,
+    World,
+    address,
+)
 from tests.servers.smtp import Fault, Message
 
 CRASHES = int(os.environ.get("PAPERBOY_CRASHES", "15"))
 SEED = int(os.environ.get("PAPERBOY_CRASHES_SEED", "5"))
-PER_HOME = 15  # runs that are ended: with many more, the morning would be over before the last of them
+PER_HOME = (
+    15  # runs that are ended: with many more, the morning would be over before the last of them
+)
 TOO_LATE = 2  # kills per home beyond these: when they get there, their phase may be over
 HOMES_AT_ONCE = 2
 ROUNDS = 6
@@ -37,7 +49,9 @@ LEAST_PER_HOME = 1 + len(Phase)
 SECONDS_TO_STOP = 300.0  # it takes half a second, and many on a machine with much else to do
 
 Copy = tuple[str, str]  # list and address
-EVERYBODY = frozenset((name, address(number)) for name, numbers in SUBSCRIBERS.items() for number in numbers)
+EVERYBODY = frozenset(
+    (name, address(number)) for name, numbers in SUBSCRIBERS.items() for number in numbers
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +105,9 @@ def test_kill_at_any_instant_loses_nobody_and_repeats_only_the_last_message_of_a
     assert repeated, "no kill met a message that was taken and not confirmed"
 
 
-def test_sigterm_at_any_instant_loses_nobody_and_repeats_nothing(tmp_path: Path, undisturbed: Undisturbed) -> None:
+def test_sigterm_at_any_instant_loses_nobody_and_repeats_nothing(
+    tmp_path: Path, undisturbed: Undisturbed
+) -> None:
     """Nobody is lost and nothing repeats: what is in flight is finished, and soon."""
     runs: list[Run] = []
     for world in ended_again_and_again(tmp_path, undisturbed, signal.SIGTERM):
@@ -107,12 +123,18 @@ def test_sigterm_at_any_instant_loses_nobody_and_repeats_nothing(tmp_path: Path,
     assert len(stopped) >= CRASHES, "runs end before they can be stopped"
     assert {run.phase for run in stopped} == set(Phase)
     assert slowest < SECONDS_TO_STOP
-    assert {run.code for run in stopped} <= {0, 1, -signal.SIGTERM}  # the last: before its work began, or after it
+    assert {run.code for run in stopped} <= {
+        0,
+        1,
+        -signal.SIGTERM,
+    }  # the last: before its work began, or after it
 
 
 def test_sigterm_waits_for_the_reply_to_each_message_in_flight(tmp_path: Path) -> None:
     """Each connection waits for the word on its message and gets it; no other is handed over."""
-    slow = Fault("dot", "250 2.0.0 taken, at last", keeps=True, until=lambda: "Stopping after" in world.said)
+    slow = Fault(
+        "dot", "250 2.0.0 taken, at last", keeps=True, until=lambda: "Stopping after" in world.said
+    )
     before = 40  # messages that it takes at once: by then all connections are at work
     sent = before + CONNECTIONS
 
@@ -137,7 +159,9 @@ def test_sigterm_waits_for_the_reply_to_each_message_in_flight(tmp_path: Path) -
 # ---- how it is killed
 
 
-def ended_again_and_again(folder: Path, undisturbed: Undisturbed, number: signal.Signals) -> Iterator[World]:
+def ended_again_and_again(
+    folder: Path, undisturbed: Undisturbed, number: signal.Signals
+) -> Iterator[World]:
     """Homes whose Paperboy was ended so often, all together, and then left to finish.
 
     Where kills came too late, or a phase was always over too soon, on a machine with much else to do when the phases
@@ -165,7 +189,9 @@ def ended_again_and_again(folder: Path, undisturbed: Undisturbed, number: signal
                 yield world
 
 
-def one_home(path: Path, kills: deque[Kill], undisturbed: Undisturbed, number: signal.Signals) -> World:
+def one_home(
+    path: Path, kills: deque[Kill], undisturbed: Undisturbed, number: signal.Signals
+) -> World:
     with World(path) as world:
         while (run := world.run(kills, number)).phase is not None:
             assert run.left.integrity == "ok"
@@ -185,8 +211,13 @@ def drawn(dice: random.Random, seconds: Mapping[Phase, float], number: int) -> d
     What is done stays done, so within a phase the hasty ones come first: once a home has begun to send, it composes no
     more.
     """
-    anywhere = Kill(Phase.STARTING, seconds=dice.uniform(0, sum(seconds.values()) - seconds[Phase.SENDING]))
-    phases = [*Phase, *dice.choices([*Phase], weights=(1, 2, 4, 3, 6), k=max(0, number - LEAST_PER_HOME))]
+    anywhere = Kill(
+        Phase.STARTING, seconds=dice.uniform(0, sum(seconds.values()) - seconds[Phase.SENDING])
+    )
+    phases = [
+        *Phase,
+        *dice.choices([*Phase], weights=(1, 2, 4, 3, 6), k=max(0, number - LEAST_PER_HOME)),
+    ]
     others = [one(dice, seconds, phase) for phase in phases]
     return deque([anywhere, *sorted(others, key=lambda kill: (kill.phase, kill.seconds))])
 
@@ -228,11 +259,17 @@ def repeats_of_cut_connections(world: World) -> int:
     messages = world.smtp.messages
     last = {message.connection: place for place, message in enumerate(messages)}
     newest = {copy_of(message): place for place, message in enumerate(messages)}
-    repeated = [place for place, message in enumerate(messages) if newest[copy_of(message)] != place]
+    repeated = [
+        place for place, message in enumerate(messages) if newest[copy_of(message)] != place
+    ]
     for place in repeated:
         message = messages[place]
-        assert place == last[message.connection], f"{message.recipient} came twice, and others after it"
-        assert not world.smtp.ended[message.connection], f"{message.recipient} came twice, without a kill"
+        assert place == last[message.connection], (
+            f"{message.recipient} came twice, and others after it"
+        )
+        assert not world.smtp.ended[message.connection], (
+            f"{message.recipient} came twice, without a kill"
+        )
     for run in world.runs:
         connections = range(run.since.connections + 1, run.until.connections + 1)
         cut = [connection for connection in connections if not world.smtp.ended[connection]]
@@ -271,7 +308,10 @@ def headers(content: bytes) -> EmailMessage:
 def digests(world: World) -> dict[str, frozenset[str]]:
     """The papers that each list's digest names."""
     newest = {copy_of(message)[0]: message.content for message in world.smtp.messages}
-    return {name: frozenset(re.findall(r"2611\.\d{5}", text_of(content))) for name, content in newest.items()}
+    return {
+        name: frozenset(re.findall(r"2611\.\d{5}", text_of(content)))
+        for name, content in newest.items()
+    }
 
 
 def text_of(content: bytes) -> str:

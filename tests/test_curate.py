@@ -49,7 +49,9 @@ def test_names_compare_without_case_accents_and_hyphens(one: str, other: str) ->
         ("Yann LeCunningham", "Yann LeCun", False),
     ],
 )
-def test_followed_author_matches_by_the_whole_name(author: str, followed: str, *, matched: bool) -> None:
+def test_followed_author_matches_by_the_whole_name(
+    author: str, followed: str, *, matched: bool
+) -> None:
     """And is named as the list spells them."""
     found = matched_author(paper(authors=("A. Nobody", author)), [followed])
     assert found == (followed if matched else None)
@@ -73,7 +75,9 @@ def test_followed_author_matches_by_the_whole_name(author: str, followed: str, *
         ("Vera Rubin", "...", False),
     ],
 )
-def test_other_spellings_differ_by_initials_and_middle_names(followed: str, author: str, *, alike: bool) -> None:
+def test_other_spellings_differ_by_initials_and_middle_names(
+    followed: str, author: str, *, alike: bool
+) -> None:
     authors = {name_key(name): name for name in (author, "Albert Einstein")}
     assert other_spellings([followed], authors) == ({followed: [author]} if alike else {})
     assert other_spellings([followed], authors | {name_key(followed): followed}) == {}
@@ -94,7 +98,9 @@ def test_other_spellings_differ_by_initials_and_middle_names(followed: str, auth
         ("one two", "one", False),  # not over the end of the title
     ],
 )
-def test_keyword_is_found_as_whole_words_in_what_a_reader_sees(word: str, text: str, *, found: bool) -> None:
+def test_keyword_is_found_as_whole_words_in_what_a_reader_sees(
+    word: str, text: str, *, found: bool
+) -> None:
     never = mailing_list(authors=(), keywords=Keywords(never=(word,)))
     must = mailing_list(authors=(), keywords=Keywords(must=("nowhere", word)))
     for of in (paper(title=text, abstract="two"), paper(title="Nothing", abstract=text)):
@@ -129,7 +135,14 @@ def test_followed_authors_come_first_by_id_then_the_rest_by_the_designs_order() 
     }
     chosen = curate(Digest(followed, TODAY, LLM), papers, scores, {})
     ids = [entry.paper.id for entry in chosen.entries]
-    assert ids == ["2611.00006", "2611.00007", "2611.00004", "2611.00002", "2611.00003", "2611.00001"]
+    assert ids == [
+        "2611.00006",
+        "2611.00007",
+        "2611.00004",
+        "2611.00002",
+        "2611.00003",
+        "2611.00001",
+    ]
     assert [entry.rank for entry in chosen.entries] == [1, 2, 3, 4, 5, 6]
     assert chosen.entries[0].matched_author == "Ada Byron"
     assert chosen.entries[2].matched_author is None
@@ -170,7 +183,11 @@ def test_cap_counts_no_followed_authors_and_loses_nothing() -> None:
         (0, [(9, 8)] * 30, {"closest": 12, "also": 18}),  # at most twelve
         (2, [(9, 8)] * 4, {"followed": 2, "closest": 4}),
         (2, [], {"followed": 2}),
-        (0, [(9, None), (8, None), (7, None), (6, None), (5, None)], {"closest": 3, "also": 2}),  # novelty is unknown
+        (
+            0,
+            [(9, None), (8, None), (7, None), (6, None), (5, None)],
+            {"closest": 3, "also": 2},
+        ),  # novelty is unknown
         (0, [], {}),
     ],
 )
@@ -189,7 +206,9 @@ def test_best_ten_below_the_thresholds_are_kept_in_sight() -> None:
     scores = {each.id: Score(6 if n < 12 else 9, 1 + n % 9) for n, each in enumerate(papers)}
     of = curate(Digest(mailing_list(min_novelty=10), TODAY, LLM), papers, scores, {})
     best = sorted((s.relevance + (s.novelty or 0) for s in scores.values()), reverse=True)
-    assert [s.relevance + (s.novelty or 0) for s in (each.score for each in of.nearest) if s] == best[:10]
+    assert [
+        s.relevance + (s.novelty or 0) for s in (each.score for each in of.nearest) if s
+    ] == best[:10]
     assert {of.became[each.paper.id] for each in of.nearest} == {Became.BELOW}
 
 
@@ -214,7 +233,14 @@ def test_every_paper_is_accounted_for() -> None:
     }
     chosen = curate(Digest(followed, TODAY, LLM), papers, scores, {"2611.00002": 9}, ["2611.00009"])
     assert chosen.counts == Counts(
-        considered=7, carried_over=1, let_go=0, author_matches=2, selected=1, over_cap=1, below=1, filtered=1
+        considered=7,
+        carried_over=1,
+        let_go=0,
+        author_matches=2,
+        selected=1,
+        over_cap=1,
+        below=1,
+        filtered=1,
     )
     assert chosen.became == {
         "2611.00001": Became.AUTHOR_MATCH,
@@ -239,7 +265,9 @@ def test_new_category_brings_no_old_papers_but_an_old_one_still_does() -> None:
     early = datetime(2026, 11, 12, tzinfo=UTC)
     both = mailing_list(categories=("cs.LG", "stat.ML"))
     held = paper("2611.00001", published=early, categories=("cs.LG", "stat.ML"))
-    only_new = paper("2611.00002", published=early, categories=("stat.ML",), primary_category="stat.ML")
+    only_new = paper(
+        "2611.00002", published=early, categories=("stat.ML",), primary_category="stat.ML"
+    )
     started = {"cs.LG", "cross-list cs.LG"}
     assert before_start(both, [held, only_new], started, start) == {"2611.00002"}
 
@@ -255,16 +283,39 @@ def test_paper_that_cannot_be_scored_comes_back_twice_and_is_then_let_go() -> No
 
 
 def test_where_nothing_could_be_scored_no_paper_is_to_blame() -> None:
-    chosen = curate(Digest(mailing_list(), TODAY, LLM), [paper("2611.00002")], {}, {"2611.00002": 9})
+    chosen = curate(
+        Digest(mailing_list(), TODAY, LLM), [paper("2611.00002")], {}, {"2611.00002": 9}
+    )
     assert (chosen.carried_over, chosen.let_go) == ((paper("2611.00002"),), ())
 
 
 @pytest.mark.parametrize(
     ("counts", "missing", "judged", "leftover", "in_time", "in_the_end"),
     [
-        (Counts(considered=2, selected=1, below=1), "", True, False, Outcome.DIGEST, Outcome.DIGEST),
-        (Counts(considered=2, author_matches=1, carried_over=1), "late", True, False, Outcome.DIGEST, Outcome.DIGEST),
-        (Counts(considered=2, author_matches=1, carried_over=1), "", False, False, None, Outcome.DIGEST),
+        (
+            Counts(considered=2, selected=1, below=1),
+            "",
+            True,
+            False,
+            Outcome.DIGEST,
+            Outcome.DIGEST,
+        ),
+        (
+            Counts(considered=2, author_matches=1, carried_over=1),
+            "late",
+            True,
+            False,
+            Outcome.DIGEST,
+            Outcome.DIGEST,
+        ),
+        (
+            Counts(considered=2, author_matches=1, carried_over=1),
+            "",
+            False,
+            False,
+            None,
+            Outcome.DIGEST,
+        ),
         (Counts(considered=2, below=2), "late", True, False, Outcome.NOTE, Outcome.NOTE),
         (Counts(considered=2, filtered=2), "", True, True, Outcome.NOTE, Outcome.NOTE),
         (Counts(considered=3, filtered=2, carried_over=1), "", False, False, None, Outcome.GAVE_UP),
@@ -275,7 +326,13 @@ def test_where_nothing_could_be_scored_no_paper_is_to_blame() -> None:
     ],
 )
 def test_outcome_follows_the_scores_or_waits_for_arxiv_or_the_llm(
-    counts: Counts, missing: str, *, judged: bool, leftover: bool, in_time: Outcome | None, in_the_end: Outcome
+    counts: Counts,
+    missing: str,
+    *,
+    judged: bool,
+    leftover: bool,
+    in_time: Outcome | None,
+    in_the_end: Outcome,
 ) -> None:
     """While it may be tried again, and when not. No day is quiet while papers are missing."""
     decide = partial(outcome_of, counts, missing, judged=judged, leftover=leftover)

@@ -15,9 +15,19 @@ DECLARED = PROJECT["project"]["dependencies"]
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 OPTIONAL = [*EXTRAS["web"], *EXTRAS["dkim"], *EXTRAS["cluster"]]
 FOR_TESTS = [each for each in EXTRAS["test"] if not each.startswith("paperboy[")]  # which has those
-LOCKED = {package["name"]: package for package in tomllib.loads((ROOT / "uv.lock").read_text("utf-8"))["package"]}
+LOCKED = {
+    package["name"]: package
+    for package in tomllib.loads((ROOT / "uv.lock").read_text("utf-8"))["package"]
+}
 UNBOUNDED = {"tzdata"}  # data by year, so the newest is right
-RUN = {"build", "mypy", "pytest-xdist", "ruff", "types-pyyaml", "types-waitress"}  # by `.ci/run`, and not imported
+RUN = {
+    "build",
+    "mypy",
+    "pytest-xdist",
+    "ruff",
+    "types-pyyaml",
+    "types-waitress",
+}  # by `.ci/run`, and not imported
 BY_NAME = {"dkimpy"}  # imported by importlib, where it is installed
 
 
@@ -37,18 +47,26 @@ def imported(folder: str) -> set[str]:
                 modules.add(node.module.partition(".")[0])
     known = packages_distributions()
     foreign = modules - sys.stdlib_module_names - {"paperboy", "tests", "_pytest", "_typeshed"}
-    return {name_of(distribution) for module in foreign for distribution in known.get(module, [module])}
+    return {
+        name_of(distribution) for module in foreign for distribution in known.get(module, [module])
+    }
 
 
 def test_what_the_source_imports_is_declared_and_nothing_else() -> None:
-    assert imported("src") == {name_of(each) for each in [*DECLARED, *OPTIONAL]} - UNBOUNDED - BY_NAME
+    assert (
+        imported("src") == {name_of(each) for each in [*DECLARED, *OPTIONAL]} - UNBOUNDED - BY_NAME
+    )
 
 
 def test_what_the_tests_import_beyond_that_is_declared_and_nothing_else() -> None:
-    assert imported("tests") - imported("src") - BY_NAME == {name_of(each) for each in FOR_TESTS} - RUN
+    assert (
+        imported("tests") - imported("src") - BY_NAME == {name_of(each) for each in FOR_TESTS} - RUN
+    )
 
 
-@pytest.mark.parametrize("requirement", [*DECLARED, *OPTIONAL, *FOR_TESTS, *PROJECT["build-system"]["requires"]])
+@pytest.mark.parametrize(
+    "requirement", [*DECLARED, *OPTIONAL, *FOR_TESTS, *PROJECT["build-system"]["requires"]]
+)
 def test_requirement_ends_before_a_major_version(requirement: str) -> None:
     assert re.search(r">=[\d.]+,<\d+$", requirement) or name_of(requirement) in UNBOUNDED
 

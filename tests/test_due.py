@@ -9,11 +9,25 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy.due import RETRY, Standing, State, begins, failed, is_open, local_date, next_morning, standing
+from paperboy.due import (
+    RETRY,
+    Standing,
+    State,
+    begins,
+    failed,
+    is_open,
+    local_date,
+    next_morning,
+    standing,
+)
 from paperboy.models import Attempt, MailingList, Outcome, Subscriber
 from tests.builders import mailing_list
 
-BERLIN, NEW_YORK, KOLKATA = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York"), ZoneInfo("Asia/Kolkata")
+BERLIN, NEW_YORK, KOLKATA = (
+    ZoneInfo("Europe/Berlin"),
+    ZoneInfo("America/New_York"),
+    ZoneInfo("Asia/Kolkata"),
+)
 ADA = (Subscriber("ada@example.org"),)
 
 
@@ -22,13 +36,20 @@ ADA = (Subscriber("ada@example.org"),)
     [
         (BERLIN, time(7), date(2026, 11, 20), "2026-11-20T06:00"),
         (BERLIN, time(7), date(2026, 7, 1), "2026-07-01T05:00"),
-        (BERLIN, time(2, 30), date(2026, 3, 29), "2026-03-29T01:30"),  # leapt over: 02:30 is 03:30 that day
+        (
+            BERLIN,
+            time(2, 30),
+            date(2026, 3, 29),
+            "2026-03-29T01:30",
+        ),  # leapt over: 02:30 is 03:30 that day
         (BERLIN, time(2, 30), date(2026, 10, 25), "2026-10-25T00:30"),  # comes twice: the first
         (NEW_YORK, time(2, 30), date(2026, 3, 8), "2026-03-08T07:30"),
         (KOLKATA, time(7), date(2028, 2, 29), "2028-02-29T01:30"),
     ],
 )
-def test_morning_begins_at_the_lists_own_hour(zone: ZoneInfo, at: time, day: date, utc: str) -> None:
+def test_morning_begins_at_the_lists_own_hour(
+    zone: ZoneInfo, at: time, day: date, utc: str
+) -> None:
     begin = begins(mailing_list(timezone=zone, send_at=at), day)
     assert begin == datetime.fromisoformat(utc).replace(tzinfo=UTC)
 
@@ -53,10 +74,18 @@ def test_list_is_due_from_its_hour_until_it_has_an_outcome() -> None:
     early = stands(FRIDAY_SEVEN - timedelta(minutes=1))
     assert (early.state, early.next_try, early.next_digest) == (State.COMING, None, FRIDAY_SEVEN)
     at_seven = stands(FRIDAY_SEVEN)
-    assert (at_seven.state, at_seven.next_try, at_seven.next_digest) == (State.DUE, FRIDAY_SEVEN, FRIDAY_SEVEN)
+    assert (at_seven.state, at_seven.next_try, at_seven.next_digest) == (
+        State.DUE,
+        FRIDAY_SEVEN,
+        FRIDAY_SEVEN,
+    )
     assert at_seven.ready(FRIDAY_SEVEN)
     done = stands(FRIDAY_SEVEN, Outcome.QUIET)
-    assert (done.state, done.next_try, done.next_digest) == (State.DONE, None, FRIDAY_SEVEN + timedelta(days=1))
+    assert (done.state, done.next_try, done.next_digest) == (
+        State.DONE,
+        None,
+        FRIDAY_SEVEN + timedelta(days=1),
+    )
 
 
 def test_day_off_is_written_down_at_its_hour_and_then_done_with() -> None:
@@ -73,7 +102,11 @@ def test_new_list_is_due_from_its_next_hour_on() -> None:
     second = timedelta(seconds=1)
     for now in (FRIDAY_SEVEN + second, FRIDAY_SEVEN + timedelta(hours=9)):
         new = stands(now, since=FRIDAY_SEVEN + second)
-        assert (new.state, new.next_try, new.next_digest) == (State.OFF, None, FRIDAY_SEVEN + timedelta(days=1))
+        assert (new.state, new.next_try, new.next_digest) == (
+            State.OFF,
+            None,
+            FRIDAY_SEVEN + timedelta(days=1),
+        )
     assert stands(FRIDAY_SEVEN, since=FRIDAY_SEVEN - second).state is State.DUE
     assert stands(FRIDAY_SEVEN + timedelta(days=1), since=FRIDAY_SEVEN + second).state is State.DUE
 
@@ -89,9 +122,14 @@ def test_paused_list_is_never_due_and_its_day_is_written_down_at_its_hour() -> N
 
 
 def test_failure_on_a_day_off_is_tried_again_after_the_backoff_too() -> None:
-    monday = mailing_list(timezone=BERLIN, send_at=time(7), subscribers=ADA, weekdays=frozenset({0}))
+    monday = mailing_list(
+        timezone=BERLIN, send_at=time(7), subscribers=ADA, weekdays=frozenset({0})
+    )
     attempt = failed(monday, "a bug", None, FRIDAY_SEVEN, FRIDAY_SEVEN)
-    assert stands(FRIDAY_SEVEN, attempt=attempt, weekdays=frozenset({0})).next_try == FRIDAY_SEVEN + RETRY
+    assert (
+        stands(FRIDAY_SEVEN, attempt=attempt, weekdays=frozenset({0})).next_try
+        == FRIDAY_SEVEN + RETRY
+    )
 
 
 def test_skipped_day_whose_weekday_is_added_is_due_today_and_not_tomorrow() -> None:
@@ -142,7 +180,10 @@ def test_day_is_open_until_it_came_to_something(
 
 def test_patience_lasts_from_the_first_try_of_the_day() -> None:
     tried = datetime(2026, 11, 20, 13, tzinfo=UTC)
-    assert stands(tried, attempt=Attempt("foundations", "", tried, tried, tried)).gives_up == tried + SIX_HOURS
+    assert (
+        stands(tried, attempt=Attempt("foundations", "", tried, tried, tried)).gives_up
+        == tried + SIX_HOURS
+    )
     before = tried - timedelta(days=1)
     of_yesterday = Attempt("foundations", "", before, before, before)
     assert stands(tried, attempt=of_yesterday).gives_up == tried + SIX_HOURS
@@ -158,15 +199,24 @@ def test_next_morning_is_on_the_next_weekday_of_the_lists_own_dates() -> None:
     """2026-11-20 is a Friday."""
     entry = mailing_list(timezone=BERLIN, send_at=time(7), weekdays=frozenset({0, 4}))
     night = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
-    assert [local_date(mailing_list(timezone=zone), night).day for zone in (KOLKATA, NEW_YORK)] == [21, 20]
+    assert [local_date(mailing_list(timezone=zone), night).day for zone in (KOLKATA, NEW_YORK)] == [
+        21,
+        20,
+    ]
     friday_early = datetime(2026, 11, 20, 5, tzinfo=UTC)
     assert next_morning(entry, friday_early) == datetime(2026, 11, 20, 6, tzinfo=UTC)
-    assert next_morning(entry, friday_early + timedelta(hours=1)) == datetime(2026, 11, 23, 6, tzinfo=UTC)
+    assert next_morning(entry, friday_early + timedelta(hours=1)) == datetime(
+        2026, 11, 23, 6, tzinfo=UTC
+    )
 
 
 @pytest.mark.parametrize(
     ("at", "ends"),
-    [(time(7), "2026-11-20T12:00"), (time(18), "2026-11-20T22:40"), (time(22, 30), "2026-11-20T22:40")],
+    [
+        (time(7), "2026-11-20T12:00"),
+        (time(18), "2026-11-20T22:40"),
+        (time(22, 30), "2026-11-20T22:40"),
+    ],
 )
 def test_patience_never_lasts_over_midnight(at: time, ends: str) -> None:
     """An evening list gets its outcome before midnight, after a last try."""
@@ -199,7 +249,9 @@ def mornings(entry: MailingList, looks: Iterable[datetime]) -> dict[date, dateti
 
 
 def ticks(start: datetime, days: int, minutes: int) -> Iterator[datetime]:
-    yield from (start + timedelta(minutes=minutes * number) for number in range(days * 1440 // minutes))
+    yield from (
+        start + timedelta(minutes=minutes * number) for number in range(days * 1440 // minutes)
+    )
 
 
 @pytest.mark.parametrize("send_at", HOURS)
@@ -210,7 +262,11 @@ def test_each_day_of_a_leap_year_has_one_morning_at_its_hour(zone: str, send_at:
     days = [day for day in done if day.year == 2028]
     first = local_date(entry, YEAR) + timedelta(days=1)
     missed = {first + timedelta(days=ahead) for ahead in range(364)} - set(days)
-    late = [day for day in days[1:] if not timedelta() <= done[day] - begins(entry, day) < timedelta(minutes=20)]
+    late = [
+        day
+        for day in days[1:]
+        if not timedelta() <= done[day] - begins(entry, day) < timedelta(minutes=20)
+    ]
     assert late == []
     assert not missed or send_at == time(23, 59)  # a minute a day, between two of these looks
     assert date(2028, 2, 29) in done or send_at == time(23, 59)
@@ -226,5 +282,7 @@ def test_laptop_that_sleeps_has_today_and_none_of_the_days_before(zone: str) -> 
         now += timedelta(minutes=dice.choice((1, 7, 45, 500, 3_000)))
         looks.append(now)
     done = mornings(entry, looks)
-    awake = {local_date(entry, now) for now in looks if now >= begins(entry, local_date(entry, now))}
+    awake = {
+        local_date(entry, now) for now in looks if now >= begins(entry, local_date(entry, now))
+    }
     assert set(done) == awake

@@ -34,14 +34,18 @@ def morning(world: World) -> None:
     """Run `once` until it owes nothing; every line that it says is plain."""
     for _ in range(3):
         ran = world.run("once")
-        assert all(line.isprintable() and len(line) < 2_500 for line in ran.err.splitlines()), ran.err
+        assert all(line.isprintable() and len(line) < 2_500 for line in ran.err.splitlines()), (
+            ran.err
+        )
         assert "Traceback" not in ran.err
         if ran.code == 0:
             return
     raise AssertionError(ran.err)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in AT_ONCE if "endless" not in kind])  # test_bounds.py has those
+@pytest.mark.parametrize(
+    "kind", [kind for kind in AT_ONCE if "endless" not in kind]
+)  # test_bounds.py has those
 def test_hostile_reply_of_arxiv_loses_no_paper(world: World, kind: str) -> None:
     def hostile(answer: Answer) -> Answer:
         return replace(answer, raw=lambda: AT_ONCE[kind](answer.body, "application/atom+xml"))
@@ -85,7 +89,9 @@ REPLIES: Mapping[str, Fault] = {
     "buried text": Fault(retell=lambda text: "blah { [ <think>" * 90_000 + text),
     "text again and again": Fault(retell=lambda text: text * 2_000),
     "strangers": Fault(
-        rewrite=lambda entries: [{**entries[0], "arxiv_id": f"9912.{n:05}"} for n in range(9_000)] + entries
+        rewrite=lambda entries: (
+            [{**entries[0], "arxiv_id": f"9912.{n:05}"} for n in range(9_000)] + entries
+        )
     ),
     "a number of 6,000 digits": entry_with(relevance=10**4_000),
     "an infinite number": entry_with(relevance=float("inf")),
@@ -130,13 +136,17 @@ SAID: Mapping[str, bytes] = {
 
 @pytest.mark.parametrize("phase", ["RCPT", "DATA", "dot"])
 @pytest.mark.parametrize("kind", SAID)
-def test_hostile_reply_about_one_reader_costs_no_other_reader_the_mail(world: World, kind: str, phase: Phase) -> None:
+def test_hostile_reply_about_one_reader_costs_no_other_reader_the_mail(
+    world: World, kind: str, phase: Phase
+) -> None:
     at_home(world, *READERS)
     world.announce(*NUMBERS)
     world.smtp.faults.append(MailFault(phase, SAID[kind] or "", address=READERS[1]))
     for _ in range(2):
         ran = world.run("once")
-        assert all(line.isprintable() and len(line) < 2_500 for line in ran.err.splitlines()), ran.err
+        assert all(line.isprintable() and len(line) < 2_500 for line in ran.err.splitlines()), (
+            ran.err
+        )
         assert "Traceback" not in ran.err
     others = [address for address in world.mails() if address not in {READERS[1], OPERATOR}]
     assert sorted(others) == [READERS[0], *READERS[2:]]

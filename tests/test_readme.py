@@ -38,13 +38,17 @@ def test_readme_is_short_enough_to_be_read() -> None:
 def test_contents_list_every_section_in_its_order() -> None:
     contents = re.findall(r"\[([^]]+)\]\(#([a-z-]+)\)", README)
     assert [title for title, _ in contents] == re.findall(r"(?m)^## (.*)$", README)
-    assert [anchor for _, anchor in contents] == [title.lower().replace(" ", "-") for title, _ in contents]
+    assert [anchor for _, anchor in contents] == [
+        title.lower().replace(" ", "-") for title, _ in contents
+    ]
 
 
 def rows() -> dict[str, str]:
     """What the table says of each command, in its order."""
     found: dict[str, str] = {}
-    for called, does in re.findall(r"(?m)^\| (`(?!paperboy)[a-z].*?) \| (.*) \|$", section("Commands")):
+    for called, does in re.findall(
+        r"(?m)^\| (`(?!paperboy)[a-z].*?) \| (.*) \|$", section("Commands")
+    ):
         for name in re.findall("`([a-z]+)", called):
             found[name] = f"{found.get(name, '')} {called} {does}"
     return found
@@ -70,20 +74,24 @@ def test_every_option_of_a_command_is_in_its_rows(name: str) -> None:
     assert set(re.findall(r"--[a-z-]+", rows()[name])) == options
 
 
-@pytest.mark.parametrize("called", sorted(set(re.findall(r"(?:`|bin/)paperboy (?:--home \S+ )?([a-z]+)", README))))
+@pytest.mark.parametrize(
+    "called", sorted(set(re.findall(r"(?:`|bin/)paperboy (?:--home \S+ )?([a-z]+)", README)))
+)
 def test_command_that_the_text_calls_exists(called: str) -> None:
     assert called in rows()
 
 
 def test_every_setting_is_in_the_table_and_no_other() -> None:
-    assert set(re.findall(r"`([A-Z][A-Z_]+)`", "".join(re.findall(r"(?m)^\| .*", section("Settings"))))) == set(
-        SETTINGS
-    )
+    assert set(
+        re.findall(r"`([A-Z][A-Z_]+)`", "".join(re.findall(r"(?m)^\| .*", section("Settings"))))
+    ) == set(SETTINGS)
 
 
 def test_every_key_of_a_list_is_in_the_table_and_no_other() -> None:
     keys = [line for line in section("Lists").splitlines() if line.startswith("| `")]
-    assert {key for row in keys for key in re.findall(r"`([a-z_]+)`", row.split("|")[1])} == set(KEYS)
+    assert {key for row in keys for key in re.findall(r"`([a-z_]+)`", row.split("|")[1])} == set(
+        KEYS
+    )
 
 
 def test_the_example_list_is_sound() -> None:
@@ -95,7 +103,9 @@ def test_the_example_list_is_sound() -> None:
 
 # ── Commands for the operator ────────────────────────────────────────────────────────────────────────────────────────
 
-SERVICE = re.findall(r"```sh\n(.*?)```", section("As a service"), flags=re.DOTALL)[0].replace("&&\n ", "&&")
+SERVICE = re.findall(r"```sh\n(.*?)```", section("As a service"), flags=re.DOTALL)[0].replace(
+    "&&\n ", "&&"
+)
 
 
 def shell(text: str, home: Path, system: Path) -> subprocess.CompletedProcess[str]:
@@ -103,12 +113,21 @@ def shell(text: str, home: Path, system: Path) -> subprocess.CompletedProcess[st
 
     `python -m paperboy` stands for the console script, which a checkout under test may not have.
     """
-    text = text.replace("sudo -u paperboy ", "").replace("sudo ", "").replace("/var/lib/paperboy", str(home))
+    text = (
+        text.replace("sudo -u paperboy ", "")
+        .replace("sudo ", "")
+        .replace("/var/lib/paperboy", str(home))
+    )
     text = text.replace("/opt/paperboy/bin/paperboy", f"{sys.executable} -m paperboy")
     text = text.replace("/etc/systemd/system", str(system))
     environ = {**os.environ, "PYTHONPATH": str(SRC)}
     return subprocess.run(
-        ["sh", "-c", text], cwd=system.parent, env=environ, capture_output=True, text=True, check=False
+        ["sh", "-c", text],
+        cwd=system.parent,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -143,7 +162,10 @@ PAGES = section("Pages for readers")
 
 @pytest.mark.long("commands in processes of their own")
 def test_commands_of_the_pages_install_their_unit(tmp_path: Path, system: Path) -> None:
-    home, commands = tmp_path / "home", re.findall(r"```sh\n(.*?)```", PAGES, flags=re.DOTALL)[0].replace("&&\n ", "&&")
+    home, commands = (
+        tmp_path / "home",
+        re.findall(r"```sh\n(.*?)```", PAGES, flags=re.DOTALL)[0].replace("&&\n ", "&&"),
+    )
     assert len(commands.splitlines()) < 10
     make, *_ = (line for line in SERVICE.splitlines() if "bin/paperboy" in line)
     (install,) = (line for line in commands.splitlines() if "service --web" in line)
@@ -164,7 +186,14 @@ def test_caddy_takes_its_file(tmp_path: Path) -> None:
     if not shutil.which("caddy"):
         pytest.skip("caddy is not installed; .ci/run installs it")
     environ = {**os.environ, "HOME": str(tmp_path)}
-    command = ["caddy", "validate", "--adapter", "caddyfile", "--config", str(tmp_path / "Caddyfile")]
+    command = [
+        "caddy",
+        "validate",
+        "--adapter",
+        "caddyfile",
+        "--config",
+        str(tmp_path / "Caddyfile"),
+    ]
     ran = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert "not formatted" not in ran.stderr
@@ -179,7 +208,15 @@ def test_removal_names_all_that_was_put_into_the_system(capsys: pytest.CaptureFi
     assert invoke(["service", "--help"]) == 0
     removed = re.findall(r"/(?:etc|opt|var)/\S+", capsys.readouterr().out)
     unit, web = "/etc/systemd/system/paperboy.service", "/etc/systemd/system/paperboy-web.service"
-    assert removed == [unit, f"{unit}.d", "/etc/paperboy", web, f"{web}.d", "/opt/paperboy", "/var/lib/paperboy"]
+    assert removed == [
+        unit,
+        f"{unit}.d",
+        "/etc/paperboy",
+        web,
+        f"{web}.d",
+        "/opt/paperboy",
+        "/var/lib/paperboy",
+    ]
 
 
 def test_container_starts_the_daemon_in_the_home_that_is_mounted() -> None:
@@ -194,10 +231,16 @@ def test_container_starts_the_daemon_in_the_home_that_is_mounted() -> None:
     ("true", "sentence"),
     [
         (timedelta(seconds=10) == RESTED, "When no file has changed for ten seconds"),
-        (RESTED.total_seconds() + 2 * TICK_SECONDS <= 20, "within 25 seconds of the last save they are in force"),
+        (
+            RESTED.total_seconds() + 2 * TICK_SECONDS <= 20,
+            "within 25 seconds of the last save they are in force",
+        ),
         (timedelta(minutes=15) == RETRY, "**Retries** come every quarter of an hour"),
         (HomeBusyError.exit_code == 75, "75 another `run` holds this home"),
-        (ConfigError.exit_code == StoreError.exit_code == 78, "78 settings, lists, templates or database are unusable"),
+        (
+            ConfigError.exit_code == StoreError.exit_code == 78,
+            "78 settings, lists, templates or database are unusable",
+        ),
     ],
 )
 def test_readme_states_the_figures_that_the_code_goes_by(*, true: bool, sentence: str) -> None:
@@ -207,7 +250,11 @@ def test_readme_states_the_figures_that_the_code_goes_by(*, true: bool, sentence
 
 def test_first_sentence_on_clusters_says_whom_they_trust() -> None:
     """Results are pickles; a certificate is all that keeps code out."""
-    (item,) = (item for item in re.split(r"\n(?=- )", section("Large homes")) if item.startswith("- **More machines**"))
+    (item,) = (
+        item
+        for item in re.split(r"\n(?=- )", section("Large homes"))
+        if item.startswith("- **More machines**")
+    )
     first_sentence = " ".join(item.split()).partition(". ")[0]
     assert "as trusted as this machine" in first_sentence
     assert "can run code here and read" in first_sentence
@@ -224,7 +271,9 @@ def test_first_sentence_on_clusters_says_whom_they_trust() -> None:
         ("smtp", ["SMTP_HOST", "SMTP_PORT", "SMTP_SECURITY", "MAIL_FROM"]),
     ],
 )
-def test_server_by_hand_prints_its_lines_for_env_and_stops_on_ctrl_c(server: str, settings: list[str]) -> None:
+def test_server_by_hand_prints_its_lines_for_env_and_stops_on_ctrl_c(
+    server: str, settings: list[str]
+) -> None:
     assert f"`tests.servers.{server}`" in README or f"-m tests.servers.{server}`" in README
     command = [sys.executable, "-m", f"tests.servers.{server}", "--port", "0"]
     with subprocess.Popen(command, cwd=SRC.parent, stdout=subprocess.PIPE, text=True) as process:

@@ -45,7 +45,9 @@ def papers(day: str, now: datetime) -> list[Paper]:
 
 def scores(day: str) -> dict[str, Score]:
     """What the papers really got; 3 and 3 for those that got nothing."""
-    return {row["arxiv_id"]: Score(row["relevance"] or 3, row["novelty"] or 3, "") for row in rows(day)}
+    return {
+        row["arxiv_id"]: Score(row["relevance"] or 3, row["novelty"] or 3, "") for row in rows(day)
+    }
 
 
 class Inbox:
@@ -65,9 +67,13 @@ class Inbox:
 
     def ids(self) -> list[str]:
         """The papers of the newest mail, in its order, each by the link of its title; the same in both parts."""
-        message = email.message_from_bytes(self.smtp.messages[-1].content, policy=email.policy.default)
+        message = email.message_from_bytes(
+            self.smtp.messages[-1].content, policy=email.policy.default
+        )
         found = [
-            re.findall(r"https://arxiv\.org/abs/([\w./-]+\d)", message.get_body((kind,)).get_content())
+            re.findall(
+                r"https://arxiv\.org/abs/([\w./-]+\d)", message.get_body((kind,)).get_content()
+            )
             for kind in ("plain", "html")
         ]
         plain, html = (list(dict.fromkeys(ids)) for ids in found)
@@ -81,7 +87,9 @@ def inbox(tmp_path: Path) -> Iterator[Inbox]:
         yield Inbox(tmp_path, arxiv, llm, smtp)
 
 
-def test_the_reference_days_digest_arrives_and_nothing_twice(inbox: Inbox, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_reference_days_digest_arrives_and_nothing_twice(
+    inbox: Inbox, capsys: pytest.CaptureFixture[str]
+) -> None:
     day = "2025-02-18"
     inbox.arxiv.papers, inbox.llm.scores = papers(day, FRIDAY), scores(day)
     chosen = {row["arxiv_id"]: row for row in rows(day) if row["selected"]}

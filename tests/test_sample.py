@@ -19,7 +19,10 @@ from tests.builders import EMBEDDED
 UNTIL = datetime(2026, 11, 17, 19, 0, tzinfo=UTC)
 FROM = UNTIL - timedelta(hours=24)
 PAPERS = sample.papers(UNTIL)
-LISTS = {entry["name"]: entry for entry in yaml.safe_load(sample.LISTS.read_text(encoding="utf-8"))["lists"]}
+LISTS = {
+    entry["name"]: entry
+    for entry in yaml.safe_load(sample.LISTS.read_text(encoding="utf-8"))["lists"]
+}
 
 
 def of_list(name: str) -> list[Paper]:
@@ -45,7 +48,9 @@ def test_each_paper_is_what_the_feed_would_give(paper: Paper) -> None:
     assert paper.categories[0] == paper.primary_category
     assert len(set(paper.categories)) == len(paper.categories)
     assert set(paper.categories) <= CATEGORIES
-    assert paper.doi == "" or paper.doi.startswith("10.5555/"), "10.5555 is the prefix that is set aside for examples"
+    assert paper.doi == "" or paper.doi.startswith("10.5555/"), (
+        "10.5555 is the prefix that is set aside for examples"
+    )
     assert paper.version in {1, 2}
 
 
@@ -96,21 +101,39 @@ def test_every_version_lies_in_the_window() -> None:
 
 def test_lists_share_few_papers_and_have_enough() -> None:
     assert list(LISTS) == ["foundations", "galaxies"]
-    shared = {paper.id for paper in of_list("foundations")} & {paper.id for paper in of_list("galaxies")}
+    shared = {paper.id for paper in of_list("foundations")} & {
+        paper.id for paper in of_list("galaxies")
+    }
     assert len(shared) <= 2, "their digests would look alike"
     for name, entry in LISTS.items():
         assert len(of_list(name)) >= 15
-        assert all([paper for paper in PAPERS if paper.primary_category == wanted] for wanted in entry["categories"])
-        assert {"name", "title", "categories", "topics", "authors", "min_relevance", "subscribers"} == set(entry)
+        assert all(
+            [paper for paper in PAPERS if paper.primary_category == wanted]
+            for wanted in entry["categories"]
+        )
+        assert {
+            "name",
+            "title",
+            "categories",
+            "topics",
+            "authors",
+            "min_relevance",
+            "subscribers",
+        } == set(entry)
         assert "Relevant:" in entry["topics"]
         assert "Irrelevant:" in entry["topics"]
-    assert len(PAPERS) > len({paper.id for name in LISTS for paper in of_list(name)}), "some belong to no list"
+    assert len(PAPERS) > len({paper.id for name in LISTS for paper in of_list(name)}), (
+        "some belong to no list"
+    )
 
 
 def test_followed_authors_have_papers_in_their_list() -> None:
     assert len(written_by("Noémie Okonkwo-Lindahl", "foundations")) == 2
     assert len(written_by("Itziar Vandermolen", "galaxies")) == 1
-    assert [LISTS[name]["authors"] for name in LISTS] == [["Noémie Okonkwo-Lindahl"], ["Itziar Vandermolen"]]
+    assert [LISTS[name]["authors"] for name in LISTS] == [
+        ["Noémie Okonkwo-Lindahl"],
+        ["Itziar Vandermolen"],
+    ]
 
 
 def written_by(name: str, list_name: str) -> list[Paper]:
@@ -122,9 +145,15 @@ def test_each_list_gets_a_rich_digest_from_the_embedded_scorer() -> None:
     with as_file(sample.LISTS) as path:
         lists = mailing_lists.load(path, [path.parent], Settings())
     for mailing_list in lists:
-        papers = [paper for paper in PAPERS if not set(mailing_list.categories).isdisjoint(paper.categories)]
+        papers = [
+            paper
+            for paper in PAPERS
+            if not set(mailing_list.categories).isdisjoint(paper.categories)
+        ]
         (answer,) = LocalScorer().score([ToScore(mailing_list, tuple(papers), tuple(papers))])
-        chosen = curate.curate(Digest(mailing_list, date(2026, 11, 20), EMBEDDED), papers, answer.scores, {})
+        chosen = curate.curate(
+            Digest(mailing_list, date(2026, 11, 20), EMBEDDED), papers, answer.scores, {}
+        )
         assert 7 <= chosen.counts.selected <= 12
         assert chosen.counts.below > chosen.counts.author_matches > 0
         followed = [entry for entry in chosen.entries if entry.matched_author]

@@ -7,7 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperboy.tex import MARKS, SPACE, SUB, SUB_END, SUP, SUP_END, math_to_text, name_to_text, plain, to_marked, to_text
+from paperboy.tex import (
+    MARKS,
+    SPACE,
+    SUB,
+    SUB_END,
+    SUP,
+    SUP_END,
+    math_to_text,
+    name_to_text,
+    plain,
+    to_marked,
+    to_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +34,10 @@ from paperboy.tex import MARKS, SPACE, SUB, SUB_END, SUP, SUP_END, math_to_text,
         (r"$\ell_1$, $x^{a,b}$, $T_{\rm eff}$, $T_{\rm eff}x$", "ℓ₁, x^(a,b), T_eff, T_(eff)x"),
         (r"$O(n\log n)$ and $\sin\theta$", "O(n log n) and sin θ"),
         (r"$\int_{-0.5}^{+0.5} f$", "∫_(-0.5)^(+0.5) f"),
-        (r"$2^{n^2}$, $x^{y^z}$, $x^{a_1}$, $\zeta_{H_2}$, $x^{a_{b_c}}$", "2^(n²), x^(yᶻ), x^(a₁), ζ_H₂, x^(a_(b_c))"),
+        (
+            r"$2^{n^2}$, $x^{y^z}$, $x^{a_1}$, $\zeta_{H_2}$, $x^{a_{b_c}}$",
+            "2^(n²), x^(yᶻ), x^(a₁), ζ_H₂, x^(a_(b_c))",
+        ),
         (r"$5\,\mathrm{kpc}^{+0.35}_{-0.2}$, $(a, \\ b)$", "5 kpc (+0.35/-0.2), (a, b)"),
         (r"$\frac{a+b}{c}$ or $\frac12$", "(a+b)/c or 1/2"),
         (r"$\hat{x}$, $\tilde\theta$, $\bar{\nu_e}$", "x̂, θ̃, ν̄ₑ"),
@@ -33,7 +48,10 @@ from paperboy.tex import MARKS, SPACE, SUB, SUB_END, SUP, SUP_END, math_to_text,
         (r"J1712$-$2435 for $<$10%", "J1712-2435 for <10%"),
         (r"10^{-5} without dollars", "10⁻⁵ without dollars"),
         (r"$0.47^{+0.12}_{-0.06}$, 13$_{-6.2}^{+6.8}\%$", "0.47 (+0.12/-0.06), 13 (+6.8/-6.2)%"),
-        (r"$(4^{+0.5} _{-0.3}) \times 10^7$, $1^{+0.5}_{-0.3}\rm km$", "(4 (+0.5/-0.3)) × 10⁷, 1 (+0.5/-0.3) km"),
+        (
+            r"$(4^{+0.5} _{-0.3}) \times 10^7$, $1^{+0.5}_{-0.3}\rm km$",
+            "(4 (+0.5/-0.3)) × 10⁷, 1 (+0.5/-0.3) km",
+        ),
         (r"$1^{+2}_{-3}$, $x^{+0.5}_{i}$, $x^{0.5}_{-1}$", "1⁺²₋₃, x^(+0.5)ᵢ, x^0.5₋₁"),
         (r"9 \Msun, $M_{\bigodot}$, $0\farcs3$, 7\kms", "9 M⊙, M⊙, 0″.3, 7km s⁻¹"),
     ],
@@ -55,7 +73,10 @@ def test_formulas_become_unicode(tex: str, text: str) -> None:
         ("``and \"b\" c''", '“and "b" c”'),
         ('the ``tension" and ``that" one', "the “tension” and “that” one"),
         ("``quoted'' and `so', don't; 5'' wide", "“quoted” and ‘so’, don't; 5'' wide"),
-        (r"Schr\"{o}dinger, Erd\H{o}s, L\'{e}vy, \AA ngstr\"om", "Schrödinger, Erdős, Lévy, Å ngström"),
+        (
+            r"Schr\"{o}dinger, Erd\H{o}s, L\'{e}vy, \AA ngstr\"om",
+            "Schrödinger, Erdős, Lévy, Å ngström",
+        ),
         ("the ({P}reconditioned) {B}ayes", "the (Preconditioned) Bayes"),
         (r"\LaTeX{} is", "LaTeX is"),
     ],
@@ -123,7 +144,10 @@ def test_author_names_lose_accents_macros_and_braces(tex: str, name: str) -> Non
     ("tex", "text"),
     [
         (r"H\,{\sc i}, H{\sc i}, Fe\,{\sc ii}, [O~{\sc iii}]", "H I, H I, Fe II, [O III]"),
-        (r"[O\,{\sc\,iii}], Mg\,\textsc{ii}, C{\small IV}, Te~\textsc{iii}", "[O III], Mg II, C IV, Te III"),
+        (
+            r"[O\,{\sc\,iii}], Mg\,\textsc{ii}, C{\small IV}, Te~\textsc{iii}",
+            "[O III], Mg II, C IV, Te III",
+        ),
         (r"\ion{O}{iii}, [\ion{O}{iii}], \ion{Fe}{26}", "O III, [O III], Fe XXVI"),
         (r"\Ha and \Hbeta at \teff{}, \HI", "Hα and Hβ at T_eff, HI"),
         (r"\textsc{Hi}, \textsc{Mix} and code {\sc x}", "Hi, Mix and code x"),
@@ -141,13 +165,19 @@ def test_ions_are_written_as_readers_write_them(tex: str, text: str) -> None:
         (r"$a \eqsim b$, $\neg a \lor b$", "a ≂ b, ¬a ∨ b"),
         (r"2{,}392 and $2{,}392$", "2,392 and 2,392"),
         (r"$1.1--1.8$, $\hbox{-}30$, $9\rlap{.}5$", "1.1–1.8, -30, 9.5"),
-        (r"$\binom{n}{k}$, ${n \choose k}$, ${a+b \over c}$", "(n choose k), n choose k, a+b over c"),
+        (
+            r"$\binom{n}{k}$, ${n \choose k}$, ${a+b \over c}$",
+            "(n choose k), n choose k, a+b over c",
+        ),
         (r"$\dot{M_*}$, $\bar{\nu_\mu}$", "Ṁ*, ν̄_μ"),
         (r"$\hat{x+y}$, $\vec{\nabla}$, $\tilde{\mathcal{R}}$", "x̂+ŷ, ∇⃗, ℛ̃"),
         (r"$M_{\text{if $x_1$}}$, $\text{H_2}$", "M_(if x₁), H₂"),
         (r"\textbf{the $x_1$ norm}, {$x$} and {5\,K}", "the x₁ norm, x and 5 K"),
         (r"\citep[e.g.][]{x} y", "[x] y"),
-        ("a km^2 s^-1 at (ab)^3 of 10^9.5, 10^$-3$ a_\\odot", "a km² s⁻¹ at (ab)³ of 10^9.5, 10⁻³ a⊙"),
+        (
+            "a km^2 s^-1 at (ab)^3 of 10^9.5, 10^$-3$ a_\\odot",
+            "a km² s⁻¹ at (ab)³ of 10^9.5, 10⁻³ a⊙",
+        ),
         (r"$W$1 at 0.$''$4, of $ 300$ pc, $<$5", "W1 at 0.′′4, of 300 pc, <5"),
     ],
 )
@@ -216,13 +246,21 @@ def test_any_input_is_read_and_its_marks_come_in_pairs(tex: str) -> None:
     assert isinstance(name_to_text(tex), str)
 
 
-@given(st.text(st.characters(exclude_characters=f"\\$~`{{}}-^{MARKS}{SPACE}", exclude_categories=["Cs"])))
+@given(
+    st.text(
+        st.characters(exclude_characters=f"\\$~`{{}}-^{MARKS}{SPACE}", exclude_categories=["Cs"])
+    )
+)
 def test_plain_text_is_unchanged(text: str) -> None:
     assert to_text(text) == text
     assert name_to_text(text) == text
 
 
-@given(st.lists(st.sampled_from(["\\unknown", "{", "}", "word", "7", "$", " ", "^", "_", "\\'", "\\bar"])).map("".join))
+@given(
+    st.lists(
+        st.sampled_from(["\\unknown", "{", "}", "word", "7", "$", " ", "^", "_", "\\'", "\\bar"])
+    ).map("".join)
+)
 def test_words_and_unknown_macros_are_never_dropped(tex: str) -> None:
     text = to_text(tex)
     assert unicodedata.normalize("NFKD", text).count("o") == tex.count("o")  # some are raised: ʷᵒʳᵈ

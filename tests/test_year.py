@@ -40,9 +40,13 @@ KINDS = os.environ.get("PAPERBOY_YEAR_KINDS", " ".join(INCIDENTS)).split()
 
 
 @pytest.fixture(scope="module", params=range(SEED, SEED + YEARS))
-def year(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Year]:
+def year(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Year]:
     path = tmp_path_factory.mktemp("year")
-    authority = path / "authority.pem"  # the LLM's client reads all that the system trusts, for each morning anew
+    authority = (
+        path / "authority.pem"
+    )  # the LLM's client reads all that the system trusts, for each morning anew
     trustme.CA().cert_pem.write_to_path(str(authority))
     random.seed(request.param)  # the jitter of waits
     with pytest.MonkeyPatch.context() as patch, World(path, request.param, BEGIN) as world:
@@ -63,17 +67,23 @@ def test_each_announced_paper_is_considered_exactly_once_per_list(year: Year) ->
         last = max(year.look(day) for day in days if day.outcome in {"digest", "note", "quiet"})
         start = year.truth.start(name, days[0].at)
         too_old = {
-            each.paper.id for each in year.truth.wanted(name, year.look(days[0])) if each.paper.published < start
+            each.paper.id
+            for each in year.truth.wanted(name, year.look(days[0]))
+            if each.paper.published < start
         }
         owed = {each.paper.id for each in year.truth.wanted(name, last)} - too_old
-        seen = {paper: each.became for (of, paper), each in year.truth.ledger.seen.items() if of == name}
+        seen = {
+            paper: each.became for (of, paper), each in year.truth.ledger.seen.items() if of == name
+        }
         assert {paper for paper, became in seen.items() if became == "before start"} == too_old
         assert seen.keys() - too_old == owed
         considered = (day.considered - day.carried_over for day in days if not day.superseded)
         assert sum(considered) == len(owed)
 
 
-def test_late_cross_list_is_found_on_the_day_of_its_announcement_if_the_feed_answers_then(year: Year) -> None:
+def test_late_cross_list_is_found_on_the_day_of_its_announcement_if_the_feed_answers_then(
+    year: Year,
+) -> None:
     """And then each list of its categories gets it, as any paper, once."""
     found = {each.paper.id for each in year.world.announced}
     for edition in filter(lambda each: each.late is not None, year.world.editions):
@@ -89,8 +99,14 @@ def test_paper_is_paid_for_once_unless_it_was_in_flight_at_a_kill(year: Year) ->
         times.update((asked.list_name, paper) for paper in asked.papers if asked.answered)
     for run in year.world.runs:
         if run.code == KILLED:
-            answered = [each for each in year.world.asked if run.began <= each.at <= run.ended and each.answered]
-            times.subtract((each.list_name, paper) for each in answered[-1:] for paper in each.papers)
+            answered = [
+                each
+                for each in year.world.asked
+                if run.began <= each.at <= run.ended and each.answered
+            ]
+            times.subtract(
+                (each.list_name, paper) for each in answered[-1:] for paper in each.papers
+            )
     assert not {pair: number for pair, number in times.items() if number > 1}
 
 
@@ -100,8 +116,14 @@ def test_batch_in_two_pieces_is_served_together_if_both_are_there(year: Year) ->
     for _, incident in year.script.incidents:
         hour = reading.starts(reading.local(incident.ends))
         if incident.what == PIECES and incident.ends <= hour:
-            there = {paper.id for paper in year.truth.arrived(incident.begins, incident.ends) if reading.wants(paper)}
-            assert {year.truth.ledger.seen[reading.name, paper].date for paper in there} <= {reading.local(hour)}
+            there = {
+                paper.id
+                for paper in year.truth.arrived(incident.begins, incident.ends)
+                if reading.wants(paper)
+            }
+            assert {year.truth.ledger.seen[reading.name, paper].date for paper in there} <= {
+                reading.local(hour)
+            }
 
 
 # ---- days
@@ -112,7 +134,9 @@ def test_each_local_day_of_a_list_has_one_digest_or_one_explained_absence(year: 
     for name in NAMES:
         days = year.days(name)
         last = year.truth.version(name, BEGIN).local(year.world.now)
-        assert [day.date for day in days] == [days[0].date + number * DAY for number in range(len(days))]
+        assert [day.date for day in days] == [
+            days[0].date + number * DAY for number in range(len(days))
+        ]
         assert days[-1].date >= last - DAY
         wrong += [f"{day}: {why}" for day in days if (why := unexplained(year, day))]
     assert not wrong, "\n".join(wrong)
@@ -146,7 +170,11 @@ def unexcused(year: Year, day: Day) -> str:
     if year.truth.free(hour, blocks.arxiv, blocks.llm, off) + RETRY < ends:
         return "though all was well in time"
     if year.truth.free(hour, off) + RETRY >= midnight:
-        return "" if day.reason.startswith("no morning of this list finished") else "though the machine was off"
+        return (
+            ""
+            if day.reason.startswith("no morning of this list finished")
+            else "though the machine was off"
+        )
     return "" if "arXiv" in day.reason or "127.0.0.1" in day.reason else "without a reason"
 
 
@@ -178,7 +206,9 @@ def test_every_subscriber_gets_each_digest_once(year: Year) -> None:
     assert not missed, "\n".join(missed)
     killed = [run for run in year.world.runs if run.code == KILLED]
     for number, copies in mails.items():
-        assert len(copies) <= 1 + sum(copies[0].at <= run.ended <= copies[-1].at for run in killed), number
+        assert len(copies) <= 1 + sum(
+            copies[0].at <= run.ended <= copies[-1].at for run in killed
+        ), number
         assert len({mail.message.content for mail in copies}) == 1
 
 
@@ -189,7 +219,11 @@ def test_nobody_gets_mail_of_a_list_they_are_not_on(year: Year) -> None:
         name, day = year.digest_of[mail.message_id, mail.to]
         # an edit made while the laptop slept is in force some seconds after it woke
         asleep = (begin for begin, end in year.world.away if end <= mail.at <= end + IN_FORCE)
-        on_list = {who for at in (mail.at, mail.at - IN_FORCE, *asleep) for who in year.truth.members(name, at)}
+        on_list = {
+            who
+            for at in (mail.at, mail.at - IN_FORCE, *asleep)
+            for who in year.truth.members(name, at)
+        }
         assert mail.to in on_list, f"{mail.to} had left {name}"
         assert mail.at >= year.truth.hour(name, day)
 
@@ -203,11 +237,21 @@ def test_each_paper_that_passes_and_no_other_is_in_one_digest_per_list(year: Yea
             if of == name and day is not None:
                 for paper in mail.papers:
                     shown[paper].add(day)
-        seen = {paper: each.became for (of, paper), each in year.truth.ledger.seen.items() if of == name}
+        seen = {
+            paper: each.became for (of, paper), each in year.truth.ledger.seen.items() if of == name
+        }
         assert shown.keys() == {paper for paper, became in seen.items() if became == "selected"}
         assert all(len(days) == 1 for days in shown.values())
-        scores = {paper: invented_score(paper) for paper, became in seen.items() if became in {"selected", "below"}}
-        passed = {paper for paper, score in scores.items() if score.relevance >= 7 and (score.novelty or 0) >= 6}
+        scores = {
+            paper: invented_score(paper)
+            for paper, became in seen.items()
+            if became in {"selected", "below"}
+        }
+        passed = {
+            paper
+            for paper, score in scores.items()
+            if score.relevance >= 7 and (score.novelty or 0) >= 6
+        }
         assert {paper for paper in passed if reading.name == name} == shown.keys()
 
 
@@ -220,7 +264,12 @@ def test_alerts_equal_the_number_of_causes(year: Year) -> None:
     assert all(mail.at >= year.script.incidents[0][0] for mail in year.told)
     for (slot, incident), until in zip(year.script.incidents, ends, strict=False):
         if incident.told is not None:
-            heard = Counter(news for mail in year.told if slot <= mail.at < until for news in news_in(mail.subject))
+            heard = Counter(
+                news
+                for mail in year.told
+                if slot <= mail.at < until
+                for news in news_in(mail.subject)
+            )
             if heard != (expected := +incident.told(year.truth)):
                 wrong.append(f"{incident}: {dict(heard)}, and not {dict(expected)}")
     assert not wrong, "\n".join(wrong)
@@ -246,7 +295,11 @@ def test_cause_is_reported_once_a_day_and_once_when_it_is_over(year: Year) -> No
 def test_broken_edit_is_reported_at_once(year: Year) -> None:
     for _, incident in year.script.incidents:
         if incident.what == BROKEN:
-            told = min(mail.at for mail in year.told if mail.at >= incident.begins and FILES in mail.subject)
+            told = min(
+                mail.at
+                for mail in year.told
+                if mail.at >= incident.begins and FILES in mail.subject
+            )
             assert told <= incident.begins + ADOPTED
 
 
@@ -267,20 +320,32 @@ def test_failed_morning_is_retried_after_a_quarter_of_an_hour(year: Year) -> Non
         tries = [run for run in year.world.runs if name in run.lists]
         for first, later in pairwise(tries):
             mended = any(first.began - ADOPTED <= instant <= later.began for instant in mends)
-            assert later.began - first.ended > 14 * MINUTE or first.code == KILLED or mended, (name, first, later)
+            assert later.began - first.ended > 14 * MINUTE or first.code == KILLED or mended, (
+                name,
+                first,
+                later,
+            )
 
 
-def test_status_and_why_agree_with_the_ledger(year: Year, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_and_why_agree_with_the_ledger(
+    year: Year, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert year.world.command("status", "--json") == 0
     told = {each["name"]: each for each in json.loads(capsys.readouterr().out)["lists"]}
     for name in NAMES:
         last = year.days(name)[-1]
         assert (told[name]["date"], told[name]["outcome"]) == (last.date.isoformat(), last.outcome)
-    recent = [pair for pair, seen in year.truth.ledger.seen.items() if year.world.now.date() - seen.date < 60 * DAY]
+    recent = [
+        pair
+        for pair, seen in year.truth.ledger.seen.items()
+        if year.world.now.date() - seen.date < 60 * DAY
+    ]
     for name, paper in year.world.dice.sample(recent, min(20, len(recent))):
         assert year.world.command("why", paper, "--list", name) == 0
         became = year.truth.ledger.seen[name, paper].became
-        assert {"before start": "older than the list"}.get(became, became) in capsys.readouterr().out
+        assert {"before start": "older than the list"}.get(
+            became, became
+        ) in capsys.readouterr().out
 
 
 def test_log_has_no_bug(year: Year) -> None:

@@ -1,4 +1,5 @@
-"""The functional core: which papers a list gets, in what order, how the counts add up, and a day's outcome.
+"""The functional core: which papers a list gets, in what order, how the counts add up, and a day's
+outcome.
 
 Everything here is a pure function of its arguments: no I/O, no clock.
 """
@@ -18,15 +19,27 @@ from paperboy.tex import plain, to_marked
 
 # Letters that Unicode does not take apart into a base and an accent.
 _PLAIN_LETTERS = str.maketrans(
-    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "’": "'", "‐": "-", "‑": "-"}
+    {
+        "ø": "o",
+        "ł": "l",
+        "đ": "d",
+        "ð": "d",
+        "þ": "th",
+        "æ": "ae",
+        "œ": "oe",
+        "ı": "i",
+        "’": "'",
+        "‐": "-",
+        "‑": "-",
+    }
 )
 _SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})  # after a surname
 
 
 @lru_cache(maxsize=20_000)  # the authors of a busy day, for each list that follows any
 def name_key(name: str) -> str:
-    """Return the form in which two spellings of one name are equal: without case, accents, hyphens and stray white
-    space.
+    """Return the form in which two spellings of one name are equal: without case, accents, hyphens
+    and stray white space.
 
     Initials are not expanded: "Y. Bengio" stays another key than "Yoshua Bengio".
     """
@@ -46,8 +59,9 @@ def matched_author(paper: Paper, followed: Collection[str]) -> str | None:
 
 
 def other_spellings(followed: Iterable[str], authors: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return, for each followed name that is no author's, the authors who may be the same person: "Vera C. Rubin" and
-    "V. Rubin" for "Vera Rubin". `authors` has names by `name_key`. Names without any such author are left out.
+    """Return, for each followed name that is no author's, the authors who may be the same person:
+    "Vera C. Rubin" and "V. Rubin" for "Vera Rubin". `authors` has names by `name_key`. Names
+    without any such author are left out.
     """
     by_surname = defaultdict[str, list[tuple[list[str], str]]](list)
     for key, author in authors.items():
@@ -72,7 +86,9 @@ def _words(key: str) -> list[str]:
 
 
 def _abbreviates(given: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether the shorter of two given names is the other with initials, or without middle names."""
+    """Whether the shorter of two given names is the other with initials, or without middle
+    names.
+    """
 
     def fits(one: str, other: str) -> bool:
         return one == other or (min(len(one), len(other)) == 1 and one[0] == other[0])
@@ -85,14 +101,21 @@ def _abbreviates(given: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def why_filtered(mailing_list: MailingList, paper: Paper) -> str:
-    """Why the list leaves a paper out without having it scored, for people; empty if it does not, as never with one by
-    a followed author.
+    """Why the list leaves a paper out without having it scored, for people; empty if it does not,
+    as never with one by a followed author.
     """
     if matched_author(paper, mailing_list.authors):
         return ""
     if not mailing_list.topics:
         return "nobody whom the list follows wrote it, and the list has no topics"
-    excluded = next((name for name in mailing_list.exclude if name in {paper.primary_category, *paper.categories}), "")
+    excluded = next(
+        (
+            name
+            for name in mailing_list.exclude
+            if name in {paper.primary_category, *paper.categories}
+        ),
+        "",
+    )
     if excluded:
         return f"it is in {excluded} (exclude)"
     must, never = mailing_list.keywords.must, mailing_list.keywords.never
@@ -104,8 +127,9 @@ def why_filtered(mailing_list: MailingList, paper: Paper) -> str:
 
 
 def _first(words: tuple[str, ...], paper: Paper) -> str:
-    """Return the first of these words or phrases that title or abstract has, as the list spells it; empty if they have
-    none. They are compared as whole words, case and accents apart; a hyphen is a space.
+    """Return the first of these words or phrases that title or abstract has, as the list spells it;
+    empty if they have none. They are compared as whole words, case and accents apart; a hyphen is a
+    space.
     """
     marked = source_of(paper.id).marked
     text = f"{_text_key(paper.title, marked)}\n{_text_key(paper.abstract, marked)}"
@@ -116,7 +140,9 @@ def _first(words: tuple[str, ...], paper: Paper) -> str:
     return ""
 
 
-@lru_cache(maxsize=12_000)  # titles and abstracts of three busy days; with fewer, each list would begin anew
+@lru_cache(
+    maxsize=12_000
+)  # titles and abstracts of three busy days; with fewer, each list would begin anew
 def _text_key(text: str, marked: Callable[[str], str] = to_marked) -> str:
     return _plain(plain(marked(text)))
 
@@ -125,7 +151,9 @@ CROSS_LIST = "cross-list "  # before the category by which a cross-listed paper 
 
 
 def ways_in(mailing_list: MailingList) -> frozenset[str]:
-    """Return how a paper can come to the list: by its primary category, or by one that it is cross-listed in."""
+    """Return how a paper can come to the list: by its primary category, or by one that it is
+    cross-listed in.
+    """
     crossed = mailing_list.categories if mailing_list.cross_lists else ()
     return frozenset([*mailing_list.categories, *(CROSS_LIST + category for category in crossed)])
 
@@ -135,8 +163,9 @@ def before_start(
 ) -> frozenset[str]:
     """Return the ids of papers too old for a list, or a way into it, that starts today.
 
-    `started` holds the ways by which papers have come to the list before; `start` is when submission to the newest
-    batch began. A paper is too old when it came before that and only a new way brings it.
+    `started` holds the ways by which papers have come to the list before; `start` is when
+    submission to the newest batch began. A paper is too old when it came before that and only a new
+    way brings it.
     """
     open_ways = ways_in(mailing_list) & set(started)
     too_old = set()
@@ -160,17 +189,23 @@ def curate(
     not_called: Collection[str] = (),
     liked: Mapping[str, float] = MappingProxyType({}),
 ) -> Digest:
-    """Chooses and orders: followed authors first, by id; then what passes both thresholds, best first, up to the cap.
+    """Chooses and orders: followed authors first, by id; then what passes both thresholds, best
+    first, up to the cap.
 
-    `papers` are the considered ones, each once, but for the `filtered` and `not_called`, of which only the ids count;
-    `scores` is by id, as is `liked`: what readers may like comes first among equals, but the cap does not depend
-    on it. A paper without a score is carried over; or let go, where `tries` says that this is the third morning on
-    which only others got one. One by a followed author is neither.
+    `papers` are the considered ones, each once, but for the `filtered` and `not_called`, of which
+    only the ids count; `scores` is by id, as is `liked`: what readers may like comes first among
+    equals, but the cap does not depend on it. A paper without a score is carried over; or let go,
+    where `tries` says that this is the third morning on which only others got one. One by a
+    followed author is neither.
     """
     mailing_list = digest.mailing_list
     authors = mailing_list.authors
-    found = [Entry(0, paper, scores.get(paper.id), matched_author(paper, authors)) for paper in papers]
-    matches = sorted((entry for entry in found if entry.matched_author), key=lambda entry: entry.paper.id)
+    found = [
+        Entry(0, paper, scores.get(paper.id), matched_author(paper, authors)) for paper in papers
+    ]
+    matches = sorted(
+        (entry for entry in found if entry.matched_author), key=lambda entry: entry.paper.id
+    )
     others = [entry for entry in found if entry.score and not entry.matched_author]
     others.sort(key=partial(_best_first, {}))
     unscored = [entry.paper for entry in found if not (entry.score or entry.matched_author)]
@@ -178,13 +213,22 @@ def curate(
     below = [entry for entry in others if entry.score and not passes(mailing_list, entry.score)]
     most, liked_first = mailing_list.max_papers, partial(_best_first, liked)
     best = [*sorted(passed[:most], key=liked_first), *sorted(passed[most:], key=liked_first)]
-    ranked = tuple(replace(entry, rank=rank) for rank, entry in enumerate([*matches, *best], start=1))
+    ranked = tuple(
+        replace(entry, rank=rank) for rank, entry in enumerate([*matches, *best], start=1)
+    )
     entries, over_cap = ranked[: len(matches) + most], ranked[len(matches) + most :]
-    let_go = tuple(paper for paper in unscored if scores and tries.get(paper.id, 0) >= MOST_MORNINGS)
+    let_go = tuple(
+        paper for paper in unscored if scores and tries.get(paper.id, 0) >= MOST_MORNINGS
+    )
     carried = tuple(paper for paper in unscored if paper not in let_go)
 
     became = dict.fromkeys(filtered, Became.FILTERED) | dict.fromkeys(not_called, Became.NOT_CALLED)
-    chosen = {Became.BELOW: below, Became.SELECTED: entries, Became.AUTHOR_MATCH: matches, Became.OVER_CAP: over_cap}
+    chosen = {
+        Became.BELOW: below,
+        Became.SELECTED: entries,
+        Became.AUTHOR_MATCH: matches,
+        Became.OVER_CAP: over_cap,
+    }
     became |= {entry.paper.id: what for what, some in chosen.items() for entry in some}
     became |= {paper.id: Became.LET_GO for paper in let_go}
     counts = Counts(
@@ -203,23 +247,30 @@ def curate(
 
 
 def grouped(entries: Sequence[Entry]) -> Mapping[Group, tuple[Entry, ...]]:
-    """A digest's entries by their groups, in order. Closest to the topics are those whose relevance and novelty add up
-    to within 2 of the best: at least 3, if there are, and at most 12.
+    """A digest's entries by their groups, in order. Closest to the topics are those whose relevance
+    and novelty add up to within 2 of the best: at least 3, if there are, and at most 12.
     """
     followed = tuple(entry for entry in entries if entry.matched_author)
     others = tuple(entry for entry in entries if not entry.matched_author)
     near = sum(_together(entry) >= _together(others[0]) - 2 for entry in others)
     closest = min(max(near, 3), 12)
-    found = {Group.FOLLOWED: followed, Group.CLOSEST: others[:closest], Group.ALSO: others[closest:]}
+    found = {
+        Group.FOLLOWED: followed,
+        Group.CLOSEST: others[:closest],
+        Group.ALSO: others[closest:],
+    }
     return {group: some for group, some in found.items() if some}
 
 
-def outcome_of(counts: Counts, missing: str, *, judged: bool, leftover: bool, waits: bool) -> Outcome | None:
+def outcome_of(
+    counts: Counts, missing: str, *, judged: bool, leftover: bool, waits: bool
+) -> Outcome | None:
     """The day's outcome; None: the list stays due.
 
-    `judged`: there are scores, or nothing to wait for; else author matches make a digest alone, once the list is given
-    up. `missing`: why papers are missing; no day is quiet then. `leftover`: all papers, if any, failed before on a
-    morning when others were scored, and fail again; `waits`: the list may be retried today.
+    `judged`: there are scores, or nothing to wait for; else author matches make a digest alone,
+    once the list is given up. `missing`: why papers are missing; no day is quiet then. `leftover`:
+    all papers, if any, failed before on a morning when others were scored, and fail again; `waits`:
+    the list may be retried today.
     """
     if judged and (counts.scored or counts.filtered):
         return Outcome.DIGEST if counts.relevant else Outcome.NOTE

@@ -45,9 +45,13 @@ class Standing:
     state: State
     day: date  # the list's local date
     start: datetime  # the hour at which that day's work starts
-    next_try: datetime | None  # when a morning may serve the day, DUE, OFF or PAUSED; None: the day needs none now
+    next_try: (
+        datetime | None
+    )  # when a morning may serve the day, DUE, OFF or PAUSED; None: the day needs none now
     gives_up: datetime  # until when it waits for a late source or a dead LLM, from its first try on; before midnight
-    next_digest: datetime | None  # when one may come next; in the past: it is due. None: nobody would get it
+    next_digest: (
+        datetime | None
+    )  # when one may come next; in the past: it is due. None: nobody would get it
 
     def ready(self, now: datetime) -> bool:
         """Whether a morning may serve the day now."""
@@ -62,8 +66,8 @@ def standing(
     patience: timedelta,
     since: datetime | None = None,
 ) -> Standing:
-    """Where the list stands. `outcome` is that of its local date, `attempt` its last failed one. `since`: when the
-    service first knew the list, which is not due for an hour before that.
+    """Where the list stands. `outcome` is that of its local date, `attempt` its last failed one.
+    `since`: when the service first knew the list, which is not due for an hour before that.
     """
     day = local_date(mailing_list, now)
     start = begins(mailing_list, day)
@@ -104,11 +108,19 @@ def failed(
     *,
     unscored: int = 0,
 ) -> Attempt:
-    """Return the attempt of a morning that `began` then and has failed by `now`, after the attempt `before`."""
+    """Return the attempt of a morning that `began` then and has failed by `now`, after the attempt
+    `before`.
+    """
     since = began
-    if before and before.since <= began and local_date(mailing_list, before.since) == local_date(mailing_list, began):
+    if (
+        before
+        and before.since <= began
+        and local_date(mailing_list, before.since) == local_date(mailing_list, began)
+    ):
         since = before.since
-    return Attempt(mailing_list.name, reason, at=began, since=since, next_try=now + RETRY, unscored=unscored)
+    return Attempt(
+        mailing_list.name, reason, at=began, since=since, next_try=now + RETRY, unscored=unscored
+    )
 
 
 def backoff(tries: int) -> timedelta:
@@ -124,7 +136,8 @@ def local_date(mailing_list: MailingList, now: datetime) -> date:
 def begins(mailing_list: MailingList, day: date) -> datetime:
     """When the list's work starts on one of its local dates, in UTC.
 
-    An hour that the clock skips in spring is that much later; one that comes twice in autumn is the first of the two.
+    An hour that the clock skips in spring is that much later; one that comes twice in autumn is the
+    first of the two.
     """
     return datetime.combine(day, mailing_list.send_at, mailing_list.timezone).astimezone(UTC)
 
@@ -135,8 +148,8 @@ def sends_on(mailing_list: MailingList, day: date) -> bool:
 
 
 def off(mailing_list: MailingList, day: date, *, any_day: bool = False) -> str:
-    """Why the list sends nothing on that of its local dates; empty if it may. `any_day`: a person asked for the list
-    itself, whatever its weekdays.
+    """Why the list sends nothing on that of its local dates; empty if it may. `any_day`: a person
+    asked for the list itself, whatever its weekdays.
     """
     if mailing_list.paused:
         return "paused"
@@ -144,10 +157,16 @@ def off(mailing_list: MailingList, day: date, *, any_day: bool = False) -> str:
 
 
 def is_open(
-    mailing_list: MailingList, day: date, outcome: Outcome | None, *, by_hand: bool = False, any_day: bool = False
+    mailing_list: MailingList,
+    day: date,
+    outcome: Outcome | None,
+    *,
+    by_hand: bool = False,
+    any_day: bool = False,
 ) -> bool:
-    """Whether that day of the list can still get an outcome: it has none, or was skipped and the list now sends on it.
-    A person may also ask for a day that was given up, and by the list's name for a quiet one.
+    """Whether that day of the list can still get an outcome: it has none, or was skipped and the
+    list now sends on it. A person may also ask for a day that was given up, and by the list's name
+    for a quiet one.
     """
     if outcome is None:
         return True
@@ -160,31 +179,41 @@ def is_open(
 
 
 def cannot_begin(
-    mailing_list: MailingList, since: date, outcome: Outcome | None, now: datetime, lookback: timedelta
+    mailing_list: MailingList,
+    since: date,
+    outcome: Outcome | None,
+    now: datetime,
+    lookback: timedelta,
 ) -> str:
     """Why the list cannot begin with the papers since that local date; empty if it can."""
     today = local_date(mailing_list, now)
     if not today - lookback <= since <= today:
         return f"--since must be from {today - lookback} (ARXIV_LOOKBACK_DAYS) to {today}"
-    return f"has had today's {outcome} already; --since works again tomorrow" if outcome and outcome.is_served else ""
+    return (
+        f"has had today's {outcome} already; --since works again tomorrow"
+        if outcome and outcome.is_served
+        else ""
+    )
 
 
 def beginning(mailing_list: MailingList, since: date) -> Mapping[str, datetime]:
-    """When submission began to the first batch that became visible from that of the list's local dates on, by the keys
-    of its sources.
+    """When submission began to the first batch that became visible from that of the list's local
+    dates on, by the keys of its sources.
     """
     midnight = datetime.combine(since, time(), mailing_list.timezone).astimezone(UTC)
     found = dict[str, datetime]()
     for source in sources_of(mailing_list.categories):
         days = (midnight + ahead * _DAY for ahead in count())
         batches = (source.calendar.newest_batch(day, mailing_list.holidays) for day in days)
-        found[source.key] = next(batch.submitted_from for batch in batches if batch.visible >= midnight)
+        found[source.key] = next(
+            batch.submitted_from for batch in batches if batch.visible >= midnight
+        )
     return found
 
 
 def looked_early(mailing_list: MailingList, day: date, at: datetime) -> bool:
-    """Whether a look on that day was before a batch that the list's hour has: if it found nothing, it says nothing of
-    the day.
+    """Whether a look on that day was before a batch that the list's hour has: if it found nothing,
+    it says nothing of the day.
     """
     start, holidays = begins(mailing_list, day), mailing_list.holidays
     sources = sources_of(mailing_list.categories)
@@ -192,8 +221,8 @@ def looked_early(mailing_list: MailingList, day: date, at: datetime) -> bool:
 
 
 def no_batch(mailing_list: MailingList, start: datetime) -> str:
-    """Why no source of the list showed a batch between its morning that begins then and the one before, such as
-    "weekend"; empty if one did.
+    """Why no source of the list showed a batch between its morning that begins then and the one
+    before, such as "weekend"; empty if one did.
     """
     days = (local_date(mailing_list, start) - timedelta(days=ago) for ago in range(1, 9))
     before = next(day for day in days if sends_on(mailing_list, day))
@@ -204,7 +233,9 @@ def no_batch(mailing_list: MailingList, start: datetime) -> str:
 
 
 def next_morning(mailing_list: MailingList, now: datetime) -> datetime:
-    """When the list's next digest may come: its hour on the next of its weekdays after this instant, in UTC."""
+    """When the list's next digest may come: its hour on the next of its weekdays after this
+    instant, in UTC.
+    """
     today = local_date(mailing_list, now)
     days = (today + timedelta(days=ahead) for ahead in range(9))
     starts = (begins(mailing_list, day) for day in days if sends_on(mailing_list, day))

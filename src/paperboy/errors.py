@@ -1,7 +1,7 @@
 """Every exception that Paperboy raises on purpose, with the exit code of a command that it ends.
 
-A message is one or two sentences that a person can act on: it names the file or server, and the fix. It never holds a
-secret.
+A message is one or two sentences that a person can act on: it names the file or server, and the
+fix. It never holds a secret.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ class PaperboyError(Exception):
 
 
 class ConfigError(PaperboyError):
-    """Settings, lists, prompts or templates are unusable. `problems` holds every fault, as far as a person reads."""
+    """Settings, lists, prompts or templates are unusable. `problems` holds every fault, as far as a
+    person reads.
+    """
 
     exit_code = 78
 
@@ -41,7 +43,9 @@ class ConfigError(PaperboyError):
 
 @contextmanager
 def noted(problems: list[Problem]) -> Iterator[None]:
-    """Add the problems of a ConfigError that is raised within, and go on: what else is wrong is looked for, too."""
+    """Add the problems of a ConfigError that is raised within, and go on: what else is wrong is
+    looked for, too.
+    """
     try:
         yield
     except ConfigError as error:

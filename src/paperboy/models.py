@@ -1,7 +1,7 @@
 """The words of Paperboy as frozen values.
 
-Every stage of a morning hands the next one some of these. They do no I/O, know no other room, compare by value and
-can be pickled. Instants are aware and in UTC; a local date is a plain `date`.
+Every stage of a morning hands the next one some of these. They do no I/O, know no other room,
+compare by value and can be pickled. Instants are aware and in UTC; a local date is a plain `date`.
 
     to read    MailingList, Subscriber, Paper
     to score   ToScore → Scored: a Score for each paper, Spending
@@ -81,7 +81,9 @@ class MailingList:
     exclude: tuple[str, ...] = ()  # categories whose papers it never takes
     keywords: Keywords = Keywords()
     paused: bool = False
-    archive: str = "link"  # who sees its digests on the web: "none", "link" (who has it), "public", "indexed"
+    archive: str = (
+        "link"  # who sees its digests on the web: "none", "link" (who has it), "public", "indexed"
+    )
     open: bool = False  # whoever confirms an address may sign up
     webhook: str = field(default="", repr=False)  # a URL, often with a secret in it
     webhook_format: str = "json"  # or "slack"
@@ -102,7 +104,9 @@ class MailingList:
         """The subscriber with the address, in upper or lower case."""
         if isinstance(self.subscribers, Readers):
             return self.subscribers.find(address)
-        return next((who for who in self.subscribers if who.address.lower() == address.lower()), None)
+        return next(
+            (who for who in self.subscribers if who.address.lower() == address.lower()), None
+        )
 
     def addresses(self) -> Iterator[str]:
         """All subscribers' addresses in lower case."""
@@ -163,7 +167,9 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that an LLM counted. The prompt's include cached and cache-write ones, the completion's reasoning ones."""
+    """Tokens that an LLM counted. The prompt's include cached and cache-write ones, the
+    completion's reasoning ones.
+    """
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -237,7 +243,9 @@ class Scored:
 
     list_name: str
     scores: Mapping[str, Score] = field(default_factory=dict)  # by id
-    unscored: Mapping[str, str] = field(default_factory=dict)  # by id: why the paper itself has no score today
+    unscored: Mapping[str, str] = field(
+        default_factory=dict
+    )  # by id: why the paper itself has no score today
     spending: Spending = Spending()
     problem: str = ""  # why the list's other papers were not asked for
 
@@ -313,7 +321,9 @@ class Became(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """One list's digest of one morning, before it is rendered. `curate` fills in the outcome of its papers."""
+    """One list's digest of one morning, before it is rendered. `curate` fills in the outcome of its
+    papers.
+    """
 
     mailing_list: MailingList
     date: date  # the list's local date
@@ -326,7 +336,9 @@ class Digest:
     nearest: tuple[Entry, ...] = ()  # the best ten below the thresholds, without a rank
     carried_over: tuple[Paper, ...] = ()
     let_go: tuple[Paper, ...] = ()
-    became: Mapping[str, Became] = field(default_factory=dict)  # by id; papers carried over come back
+    became: Mapping[str, Became] = field(
+        default_factory=dict
+    )  # by id; papers carried over come back
     counts: Counts = Counts()
 
 
@@ -389,7 +401,9 @@ class ListReport:
     problem: str = ""
     earlier: bool = False  # the outcome stood before this run
     shortfall: Shortfall | None = None  # why sound papers have no score
-    let_go: tuple[Paper, ...] = ()  # could not be scored on several mornings, and will not come back
+    let_go: tuple[
+        Paper, ...
+    ] = ()  # could not be scored on several mornings, and will not come back
     bug: bool = False  # in Paperboy; `problem` names it
 
     @property
@@ -448,14 +462,20 @@ class Delivery:
     attempts: int = 0
     uncertain: int = 0  # how often the connection was lost after the final dot
     frozen_at: datetime | None = None  # when its message was; None: outside the ledger
-    expires: datetime | None = None  # when sending it is given up; None: when its message is replaced
-    counts: bool = True  # of a digest: its refusals count against the server, its bounces against the address
+    expires: datetime | None = (
+        None  # when sending it is given up; None: when its message is replaced
+    )
+    counts: bool = (
+        True  # of a digest: its refusals count against the server, its bounces against the address
+    )
     reply: str = ""  # the last one
     suppressed: str | None = None  # why its address got no mail of the list when this was read
 
     @property
     def what(self) -> str:
-        """Return the list's name for the log; of other mail what the Message-ID has in its place, such as "alert"."""
+        """Return the list's name for the log; of other mail what the Message-ID has in its place,
+        such as "alert".
+        """
         return self.list_name or self.addressed.message_id.split(".")[1]
 
 
@@ -476,7 +496,9 @@ class Receipt:
     state: DeliveryState  # SENT, DEFERRED, FAILED or AMBIGUOUS; PENDING: it was never handed over
     reply: str  # one line, for people
     bounce: bool = False  # the address does not exist
-    unclear: bool = False  # refused for good, but only other recipients can tell whether that is about us
+    unclear: bool = (
+        False  # refused for good, but only other recipients can tell whether that is about us
+    )
     slow_down: bool = False  # the server is busy with us: 421, or "too many"
 
 
@@ -542,9 +564,13 @@ class Day:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """A feature's tables. Its statements may use the named values of those of the core beside them."""
+    """A feature's tables. Its statements may use the named values of those of the core beside
+    them.
+    """
 
     name: str  # the feature's
     migrations: tuple[str, ...]  # see store/schema.py
-    retain: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by what they delete; see retention.py
+    retain: Mapping[str, Sequence[str]] = field(
+        default_factory=dict
+    )  # by what they delete; see retention.py
     erase: Sequence[str] = ()  # see erasure.py

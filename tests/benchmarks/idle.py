@@ -50,9 +50,13 @@ class Usage:
     def of(cls, pid: int) -> Usage:
         """Reads /proc."""
         place = Path(f"/proc/{pid}")
-        status, memory = (_table((place / name).read_text("ascii")) for name in ("status", "smaps_rollup"))
+        status, memory = (
+            _table((place / name).read_text("ascii")) for name in ("status", "smaps_rollup")
+        )
         times = (place / "stat").read_text("ascii").rpartition(")")[2].split()[11:15]
-        user, system, children_user, children_system = (int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in times)
+        user, system, children_user, children_system = (
+            int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in times
+        )
         return cls(
             cpu=user + system,
             children=children_user + children_system,
@@ -66,19 +70,33 @@ class Usage:
 
 
 def _table(text: str) -> dict[str, int]:
-    return {name: int(number) for name, number in re.findall(r"^(\w+):\s+(\d+)(?: kB)?$", text, re.MULTILINE)}
+    return {
+        name: int(number)
+        for name, number in re.findall(r"^(\w+):\s+(\d+)(?: kB)?$", text, re.MULTILINE)
+    }
 
 
 def furnish(home: Path, arxiv: ArxivServer, now: datetime, number: int) -> None:
     """A home whose lists are due; no day of theirs ends soon, and arXiv's last batch came days ago."""
-    holidays = " ".join((now + timedelta(days=number)).date().isoformat() for number in (-3, -2, -1, 0, 1))
+    holidays = " ".join(
+        (now + timedelta(days=number)).date().isoformat() for number in (-3, -2, -1, 0, 1)
+    )
     zone = f"Etc/GMT{now.hour - 12:+d}"
-    settings = {"ARXIV_API_URL": arxiv.url, "ARXIV_DELAY_SECONDS": 0, "ARXIV_HOLIDAYS": holidays, "TIMEZONE": zone}
+    settings = {
+        "ARXIV_API_URL": arxiv.url,
+        "ARXIV_DELAY_SECONDS": 0,
+        "ARXIV_HOLIDAYS": holidays,
+        "TIMEZONE": zone,
+    }
     home.mkdir()
-    (home / ".env").write_text("".join(f"{name}={value}\n" for name, value in settings.items()), "utf-8")
+    (home / ".env").write_text(
+        "".join(f"{name}={value}\n" for name, value in settings.items()), "utf-8"
+    )
     lists = []
     for name in (*LISTS, *(f"list-{each}" for each in range(len(LISTS), number)))[:number]:
-        readers = "".join(f"      - reader{number}.of.{name}@example.org\n" for number in range(SUBSCRIBERS))
+        readers = "".join(
+            f"      - reader{number}.of.{name}@example.org\n" for number in range(SUBSCRIBERS)
+        )
         lists.append(
             f"  - name: {name}\n    categories: [cs.LG, stat.ML]\n    topics: how networks learn\n"
             f"    send_at: '00:00'\n    subscribers:\n{readers}"
@@ -86,7 +104,13 @@ def furnish(home: Path, arxiv: ArxivServer, now: datetime, number: int) -> None:
     (home / "subscribers.yaml").write_text("lists:\n" + "".join(lists), "utf-8")
     since = announcements.newest_batch(now).submitted_from
     arxiv.papers += [
-        paper(f"2611.{number:05}", categories=("cs.LG",), primary_category="cs.LG", published=since, updated=since)
+        paper(
+            f"2611.{number:05}",
+            categories=("cs.LG",),
+            primary_category="cs.LG",
+            published=since,
+            updated=since,
+        )
         for number in range(1, PAPERS)
     ]
 
@@ -109,12 +133,18 @@ def watched(daemon: subprocess.Popen[bytes], seconds: float) -> list[Usage]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.idle", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.idle", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--lists", type=int, default=len(LISTS))
     given = parser.parse_args()
     seconds = given.minutes * 60
-    with tempfile.TemporaryDirectory() as folder, ArxivServer() as arxiv, Systemd(WATCHDOG_SECONDS) as systemd:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ArxivServer() as arxiv,
+        Systemd(WATCHDOG_SECONDS) as systemd,
+    ):
         home = Path(folder) / "home"
         furnish(home, arxiv, datetime.now(UTC), given.lists)
         command, environ = (
@@ -141,13 +171,21 @@ def main() -> None:
             daemon.wait()
     cpu, more = idle[-1].cpu - idle[0].cpu, idle[-1].children - idle[0].children
     waits, preempted = idle[-1].waits - idle[0].waits, idle[-1].preempted - idle[0].preempted
-    print(f"until READY  {ready:.2f} s; CPU {at_start.cpu:.2f} s, and {at_start.children:.2f} s to try the files")
-    print(f"memory       RSS {idle[-1].rss:.1f} MB, of which {idle[-1].own:.1f} MB its own; PSS {idle[-1].pss:.1f} MB")
-    print(f"at most      RSS {idle[-1].peak:.1f} MB of {AIM_MEGABYTES} MB; PSS {max(each.pss for each in idle):.1f} MB")
+    print(
+        f"until READY  {ready:.2f} s; CPU {at_start.cpu:.2f} s, and {at_start.children:.2f} s to try the files"
+    )
+    print(
+        f"memory       RSS {idle[-1].rss:.1f} MB, of which {idle[-1].own:.1f} MB its own; PSS {idle[-1].pss:.1f} MB"
+    )
+    print(
+        f"at most      RSS {idle[-1].peak:.1f} MB of {AIM_MEGABYTES} MB; PSS {max(each.pss for each in idle):.1f} MB"
+    )
     print(
         f"CPU          {cpu:.2f} s in {seconds / 60:g} minutes: {cpu / seconds:.4%}; the edit's trial {more:.2f} s more"
     )
-    print(f"wake-ups     {waits} waits, {preempted} times preempted; {fed} times the watchdog was fed")
+    print(
+        f"wake-ups     {waits} waits, {preempted} times preempted; {fed} times the watchdog was fed"
+    )
     children_most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e6
     print(f"the largest process, a morning's or a trial's: {children_most:.0f} MB")
     if idle[-1].peak > AIM_MEGABYTES:

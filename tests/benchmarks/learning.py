@@ -42,7 +42,11 @@ SHOWN = 0.1  # of a day's papers, those that a reader sees and may vote on: the 
 MISTAKEN = 0.1  # of the votes
 READERS = 2  # who vote each for themselves; areas are the mean
 
-MOST_CALLED, LEAST_RECALL, LEAST_AREA = 0.55, 0.98, 0.92  # the aims: at half of the papers; with half of the labels
+MOST_CALLED, LEAST_RECALL, LEAST_AREA = (
+    0.55,
+    0.98,
+    0.92,
+)  # the aims: at half of the papers; with half of the labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,10 @@ def relevances() -> dict[str, int]:
 def area(values: Mapping[str, float], chosen: frozenset[str]) -> float:
     """Return the area under the ROC curve: the share of pairs in which the chosen one has more; equals count half."""
     others = sorted(value for key, value in values.items() if key not in chosen)
-    above = sum(bisect_left(others, values[key]) + bisect_right(others, values[key]) for key in chosen) / 2
+    above = (
+        sum(bisect_left(others, values[key]) + bisect_right(others, values[key]) for key in chosen)
+        / 2
+    )
     return above / (len(others) * len(chosen))
 
 
@@ -79,13 +86,25 @@ def topics(name: str) -> str:
 
 
 def _astro_rows() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / "astro_scored.jsonl").read_text("utf-8").splitlines()]
+    return [
+        json.loads(line) for line in (DATA / "astro_scored.jsonl").read_text("utf-8").splitlines()
+    ]
 
 
 def _judged_day(day: str, rows: Sequence[dict[str, Any]]) -> JudgedDay:
     published = datetime.fromisoformat(day).replace(tzinfo=UTC)
     papers = tuple(
-        Paper(row["arxiv_id"], 1, row["title"], (), row["abstract"], "astro-ph", ("astro-ph",), published, published)
+        Paper(
+            row["arxiv_id"],
+            1,
+            row["title"],
+            (),
+            row["abstract"],
+            "astro-ph",
+            ("astro-ph",),
+            published,
+            published,
+        )
         for row in rows
     )
     chosen = frozenset(row["arxiv_id"] for row in rows if row["relevance"] >= THRESHOLD)
@@ -118,7 +137,10 @@ class Life:
 
     def count(self, day: JudgedDay, choice: Learned) -> None:
         left_out = len(choice.not_called)
-        self.called, self.not_called = self.called + len(day.papers) - left_out, self.not_called + left_out
+        self.called, self.not_called = (
+            self.called + len(day.papers) - left_out,
+            self.not_called + left_out,
+        )
         self.passed += len(day.chosen - choice.not_called)
         self.missed += len(day.chosen & choice.not_called)
         self.sampled += len(choice.sampled)
@@ -133,7 +155,9 @@ def live(days: Sequence[JudgedDay], relevance: Mapping[str, int], share: Share) 
             found = Ranker(state).strengths(day.papers)
             strengths = dict(zip((paper.id for paper in day.papers), found, strict=True))
             if number > YOUNG:
-                choice = shortlist(strengths, share_of(share, life.found, day.date), f"astro {day.date}")
+                choice = shortlist(
+                    strengths, share_of(share, life.found, day.date), f"astro {day.date}"
+                )
         # The task learns what was judged up to the morning before.
         if judged:
             state = ranking.train(state, judged[-1])
@@ -165,12 +189,25 @@ class Embedded:
         self._days, self._scorer = days, LocalScorer()
         self._wants = mailing_list(topics=topics("near-field-cosmology"))
 
-    def relevances(self, day: JudgedDay, states: Sequence[tuple[bytes, ...]]) -> list[dict[str, int]]:
+    def relevances(
+        self, day: JudgedDay, states: Sequence[tuple[bytes, ...]]
+    ) -> list[dict[str, int]]:
         """Those of a day's papers on each list."""
         since = day.date - RECENT
-        recent = tuple(paper for other in self._days if since < other.date <= day.date for paper in other.papers)
-        jobs = [ToScore(self._wants, day.papers, recent, rankers=[Ranker(state) for state in some]) for some in states]
-        return [{key: score.relevance for key, score in each.scores.items()} for each in self._scorer.score(jobs)]
+        recent = tuple(
+            paper
+            for other in self._days
+            if since < other.date <= day.date
+            for paper in other.papers
+        )
+        jobs = [
+            ToScore(self._wants, day.papers, recent, rankers=[Ranker(state) for state in some])
+            for some in states
+        ]
+        return [
+            {key: score.relevance for key, score in each.scores.items()}
+            for each in self._scorer.score(jobs)
+        ]
 
     def areas(self, days: Sequence[JudgedDay], states: Sequence[tuple[bytes, ...]]) -> list[float]:
         """The mean over the days, by list."""
@@ -208,7 +245,9 @@ def _learned(papers: Mapping[str, Paper], votes: Mapping[str, bool]) -> bytes:
     others = sorted(papers.keys() - votes.keys(), key=lambda each: (each[-2:] + each[-4:-2], each))
     rows: list[tuple[str, float | None]] = [(each, float(votes[each])) for each in sorted(votes)]
     rows += [(each, None) for each in others[: BACKGROUND * len(votes)]]
-    return ranking.train_votes(ranking.Example(papers[each].title, papers[each].abstract, up) for each, up in rows)
+    return ranking.train_votes(
+        ranking.Example(papers[each].title, papers[each].abstract, up) for each, up in rows
+    )
 
 
 # ---- what is printed
@@ -233,27 +272,35 @@ def print_lives(lives: Sequence[Life], days: int) -> None:
 def reached(what: str, value: float, *, least: float = 0.0, most: float = 1.0) -> bool:
     """Print an aim."""
     aim = f"at least {least:.2f}" if least else f"at most {most:.2f}"
-    print(f"  {what:<44}{value:>7.3f}   {aim}   {'reached' if least <= value <= most else 'MISSED'}")
+    print(
+        f"  {what:<44}{value:>7.3f}   {aim}   {'reached' if least <= value <= most else 'MISSED'}"
+    )
     return least <= value <= most
 
 
 def main() -> None:
     if not DATA.is_dir():
-        raise SystemExit(f"Nothing to measure: {DATA} is absent. The judged days are not part of the project.")
+        raise SystemExit(
+            f"Nothing to measure: {DATA} is absent. The judged days are not part of the project."
+        )
     days, relevance = astro_days(), relevances()
     lives = [live(days, relevance, share) for share in SHARES]
     print_lives(lives, len(days))
     half = next(life for life in lives if life.share == 0.5)
 
     embedded, middle = Embedded(days), len(days) // 2
-    labels = ranking.train(b"", (each for day in days[:middle] for each in examples(day.papers, relevance)))
+    labels = ranking.train(
+        b"", (each for day in days[:middle] for each in examples(day.papers, relevance))
+    )
     by_words, by_scores = embedded.areas(days[middle:], [(), (labels,)])
     print(f"The embedded scorer; area over days {middle + 1} to {len(days)}")
     print(f"  by words                            {by_words:.3f}")
     print(f"  and an LLM's scores of the days before  {by_scores:.3f}\n", flush=True)
 
     taught = list(voters(days[:VOTED_ON], embedded))
-    found = iter(embedded.areas(days[VOTED_ON:], [(), *((state,) for states in taught for state in states)]))
+    found = iter(
+        embedded.areas(days[VOTED_ON:], [(), *((state,) for states in taught for state in states)])
+    )
     words, measured = next(found), list(found)
     print(f"  votes   area over days {VOTED_ON + 1} to {len(days)}, mean of {READERS} readers")
     each = len(NUMBERS) - 1

@@ -89,12 +89,17 @@ def measure(name: str, command: list[str]) -> None:
     _, code, used = os.wait4(process.pid, 0)
     seconds, megabytes = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
     last = f"  {said[-1][:90]}" if said else ""
-    print(f"{name:16} {seconds:7.2f} s {megabytes:6.0f} MB  exit {os.waitstatus_to_exitcode(code)}{last}", flush=True)
+    print(
+        f"{name:16} {seconds:7.2f} s {megabytes:6.0f} MB  exit {os.waitstatus_to_exitcode(code)}{last}",
+        flush=True,
+    )
 
 
 def main() -> None:
     """Prints a line for each command."""
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("--people", type=int, default=100_000)
     arguments.add_argument("--inline", action="store_true")
     arguments.add_argument("--python", default=sys.executable)
@@ -111,7 +116,12 @@ def main() -> None:
         measure("freeze", [given.python, "-c", _FREEZE, name])
         measure(
             "a child's load",
-            [given.python, "-c", _LOAD.replace("load(Path(sys.argv[1])", "in_force(Path(sys.argv[1])"), name],
+            [
+                given.python,
+                "-c",
+                _LOAD.replace("load(Path(sys.argv[1])", "in_force(Path(sys.argv[1])"),
+                name,
+            ],
         )
 
 

@@ -74,7 +74,10 @@ def home(folder: Path, lists: int, papers: Sequence[Paper], settings: str) -> No
     """Lists whose topics are words of the papers, so that no two ask for the same."""
     chance = random.Random(20261120)  # noqa: S311  # no secret
     words = sorted({word for paper in papers for word in paper.abstract.split() if word.isalpha()})
-    items = [_LIST.format(number=number, topics=" ".join(chance.sample(words, 30))) for number in range(lists)]
+    items = [
+        _LIST.format(number=number, topics=" ".join(chance.sample(words, 30)))
+        for number in range(lists)
+    ]
     (folder / "subscribers.yaml").write_text("lists:\n" + "".join(items), "utf-8")
     (folder / ".env").write_text(settings, "utf-8")
 
@@ -88,8 +91,12 @@ def live(app: App, papers: Sequence[Paper], now: datetime) -> None:
     with database.transaction():
         store.days.begin(first.name, curate.ways_in(first), (), yesterday, now)
         database.execute("create temp table wanted (list text primary key)")
-        database.execute_all("insert into wanted values (?)", [[each.name] for each in app.home.lists])
-        database.execute("insert or ignore into started select wanted.list, way, at from wanted, started")
+        database.execute_all(
+            "insert into wanted values (?)", [[each.name] for each in app.home.lists]
+        )
+        database.execute(
+            "insert or ignore into started select wanted.list, way, at from wanted, started"
+        )
         database.execute("insert or ignore into list_keys (list) select list from wanted")
         database.execute(
             "insert into seen_rows select list_keys.key, paper_keys.key, ?, ? from wanted join list_keys using (list), "
@@ -144,17 +151,23 @@ def measure(lists: int, given: argparse.Namespace) -> tuple[Cost, Cost]:
             f"SMTP_HOST=127.0.0.1\nSMTP_PORT={port}\nSMTP_SECURITY=none\nMAIL_FROM=papers@example.org\n"
         )
         home(folder, lists, papers, settings.replace("\\n", "\n"))
-        with App(folder, {}, lambda: now, time.sleep, time.monotonic, NoProgress(), features=FEATURES) as app:
+        with App(
+            folder, {}, lambda: now, time.sleep, time.monotonic, NoProgress(), features=FEATURES
+        ) as app:
             live(app, papers, now)
             names, database = [each.name for each in app.home.lists], app.settings.paperboy_database
         with lock.held(database, "run", "run"):  # as the daemon does
             child(given.python, folder, "trial")
-            return child(given.python, folder, "morning", *names), child(given.python, folder, "sending")
+            return child(given.python, folder, "morning", *names), child(
+                given.python, folder, "sending"
+            )
 
 
 def main() -> None:
     """Prints a line for each number of lists."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--lists", type=int, nargs="+", default=[10, 100, 1_000, 10_000])
     parser.add_argument("--llm", action="store_true")
     parser.add_argument("--settings", default="", help="more of them, such as WORKERS=1")

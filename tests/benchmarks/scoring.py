@@ -80,7 +80,10 @@ class Measured:
         since all others had to wait for one that wrote what they found.
         """
         calls, at_once = len(self.counted), self.setting.concurrency
-        first = min(at_once, sum(not used["prompt_tokens_details"]["cached_tokens"] for used in self.counted))
+        first = min(
+            at_once,
+            sum(not used["prompt_tokens_details"]["cached_tokens"] for used in self.counted),
+        )
         return 1 + ceil((calls - first) / at_once)
 
     @property
@@ -101,7 +104,9 @@ def lists(number: int) -> list[MailingList]:
     """Lists that want the same categories, each with criteria of its own."""
     topics = TOPICS.read_text("utf-8")
     return [
-        mailing_list(name=f"reader-{each}", topics=f"These are the wishes of reader {each:02}.\n\n{topics}")
+        mailing_list(
+            name=f"reader-{each}", topics=f"These are the wishes of reader {each:02}.\n\n{topics}"
+        )
         for each in range(1, number + 1)
     ]
 
@@ -124,7 +129,12 @@ def server(setting: Setting, scores: Path) -> Iterator[str]:
         "reasoning": setting.reasoning,
         "cache": "breakpoints",
     }
-    command = [sys.executable, "-m", "tests.servers.llm", *(f"--{name}={value}" for name, value in options.items())]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.servers.llm",
+        *(f"--{name}={value}" for name, value in options.items()),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT) as process:
         try:
             assert process.stdout is not None
@@ -140,7 +150,9 @@ def measure(setting: Setting, prices: Prices) -> Measured:
         scores = Path(folder) / "scores.jsonl"
         write_scores(scores)
         with server(setting, scores) as base_url:
-            parts, seconds, processor = _timed(setting, prices, base_url, [ToScore(each, papers) for each in wanted])
+            parts, seconds, processor = _timed(
+                setting, prices, base_url, [ToScore(each, papers) for each in wanted]
+            )
             with urllib.request.urlopen(f"{base_url.removesuffix('/v1')}/counted") as answer:  # noqa: S310 - ours
                 counted = [used for used in json.load(answer) if used]
         given = read_scores(scores)
@@ -153,7 +165,14 @@ def measure(setting: Setting, prices: Prices) -> Measured:
     if wrong := [name for name, scored in found.items() if scored != expected]:
         raise SystemExit(f"Not the scores that the server gave: {', '.join(wrong)}")
     _compare(reduce(add, spending.values()), counted, prices)
-    return Measured(setting, [each.usage for each in spending.values()], counted, seconds, processor, len(papers))
+    return Measured(
+        setting,
+        [each.usage for each in spending.values()],
+        counted,
+        seconds,
+        processor,
+        len(papers),
+    )
 
 
 def _timed(
@@ -161,7 +180,9 @@ def _timed(
 ) -> tuple[list[Scored], float, float]:
     """All that a scorer gives, and the seconds that it took, by the clock and of the processor."""
     at_once = setting.concurrency
-    server = Server(base_url, "", MODEL, reasoning_effort="low", breakpoints=True, connections=at_once)
+    server = Server(
+        base_url, "", MODEL, reasoning_effort="low", breakpoints=True, connections=at_once
+    )
     scorer = LlmScorer(server, Prompt([CHECKOUT / "prompts"]), prices, setting.batch, at_once)
     try:
         begun, used = time.perf_counter(), time.process_time()
@@ -179,10 +200,19 @@ def _compare(ours: Spending, counted: Sequence[Mapping[str, Any]], prices: Price
         prompt, completion = used["prompt_tokens_details"], used["completion_tokens_details"]
         cached, written = prompt["cached_tokens"], prompt["cache_write_tokens"]
         theirs += Spending(
-            Usage(1, used["prompt_tokens"], cached, written, used["completion_tokens"], completion["reasoning_tokens"])
+            Usage(
+                1,
+                used["prompt_tokens"],
+                cached,
+                written,
+                used["completion_tokens"],
+                completion["reasoning_tokens"],
+            )
         )
         plain = used["prompt_tokens"] - cached - written
-        dollars += plain * prices.input + cached * prices.cached_input + written * prices.cache_write
+        dollars += (
+            plain * prices.input + cached * prices.cached_input + written * prices.cache_write
+        )
         dollars += used["completion_tokens"] * prices.output
     total = None if ours.cost is None else ours.cost.total
     if ours.usage != theirs.usage or total is None or abs(total - dollars / 1e6) > 1e-9:
@@ -243,31 +273,47 @@ def aims(measured: Sequence[Measured], prices: Prices, flex: Prices) -> None:
             _aim("dollars for the list", dollars[0], AIM_FIRST)
             _aim("... with flex prices", run.dollars(flex)[0], AIM_FIRST / 2)
         else:
-            _aim("a further list, of the first's cost", sum(dollars[1:]) / len(dollars[1:]) / dollars[0], AIM_FURTHER)
+            _aim(
+                "a further list, of the first's cost",
+                sum(dollars[1:]) / len(dollars[1:]) / dollars[0],
+                AIM_FURTHER,
+            )
         if run.setting.latency:
             _aim("seconds, of the least possible", run.seconds / run.least_seconds, AIM_WALL)
 
 
 def _aim(what: str, value: float, most: float) -> None:
-    print(f"  {what:<38}{value:>8.4f}   at most {most:<7}{'reached' if value <= most else 'MISSED'}")
+    print(
+        f"  {what:<38}{value:>8.4f}   at most {most:<7}{'reached' if value <= most else 'MISSED'}"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.scoring", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.scoring", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--batch", type=int, default=16, help="papers in a call")
     parser.add_argument("--concurrency", type=int, default=8, help="calls at once")
     parser.add_argument("--latency", type=float, default=1.0, help="seconds that each call takes")
-    parser.add_argument("--reasoning", type=int, nargs="+", default=[0, 20], help="reasoning tokens for each paper")
-    parser.add_argument("--lists", type=int, default=MANY, help="how many lists are compared with one")
+    parser.add_argument(
+        "--reasoning", type=int, nargs="+", default=[0, 20], help="reasoning tokens for each paper"
+    )
+    parser.add_argument(
+        "--lists", type=int, default=MANY, help="how many lists are compared with one"
+    )
     options = parser.parse_args()
     if not DAY.is_file():
-        raise SystemExit(f"Nothing to measure: {DAY} is absent. The real days are not part of the project.")
+        raise SystemExit(
+            f"Nothing to measure: {DAY} is absent. The real days are not part of the project."
+        )
     prices, flex = Prices.find(MODEL), Prices.find(MODEL, service_tier="flex")
     if prices is None or flex is None:
         raise SystemExit(f"Nothing to measure: the price of {MODEL} is unknown.")
     setting = Setting(1, options.batch, options.concurrency, options.latency, options.reasoning[-1])
     cases = [
-        replace(setting, lists=lists, reasoning=each) for each in options.reasoning for lists in (1, options.lists)
+        replace(setting, lists=lists, reasoning=each)
+        for each in options.reasoning
+        for lists in (1, options.lists)
     ]
     measured = [measure(case, prices) for case in cases]
     report(measured, prices)

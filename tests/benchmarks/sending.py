@@ -152,7 +152,9 @@ def ours(line: Line, number: int, connections: int) -> Taken:
 def freeze(path: Path, number: int) -> None:
     now = datetime.now(UTC)
     name, day = DIGEST.mailing_list.name, now.date()
-    people = tuple(COMPOSER.addressed(name, day, Subscriber(address)) for address in recipients(number))
+    people = tuple(
+        COMPOSER.addressed(name, day, Subscriber(address)) for address in recipients(number)
+    )
     with Store.open(path) as store:
         composed = compose(DIGEST, COMPOSER, now)
         store.days.freeze(Day(name, day, Outcome.DIGEST, composed=composed, addressed=people), now)
@@ -181,8 +183,14 @@ def deliver(path: Path, line: Line, connections: int) -> None:
 
 CASES: Mapping[str, Callable[[Line, int], Taken]] = {
     "a connection and a build for each": naive,
-    **{f"no ledger, {each}": lambda line, number, each=each: without_ledger(line, number, each) for each in (1, 4, 10)},
-    **{f"ours, {each or 'auto'}": lambda line, number, each=each: ours(line, number, each) for each in (1, 4, 10, 0)},
+    **{
+        f"no ledger, {each}": lambda line, number, each=each: without_ledger(line, number, each)
+        for each in (1, 4, 10)
+    },
+    **{
+        f"ours, {each or 'auto'}": lambda line, number, each=each: ours(line, number, each)
+        for each in (1, 4, 10, 0)
+    },
 }
 NAIVE, *_, LEDGERLESS_TEN = list(CASES)[:4]
 OURS_ONE, OURS_FOUR, OURS_TEN, _ = list(CASES)[4:]
@@ -196,7 +204,11 @@ def stunnel(to: int) -> Iterator[Line]:
     context = ssl.create_default_context()
     authority.configure_trust(context)
     with tempfile.TemporaryDirectory(prefix="paperboy-stunnel-") as folder:
-        certificate, settings, port = Path(folder) / "server.pem", Path(folder) / "stunnel.conf", free_port()
+        certificate, settings, port = (
+            Path(folder) / "server.pem",
+            Path(folder) / "stunnel.conf",
+            free_port(),
+        )
         authority.issue_cert(HOST).private_key_and_cert_chain_pem.write_to_path(str(certificate))
         settings.write_text(
             f"foreground = yes\npid =\ndebug = 0\n[smtps]\naccept = {HOST}:{port}\nconnect = {HOST}:{to}\n"
@@ -244,7 +256,10 @@ def measured(lines: Mapping[str, Line], options: argparse.Namespace) -> Figures:
                 took = CASES[case](line, messages)
                 figures.rates[case, of].append(messages / took.seconds)
                 figures.busy[case, of].append(took.busy / messages * 1e6)
-                print(f"round {number + 1}, {of}, {case}: {messages / took.seconds:,.0f}/s", file=sys.stderr)
+                print(
+                    f"round {number + 1}, {of}, {case}: {messages / took.seconds:,.0f}/s",
+                    file=sys.stderr,
+                )
     return figures
 
 
@@ -252,7 +267,10 @@ def messages_of(case: str, line: Line, options: argparse.Namespace) -> int:
     """Fewer where each takes long."""
     if line.far:  # some ten seconds each
         connections = int(re.sub(r"\D", "", case) or 10)
-        return min(options.recipients, 50 if case == NAIVE else (500 if "ours" in case else 120) * connections)
+        return min(
+            options.recipients,
+            50 if case == NAIVE else (500 if "ours" in case else 120) * connections,
+        )
     few = options.naive if line.context is None else max(1, options.naive // 5)  # 40 ms each
     return min(few, options.recipients) if case == NAIVE else int(options.recipients)
 
@@ -260,7 +278,10 @@ def messages_of(case: str, line: Line, options: argparse.Namespace) -> int:
 def show(figures: Figures, lines: Mapping[str, Line]) -> None:
     print(f"{'messages per second (µs of our own)':<40}" + "".join(f"{of:>20}" for of in lines))
     for case in CASES:
-        columns = (f"{median(figures.rates[case, of]):,.0f} ({median(figures.busy[case, of]):,.0f})" for of in lines)
+        columns = (
+            f"{median(figures.rates[case, of]):,.0f} ({median(figures.busy[case, of]):,.0f})"
+            for of in lines
+        )
         print(f"{case:<40}" + "".join(f"{column:>20}" for column in columns))
     for of, line in lines.items():
         print()
@@ -269,14 +290,18 @@ def show(figures: Figures, lines: Mapping[str, Line]) -> None:
             print(f"{of}: with 4 connections {times:.1f} times the naive script (aim: {AIMS[of]})")
         for mine in (OURS_ONE, OURS_FOUR, OURS_TEN):
             share = figures.times(mine, mine.replace("ours", "no ledger"), of)
-            print(f"{of}: {mine}: {share:.0%} of the sender without a ledger (aim: {AIM_LEDGER:.0%})")
+            print(
+                f"{of}: {mine}: {share:.0%} of the sender without a ledger (aim: {AIM_LEDGER:.0%})"
+            )
         rate, busy = LISTMONK[of]
         rate, busy = (
             rate * figures.times(OURS_TEN, LEDGERLESS_TEN, of),
             busy * figures.work(OURS_TEN, LEDGERLESS_TEN, of),
         )
         aim = f"(aim: {AIM_LISTMONK[of]}, 0.5)"
-        print(f"{of}: {OURS_TEN}: {rate:.2f} times listmonk's sender, at {busy:.2f} of its processor time {aim}")
+        print(
+            f"{of}: {OURS_TEN}: {rate:.2f} times listmonk's sender, at {busy:.2f} of its processor time {aim}"
+        )
 
 
 def peak_memory(line: Line, number: int) -> float:
@@ -284,23 +309,39 @@ def peak_memory(line: Line, number: int) -> float:
     with tempfile.TemporaryDirectory(prefix="paperboy-sending-") as folder:
         path = Path(folder) / "paperboy.db"
         freeze(path, number)
-        command = [sys.executable, "-m", "tests.benchmarks.sending", "--deliver", str(path), str(line.port)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.benchmarks.sending",
+            "--deliver",
+            str(path),
+            str(line.port),
+        ]
         return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def peak_of_this_process() -> float:
     """Not `ru_maxrss`, which a process inherits from the one that started it."""
     status = Path("/proc/self/status").read_text()
-    return next(int(row.split()[1]) / 1024 for row in status.splitlines() if row.startswith("VmHWM"))
+    return next(
+        int(row.split()[1]) / 1024 for row in status.splitlines() if row.startswith("VmHWM")
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.sending", description="How fast a digest leaves.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.sending", description="How fast a digest leaves."
+    )
     parser.add_argument("--recipients", type=int, default=5_000, help="default: 5000")
     parser.add_argument(
-        "--naive", type=int, default=300, help="mails of the naive script; a fifth with TLS; default: 300"
+        "--naive",
+        type=int,
+        default=300,
+        help="mails of the naive script; a fifth with TLS; default: 300",
     )
-    parser.add_argument("--rounds", type=int, default=3, help="of which the median counts; default: 3")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="of which the median counts; default: 3"
+    )
     parser.add_argument("--deliver", nargs=2, metavar=("DATABASE", "PORT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.deliver:
@@ -324,7 +365,10 @@ def main() -> None:
         show(measured(lines, options), lines)
         print(f"\nload at the end, ours and the servers' included: {os.getloadavg()[0]:.1f}")
         memory = {number: peak_memory(lines["plain"], number) for number in (500, 5_000)}
-        print("memory at most: " + ", ".join(f"{peak:.0f} MB for {number:,}" for number, peak in memory.items()))
+        print(
+            "memory at most: "
+            + ", ".join(f"{peak:.0f} MB for {number:,}" for number, peak in memory.items())
+        )
 
 
 if __name__ == "__main__":

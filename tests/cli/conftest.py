@@ -76,12 +76,18 @@ class World:
                 "SMTP_SECURITY": "none",
                 "MAIL_FROM": "Paperboy <papers@example.org>",
             }
-        self.write(".env", "".join(f"{name}={value}\n" for name, value in (settings | more).items()))
+        self.write(
+            ".env", "".join(f"{name}={value}\n" for name, value in (settings | more).items())
+        )
 
     def run(self, *arguments: str) -> Ran:
         self.capture.readouterr()
         code = invoke(
-            ["--home", str(self.path), *arguments], self.environ, self.clock, self.waits.append, lambda: sum(self.waits)
+            ["--home", str(self.path), *arguments],
+            self.environ,
+            self.clock,
+            self.waits.append,
+            lambda: sum(self.waits),
         )
         out, err = self.capture.readouterr()
         return Ran(code, out, err)

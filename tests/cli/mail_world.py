@@ -91,7 +91,9 @@ class While(list[Fault]):
 
 def read(world: World, recipient: str) -> list[str]:
     """The numbers of the papers that somebody got, mail by mail."""
-    found = [set(re.findall(r"abs/2611\.0*(\d+)", _plain(mail))) for mail in mails(world, recipient)]
+    found = [
+        set(re.findall(r"abs/2611\.0*(\d+)", _plain(mail))) for mail in mails(world, recipient)
+    ]
     return [number for numbers in found for number in sorted(numbers)]
 
 

@@ -46,7 +46,10 @@ AT_ONCE = [  # in this order
     (["suppress", "joan@example.org"], "joan@example.org gets no more mail from any list."),
     (["unsuppress", "joan@example.org"], "joan@example.org may get mail"),
     (["subscribe", "foundations", "late@example.org"], "late@example.org is now on foundations"),
-    (["unsubscribe", "foundations", "vera@example.org"], "vera@example.org is no longer on foundations"),
+    (
+        ["unsubscribe", "foundations", "vera@example.org"],
+        "vera@example.org is no longer on foundations",
+    ),
     (["subscribers"], "8 addresses on 2 lists, 1 of them suppressed"),
     (["status"], "theory"),
     (["why", "2611.00001"], "theory"),
@@ -65,7 +68,14 @@ def start(service: Service) -> Iterator[Start]:
     def begin(holder: int, half: str, *commands: str) -> list[subprocess.Popen[str]]:
         environ, pipe = {**os.environ, "PYTHONPATH": str(SRC)}, subprocess.PIPE
         for command in commands:
-            line = [sys.executable, "-m", "paperboy", "--home", str(service.world.path), *command.split()]
+            line = [
+                sys.executable,
+                "-m",
+                "paperboy",
+                "--home",
+                str(service.world.path),
+                *command.split(),
+            ]
             started.append(subprocess.Popen(line, stdout=pipe, stderr=pipe, text=True, env=environ))
         begun = started[-len(commands) :]
         for process in begun:
@@ -118,7 +128,9 @@ def readers(service: Service) -> dict[str, int]:
 
 def over(service: Service) -> None:
     """Everything is sent, and Eve forgotten."""
-    service.process.send_signal(signal.SIGCHLD)  # look at once: the last to send may have been a command
+    service.process.send_signal(
+        signal.SIGCHLD
+    )  # look at once: the last to send may have been a command
     service.until(lambda: "Everyone got today's mail" in service.status)
     service.idle()
     service.terminate()

@@ -31,17 +31,33 @@ def test_sound_home_is_all_ok(world: World) -> None:
     assert all(line.startswith("ok     ") for line in lines), ran.out
     assert lines[-1].endswith("answers; asked for cs.LG alone, it has 1 paper")
     assert [line[7:].partition(":")[0] for line in lines] == [
-        *["settings", "lists", "lists", "emails", "prompts", "database", "disk", "alerts", "mail", "scoring", "arXiv"]
+        *[
+            "settings",
+            "lists",
+            "lists",
+            "emails",
+            "prompts",
+            "database",
+            "disk",
+            "alerts",
+            "mail",
+            "scoring",
+            "arXiv",
+        ]
     ]
 
 
-def test_proxy_that_no_source_can_be_reached_through_is_a_finding_beside_others(world: World) -> None:
+def test_proxy_that_no_source_can_be_reached_through_is_a_finding_beside_others(
+    world: World,
+) -> None:
     world.announce(1)
     world.env(ARXIV_API_URL="https://arxiv.example.org/api/query")
     world.environ["HTTPS_PROXY"] = "socks5://proxy:1080"
     ran = world.run("check")
     assert ran.code == 78
-    assert ran.out.splitlines()[-1].startswith("fault  arXiv: environment: HTTPS_PROXY is no address of a proxy")
+    assert ran.out.splitlines()[-1].startswith(
+        "fault  arXiv: environment: HTTPS_PROXY is no address of a proxy"
+    )
     assert "ok     mail: " in ran.out
 
 
@@ -75,11 +91,16 @@ def test_misspelt_template_is_named(world: World) -> None:
     for name in ("_head.mjml.j2", "_mashead.mjml.j2"):
         (world.path / "emails" / name).write_bytes((EMAILS / "_head.mjml.j2").read_bytes())
     ran = world.run("check", "--offline")
-    assert "ok     emails: the templates render; no shipped template uses _mashead.mjml.j2\n" in ran.out
+    assert (
+        "ok     emails: the templates render; no shipped template uses _mashead.mjml.j2\n"
+        in ran.out
+    )
 
 
 def test_list_without_subscribers_is_named(world: World) -> None:
-    world.write("subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n")
+    world.write(
+        "subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n"
+    )
     ran = world.run("check", "--offline")
     assert "x: cs.LG; no subscribers, so it is never due" in ran.out
     assert ran.code == 0
@@ -94,7 +115,11 @@ def test_broken_settings_and_lists_are_reported_line_by_line(world: World) -> No
     world.write(".env", "SMTP_PORT=abc\nLLM_BATCH_SIZE=0\n")
     ran = world.run("check")
     assert ran.code == 78
-    for place in ("settings: .env:1: SMTP_PORT", "settings: .env:2: LLM_BATCH_SIZE", "lists: subscribers.yaml:2:5"):
+    for place in (
+        "settings: .env:1: SMTP_PORT",
+        "settings: .env:2: LLM_BATCH_SIZE",
+        "lists: subscribers.yaml:2:5",
+    ):
         assert f"fault  {place}" in ran.out
 
 
@@ -110,7 +135,9 @@ def test_broken_settings_and_lists_are_reported_line_by_line(world: World) -> No
         ),
     ],
 )
-def test_broken_template_is_named_with_its_line(world: World, name: str, text: str, told: str) -> None:
+def test_broken_template_is_named_with_its_line(
+    world: World, name: str, text: str, told: str
+) -> None:
     world.write(name, text)
     ran = world.run("check", "--offline")
     assert told in ran.out
@@ -119,7 +146,10 @@ def test_broken_template_is_named_with_its_line(world: World, name: str, text: s
 
 def test_env_file_that_cannot_be_one_is_refused(world: World) -> None:
     world.write(".env", "".join(f"SMTP_HOS{number}=1\n" for number in range(60_000)))
-    assert "fault  settings: .env: is larger than 100 kB; is it the" in world.run("check", "--offline").out
+    assert (
+        "fault  settings: .env: is larger than 100 kB; is it the"
+        in world.run("check", "--offline").out
+    )
 
 
 def test_server_that_scores_is_not_asked_by_a_broken_prompt(world: World) -> None:
@@ -143,15 +173,22 @@ def test_refused_key_is_a_fault_and_is_not_printed(world: World) -> None:
 
 def test_prompt_that_renders_but_not_for_every_list_is_a_fault(world: World) -> None:
     shipped = (PROMPTS / "score.md.j2").read_text("utf-8")
-    world.write("prompts/score.md.j2", shipped.replace("{% block rubric %}", "{% block rubric %}{{ papers[0].title }}"))
+    world.write(
+        "prompts/score.md.j2",
+        shipped.replace("{% block rubric %}", "{% block rubric %}{{ papers[0].title }}"),
+    )
     ran = world.run("check", "--offline")
     line = shipped.splitlines().index("{% block rubric %}") + 1
-    assert f"fault  prompts: prompts/score.md.j2:{line}: 'papers' is undefined; the block 'rubric' has no" in ran.out
+    assert (
+        f"fault  prompts: prompts/score.md.j2:{line}: 'papers' is undefined; the block 'rubric' has no"
+        in ran.out
+    )
     assert ran.code == 78
 
 
 @pytest.mark.parametrize(
-    ("what", "setting"), [("mail", "SMTP_PORT=9"), ("arXiv", "ARXIV_API_URL=http://127.0.0.1:9/api/query")]
+    ("what", "setting"),
+    [("mail", "SMTP_PORT=9"), ("arXiv", "ARXIV_API_URL=http://127.0.0.1:9/api/query")],
 )
 def test_server_that_does_not_answer_is_a_fault(world: World, what: str, setting: str) -> None:
     world.announce(1)
@@ -195,7 +232,9 @@ def authors_notes(world: World, followed: str) -> list[str]:
 
 def store(world: World, *authors: str) -> None:
     """A paper by each of them, submitted this week."""
-    papers = [paper(f"2611.{number:05}", authors=(author,)) for number, author in enumerate(authors)]
+    papers = [
+        paper(f"2611.{number:05}", authors=(author,)) for number, author in enumerate(authors)
+    ]
     with Store.open(world.path / "data" / "paperboy.db") as kept:
         kept.papers.add(papers, ["cs.LG"], world.clock())
 
@@ -205,7 +244,9 @@ def test_followed_name_that_is_no_whole_name_is_a_note(world: World) -> None:
     said = 'names are compared whole, so write Vera Rubin, or "Rubin, Vera" in quotes'
     note = f"note   authors: foundations: no stored paper matches {{}}; {said}"
     assert authors_notes(world, "[Rubin, Vera]") == [note.format("'Rubin' and 'Vera'")]
-    assert authors_notes(world, "['Rubin, Vera, Ford', Ada Byron]") == [note.format("'Rubin, Vera, Ford'")]
+    assert authors_notes(world, "['Rubin, Vera, Ford', Ada Byron]") == [
+        note.format("'Rubin, Vera, Ford'")
+    ]
     assert authors_notes(world, "['Rubin, Vera', Ada Byron]") == []
     store(world, "Vera Rubin", "Aristotle")
     assert authors_notes(world, "[Rubin, Aristotle]") == [note.format("'Rubin'")]
@@ -213,7 +254,13 @@ def test_followed_name_that_is_no_whole_name_is_a_note(world: World) -> None:
 
 def test_followed_name_that_stored_papers_spell_otherwise_is_a_note(world: World) -> None:
     store(
-        world, "V. Rubin", "Vera C. Rubin", "Karl Rubin", "Ada Byron", "A. Byron", *[f"Y. {n}. Wang" for n in "ABCDE"]
+        world,
+        "V. Rubin",
+        "Vera C. Rubin",
+        "Karl Rubin",
+        "Ada Byron",
+        "A. Byron",
+        *[f"Y. {n}. Wang" for n in "ABCDE"],
     )
     looked = "note   authors: foundations: of the 10 papers submitted since 20 Oct 2026, none is by"
     fix = "if that is the same person, add this spelling to authors"
@@ -232,7 +279,9 @@ def test_missing_alert_address_is_a_note(world: World) -> None:
     assert "note   alerts: nobody is alerted when a morning fails; set ALERT_TO\n" in ran.out
     assert ran.code == 0
     world.env(smtp=False)
-    assert "alerts" not in world.run("check", "--offline").out, "the outbox is looked at by whoever looks at it"
+    assert "alerts" not in world.run("check", "--offline").out, (
+        "the outbox is looked at by whoever looks at it"
+    )
 
 
 def fault(world: World, what: str) -> str:
@@ -241,7 +290,9 @@ def fault(world: World, what: str) -> str:
     ran = world.run("check")
     assert ran.code == 1
     (found,) = (line for line in ran.out.splitlines() if line.startswith(f"fault  {what}: "))
-    return re.sub(r"(?:the LLM at|mail server|arXiv:) \S+", "it", found.removeprefix(f"fault  {what}: "))
+    return re.sub(
+        r"(?:the LLM at|mail server|arXiv:) \S+", "it", found.removeprefix(f"fault  {what}: ")
+    )
 
 
 def test_announcement_feed_that_does_not_answer_is_a_note(world: World) -> None:
@@ -251,7 +302,10 @@ def test_announcement_feed_that_does_not_answer_is_a_note(world: World) -> None:
     world.arxiv.feed_fault = arxiv_faults.rate_limited()
     ran = world.run("check")
     assert ran.code == 0
-    assert "note   arXiv: 127.0.0.1 answered HTTP 429 (Rate exceeded.); until http://127.0.0.1:" in ran.out
+    assert (
+        "note   arXiv: 127.0.0.1 answered HTTP 429 (Rate exceeded.); until http://127.0.0.1:"
+        in ran.out
+    )
     assert "nobody sees papers that are cross-listed late" in ran.out
 
 
@@ -263,12 +317,16 @@ def test_price_that_nobody_knows_is_a_note_where_somebody_pays(world: World) -> 
     world.announce(1)
     world.env(OPENAI_API_KEY="sk-0123456789")
     assert note not in world.run("check").out, "a server on this machine is free"
-    world.env(OPENAI_API_KEY="sk-0123456789", OPENAI_BASE_URL="https://0.0.0.0:9/v1")  # nobody is there, or need be
+    world.env(
+        OPENAI_API_KEY="sk-0123456789", OPENAI_BASE_URL="https://0.0.0.0:9/v1"
+    )  # nobody is there, or need be
     assert note in world.run("check").out
 
 
 @pytest.mark.parametrize(("days", "ends_soon"), [(22, False), (20, True)])
-def test_certificate_that_ends_soon_is_a_note_with_its_date(world: World, days: int, ends_soon: bool) -> None:
+def test_certificate_that_ends_soon_is_a_note_with_its_date(
+    world: World, days: int, ends_soon: bool
+) -> None:
     """In a process of its own, which trusts the authority that the test made."""
     ends = datetime.now(UTC) + timedelta(days=days)
     authority = trustme.CA()
@@ -308,19 +366,31 @@ def test_check_tries_the_token_command(world: World) -> None:
         found = checked(SMTP_TOKEN_COMMAND="echo good-token")
         assert "logged in as paperboy with an access token, 1 to" in found
         found = checked(SMTP_TOKEN_COMMAND="false")
-        assert found.startswith("fault  mail: SMTP_TOKEN_COMMAND failed with exit status 1. Run it by hand in the home")
+        assert found.startswith(
+            "fault  mail: SMTP_TOKEN_COMMAND failed with exit status 1. Run it by hand in the home"
+        )
         found = checked(SMTP_TOKEN_COMMAND="echo old-token")
         words = '{"status":"401","schemes":"Bearer","scope":"https://mail.example.org/send"}'
-        assert f"535 5.7.3 Authentication unsuccessful {words}. See that SMTP_TOKEN_COMMAND prints" in found
+        assert (
+            f"535 5.7.3 Authentication unsuccessful {words}. See that SMTP_TOKEN_COMMAND prints"
+            in found
+        )
         assert "old-token" not in found
-        server.faults.append(Fault("AUTH", "550 5.7.30 Basic authentication is not supported for Client Submission."))
+        server.faults.append(
+            Fault("AUTH", "550 5.7.30 Basic authentication is not supported for Client Submission.")
+        )
         found = checked(SMTP_PASSWORD="s3cret")
-        assert "takes no password, but an access token (OAuth): 550 5.7.30 Basic authentication is not" in found
+        assert (
+            "takes no password, but an access token (OAuth): 550 5.7.30 Basic authentication is not"
+            in found
+        )
         assert "Set SMTP_TOKEN_COMMAND in place of SMTP_PASSWORD" in found
 
 
 def test_template_that_fails_only_on_the_web_is_reported_and_stops_no_mail(world: World) -> None:
-    world.write("emails/_masthead.mjml.j2", "<mj-text>\n{% if page.online %}{{ page.datum }}{% endif %}")
+    world.write(
+        "emails/_masthead.mjml.j2", "<mj-text>\n{% if page.online %}{{ page.datum }}{% endif %}"
+    )
     assert world.run("check", "--offline").code == 0
     world.env(WEB_URL="https://papers.example.org")
     checked = world.run("check", "--offline")

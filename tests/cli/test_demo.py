@@ -45,11 +45,21 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     home = tmp_path_factory.mktemp("home")
     (home / MASTHEAD).parent.mkdir()
     (home / MASTHEAD).write_text("The paper round\n")
-    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SRC), "TMPDIR": str(tmp_path_factory.mktemp("tmp"))}
+    environ = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(SRC),
+        "TMPDIR": str(tmp_path_factory.mktemp("tmp")),
+    }
     # What a person has set for the real service must not reach the demo.
-    environ |= {"OPENAI_API_KEY": "sk-not-for-the-demo", "SMTP_HOST": "127.0.0.1", "MAIL_FROM": "x@example.org"}
+    environ |= {
+        "OPENAI_API_KEY": "sk-not-for-the-demo",
+        "SMTP_HOST": "127.0.0.1",
+        "MAIL_FROM": "x@example.org",
+    }
     command = [sys.executable, "-c", NO_SOCKETS]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=home, env=environ)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=home, env=environ
+    )
     return Demo(home, done.returncode, done.stdout, done.stderr)
 
 
@@ -69,7 +79,9 @@ def test_digests_of_the_demo_share_no_paper(demo: Demo) -> None:
 
 
 def test_demo_leaves_the_home_alone(demo: Demo) -> None:
-    assert [str(path.relative_to(demo.home)) for path in demo.home.rglob("*") if path.is_file()] == [MASTHEAD]
+    assert [
+        str(path.relative_to(demo.home)) for path in demo.home.rglob("*") if path.is_file()
+    ] == [MASTHEAD]
 
 
 def test_demo_says_that_no_llm_judged(demo: Demo) -> None:

@@ -35,7 +35,9 @@ def announce(world: World, **titles: str) -> None:
         (made,) = world.announce(int(name[1:]), categories=("cs.LG", *filter(None, [category])))
         world.arxiv.papers.remove(made)
         authors = (author,) if author else made.authors
-        world.arxiv.papers.append(replace(made, title=title, abstract="Nothing more.", authors=authors))
+        world.arxiv.papers.append(
+            replace(made, title=title, abstract="Nothing more.", authors=authors)
+        )
 
 
 def sent(world: World) -> tuple[str, str]:
@@ -70,8 +72,14 @@ def test_filters_cost_no_call_are_counted_and_why_names_them(world: World) -> No
         0,
         "foundations: digest, 3 of 6 papers (1 author match), 3 filtered",
     )
-    assert "6 considered = 3 scored + 0 carried over + 0 let go + 3 filtered; 3 scored = " in ran.err
-    assert sorted(chain.from_iterable(world.llm.asked)) == ["2611.00001", "2611.00005", "2611.00006"]
+    assert (
+        "6 considered = 3 scored + 0 carried over + 0 let go + 3 filtered; 3 scored = " in ran.err
+    )
+    assert sorted(chain.from_iterable(world.llm.asked)) == [
+        "2611.00001",
+        "2611.00005",
+        "2611.00006",
+    ]
     text, html = sent(world)
     assert re.search(r"\n    Left out by this list's filters +3\n", text)
     assert "No papers whose title or abstract has one of: state space, survey." in text
@@ -95,21 +103,29 @@ def test_morning_whose_papers_are_all_filtered_sends_the_note(world: World) -> N
     assert world.llm.requests == []
     world.clock.now += timedelta(days=3)
     announce(world, n3="Learning")
-    assert "foundations: digest, 1 of 1 papers, price" in world.run("once").out  # the filtered ones are seen
+    assert (
+        "foundations: digest, 1 of 1 papers, price" in world.run("once").out
+    )  # the filtered ones are seen
 
 
 @pytest.mark.parametrize("llm", [True, False])
-def test_list_without_topics_takes_its_authors_papers_asks_nobody_and_costs_nothing(world: World, *, llm: bool) -> None:
+def test_list_without_topics_takes_its_authors_papers_asks_nobody_and_costs_nothing(
+    world: World, *, llm: bool
+) -> None:
     world.env(llm=llm)
     world.write("subscribers.yaml", LIST)
     announce(world, n1="One|Ada Byron", n2="Two", n3="Three")
     ran = world.run("once")
-    assert ran.out.splitlines()[0] == "foundations: digest, 1 of 3 papers (1 author match), 2 filtered"
+    assert (
+        ran.out.splitlines()[0] == "foundations: digest, 1 of 3 papers (1 author match), 2 filtered"
+    )
     assert world.llm.requests == []
     for part in sent(world):
         assert "Author match: Ada Byron" in part
         assert not [
-            word for word in ("Cost", "corer", "LLM", "Relevance", "Scanned", "scored", "words") if word in part
+            word
+            for word in ("Cost", "corer", "LLM", "Relevance", "Scanned", "scored", "words")
+            if word in part
         ]
     why = world.run("why", "2611.00002").out
     assert "nobody whom the list follows wrote it, and the list has no topics" in why
@@ -123,7 +139,9 @@ def test_list_without_topics_takes_its_authors_papers_asks_nobody_and_costs_noth
 def test_followed_authors_are_scored_first_and_marked_in_the_contents(world: World) -> None:
     world.env(LLM_BATCH_SIZE=2, LLM_CONCURRENCY=1)
     world.write("subscribers.yaml", LIST.replace("Ada Byron", "Emmy N") + "    topics: two\n")
-    announce(world, **{f"n{number}": f"Paper {number}" for number in range(1, 9)}, n9="Later|Emmy N")
+    announce(
+        world, **{f"n{number}": f"Paper {number}" for number in range(1, 9)}, n9="Later|Emmy N"
+    )
     world.run("once")
     assert "2611.00009" in world.llm.asked[0]
     text, html = sent(world)
@@ -144,8 +162,9 @@ def test_dead_llm_is_waited_for_then_author_matches_make_the_digest_alone(world:
     assert world.run("work", "morning", "foundations").code == 0
     world.run("work", "sending")
     text, _ = sent(world)
-    assert "1 of 4 new papers. 1 by authors you follow. Not scored yet, and back on the next morning: 2" in " ".join(
-        text.split()
+    assert (
+        "1 of 4 new papers. 1 by authors you follow. Not scored yet, and back on the next morning: 2"
+        in " ".join(text.split())
     )
     assert "Left out by this list's filters " in text
     world.llm.lasting_fault = None

@@ -33,13 +33,23 @@ def counts(world: World) -> dict[str, int]:
 def test_forgotten_person_is_in_no_file_of_the_home(world: World) -> None:
     """Neither address nor name, token or reply; a longer address that ends like it is somebody else."""
     lists = LISTS.replace(ADA, f"Augusta King <{ADA}>  # {ADA} asked\n      - xada@example.org")
-    world.write("subscribers.yaml", lists.replace("[vera@example.org]", "[vera@example.org, Ada@Example.org]"))
+    world.write(
+        "subscribers.yaml",
+        lists.replace("[vera@example.org]", "[vera@example.org, Ada@Example.org]"),
+    )
     world.announce(1)
-    world.smtp.faults.append(Fault("RCPT", f"550 5.1.1 <{ADA}> unknown", address="vera@example.org"))
+    world.smtp.faults.append(
+        Fault("RCPT", f"550 5.1.1 <{ADA}> unknown", address="vera@example.org")
+    )
     world.run("once")
     token = token_of(world, ADA)
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        met = Incident(kind=Kind.MAIL, subject=MAIL_SERVER, reason=f"it said {ADA}", facts={"lines": [f"<{ADA}>: no"]})
+        met = Incident(
+            kind=Kind.MAIL,
+            subject=MAIL_SERVER,
+            reason=f"it said {ADA}",
+            facts={"lines": [f"<{ADA}>: no"]},
+        )
         store.incidents.note([met], world.clock())
     before = counts(world)
     ran = world.run("forget", "ADA@example.org")
@@ -59,7 +69,9 @@ def test_forgotten_person_is_in_no_file_of_the_home(world: World) -> None:
     assert world.run("suppress", token).code == 2
     ran = world.run("forget", ADA)
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("ada@example.org is in neither the lists' files nor the database, did you mean 'xada@")
+    assert ran.err.startswith(
+        "ada@example.org is in neither the lists' files nor the database, did you mean 'xada@"
+    )
 
 
 def test_forgotten_person_leaves_a_file_of_subscribers_too(world: World) -> None:
@@ -85,13 +97,18 @@ def test_an_address_beyond_ascii_is_forgotten_in_any_case(world: World) -> None:
 
 
 @pytest.mark.parametrize("only", [(), ("--list", "foundations")])
-def test_suppressed_address_stays_suppressed_if_somebody_adds_it_again(world: World, only: tuple[str, ...]) -> None:
+def test_suppressed_address_stays_suppressed_if_somebody_adds_it_again(
+    world: World, only: tuple[str, ...]
+) -> None:
     world.run("suppress", ADA, *only)
     assert "A keyed hash of it stays, so that it gets no mail" in world.run("forget", ADA).out
     assert ADA.encode() not in everything(world)
     (kept,) = json.loads(world.run("status", "--suppressed", "--json").out)["suppressed"]
     assert (kept["address"][:10], len(kept["address"])) == ("forgotten-", 42)
-    assert "But ada@example.org is suppressed for" in world.run("subscribe", "foundations", "Ada@example.org").out
+    assert (
+        "But ada@example.org is suppressed for"
+        in world.run("subscribe", "foundations", "Ada@example.org").out
+    )
     world.announce(1)
     assert "1 sent, 1 suppressed" in world.run("once").out
     assert "Nothing to do" in world.run("suppress", ADA, *only).out
@@ -142,7 +159,9 @@ def test_address_that_a_problem_names_is_erased_there_too(world: World) -> None:
     world.run("once")
     with Store.open(world.path / "data" / "paperboy.db") as store:
         facts = {"lines": ["foundations: müller@example.org: 550 no"]}
-        store.incidents.note([Incident(kind=Kind.MAIL, subject=MAIL_SERVER, facts=facts)], world.clock())
+        store.incidents.note(
+            [Incident(kind=Kind.MAIL, subject=MAIL_SERVER, facts=facts)], world.clock()
+        )
     world.write("subscribers.yaml", LISTS.replace(ADA, "müller@example.org"))
     world.run("forget", "müller@example.org")
     assert b"ller@example.org" not in everything(world)
@@ -167,12 +186,21 @@ def test_where_only_a_person_can_edit_the_file_nothing_is_erased(world: World, s
     """It says where the address stands; the other list could have been edited."""
     world.announce(1)
     world.run("once")
-    world.write("subscribers.yaml", f"{LISTS}  - name: quarks\n    categories: [hep-ph]\n    topics: x\n    {shape}\n")
+    world.write(
+        "subscribers.yaml",
+        f"{LISTS}  - name: quarks\n    categories: [hep-ph]\n    topics: x\n    {shape}\n",
+    )
     before = everything(world)
     ran = world.run("forget", ADA)
     assert (ran.code, ran.out) == (78, "")
-    assert [line.partition(": ")[0] for line in ran.err.splitlines()] == ["subscribers.yaml:9", "subscribers.yaml:20"]
-    assert "nothing was erased; take it out of the file by hand, then run paperboy forget again" in ran.err
+    assert [line.partition(": ")[0] for line in ran.err.splitlines()] == [
+        "subscribers.yaml:9",
+        "subscribers.yaml:20",
+    ]
+    assert (
+        "nothing was erased; take it out of the file by hand, then run paperboy forget again"
+        in ran.err
+    )
     assert everything(world) == before
 
 
@@ -186,7 +214,9 @@ def test_broken_file_says_where_the_address_stands(world: World) -> None:
     with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
         ran = world.run("forget", "grace@example.org")
         assert (ran.code, ran.out) == (78, "")
-        assert ran.err.splitlines()[-1].startswith("subscribers.yaml:9: grace@example.org stands here, where Paperboy")
+        assert ran.err.splitlines()[-1].startswith(
+            "subscribers.yaml:9: grace@example.org stands here, where Paperboy"
+        )
         assert world.run("forget", ADA).out.startswith("Erased it from 1 row of the database.\n")
     assert ADA.encode() not in everything(world)
 
@@ -229,7 +259,9 @@ def test_while_the_database_cannot_be_used_no_file_is_edited(world: World, broke
     assert (ran.code, ran.out) == (78, "")
     assert (world.path / "subscribers.yaml").read_text() == LISTS
     away.rename(database)
-    assert world.run("forget", ADA).out.startswith("Removed ada@example.org from subscribers.yaml (line 9).\nErased it")
+    assert world.run("forget", ADA).out.startswith(
+        "Removed ada@example.org from subscribers.yaml (line 9).\nErased it"
+    )
 
 
 def test_beside_a_daemon_the_version_in_force_forgets_too(world: World) -> None:

@@ -34,8 +34,23 @@ JOINS = date(2028, 12, 2)
 _BERLIN, _MORNING = ZoneInfo("Europe/Berlin"), time(7)
 LISTS = (
     Reading("daily", ("cs.LG",), _BERLIN, _MORNING, ("ada@example.org", "grace@example.org")),
-    Reading("thrice", ("stat.ML",), _BERLIN, _MORNING, ("ada@example.org",), weekdays=("mon", "wed", "fri")),
-    Reading("fridays", ("cs.CV",), _BERLIN, _MORNING, ("vera@example.org",), weekdays=("fri",), send_empty=False),
+    Reading(
+        "thrice",
+        ("stat.ML",),
+        _BERLIN,
+        _MORNING,
+        ("ada@example.org",),
+        weekdays=("mon", "wed", "fri"),
+    ),
+    Reading(
+        "fridays",
+        ("cs.CV",),
+        _BERLIN,
+        _MORNING,
+        ("vera@example.org",),
+        weekdays=("fri",),
+        send_empty=False,
+    ),
     Reading(
         "pacific",
         ("cs.CL",),
@@ -46,9 +61,20 @@ LISTS = (
     ),
     Reading("resting", ("cs.LG", "math.AG"), _BERLIN, _MORNING, ("emmy@example.org",)),
 )
-A_DAY = ("cs.LG", "cs.LG", "cs.LG", "stat.ML", "cs.CV", "cs.CL", "cs.CL", "math.AG")  # the papers of a batch
+A_DAY = (
+    "cs.LG",
+    "cs.LG",
+    "cs.LG",
+    "stat.ML",
+    "cs.CV",
+    "cs.CL",
+    "cs.CL",
+    "math.AG",
+)  # the papers of a batch
 
-Due = Counter[tuple[str, str, frozenset[str]]]  # list, address and papers of each mail; a note has none
+Due = Counter[
+    tuple[str, str, frozenset[str]]
+]  # list, address and papers of each mail; a note has none
 
 
 def passes(arxiv_id: str) -> bool:
@@ -62,7 +88,12 @@ def papers(of: Batch, number: int) -> list[Announced]:
     for place, category in enumerate(A_DAY):
         at = (of.since + (of.until - of.since) * (place + 1) / 10).replace(microsecond=0)
         name = f"{at:%y%m}.{number + place:05}"
-        changes = {"categories": (category,), "primary_category": category, "published": at, "updated": at}
+        changes = {
+            "categories": (category,),
+            "primary_category": category,
+            "published": at,
+            "updated": at,
+        }
         made.append(Announced(paper(name, **changes), of.due))
     return made
 
@@ -75,7 +106,14 @@ class Owed:
     seen: set[str] = field(default_factory=set)
     started: bool = False
 
-    def on(self, now: datetime, announced: list[Announced], *, paused: bool = False, any_day: bool = False) -> Due:
+    def on(
+        self,
+        now: datetime,
+        announced: list[Announced],
+        *,
+        paused: bool = False,
+        any_day: bool = False,
+    ) -> Due:
         """The mails of a morning. `any_day`: somebody asks for the list itself."""
         if paused:
             self.started = False
@@ -123,7 +161,11 @@ class Cron:
         new, self.read = self.world.smtp.messages[self.read :], len(self.world.smtp.messages)
         mails = [Mail(now, message) for message in new]
         return Counter(
-            (str(mail.parsed["List-Id"]).partition("<")[2].partition(".")[0], mail.to, frozenset(mail.papers))
+            (
+                str(mail.parsed["List-Id"]).partition("<")[2].partition(".")[0],
+                mail.to,
+                frozenset(mail.papers),
+            )
             for mail in mails
         )
 
@@ -145,12 +187,20 @@ def cron(world: World) -> Cron:
 
 def outcome(day: Day) -> str:
     """A day's, where the mails tell the rest."""
-    return "paused" if day.reason == "paused" else day.outcome if day.outcome in {"skipped", "gave up"} else "served"
+    return (
+        "paused"
+        if day.reason == "paused"
+        else day.outcome
+        if day.outcome in {"skipped", "gave up"}
+        else "served"
+    )
 
 
 def outcomes(of: Reading) -> Iterator[tuple[date, str]]:
     """One for each of a list's days, also where nothing was running or it was not to send."""
-    first, last = (of.local(datetime.combine(day, CRON)) for day in (BEGIN, BEGIN + (DAYS - 1) * DAY))
+    first, last = (
+        of.local(datetime.combine(day, CRON)) for day in (BEGIN, BEGIN + (DAYS - 1) * DAY)
+    )
     off = {of.local(datetime.combine(day, CRON)) for day in OFF}
     for day in (first + number * DAY for number in range((last - first).days + 1)):
         if of.name == "resting" and PAUSED <= day < BACK:
@@ -172,7 +222,11 @@ def test_daily_once_of_forty_days_sends_exactly_the_mails_that_were_due(cron: Cr
         for name, each in owed.items():
             due += each.on(now, cron.announced, paused=paused and name == "resting")
         if day >= JOINS:
-            due += Counter((name, "joan@example.org", chosen) for name, to, chosen in due if to == "grace@example.org")
+            due += Counter(
+                (name, "joan@example.org", chosen)
+                for name, to, chosen in due
+                if to == "grace@example.org"
+            )
         assert cron.once(now) == due, day
         assert not cron.once(now + timedelta(hours=1)), f"a second run on {day} sent again"
         if day == PAUSED:
@@ -182,8 +236,12 @@ def test_daily_once_of_forty_days_sends_exactly_the_mails_that_were_due(cron: Cr
             due = owed["thrice"].on(now, cron.announced, any_day=True)
             assert due
             assert cron.once(now, "--list", "thrice") == due
-        met |= {f"{name}: {'digest' if chosen else 'note'}" for name, _, chosen in due} or {"nothing"}
+        met |= {f"{name}: {'digest' if chosen else 'note'}" for name, _, chosen in due} or {
+            "nothing"
+        }
     assert met == {"nothing", "thrice: note", *(f"{name}: digest" for name in owed)}
     days = Ledger(cron.world.path / "data" / "paperboy.db").days
     for each in LISTS:
-        assert {day.date: outcome(day) for day in days if day.name == each.name} == dict(outcomes(each))
+        assert {day.date: outcome(day) for day in days if day.name == each.name} == dict(
+            outcomes(each)
+        )

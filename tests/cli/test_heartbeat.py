@@ -98,7 +98,10 @@ def test_heartbeat_follows_a_morning_and_its_sending(
 def test_heartbeat_that_fails_is_logged_without_its_path(world: World, monitor: Monitor) -> None:
     monitor.status = 404
     world.announce(1)
-    for url, said in ((monitor.url, "it answers 404"), (f"http://127.0.0.1:9{SECRET}", "Connection refused")):
+    for url, said in (
+        (monitor.url, "it answers 404"),
+        (f"http://127.0.0.1:9{SECRET}", "Connection refused"),
+    ):
         world.env(HEARTBEAT_URL=url)
         ran = world.run("once", "--list", "foundations")
         assert ran.code == 0
@@ -120,10 +123,15 @@ def test_part_of_the_heartbeats_address_that_is_echoed_alone_is_not_logged(
     assert "0c5a7d1e" not in ran.err + ran.out
 
 
-@pytest.mark.parametrize("url", ["hc-ping.com/0c5a", "https://ada:0c5a@example.org/", "ftp://example.org/0c5a", "0c5a"])
+@pytest.mark.parametrize(
+    "url", ["hc-ping.com/0c5a", "https://ada:0c5a@example.org/", "ftp://example.org/0c5a", "0c5a"]
+)
 def test_wrong_heartbeat_url_is_refused_without_showing_it(world: World, url: str) -> None:
     world.env(HEARTBEAT_URL=url)
     ran = world.run("status")
     assert ran.code == 78
-    assert "HEARTBEAT_URL: must be a full URL without a user and #, such as https://hc-ping.com/" in ran.err
+    assert (
+        "HEARTBEAT_URL: must be a full URL without a user and #, such as https://hc-ping.com/"
+        in ran.err
+    )
     assert "0c5a" not in ran.err

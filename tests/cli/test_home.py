@@ -82,7 +82,8 @@ def test_folder_that_cannot_be_made_is_one_line(new: World, tmp_path: Path, plac
     ran = new.run("init", str(tmp_path / place))
     assert ran.code == 78
     assert re.fullmatch(
-        r".*: cannot be made: .*; name (a folder in which this user may write|another folder)\n", ran.err
+        r".*: cannot be made: .*; name (a folder in which this user may write|another folder)\n",
+        ran.err,
     )
 
 
@@ -99,7 +100,10 @@ def test_git_never_sees_addresses_or_secrets(new: World) -> None:
         new.write(name, "private")
     subprocess.run(["git", "init", "-q", str(new.path)], check=True)
     told = subprocess.run(
-        ["git", "-C", str(new.path), "ls-files", "-o", "--exclude-standard"], capture_output=True, text=True, check=True
+        ["git", "-C", str(new.path), "ls-files", "-o", "--exclude-standard"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert told.stdout.split() == [".gitignore", "prompts/topics/foundations.md"]
 
@@ -111,7 +115,11 @@ def test_each_key_stands_in_the_list_and_is_sound_without_its_mark(new: World) -
     assert set(re.findall(r"(?m)^[ -]{4}([a-z_]+):", every)) == set(KEYS)
     lists.write_text(every, "utf-8")
     new.write("readers.txt", "Vera Rubin <vera@example.org>")
-    assert [who.name for who in the_list(new.path).subscribers] == ["", "Grace Hopper", "Vera Rubin"]
+    assert [who.name for who in the_list(new.path).subscribers] == [
+        "",
+        "Grace Hopper",
+        "Vera Rubin",
+    ]
 
 
 # ── On a terminal ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -159,23 +167,44 @@ def test_answers_are_what_the_files_say(tmp_path: Path) -> None:
     home = Home.load(tmp_path, {})
     (made,) = home.lists
     assert (made.name, made.title) == ("re-groe-quanten-1-x", 'Øre: Größe & "Quanten" #1 {x}')
-    assert "    categories: [quant-ph, cond-mat]  #" in (tmp_path / "subscribers.yaml").read_text("utf-8")
+    assert "    categories: [quant-ph, cond-mat]  #" in (tmp_path / "subscribers.yaml").read_text(
+        "utf-8"
+    )
     assert made.topics.startswith(f"# {made.title}\n")
     assert [str(who) for who in made.subscribers] == ["Ada <ada@uni.test>", "grace@uni.test"]
     settings = home.settings
-    assert (settings.smtp_host, settings.smtp_port, settings.smtp_security) == ("smtp.uni.test", 587, "starttls")
+    assert (settings.smtp_host, settings.smtp_port, settings.smtp_security) == (
+        "smtp.uni.test",
+        587,
+        "starttls",
+    )
     assert [str(settings.mail_from), str(settings.alert_to)] == ["ada@uni.test"] * 2
-    assert f"paperboy --home {tmp_path} preview {made.name}" in shown.replace(f"{sys.executable} -m ", "")
+    assert f"paperboy --home {tmp_path} preview {made.name}" in shown.replace(
+        f"{sys.executable} -m ", ""
+    )
 
 
 def test_mail_server_of_this_machine_is_asked_without_tls(tmp_path: Path) -> None:
     assert asked(tmp_path, "", "", "ada@localhost", "localhost")[0] == 0
     settings = Home.load(tmp_path, {}).settings
-    assert (settings.smtp_host, settings.smtp_port, settings.smtp_security) == ("localhost", 25, "none")
+    assert (settings.smtp_host, settings.smtp_port, settings.smtp_security) == (
+        "localhost",
+        25,
+        "none",
+    )
 
 
 def test_wrong_answer_is_told_as_for_the_files_and_asked_again(tmp_path: Path) -> None:
-    wrong = ("b" * 2001, "Bees", "cs.XX", "cs.LG", "ada@uni.test, ada", "ada@uni.test", "https://x", "")
+    wrong = (
+        "b" * 2001,
+        "Bees",
+        "cs.XX",
+        "cs.LG",
+        "ada@uni.test, ada",
+        "ada@uni.test",
+        "https://x",
+        "",
+    )
     code, shown = asked(tmp_path, *wrong)
     assert code == 0, shown
     for told in (
@@ -206,7 +235,9 @@ def test_copy_is_whole_private_and_dated(world: World) -> None:
     assert mode(copy) == 0o600
     with sqlite3.connect(copy) as database:
         assert database.execute("pragma integrity_check").fetchall() == [("ok",)]
-        assert database.execute("select address from suppressions").fetchall() == [("ada@example.org",)]
+        assert database.execute("select address from suppressions").fetchall() == [
+            ("ada@example.org",)
+        ]
     (world.path / "data" / "paperboy.db-wal").unlink(missing_ok=True)
     shutil.copy(copy, world.path / "data" / "paperboy.db")
     assert "suppressed for all lists" in world.run("subscribers").out
@@ -234,11 +265,17 @@ def test_copy_while_another_writes_is_of_one_moment(world: World, tmp_path: Path
     ("place", "code", "told"),
     [
         ("there", 2, "exists already. Nothing was done; name a new file."),
-        ("there/x.db", 78, "the copy cannot be made (Not a directory); name a file in a folder in which this user may"),
+        (
+            "there/x.db",
+            78,
+            "the copy cannot be made (Not a directory); name a file in a folder in which this user may",
+        ),
         ("nowhere/x.db", 78, "the copy cannot be made (No such file or directory)"),
     ],
 )
-def test_copy_that_cannot_be_made_is_one_line(world: World, tmp_path: Path, place: str, code: int, told: str) -> None:
+def test_copy_that_cannot_be_made_is_one_line(
+    world: World, tmp_path: Path, place: str, code: int, told: str
+) -> None:
     world.run("suppress", "ada@example.org")
     (tmp_path / "there").write_text("mine")
     ran = world.run("backup", str(tmp_path / place))
@@ -247,7 +284,9 @@ def test_copy_that_cannot_be_made_is_one_line(world: World, tmp_path: Path, plac
     assert (tmp_path / "there").read_text() == "mine"
 
 
-def test_copy_is_not_written_through_a_link_that_was_there_before(world: World, tmp_path: Path) -> None:
+def test_copy_is_not_written_through_a_link_that_was_there_before(
+    world: World, tmp_path: Path
+) -> None:
     world.run("suppress", "ada@example.org")
     precious, folder = tmp_path / "precious.txt", tmp_path / "copies"
     precious.write_text("mine")

@@ -17,8 +17,15 @@ ASKING = [  # and correcting: they work while the files are broken
     ["suppress", "grace@example.org"],
     ["unsuppress", "ada@example.org"],
 ]
-READING = [["subscribe", "galaxies", "ada@example.org"], ["unsubscribe", "galaxies", "ada@example.org"]]
-MAILING = [["once"], ["resend", "foundations"], ["preview", "foundations", "--to", "ada@example.org"]]
+READING = [
+    ["subscribe", "galaxies", "ada@example.org"],
+    ["unsubscribe", "galaxies", "ada@example.org"],
+]
+MAILING = [
+    ["once"],
+    ["resend", "foundations"],
+    ["preview", "foundations", "--to", "ada@example.org"],
+]
 
 
 @pytest.fixture
@@ -56,7 +63,9 @@ def test_half_a_login_does_where_no_mail_is_sent(used: World) -> None:
         ("subscribers.yaml", "", "subscribers.yaml:"),
     ],
 )
-def test_broken_files_leave_what_is_in_force_to_those_who_ask(used: World, file: str, text: str, told: str) -> None:
+def test_broken_files_leave_what_is_in_force_to_those_who_ask(
+    used: World, file: str, text: str, told: str
+) -> None:
     used.write(file, text)
     for command in ASKING:
         ran = used.run(*command)
@@ -69,7 +78,10 @@ def test_broken_files_leave_what_is_in_force_to_those_who_ask(used: World, file:
 
 
 def test_csv_without_a_column_of_addresses_leaves_what_is_in_force(world: World) -> None:
-    world.write("subscribers.yaml", LISTS.replace("subscribers: [vera@example.org]", "subscribers_file: readers.csv"))
+    world.write(
+        "subscribers.yaml",
+        LISTS.replace("subscribers: [vera@example.org]", "subscribers_file: readers.csv"),
+    )
     world.write("readers.csv", "address\nvera@example.org\n")
     world.announce(1, categories=("astro-ph.GA",))
     with lock.held(world.path / "data" / "paperboy.db", "run", "run"):

@@ -11,7 +11,9 @@ from tests.cli.conftest import LISTS, World
 
 EMAILS = Path(__file__).parents[2] / "emails"
 MASTHEAD = "emails/de/_masthead.txt.j2"
-GERMAN = LISTS.replace("    categories: [cs.LG, stat.ML]\n", "    categories: [cs.LG, stat.ML]\n    language: de-AT\n")
+GERMAN = LISTS.replace(
+    "    categories: [cs.LG, stat.ML]\n", "    categories: [cs.LG, stat.ML]\n    language: de-AT\n"
+)
 
 
 @pytest.fixture
@@ -29,7 +31,8 @@ def test_translation_is_for_lists_of_its_language_alone(german: World) -> None:
     ran = german.run("once")
     assert ran.code == 0, ran.err
     foundations, galaxies = (
-        (german.path / "outbox" / f"{name}.txt").read_text("utf-8") for name in ("foundations", "galaxies")
+        (german.path / "outbox" / f"{name}.txt").read_text("utf-8")
+        for name in ("foundations", "galaxies")
     )
     assert foundations.startswith("Guten Morgen!\n")
     assert "Guten Morgen" not in galaxies
@@ -40,14 +43,22 @@ def test_translation_is_for_lists_of_its_language_alone(german: World) -> None:
 def test_changed_language_asks_for_new_comments_and_shows_in_a_preview(german: World) -> None:
     assert german.run("preview", "galaxies").code == 0
     asked = len(german.llm.requests)
-    german.write("subscribers.yaml", GERMAN.replace("[astro-ph.GA]", "[astro-ph.GA]\n    language: de"))
+    german.write(
+        "subscribers.yaml", GERMAN.replace("[astro-ph.GA]", "[astro-ph.GA]\n    language: de")
+    )
     assert german.run("preview", "galaxies").code == 0
     assert len(german.llm.requests) == asked + 1
-    assert (german.path / "outbox/preview/galaxies.txt").read_text("utf-8").startswith("Guten Morgen!\n")
+    assert (
+        (german.path / "outbox/preview/galaxies.txt")
+        .read_text("utf-8")
+        .startswith("Guten Morgen!\n")
+    )
 
 
 @pytest.mark.parametrize("command", [["once"], ["preview", "galaxies"], ["check", "--offline"]])
-def test_broken_translation_stops_each_command_with_file_and_line(german: World, command: list[str]) -> None:
+def test_broken_translation_stops_each_command_with_file_and_line(
+    german: World, command: list[str]
+) -> None:
     """Also those for lists in English, since an operator hears of it before the list's own morning."""
     german.write("emails/de/_words.j2", "{# Wörter #}\n\n{% if %}\n")
     ran = german.run(*command)

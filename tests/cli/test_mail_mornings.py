@@ -67,14 +67,18 @@ OWN = {
     "hedy": Own(None, "sent"),
     "untaken": Own(Fault("dot"), "deferred"),
     "too-big": Own(Fault("dot", "552 5.2.3 too big"), "failed", "failed", 0),
-    "taken": Own(Fault("dot", keeps=True), "deferred", copies=2),  # the one that may come twice, as the same message
+    "taken": Own(
+        Fault("dot", keeps=True), "deferred", copies=2
+    ),  # the one that may come twice, as the same message
     "emmy": Own(None, "sent"),
 }
 
 
 @pytest.mark.quick
 @pytest.mark.parametrize("pipelining", [True, False])
-def test_each_recipient_meets_a_fault_of_their_own_and_nobody_else_suffers(pipelining: bool, world: World) -> None:
+def test_each_recipient_meets_a_fault_of_their_own_and_nobody_else_suffers(
+    pipelining: bool, world: World
+) -> None:
     """The operator hears of those refused for good, once; the others are tried again."""
     people = {f"{name}@example.org": own for name, own in OWN.items()}
     world.smtp.pipelining = pipelining
@@ -85,12 +89,16 @@ def test_each_recipient_meets_a_fault_of_their_own_and_nobody_else_suffers(pipel
             world.smtp.faults.append(replace(own.fault, address=address))
 
     assert world.run("once").code == 1
-    assert dict(zip(OWN, states(world, *people), strict=True)) == {name: own.state for name, own in OWN.items()}
+    assert dict(zip(OWN, states(world, *people), strict=True)) == {
+        name: own.state for name, own in OWN.items()
+    }
 
     recover(world)
     world.clock.now += SOON
     assert world.run("once").code == 0
-    assert dict(zip(OWN, states(world, *people), strict=True)) == {name: own.in_the_end for name, own in OWN.items()}
+    assert dict(zip(OWN, states(world, *people), strict=True)) == {
+        name: own.in_the_end for name, own in OWN.items()
+    }
     assert len({mail["Message-ID"] for mail in mails(world, "taken@example.org")}) == 1
 
     world.clock.now = MONDAY
@@ -131,9 +139,13 @@ class Case:
     settings: tuple[tuple[str, object], ...] = ()
 
 
-def answers(at: Phase, reply: str, state: str, told: str = "never", times: int | None = None) -> Case:
+def answers(
+    at: Phase, reply: str, state: str, told: str = "never", times: int | None = None
+) -> Case:
     name = f"{reply[:3] or 'nothing'} at {at}" + (", once" if times else "")
-    return Case(name, lambda world: world.smtp.faults.append(Fault(at, reply, times=times)), state, told)
+    return Case(
+        name, lambda world: world.smtp.faults.append(Fault(at, reply, times=times)), state, told
+    )
 
 
 def secured(world: World, context: ssl.SSLContext, login: str = "", password: str = "") -> None:
@@ -164,7 +176,13 @@ CASES = [
     answers("RCPT", "530 5.7.0 authentication required", "pending", "at once"),
     Case("no STARTTLS", as_it_is, "pending", "at once", STARTTLS),
     Case("no TLS", as_it_is, "pending", "at once", (("SMTP_SECURITY", "tls"),)),
-    Case("strange certificate", lambda world: secured(world, certificates()[0]), "pending", "at once", STARTTLS),
+    Case(
+        "strange certificate",
+        lambda world: secured(world, certificates()[0]),
+        "pending",
+        "at once",
+        STARTTLS,
+    ),
 ]
 
 
@@ -248,13 +266,17 @@ def test_refused_password_is_offered_once_per_round(world: World, trusted: ssl.S
     for logins in (1, 2):
         ran = world.run("once")
         assert (ran.code, world.smtp.logins, world.smtp.connections) == (1, logins, logins)
-        assert "refuses the login of paperboy (535). Check SMTP_USERNAME and SMTP_PASSWORD." in ran.err
+        assert (
+            "refuses the login of paperboy (535). Check SMTP_USERNAME and SMTP_PASSWORD." in ran.err
+        )
         assert is_noted(world)
         assert ran.err.count("refuses the login") == 1
         assert "Gue55ed" not in ran.out + ran.err
         world.clock.now += timedelta(minutes=15)
     assert world.smtp.messages == []
-    at_home(world, ADA, GRACE, *crowd(58), SMTP_CONNECTIONS=10, **LOGIN | {"SMTP_PASSWORD": "s3cret"})
+    at_home(
+        world, ADA, GRACE, *crowd(58), SMTP_CONNECTIONS=10, **LOGIN | {"SMTP_PASSWORD": "s3cret"}
+    )
     assert world.run("once").code == 0
     assert len(world.mails()) == len(set(world.mails())) == 61
     assert alerts(world) == [WELL]
@@ -294,7 +316,11 @@ def tokens(world: World, trusted: ssl.SSLContext) -> World:
 
 
 def test_all_mail_of_a_command_goes_with_one_token(tokens: World) -> None:
-    for command in (["once"], ["resend", "foundations", "--to", ADA], ["preview", "foundations", "--to", OPERATOR]):
+    for command in (
+        ["once"],
+        ["resend", "foundations", "--to", ADA],
+        ["preview", "foundations", "--to", OPERATOR],
+    ):
         (tokens.path / "runs").unlink(missing_ok=True)
         assert tokens.run(*command).code == 0, command
         assert (tokens.path / "runs").read_text() == "\n", command
@@ -313,7 +339,9 @@ BROKEN_TOOLS = {
 
 
 @pytest.mark.parametrize(("command", "said"), BROKEN_TOOLS.items())
-def test_failing_token_command_keeps_all_mail_pending_until_it_is_fixed(tokens: World, command: str, said: str) -> None:
+def test_failing_token_command_keeps_all_mail_pending_until_it_is_fixed(
+    tokens: World, command: str, said: str
+) -> None:
     at_home(tokens, ADA, GRACE, *crowd(58), SMTP_CONNECTIONS=4, LOG_LEVEL="DEBUG", **TOKENS)
     dotenv = (tokens.path / ".env").read_text()
     (tokens.path / ".env").write_text(dotenv.replace("sh tool.sh", f'"{command}"'))
@@ -346,7 +374,9 @@ def test_token_command_sees_the_environment_without_our_settings(tokens: World) 
 
 
 @pytest.mark.parametrize("phase", ["MAIL", "dot"])
-def test_overloaded_server_gets_growing_pauses_until_the_fifth_error(world: World, phase: Phase) -> None:
+def test_overloaded_server_gets_growing_pauses_until_the_fifth_error(
+    world: World, phase: Phase
+) -> None:
     at_home(world, *crowd(60))
     world.announce(1)
     world.smtp.faults.append(Fault(phase, "452 4.3.1 Insufficient system storage"))
@@ -354,7 +384,9 @@ def test_overloaded_server_gets_growing_pauses_until_the_fifth_error(world: Worl
     assert ran.code == 1
     pauses = [int(seconds) for seconds in re.findall(r"pausing for (\d+) s", ran.err)]
     assert len(pauses) == 4
-    assert all(3 <= pause / 2**n <= 7 for n, pause in enumerate(pauses))  # 5, 10, 20 and 40, a little more or less
+    assert all(
+        3 <= pause / 2**n <= 7 for n, pause in enumerate(pauses)
+    )  # 5, 10, 20 and 40, a little more or less
     assert sorted(states(world, *crowd(60))) == ["deferred"] * 5 + ["pending"] * 55
     assert "the mail server failed 5 times in a row" in ran.err
     recover(world)

@@ -45,7 +45,10 @@ def test_papers_of_a_digest_deferred_for_everybody_come_next_morning(world: Worl
 
     world.clock.now = MONDAY
     world.announce(2)
-    assert "the digest of 2026-11-20 reached nobody; its papers come with today's" in world.run("once").err
+    assert (
+        "the digest of 2026-11-20 reached nobody; its papers come with today's"
+        in world.run("once").err
+    )
     assert alerts(world) == [NOBODY]
     assert "The reason: RCPT: 454 4.7.1 relay access denied." in told(world)
     assert "The papers are not lost: they come with the next digest of foundations." in told(world)
@@ -161,7 +164,9 @@ def test_suppressed_address_is_reported_to_the_operator_alone(reply: str, world:
     """After three bounces. The log never shows a whole address, not even one that the server quotes."""
     at_home(world, "lovelace@example.org", GRACE)
     refuse(world, reply, "lovelace@example.org")
-    world.smtp.faults.append(Fault("RCPT", "550 5.1.1 <op@example.org>: unknown", address=OPERATOR, times=1))
+    world.smtp.faults.append(
+        Fault("RCPT", "550 5.1.1 <op@example.org>: unknown", address=OPERATOR, times=1)
+    )
     err = ""
     for number, day in enumerate((FRIDAY, MONDAY, TUESDAY, WEDNESDAY), start=1):
         world.clock.now = day
@@ -171,11 +176,15 @@ def test_suppressed_address_is_reported_to_the_operator_alone(reply: str, world:
         err += ran.err
     assert "l…@example.org is suppressed: it did not exist for three digests in a row" in err
     assert (
-        "foundations to l…@example.org: suppressed (it did not exist for three digests in a row: RCPT: 550 5.1.1" in err
+        "foundations to l…@example.org: suppressed (it did not exist for three digests in a row: RCPT: 550 5.1.1"
+        in err
     )
     assert "alert to o…@example.org: deferred (RCPT: 550 5.1.1 <o…@example.org>: unknown)" in err
     for private in ("lovelace", "op@", "grace"):
         assert private not in err.casefold()
     assert alerts(world)[-1] == "1 address suppressed after three bounces in a row"
-    assert f"lovelace@example.org: it did not exist for three digests in a row: RCPT: {reply}" in told(world)
+    assert (
+        f"lovelace@example.org: it did not exist for three digests in a row: RCPT: {reply}"
+        in told(world)
+    )
     assert "paperboy unsuppress lovelace@example.org" in told(world)

@@ -15,7 +15,12 @@ pytestmark = [
     pytest.mark.xfail(NOT_ROOT, reason="only root can start Postfix", run=False),
 ]
 
-HEDY, NOBODY, ELSEWHERE, MUELLER = "hedy@example.org", "bob@example.org", "ada@elsewhere.test", "müller@example.org"
+HEDY, NOBODY, ELSEWHERE, MUELLER = (
+    "hedy@example.org",
+    "bob@example.org",
+    "ada@elsewhere.test",
+    "müller@example.org",
+)
 ALL = (ADA, GRACE, HEDY)
 
 
@@ -24,26 +29,75 @@ ALL = (ADA, GRACE, HEDY)
     [
         ({}, (*ALL, NOBODY), ["sent"] * 3 + ["failed"], ""),
         ({}, (ELSEWHERE, ADA), ["failed", "sent"], ""),
-        ({"smtpd_recipient_restrictions": f"check_recipient_access inline:{{{ADA}=reject}}"}, (ADA, HEDY), None, ""),
+        (
+            {"smtpd_recipient_restrictions": f"check_recipient_access inline:{{{ADA}=reject}}"},
+            (ADA, HEDY),
+            None,
+            "",
+        ),
         ({"local_recipient_maps": ""}, (MUELLER, ADA), ["sent"] * 2, ""),
-        ({"local_recipient_maps": "", "smtputf8_enable": "no"}, (MUELLER, ADA), ["failed", "sent"], ""),
-        ({"smtpd_client_restrictions": "reject"}, ALL, ["pending"] * 3, "Client host rejected: Access denied"),
-        ({"smtpd_helo_restrictions": "reject"}, ALL, ["pending"] * 3, "Helo command rejected: Access denied"),
-        ({"smtpd_sender_restrictions": "reject"}, ALL, ["pending"] * 3, "Sender address rejected: Access denied"),
-        ({"smtpd_sender_restrictions": "reject_unlisted_sender"}, ALL, ["pending"] * 3, "550 5.1.0 <p…@example.org>"),
-        ({"smtpd_delay_reject": "no", "smtpd_client_restrictions": "reject"}, ALL, ["pending"] * 3, "Client host"),
-        ({}, (ELSEWHERE,), ["pending"], "refused all of 1 recipient tried: RCPT: 554 5.7.1 <a…@elsewhere.test>: Relay"),
+        (
+            {"local_recipient_maps": "", "smtputf8_enable": "no"},
+            (MUELLER, ADA),
+            ["failed", "sent"],
+            "",
+        ),
+        (
+            {"smtpd_client_restrictions": "reject"},
+            ALL,
+            ["pending"] * 3,
+            "Client host rejected: Access denied",
+        ),
+        (
+            {"smtpd_helo_restrictions": "reject"},
+            ALL,
+            ["pending"] * 3,
+            "Helo command rejected: Access denied",
+        ),
+        (
+            {"smtpd_sender_restrictions": "reject"},
+            ALL,
+            ["pending"] * 3,
+            "Sender address rejected: Access denied",
+        ),
+        (
+            {"smtpd_sender_restrictions": "reject_unlisted_sender"},
+            ALL,
+            ["pending"] * 3,
+            "550 5.1.0 <p…@example.org>",
+        ),
+        (
+            {"smtpd_delay_reject": "no", "smtpd_client_restrictions": "reject"},
+            ALL,
+            ["pending"] * 3,
+            "Client host",
+        ),
+        (
+            {},
+            (ELSEWHERE,),
+            ["pending"],
+            "refused all of 1 recipient tried: RCPT: 554 5.7.1 <a…@elsewhere.test>: Relay",
+        ),
         (
             {"smtpd_relay_restrictions": "defer_unauth_destination"},
             (ELSEWHERE,),
             ["deferred"],
             "454 4.7.1 <a…@elsewhere.test>: Relay access denied",
         ),
-        ({"smtpd_tls_security_level": "encrypt"}, ALL, ["pending"] * 3, "Set SMTP_SECURITY=starttls."),
+        (
+            {"smtpd_tls_security_level": "encrypt"},
+            ALL,
+            ["pending"] * 3,
+            "Set SMTP_SECURITY=starttls.",
+        ),
     ],
 )
 def test_postfix_refuses_a_reader_or_us(
-    settings: Mapping[str, str], people: tuple[str, ...], came: list[str] | None, said: str, world: World
+    settings: Mapping[str, str],
+    people: tuple[str, ...],
+    came: list[str] | None,
+    said: str,
+    world: World,
 ) -> None:
     came = came or ["failed", "sent"]
     world.announce(1)

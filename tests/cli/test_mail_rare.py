@@ -33,7 +33,9 @@ NOBODY = "Nobody got the digest of foundations"
 QUARTER = timedelta(minutes=15)
 
 
-def test_digest_refused_for_everybody_is_reported_each_day_after_a_refused_sender(world: World) -> None:
+def test_digest_refused_for_everybody_is_reported_each_day_after_a_refused_sender(
+    world: World,
+) -> None:
     """The alert of the refused sender lasts, since no mail has left yet; today's fault is another one."""
     at_home(world, ADA, GRACE)
     world.announce(1)
@@ -66,11 +68,14 @@ def scheduled(world: World) -> None:
     world.run("work", "sending")
 
 
-def test_greylisted_recipient_gets_more_than_one_attempt_after_four_days_without_a_server(world: World) -> None:
+def test_greylisted_recipient_gets_more_than_one_attempt_after_four_days_without_a_server(
+    world: World,
+) -> None:
     """The digest reached nobody until now, so Grace was tried once, and not for three days."""
     at_home(world, ADA, GRACE, SMTP_PORT=9)
     world.write(
-        "subscribers.yaml", LIST.format(f"{ADA}, {GRACE}").replace("    topics", "    weekdays: [fri]\n    topics")
+        "subscribers.yaml",
+        LIST.format(f"{ADA}, {GRACE}").replace("    topics", "    weekdays: [fri]\n    topics"),
     )
     world.announce(1)
     scheduled(world)
@@ -124,7 +129,9 @@ def test_delivery_left_by_a_crash_still_counts_after_a_deferral(world: World) ->
     world.announce(2)
     world.run("once")
     assert read(world, ADA) == ["1", "2"]
-    assert len(mails(world, ADA)) == 2  # Friday's, again or for the first time; and Monday's without it
+    assert (
+        len(mails(world, ADA)) == 2
+    )  # Friday's, again or for the first time; and Monday's without it
 
 
 def test_server_busy_for_hours_is_reported_and_no_attempt_counts(world: World) -> None:
@@ -163,8 +170,12 @@ def test_alert_says_how_a_corrected_address_gets_todays_digest(world: World) -> 
 
 
 def test_bounces_of_one_morning_on_three_lists_count_once(world: World) -> None:
-    entry = "  - name: l{0}\n    categories: [cs.LG]\n    topics: x{0}\n    subscribers: [{1}, {2}]\n"
-    world.write("subscribers.yaml", "lists:\n" + "".join(entry.format(n, ADA, GRACE) for n in range(3)))
+    entry = (
+        "  - name: l{0}\n    categories: [cs.LG]\n    topics: x{0}\n    subscribers: [{1}, {2}]\n"
+    )
+    world.write(
+        "subscribers.yaml", "lists:\n" + "".join(entry.format(n, ADA, GRACE) for n in range(3))
+    )
     world.env(ALERT_TO=OPERATOR)
     world.announce(1)
     refuse(world, "550 5.1.1 no such user", ADA)
@@ -177,11 +188,17 @@ def test_bounces_of_one_morning_on_three_lists_count_once(world: World) -> None:
 
 
 @pytest.mark.parametrize("phase", ["RCPT", "DATA", "dot"])
-def test_daily_limit_in_the_middle_of_a_list_is_reported_or_waited_for(phase: Phase, world: World) -> None:
+def test_daily_limit_in_the_middle_of_a_list_is_reported_or_waited_for(
+    phase: Phase, world: World
+) -> None:
     at_home(world, *crowd(6))
     world.announce(1)
-    faults = [Fault(phase, "550 5.4.5 Daily user sending limit exceeded", address=who) for who in crowd(6)]
-    world.smtp.faults = While(lambda: sum(sent.recipient != OPERATOR for sent in world.smtp.messages) >= 3, *faults)
+    faults = [
+        Fault(phase, "550 5.4.5 Daily user sending limit exceeded", address=who) for who in crowd(6)
+    ]
+    world.smtp.faults = While(
+        lambda: sum(sent.recipient != OPERATOR for sent in world.smtp.messages) >= 3, *faults
+    )
     ran = world.run("once")
     left = [state for state in states(world, *crowd(6)) if state in {"pending", "deferred"}]
     assert alerts(world) or (len(left) == 3 and ran.code == 1)

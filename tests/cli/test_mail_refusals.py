@@ -40,7 +40,9 @@ OF_US = [  # as Postfix, Exim and Exchange word them
 
 
 @pytest.mark.parametrize("reply", OF_US)
-def test_server_that_refuses_us_at_rcpt_costs_no_reader_the_digest(reply: str, world: World) -> None:
+def test_server_that_refuses_us_at_rcpt_costs_no_reader_the_digest(
+    reply: str, world: World
+) -> None:
     at_home(world, *crowd(60), SMTP_CONNECTIONS=5)
     world.announce(1)
     met: list[Fault] = []
@@ -50,10 +52,14 @@ def test_server_that_refuses_us_at_rcpt_costs_no_reader_the_digest(reply: str, w
     for rounds in (1, 2):
         ran = world.run("once")
         assert (ran.code, len(met), set(states(world, *crowd(60)))) == (1, 3 * rounds, {"pending"})
-        assert len({fault.address for fault in met}) == len(met), "each round begins with other recipients"
+        assert len({fault.address for fault in met}) == len(met), (
+            "each round begins with other recipients"
+        )
         assert "60 deliveries wait for the next try\n" in ran.err
         assert ran.err.count("the mail server refused all of 3 recipients tried: RCPT: ") == 1
-        assert world.smtp.connections == 1 + rounds, "the first one goes ahead alone; another is the alert's"
+        assert world.smtp.connections == 1 + rounds, (
+            "the first one goes ahead alone; another is the alert's"
+        )
     assert alerts(world) == ["Mail cannot be sent"], "the server takes the alert"
     assert "It seems to refuse this machine, its name or the sender" in told(world)
 
@@ -64,7 +70,9 @@ def test_server_that_refuses_us_at_rcpt_costs_no_reader_the_digest(reply: str, w
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_few_recipients_are_tried_before_the_server_is_said_to_refuse_us(number: int, world: World) -> None:
+def test_few_recipients_are_tried_before_the_server_is_said_to_refuse_us(
+    number: int, world: World
+) -> None:
     at_home(world, *crowd(number))
     world.announce(1)
     refuse(world, DENIED, *crowd(number))
@@ -86,14 +94,19 @@ def test_alert_waits_where_the_server_refuses_it_too(world: World) -> None:
 
 
 @pytest.mark.parametrize("first", [1, 2])
-def test_one_recipient_who_is_accepted_shows_that_the_refusals_were_the_others_own(first: int, world: World) -> None:
+def test_one_recipient_who_is_accepted_shows_that_the_refusals_were_the_others_own(
+    first: int, world: World
+) -> None:
     at_home(world, *crowd(6))
     world.announce(1)
     refuse(world, "550 5.7.1 we do not want you", *crowd(first))
     ran = world.run("once")
     assert (ran.code, states(world, *crowd(6))) == (0, ["failed"] * first + ["sent"] * (6 - first))
     assert alerts(world) == [f"{first} mail{'s' * (first > 1)} refused for good"]
-    for words in (f"foundations: {crowd(1)[0]}: RCPT: 550 5.7.1 we do not", "paperboy resend foundations --failed"):
+    for words in (
+        f"foundations: {crowd(1)[0]}: RCPT: 550 5.7.1 we do not",
+        "paperboy resend foundations --failed",
+    ):
         assert words in told(world)
 
 
@@ -117,7 +130,9 @@ def test_late_refusal_is_the_recipients_own_where_others_got_the_digest(world: W
     assert (states(world), alerts(world)) == (["failed", "sent"], ["1 mail refused for good"])
 
 
-def test_server_that_turns_against_us_in_the_midst_of_a_list_settles_who_was_asked(world: World) -> None:
+def test_server_that_turns_against_us_in_the_midst_of_a_list_settles_who_was_asked(
+    world: World,
+) -> None:
     """Somebody was accepted in this round, so refusals are the recipients'; `resend --failed` brings all back."""
     at_home(world, *crowd(6))
     world.announce(1)
@@ -159,7 +174,9 @@ def test_digest_that_nobody_got_is_a_failure_of_once(world: World) -> None:
     assert ran.err.count(f"failed (RCPT: {NO_SUCH})") == 2
     assert alerts(world) == []
     world.run("once")
-    assert alerts(world) == ["Nobody got the digest of foundations"], "by the next mail that gets through"
+    assert alerts(world) == ["Nobody got the digest of foundations"], (
+        "by the next mail that gets through"
+    )
 
 
 def test_digest_that_nobody_got_again_is_a_failure_of_resend(world: World) -> None:
@@ -187,7 +204,9 @@ def test_once_tries_deferred_mail_at_once_and_the_daemon_waits(world: World) -> 
 
 @pytest.mark.parametrize(("offered", "came"), [(True, "sent"), (False, "failed")])
 @pytest.mark.parametrize("pipelining", [True, False])
-def test_address_beyond_ascii_needs_smtputf8(offered: bool, came: str, pipelining: bool, world: World) -> None:
+def test_address_beyond_ascii_needs_smtputf8(
+    offered: bool, came: str, pipelining: bool, world: World
+) -> None:
     """Where the server does not offer it, that address alone goes without."""
     world.smtp.smtputf8, world.smtp.pipelining = offered, pipelining
     at_home(world, MUELLER, ADA)
@@ -200,7 +219,10 @@ def test_address_beyond_ascii_needs_smtputf8(offered: bool, came: str, pipelinin
         assert "Your address müller@example.org is on this list." in told(world, MUELLER)
         assert alerts(world) == []
     else:
-        assert "müller@example.org: SMTPUTF8: the server does not offer it, and this address needs it" in told(world)
+        assert (
+            "müller@example.org: SMTPUTF8: the server does not offer it, and this address needs it"
+            in told(world)
+        )
 
 
 def test_address_beyond_ascii_is_treated_like_others(world: World) -> None:
@@ -221,13 +243,41 @@ def test_address_beyond_ascii_is_treated_like_others(world: World) -> None:
 @pytest.mark.parametrize(
     ("reply", "settings", "line"),
     [
-        (DENIED, {}, "fault  mail: the mail server refuses op@example.org (ALERT_TO): RCPT: 554 5.7.1 relay access"),
-        (RELAY, {}, "fault  mail: the mail server refuses op@example.org (ALERT_TO): RCPT: 454 4.7.1 <op@example.org>"),
-        (NO_SUCH, {}, "fault  mail: the mail server refuses op@example.org (ALERT_TO): RCPT: 550 5.1.1 no such user."),
-        ("450 4.7.1 later", {}, "note   mail: the mail server refuses op@example.org (ALERT_TO): RCPT: 450 4.7.1"),
-        (NO_SUCH, {"ALERT_TO": ""}, "note   mail: the mail server refuses papers@example.org (MAIL_FROM): RCPT: 550"),
-        ("530 5.7.0 log in", {}, "fault  mail: mail server 127.0.0.1:{port} wants a login: 530 5.7.0 log in. Set SMTP"),
-        ("530 5.7.0 Must issue a STARTTLS command first", {}, "wants encryption: 530 5.7.0 Must issue a STARTTLS"),
+        (
+            DENIED,
+            {},
+            "fault  mail: the mail server refuses op@example.org (ALERT_TO): RCPT: 554 5.7.1 relay access",
+        ),
+        (
+            RELAY,
+            {},
+            "fault  mail: the mail server refuses op@example.org (ALERT_TO): RCPT: 454 4.7.1 <op@example.org>",
+        ),
+        (
+            NO_SUCH,
+            {},
+            "fault  mail: the mail server refuses op@example.org (ALERT_TO): RCPT: 550 5.1.1 no such user.",
+        ),
+        (
+            "450 4.7.1 later",
+            {},
+            "note   mail: the mail server refuses op@example.org (ALERT_TO): RCPT: 450 4.7.1",
+        ),
+        (
+            NO_SUCH,
+            {"ALERT_TO": ""},
+            "note   mail: the mail server refuses papers@example.org (MAIL_FROM): RCPT: 550",
+        ),
+        (
+            "530 5.7.0 log in",
+            {},
+            "fault  mail: mail server 127.0.0.1:{port} wants a login: 530 5.7.0 log in. Set SMTP",
+        ),
+        (
+            "530 5.7.0 Must issue a STARTTLS command first",
+            {},
+            "wants encryption: 530 5.7.0 Must issue a STARTTLS",
+        ),
     ],
 )
 def test_check_names_a_recipient_to_the_server(

@@ -11,7 +11,19 @@ from paperboy.cli.main import invoke
 
 SRC = Path(__file__).parents[2] / "src"
 NAMES = (
-    *("demo", "init", "once", "run", "check", "preview", "status", "why", "resend", "suppress", "unsuppress"),
+    *(
+        "demo",
+        "init",
+        "once",
+        "run",
+        "check",
+        "preview",
+        "status",
+        "why",
+        "resend",
+        "suppress",
+        "unsuppress",
+    ),
     *("subscribers", "subscribe", "unsubscribe", "backup", "service"),
 )
 NEEDED = {
@@ -40,7 +52,9 @@ def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -
 
 def test_help_of_check_tells_its_exit_codes_apart(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["check", "--help"]) == 0
-    told = "0 without a fault, 78 where settings, lists, templates or database are unusable, else 1."
+    told = (
+        "0 without a fault, 78 where settings, lists, templates or database are unusable, else 1."
+    )
     assert told in " ".join(capsys.readouterr().out.split())
 
 
@@ -49,8 +63,12 @@ def test_version_option_prints_the_version(capsys: pytest.CaptureFixture[str]) -
     assert __version__ in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["once", "--nonsense"], ["preview"], ["suppress"]])
-def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["once", "--nonsense"], ["preview"], ["suppress"]]
+)
+def test_wrong_usage_is_exit_code_2(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert invoke(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -85,14 +103,19 @@ def test_misspelt_command_gets_a_suggestion(
         ("from paperboy.cli.main import invoke; invoke(['--help'])", "pydantic sqlite_utils"),
         ("import paperboy.service.app", "genai_prices lxml requests"),
         ("import paperboy.reports.status", "pydantic"),
-        ("import paperboy.cli.main, paperboy.cli.mornings", "lxml requests"),  # the daemon's, which lies idle
+        (
+            "import paperboy.cli.main, paperboy.cli.mornings",
+            "lxml requests",
+        ),  # the daemon's, which lies idle
     ],
 )
 def test_heavy_packages_are_imported_only_where_they_are_used(program: str, spared: str) -> None:
     """`openai` alone takes longer than the whole help may."""
     program += "; import sys; print('imported:', *sys.modules)"
     environ = {"PYTHONPATH": str(SRC)}
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environ)
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environ
+    )
     imported = set(ran.stdout.partition("imported:")[2].split())
     assert not {"arxiv", "jinja2", "mjml", "openai", "rich", *spared.split()} & imported
 
@@ -116,7 +139,9 @@ def test_command_needs_no_stderr() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in {"demo", "init"}])
-def test_home_may_stand_after_the_command_too(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_home_may_stand_after_the_command_too(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert invoke([name, *NEEDED.get(name, []), "--home", str(tmp_path / "nowhere")]) == 78
     captured = capsys.readouterr()
     assert str(tmp_path / "nowhere") in captured.out + captured.err
@@ -139,5 +164,7 @@ def test_shell_completes_the_commands() -> None:
     """As bash asks, after `eval "$(_PAPERBOY_COMPLETE=bash_source paperboy)"`."""
     asked = {"_PAPERBOY_COMPLETE": "bash_complete", "COMP_WORDS": "paperboy un", "COMP_CWORD": "1"}
     command = [sys.executable, "-m", "paperboy"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(SRC), **asked})
+    ran = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(SRC), **asked}
+    )
     assert ran.stdout.split() == ["plain,unsuppress", "plain,unsubscribe"]

@@ -36,7 +36,10 @@ def test_papers_go_from_arxiv_to_the_inbox(world: World) -> None:
 def test_each_subscriber_gets_a_copy_of_their_own(world: World) -> None:
     world.announce(1)
     world.run("once", "--list", "foundations")
-    ada, grace = (email.message_from_bytes(sent.content, policy=email.policy.default) for sent in world.smtp.messages)
+    ada, grace = (
+        email.message_from_bytes(sent.content, policy=email.policy.default)
+        for sent in world.smtp.messages
+    )
     assert (ada["To"], grace["To"]) == ("ada@example.org", "Grace Hopper <grace@example.org>")
     assert ada["Message-ID"] != grace["Message-ID"]
     assert ada["List-Unsubscribe"] != grace["List-Unsubscribe"]
@@ -89,7 +92,9 @@ def test_dry_run_prints_scores_and_the_best_papers_below_the_thresholds(world: W
     ]
 
 
-def test_mail_goes_to_the_outbox_without_a_mail_server_and_each_run_says_where_it_is(world: World) -> None:
+def test_mail_goes_to_the_outbox_without_a_mail_server_and_each_run_says_where_it_is(
+    world: World,
+) -> None:
     world.env(smtp=False)
     world.announce(1)
     ran = world.run("once", "--list", "foundations")
@@ -111,7 +116,9 @@ def test_embedded_scorer_ranks_without_an_llm_and_the_digest_says_so(world: Worl
     world.announce(*range(1, 21))
     assert world.run("once", "--list", "foundations").code == 0
     assert world.llm.requests == []
-    assert "No LLM judged these papers" in (world.path / "outbox" / "foundations.txt").read_text("utf-8")
+    assert "No LLM judged these papers" in (world.path / "outbox" / "foundations.txt").read_text(
+        "utf-8"
+    )
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/api/query", None])
@@ -129,7 +136,9 @@ def test_unreachable_or_empty_arxiv_leaves_the_lists_due(world: World, url: str 
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_each_failure_is_said_once(world: World, monkeypatch: pytest.MonkeyPatch, *, terminal: bool) -> None:
+def test_each_failure_is_said_once(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, terminal: bool
+) -> None:
     """By the log; neither the summary, nor the line of what waits, nor the alert repeats it."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
     monkeypatch.setenv("COLUMNS", "500")  # or the terminal's lines would wrap
@@ -140,7 +149,9 @@ def test_each_failure_is_said_once(world: World, monkeypatch: pytest.MonkeyPatch
     ran = world.run("once")
     assert (ran.out + ran.err).count("it knows no model 'gpt-7'") == 1
     assert "no digest for" not in ran.err
-    assert ran.out.splitlines() == [f"{name}: still due, scored 0 of 1 paper" for name in ("foundations", "galaxies")]
+    assert ran.out.splitlines() == [
+        f"{name}: still due, scored 0 of 1 paper" for name in ("foundations", "galaxies")
+    ]
     world.llm.lasting_fault = None
     world.smtp.faults.append(Fault("MAIL", "550 5.7.1 go away"))
     ran = world.run("once")
@@ -168,7 +179,9 @@ def test_model_without_a_price_shows_tokens_and_no_dollars(world: World) -> None
         ),
         ({"subscribers.yaml": "lists:\n\t- name: x\n"}, ["subscribers.yaml:2:1"]),
         (
-            {"subscribers.yaml": "lists:\n  - {name: x, categories: [cs.LG], topics: topics/gone.md}\n"},
+            {
+                "subscribers.yaml": "lists:\n  - {name: x, categories: [cs.LG], topics: topics/gone.md}\n"
+            },
             ["subscribers.yaml:2:44"],
         ),
         ({"prompts/score.md.j2": "{% block rubric %}{{ nonsense }}"}, ["prompts/score.md.j2:1"]),
@@ -205,7 +218,9 @@ def test_scheduled_halves_show_progress_as_dots_at_most_once_a_second(world: Wor
 class TestProcesses:
     """What needs a process of its own."""
 
-    def start(self, world: World, *arguments: str, prefix: tuple[str, ...] = ()) -> "subprocess.Popen[str]":
+    def start(
+        self, world: World, *arguments: str, prefix: tuple[str, ...] = ()
+    ) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             [*prefix, sys.executable, "-m", "paperboy", "--home", str(world.path), *arguments],
             stdout=subprocess.PIPE,
@@ -254,11 +269,17 @@ class TestProcesses:
         assert len(today.mails()) == 2
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-    def test_signal_while_sending_ends_after_the_message_in_hand(self, today: World, number: signal.Signals) -> None:
+    def test_signal_while_sending_ends_after_the_message_in_hand(
+        self, today: World, number: signal.Signals
+    ) -> None:
         """It is neither lost nor sent again; the other waits."""
         stopping = threading.Event()
-        today.smtp.faults.append(Fault("dot", "250 taken", until=stopping.is_set, keeps=True, times=1))
-        today.smtp.on_fault = lambda _: process.send_signal(number)  # while the server thinks about the final dot
+        today.smtp.faults.append(
+            Fault("dot", "250 taken", until=stopping.is_set, keeps=True, times=1)
+        )
+        today.smtp.on_fault = lambda _: process.send_signal(
+            number
+        )  # while the server thinks about the final dot
         process = self.start(today, "once", "--list", "foundations")
         assert process.stderr is not None
         assert "Stopping after the current message.\n" in process.stderr
@@ -283,14 +304,18 @@ class TestProcesses:
         assert today.mails() == []
 
 
-def test_home_with_its_first_mail_server_is_told_how_to_send_what_went_to_the_outbox(world: World) -> None:
+def test_home_with_its_first_mail_server_is_told_how_to_send_what_went_to_the_outbox(
+    world: World,
+) -> None:
     world.announce(1)
     world.env(smtp=False, MAIL_FROM="papers@example.org")
     world.run("once", "--list", "foundations")
     world.env()
     for command in (["status"], ["once", "--list", "foundations"]):
         ran = world.run(*command)
-        assert "To send the newest digests by mail: paperboy resend foundations" in ran.out + ran.err
+        assert (
+            "To send the newest digests by mail: paperboy resend foundations" in ran.out + ran.err
+        )
     assert world.mails() == []
     assert world.run("resend", "foundations").code == 0
     assert sorted(world.mails()) == ["ada@example.org", "grace@example.org"]

@@ -16,7 +16,9 @@ from tests.servers.smtp import Fault
 
 DAY = timedelta(days=1)
 MONDAYS = LISTS.replace("    topics: dwarf", "    weekdays: [mon]\n    topics: dwarf")
-SKIPPED = "galaxies: skipped; it does not send on Fridays; paperboy once --list galaxies sends it today"
+SKIPPED = (
+    "galaxies: skipped; it does not send on Fridays; paperboy once --list galaxies sends it today"
+)
 
 
 def days(world: World, name: str) -> list[tuple[str, str]]:
@@ -28,7 +30,9 @@ def days(world: World, name: str) -> list[tuple[str, str]]:
 
 def plain(world: World, number: int) -> str:
     """The text of one of the mails."""
-    mail = email.message_from_bytes(world.smtp.messages[number].content, policy=email.policy.default)
+    mail = email.message_from_bytes(
+        world.smtp.messages[number].content, policy=email.policy.default
+    )
     part = mail.get_body(("plain",))
     return str(part.get_content()) if part else ""
 
@@ -73,7 +77,9 @@ def test_list_and_all_exclude_each_other(both: World) -> None:
 
 
 @pytest.mark.parametrize("hour", [4, 7, 20])
-def test_each_day_of_a_daily_cron_job_has_an_outcome_and_each_paper_its_mail(both: World, hour: int) -> None:
+def test_each_day_of_a_daily_cron_job_has_an_outcome_and_each_paper_its_mail(
+    both: World, hour: int
+) -> None:
     """Also where the job comes before the day's batch, at 05:15 UTC, and SEND_AT after it."""
     start = datetime(2026, 11, 20, hour, tzinfo=UTC)
     for number in range(11):
@@ -88,7 +94,9 @@ def test_each_day_of_a_daily_cron_job_has_an_outcome_and_each_paper_its_mail(bot
     week = ["Fri", "Sat", "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Mon"]
     assert [day for day, _ in days(both, "foundations")] == week
     assert {outcome for _, outcome in days(both, "foundations")} == {"digest", "quiet"}
-    assert days(both, "galaxies") == [(day, "digest" if day == "Mon" else "skipped") for day in week]
+    assert days(both, "galaxies") == [
+        (day, "digest" if day == "Mon" else "skipped") for day in week
+    ]
     assert both.mails().count("vera@example.org") == 2
 
 
@@ -97,8 +105,12 @@ def test_each_day_of_a_daily_cron_job_has_an_outcome_and_each_paper_its_mail(bot
 PAUSED = LISTS.replace("    topics: dwarf", "    paused: true\n    topics: dwarf")
 
 
-@pytest.mark.parametrize("arguments", [(), ("--list", "galaxies"), ("--all",), ("--list", "galaxies", "--dry-run")])
-def test_paused_list_sends_nothing_and_once_says_so(both: World, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [(), ("--list", "galaxies"), ("--all",), ("--list", "galaxies", "--dry-run")]
+)
+def test_paused_list_sends_nothing_and_once_says_so(
+    both: World, arguments: tuple[str, ...]
+) -> None:
     both.write("subscribers.yaml", PAUSED)
     for _ in range(2):
         ran = both.run("once", *arguments)
@@ -140,7 +152,9 @@ def test_list_begins_with_the_newest_batch_after_its_pause_under_cron(both: Worl
     assert [number for number in ("00045", "00046") if number in plain(both, -1)] == ["00046"]
 
 
-def test_waiting_mail_of_a_paused_list_is_not_sent_until_it_is_sent_again_by_hand(both: World) -> None:
+def test_waiting_mail_of_a_paused_list_is_not_sent_until_it_is_sent_again_by_hand(
+    both: World,
+) -> None:
     both.smtp.faults.append(Fault("RCPT", "450 later", address="vera@example.org", times=1))
     assert both.run("once", "--all").code == 1
     both.write("subscribers.yaml", PAUSED)
@@ -178,7 +192,8 @@ def numbers(world: World) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("since", "papers"), [("2026-11-20", [6]), ("2026-11-18", [4, 5, 6]), ("2026-11-13", [2, 3, 4, 5, 6])]
+    ("since", "papers"),
+    [("2026-11-20", [6]), ("2026-11-18", [4, 5, 6]), ("2026-11-13", [2, 3, 4, 5, 6])],
 )
 @pytest.mark.parametrize("before", [(), ("once", "--list", "foundations"), ("preview", "galaxies")])
 def test_new_list_gets_the_batches_since_a_date_and_the_cost_is_said_first(
@@ -206,11 +221,17 @@ def test_list_that_has_begun_may_begin_again_on_another_day_even_a_quiet_one(wee
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--list", "galaxies", "--since", "2026-11-12"), "galaxies: --since must be from 2026-11-13"),
+        (
+            ("--list", "galaxies", "--since", "2026-11-12"),
+            "galaxies: --since must be from 2026-11-13",
+        ),
         (("--list", "galaxies", "--since", "2026-11-21"), "(ARXIV_LOOKBACK_DAYS) to 2026-11-20"),
         (("--list", "galaxies", "--since", "soon"), "'soon' does not match"),
         (("--since", "2026-11-20"), "--since needs --list"),
-        (("--list", "galaxies", "--dry-run", "--since", "2026-11-20"), "--since needs --list, and no --dry-run"),
+        (
+            ("--list", "galaxies", "--dry-run", "--since", "2026-11-20"),
+            "--since needs --list, and no --dry-run",
+        ),
         (
             ("--list", "foundations", "--list", "galaxies", "--since", "2026-11-19"),
             "foundations: has had today's digest",
@@ -228,7 +249,9 @@ def test_since_that_cannot_be_is_wrong_usage_and_nothing_is_done(
     assert (len(week.arxiv.requests), "vera@example.org" in week.mails()) == (asked, False)
 
 
-def test_six_weeks_of_papers_are_not_scored_without_a_word_nor_left_out_without_one(both: World) -> None:
+def test_six_weeks_of_papers_are_not_scored_without_a_word_nor_left_out_without_one(
+    both: World,
+) -> None:
     """What the last 30 days brought is scored, and its cost said; what came before is not looked at."""
     both.env(LLM_PRICE_INPUT=1, LLM_PRICE_OUTPUT=2)
     both.run("once")
@@ -236,7 +259,9 @@ def test_six_weeks_of_papers_are_not_scored_without_a_word_nor_left_out_without_
         both.clock.now = FRIDAY + number * DAY
         both.announce(10 + number)
     ran = both.run("once", "--list", "foundations")
-    assert re.search(r"WARNING scoring \d\d papers for foundations by gpt-6-luna: about \$0\.\d+", ran.err)
+    assert re.search(
+        r"WARNING scoring \d\d papers for foundations by gpt-6-luna: about \$0\.\d+", ran.err
+    )
     away = "papers submitted before {} were not looked at"
     assert away.format("Wed 02 Dec") in ran.out
     assert away.format("2 December 2026") in " ".join(plain(both, -1).split())

@@ -36,7 +36,10 @@ UNSCORED = ListReport(
 )
 DIGEST = ListReport("foundations", Outcome.DIGEST, Counts(considered=40, selected=8, below=32))
 LET_GO = ListReport(
-    "foundations", Outcome.DIGEST, Counts(considered=40, let_go=1, below=39), let_go=(paper("2611.00007"),)
+    "foundations",
+    Outcome.DIGEST,
+    Counts(considered=40, let_go=1, below=39),
+    let_go=(paper("2611.00007"),),
 )
 REFUSES = delivery.Report({}, "mail server m:587 refuses the login", since=FRIDAY)
 
@@ -51,7 +54,13 @@ def told(world: World) -> World:
 @contextmanager
 def at_work(world: World) -> Iterator[App]:
     with App(
-        world.path, world.environ, world.clock, world.waits.append, lambda: 0.0, NoProgress(), features=FEATURES
+        world.path,
+        world.environ,
+        world.clock,
+        world.waits.append,
+        lambda: 0.0,
+        NoProgress(),
+        features=FEATURES,
     ) as app:
         assert app.store  # opened, and so made
         yield app
@@ -137,8 +146,12 @@ def test_alert_day_is_that_of_the_operators_timezone(told: World) -> None:
     assert subjects(told) == [ZERO, ZERO]
 
 
-@pytest.mark.parametrize("lists", [LISTS.partition("  - name: galaxies")[0], LISTS.replace("[vera@example.org]", "[]")])
-def test_a_list_that_is_gone_or_has_no_subscribers_delays_no_good_news(told: World, lists: str) -> None:
+@pytest.mark.parametrize(
+    "lists", [LISTS.partition("  - name: galaxies")[0], LISTS.replace("[vera@example.org]", "[]")]
+)
+def test_a_list_that_is_gone_or_has_no_subscribers_delays_no_good_news(
+    told: World, lists: str
+) -> None:
     run(told, UNSCORED, replace(UNSCORED, list_name="galaxies"))
     told.write("subscribers.yaml", lists)
     run(told, DIGEST)
@@ -158,7 +171,9 @@ def test_alerts_wait_for_a_mail_server_that_is_down(told: World) -> None:
     port, told.smtp.port = told.smtp.port, 9
     told.env(llm=False, ALERT_TO=OPERATOR)
     log = run(told, LET_GO, replace(UNSCORED, list_name="galaxies"), sent=REFUSES)
-    assert "ALERT_TO could not be alerted" not in log  # who has just refused us is not asked again at once
+    assert (
+        "ALERT_TO could not be alerted" not in log
+    )  # who has just refused us is not asked again at once
     for headline in ("1 paper could not be scored", "Scored 0 of 40 papers", "Mail cannot be sent"):
         assert f"WARNING {headline}" in log
     told.smtp.port = port
@@ -236,7 +251,9 @@ def test_broken_alert_template_is_logged(told: World) -> None:
 def test_database_error_while_alerting_is_logged(told: World) -> None:
     with at_work(told) as app:
         other = sqlite3.connect(app.settings.paperboy_database)
-        other.execute("create trigger full before insert on messages begin select raise(abort, 'a bug'); end")
+        other.execute(
+            "create trigger full before insert on messages begin select raise(abort, 'a bug'); end"
+        )
         other.close()
     log = run(told, sent=REFUSES)
     assert "ALERT_TO could not be alerted: this is a bug in Paperboy" in log

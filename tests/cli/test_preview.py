@@ -13,7 +13,10 @@ from tests.cli.conftest import LISTS, World
 
 
 def sent(world: World) -> list[EmailMessage]:
-    messages = [email.message_from_bytes(mail.content, policy=email.policy.default) for mail in world.smtp.messages]
+    messages = [
+        email.message_from_bytes(mail.content, policy=email.policy.default)
+        for mail in world.smtp.messages
+    ]
     assert all(isinstance(message, EmailMessage) for message in messages)
     return messages
 
@@ -29,8 +32,14 @@ def test_preview_shows_what_the_digest_would_be_now(world: World) -> None:
     page = world.path / "outbox" / "preview" / "foundations.html"
     assert ran.out == f"{page}\n"
     assert "2611.00002" in page.read_text("utf-8")
-    assert {file.name for file in page.parent.iterdir()} == {"foundations.html", "foundations.txt", "foundations.eml"}
-    assert {folder.stat().st_mode & 0o777 for folder in (page.parent, page.parent.parent)} == {0o700}
+    assert {file.name for file in page.parent.iterdir()} == {
+        "foundations.html",
+        "foundations.txt",
+        "foundations.eml",
+    }
+    assert {folder.stat().st_mode & 0o777 for folder in (page.parent, page.parent.parent)} == {
+        0o700
+    }
 
 
 def test_second_preview_within_minutes_does_not_ask_arxiv_again(world: World) -> None:
@@ -51,7 +60,9 @@ def edit(world: World, old: str, new: str) -> None:
     world.write("subscribers.yaml", LISTS.replace(old, new))
 
 
-TUNED: dict[str, tuple[tuple[str, str], set[str], bool]] = {  # the edit; the papers; whether the LLM is asked
+TUNED: dict[
+    str, tuple[tuple[str, str], set[str], bool]
+] = {  # the edit; the papers; whether the LLM is asked
     "nothing": (("title: Foundations", "title: Foundations"), {"1", "2"}, False),
     "thresholds": (("title: Foundations", "min_relevance: 4"), {"1", "2", "3"}, False),
     "cap": (("title: Foundations", "max_papers: 1"), {"1"}, False),
@@ -61,10 +72,14 @@ TUNED: dict[str, tuple[tuple[str, str], set[str], bool]] = {  # the edit; the pa
 
 
 @pytest.mark.parametrize("name", TUNED)
-def test_preview_after_the_morning_shows_what_an_edit_would_make_of_its_papers(world: World, name: str) -> None:
+def test_preview_after_the_morning_shows_what_an_edit_would_make_of_its_papers(
+    world: World, name: str
+) -> None:
     """So that topics and thresholds can be tuned all day; nothing is marked, and nobody gets another mail."""
     (old, new), numbers, scored_anew = TUNED[name]
-    world.llm.scores = {f"2611.{n:05}": Score(*marks) for n, marks in {1: (9, 8), 2: (8, 7), 3: (4, 7)}.items()}
+    world.llm.scores = {
+        f"2611.{n:05}": Score(*marks) for n, marks in {1: (9, 8), 2: (8, 7), 3: (4, 7)}.items()
+    }
     world.announce(1, 2, 3)
     world.run("once", "--list", "foundations")
     asked, mails = len(world.llm.requests), len(world.mails())
@@ -82,7 +97,9 @@ def test_preview_after_the_morning_shows_what_an_edit_would_make_of_its_papers(w
     )
 
 
-def test_preview_takes_what_came_after_the_morning_as_well_and_nothing_from_before_the_start(world: World) -> None:
+def test_preview_takes_what_came_after_the_morning_as_well_and_nothing_from_before_the_start(
+    world: World,
+) -> None:
     old = world.announce(1)[0]
     world.arxiv.papers[:] = [replace(old, published=old.published - timedelta(days=2))]
     world.announce(2)
@@ -99,7 +116,11 @@ def test_preview_of_a_day_without_papers_points_to_what_was_sent(world: World) -
     world.clock.now += timedelta(days=1)
     ran = world.run("preview", "foundations")
     more = "; paperboy preview foundations --sent shows its newest digest"
-    assert (ran.code, ran.out, ran.err.splitlines()[-1]) == (0, "", f"foundations: there are no papers today{more}")
+    assert (ran.code, ran.out, ran.err.splitlines()[-1]) == (
+        0,
+        "",
+        f"foundations: there are no papers today{more}",
+    )
     assert world.run("preview", "galaxies").err.endswith("galaxies: there are no papers today\n")
     assert not (world.path / "outbox" / "preview").exists()
 
@@ -117,7 +138,10 @@ def test_digest_is_shown_as_it_was_sent_without_asking_anybody(world: World) -> 
     two_digests(world)
     asked = len(world.arxiv.requests) + len(world.llm.requests)
     edit(world, "title: Foundations", "title: Another title")
-    for arguments, number, day in (([], 2, "Mon 23 Nov 2026"), (["--date", "2026-11-20"], 1, "Fri 20 Nov 2026")):
+    for arguments, number, day in (
+        ([], 2, "Mon 23 Nov 2026"),
+        (["--date", "2026-11-20"], 1, "Fri 20 Nov 2026"),
+    ):
         ran = world.run("preview", "foundations", "--sent", *arguments)
         page = world.path / "outbox" / "preview" / "foundations.html"
         assert (ran.code, ran.out) == (0, f"{page}\n")
@@ -138,7 +162,9 @@ def test_digest_is_shown_as_it_was_sent_without_asking_anybody(world: World) -> 
         (["--date", "2026-11-20"], "--date goes with --sent"),
     ],
 )
-def test_unknown_date_is_wrong_usage_and_names_the_newest(world: World, arguments: list[str], says: str) -> None:
+def test_unknown_date_is_wrong_usage_and_names_the_newest(
+    world: World, arguments: list[str], says: str
+) -> None:
     two_digests(world)
     ran = world.run("preview", "foundations", *arguments)
     assert (ran.code, ran.out) == (2, "")
@@ -148,7 +174,9 @@ def test_unknown_date_is_wrong_usage_and_names_the_newest(world: World, argument
 def test_list_without_a_digest_has_nothing_that_was_sent(world: World) -> None:
     ran = world.run("preview", "galaxies", "--sent")
     assert ran.code == 2
-    assert "galaxies has had no digest yet; paperboy preview galaxies shows what is to come" in ran.err
+    assert (
+        "galaxies has had no digest yet; paperboy preview galaxies shows what is to come" in ran.err
+    )
     assert not (world.path / "data").exists()
 
 
@@ -198,7 +226,9 @@ def test_unreachable_arxiv_is_an_error(world: World) -> None:
         (["galaxy"], "did you mean 'galaxies'?"),
     ],
 )
-def test_bad_address_or_unknown_list_is_wrong_usage(world: World, arguments: list[str], message: str) -> None:
+def test_bad_address_or_unknown_list_is_wrong_usage(
+    world: World, arguments: list[str], message: str
+) -> None:
     ran = world.run("preview", *arguments)
     assert ran.code == 2
     assert message in ran.err
@@ -206,7 +236,9 @@ def test_bad_address_or_unknown_list_is_wrong_usage(world: World, arguments: lis
 
 def test_list_without_subscribers_can_be_previewed(world: World) -> None:
     """So that its topics can be tried before anybody is on it."""
-    world.write("subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n")
+    world.write(
+        "subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n"
+    )
     world.announce(1)
     assert world.run("preview", "x").code == 0
 

@@ -23,7 +23,10 @@ ADA, GRACE = "ada@example.org", "grace@example.org"
 
 
 def sent(world: World) -> list[EmailMessage]:
-    return [email.message_from_bytes(mail.content, policy=email.policy.default) for mail in world.smtp.messages]  # type: ignore[misc]
+    return [
+        email.message_from_bytes(mail.content, policy=email.policy.default)
+        for mail in world.smtp.messages
+    ]  # type: ignore[misc]
 
 
 def a_morning(world: World, *faults: Fault) -> None:
@@ -41,7 +44,10 @@ def refused(address: str) -> Fault:
 def test_recipient_who_has_the_digest_does_not_get_it_again(world: World) -> None:
     a_morning(world)
     ran = world.run("resend", "foundations")
-    assert (ran.code, ran.out) == (0, "foundations, the digest of Fri 20 Nov: there is nobody to send it to\n")
+    assert (ran.code, ran.out) == (
+        0,
+        "foundations, the digest of Fri 20 Nov: there is nobody to send it to\n",
+    )
     assert world.mails() == [ADA, GRACE]
 
 
@@ -166,7 +172,9 @@ def test_digest_from_localhost_is_not_sent_to_a_server(world: World) -> None:
     world.env()
     ran = world.run("resend", "foundations")
     assert (ran.code, ran.out) == (1, "")
-    assert "was composed for the outbox, from paperboy@localhost, before MAIL_FROM was set" in ran.err
+    assert (
+        "was composed for the outbox, from paperboy@localhost, before MAIL_FROM was set" in ran.err
+    )
     assert world.smtp.connections == 0
 
 
@@ -187,7 +195,9 @@ def test_signal_ends_resend_after_the_message_in_hand(world: World) -> None:
     a_morning(world, refused(ADA), refused(GRACE))
     stopping = threading.Event()
     world.smtp.faults.append(Fault("dot", "250 taken", until=stopping.is_set, keeps=True, times=1))
-    world.smtp.on_fault = lambda _: process.send_signal(signal.SIGTERM)  # while the server thinks about the final dot
+    world.smtp.on_fault = lambda _: process.send_signal(
+        signal.SIGTERM
+    )  # while the server thinks about the final dot
     process = subprocess.Popen(
         [sys.executable, "-m", "paperboy", "--home", str(world.path), "resend", "foundations"],
         stderr=subprocess.PIPE,
@@ -237,7 +247,10 @@ def test_resend_to_an_address_that_has_the_digest_takes_another_message_id(world
     _, first, *more = sent(world)
     assert len({mail["Message-ID"] for mail in sent(world)}) == 4
     for mail in more:
-        assert (mail["To"], mail["Subject"]) == ("Grace Hopper <grace@example.org>", first["Subject"])
+        assert (mail["To"], mail["Subject"]) == (
+            "Grace Hopper <grace@example.org>",
+            first["Subject"],
+        )
         assert mail["List-Unsubscribe"] == first["List-Unsubscribe"]
         assert mail.get_content_type() == first.get_content_type()
         assert "is on this list" in mail.get_body(("plain",)).get_content()  # type: ignore[union-attr]
@@ -271,7 +284,10 @@ def test_resend_to_a_misspelt_address_suggests_the_subscriber(world: World) -> N
 def test_resend_to_somebody_who_joined_since_is_in_the_ledger(world: World) -> None:
     """So that it is not sent to them again with the others."""
     a_morning(world)
-    world.write("subscribers.yaml", LISTS.replace("- ada@example.org", "- ada@example.org\n      - emmy@example.org"))
+    world.write(
+        "subscribers.yaml",
+        LISTS.replace("- ada@example.org", "- ada@example.org\n      - emmy@example.org"),
+    )
     assert world.run("resend", "foundations", "--to", "emmy@example.org").code == 0
     world.run("resend", "foundations")
     assert world.mails() == [ADA, GRACE, "emmy@example.org"]
@@ -296,7 +312,9 @@ def test_resend_to_a_suppressed_address_is_refused_with_the_fix(world: World) ->
         ("450 later", "ada@example.org: deferred, RCPT: 450", True),
     ],
 )
-def test_refusal_of_one_address_is_reported(world: World, reply: str, told: str, *, waits: bool) -> None:
+def test_refusal_of_one_address_is_reported(
+    world: World, reply: str, told: str, *, waits: bool
+) -> None:
     a_morning(world, refused(ADA))
     world.smtp.faults.append(Fault("RCPT", reply, address=ADA))
     ran = world.run("resend", "foundations", "--to", ADA)
@@ -330,7 +348,9 @@ def test_superseded_digest_is_not_sent(world: World) -> None:
     """Its papers come with the next one, and would come twice."""
     a_morning(world, refused(ADA), refused(GRACE))
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        assert store.days.supersede("foundations", world.clock().date() + timedelta(days=1), world.clock())
+        assert store.days.supersede(
+            "foundations", world.clock().date() + timedelta(days=1), world.clock()
+        )
     for more in ([], ["--failed"], ["--to", ADA], ["--to", "emmy@example.org"]):
         ran = world.run("resend", "foundations", *more)
         assert (ran.code, ran.out) == (1, "")
@@ -357,11 +377,17 @@ def test_subscriber_who_leaves_during_sending_gets_nothing(world: World) -> None
     world.write("subscribers.yaml", LISTS.replace("- ada@example.org", "- zoe@example.org"))
     world.announce(1)
 
-    seen, log, logger = threading.Event(), logging.Handler(), logging.getLogger("paperboy.home.versions")
+    seen, log, logger = (
+        threading.Event(),
+        logging.Handler(),
+        logging.getLogger("paperboy.home.versions"),
+    )
     log.emit = lambda record: seen.set() if "an edit of the lists" in record.msg else None  # type: ignore[method-assign]
 
     def leave(_: Message) -> None:
-        (world.path / "subscribers.yaml").write_text(LISTS.replace("      - Grace Hopper <grace@example.org>\n", ""))
+        (world.path / "subscribers.yaml").write_text(
+            LISTS.replace("      - Grace Hopper <grace@example.org>\n", "")
+        )
         assert seen.wait(10)
 
     world.smtp.on_message = leave
@@ -384,7 +410,10 @@ def test_without_a_list_what_failed_on_any_list_goes_again(world: World) -> None
     assert (again.code, again.out.count("there is nobody to send it to")) == (0, 2)
     for wrong in ([], ["--to", ADA]):
         ran = world.run("resend", *wrong)
-        assert (ran.code, "Name a LIST; only with --failed it may be left out" in ran.err) == (2, True)
+        assert (ran.code, "Name a LIST; only with --failed it may be left out" in ran.err) == (
+            2,
+            True,
+        )
 
 
 def test_a_list_that_has_had_no_digest_stops_no_other(world: World) -> None:
@@ -402,8 +431,13 @@ def test_resend_takes_its_turn_beside_the_service(world: World) -> None:
     src = str(Path(__file__).parents[2] / "src")
     program = [sys.executable, "-m", "paperboy", "--home", str(world.path), "resend", "--failed"]
     with lock.held(world.path / "data" / "paperboy.db", "sending", "run"):
-        waiting = subprocess.Popen(program, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": src})
+        waiting = subprocess.Popen(
+            program, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": src}
+        )
         assert waiting.stderr is not None
         line = next(each for each in waiting.stderr if b"active" in each)
-        assert f"(process {os.getpid()}, paperboy run) is active; waiting until its sending is done" in line.decode()
+        assert (
+            f"(process {os.getpid()}, paperboy run) is active; waiting until its sending is done"
+            in line.decode()
+        )
     assert b"Traceback" not in waiting.communicate(timeout=300)[1]

@@ -21,7 +21,10 @@ def test_expired_delivery_is_sent_despite_a_newer_digest(world: World) -> None:
     """Which is so whenever something is given up: a list has a digest a day."""
     given_up_and_another_since(world)
     ran = world.run("resend", "foundations")
-    assert (ran.code, ran.out) == (0, "foundations, the digest of Mon 23 Nov: there is nobody to send it to\n")
+    assert (ran.code, ran.out) == (
+        0,
+        "foundations, the digest of Mon 23 Nov: there is nobody to send it to\n",
+    )
     ran = world.run("resend", "foundations", "--failed")
     assert ran.code == 0
     assert ran.out.splitlines() == [
@@ -41,7 +44,9 @@ def test_expired_delivery_is_sent_though_the_newest_digest_was_superseded(world:
     world.run("once", "--list", "foundations")
     world.smtp.faults.clear()
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        assert store.days.supersede("foundations", world.clock().date() + timedelta(days=1), world.clock())
+        assert store.days.supersede(
+            "foundations", world.clock().date() + timedelta(days=1), world.clock()
+        )
     ran = world.run("resend", "foundations", "--failed")
     assert (ran.code, ran.out.splitlines()) == (
         0,

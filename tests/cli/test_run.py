@@ -53,7 +53,9 @@ class Service:
     world: World
     systemd: Systemd
     folder: Path  # for logs
-    answers: threading.Event  # set, and the LLM gives the scores that it is asked for; until then it lets people wait
+    answers: (
+        threading.Event
+    )  # set, and the LLM gives the scores that it is asked for; until then it lets people wait
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     source: Path = SRC  # of the package
 
@@ -62,7 +64,9 @@ class Service:
         command = [sys.executable, "-m", "paperboy", "--home", str(self.world.path), "run"]
         environ = {**os.environ, **self.systemd.environ, "PYTHONPATH": str(self.source)}
         with self.log(len(self.processes)).open("wb") as log:
-            made = subprocess.Popen(command, stdout=log, stderr=log, env=environ, start_new_session=True)
+            made = subprocess.Popen(
+                command, stdout=log, stderr=log, env=environ, start_new_session=True
+            )
         self.processes.append(made)
         return made.pid
 
@@ -118,7 +122,10 @@ class Service:
     def alerts(self) -> list[str]:
         """The subjects of the operator's mails."""
         mails = [message for message in self.world.smtp.messages if message.recipient == OPERATOR]
-        return [str(message_from_bytes(mail.content, policy=policy.default)["Subject"]) for mail in mails]
+        return [
+            str(message_from_bytes(mail.content, policy=policy.default)["Subject"])
+            for mail in mails
+        ]
 
     def readers(self) -> list[str]:
         """Who got a digest, in order."""
@@ -134,10 +141,14 @@ def service(world: World, tmp_path: Path) -> Iterator[Service]:
     days = [(now + timedelta(days=number)).date().isoformat() for number in (-3, -2, -1, 0, 1)]
     world.clock.now = now
     world.write("subscribers.yaml", LISTS)
-    world.env(TIMEZONE=f"Etc/GMT{now.hour - 12:+d}", ALERT_TO=OPERATOR, ARXIV_HOLIDAYS=" ".join(days))
+    world.env(
+        TIMEZONE=f"Etc/GMT{now.hour - 12:+d}", ALERT_TO=OPERATOR, ARXIV_HOLIDAYS=" ".join(days)
+    )
     world.announce(1)
     (world.path / "data").mkdir()
-    with Store.open(world.path / "data" / "paperboy.db") as store:  # as if the service had run yesterday
+    with Store.open(
+        world.path / "data" / "paperboy.db"
+    ) as store:  # as if the service had run yesterday
         store.days.know(["foundations", "theory"], now - timedelta(days=1))
     answers = threading.Event()
     answers.set()
@@ -153,7 +164,9 @@ def service(world: World, tmp_path: Path) -> Iterator[Service]:
         answers.set()
         for process in made.processes:
             try:
-                os.killpg(process.pid, signal.SIGKILL)  # its children are in its group, also when it is gone
+                os.killpg(
+                    process.pid, signal.SIGKILL
+                )  # its children are in its group, also when it is gone
             except ProcessLookupError:
                 continue
             finally:
@@ -162,7 +175,9 @@ def service(world: World, tmp_path: Path) -> Iterator[Service]:
 
 def caught(pid: int) -> set[signal.Signals]:
     """The signals that a process handles."""
-    found = re.search(r"^SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text("ascii"), re.MULTILINE)
+    found = re.search(
+        r"^SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text("ascii"), re.MULTILINE
+    )
     assert found is not None
     return {number for number in signal.Signals if int(found[1], 16) >> (number - 1) & 1}
 
@@ -240,7 +255,9 @@ def test_reload_serves_a_list_but_one_that_is_new_at_its_next_hour_applies_the_l
     service.terminate()
 
 
-def test_broken_edit_is_reported_once_and_the_version_before_survives_a_restart(service: Service) -> None:
+def test_broken_edit_is_reported_once_and_the_version_before_survives_a_restart(
+    service: Service,
+) -> None:
     """SIGTERM ends the morning whose LLM hangs."""
     service.answers.clear()
     pid = service.begin()
@@ -260,7 +277,9 @@ def test_broken_edit_is_reported_once_and_the_version_before_survives_a_restart(
     service.until(lambda: "Everyone got today's mail" in service.status)
     assert service.status.startswith("subscribers.yaml:7:5")
     service.idle()
-    assert service.alerts() == ["Paperboy: Broken: subscribers.yaml:7:5: unknown key 'titel', did you mean 'title'?"]
+    assert service.alerts() == [
+        "Paperboy: Broken: subscribers.yaml:7:5: unknown key 'titel', did you mean 'title'?"
+    ]
     service.world.write("subscribers.yaml", LISTS)  # and nobody asks: it is noticed
     service.until(lambda: service.alerts()[1:])
     assert "is in force: 1 list\n" in service.said
@@ -295,7 +314,9 @@ def test_broken_files_at_the_first_start_are_exit_code_78(service: Service) -> N
 def test_work_goes_on_after_sigkill_in_a_morning_and_sigterm_in_a_sending(service: Service) -> None:
     """The next daemon waits for the morning of the killed one, and the next but one sends the rest, nothing twice."""
     service.world.write("subscribers.yaml", LISTS.replace("ada@example.org", ", ".join(CROWD)))
-    slow = Fault("dot", "250 2.0.0 taken", keeps=True, until=lambda: "Stopping after" in service.said)
+    slow = Fault(
+        "dot", "250 2.0.0 taken", keeps=True, until=lambda: "Stopping after" in service.said
+    )
     service.world.smtp.faults.append(slow)
     service.world.smtp.on_fault = lambda _: service.process.terminate()
     service.answers.clear()

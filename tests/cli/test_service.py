@@ -25,7 +25,14 @@ def test_unit_names_this_home_this_interpreter_and_the_owner(world: World) -> No
         shutil.chown(world.path, "daemon", "daemon")
     ran = world.run("service")
     assert (ran.code, ran.err) == (0, "")
-    assert values(ran.out, "ExecStart") == [f":{sys.executable}", "-m", "paperboy", "--home", str(world.path), "run"]
+    assert values(ran.out, "ExecStart") == [
+        f":{sys.executable}",
+        "-m",
+        "paperboy",
+        "--home",
+        str(world.path),
+        "run",
+    ]
     assert values(ran.out, "User") == [world.path.owner()]
     assert values(ran.out, "ReadWritePaths")[0] == str(world.path)
 
@@ -38,16 +45,23 @@ def test_systemd_verifies_and_rates_the_printed_unit(world: World, tmp_path: Pat
 
 
 def test_owner_without_a_name_is_refused() -> None:
-    with pytest.raises(ConfigError, match="/srv/papers: its owner, user number 64321, has no name or group here"):
+    with pytest.raises(
+        ConfigError, match="/srv/papers: its owner, user number 64321, has no name or group here"
+    ):
         names_of(64_321, Path("/srv/papers"))
 
 
 @pytest.mark.parametrize("for_web", [False, True])
 @pytest.mark.parametrize("as_user", [False, True])
-def test_terminal_shows_how_to_install_the_unit(world: World, *, as_user: bool, for_web: bool) -> None:
+def test_terminal_shows_how_to_install_the_unit(
+    world: World, *, as_user: bool, for_web: bool
+) -> None:
     """The command shown is the one that was called, whole, so that it can be pasted anywhere."""
     world.env(WEB_URL="https://papers.example.org")
-    options, name = [*["--user"] * as_user, *["--web"] * for_web], "paperboy-web" if for_web else "paperboy"
+    options, name = (
+        [*["--user"] * as_user, *["--web"] * for_web],
+        "paperboy-web" if for_web else "paperboy",
+    )
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "paperboy", "service", "--home", str(world.path), *options],
@@ -65,8 +79,14 @@ def test_terminal_shows_how_to_install_the_unit(world: World, *, as_user: bool, 
     os.close(ours)
     assert process.wait(300) == 0
     said = shown.decode().replace("\r\n", "\n").partition("To install it")[2]
-    again = " ".join([sys.executable, "-m", "paperboy", "--home", str(world.path), "service", *options])
-    place = f"mv {name}.service ~/.config" if as_user else f"sudo install -m 644 {name}.service /etc/systemd/system/\n"
+    again = " ".join(
+        [sys.executable, "-m", "paperboy", "--home", str(world.path), "service", *options]
+    )
+    place = (
+        f"mv {name}.service ~/.config"
+        if as_user
+        else f"sudo install -m 644 {name}.service /etc/systemd/system/\n"
+    )
     assert f"{again} > {name}.service && {place}" in said
     systemctl = "systemctl --user" if as_user else "sudo systemctl"
     assert f"{systemctl} daemon-reload" in said
@@ -99,13 +119,22 @@ def test_database_and_outbox_outside_the_home_are_writable(world: World, tmp_pat
     (tmp_path / "db").mkdir()
     world.env(PAPERBOY_DATABASE="../db/papers.db", PAPERBOY_OUTBOX=tmp_path / "out")
     ran = world.run("service")
-    assert values(ran.out, "ReadWritePaths") == [str(world.path), str(tmp_path / "db"), str(tmp_path / "out")]
-    assert f"{tmp_path / 'out'} does not exist, and the service could not make it: sudo install -d -o " in ran.err
+    assert values(ran.out, "ReadWritePaths") == [
+        str(world.path),
+        str(tmp_path / "db"),
+        str(tmp_path / "out"),
+    ]
+    assert (
+        f"{tmp_path / 'out'} does not exist, and the service could not make it: sudo install -d -o "
+        in ran.err
+    )
     assert f"{tmp_path / 'db'} does" not in ran.err
 
 
 @pytest.mark.parametrize("options", [[], ["--web"]])
-def test_linked_database_is_writable_at_its_target(world: World, tmp_path: Path, options: list[str]) -> None:
+def test_linked_database_is_writable_at_its_target(
+    world: World, tmp_path: Path, options: list[str]
+) -> None:
     world.env(WEB_URL="https://papers.example.org")
     (tmp_path / "disk").mkdir()
     (world.path / "data").mkdir()
@@ -129,9 +158,16 @@ def test_linked_home_is_writable_under_both_names(world: World, tmp_path: Path) 
 
 
 def test_settings_of_the_shell_are_named_and_not_used(world: World) -> None:
-    world.environ |= {"OPENAI_API_KEY": "sk-secret", "PAPERBOY_DATABASE": "/srv/other.db", "SMTP_USERNAME": " "}
+    world.environ |= {
+        "OPENAI_API_KEY": "sk-secret",
+        "PAPERBOY_DATABASE": "/srv/other.db",
+        "SMTP_USERNAME": " ",
+    }
     ran = world.run("service")
-    assert "Your environment, which the service does not have, sets OPENAI_API_KEY and PAPERBOY_DATABASE" in ran.err
+    assert (
+        "Your environment, which the service does not have, sets OPENAI_API_KEY and PAPERBOY_DATABASE"
+        in ran.err
+    )
     assert values(ran.out, "ReadWritePaths") == [str(world.path)]
     assert "sk-secret" not in ran.out + ran.err
 
@@ -139,7 +175,10 @@ def test_settings_of_the_shell_are_named_and_not_used(world: World) -> None:
 def test_virtual_environment_is_called_by_its_link(world: World, tmp_path: Path) -> None:
     """Its target knows nothing of what is installed there."""
     environment = tmp_path / "new" / "home" / ".venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", environment], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", environment],
+        check=True,
+    )
     site = next(path for path in map(Path, sys.path) if (path / "click").is_dir())
     home = environment.parent
     shutil.copytree(world.path, home, dirs_exist_ok=True)
@@ -161,7 +200,14 @@ def test_unit_of_the_pages_serves_this_home(world: World) -> None:
     (world.path / "data").mkdir(exist_ok=True)
     ran = world.run("service", "--web")
     assert ran.code == 0
-    assert values(ran.out, "ExecStart") == [f":{sys.executable}", "-m", "paperboy", "--home", str(world.path), "web"]
+    assert values(ran.out, "ExecStart") == [
+        f":{sys.executable}",
+        "-m",
+        "paperboy",
+        "--home",
+        str(world.path),
+        "web",
+    ]
     assert values(ran.out, "User") == [world.path.owner()]
     assert values(ran.out, "ReadWritePaths") == [str(world.path / "data")]
     assert values(ran.out, "IPAddressAllow") == ["localhost"]
@@ -186,4 +232,7 @@ def test_missing_folder_of_the_database_is_named_with_its_fix(world: World) -> N
     world.env(WEB_URL="https://papers.example.org")
     shutil.rmtree(world.path / "data", ignore_errors=True)
     ran = world.run("service", "--web")
-    assert f"{world.path / 'data'} does not exist, and the service could not make it: sudo install -d -o " in ran.err
+    assert (
+        f"{world.path / 'data'} does not exist, and the service could not make it: sudo install -d -o "
+        in ran.err
+    )

@@ -134,7 +134,11 @@ def test_reason_too_long_for_the_first_line_is_shown_once_and_whole(world: World
     for cause in (f"429: {reason}", f"RCPT: 550 5.1.1 {reason}"):
         printed = world.run("status", "--list", "foundations").out
         assert "…" not in printed
-        assert (printed.count(reason), printed.count("You exceeded"), printed.count(cause)) == (1, 1, 1)
+        assert (printed.count(reason), printed.count("You exceeded"), printed.count(cause)) == (
+            1,
+            1,
+            1,
+        )
         told = json.loads(world.run("status", "--json", "--list", "foundations").out)
         assert "You exceeded your" in told["answer"]
         assert len(told["answer"]) <= 120
@@ -150,11 +154,17 @@ def test_status_counts_votes_of_thirty_days_by_list_and_names_nobody(world: Worl
     with Store.open(world.path / "data" / "paperboy.db") as store:
         long_ago = world.clock() - timedelta(days=31)
         votes = Votes(store.database)
-        votes.cast(Reader("foundations", "ada@example.org"), {"2611.00001": 1, "2611.00002": -1}, world.clock())
+        votes.cast(
+            Reader("foundations", "ada@example.org"),
+            {"2611.00001": 1, "2611.00002": -1},
+            world.clock(),
+        )
         votes.cast(Reader("foundations", "grace@example.org"), {"2611.00002": 1}, long_ago)
         votes.cast(Reader("galaxies", "vera@example.org"), {"2611.00002": 1}, long_ago)
     told = world.run("status").out
-    assert [line for line in told.splitlines() if "Votes" in line] == ["Votes for foundations in 30 days: 1 up, 1 down"]
+    assert [line for line in told.splitlines() if "Votes" in line] == [
+        "Votes for foundations in 30 days: 1 up, 1 down"
+    ]
     assert "ada@" not in told
     assert "Votes" not in world.run("status", "--list", "galaxies").out
     lists = json.loads(world.run("status", "--json").out)["lists"]
@@ -224,7 +234,11 @@ def test_crowded_tables_fit_eighty_columns(world: World, monkeypatch: pytest.Mon
     ("outcome", "counts", "shown"),
     [
         (Outcome.DIGEST, Counts(considered=183, selected=3, below=180), "3 of 183"),
-        (Outcome.DIGEST, Counts(considered=183, selected=3, below=179, let_go=1), "3 of 183, 1 unscored"),
+        (
+            Outcome.DIGEST,
+            Counts(considered=183, selected=3, below=179, let_go=1),
+            "3 of 183, 1 unscored",
+        ),
         (
             Outcome.NOTE,
             Counts(considered=183, below=40, filtered=3, not_called=140),
@@ -246,7 +260,13 @@ def test_the_papers_column_counts_relevant_and_unscored_ones(
 def test_history_of_one_list_is_in_the_json_too(world: World) -> None:
     for ago, outcome in enumerate((Outcome.DIGEST, Outcome.NOTE, Outcome.GAVE_UP, Outcome.QUIET)):
         counts = Counts(considered=3, below=3) if outcome is Outcome.NOTE else Counts()
-        had(world, outcome, counts, day=FRIDAY - timedelta(days=ago), reason="late" if ago == 2 else "")
+        had(
+            world,
+            outcome,
+            counts,
+            day=FRIDAY - timedelta(days=ago),
+            reason="late" if ago == 2 else "",
+        )
     spend(world, "2026-11-19T07:00Z", Spending(Usage(1, 900), Cost(0.5, 0)), "galaxies")
     told = json.loads(world.run("status", "--json", "--list", "foundations", "--mornings", "3").out)
     (foundations,) = told["lists"]
@@ -256,7 +276,11 @@ def test_history_of_one_list_is_in_the_json_too(world: World) -> None:
         ("19", "note"),
         ("18", "gave up"),
     ]
-    assert (days[1]["counts"]["below"], days[1]["counts"]["scored"], days[2]["reason"]) == (3, 3, "late")
+    assert (days[1]["counts"]["below"], days[1]["counts"]["scored"], days[2]["reason"]) == (
+        3,
+        3,
+        "late",
+    )
     assert {name: foundations[name] for name in days[0]} == days[0]
     assert (told["month"]["cost"], len(told["months"])) == (0, 1)
     assert json.loads(world.run("status", "--json").out)["month"]["cost"] == 0.5
@@ -270,7 +294,9 @@ def test_one_list_alone_is_shown(world: World) -> None:
         late = Incident(kind=Kind.LATE, subject="foundations", facts={"list": "foundations"})
         store.incidents.note([late, Incident(kind=Kind.MAIL, subject=MAIL_SERVER)], world.clock())
     told = world.run("status", "--list", "galaxies").out
-    assert told.startswith("Everyone got today's mail: 1 list, 1 subscriber.\n\nMail cannot be sent (since Fri")
+    assert told.startswith(
+        "Everyone got today's mail: 1 list, 1 subscriber.\n\nMail cannot be sent (since Fri"
+    )
     assert "foundations" not in told
     assert "foundations" in world.run("status", "--list", "galaxies", "--list", "foundations").out
     assert world.run("status", "--list", "nope").code == 2
@@ -278,9 +304,16 @@ def test_one_list_alone_is_shown(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("lists", "state", "code"),
-    [(["galaxies"], "ok", 0), (["foundations"], "failed", 1), ([], "failed", 1), (["quarks"], "paused", 0)],
+    [
+        (["galaxies"], "ok", 0),
+        (["foundations"], "failed", 1),
+        ([], "failed", 1),
+        (["quarks"], "paused", 0),
+    ],
 )
-def test_exit_code_says_whether_all_is_well(world: World, lists: list[str], state: str, code: int) -> None:
+def test_exit_code_says_whether_all_is_well(
+    world: World, lists: list[str], state: str, code: int
+) -> None:
     quarks = "  - {name: quarks, categories: [hep-ph], topics: x, paused: true, subscribers: [ada@example.org]}\n"
     world.write("subscribers.yaml", LISTS + quarks)
     had(world, Outcome.GAVE_UP, reason="arXiv is late")
@@ -297,14 +330,18 @@ def test_list_that_nobody_has_served_waits_for_its_next_hour(world: World) -> No
     world.clock.now += timedelta(hours=3)
     told = world.run("status", "--exit-code")
     answer = (
-        "No mail today: set up after today's hour; the first comes Sat 21 Nov 07:00 UTC, or now with paperboy once."
+        "No mail today: set up after today's hour; "
+        "the first comes Sat 21 Nov 07:00 UTC, or now with paperboy once."
     )
     assert (told.code, told.out.split("\n")[0]) == (0, answer)
     assert json.loads(world.run("status", "--json").out)["state"] == "waiting"
 
 
 def test_paused_list_says_that_nothing_comes(world: World) -> None:
-    world.write("subscribers.yaml", LISTS.replace("  - name: galaxies\n", "  - name: galaxies\n    paused: true\n"))
+    world.write(
+        "subscribers.yaml",
+        LISTS.replace("  - name: galaxies\n", "  - name: galaxies\n    paused: true\n"),
+    )
     told = world.run("status").out
     assert "\nNext for galaxies: nothing while it is paused\n" in told
     assert "galaxies" not in told.splitlines()[0]
@@ -317,7 +354,9 @@ def test_list_in_the_outbox_alone_says_how_to_mail_it(world: World) -> None:
     world.announce(1)
     world.announce(4, categories=("astro-ph.GA",))
     world.run("once", "--list", "foundations")
-    assert world.run("status", "--list", "foundations").out.startswith("Today's mail is in the outbox: 1 list, 2 sub")
+    assert world.run("status", "--list", "foundations").out.startswith(
+        "Today's mail is in the outbox: 1 list, 2 sub"
+    )
     world.env()
     world.run("once")
     told = world.run("status").out
@@ -326,26 +365,41 @@ def test_list_in_the_outbox_alone_says_how_to_mail_it(world: World) -> None:
     )
     assert "To send the newest digests by mail: paperboy resend foundations\n" in told
     world.run("resend", "foundations")
-    assert world.run("status").out.startswith("Everyone got today's mail: 2 lists, 3 subscribers.\n")
+    assert world.run("status").out.startswith(
+        "Everyone got today's mail: 2 lists, 3 subscribers.\n"
+    )
 
 
 def test_what_holds_for_all_of_many_lists_names_none(world: World) -> None:
     world.write("subscribers.yaml", TEN)
     assert "\nNext for all 10 lists: due since Fri 20 Nov 07:00 UTC\n" in world.run("status").out
     world.write("subscribers.yaml", TEN.replace("list-4,", "list-4, paused: true,"))
-    assert "\nNext for all 10 lists but list-4: due since Fri 20 Nov 07:00 UTC\n" in world.run("status").out
+    assert (
+        "\nNext for all 10 lists but list-4: due since Fri 20 Nov 07:00 UTC\n"
+        in world.run("status").out
+    )
 
 
 @pytest.mark.parametrize("columns", [80, 100])
-def test_tables_of_status_and_why_fit_a_terminal(world: World, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+def test_tables_of_status_and_why_fit_a_terminal(
+    world: World, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
     monkeypatch.setenv("COLUMNS", str(columns))
     world.announce(1, 2)
-    world.smtp.faults.append(Fault("RCPT", "550 5.1.1 <ada@example.org> User unknown in that table"))
+    world.smtp.faults.append(
+        Fault("RCPT", "550 5.1.1 <ada@example.org> User unknown in that table")
+    )
     world.run("once", "--list", "foundations")
     for command, row in (
-        (["status"], ["foundations", "Fri 20 Nov", "digest", "2 of 2", "price unknown", "2 failed"]),
-        (["why", "ada@example.org"], ["Fri 20 Nov", "foundations", "failed", "20 Nov 07:00 UTC", "RCPT: 550 5.1.1"]),
+        (
+            ["status"],
+            ["foundations", "Fri 20 Nov", "digest", "2 of 2", "price unknown", "2 failed"],
+        ),
+        (
+            ["why", "ada@example.org"],
+            ["Fri 20 Nov", "foundations", "failed", "20 Nov 07:00 UTC", "RCPT: 550 5.1.1"],
+        ),
     ):
         printed = re.sub(r"\x1b\[[0-9;]*m", "", world.run(*command).out)
         assert max(map(len, printed.splitlines())) <= columns
@@ -401,7 +455,9 @@ def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) ->
     world.clock.now += timedelta(minutes=1)
     with running(world):
         printed = world.run("status").out
-    assert printed.startswith("Not yet: foundations and galaxies, due since 07:00 UTC; next try 07:15 UTC.\n")
+    assert printed.startswith(
+        "Not yet: foundations and galaxies, due since 07:00 UTC; next try 07:15 UTC.\n"
+    )
     assert "\nfoundations and galaxies: 127.0.0.1" in printed
     assert printed.count("(last tried Fri 20 Nov 07:00 UTC, next try about 07:15 UTC)\n") == 1
     assert "\nNext for foundations and galaxies: due since Fri 20 Nov 07:00 UTC\n" in printed
@@ -409,7 +465,9 @@ def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) ->
     assert "next try" not in printed
     assert "paperboy run is not active" in printed.splitlines()[0]
     for entry in json.loads(world.run("status", "--json").out)["lists"]:
-        assert entry["trouble"]["reason"].startswith("127.0.0.1 gave no whole reply (Connection refused)")
+        assert entry["trouble"]["reason"].startswith(
+            "127.0.0.1 gave no whole reply (Connection refused)"
+        )
         assert entry["trouble"]["at"] == "2026-11-20T07:00:00+00:00"
         assert entry["trouble"]["next_try"] == "2026-11-20T07:15:00+00:00"
 
@@ -431,7 +489,9 @@ def test_each_reason_is_shown_once_with_its_lists(world: World) -> None:
         for number in range(10):
             tried = at - timedelta(days=number == 9)
             unscored = 4 if number % 2 else 0
-            attempt = Attempt(f"list-{number}", "the LLM is down", tried, tried, tried + RETRY, unscored)
+            attempt = Attempt(
+                f"list-{number}", "the LLM is down", tried, tried, tried + RETRY, unscored
+            )
             store.days.note_attempt(attempt)
     with running(world):
         lines = world.run("status").out.splitlines()[1:]
@@ -446,7 +506,10 @@ def test_each_reason_is_shown_once_with_its_lists(world: World) -> None:
 def test_a_list_that_lost_its_subscribers_has_no_trouble(world: World) -> None:
     world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
     world.run("once")
-    world.write("subscribers.yaml", "lists:\n  - {name: foundations, categories: [cs.LG], topics: learning}\n")
+    world.write(
+        "subscribers.yaml",
+        "lists:\n  - {name: foundations, categories: [cs.LG], topics: learning}\n",
+    )
     assert "127.0.0.1" not in world.run("status").out
     assert json.loads(world.run("status", "--json").out)["lists"][0]["trouble"] is None
 
@@ -455,11 +518,19 @@ def test_an_alert_that_lasts_is_shown_with_its_headline_and_since_when(world: Wo
     """Also after its mail has gone out."""
     at = world.clock()
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        facts = {"list": "galaxies", "outcome": None, "considered": 40, "scored": 0, "carried_over": 0}
+        facts = {
+            "list": "galaxies",
+            "outcome": None,
+            "considered": 40,
+            "scored": 0,
+            "carried_over": 0,
+        }
         scoring = Incident(kind=Kind.SCORING, subject="galaxies", facts=facts)
         process = Incident(kind=Kind.PROCESS, subject="galaxies", facts={"list": "galaxies"})
         store.incidents.note([Incident(kind=Kind.MAIL, subject=MAIL_SERVER), scoring, process], at)
-        store.alerts.add([Incident(kind=Kind.SCORING, subject="galaxies", since=at)], FRIDAY, None, over=False)
+        store.alerts.add(
+            [Incident(kind=Kind.SCORING, subject="galaxies", since=at)], FRIDAY, None, over=False
+        )
         store.incidents.end(Kind.PROCESS, "galaxies", at)
     printed = world.run("status").out
     headline = "Scored 0 of 40 papers: no digest for galaxies"
@@ -475,7 +546,13 @@ def test_an_alert_that_lasts_is_shown_with_its_headline_and_since_when(world: Wo
             "about": ["the mail server"],
             "told": None,
         },
-        {"cause": "scoring", "headline": headline, "since": since, "about": ["galaxies"], "told": "2026-11-20"},
+        {
+            "cause": "scoring",
+            "headline": headline,
+            "since": since,
+            "about": ["galaxies"],
+            "told": "2026-11-20",
+        },
     ]
 
 
@@ -483,7 +560,9 @@ def test_text_from_elsewhere_cannot_control_the_terminal(world: World) -> None:
     """Neither by control characters, nor by the markup of our tables, nor by lines of its own."""
     evil = "550 \x1b]0;owned\x07\x1b[2J[red]no[/red]\r\nEveryone got today's mail\u202e"
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        store.days.note_attempt(Attempt("foundations", evil, world.clock(), world.clock(), world.clock() + RETRY))
+        store.days.note_attempt(
+            Attempt("foundations", evil, world.clock(), world.clock(), world.clock() + RETRY)
+        )
         broken = Incident(kind=Kind.FILES, subject="the home's files", facts={"place": evil})
         store.incidents.note([broken], world.clock())
         store.suppressions.add("ada@example.org", "", evil, world.clock())
@@ -519,20 +598,31 @@ def test_a_quiet_day_says_why_and_when_the_next_batch_comes(world: World) -> Non
     )
     entry = json.loads(world.run("status", "--json").out)["lists"][0]
     assert printed.count("arXiv announced nothing") == 1
-    assert (entry["quiet"], entry["next_batch"]) == ("arXiv announced nothing (weekend)", "2026-11-23T07:00:00+00:00")
+    assert (entry["quiet"], entry["next_batch"]) == (
+        "arXiv announced nothing (weekend)",
+        "2026-11-23T07:00:00+00:00",
+    )
 
 
 def test_a_holiday_that_the_operator_names_counts(world: World) -> None:
     world.env(ARXIV_HOLIDAYS="2026-11-18")
     world.clock.now = world.clock.now.replace(day=19)
     for name in ("foundations", "galaxies"):
-        had(world, Outcome.QUIET, day=date(2026, 11, 19), list_name=name, reason="arXiv announced nothing (holiday)")
+        had(
+            world,
+            Outcome.QUIET,
+            day=date(2026, 11, 19),
+            list_name=name,
+            reason="arXiv announced nothing (holiday)",
+        )
     answer = "No mail today: arXiv announced nothing (holiday); the next batch comes Fri 20 Nov 07:00 UTC."
     assert world.run("status").out.splitlines()[0] == answer
 
 
 def test_a_list_without_subscribers_has_no_next(world: World) -> None:
-    world.write("subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n")
+    world.write(
+        "subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n"
+    )
     entry = json.loads(world.run("status", "--json").out)["lists"][0]
     assert (entry["next"], entry["next_batch"]) == (None, None)
     printed = world.run("status").out
@@ -548,7 +638,9 @@ def test_status_says_whether_a_paperboy_is_at_work(world: World) -> None:
         assert ran.out.startswith("Not yet: foundations and galaxies, due since 07:00 UTC.\n")
         assert json.loads(world.run("status", "--json").out)["running"]["command"] == "run"
     with lock.held(world.path / "data" / "paperboy.db", "morning", "once"):
-        assert world.run("status").out.startswith("A morning is running: foundations and galaxies, due since ")
+        assert world.run("status").out.startswith(
+            "A morning is running: foundations and galaxies, due since "
+        )
 
 
 @pytest.mark.parametrize("outcome", [None, Outcome.QUIET])
@@ -595,7 +687,9 @@ def test_tokens_that_the_server_does_not_count_are_null_and_not_zero(world: Worl
     world.llm.counts_tokens = False
     world.announce(1)
     world.run("once", "--list", "foundations")
-    assert world.run("status").out.endswith("Spent in November 2026  cost not known  tokens not counted\n")
+    assert world.run("status").out.endswith(
+        "Spent in November 2026  cost not known  tokens not counted\n"
+    )
     told = json.loads(world.run("status", "--json").out)
     assert told["lists"][0]["usage"] == {**dict.fromkeys(NOTHING), "calls": 1}
     assert told["month"] == {"cost": None, "usage": {**dict.fromkeys(NOTHING), "calls": 1}}
@@ -609,10 +703,24 @@ def test_without_an_llm_nothing_is_spent(world: World) -> None:
 
 
 def test_spending_is_summed_by_month(world: World) -> None:
-    spend(world, "2026-11-20T07:00Z", Spending(Usage(1, 4_000_000, completion_tokens=120_000), Cost(0.2, 0.21)))
-    spend(world, "2026-10-20T07:00Z", Spending(Usage(1, 6_000_000, completion_tokens=32_100), Cost(0.5, 0.12)))
-    spend(world, "2026-10-21T07:00Z", Spending(Usage(1, 900, completion_tokens=100), None), "galaxies")
-    spend(world, "2026-07-20T07:00Z", Spending(Usage(1, 9_000, completion_tokens=100), Cost(0.0101, 0.0001)))
+    spend(
+        world,
+        "2026-11-20T07:00Z",
+        Spending(Usage(1, 4_000_000, completion_tokens=120_000), Cost(0.2, 0.21)),
+    )
+    spend(
+        world,
+        "2026-10-20T07:00Z",
+        Spending(Usage(1, 6_000_000, completion_tokens=32_100), Cost(0.5, 0.12)),
+    )
+    spend(
+        world, "2026-10-21T07:00Z", Spending(Usage(1, 900, completion_tokens=100), None), "galaxies"
+    )
+    spend(
+        world,
+        "2026-07-20T07:00Z",
+        Spending(Usage(1, 9_000, completion_tokens=100), Cost(0.0101, 0.0001)),
+    )
     assert world.run("status").out.splitlines()[-3:] == [
         "Spent in November 2026  $0.41          4,120,000 tokens",
         "Spent in October 2026   price unknown  6,033,100 tokens",
@@ -634,11 +742,14 @@ def test_each_day_that_was_given_up_has_its_reason(world: World) -> None:
     world.clock.now += timedelta(days=3)
     world.announce(2)
     world.run("once")
-    nothing = "no morning of this list finished: Paperboy was not running, or the list had no subscribers"
+    nothing = (
+        "no morning of this list finished: Paperboy was not running, or the list had no subscribers"
+    )
     told = world.run("status", "--list", "foundations").out
     assert told.count("gave up") == 2
     assert f"foundations, Sun 22 Nov and Sat 21 Nov: {nothing}\n" in told
     assert (
-        f"foundations, Sun 22 Nov: {nothing}\n" in world.run("status", "--mornings", "2", "--list", "foundations").out
+        f"foundations, Sun 22 Nov: {nothing}\n"
+        in world.run("status", "--mornings", "2", "--list", "foundations").out
     )
     assert nothing not in world.run("status", "--mornings", "1").out

@@ -43,9 +43,13 @@ def section(printed: str) -> list[str]:
 
 def test_each_address_has_its_state_its_last_reply_and_its_next_try(world: World) -> None:
     unknown = "550 5.1.1 <grace@example.org> unknown"
-    a_morning(world, Fault("RCPT", "450 4.2.2 full", address=ADA), Fault("RCPT", unknown, address=GRACE))
+    a_morning(
+        world, Fault("RCPT", "450 4.2.2 full", address=ADA), Fault("RCPT", unknown, address=GRACE)
+    )
     ran = world.run("status")
-    assert ran.out.startswith("2 of 2 subscribers did not get today's mail: RCPT: 450 4.2.2 full.\n")
+    assert ran.out.startswith(
+        "2 of 2 subscribers did not get today's mail: RCPT: 450 4.2.2 full.\n"
+    )
     waits, *others = section(ran.out)
     assert re.fullmatch(r"1 deferred, next try about 07:[01]\d UTC: RCPT: 450 4\.2\.2 full", waits)
     assert others == [
@@ -108,7 +112,11 @@ def test_when_all_were_sent_nobody_lacks_a_digest(world: World) -> None:
 
 def test_of_a_crowd_five_are_named_and_all_with_undelivered(world: World) -> None:
     world.write("subscribers.yaml", "lists:\n" + crowd(60))
-    a_morning(world, Fault("RCPT", "550 5.1.1 no", address="f07@example.org"), Fault("dot", "554 5.7.1 spam"))
+    a_morning(
+        world,
+        Fault("RCPT", "550 5.1.1 no", address="f07@example.org"),
+        Fault("dot", "554 5.7.1 spam"),
+    )
     assert section(world.run("status").out) == [
         "59 failed: end of message: 554 5.7.1 spam",
         *(f"    f{number:02}@example.org  foundations  Fri 20 Nov" for number in range(5)),
@@ -127,7 +135,9 @@ def test_of_a_crowd_five_are_named_and_all_with_undelivered(world: World) -> Non
 
 def test_resend_is_only_suggested_for_what_it_would_send(world: World) -> None:
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        morning(store, {"ada": "refused", "grace": "sent"}, world.clock().date() - timedelta(days=1))
+        morning(
+            store, {"ada": "refused", "grace": "sent"}, world.clock().date() - timedelta(days=1)
+        )
         morning(store, {"ada": "sent", "grace": "sent"})
     assert "    ada@example.org  foundations  Thu 19 Nov" in world.run("status").out
     assert "paperboy resend" not in world.run("status").out
@@ -138,7 +148,8 @@ def test_an_address_that_left_the_list_is_not_shown(world: World, gone: str) -> 
     a_morning(world, Fault("RCPT", "550 5.1.1 no", address=ADA))
     assert ADA in world.run("status").out
     world.write(
-        "subscribers.yaml", FOUNDATIONS.replace(gone, gone.replace("ada", "emmy").replace("foundations", "others"))
+        "subscribers.yaml",
+        FOUNDATIONS.replace(gone, gone.replace("ada", "emmy").replace("foundations", "others")),
     )
     assert ADA not in world.run("status").out
 

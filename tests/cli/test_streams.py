@@ -20,7 +20,9 @@ def due(world: World) -> World:
     now = datetime.now(UTC)
     days = [(now + timedelta(days=number)).date().isoformat() for number in (-3, -2, -1, 0, 1)]
     world.clock.now = now
-    world.env(TIMEZONE=f"Etc/GMT{now.hour - 12:+d}", ARXIV_HOLIDAYS=" ".join(days))  # about noon; no batch is late
+    world.env(
+        TIMEZONE=f"Etc/GMT{now.hour - 12:+d}", ARXIV_HOLIDAYS=" ".join(days)
+    )  # about noon; no batch is late
     (world.path / "data").mkdir()
     with Store.open(world.path / "data" / "paperboy.db") as store:  # as if it had run yesterday
         store.days.know(["foundations", "galaxies"], now - timedelta(days=1))
@@ -41,7 +43,9 @@ def ran(world: World, arguments: str, redirection: str) -> subprocess.CompletedP
     ("redirection", "code"),
     [("2>&-", 0), ("2>/dev/full", 0), (">/dev/full", 1), ("<&- >&- 2>&-", 1), ("2>&1 | true", 1)],
 )
-def test_once_sends_the_mail_wherever_its_output_goes(due: World, redirection: str, code: int) -> None:
+def test_once_sends_the_mail_wherever_its_output_goes(
+    due: World, redirection: str, code: int
+) -> None:
     made = ran(due, "once", redirection)
     assert sorted(due.mails()) == ["ada@example.org", "grace@example.org", "vera@example.org"]
     assert made.returncode == code, made.stderr
@@ -64,10 +68,15 @@ def test_results_are_the_same_without_stderr(world: World, redirection: str) -> 
         ("service --user", ">&-", "it is closed"),
     ],
 )
-def test_lost_results_are_exit_code_1_and_one_sentence(world: World, command: str, redirection: str, why: str) -> None:
+def test_lost_results_are_exit_code_1_and_one_sentence(
+    world: World, command: str, redirection: str, why: str
+) -> None:
     made = ran(world, command, redirection)
     assert made.returncode == 1
-    assert made.stderr == f"standard output: {why}; the results could not be written, and nothing else was affected\n"
+    assert (
+        made.stderr
+        == f"standard output: {why}; the results could not be written, and nothing else was affected\n"
+    )
 
 
 def test_command_without_results_needs_no_stdout(world: World) -> None:
@@ -85,5 +94,7 @@ def test_no_file_gets_the_number_of_a_closed_stream(world: World) -> None:
     program += "print(open('/dev/zero', 0) > 2)"
     line = f'exec "$0" -c "{program}" <&- 2>&-'
     command = ["bash", "-c", line, sys.executable]
-    made = subprocess.run(command, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(SRC)})
+    made = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(SRC)}
+    )
     assert made.stdout == "True\n"

@@ -58,7 +58,10 @@ def files(world: World) -> list[str]:
 
 def test_subscribers_shows_schedule_and_people_of_each_list(world: World) -> None:
     world.write(
-        "subscribers.yaml", LISTS.replace("topics: dwarf", "weekdays: [wed, mon]\n    send_at: 8:30\n    topics: dwarf")
+        "subscribers.yaml",
+        LISTS.replace(
+            "topics: dwarf", "weekdays: [wed, mon]\n    send_at: 8:30\n    topics: dwarf"
+        ),
     )
     ran = world.run("subscribers")
     assert (ran.code, ran.err) == (0, "")
@@ -80,7 +83,9 @@ def test_subscribers_shows_schedule_and_people_of_each_list(world: World) -> Non
 def test_subscribers_shows_who_is_suppressed_and_why(world: World) -> None:
     """A server's last word is shown as it is, and whatever a list is, the suppression for all of them counts first."""
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        store.suppressions.add("GRACE@example.org", "", "550 5.1.1 [red]no[/red] such [user]", world.clock())
+        store.suppressions.add(
+            "GRACE@example.org", "", "550 5.1.1 [red]no[/red] such [user]", world.clock()
+        )
         store.suppressions.add(ADA, "galaxies", "by hand", world.clock())
     world.run("subscribe", "galaxies", ADA)
     assert world.run("subscribers").out == (
@@ -112,7 +117,8 @@ def test_subscribers_can_show_one_list_alone(world: World) -> None:
 
 def test_subscribers_output_fits_80_columns(world: World) -> None:
     world.write(
-        "subscribers.yaml", LISTS.replace(ADA, f"Countess of Lovelace <{'a' * 30}@example.org>, x".split(", ")[0])
+        "subscribers.yaml",
+        LISTS.replace(ADA, f"Countess of Lovelace <{'a' * 30}@example.org>, x".split(", ")[0]),
     )
     lines = world.run("subscribers").out.splitlines()
     assert 60 < max(map(len, lines)) <= 80
@@ -146,7 +152,11 @@ def test_subscribers_json_lists_people_and_suppressions(world: World) -> None:
                 "weekdays": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"],
                 "paused": False,
                 "subscribers": [
-                    {"address": "vera@example.org", "name": "", "suppressed": {"list": "galaxies", **since}},
+                    {
+                        "address": "vera@example.org",
+                        "name": "",
+                        "suppressed": {"list": "galaxies", **since},
+                    },
                 ],
                 "addresses": 1,
             },
@@ -161,8 +171,13 @@ def test_subscribers_json_lists_people_and_suppressions(world: World) -> None:
 def test_new_subscriber_gets_the_next_digest(world: World) -> None:
     ran = world.run("subscribe", "foundations", "Zoë <zoe@example.org>")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == "Zoë <zoe@example.org> is now on foundations (subscribers.yaml:11) and gets its next digest.\n"
-    assert text(world) == LISTS.replace("  - name: galaxies", "      - Zoë <zoe@example.org>\n  - name: galaxies")
+    assert (
+        ran.out
+        == "Zoë <zoe@example.org> is now on foundations (subscribers.yaml:11) and gets its next digest.\n"
+    )
+    assert text(world) == LISTS.replace(
+        "  - name: galaxies", "      - Zoë <zoe@example.org>\n  - name: galaxies"
+    )
     world.announce(1)
     world.run("once", "--list", "foundations")
     assert sorted(world.mails()) == [ADA, "grace@example.org", "zoe@example.org"]
@@ -183,7 +198,10 @@ def test_subscribing_a_suppressed_address_says_that_it_gets_nothing(world: World
         "But zoe@example.org is suppressed for all lists (since Fri 20 Nov 2026: by hand). "
         "To undo this: paperboy unsuppress zoe@example.org"
     )
-    for first in ("zoe@example.org is now on galaxies", "Nothing to do: zoe@example.org is already on galaxies."):
+    for first in (
+        "zoe@example.org is now on galaxies",
+        "Nothing to do: zoe@example.org is already on galaxies.",
+    ):
         ran = world.run("subscribe", "galaxies", "zoe@example.org")
         assert ran.code == 0
         lines = ran.out.splitlines()
@@ -203,7 +221,9 @@ def test_unsubscribed_address_gets_nothing_more_not_even_waiting_mail(world: Wor
     assert world.run("once", "--list", "foundations").code == 1
     ran = world.run("unsubscribe", "foundations", "Ada Lovelace <ADA@example.org>")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == ("ada@example.org is no longer on foundations (removed from subscribers.yaml:9).\n")
+    assert ran.out == (
+        "ada@example.org is no longer on foundations (removed from subscribers.yaml:9).\n"
+    )
     assert text(world) == LISTS.replace("      - ada@example.org\n", "")
     world.clock.now += timedelta(hours=2)
     assert world.run("once", "--list", "foundations").code == 0
@@ -227,12 +247,17 @@ def test_last_address_of_a_list_can_be_unsubscribed(world: World) -> None:
 @pytest.mark.parametrize(
     ("address", "told"),
     [
-        ("adda@example.org", "adda@example.org is not on foundations, did you mean 'ada@example.org'?"),
+        (
+            "adda@example.org",
+            "adda@example.org is not on foundations, did you mean 'ada@example.org'?",
+        ),
         ("vera@example.org", "vera@example.org is not on foundations; it is on galaxies"),
         ("nobody@elsewhere.net", "nobody@elsewhere.net is not on foundations"),
     ],
 )
-def test_unsubscribing_a_stranger_is_wrong_usage_with_a_suggestion(world: World, address: str, told: str) -> None:
+def test_unsubscribing_a_stranger_is_wrong_usage_with_a_suggestion(
+    world: World, address: str, told: str
+) -> None:
     ran = world.run("unsubscribe", "foundations", address)
     assert (ran.code, ran.out, ran.err) == (2, "", f"subscribers.yaml: {told}\n")
     assert text(world) == LISTS
@@ -270,13 +295,17 @@ def test_wrong_arguments_are_reported_and_change_nothing(
         (["unsubscribe", "galaxies", ADA], "Nobody was removed from galaxies:\n"),
     ],
 )
-def test_broken_file_is_reported_and_left_alone(world: World, command: list[str], nobody: str) -> None:
+def test_broken_file_is_reported_and_left_alone(
+    world: World, command: list[str], nobody: str
+) -> None:
     broken = LISTS.replace("categories: [cs.LG", "categories: [cs.XY")
     world.write("subscribers.yaml", broken)
     ran = world.run(*command)
     assert (ran.code, ran.out) == (78, "")
     told = ran.err.removeprefix(nobody)
-    assert told.startswith("subscribers.yaml:4:18: categories: unknown category 'cs.XY'; they are listed at ")
+    assert told.startswith(
+        "subscribers.yaml:4:18: categories: unknown category 'cs.XY'; they are listed at "
+    )
     assert ran.err == f"{nobody}{told}"
     assert told.count("\n") == 1
     assert text(world) == broken
@@ -339,7 +368,11 @@ def test_edit_keeps_mode_owner_link_and_encoding_of_the_file(world: World) -> No
     expected = expected.replace("[vera@example.org]", "[vera@example.org, zoe@example.org]")
     assert real.read_bytes() == expected.rstrip("\n").replace("\n", "\r\n").encode("utf-8-sig")
     after = real.stat()
-    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+    assert (after.st_mode, after.st_uid, after.st_gid) == (
+        before.st_mode,
+        before.st_uid,
+        before.st_gid,
+    )
     assert after.st_mtime > 1, "whoever looks at its time sees that it changed"
     assert list(real.parent.iterdir()) == [real]
 
@@ -348,7 +381,9 @@ def test_file_saved_meanwhile_is_not_overwritten(world: World) -> None:
     home = Home.load(world.path, {})
     for saved in (LISTS.replace("cs.LG", "cs.CV").encode(), b"# caf\xe9"):
         (world.path / "subscribers.yaml").write_bytes(saved)
-        with pytest.raises(PaperboyError, match="was just changed by somebody else; nothing was done, try again"):
+        with pytest.raises(
+            PaperboyError, match="was just changed by somebody else; nothing was done, try again"
+        ):
             edits.subscribe(home, home.list("galaxies"), Subscriber(ADA))
         assert (world.path / "subscribers.yaml").read_bytes() == saved
     assert files(world) == [".env", "subscribers.yaml"]
@@ -390,8 +425,12 @@ def nobody() -> Iterator[None]:
 
 
 def test_read_only_file_is_reported_with_who_may_edit_it(world: World) -> None:
-    assert world.run("subscribe", "foundations", ADA).code == 0  # and so all that it needs is imported
-    with tempfile.TemporaryDirectory() as folder:  # which others can look into, as they cannot into pytest's
+    assert (
+        world.run("subscribe", "foundations", ADA).code == 0
+    )  # and so all that it needs is imported
+    with (
+        tempfile.TemporaryDirectory() as folder
+    ):  # which others can look into, as they cannot into pytest's
         Path(folder).chmod(0o755)
         theirs = replace(world, path=Path(folder))
         theirs.write("subscribers.yaml", LISTS)
@@ -416,8 +455,14 @@ def test_subscriber_commands_work_while_the_daemon_runs(world: World) -> None:
 
 
 def test_paused_list_is_shown_as_such(world: World) -> None:
-    world.write("subscribers.yaml", LISTS.replace("  - name: galaxies", "  - name: galaxies\n    paused: true"))
-    assert "\ngalaxies\npaused, else every day at 07:00 UTC, to 1 address\n" in world.run("subscribers").out
+    world.write(
+        "subscribers.yaml",
+        LISTS.replace("  - name: galaxies", "  - name: galaxies\n    paused: true"),
+    )
+    assert (
+        "\ngalaxies\npaused, else every day at 07:00 UTC, to 1 address\n"
+        in world.run("subscribers").out
+    )
     told = json.loads(world.run("subscribers", "--json").out)["lists"]
     assert [each["paused"] for each in told] == [False, True]
     assert "galaxies: astro-ph.GA; 1 subscriber, 07:00 UTC; paused, so it sends nothing\n" in (
@@ -457,13 +502,23 @@ def test_people_of_a_file_are_shown_and_get_the_digest(big: World) -> None:
 def test_subscribe_and_unsubscribe_edit_the_file(big: World) -> None:
     before = text(big)
     ran = big.run("subscribe", "galaxies", "Zoë <zoe@example.org>")
-    assert ran.out == "Zoë <zoe@example.org> is now on galaxies (readers.txt:4) and gets its next digest.\n"
+    assert (
+        ran.out
+        == "Zoë <zoe@example.org> is now on galaxies (readers.txt:4) and gets its next digest.\n"
+    )
     ran = big.run("subscribe", "galaxies", "ADA@example.org")
     assert ran.out == "Nothing to do: Ada <ada@example.org> is already on galaxies.\n"
     ran = big.run("unsubscribe", "galaxies", ADA)
-    assert ran.out.startswith("Ada <ada@example.org> is no longer on galaxies (removed from readers.txt:2).\n")
-    assert (big.path / "readers.txt").read_text() == "# ours\nbo@example.org\nZoë <zoe@example.org>\n"
-    assert "did you mean 'bo@example.org'?" in big.run("unsubscribe", "galaxies", "boo@example.org").err
+    assert ran.out.startswith(
+        "Ada <ada@example.org> is no longer on galaxies (removed from readers.txt:2).\n"
+    )
+    assert (
+        big.path / "readers.txt"
+    ).read_text() == "# ours\nbo@example.org\nZoë <zoe@example.org>\n"
+    assert (
+        "did you mean 'bo@example.org'?"
+        in big.run("unsubscribe", "galaxies", "boo@example.org").err
+    )
     assert text(big) == before
     assert big.run("unsubscribe", "galaxies", "vera@example.org").code == 0
     assert text(big) == before.replace("[vera@example.org]", "[]")
@@ -471,7 +526,18 @@ def test_subscribe_and_unsubscribe_edit_the_file(big: World) -> None:
 
 def test_mistake_in_the_file_is_reported_by_every_command(big: World) -> None:
     big.write("readers.txt", "ada@example.org\nbo@\nada@example.org\n")
-    for command in (["once"], ["check", "--offline"], ["subscribers"], ["status"], ["suppress", ADA]):
+    for command in (
+        ["once"],
+        ["check", "--offline"],
+        ["subscribers"],
+        ["status"],
+        ["suppress", ADA],
+    ):
         ran = big.run(*command)
-        assert (ran.code, "readers.txt:2: 'bo@' is not an address: " in ran.out + ran.err) == (78, True)
-        assert "readers.txt:3: ada@example.org is already on this list, in line 1" in ran.out + ran.err
+        assert (ran.code, "readers.txt:2: 'bo@' is not an address: " in ran.out + ran.err) == (
+            78,
+            True,
+        )
+        assert (
+            "readers.txt:3: ada@example.org is already on this list, in line 1" in ran.out + ran.err
+        )

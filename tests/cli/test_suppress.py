@@ -56,9 +56,14 @@ def test_token_suppresses_for_its_list_alone(world: World) -> None:
     assert ran.code == 0
     assert ran.out.startswith("ada@example.org gets no more mail from foundations.")
     assert suppressed(world) == [(ADA, "foundations", "asked to leave the list")]
-    assert "Nothing to do" in world.run("suppress", f" {token.upper()}\n", "--list", "foundations").out
+    assert (
+        "Nothing to do" in world.run("suppress", f" {token.upper()}\n", "--list", "foundations").out
+    )
     ran = world.run("unsuppress", token)
-    assert ran.out == "ada@example.org may get mail from foundations again, if it is a subscriber there.\n"
+    assert (
+        ran.out
+        == "ada@example.org may get mail from foundations again, if it is a subscriber there.\n"
+    )
     assert suppressed(world) == []
 
 
@@ -78,7 +83,9 @@ def test_subject_or_link_of_an_unsubscribe_mail_can_be_given_whole(world: World)
         ran = world.run("suppress", *given)
         assert (ran.code, ran.err) == (0, ""), given
         assert ran.out.startswith("ada@example.org gets no more mail from foundations.")
-        assert world.run("unsuppress", *given).out.startswith("ada@example.org may get mail from foundations again")
+        assert world.run("unsuppress", *given).out.startswith(
+            "ada@example.org may get mail from foundations again"
+        )
     assert world.run("suppress", link, "--list", "foundations").code == 0
     assert suppressed(world) == [(ADA, "foundations", "asked to leave the list")]
 
@@ -102,7 +109,8 @@ def test_token_of_a_test_mail_suppresses_a_subscriber(world: World, *, mornings:
     if mornings:
         world.run("once", "--list", "foundations")
         world.write(
-            "subscribers.yaml", LISTS.replace("- ada@example.org", "- ada@example.org\n      - emmy@example.org")
+            "subscribers.yaml",
+            LISTS.replace("- ada@example.org", "- ada@example.org\n      - emmy@example.org"),
         )
         assert world.run("resend", "foundations", "--to", "emmy@example.org").code == 0
         address = "emmy@example.org"
@@ -119,7 +127,9 @@ def test_token_of_a_test_mail_to_a_stranger_is_explained(world: World) -> None:
     world.run("preview", "foundations", "--to", "emmy@example.org")
     ran = world.run("suppress", token_of(world, "emmy@example.org"))
     assert (ran.code, ran.out) == (2, "")
-    assert "A test mail to an address on no list has one, too, but nothing more goes there." in ran.err
+    assert (
+        "A test mail to an address on no list has one, too, but nothing more goes there." in ran.err
+    )
 
 
 def test_second_suppress_or_unsuppress_changes_nothing(world: World) -> None:
@@ -140,7 +150,10 @@ def test_second_suppress_or_unsuppress_changes_nothing(world: World) -> None:
 def test_unsuppressed_address_gets_mail_again(world: World) -> None:
     world.run("suppress", ADA)
     ran = world.run("unsuppress", ADA)
-    assert ran.out == "ada@example.org may get mail from its lists again, if it is a subscriber there.\n"
+    assert (
+        ran.out
+        == "ada@example.org may get mail from its lists again, if it is a subscriber there.\n"
+    )
     world.announce(1)
     world.run("once", "--list", "foundations")
     assert world.mails() == [ADA, "grace@example.org"]
@@ -197,7 +210,9 @@ def test_anything_but_an_address_or_a_token_is_wrong_usage(
 
 def test_suppression_for_a_list_that_left_the_file_can_be_lifted(world: World) -> None:
     world.run("suppress", ADA, "--list", "galaxies")
-    world.write("subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n")
+    world.write(
+        "subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n"
+    )
     assert world.run("unsuppress", ADA, "--list", "galaxies").code == 0
     assert suppressed(world) == []
     assert world.run("unsuppress", ADA, "--list", "galaxies").code == 2

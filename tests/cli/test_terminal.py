@@ -41,8 +41,14 @@ NASTY = {
     "lone surrogates": "\ud800owned\udcff",
     "invisible": "\u200bowned\ufeff\u2060\xad\U000e0041",
 }
-ON_A_LINE = "".join(text for text in NASTY.values() if not set("\r\n\0") & set(text)).encode(errors="ignore").decode()
-IN_XML = re.sub("[\0-\x08\x0b\x0c\x0e-\x1f]", "", f"{ON_A_LINE}\n{LINE}\n<0>owned".replace("<", "&lt;"))
+ON_A_LINE = (
+    "".join(text for text in NASTY.values() if not set("\r\n\0") & set(text))
+    .encode(errors="ignore")
+    .decode()
+)
+IN_XML = re.sub(
+    "[\0-\x08\x0b\x0c\x0e-\x1f]", "", f"{ON_A_LINE}\n{LINE}\n<0>owned".replace("<", "&lt;")
+)
 PLAIN = "Schön 数学 👩\u200d🔬 e\u0301 می\u200cخواهم $x^2$ [red]red[/red] :warning: \\alpha"
 
 # Colours and bars of ours, on a terminal.
@@ -51,8 +57,13 @@ _OURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 def assert_tame(printed: str) -> None:
     """No line but ours, and no character that a terminal obeys."""
-    kinds = {character: unicodedata.category(character) for character in set(printed) - set("\n\u200c\u200d")}
-    assert not [character for character, kind in kinds.items() if kind in {"Cc", "Cf", "Cs", "Zl", "Zp"}]
+    kinds = {
+        character: unicodedata.category(character)
+        for character in set(printed) - set("\n\u200c\u200d")
+    }
+    assert not [
+        character for character, kind in kinds.items() if kind in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    ]
     assert not re.search(f"^({LINE}|<[01]>)", printed, re.MULTILINE)
 
 
@@ -77,7 +88,9 @@ def to_systemd(text: str) -> None:
 def of_another_package(text: str) -> None:
     output.catch_all({})
     assert logging.lastResort
-    logging.lastResort.handle(logging.LogRecord("urllib3", logging.WARNING, __file__, 1, "retrying %s", (text,), None))
+    logging.lastResort.handle(
+        logging.LogRecord("urllib3", logging.WARNING, __file__, 1, "retrying %s", (text,), None)
+    )
 
 
 def in_a_bar(text: str) -> None:
@@ -86,7 +99,9 @@ def in_a_bar(text: str) -> None:
         log("%s")(text)
 
 
-def log(form: str, environ: Callable[[], dict[str, str]] = dict, level: str = "INFO") -> Callable[[str], None]:
+def log(
+    form: str, environ: Callable[[], dict[str, str]] = dict, level: str = "INFO"
+) -> Callable[[str], None]:
     def out(text: str) -> None:
         set_up(level, environ())
         logging.getLogger("paperboy.test").warning(form, text)
@@ -109,7 +124,9 @@ WAYS_OUT: dict[str, Callable[[str], object]] = {
     "line": output.say,
     "coloured": lambda text: output.say(text, mark=text, bold=True),
     "lines": lambda text: output.say(text, text, err=True),
-    "page": lambda text: output.show_page([[output.heading(text), text], output.table(["A", "B"], [[text, text]])]),
+    "page": lambda text: output.show_page(
+        [[output.heading(text), text], output.table(["A", "B"], [[text, text]])]
+    ),
     "JSON": lambda text: output.show_page({text: text}),
     "error": lambda text: complain({}, text),
     "problems": lambda text: complain({}, text, text),
@@ -123,7 +140,11 @@ WAYS_OUT: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("on_terminal", [False, True])
 @pytest.mark.parametrize("way", WAYS_OUT)
 def test_foreign_text_stays_on_its_line(
-    way: str, *, on_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    way: str,
+    *,
+    on_terminal: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     for what, text in {**NASTY, "plain": PLAIN}.items():
         terminal = Terminal()
@@ -133,9 +154,13 @@ def test_foreign_text_stays_on_its_line(
                 patch.setattr("sys.stderr", terminal)
                 patch.setenv("COLUMNS", "5000")
             WAYS_OUT[way](text)
-        printed = _OURS.sub("", terminal.getvalue()) if on_terminal else "".join(capsys.readouterr())
+        printed = (
+            _OURS.sub("", terminal.getvalue()) if on_terminal else "".join(capsys.readouterr())
+        )
         assert_tame(printed)
-        assert (PLAIN if what == "plain" else "owned") in (printed if way != "JSON" else _json(printed)), what
+        assert (PLAIN if what == "plain" else "owned") in (
+            printed if way != "JSON" else _json(printed)
+        ), what
 
 
 def _json(printed: str) -> str:
@@ -156,7 +181,10 @@ def test_no_other_module_prints() -> None:
     ways = re.compile(
         r"\bprint\(|click\.(?:echo|secho|style)|std(?:out|err)\.write|rich\.(?!cells)|os\.write\((?!2, b\")"
     )
-    found = {path.name: ways.findall(path.read_text("utf-8")) for path in sorted((SRC / "paperboy").rglob("*.py"))}
+    found = {
+        path.name: ways.findall(path.read_text("utf-8"))
+        for path in sorted((SRC / "paperboy").rglob("*.py"))
+    }
     assert {name for name, calls in found.items() if calls} == {"output.py"}
 
 
@@ -164,14 +192,18 @@ def test_no_other_module_prints() -> None:
 
 
 def a_title(world: World) -> None:
-    world.arxiv.papers += [replace(each, title=f"Of {IN_XML}", authors=(IN_XML,)) for each in world.announce(1)]
+    world.arxiv.papers += [
+        replace(each, title=f"Of {IN_XML}", authors=(IN_XML,)) for each in world.announce(1)
+    ]
     del world.arxiv.papers[0]
 
 
 def a_total(world: World) -> None:
     world.announce(1)
     world.arxiv.faults += [
-        arxiv_faults.edited(r"(<opensearch:totalResults>)\d+", rf"\g<1>{IN_XML}".replace("\\owned", "owned"))
+        arxiv_faults.edited(
+            r"(<opensearch:totalResults>)\d+", rf"\g<1>{IN_XML}".replace("\\owned", "owned")
+        )
     ] * 20
 
 
@@ -188,7 +220,9 @@ WAYS_IN: dict[str, tuple[Callable[[World], object], tuple[str, ...]]] = {
     "a paper's title and author": (a_title, ("once --dry-run", "once", "why 2611.00001")),
     "an LLM's comment": (
         lambda world: setattr(
-            world.llm, "lasting_fault", LlmFault(rewrite=lambda them: [{**each, "comment": IN_XML} for each in them])
+            world.llm,
+            "lasting_fault",
+            LlmFault(rewrite=lambda them: [{**each, "comment": IN_XML} for each in them]),
         ),
         ("once", "why 2611.00001"),
     ),
@@ -224,8 +258,14 @@ WAYS_IN: dict[str, tuple[Callable[[World], object], tuple[str, ...]]] = {
         lambda world: edit(world, "dwarf galaxies", '"topics/\u202eowned.md"'),
         ("check --offline", "once", "status"),
     ),
-    "the home's name": (a_home, ("once", "check --offline", "status", "preview foundations", "service")),
-    "no home": (lambda world: setattr(world, "path", Path(f"/nowhere\n{LINE}\x1bowned")), ("once", "check")),
+    "the home's name": (
+        a_home,
+        ("once", "check --offline", "status", "preview foundations", "service"),
+    ),
+    "no home": (
+        lambda world: setattr(world, "path", Path(f"/nowhere\n{LINE}\x1bowned")),
+        ("once", "check"),
+    ),
 }
 
 
@@ -260,7 +300,9 @@ def test_bad_argument_is_shown_and_not_obeyed(world: World, command: list[str]) 
 
 @pytest.mark.long("commands in processes of their own")
 @pytest.mark.parametrize(("locale", "encoding"), [("ascii", "utf-8"), ("latin-1", "latin-1")])
-def test_nothing_that_a_locale_cannot_write_ends_a_command(world: World, locale: str, encoding: str) -> None:
+def test_nothing_that_a_locale_cannot_write_ends_a_command(
+    world: World, locale: str, encoding: str
+) -> None:
     edit(world, "title: Foundations", "title: Fünd数")
     environ = {"PYTHONPATH": str(SRC), "LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": locale}
     for arguments, code in ((["subscribers"], 0), (["status"], 0), (["why", b"\xff\xfe"], 2)):

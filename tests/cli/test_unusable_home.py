@@ -25,14 +25,47 @@ ROOT, NOBODY, SOMEBODY = os.geteuid() == 0, 65_534, 1
 THEIRS = pwd.getpwuid(SOMEBODY).pw_name
 
 COMMANDS = [
-    *("service", "status", "status --suppressed", "subscribers", "check --offline", "why 2611.00001"),
-    *("why ada@example.org", "suppress x@example.org", "unsuppress x@example.org", "forget y@example.org"),
+    *(
+        "service",
+        "status",
+        "status --suppressed",
+        "subscribers",
+        "check --offline",
+        "why 2611.00001",
+    ),
+    *(
+        "why ada@example.org",
+        "suppress x@example.org",
+        "unsuppress x@example.org",
+        "forget y@example.org",
+    ),
     *("subscribe galaxies new@example.org", "unsubscribe galaxies new@example.org", "backup"),
-    *("preview foundations", "once", "resend foundations", "resend --failed", "work sending", "run"),
+    *(
+        "preview foundations",
+        "once",
+        "resend foundations",
+        "resend --failed",
+        "work sending",
+        "run",
+    ),
 ]
 PLACES = [
-    *(".", ".env", "subscribers.yaml", "prompts", "prompts/topics", "prompts/topics/g.md", "emails"),
-    *("data", "data/paperboy.db", "data/paperboy.db-wal", "data/paperboy.db.lock", "data/paperboy.db.sending.lock"),
+    *(
+        ".",
+        ".env",
+        "subscribers.yaml",
+        "prompts",
+        "prompts/topics",
+        "prompts/topics/g.md",
+        "emails",
+    ),
+    *(
+        "data",
+        "data/paperboy.db",
+        "data/paperboy.db-wal",
+        "data/paperboy.db.lock",
+        "data/paperboy.db.sending.lock",
+    ),
     *("outbox", "outbox/Maildir/new", "outbox/preview"),
 ]
 ALL_NEED = {"data", "data/paperboy.db", "data/paperboy.db-wal", "."}  # all commands but `service`
@@ -78,7 +111,9 @@ def as_nobody(world: World, home: Path) -> dict[str, Ran]:
             os.setuid(NOBODY)
         found = {command: run(world, home, command) for command in COMMANDS}
         with os.fdopen(writing, "w") as file:
-            json.dump({command: [ran.code, ran.out, ran.err] for command, ran in found.items()}, file)
+            json.dump(
+                {command: [ran.code, ran.out, ran.err] for command, ran in found.items()}, file
+            )
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as file:
@@ -112,7 +147,9 @@ def judge(case: Path, how: str, place: str, command: str, ran: Ran) -> None:
         lines = [line for line in said.splitlines() if line and not line.startswith(("ok", "note"))]
         assert any(str(case) in line or Path(place).name in line for line in lines), where
     if blocked and not command.startswith("work"):
-        assert (f"sudo -u {THEIRS} …), or sudo chown" if how == "another's" else "chmod") in said, where
+        assert (f"sudo -u {THEIRS} …), or sudo chown" if how == "another's" else "chmod") in said, (
+            where
+        )
 
 
 @pytest.mark.parametrize("how", ["unreadable", "unwritable", "another's", "dangling", "device"])
@@ -144,9 +181,20 @@ def test_what_root_makes_in_somebody_elses_home_is_theirs(used: World) -> None:
     (used.path / ".has-database").unlink()
     for each in (used.path, *used.path.rglob("*")):
         os.chown(each, NOBODY, NOBODY)
-    for command in ("suppress x@example.org", "preview foundations", "backup", "once --list foundations"):
+    for command in (
+        "suppress x@example.org",
+        "preview foundations",
+        "backup",
+        "once --list foundations",
+    ):
         if (child := os.fork()) == 0:
-            invoke(["--home", str(used.path), *command.split()], {}, Clock(FRIDAY), lambda _: None, enter=become_owner)
+            invoke(
+                ["--home", str(used.path), *command.split()],
+                {},
+                Clock(FRIDAY),
+                lambda _: None,
+                enter=become_owner,
+            )
             os._exit(os.geteuid() != NOBODY)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     made = set(used.path.rglob("*"))
@@ -155,7 +203,9 @@ def test_what_root_makes_in_somebody_elses_home_is_theirs(used: World) -> None:
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can work in a home of somebody else's")
-def test_init_by_root_in_somebody_elses_folder_follows_no_link_with_the_rights_of_root(used: World) -> None:
+def test_init_by_root_in_somebody_elses_folder_follows_no_link_with_the_rights_of_root(
+    used: World,
+) -> None:
     theirs, ours = used.path.with_name("theirs"), used.path.with_name("ours")
     theirs.mkdir()
     ours.mkdir(mode=0o755)
@@ -163,7 +213,9 @@ def test_init_by_root_in_somebody_elses_folder_follows_no_link_with_the_rights_o
     os.chown(theirs, NOBODY, NOBODY)
     for link, code in (("prompts", 78), ("", 0)):
         if (child := os.fork()) == 0:
-            os._exit(invoke(["init", str(theirs)], {}, Clock(FRIDAY), lambda _: None, enter=become_owner))
+            os._exit(
+                invoke(["init", str(theirs)], {}, Clock(FRIDAY), lambda _: None, enter=become_owner)
+            )
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == code
         if link:
             (theirs / link).unlink()

@@ -40,9 +40,16 @@ def test_why_shows_a_paper_that_was_sent(world: World) -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["arXiv:2611.00001", "2611.00001v3", "https://arxiv.org/abs/2611.00001v1", "https://arxiv.org/pdf/2611.00001.pdf"],
+    [
+        "arXiv:2611.00001",
+        "2611.00001v3",
+        "https://arxiv.org/abs/2611.00001v1",
+        "https://arxiv.org/pdf/2611.00001.pdf",
+    ],
 )
-def test_why_takes_an_id_with_prefix_or_version_and_an_address_at_arxiv(world: World, written: str) -> None:
+def test_why_takes_an_id_with_prefix_or_version_and_an_address_at_arxiv(
+    world: World, written: str
+) -> None:
     world.announce(1)
     world.run("once")
     assert world.run("why", written).out.startswith("On the Learning of Paper 2611.00001\n")
@@ -55,7 +62,8 @@ def test_why_names_the_thresholds_and_the_followed_author(world: World) -> None:
     world.write("subscribers.yaml", LISTS.replace("Yoshua Bengio", "Ada Lovelace"))
     world.run("once")
     assert (
-        "foundations: by Ada Lovelace, whom it follows, in the digest of Fri 20" in world.run("why", "2611.00001").out
+        "foundations: by Ada Lovelace, whom it follows, in the digest of Fri 20"
+        in world.run("why", "2611.00001").out
     )
     world.write("subscribers.yaml", LISTS)
     world.announce(3)
@@ -64,32 +72,50 @@ def test_why_names_the_thresholds_and_the_followed_author(world: World) -> None:
     world.run("once")
     told = world.run("why", "2611.00003", "--list", "foundations").out
     assert (
-        "foundations: below the thresholds on Sat 21 Nov 2026; the thresholds are relevance 7 and novelty 6\n" in told
+        "foundations: below the thresholds on Sat 21 Nov 2026; the thresholds are relevance 7 and novelty 6\n"
+        in told
     )
     assert "  relevance 5, novelty 8, by gpt-6-luna" in told
     assert "galaxies" not in told
-    assert "foundations: by an author it followed then, in the digest of Fri" in world.run("why", "2611.00001").out
+    assert (
+        "foundations: by an author it followed then, in the digest of Fri"
+        in world.run("why", "2611.00001").out
+    )
 
 
 def test_why_names_no_novelty_where_the_scorer_knows_none(world: World) -> None:
     world.env(llm=False)
-    world.write("subscribers.yaml", LISTS.replace("    authors: [Yoshua Bengio]\n", "    min_relevance: 10\n"))
+    world.write(
+        "subscribers.yaml",
+        LISTS.replace("    authors: [Yoshua Bengio]\n", "    min_relevance: 10\n"),
+    )
     world.announce(1)
     world.run("once")
     told = world.run("why", "2611.00001", "--list", "foundations").out
-    assert "foundations: below the threshold on Fri 20 Nov 2026; the threshold is relevance 10\n" in told
+    assert (
+        "foundations: below the threshold on Fri 20 Nov 2026; the threshold is relevance 10\n"
+        in told
+    )
     assert "novelty" not in told
 
 
 def test_why_names_the_cap_and_the_start_of_a_list(world: World) -> None:
-    world.write("subscribers.yaml", LISTS.replace("    authors: [Yoshua Bengio]\n", "    max_papers: 1\n"))
+    world.write(
+        "subscribers.yaml", LISTS.replace("    authors: [Yoshua Bengio]\n", "    max_papers: 1\n")
+    )
     world.announce(1, 2)
     (old,) = world.announce(3)
     world.arxiv.papers.remove(old)
     world.arxiv.papers.append(replace(old, published=old.published - timedelta(days=3)))
     world.run("once")
-    assert "passed, but over the cap of 1; only named, in the digest" in world.run("why", "2611.00002").out
-    assert "older than the list, or than its category, when that began on Fri" in world.run("why", "2611.00003").out
+    assert (
+        "passed, but over the cap of 1; only named, in the digest"
+        in world.run("why", "2611.00002").out
+    )
+    assert (
+        "older than the list, or than its category, when that began on Fri"
+        in world.run("why", "2611.00003").out
+    )
 
 
 def test_why_says_that_an_unscored_paper_comes_next_morning(world: World) -> None:
@@ -117,7 +143,10 @@ def test_why_counts_the_failed_mornings_until_a_paper_is_let_go(world: World) ->
         ran = world.run("once", "--list", "foundations")
         assert ran.code == 0
         assert "foundations: 1 paper could not be scored: " in ran.err
-        assert f"\nfoundations: {told}\n" in world.run("why", "2611.00001", "--list", "foundations").out
+        assert (
+            f"\nfoundations: {told}\n"
+            in world.run("why", "2611.00001", "--list", "foundations").out
+        )
 
 
 def test_why_says_that_the_llm_was_not_asked(world: World) -> None:
@@ -153,7 +182,9 @@ def test_why_remembers_a_paper_deleted_by_retention(world: World) -> None:
     world.clock.now += timedelta(days=400)
     for week in range(5):  # an empty answer would be an error
         (announced,) = world.announce(week + 3)
-        world.arxiv.papers[-1] = replace(announced, published=announced.published - timedelta(weeks=week))
+        world.arxiv.papers[-1] = replace(
+            announced, published=announced.published - timedelta(weeks=week)
+        )
     world.run("once")
     ran = world.run("why", "2611.00001")
     assert ran.code == 0
@@ -189,7 +220,9 @@ def test_text_from_elsewhere_cannot_control_the_terminal(world: World) -> None:
         titled = paper("2611.00001", title="Red \x1b[31m title")
         store.papers.add([titled], ["cs.LG"], world.clock())
         scores = {"2611.00001": Score(9, 9, "A \x1b]0;new title\x07 comment")}
-        store.scores.keep("foundations", "other criteria", "luna", scores, Spending(), world.clock())
+        store.scores.keep(
+            "foundations", "other criteria", "luna", scores, Spending(), world.clock()
+        )
     ran = world.run("why", "2611.00001")
     assert r"Red \x1b[31m title" in ran.out
     assert r"A \x1b]0;new title\x07 comment" in ran.out
@@ -204,7 +237,12 @@ def test_why_counts_votes_by_list_and_names_nobody(world: World) -> None:
     with Store.open(world.path / "data" / "paperboy.db") as store:
         votes = Votes(store.database)
         for name, vote in (("ada", 1), ("grace", 1), ("vera", 1), ("xada", -1)):
-            votes.cast(Reader("foundations", f"{name}@example.org"), {"2611.00001": vote}, world.clock())
+            votes.cast(
+                Reader("foundations", f"{name}@example.org"), {"2611.00001": vote}, world.clock()
+            )
     told = world.run("why", "2611.00001").out
-    assert "    It matters.\n  votes: 3 up, 1 down\n\ngalaxies: not in its categories (astro-ph.GA)\n" in told
+    assert (
+        "    It matters.\n  votes: 3 up, 1 down\n\ngalaxies: not in its categories (astro-ph.GA)\n"
+        in told
+    )
     assert "ada" not in told.lower()

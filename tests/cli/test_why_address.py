@@ -19,7 +19,9 @@ def rows(printed: str) -> list[list[str]]:
     return [[line[:10], *line[12:].split(maxsplit=2)] for line in lines]
 
 
-def test_each_digest_has_its_state_its_time_and_the_servers_answer_newest_first(world: World) -> None:
+def test_each_digest_has_its_state_its_time_and_the_servers_answer_newest_first(
+    world: World,
+) -> None:
     world.write("subscribers.yaml", LISTS.replace("[vera@example.org]", f"[{ADA}]"))
     world.announce(1)
     world.announce(4, categories=("astro-ph.GA",))
@@ -33,7 +35,10 @@ def test_each_digest_has_its_state_its_time_and_the_servers_answer_newest_first(
     newest, first, second = rows(ran.out)
     assert newest[:3] == ["Tue 24 Nov", "foundations", "sent"]
     assert newest[3].startswith("24 Nov 07:00 UTC  250 ")
-    assert [first[:3], second[:3]] == [["Fri 20 Nov", "foundations", "sent"], ["Fri 20 Nov", "galaxies", "sent"]]
+    assert [first[:3], second[:3]] == [
+        ["Fri 20 Nov", "foundations", "sent"],
+        ["Fri 20 Nov", "galaxies", "sent"],
+    ]
     assert len(rows(world.run("why", ADA, "--list", "galaxies").out)) == 1
 
 
@@ -85,13 +90,21 @@ def test_digests_of_who_left_the_list_are_told_for_eight_weeks(world: World) -> 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["adda@example.org"], "adda@example.org is not on any list, and no digest went there in the last 8 weeks, "),
-        ([ADA, "--list", "galaxies"], "ada@example.org is not on galaxies, and no digest went there"),
+        (
+            ["adda@example.org"],
+            "adda@example.org is not on any list, and no digest went there in the last 8 weeks, ",
+        ),
+        (
+            [ADA, "--list", "galaxies"],
+            "ada@example.org is not on galaxies, and no digest went there",
+        ),
         ([ADA, "--list", "nope"], "subscribers.yaml: there is no list 'nope'"),
         (["ada@"], "Invalid value for ARXIV_ID_OR_ADDRESS"),
     ],
 )
-def test_an_address_that_nothing_is_known_of_is_wrong_usage(world: World, asked: list[str], said: str) -> None:
+def test_an_address_that_nothing_is_known_of_is_wrong_usage(
+    world: World, asked: list[str], said: str
+) -> None:
     ran = world.run("why", *asked)
     assert (ran.code, ran.out) == (2, "")
     assert said in ran.err

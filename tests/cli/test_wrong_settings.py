@@ -28,7 +28,9 @@ lists:
     topics: topics/strings.md
 """
 REST = "the rest: not checked, because the settings are broken"
-CURLY = "its value is in curly quotes, which mean nothing here; type straight ones (' or \"), or none"
+CURLY = (
+    "its value is in curly quotes, which mean nothing here; type straight ones (' or \"), or none"
+)
 LINE = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
 ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@example.org>"
 INDENTED = "the indentation does not match the lines above, or quotes or a bracket end too early"
@@ -52,7 +54,13 @@ class Operator:
     def run(self, *arguments: str) -> tuple[int, list[str]]:
         """The exit code, and all lines that do not say that something is well."""
         self.capture.readouterr()
-        code = invoke(["--home", str(self.home), *arguments], self.environ, Clock(FRIDAY), [].append, lambda: 0.0)
+        code = invoke(
+            ["--home", str(self.home), *arguments],
+            self.environ,
+            Clock(FRIDAY),
+            [].append,
+            lambda: 0.0,
+        )
         out, err = self.capture.readouterr()
         lines = (out + err).replace(str(self.home), "HOME").splitlines()
         return code, [line for line in lines if not line.startswith("ok ")]
@@ -95,7 +103,10 @@ def test_sound_home_has_no_fault_and_no_note(operator: Operator) -> None:
             "OPENAI_BASE_URL=https://llm.wren.edu/v1/models",
             "OPENAI_BASE_URL: leave out /models, which Paperboy adds where it is needed",
         ),
-        ("LLM_BUDGET_USD=0,50", "LLM_BUDGET_USD: must be a number from 0 to 1000000, with a point if it has decimals"),
+        (
+            "LLM_BUDGET_USD=0,50",
+            "LLM_BUDGET_USD: must be a number from 0 to 1000000, with a point if it has decimals",
+        ),
         ("LLM_PRICE_INPUT=0.1", "LLM_PRICE_INPUT: needs LLM_PRICE_OUTPUT to be set, too"),
         # the morning
         ("SEND_AT=7.30", "SEND_AT: must be a time of day, such as 07:00 or 18:30"),
@@ -106,9 +117,15 @@ def test_sound_home_has_no_fault_and_no_note(operator: Operator) -> None:
             "GIVE_UP_AFTER_HOURS=24",
             "GIVE_UP_AFTER_HOURS: must be a number from 0 to 23, with a point if it has decimals",
         ),
-        ("ARXIV_HOLIDAYS=24.12.2026", "ARXIV_HOLIDAYS: must be dates, such as 2026-12-29, 2026-12-31"),
+        (
+            "ARXIV_HOLIDAYS=24.12.2026",
+            "ARXIV_HOLIDAYS: must be dates, such as 2026-12-29, 2026-12-31",
+        ),
         # each URL by an example of its kind
-        ("WEB_URL=papers.wren.edu", "WEB_URL: must be a full URL, such as https://papers.example.org"),
+        (
+            "WEB_URL=papers.wren.edu",
+            "WEB_URL: must be a full URL, such as https://papers.example.org",
+        ),
         (
             "HEARTBEAT_URL=hc-ping.com/1",
             "HEARTBEAT_URL: must be a full URL without a user and #, such as https://hc-ping.com/your-uuid",
@@ -117,10 +134,16 @@ def test_sound_home_has_no_fault_and_no_note(operator: Operator) -> None:
             "ARXIV_API_URL=export.arxiv.org",
             "ARXIV_API_URL: must be a full URL, such as https://export.arxiv.org/api/query",
         ),
-        ("ARXIV_FEED_URL=rss.arxiv.org", "ARXIV_FEED_URL: must be a full URL, such as https://rss.arxiv.org/atom"),
+        (
+            "ARXIV_FEED_URL=rss.arxiv.org",
+            "ARXIV_FEED_URL: must be a full URL, such as https://rss.arxiv.org/atom",
+        ),
         # the home
         ("KEEP_DAYS=30", "KEEP_DAYS: must be a whole number from 31 to 36500"),
-        ("LOG_LEVEL=warn", "LOG_LEVEL: must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL, did you mean 'WARNING'?"),
+        (
+            "LOG_LEVEL=warn",
+            "LOG_LEVEL: must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL, did you mean 'WARNING'?",
+        ),
         # the line
         ("smtp_port=465", "smtp_port: unknown setting, did you mean 'SMTP_PORT'?"),
         ("SMTP PORT=465", LINE),
@@ -133,15 +156,23 @@ def test_sound_home_has_no_fault_and_no_note(operator: Operator) -> None:
         ("OPENAI_MODEL=‘gpt-6-luna’", f"OPENAI_MODEL: {CURLY}"),
     ],
 )
-def test_wrong_line_in_dotenv_is_one_line_with_its_place(operator: Operator, line: str, told: str) -> None:
-    name, _, rest = DOTENV.partition(f"{line.partition('=')[0]}=")  # a setting that is there is replaced
+def test_wrong_line_in_dotenv_is_one_line_with_its_place(
+    operator: Operator, line: str, told: str
+) -> None:
+    name, _, rest = DOTENV.partition(
+        f"{line.partition('=')[0]}="
+    )  # a setting that is there is replaced
     text = f"{name}{line}\n{rest.partition(chr(10))[2]}" if rest else f"{DOTENV}{line}\n"
     operator.write(".env", text)
     place = f".env:{text[: text.index(line)].count(chr(10)) + 1}"
     assert operator.check() == (78, [f"settings: {place}: {told}"])
     for command in ("once", "run"):
         assert operator.run(command) == (78, [f"{place}: {told}"])
-    assert {path.name for path in operator.home.iterdir()} == {".env", "subscribers.yaml", "prompts"}
+    assert {path.name for path in operator.home.iterdir()} == {
+        ".env",
+        "subscribers.yaml",
+        "prompts",
+    }
 
 
 @pytest.mark.parametrize(
@@ -176,7 +207,10 @@ def test_wrong_line_in_dotenv_is_one_line_with_its_place(operator: Operator, lin
         (["weekdays: [mon, di]"], f"5:21: {WEEKDAY}"),
         (["timezone: EDT"], "5:15: timezone: unknown timezone; use a name such as Europe/Berlin"),
         (["send_empty: 'no'"], "5:17: send_empty: must be true or false, without quotes, not 'no'"),
-        (["min_relevance: '8'"], "5:20: min_relevance: must be a whole number from 1 to 10, without quotes, not '8'"),
+        (
+            ["min_relevance: '8'"],
+            "5:20: min_relevance: must be a whole number from 1 to 10, without quotes, not '8'",
+        ),
         (["keywords: {no: [lattice]}"], "5:16: unknown key 'no'; known here: must, never"),
         (["min_relevence: 8"], "5:5: unknown key 'min_relevence', did you mean 'min_relevance'?"),
         (["title: a", "title: b"], "6:5: 'title' is given twice; remove one"),
@@ -190,36 +224,70 @@ def test_wrong_line_in_dotenv_is_one_line_with_its_place(operator: Operator, lin
         (["\ttitle: Strings"], "5:5: a tab; YAML is indented with spaces"),
     ],
 )
-def test_wrong_line_of_a_list_is_one_line_with_its_place(operator: Operator, lines: list[str], told: str) -> None:
+def test_wrong_line_of_a_list_is_one_line_with_its_place(
+    operator: Operator, lines: list[str], told: str
+) -> None:
     operator.write("subscribers.yaml", LISTS + "".join(f"    {line}\n" for line in lines))
     assert operator.check() == (78, [f"lists: subscribers.yaml:{told}"])
     for command in ("once", "preview strings", "run", "subscribers"):
         assert operator.run(*command.split()) == (78, [f"subscribers.yaml:{told}"])
     told_all = ["Nobody was added to strings:", f"subscribers.yaml:{told}"]
     assert operator.run("subscribe", "strings", "bob@wren.edu") == (78, told_all)
-    assert {path.name for path in operator.home.iterdir()} == {".env", "subscribers.yaml", "prompts"}
+    assert {path.name for path in operator.home.iterdir()} == {
+        ".env",
+        "subscribers.yaml",
+        "prompts",
+    }
 
 
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
         ("lists:", "list:", "1:1: unknown key 'list', did you mean 'lists'?"),
-        ("lists:\n", "lists:\n  strings:\n", "2:3: lists: each list begins with a dash, such as '- name: physics'"),
+        (
+            "lists:\n",
+            "lists:\n  strings:\n",
+            "2:3: lists: each list begins with a dash, such as '- name: physics'",
+        ),
         ("- name", "  name", "2:5: lists: each list begins with a dash, such as '- name: physics'"),
         ("  - name", "\t- name", "2:1: a tab; YAML is indented with spaces"),
-        ("strings\n", "My strings\n", "2:11: name: must be at most 63 of a-z, 0-9 and inner -, such as 'big-ideas'"),
+        (
+            "strings\n",
+            "My strings\n",
+            "2:11: name: must be at most 63 of a-z, 0-9 and inner -, such as 'big-ideas'",
+        ),
         ("name: strings", "title: Strings", "2:5: this list needs 'name'"),
-        ("[hep-th]", "[Hep-TH]", "3:18: categories: unknown category 'Hep-TH', did you mean 'hep-th'?"),
-        ("[hep-th]", "[cs.lg]", "3:18: categories: unknown category 'cs.lg', did you mean 'cs.LG'?"),
-        ("[hep-th]", "[cs]", "3:18: categories: 'cs' is a whole archive; name its categories, such as cs.AI"),
+        (
+            "[hep-th]",
+            "[Hep-TH]",
+            "3:18: categories: unknown category 'Hep-TH', did you mean 'hep-th'?",
+        ),
+        (
+            "[hep-th]",
+            "[cs.lg]",
+            "3:18: categories: unknown category 'cs.lg', did you mean 'cs.LG'?",
+        ),
+        (
+            "[hep-th]",
+            "[cs]",
+            "3:18: categories: 'cs' is a whole archive; name its categories, such as cs.AI",
+        ),
         (
             "[hep-th]",
             "[strings]",
             "3:18: categories: unknown category 'strings'; they are listed at arxiv.org/category_taxonomy",
         ),
         ("[hep-th]", "hep-th, gr-qc", f"3:17: categories: {NO_LIST}"),
-        ("[hep-th]", "[hep-th", "3:17: this bracket is never closed, or a comma is missing after it"),
-        ("    topics: topics/strings.md\n", "", "2:5: this list needs 'topics', or 'authors' alone"),
+        (
+            "[hep-th]",
+            "[hep-th",
+            "3:17: this bracket is never closed, or a comma is missing after it",
+        ),
+        (
+            "    topics: topics/strings.md\n",
+            "",
+            "2:5: this list needs 'topics', or 'authors' alone",
+        ),
         (
             "topics/strings.md",
             "topics/string.md",
@@ -261,7 +329,9 @@ def test_wrong_line_of_a_list_is_one_line_with_its_place(operator: Operator, lin
         ("md\n", "md\n---\n", "5:1: this line begins another document; remove it"),
     ],
 )
-def test_wrong_file_of_lists_is_one_line_with_its_place(operator: Operator, old: str, new: str, told: str) -> None:
+def test_wrong_file_of_lists_is_one_line_with_its_place(
+    operator: Operator, old: str, new: str, told: str
+) -> None:
     operator.write("subscribers.yaml", LISTS.replace(old, new, 1))
     code, lines = operator.check()
     assert (code, lines) == (78, [f"lists: subscribers.yaml:{told}"])
@@ -270,7 +340,11 @@ def test_wrong_file_of_lists_is_one_line_with_its_place(operator: Operator, old:
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        (".env", DOTENV.encode("utf-16"), "settings: .env: is not UTF-8 text (line 1); save it as UTF-8"),
+        (
+            ".env",
+            DOTENV.encode("utf-16"),
+            "settings: .env: is not UTF-8 text (line 1); save it as UTF-8",
+        ),
         (".env", b"# f\xfcr uns\n", "settings: .env: is not UTF-8 text (line 1); save it as UTF-8"),
         (
             ".env",
@@ -280,12 +354,21 @@ def test_wrong_file_of_lists_is_one_line_with_its_place(operator: Operator, old:
         (
             "subscribers.yaml",
             LISTS.replace(
-                "    cat", "<<<<<<< HEAD\n    title: a\n=======\n    title: b\n>>>>>>> ours\n    cat"
+                "    cat",
+                "<<<<<<< HEAD\n    title: a\n=======\n    title: b\n>>>>>>> ours\n    cat",
             ).encode(),
             "lists: subscribers.yaml: has a merge conflict (line 3); keep one of the two versions",
         ),
-        ("subscribers.yaml", b"", "lists: subscribers.yaml:1:1: the file is empty; one line is enough to begin: "),
-        ("subscribers.yaml", b"- name: x\n", "lists: subscribers.yaml:1:1: the file must start with lists: ["),
+        (
+            "subscribers.yaml",
+            b"",
+            "lists: subscribers.yaml:1:1: the file is empty; one line is enough to begin: ",
+        ),
+        (
+            "subscribers.yaml",
+            b"- name: x\n",
+            "lists: subscribers.yaml:1:1: the file must start with lists: [",
+        ),
         (
             "prompts/topics/strings.md",
             b" ",
@@ -298,7 +381,9 @@ def test_wrong_file_of_lists_is_one_line_with_its_place(operator: Operator, old:
         ("emails/digest.txt.j2", b"a\n{% if %}", "emails: emails/digest.txt.j2:2: "),
     ],
 )
-def test_unusable_file_is_one_line_with_its_name(operator: Operator, name: str, content: bytes, told: str) -> None:
+def test_unusable_file_is_one_line_with_its_name(
+    operator: Operator, name: str, content: bytes, told: str
+) -> None:
     operator.write(name, content)
     code, (line,) = operator.check()
     assert (code, line[: len(told)]) == (78, told)
@@ -307,7 +392,10 @@ def test_unusable_file_is_one_line_with_its_name(operator: Operator, name: str, 
 @pytest.mark.parametrize(
     ("environ", "told"),
     [
-        ({"SMTP_PORT": "smtp"}, "settings: environment: SMTP_PORT: must be a whole number from 1 to 65535"),
+        (
+            {"SMTP_PORT": "smtp"},
+            "settings: environment: SMTP_PORT: must be a whole number from 1 to 65535",
+        ),
         ({"MAIL_FROM": "wren.edu"}, f"settings: environment: MAIL_FROM: {ADDRESS}"),
         (
             {"HTTPS_PROXY": "socks5://proxy:1080"},
@@ -323,7 +411,9 @@ def test_unusable_file_is_one_line_with_its_name(operator: Operator, name: str, 
         ),
     ],
 )
-def test_wrong_environment_is_one_line(operator: Operator, environ: Mapping[str, str], told: str) -> None:
+def test_wrong_environment_is_one_line(
+    operator: Operator, environ: Mapping[str, str], told: str
+) -> None:
     operator.environ = dict(environ)
     assert operator.check() == (78, [told])
 
@@ -331,13 +421,22 @@ def test_wrong_environment_is_one_line(operator: Operator, environ: Mapping[str,
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ("SMTP_PORT=465\n", "mail: port 465 usually wants SMTP_SECURITY=tls, not starttls; change it, or SMTP_PORT"),
+        (
+            "SMTP_PORT=465\n",
+            "mail: port 465 usually wants SMTP_SECURITY=tls, not starttls; change it, or SMTP_PORT",
+        ),
         (
             "SMTP_SECURITY=tls\n",
             "mail: port 587 usually wants SMTP_SECURITY=starttls, not tls; change it, or SMTP_PORT",
         ),
-        ("SMTP_FROM=a@wren.edu\n", "settings: .env:5: Paperboy has no setting of this name, and ignores it"),
-        ("LLM_MODEL=wren\n", "settings: .env:5: Paperboy has no setting of this name, and ignores it"),
+        (
+            "SMTP_FROM=a@wren.edu\n",
+            "settings: .env:5: Paperboy has no setting of this name, and ignores it",
+        ),
+        (
+            "LLM_MODEL=wren\n",
+            "settings: .env:5: Paperboy has no setting of this name, and ignores it",
+        ),
         ("ALERT_TO=\n", "alerts: nobody is alerted when a morning fails; set ALERT_TO"),
     ],
 )
@@ -366,7 +465,8 @@ def test_what_only_looks_wrong_in_dotenv_is_well(operator: Operator, text: str) 
 @pytest.mark.parametrize("end", ["\r\n", "\n\n", "  # note\n"])
 def test_what_only_looks_wrong_in_the_lists_is_well(operator: Operator, end: str) -> None:
     operator.write(
-        "subscribers.yaml", (LISTS + "    send_at: 7:30\n    subscribers: [ada@wren.edu]\n").replace("\n", end)
+        "subscribers.yaml",
+        (LISTS + "    send_at: 7:30\n    subscribers: [ada@wren.edu]\n").replace("\n", end),
     )
     assert operator.check() == (0, [])
 
@@ -374,8 +474,14 @@ def test_what_only_looks_wrong_in_the_lists_is_well(operator: Operator, end: str
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("once --list string", "subscribers.yaml: there is no list 'string', did you mean 'strings'? It has strings."),
-        ("preview Strings", "subscribers.yaml: there is no list 'Strings', did you mean 'strings'? It has strings."),
+        (
+            "once --list string",
+            "subscribers.yaml: there is no list 'string', did you mean 'strings'? It has strings.",
+        ),
+        (
+            "preview Strings",
+            "subscribers.yaml: there is no list 'Strings', did you mean 'strings'? It has strings.",
+        ),
         ("resend news", "subscribers.yaml: there is no list 'news'. It has strings."),
         ("once strings", "Error: Got unexpected extra argument (strings)"),
         ("once --dryrun", "Error: No such option '--dryrun'. Did you mean '--dry-run'?"),

@@ -23,7 +23,11 @@ def database(tmp_path: Path) -> Path:
 def test_holder_is_known_by_process_and_command(database: Path) -> None:
     assert lock.holder(database) is None
     with lock.held(database, "sending", "resend"):
-        assert lock.holder(database) == lock.holder(database, "sending") == Holder(os.getpid(), "resend")
+        assert (
+            lock.holder(database)
+            == lock.holder(database, "sending")
+            == Holder(os.getpid(), "resend")
+        )
         assert lock.holder(database, "run", "morning") is None
     assert lock.holder(database) is None
 
@@ -35,7 +39,9 @@ def test_all_locks_may_be_held_at_once_and_the_daemon_is_named_first(database: P
         lock.held(database, "morning", "once"),
         lock.held(database, "run", "run"),
     ):
-        assert [lock.holder(database, name) is not None for name in get_args(lock.Name)] == [True] * 4
+        assert [lock.holder(database, name) is not None for name in get_args(lock.Name)] == [
+            True
+        ] * 4
         assert lock.holder(database) == Holder(os.getpid(), "run")
 
 
@@ -69,7 +75,9 @@ def test_waiting_command_says_so_once_and_goes_on_when_the_lock_is_free(database
     ]
 
 
-def test_looking_at_a_lock_keeps_nobody_out(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_looking_at_a_lock_keeps_nobody_out(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`status` may look at the very moment a daemon starts."""
     with lock.held(database, "run", "run"):
         pass
@@ -87,7 +95,9 @@ def test_lock_is_free_when_its_process_was_killed(database: Path) -> None:
         "with lock.held(pathlib.Path(sys.argv[1]), 'run', 'run'): print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, str(database)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         assert lock.holder(database) == Holder(process.pid, "run")
@@ -100,6 +110,7 @@ def test_lock_is_free_when_its_process_was_killed(database: Path) -> None:
 def test_lock_that_cannot_be_made_names_the_file_and_the_fix(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
     with pytest.raises(
-        StoreError, match=r"paperboy\.db\.lock: the lock cannot be created .* let this user write there"
+        StoreError,
+        match=r"paperboy\.db\.lock: the lock cannot be created .* let this user write there",
     ):
         lock.held(tmp_path / "data" / "paperboy.db", "run", "run").__enter__()

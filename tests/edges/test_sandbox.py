@@ -15,7 +15,9 @@ ROWS = "{% set rows = range(10**5)|list %}"
 
 def made(seconds: float = 0.5, **texts: str) -> sandbox.Sandbox:
     """Templates by name, each ending in `.j2`."""
-    return sandbox.Sandbox("emails", {f"{name}.j2": text for name, text in texts.items()}.get, seconds)
+    return sandbox.Sandbox(
+        "emails", {f"{name}.j2": text for name, text in texts.items()}.get, seconds
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,11 +74,15 @@ def test_after_one_timeout_renders_that_belong_together_fail_at_once() -> None:
         for name in ("endless.j2", *["short.j2"] * 10):
             with pytest.raises(ConfigError) as caught:
                 templates.text(name)
-            assert [str(problem) for problem in caught.value.problems] == [f"emails/endless.j2:1: {LONG}"]
+            assert [str(problem) for problem in caught.value.problems] == [
+                f"emails/endless.j2:1: {LONG}"
+            ]
     assert templates.text("short.j2") == "short"
 
 
-@pytest.mark.parametrize("unsafe", ["(0).__class__.x", "page.__init__.x", "page.__class__.x", "[].append(1)"])
+@pytest.mark.parametrize(
+    "unsafe", ["(0).__class__.x", "page.__init__.x", "page.__class__.x", "[].append(1)"]
+)
 def test_unsafe_attribute_is_refused_each_time(unsafe: str) -> None:
     """Whether an attribute is safe is looked at once for each type."""
     templates = made(main=f"{{{{ {unsafe} }}}}")

@@ -8,10 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperboy.edges.text import did_you_mean, hidden, one_line, printable, shortened, visible, without_addresses
+from paperboy.edges.text import (
+    did_you_mean,
+    hidden,
+    one_line,
+    printable,
+    shortened,
+    visible,
+    without_addresses,
+)
 
 ODD = st.text(
-    st.sampled_from('ab .,;([)]!…"“ \n\t\0\u00a0\u202e\u200b\u0301\u0316\u1100\u1161\ud800数😀é-–'), max_size=300
+    st.sampled_from('ab .,;([)]!…"“ \n\t\0\u00a0\u202e\u200b\u0301\u0316\u1100\u1161\ud800数😀é-–'),
+    max_size=300,
 )
 SECRET = "sk-5ecret/&+ä"
 
@@ -21,26 +30,45 @@ SECRET = "sk-5ecret/&+ä"
     [
         (" two \n\t words\u00a0here ", "two words here", " two \\n\\t words\u00a0here "),
         ("a\0b\x1b[31mc\x07", "ab[31mc", r"a\x00b\x1b[31mc\x07"),
-        ("\x1b]8;;http://a\x1b\\b\x9d52;c;x\x9c", "]8;;http://a\\b52;c;x", r"\x1b]8;;http://a\x1b\b\x9d52;c;x\x9c"),
+        (
+            "\x1b]8;;http://a\x1b\\b\x9d52;c;x\x9c",
+            "]8;;http://a\\b52;c;x",
+            r"\x1b]8;;http://a\x1b\b\x9d52;c;x\x9c",
+        ),
         ("d\u202e\u2066\u200f\u061ce", "de", r"d\u202e\u2066\u200f\u061ce"),
         ("\u200bf\ufeff\u2060g\xad\U000e0041h", "fgh", r"\u200bf\ufeff\u2060g\xad\U000e0041h"),
         ("\ud800i\uffff\ufdd0", "i", r"\ud800i\uffff\ufdd0"),
         ("e\u0301", "é", "e\u0301"),
         ("one\u2028two\u2029three\x85four\r\nfive", "one two three four five", None),
-        ("👩\u200d🔬 \ufe0f可 می\u200cخواهم ∑_{i}\\alpha", "👩\u200d🔬 \ufe0f可 می\u200cخواهم ∑_{i}\\alpha", None),
+        (
+            "👩\u200d🔬 \ufe0f可 می\u200cخواهم ∑_{i}\\alpha",
+            "👩\u200d🔬 \ufe0f可 می\u200cخواهم ∑_{i}\\alpha",
+            None,
+        ),
     ],
 )
-def test_what_a_terminal_obeys_is_removed_or_shown(text: str, cleaned: str, shown: str | None) -> None:
+def test_what_a_terminal_obeys_is_removed_or_shown(
+    text: str, cleaned: str, shown: str | None
+) -> None:
     assert one_line(text) == cleaned
-    assert visible(text) == (shown or text.encode("unicode_escape").decode() if text != cleaned else text)
+    assert visible(text) == (
+        shown or text.encode("unicode_escape").decode() if text != cleaned else text
+    )
 
 
 @given(st.one_of(st.text(), ODD))
 def test_clean_line_is_left_unchanged(text: str) -> None:
     line = one_line(text)
     assert one_line(line) == line == visible(line)
-    assert line == " ".join(line.split()) == unicodedata.normalize("NFC", " ".join(printable(text).split()))
-    assert not any(unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in line + visible(text))
+    assert (
+        line
+        == " ".join(line.split())
+        == unicodedata.normalize("NFC", " ".join(printable(text).split()))
+    )
+    assert not any(
+        unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}
+        for character in line + visible(text)
+    )
 
 
 def test_a_word_of_a_hundred_thousand_marks_is_not_composed() -> None:
@@ -81,8 +109,14 @@ def test_shortened_text_never_exceeds_its_limit(text: str, most: int) -> None:
         f"{SECRET[:7]}\\n{SECRET[7:]}",
         " ".join(SECRET),
         "\n".join(base64.b64encode(SECRET.encode()).decode()),
-        *(base64.b64encode(f"\0{user}\0{SECRET}".encode()).decode() for user in ("u", "us", "use", "user")),
-        *(base64.b64encode(f"{user}:{SECRET} and more".encode()).decode() for user in ("u", "us", "use", "user")),
+        *(
+            base64.b64encode(f"\0{user}\0{SECRET}".encode()).decode()
+            for user in ("u", "us", "use", "user")
+        ),
+        *(
+            base64.b64encode(f"{user}:{SECRET} and more".encode()).decode()
+            for user in ("u", "us", "use", "user")
+        ),
     ],
 )
 def test_secret_is_hidden_however_a_server_echoes_it(echoed: str) -> None:
@@ -141,6 +175,10 @@ def test_suggestion_ignores_case_and_keeps_the_spelling_of_the_choice() -> None:
 
 def test_suggested_address_is_almost_the_same() -> None:
     people = ["ada@example.org", "bo@elsewhere.net"]
-    assert did_you_mean("ADDA@example.org", people, cutoff=0.85) == ", did you mean 'ada@example.org'?"
-    assert did_you_mean("bo@elswhere.net", people, cutoff=0.85) == ", did you mean 'bo@elsewhere.net'?"
+    assert (
+        did_you_mean("ADDA@example.org", people, cutoff=0.85) == ", did you mean 'ada@example.org'?"
+    )
+    assert (
+        did_you_mean("bo@elswhere.net", people, cutoff=0.85) == ", did you mean 'bo@elsewhere.net'?"
+    )
     assert did_you_mean("eve@example.org", people, cutoff=0.85) == ""

@@ -75,7 +75,11 @@ def endless(start: bytes, piece: bytes, pause: float = 0.0) -> Talk:
 
 
 def zipped(body: bytes) -> bytes:
-    return OK + b"Connection: close\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    return (
+        OK
+        + b"Connection: close\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+        + body
+    )
 
 
 BOMB = gzip.compress(b" " * 100_000_000)
@@ -91,18 +95,27 @@ HOSTILE = {
     "a body that drips": (endless(OK + b"\r\n", b"x", 0.05), TOO_SLOW),
     "a body that was promised": (says(OK + b"Content-Length: 9\r\n\r\nx", closes=False), TOO_SLOW),
     "headers that drip": (endless(OK, b"a", 0.05), TOO_SLOW),
-    "one dripping 100 Continue after the other": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.05), TOO_SLOW),
+    "one dripping 100 Continue after the other": (
+        endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.05),
+        TOO_SLOW,
+    ),
     "silence": (says(b"", closes=False), TOO_SLOW),
     "a header of a megabyte": (
         says(OK + b"a: " + b"x" * 1_000_000 + b"\r\n\r\n"),
         "got more than 65536 bytes when reading header line",
     ),
-    "ten thousand headers": (says(OK + b"a: b\r\n" * 10_000 + b"\r\n"), "got more than 100 headers"),
+    "ten thousand headers": (
+        says(OK + b"a: b\r\n" * 10_000 + b"\r\n"),
+        "got more than 100 headers",
+    ),
     "an absurd length": (
         says(OK + b"Content-Length: 99999999999999999999\r\n\r\nx"),
         "IncompleteRead(1 bytes read, 99999999999999999998 more expected)",
     ),
-    "an absurd chunk": (says(OK + b"Transfer-Encoding: chunked\r\n\r\n" + b"f" * 60 + b"\r\nx"), None),
+    "an absurd chunk": (
+        says(OK + b"Transfer-Encoding: chunked\r\n\r\n" + b"f" * 60 + b"\r\nx"),
+        None,
+    ),
     "no HTTP": (says(b"220 mail.example.org ESMTP\r\n"), None),
     "a status that is none": (says(b"HTTP/1.1 20000 OK\r\n\r\n"), None),
     "the connection lost": (says(b""), None),
@@ -126,7 +139,10 @@ def test_a_hostile_reply_ends_in_plain_words_and_the_next_request_is_answered(ca
 
 def test_a_reply_is_returned_as_it_is_unpacked_and_no_redirect_is_followed() -> None:
     moved = b"HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: http://127.0.0.1:1/\r\n\r\n"
-    with server(says(moved), says(zipped(gzip.compress(b"hello")))) as url, closing(Http(most=MOST)) as client:
+    with (
+        server(says(moved), says(zipped(gzip.compress(b"hello")))) as url,
+        closing(Http(most=MOST)) as client,
+    ):
         redirect, reply = (client.request("GET", url, {}, seconds=300) for _ in range(2))
     assert (redirect.status, redirect.headers["location"]) == (302, "http://127.0.0.1:1/")
     assert (reply.status, reply.body) == (200, b"hello")
@@ -136,17 +152,24 @@ def test_requests_share_a_connection() -> None:
     second = says(OK + b"Content-Length: 6\r\n\r\nsecond")
     first = says(OK + b"Content-Length: 5\r\n\r\nfirst", closes=False)
     with server(first, second) as url, closing(Http(most=MOST)) as client:
-        assert [client.request("GET", url, {}, seconds=300).body for _ in range(3)] == [b"first"] * 3
+        assert [client.request("GET", url, {}, seconds=300).body for _ in range(3)] == [
+            b"first"
+        ] * 3
 
 
 def test_a_server_that_is_not_there_is_named_by_its_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"http://127.0.0.1:{free.getsockname()[1]}/"
-    with closing(Http(most=MOST)) as client, pytest.raises(NoReplyError, match=r"^Connection refused$"):
+    with (
+        closing(Http(most=MOST)) as client,
+        pytest.raises(NoReplyError, match=r"^Connection refused$"),
+    ):
         client.request("GET", url, {}, seconds=300)
 
 
-def test_the_environment_names_no_proxy_and_a_given_one_is_for_https_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_names_no_proxy_and_a_given_one_is_for_https_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     heard = bytearray()
@@ -155,7 +178,10 @@ def test_the_environment_names_no_proxy_and_a_given_one_is_for_https_alone(monke
         sock.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
         sock.shutdown(socket.SHUT_RDWR)
 
-    with socket.create_server(("127.0.0.1", 0)) as listener, server(says(OK + b"Content-Length: 2\r\n\r\nhi")) as url:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        server(says(OK + b"Content-Length: 2\r\n\r\nhi")) as url,
+    ):
 
         def proxy() -> None:
             sock, _ = listener.accept()
@@ -165,9 +191,13 @@ def test_the_environment_names_no_proxy_and_a_given_one_is_for_https_alone(monke
 
         thread = threading.Thread(target=proxy)
         thread.start()
-        with closing(Http(most=MOST, proxy=f"http://ada:s%40cret@127.0.0.1:{listener.getsockname()[1]}")) as client:
+        with closing(
+            Http(most=MOST, proxy=f"http://ada:s%40cret@127.0.0.1:{listener.getsockname()[1]}")
+        ) as client:
             assert client.request("GET", url, {}, seconds=300).body == b"hi"
-            with pytest.raises(NoReplyError, match="Tunnel connection failed: 407 Proxy Authentication Required"):
+            with pytest.raises(
+                NoReplyError, match="Tunnel connection failed: 407 Proxy Authentication Required"
+            ):
                 client.request("GET", "https://llm.example.org/v1", {}, seconds=300)
         thread.join()
     assert heard.startswith(b"CONNECT llm.example.org:443 HTTP/1.")
@@ -194,7 +224,10 @@ def test_certificates_are_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
         thread = threading.Thread(target=serve)
         thread.start()
-        with closing(Http(most=MOST)) as client, pytest.raises(NoReplyError, match="certificate verify failed"):
+        with (
+            closing(Http(most=MOST)) as client,
+            pytest.raises(NoReplyError, match="certificate verify failed"),
+        ):
             client.request("GET", url, {}, seconds=300)
         authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))

@@ -80,9 +80,19 @@ class Package:
 
     def run(self, home: str, now: datetime, *words: str, code: int = 0) -> str:
         """Run a command at that time in a home; return what it printed."""
-        command = [sys.executable, "-c", DRIVER, str(self.source), str(self.homes / home), now.isoformat(), *words]
+        command = [
+            sys.executable,
+            "-c",
+            DRIVER,
+            str(self.source),
+            str(self.homes / home),
+            now.isoformat(),
+            *words,
+        ]
         environ = {**os.environ, "PYTHONPATH": str(self.source), "TMPDIR": str(self.homes)}
-        ran = subprocess.run(command, check=False, capture_output=True, text=True, cwd=self.homes, env=environ)
+        ran = subprocess.run(
+            command, check=False, capture_output=True, text=True, cwd=self.homes, env=environ
+        )
         assert ran.returncode == code, ran.stdout + ran.stderr
         assert errors(ran.stderr) == []
         return ran.stdout
@@ -99,7 +109,9 @@ def package(folder: Path, left_out: Sequence[str]) -> Package:
     for name in (".env.example", "subscribers.yaml"):
         shutil.copy(ROOT / name, folder)
     source = folder / "src"
-    shutil.copytree(ROOT / "src" / "paperboy", source / "paperboy", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "src" / "paperboy", source / "paperboy", ignore=shutil.ignore_patterns("__pycache__")
+    )
     features = source / "paperboy" / "features"
     lines = (features / "__init__.py").read_text("utf-8")
     for name in left_out:
@@ -169,7 +181,9 @@ def test_demo_and_a_new_home_do_without_it(rest: Package) -> None:
     rest.run("new", FRIDAY, "check", "--offline")
 
 
-def test_mails_of_a_home_that_does_not_use_it_are_the_same(rest: Package, whole: Package, arxiv: ArxivServer) -> None:
+def test_mails_of_a_home_that_does_not_use_it_are_the_same(
+    rest: Package, whole: Package, arxiv: ArxivServer
+) -> None:
     home = f"plain {rest.source.parents[1].name}"
     found = []
     for by in (rest, whole):
@@ -195,7 +209,11 @@ def test_database_that_had_it_goes_on_without_it(
         for name in left_out:
             database.execute(ROWS.get(name, "select 1"))
     shutil.copytree(whole.homes / home, rest.homes / home)
-    plain = (rest.homes / home / "subscribers.yaml").read_text("utf-8").replace("    archive: public\n", "")
+    plain = (
+        (rest.homes / home / "subscribers.yaml")
+        .read_text("utf-8")
+        .replace("    archive: public\n", "")
+    )
     (rest.homes / home / "subscribers.yaml").write_text(plain, "utf-8")
     for _ in range(2):
         rest.run(home, MONDAY, "once")
@@ -207,7 +225,9 @@ def test_database_that_had_it_goes_on_without_it(
     rest.run(home, MONDAY, "check", "--offline")
 
 
-def test_check_names_what_is_set_for_it(rest: Package, arxiv: ArxivServer, left_out: Sequence[str]) -> None:
+def test_check_names_what_is_set_for_it(
+    rest: Package, arxiv: ArxivServer, left_out: Sequence[str]
+) -> None:
     for name in left_out:
         setting, key = USED_BY.get(name, ("", ""))
         if setting or key:

@@ -24,7 +24,9 @@ def lists_of(text: str) -> tuple[MailingList, ...]:
 
 def a_list(*lines: str) -> str:
     """A sound list on lines 1 to 4, and the given lines from line 5."""
-    return "\n".join(["lists:", "  - name: a", "    categories: [cs.LG]", "    topics: x", *lines, ""])
+    return "\n".join(
+        ["lists:", "  - name: a", "    categories: [cs.LG]", "    topics: x", *lines, ""]
+    )
 
 
 def subscribed(text: str, name: str = "a", who: Subscriber = ZOE) -> tuple[str, int]:
@@ -68,7 +70,13 @@ SHAPES = {
         ["    subscribers:", "        -   ada@b.org", "        -   Zoë <zoe@b.org>"],
     ),
     "comments": (
-        ["    subscribers:  # us", "      # who began", "      - 'ada@b.org'  # - x, [y]", "", "    # the end"],
+        [
+            "    subscribers:  # us",
+            "      # who began",
+            "      - 'ada@b.org'  # - x, [y]",
+            "",
+            "    # the end",
+        ],
         [
             *("    subscribers:  # us", "      # who began", "      - 'ada@b.org'  # - x, [y]"),
             *("      - Zoë <zoe@b.org>", "", "    # the end"),
@@ -86,13 +94,25 @@ SHAPES = {
         ["    subscribers: [ada@b.org, bo@b.org]  # [us, all]"],
         ["    subscribers: [ada@b.org, bo@b.org, Zoë <zoe@b.org>]  # [us, all]"],
     ),
-    "brackets with space": (["    subscribers: [ ada@b.org ]"], ["    subscribers: [ ada@b.org, Zoë <zoe@b.org> ]"]),
-    "a comma at the end": (["    subscribers: [ada@b.org,]"], ["    subscribers: [ada@b.org, Zoë <zoe@b.org>,]"]),
-    "quotes in brackets": (['    "subscribers": ["ada@b.org"]'], ['    "subscribers": ["ada@b.org", Zoë <zoe@b.org>]']),
+    "brackets with space": (
+        ["    subscribers: [ ada@b.org ]"],
+        ["    subscribers: [ ada@b.org, Zoë <zoe@b.org> ]"],
+    ),
+    "a comma at the end": (
+        ["    subscribers: [ada@b.org,]"],
+        ["    subscribers: [ada@b.org, Zoë <zoe@b.org>,]"],
+    ),
+    "quotes in brackets": (
+        ['    "subscribers": ["ada@b.org"]'],
+        ['    "subscribers": ["ada@b.org", Zoë <zoe@b.org>]'],
+    ),
     "empty brackets": (["    subscribers: []"], ["    subscribers: [Zoë <zoe@b.org>]"]),
     "nothing after the key": (
         ["    subscribers:  # nobody yet", "      # - ada@b.org", "    weekdays: [mon]"],
-        [*("    subscribers:  # nobody yet", "      - Zoë <zoe@b.org>", "      # - ada@b.org"), "    weekdays: [mon]"],
+        [
+            *("    subscribers:  # nobody yet", "      - Zoë <zoe@b.org>", "      # - ada@b.org"),
+            "    weekdays: [mon]",
+        ],
     ),
 }
 
@@ -117,7 +137,10 @@ def test_file_without_a_line_end_stays_without_one() -> None:
 @pytest.mark.parametrize(
     ("lines", "left"),
     [
-        (["subscribers:", "  - x@b.org  # x", "  # y is", "  - y@b.org"], ["subscribers:", "  # y is", "  - y@b.org"]),
+        (
+            ["subscribers:", "  - x@b.org  # x", "  # y is", "  - y@b.org"],
+            ["subscribers:", "  # y is", "  - y@b.org"],
+        ),
         (["subscribers: # us", "  - x@b.org"], ["subscribers: # us"]),
         (["subscribers: [x@b.org]"], ["subscribers: []"]),
         (["subscribers: [x@b.org, y@b.org]"], ["subscribers: [y@b.org]"]),
@@ -126,10 +149,14 @@ def test_file_without_a_line_end_stays_without_one() -> None:
         (["subscribers: [w@b.org, xx@b.org, X <X@b.org>]"], ["subscribers: [w@b.org, xx@b.org]"]),
     ],
 )
-def test_leaving_subscriber_takes_the_line_or_a_comma_along(lines: list[str], left: list[str]) -> None:
+def test_leaving_subscriber_takes_the_line_or_a_comma_along(
+    lines: list[str], left: list[str]
+) -> None:
     indented, expected = (["    " + line for line in each] for each in (lines, left))
     text = a_list(*indented)
-    leaving = next(who.address for who in lists_of(text)[0].subscribers if who.address.lower() == "x@b.org")
+    leaving = next(
+        who.address for who in lists_of(text)[0].subscribers if who.address.lower() == "x@b.org"
+    )
     assert unsubscribed(text, address=leaving)[0] == a_list(*expected)
 
 
@@ -142,7 +169,8 @@ def test_only_the_named_list_is_edited() -> None:
 
 
 ANCHOR = (
-    "lists:\n  - name: b\n    categories: [cs.LG]\n    topics: x\n    subscribers: &us [zoe@b.org, &ada ada@b.org]\n"
+    "lists:\n  - name: b\n    categories: [cs.LG]\n    topics: x\n"
+    "    subscribers: &us [zoe@b.org, &ada ada@b.org]\n"
 )
 
 
@@ -152,7 +180,10 @@ ANCHOR = (
         (a_list("    subscribers:", "      - Zoë", "          <zoe@b.org>"), 2),
         (a_list("    subscribers:", "      -", "        zoe@b.org"), 2),
         (f"{ANCHOR}  - name: a\n    categories: [cs.LG]\n    topics: x\n    subscribers: *us\n", 6),
-        (f"{ANCHOR}  - name: a\n    categories: [cs.LG]\n    topics: x\n    subscribers: [zoe@b.org, *ada]\n", 6),
+        (
+            f"{ANCHOR}  - name: a\n    categories: [cs.LG]\n    topics: x\n    subscribers: [zoe@b.org, *ada]\n",
+            6,
+        ),
     ],
 )
 def test_other_shapes_are_left_to_a_person(text: str, line: int) -> None:
@@ -160,7 +191,9 @@ def test_other_shapes_are_left_to_a_person(text: str, line: int) -> None:
     if "*ada" not in text:
         asked.append(lambda: unsubscribed(text))
     for edit in asked:
-        with pytest.raises(ConfigError, match=rf"^subscribers.yaml:{line}: .*; edit the file by hand, then run"):
+        with pytest.raises(
+            ConfigError, match=rf"^subscribers.yaml:{line}: .*; edit the file by hand, then run"
+        ):
             edit()
 
 
@@ -186,7 +219,10 @@ def test_list_without_the_key_is_left_to_a_person() -> None:
 )
 def test_name_that_yaml_would_misread_is_quoted(text: str, written: str) -> None:
     mailbox = values.mailbox(text)
-    for before in (a_list("    subscribers:", "      - bo@b.org"), a_list("    subscribers: [bo@b.org]")):
+    for before in (
+        a_list("    subscribers:", "      - bo@b.org"),
+        a_list("    subscribers: [bo@b.org]"),
+    ):
         made, _ = subscribed(before, who=mailbox)
         assert written in made
         assert lists_of(made)[0].subscribers[1] == mailbox
@@ -196,7 +232,9 @@ def test_name_that_yaml_would_misread_is_quoted(text: str, written: str) -> None
 
 KINDS = ["{}", "Ada <{}>", "'{}'", '"Ada L <{}>"']
 COMMENTS = st.sampled_from(["", "", "  # one of us", " # - x@example.org, [y] 'z\" {: &a *b"])
-OWN_LINES = st.lists(st.sampled_from(["", "# of its own", "      # - gone@example.org", "  #, ] }"]), max_size=2)
+OWN_LINES = st.lists(
+    st.sampled_from(["", "# of its own", "      # - gone@example.org", "  #, ] }"]), max_size=2
+)
 Written = tuple[str, dict[str, list[str]]]  # a file, and the addresses on each of its lists
 
 
@@ -208,7 +246,10 @@ def a_key(draw: st.DrawFn, addresses: list[str]) -> list[str]:
     if not people:
         return draw(st.sampled_from([["subscribers:" + note], ["subscribers: []" + note]]))
     if draw(st.booleans()):
-        comma, end = draw(st.sampled_from([", ", ",  ", " , "])), draw(st.sampled_from(["", ",", " , "]))
+        comma, end = (
+            draw(st.sampled_from([", ", ",  ", " , "])),
+            draw(st.sampled_from(["", ",", " , "])),
+        )
         return [f"subscribers: [{comma.join(people)}{end}]{note}"]
     dash = draw(st.sampled_from(["- ", "  - ", "     -   "]))
     each = [line for who in people for line in [*draw(OWN_LINES), dash + who + draw(COMMENTS)]]
@@ -227,7 +268,11 @@ def files(draw: st.DrawFn) -> Written:
     for name, addresses in on.items():
         keys = [
             ["categories: [cs.LG]"],
-            draw(st.sampled_from([["topics: x"], ["topics: |", "   x", "   # y", ""], ["topics: x", "  y"]])),
+            draw(
+                st.sampled_from(
+                    [["topics: x"], ["topics: |", "   x", "   # y", ""], ["topics: x", "  y"]]
+                )
+            ),
             ["weekdays:", "- mon", "- tue"],
             draw(a_key(addresses)),
         ]
@@ -241,18 +286,28 @@ def files(draw: st.DrawFn) -> Written:
 def changed(before: str, after: str) -> list[str]:
     """The lines that are not, or not so, in the other text."""
     pair = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    return [line for line in difflib.unified_diff(*pair, n=0) if line.startswith("-") and not line.startswith("---")]
+    return [
+        line
+        for line in difflib.unified_diff(*pair, n=0)
+        if line.startswith("-") and not line.startswith("---")
+    ]
 
 
 @settings(deadline=None, max_examples=40)
 @given(files(), st.data())
-def test_whatever_the_file_looks_like_one_line_of_it_changes(written: Written, data: st.DataObject) -> None:
+def test_whatever_the_file_looks_like_one_line_of_it_changes(
+    written: Written, data: st.DataObject
+) -> None:
     text, on = written
     name = data.draw(st.sampled_from(sorted(on)))
     made, _ = subscribed(text, name)
-    assert len(changed(text, made)) <= 1  # the one before may get a comma, or a line end where the file had none
+    assert (
+        len(changed(text, made)) <= 1
+    )  # the one before may get a comma, or a line end where the file had none
     wanted = tuple(
-        replace(each, subscribers=(*each.subscribers, Subscriber(ZOE.address, ZOE.name))) if each.name == name else each
+        replace(each, subscribers=(*each.subscribers, Subscriber(ZOE.address, ZOE.name)))
+        if each.name == name
+        else each
         for each in lists_of(text)
     )
     assert lists_of(made) == wanted

@@ -37,9 +37,17 @@ def test_unchanged_copy_gives_the_defaults(tmp_path):
 def test_each_recipe_is_sound_as_it_stands(tmp_path):
     """Four lines under a line that says what for."""
     recipes = re.findall(r"(?m)^# (?!    )(.*):\n((?:#     .*\n)+)", EXAMPLE.read_text("utf-8"))
-    assert [what.split(",")[0].split()[0] for what, _ in recipes] == ["Ollama", "Gmail", "Microsoft", "A", "Postfix"]
+    assert [what.split(",")[0].split()[0] for what, _ in recipes] == [
+        "Ollama",
+        "Gmail",
+        "Microsoft",
+        "A",
+        "Postfix",
+    ]
     for _, lines in recipes:
         assert lines.count("\n") == 4
-        (tmp_path / ".env").write_text(re.sub(r"(?m)^#     (?:([A-Z]\S+=.*?)(?:   .*)?|.*)$", r"\1", lines))
+        (tmp_path / ".env").write_text(
+            re.sub(r"(?m)^#     (?:([A-Z]\S+=.*?)(?:   .*)?|.*)$", r"\1", lines)
+        )
         found = load(tmp_path, {})
         assert found.has_llm or (found.smtp_host and found.mail_from)

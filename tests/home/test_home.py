@@ -24,7 +24,11 @@ WITHOUT_ADA = LISTS.replace("ada@example.org, ", "")
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    for name, text in {".env": "", "subscribers.yaml": LISTS, "prompts/topics/foundations.md": "learning"}.items():
+    for name, text in {
+        ".env": "",
+        "subscribers.yaml": LISTS,
+        "prompts/topics/foundations.md": "learning",
+    }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
     return tmp_path
@@ -81,7 +85,9 @@ def test_first_two_hundred_problems_are_told(home: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         Home.load(home, {})
     assert len(caught.value.problems) == 201
-    assert str(caught.value.problems[-1]).startswith(".env:201: reporting stops here, after 200 problems; fix those")
+    assert str(caught.value.problems[-1]).startswith(
+        ".env:201: reporting stops here, after 200 problems; fix those"
+    )
 
 
 # ---- the copy in force
@@ -149,12 +155,17 @@ TOO_MUCH = "prompts, emails and files of subscribers: hold more than 64 MB or 30
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (two_loops, f"prompts{'/a' * 41}: cannot be read: Too many levels of symbolic links; it must be a file that "),
+        (
+            two_loops,
+            f"prompts{'/a' * 41}: cannot be read: Too many levels of symbolic links; it must be a file that ",
+        ),
         (many_files, TOO_MUCH),
         (large_files, TOO_MUCH),
     ],
 )
-def test_folder_of_too_much_is_watched_and_not_copied(home: Path, make: Callable[[Path], None], told: str) -> None:
+def test_folder_of_too_much_is_watched_and_not_copied(
+    home: Path, make: Callable[[Path], None], told: str
+) -> None:
     make(home / "prompts")
     assert Files(home).fingerprint() == Files(home).fingerprint()
     with pytest.raises(ConfigError) as caught:
@@ -176,7 +187,9 @@ def test_env_that_is_gone_is_a_problem_once_there_was_one(home: Path) -> None:
 
 def test_folder_that_cannot_be_written_is_named_with_the_fix(home: Path) -> None:
     (home / "data").write_text("a file")
-    with pytest.raises(StoreWriteError, match=r"data: cannot be written .* let Paperboy's user write there"):
+    with pytest.raises(
+        StoreWriteError, match=r"data: cannot be written .* let Paperboy's user write there"
+    ):
         Files(home).copy()
 
 
@@ -197,7 +210,9 @@ def test_subscriber_who_leaves_the_file_is_off_the_list_when_it_has_rested(home:
     on_list.look()
     assert on_list("foundations", "ada@example.org")  # may be half an edit
     clock[0] = now() + RESTED
-    assert on_list("foundations", "ada@example.org")  # asking reads nothing: connections would wait for it
+    assert on_list(
+        "foundations", "ada@example.org"
+    )  # asking reads nothing: connections would wait for it
     on_list.look()
     assert not on_list("foundations", "ada@example.org")
     assert on_list("foundations", "grace@example.org")

@@ -56,7 +56,15 @@ def test_divided_archive_stands_for_all_its_categories(home):
     """No new paper is in plain astro-ph, so the word alone would be a list that never gets anything."""
     text = "lists: [{name: sky, categories: [astro-ph, cs.LG], topics: stars}]"
     assert read(home, text)[0].categories == (
-        *["astro-ph", "astro-ph.CO", "astro-ph.EP", "astro-ph.GA", "astro-ph.HE", "astro-ph.IM", "astro-ph.SR"],
+        *[
+            "astro-ph",
+            "astro-ph.CO",
+            "astro-ph.EP",
+            "astro-ph.GA",
+            "astro-ph.HE",
+            "astro-ph.IM",
+            "astro-ph.SR",
+        ],
         "cs.LG",
     )
 
@@ -139,13 +147,21 @@ lists:
 
 
 def test_key_without_a_value_counts_as_absent(home):
-    assert one(home, "title:", "authors:", "subscribers:", "#  - ada@example.org", "send_at: ~") == one(home)
+    assert one(
+        home, "title:", "authors:", "subscribers:", "#  - ada@example.org", "send_at: ~"
+    ) == one(home)
 
 
 @pytest.mark.parametrize(
     ("written", "canonical"),
     [
-        *[("de", "de"), ("EN", "en"), ("pt-br", "pt-BR"), ("ZH-HANT", "zh-Hant"), ("zh-hant-tw", "zh-Hant-TW")],
+        *[
+            ("de", "de"),
+            ("EN", "en"),
+            ("pt-br", "pt-BR"),
+            ("ZH-HANT", "zh-Hant"),
+            ("zh-hant-tw", "zh-Hant-TW"),
+        ],
         *[
             ("es-419", "es-419"),
             ("DE-1996", "de-1996"),
@@ -162,7 +178,16 @@ def test_language_is_a_tag_in_canonical_case(home, written, canonical):
 
 def test_scalars_are_the_text_that_they_look_like():
     root = nodes.compose("%YAML 1.1\n---\n[no, 7:00, 2024, 2026-06-31, 0o7, 1e3, !!str x, '~']")
-    assert [node.value for node in root.value] == ["no", "7:00", "2024", "2026-06-31", "0o7", "1e3", "x", "~"]
+    assert [node.value for node in root.value] == [
+        "no",
+        "7:00",
+        "2024",
+        "2026-06-31",
+        "0o7",
+        "1e3",
+        "x",
+        "~",
+    ]
     assert [node.start_mark.column for node in root.value[:3]] == [1, 5, 11]
 
 
@@ -172,7 +197,10 @@ def test_quotes_tell_text_from_nothing_and_numbers(home):
 
 
 def test_authors_are_each_there_once_with_the_surname_last(home):
-    (only,) = read(home, 'lists: [{name: x, categories: [cs.LG], authors: ["Rubin, Vera", Ada Byron, Vera Rubin]}]')
+    (only,) = read(
+        home,
+        'lists: [{name: x, categories: [cs.LG], authors: ["Rubin, Vera", Ada Byron, Vera Rubin]}]',
+    )
     assert only.authors == ("Vera Rubin", "Ada Byron")
 
 
@@ -185,7 +213,9 @@ def test_topics_may_be_left_out_where_authors_stand(home):
 
 
 def test_topics_may_span_several_lines(home):
-    text = "lists:\n- name: a\n  categories: [hep-th]\n  topics: |\n    Strings,\n    see prompts.md\n"
+    text = (
+        "lists:\n- name: a\n  categories: [hep-th]\n  topics: |\n    Strings,\n    see prompts.md\n"
+    )
     assert read(home, text)[0].topics == "Strings,\nsee prompts.md"
 
 
@@ -327,18 +357,32 @@ def test_invalid_option_is_reported_with_line_and_column(home, lines, expected):
     ],
 )
 def test_invalid_list_name_is_reported_with_a_usable_one(home, head, expected):
-    assert problems(home, f"lists:\n  - {head}\n    categories: [hep-th]\n    topics: Strings\n") == [expected]
+    assert problems(
+        home, f"lists:\n  - {head}\n    categories: [hep-th]\n    topics: Strings\n"
+    ) == [expected]
 
 
 @pytest.mark.parametrize(
     ("categories", "expected"),
     [
         ("[cs.LG, CS.lg]", "3:25: categories: unknown category 'CS.lg', did you mean 'cs.LG'?"),
-        ("[astro-ph.GAL]", "3:18: categories: unknown category 'astro-ph.GAL', did you mean 'astro-ph.GA'?"),
-        ("[cs.LK]", "3:18: categories: unknown category 'cs.LK'; they are listed at arxiv.org/category_taxonomy"),
-        ("[cs.XY]", "3:18: categories: unknown category 'cs.XY'; they are listed at arxiv.org/category_taxonomy"),
+        (
+            "[astro-ph.GAL]",
+            "3:18: categories: unknown category 'astro-ph.GAL', did you mean 'astro-ph.GA'?",
+        ),
+        (
+            "[cs.LK]",
+            "3:18: categories: unknown category 'cs.LK'; they are listed at arxiv.org/category_taxonomy",
+        ),
+        (
+            "[cs.XY]",
+            "3:18: categories: unknown category 'cs.XY'; they are listed at arxiv.org/category_taxonomy",
+        ),
         ("[hep-p]", "3:18: categories: unknown category 'hep-p', did you mean 'hep-ph'?"),
-        ("[physics]", "3:18: categories: 'physics' is a whole archive; name its categories, such as physics.acc-ph"),
+        (
+            "[physics]",
+            "3:18: categories: 'physics' is a whole archive; name its categories, such as physics.acc-ph",
+        ),
         ("[[1]]", "3:18: categories: each must be text; put it in quotes"),
         ("[]", "3:17: categories: must not be empty"),
         ("cs.LG", f"3:17: categories: {A_LIST}"),
@@ -401,7 +445,9 @@ def test_unusable_topics_are_reported_with_the_fix(home, topics, expected):
     (prompts / "long.md").write_text("x" * 100_001)
     (prompts / "folder.md").mkdir()
     (prompts / "latin.md").write_bytes(b"caf\xe9")
-    assert problems(home, with_topics(topics)) == [f"4:13: topics: {expected.replace('HOME', str(home))}"]
+    assert problems(home, with_topics(topics)) == [
+        f"4:13: topics: {expected.replace('HOME', str(home))}"
+    ]
 
 
 def test_link_inside_the_prompts_folder_is_followed(home):
@@ -462,12 +508,17 @@ def test_misspelt_key_is_not_reported_as_missing_too(home):
 def test_reporting_stops_after_two_hundred_problems_and_says_so(home):
     found = problems(home, a_list("subscribers:", *(f"  - nobody-{n}" for n in range(100_000))))
     assert len(found) == 201
-    assert found[-1] == "206:9: reporting stops here, after 200 problems; fix those above, then run paperboy check"
+    assert (
+        found[-1]
+        == "206:9: reporting stops here, after 200 problems; fix those above, then run paperboy check"
+    )
 
 
 def test_smallest_file_that_messages_propose_is_valid(home):
     (problem,) = problems(home, "")
-    assert read(home, problem[problem.index("lists: [") :])[0].subscribers == (Subscriber("you@example.org"),)
+    assert read(home, problem[problem.index("lists: [") :])[0].subscribers == (
+        Subscriber("you@example.org"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -491,22 +542,34 @@ def test_smallest_file_that_messages_propose_is_valid(home):
             "lists:\n  - name: a\n   title: b\n",
             "3:4: the indentation does not match the lines above, or quotes or a bracket end too early",
         ),
-        ("lists:\n  - *nobody\n", "2:5: there is no anchor &nobody; text that begins with * needs quotes"),
+        (
+            "lists:\n  - *nobody\n",
+            "2:5: there is no anchor &nobody; text that begins with * needs quotes",
+        ),
         ("lists: []\n---\nlists: []\n", "2:1: this line begins another document; remove it"),
         ("lists:\n  - a\x01b\n", "2:6: a character that YAML forbids (U+0001); remove it"),
         ("lists: &a [*a]\n", "1:8: a list must have keys, such as 'name: physics'"),
-        ("lists:\n  - {<<: 5}\n", "2:10: << merges the keys of a list; name its anchor, such as *physics"),
+        (
+            "lists:\n  - {<<: 5}\n",
+            "2:10: << merges the keys of a list; name its anchor, such as *physics",
+        ),
         ("a: &x 1\nb: &x 2\n", "2:4: there is already an anchor &x; give this one another name"),
         ("a: *Strings*\n", "1:4: text that begins with * needs quotes"),
         ("a: b\n\ufeffc: d\n", "2:1: a character that YAML forbids (U+FEFF); remove it"),
-        ("# \u2028 \u2029 \x85\nlists: *a\n", "2:8: there is no anchor &a; text that begins with * needs quotes"),
+        (
+            "# \u2028 \u2029 \x85\nlists: *a\n",
+            "2:8: there is no anchor &a; text that begins with * needs quotes",
+        ),
         ("a: b\n...\nc: d\n", "3:1: this line begins another document; remove it"),
         (
             "a: ,\n",
             "1:4: not YAML: while parsing a block node did not find expected node content; put the text in quotes",
         ),
         ("- " * 1_000_000, "1:99: nested too deeply; a list needs three levels"),
-        ("\n".join(" " * n + "a:" for n in range(100)), "50:50: nested too deeply; a list needs three levels"),
+        (
+            "\n".join(" " * n + "a:" for n in range(100)),
+            "50:50: nested too deeply; a list needs three levels",
+        ),
     ],
 )
 def test_yaml_syntax_errors_are_reported_in_plain_words(home, text, expected):
@@ -514,14 +577,19 @@ def test_yaml_syntax_errors_are_reported_in_plain_words(home, text, expected):
 
 
 def test_a_million_brackets_are_nested_too_deeply(home):
-    (problem,) = problems(home, "[" * 1_000_000)  # newer versions of libyaml see that first, at another place
+    (problem,) = problems(
+        home, "[" * 1_000_000
+    )  # newer versions of libyaml see that first, at another place
     assert problem.endswith(": nested too deeply; a list needs three levels")
 
 
 def test_subscribers_that_many_lists_share_are_read_once(home):
     people = "".join(f"      - p{n}@b.org\n" for n in range(10_000))
     first = f"lists:\n  - &a\n    name: a\n    categories: [hep-th]\n    topics: x\n    subscribers: &p\n{people}"
-    more = (f"  - {{name: a{n}, categories: [hep-th], topics: x, subscribers: *p}}\n" for n in range(299))
+    more = (
+        f"  - {{name: a{n}, categories: [hep-th], topics: x, subscribers: *p}}\n"
+        for n in range(299)
+    )
     lists = read(home, first + "".join(more))
     assert len(lists) == 300
     assert all(each.subscribers is lists[0].subscribers for each in lists)
@@ -531,7 +599,8 @@ def test_subscribers_that_many_lists_share_are_read_once(home):
 @pytest.mark.parametrize(
     "text",
     [
-        f"{{name: a, subscribers: [{', '.join(f'p{n}@b.org' for n in range(3000))}]}}" + "\n  - *a" * 3000,
+        f"{{name: a, subscribers: [{', '.join(f'p{n}@b.org' for n in range(3000))}]}}"
+        + "\n  - *a" * 3000,
         f"[{', '.join(['x'] * 3000)}]" + "\n  - *a" * 3000,
     ],
 )
@@ -541,14 +610,20 @@ def test_value_shared_by_many_aliases_is_read_once(home, text):
 
 def test_missing_or_unreadable_file_is_reported_with_the_fix(home):
     fix = "name your home with --home, make a new one with paperboy init, or begin with one line: lists:"
-    with pytest.raises(ConfigError, match=rf"^subscribers.yaml: there is no such file in .*; {fix}"):
+    with pytest.raises(
+        ConfigError, match=rf"^subscribers.yaml: there is no such file in .*; {fix}"
+    ):
         load_from(home / "subscribers.yaml")
     (home / "subscribers.yaml").write_bytes(b"lists:\n  - \xc3\xa9\xe9\n")
-    with pytest.raises(ConfigError, match=r"^subscribers.yaml: is not UTF-8 text \(line 2\); save it as UTF-8$"):
+    with pytest.raises(
+        ConfigError, match=r"^subscribers.yaml: is not UTF-8 text \(line 2\); save it as UTF-8$"
+    ):
         load_from(home / "subscribers.yaml")
     (home / "subscribers.yaml").unlink()
     (home / "subscribers.yaml").mkdir()
-    with pytest.raises(ConfigError, match=r"^subscribers.yaml: cannot be read: Is a directory; it must be a file"):
+    with pytest.raises(
+        ConfigError, match=r"^subscribers.yaml: cannot be read: Is a directory; it must be a file"
+    ):
         load_from(home / "subscribers.yaml")
 
 

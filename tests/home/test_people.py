@@ -25,7 +25,9 @@ ADA, GRACE = Subscriber("ada@example.org"), Subscriber("grace@example.org", "Gra
 ZOE = Subscriber("zoe@example.org", "Zoë")
 
 
-def home_of(path: Path, content: str | bytes, file: str = "readers.txt", *, lists: str = LISTS) -> Home:
+def home_of(
+    path: Path, content: str | bytes, file: str = "readers.txt", *, lists: str = LISTS
+) -> Home:
     (path / "subscribers.yaml").write_text(lists.format(file), "utf-8")
     (path / file).parent.mkdir(exist_ok=True)
     (path / file).write_bytes(content.encode() if isinstance(content, str) else content)
@@ -36,7 +38,9 @@ def people(path: Path, content: str | bytes, file: str = "readers.txt") -> list[
     return list(home_of(path, content, file).lists[0].subscribers)
 
 
-def problems(path: Path, content: str | bytes, file: str = "readers.txt", *, lists: str = LISTS) -> list[str]:
+def problems(
+    path: Path, content: str | bytes, file: str = "readers.txt", *, lists: str = LISTS
+) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         home_of(path, content, file, lists=lists)
     assert caught.value.exit_code == 78
@@ -66,7 +70,9 @@ def test_file_is_read_line_by_line(tmp_path: Path, file: str, content: str | byt
 
 
 def test_those_of_the_file_come_after_those_of_subscribers_yaml(tmp_path: Path) -> None:
-    (big,) = home_of(tmp_path, "grace@example.org", lists=f"{LISTS}    subscribers: [ada@example.org]\n").lists
+    (big,) = home_of(
+        tmp_path, "grace@example.org", lists=f"{LISTS}    subscribers: [ada@example.org]\n"
+    ).lists
     assert [who.address for who in big.subscribers] == ["ada@example.org", "grace@example.org"]
     assert (len(big.subscribers), big.subscribers[1].address) == (2, "grace@example.org")
     assert list(big.addresses()) == ["ada@example.org", "grace@example.org"]
@@ -75,21 +81,31 @@ def test_those_of_the_file_come_after_those_of_subscribers_yaml(tmp_path: Path) 
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("content", "some"), [("", False), ("# nobody yet\n\n", False), ("#\nada@example.org", True)])
-def test_file_without_people_is_a_list_without_subscribers(tmp_path: Path, content: str, *, some: bool) -> None:
+@pytest.mark.parametrize(
+    ("content", "some"), [("", False), ("# nobody yet\n\n", False), ("#\nada@example.org", True)]
+)
+def test_file_without_people_is_a_list_without_subscribers(
+    tmp_path: Path, content: str, *, some: bool
+) -> None:
     assert bool(home_of(tmp_path, content).lists[0].subscribers) is some
 
 
 def test_lists_may_share_a_file(tmp_path: Path) -> None:
     more = "".join(LISTS.removeprefix("lists:\n").replace("big", f"list-{n}") for n in range(3))
-    lists = home_of(tmp_path, "ada@example.org", lists=(LISTS + more).replace("{}", "readers.txt")).lists
+    lists = home_of(
+        tmp_path, "ada@example.org", lists=(LISTS + more).replace("{}", "readers.txt")
+    ).lists
     assert [list(each.subscribers) for each in lists] == [[ADA]] * 4
 
 
 ANYBODY = st.tuples(
     st.sampled_from(["Ada", "ada+x", "müller", "a'b"]),
-    st.sampled_from(["example.org", "Example.ORG", "bücher.example", "ｅxample.org", "xn--bcher-kva.example"]),
-    st.sampled_from(["{}", "<{}>", "Zoë <{}>", '"L, A" <{}>', "Bob #1 <{}>", "{}  # note", " <{}> # <b@b.org>"]),
+    st.sampled_from(
+        ["example.org", "Example.ORG", "bücher.example", "ｅxample.org", "xn--bcher-kva.example"]
+    ),
+    st.sampled_from(
+        ["{}", "<{}>", "Zoë <{}>", '"L, A" <{}>', "Bob #1 <{}>", "{}  # note", " <{}> # <b@b.org>"]
+    ),
 ).map(lambda parts: parts[2].format("@".join(parts[:2])))
 
 
@@ -103,7 +119,9 @@ def test_addresses_are_those_of_the_people_however_they_are_written(lines: list[
 
 # --- mistakes
 
-FIRST_LINE = "the first line must name the columns, one of them 'address', as address,name; this one has"
+FIRST_LINE = (
+    "the first line must name the columns, one of them 'address', as address,name; this one has"
+)
 STOPS = "reporting stops here, after 200 problems; fix those above, then run paperboy check"
 QUOTES = "these quotes are never closed, or end within a cell; write each row in one line, and double a quote in a cell"
 
@@ -142,19 +160,28 @@ def test_mistakes_of_a_csv_are_told(tmp_path: Path, content: str, told: str) -> 
 
 
 def test_cell_over_two_lines_is_told_where_it_begins(tmp_path: Path) -> None:
-    first, second = problems(tmp_path, 'address,name\nada@example.org,"Ada\nLovelace"\nbo@b.org,Bo\n', "readers.csv")
+    first, second = problems(
+        tmp_path, 'address,name\nada@example.org,"Ada\nLovelace"\nbo@b.org,Bo\n', "readers.csv"
+    )
     assert first == f"readers.csv:2: {QUOTES}"
     assert second.startswith("readers.csv:3: 'Lovelace\"' is not an address")
 
 
-@pytest.mark.parametrize("name", ["readers.xlsx", "../readers.txt", "/etc/readers.txt", "my readers.txt", "a/../b.txt"])
+@pytest.mark.parametrize(
+    "name", ["readers.xlsx", "../readers.txt", "/etc/readers.txt", "my readers.txt", "a/../b.txt"]
+)
 def test_name_that_is_none_is_refused_with_one_that_is(tmp_path: Path, name: str) -> None:
     (tmp_path / "subscribers.yaml").write_text(LISTS.format(f'"{name}"'))
-    with pytest.raises(ConfigError, match=r"^subscribers.yaml:5:23: subscribers_file: must be the name of a file in"):
+    with pytest.raises(
+        ConfigError,
+        match=r"^subscribers.yaml:5:23: subscribers_file: must be the name of a file in",
+    ):
         Home.load(tmp_path, {})
 
 
-@pytest.mark.parametrize("written", ['"reader\\x73.txt"', "!!str readers.txt", ">-\n      readers.txt"])
+@pytest.mark.parametrize(
+    "written", ['"reader\\x73.txt"', "!!str readers.txt", ">-\n      readers.txt"]
+)
 def test_name_that_nobody_would_watch_is_refused(tmp_path: Path, written: str) -> None:
     (tmp_path / "readers.txt").write_text("")
     (tmp_path / "subscribers.yaml").write_text(LISTS.format(written))
@@ -188,13 +215,21 @@ def test_file_that_is_gone_outside_or_no_text_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "before", "after"),
     [
-        ("readers.txt", "ada@example.org\n# end\n", "ada@example.org\n# end\nZoë <zoe@example.org>\n"),
+        (
+            "readers.txt",
+            "ada@example.org\n# end\n",
+            "ada@example.org\n# end\nZoë <zoe@example.org>\n",
+        ),
         ("readers.txt", "ada@example.org", "ada@example.org\nZoë <zoe@example.org>\n"),
         ("readers.txt", "ada@example.org\r\n", "ada@example.org\r\nZoë <zoe@example.org>\r\n"),
         ("readers.txt", "", "Zoë <zoe@example.org>\n"),
         ("readers.csv", "", "address,name\nzoe@example.org,Zoë\n"),
         ("readers.csv", "name;since;address\n", "name;since;address\nZoë;;zoe@example.org\n"),
-        ("readers.csv", "address\r\nada@example.org", "address\r\nada@example.org\r\nzoe@example.org\r\n"),
+        (
+            "readers.csv",
+            "address\r\nada@example.org",
+            "address\r\nada@example.org\r\nzoe@example.org\r\n",
+        ),
         ("readers.csv", "since\taddress\n", "since\taddress\n\tzoe@example.org\n"),
     ],
 )
@@ -238,7 +273,10 @@ def test_nobody_is_added_where_nobody_would_find_them(tmp_path: Path) -> None:
     """The header was changed since the lists were read."""
     home = home_of(tmp_path, "address,name\n", "readers.csv")
     (tmp_path / "readers.csv").write_text("email,name\n")
-    with pytest.raises(ConfigError, match=r"readers.csv: cannot take Zoë <zoe@example.org> as a line of its own; add"):
+    with pytest.raises(
+        ConfigError,
+        match=r"readers.csv: cannot take Zoë <zoe@example.org> as a line of its own; add",
+    ):
         edits.subscribe(home, home.list("big"), ZOE)
     assert (tmp_path / "readers.csv").read_text() == "email,name\n"
 
@@ -246,14 +284,21 @@ def test_nobody_is_added_where_nobody_would_find_them(tmp_path: Path) -> None:
 def test_who_was_added_at_the_same_time_is_not_added_twice(tmp_path: Path) -> None:
     home = home_of(tmp_path, "ada@example.org\n")
     edits.subscribe(home, home.list("big"), ZOE)
-    with pytest.raises(PaperboyError, match=r"^readers.txt was just changed by somebody else; nothing was done, try"):
+    with pytest.raises(
+        PaperboyError,
+        match=r"^readers.txt was just changed by somebody else; nothing was done, try",
+    ):
         edits.subscribe(home, home.list("big"), Subscriber("Zoe@example.org"))
     assert (tmp_path / "readers.txt").read_text() == "ada@example.org\nZoë <zoe@example.org>\n"
 
 
 def test_leaving_subscriber_takes_the_line_along_wherever_it_stands(tmp_path: Path) -> None:
     lists = f"{LISTS}    subscribers: [bo@b.org]\n"
-    home = home_of(tmp_path, "# us\nAda <ada@Example.org> # since May\nMüller <m@bücher.example>\n", lists=lists)
+    home = home_of(
+        tmp_path,
+        "# us\nAda <ada@Example.org> # since May\nMüller <m@bücher.example>\n",
+        lists=lists,
+    )
     big = home.list("big")
 
     def left(address: str) -> str:
@@ -290,12 +335,16 @@ def test_file_that_somebody_else_has_just_changed_is_left_alone(
         fsync(number)
 
     monkeypatch.setattr(os, "fsync", while_ours_is_written)
-    with pytest.raises(PaperboyError, match=r"^readers.txt was just changed by somebody else; nothing was done"):
+    with pytest.raises(
+        PaperboyError, match=r"^readers.txt was just changed by somebody else; nothing was done"
+    ):
         edits.subscribe(home, home.list("big"), ZOE)
     assert (tmp_path / "readers.txt").read_text() == "grace@example.org\n"
 
 
-def test_forgotten_address_leaves_the_file_its_comments_and_the_version_in_force(tmp_path: Path) -> None:
+def test_forgotten_address_leaves_the_file_its_comments_and_the_version_in_force(
+    tmp_path: Path,
+) -> None:
     text = "# ada@example.org asked\nAda <ada@example.org>\nxada@example.org\n"
     home = home_of(tmp_path, text)
     in_force(tmp_path)
@@ -307,8 +356,12 @@ def test_forgotten_address_leaves_the_file_its_comments_and_the_version_in_force
     assert Files(tmp_path).naming("ada@example.org") == []
 
 
-@pytest.mark.parametrize(("file", "line"), [("readers.txt", "Ada <ada@Müller.de>"), ("r.csv", "ada@müller.de,Ada")])
-def test_forgotten_address_may_have_its_domain_in_unicode(tmp_path: Path, file: str, line: str) -> None:
+@pytest.mark.parametrize(
+    ("file", "line"), [("readers.txt", "Ada <ada@Müller.de>"), ("r.csv", "ada@müller.de,Ada")]
+)
+def test_forgotten_address_may_have_its_domain_in_unicode(
+    tmp_path: Path, file: str, line: str
+) -> None:
     home = home_of(tmp_path, f"address,name\n{line}\n" if file == "r.csv" else f"#\n{line}\n", file)
     in_force(tmp_path)
     assert Files(tmp_path).naming("grace@example.org") == []
@@ -321,7 +374,9 @@ def test_forgotten_address_may_have_its_domain_in_unicode(tmp_path: Path, file: 
 def test_file_that_only_a_comment_names_is_none_of_ours(tmp_path: Path) -> None:
     """Nor one that stands elsewhere: `forget` leaves it, and nothing in it is an error."""
     comments = "# old: subscribers_file: members.csv\n    # and old/more.txt\n"
-    home = home_of(tmp_path, "ada@example.org\n", lists=f"{comments}{LISTS}    title: See members.csv\n")
+    home = home_of(
+        tmp_path, "ada@example.org\n", lists=f"{comments}{LISTS}    title: See members.csv\n"
+    )
     (tmp_path / "members.csv").write_bytes(b"ada@example.org \xff\n")
     last_good = in_force(tmp_path)
     assert not (last_good / "members.csv").exists()
@@ -348,9 +403,15 @@ def test_file_is_watched_and_copied_as_subscribers_yaml_is(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     "written",
-    ["subscribers_file: more.txt", "'subscribers_file' : &file 'more.txt'", 'subscribers_file:\n "more.txt" # text'],
+    [
+        "subscribers_file: more.txt",
+        "'subscribers_file' : &file 'more.txt'",
+        'subscribers_file:\n "more.txt" # text',
+    ],
 )
-def test_file_is_watched_as_soon_as_it_is_named_and_however_that_is_written(tmp_path: Path, written: str) -> None:
+def test_file_is_watched_as_soon_as_it_is_named_and_however_that_is_written(
+    tmp_path: Path, written: str
+) -> None:
     home_of(tmp_path, "")
     (tmp_path / "more.txt").write_text("ada@example.org")
     one = f"{{name: one, categories: [cs.LG], topics: x, {written}\n}}"
@@ -366,7 +427,9 @@ def test_comment_hides_no_file_whatever_ends_its_line(tmp_path: Path) -> None:
     assert (in_force(tmp_path) / "readers.txt").exists()
 
 
-def test_who_leaves_the_file_while_mail_goes_out_is_off_the_list_when_it_has_rested(tmp_path: Path) -> None:
+def test_who_leaves_the_file_while_mail_goes_out_is_off_the_list_when_it_has_rested(
+    tmp_path: Path,
+) -> None:
     clock = [now()]
     on_list = Recipients(home_of(tmp_path, "ada@example.org\nbo@b.org\n"), lambda: clock[0])
     assert on_list("big", "Ada@example.org")

@@ -24,12 +24,18 @@ URL, PROXY = "https://llm.example.org/v1", "http://proxy:3128"
         ("https://localhost/v1", {"HTTPS_PROXY": PROXY}, ""),
     ],
 )
-def test_only_https_proxy_is_used_and_never_for_this_machine(url: str, environ: dict[str, str], proxy: str) -> None:
+def test_only_https_proxy_is_used_and_never_for_this_machine(
+    url: str, environ: dict[str, str], proxy: str
+) -> None:
     assert proxy_for(url, environ) == proxy
 
 
-@pytest.mark.parametrize("proxy", ["socks5://user:hush@proxy:1080", "http://", "http://[::1", "http://proxy:99999"])
+@pytest.mark.parametrize(
+    "proxy", ["socks5://user:hush@proxy:1080", "http://", "http://[::1", "http://proxy:99999"]
+)
 def test_unusable_proxy_is_a_config_error_that_hides_its_password(proxy: str) -> None:
-    with pytest.raises(ConfigError, match=r"^environment: HTTPS_PROXY is no address of a proxy") as caught:
+    with pytest.raises(
+        ConfigError, match=r"^environment: HTTPS_PROXY is no address of a proxy"
+    ) as caught:
         proxy_for(URL, {"HTTPS_PROXY": proxy})
     assert "hush" not in str(caught.value)

@@ -65,7 +65,11 @@ LOG_LEVEL=debug
     settings = load(tmp_path, {})
     assert settings.openai_base_url == "http://localhost:11434/v1"
     assert (settings.llm_price_input, settings.llm_price_output) == (Decimal("0.25"), Decimal(2))
-    assert (settings.smtp_host, settings.smtp_port, settings.smtp_security) == ("smtp.example.org", 465, "tls")
+    assert (settings.smtp_host, settings.smtp_port, settings.smtp_security) == (
+        "smtp.example.org",
+        465,
+        "tls",
+    )
     assert settings.mail_from == Subscriber("papers@example.org", "Paperboy")
     assert settings.alert_to == Subscriber("root@localhost")
     assert settings.send_at == time(6, 30)
@@ -78,7 +82,10 @@ LOG_LEVEL=debug
 
 @pytest.mark.parametrize("word", ["auto", "Auto", "AUTO"])
 def test_words_may_be_in_any_case(tmp_path, word):
-    write(tmp_path, f"SMTP_CONNECTIONS={word}\nWORKERS={word}\nLLM_SHORTLIST={word}\nSMTP_SECURITY=TLS\n")
+    write(
+        tmp_path,
+        f"SMTP_CONNECTIONS={word}\nWORKERS={word}\nLLM_SHORTLIST={word}\nSMTP_SECURITY=TLS\n",
+    )
     settings = load(tmp_path, {})
     assert (settings.smtp_connections, settings.workers, settings.llm_shortlist) == (0, 0, "auto")
     assert settings.smtp_security == "tls"
@@ -93,7 +100,9 @@ def test_environment_wins_over_env_file_and_env_file_over_credentials(tmp_path):
     settings = load(tmp_path, {"LOG_LEVEL": "WARNING", "CREDENTIALS_DIRECTORY": str(credentials)})
     assert settings.log_level == "WARNING"
     assert settings.openai_model == "from-file"
-    assert settings.openai_api_key == SecretStr("ERROR"), "an empty line in .env leaves room for a credential"
+    assert settings.openai_api_key == SecretStr("ERROR"), (
+        "an empty line in .env leaves room for a credential"
+    )
 
 
 def test_empty_environment_variable_restores_the_default(tmp_path):
@@ -136,7 +145,10 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
     ("line", "message"),
     [
         ("OPENAI_API_KEY=sk 1", "OPENAI_API_KEY: a key contains no spaces"),
-        ("OPENAI_API_KEY=ключ", "OPENAI_API_KEY: only printable ASCII characters can be sent to a server"),
+        (
+            "OPENAI_API_KEY=ключ",
+            "OPENAI_API_KEY: only printable ASCII characters can be sent to a server",
+        ),
         (
             "OPENAI_BASE_URL=localhost:11434",
             "OPENAI_BASE_URL: must be a full URL, such as https://server.example.org/v1",
@@ -145,15 +157,24 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             "OPENAI_BASE_URL=http://x:port/v1",
             "OPENAI_BASE_URL: must be a full URL, such as https://server.example.org/v1",
         ),
-        ("OPENAI_BASE_URL=https://me:pw@x.org/v1", "OPENAI_BASE_URL: must not contain a user, a password, ? or #"),
+        (
+            "OPENAI_BASE_URL=https://me:pw@x.org/v1",
+            "OPENAI_BASE_URL: must not contain a user, a password, ? or #",
+        ),
         (
             "OPENAI_BASE_URL=https://x.org/v1/chat/completions",
             "OPENAI_BASE_URL: leave out /chat/completions, which Paperboy adds where it is needed",
         ),
         ("LLM_BATCH_SIZE=0", "LLM_BATCH_SIZE: must be a whole number from 1 to 200"),
-        ("WORKERS=0", "WORKERS: must be auto, or a whole number from 1 to 256; 1 is this process alone"),
+        (
+            "WORKERS=0",
+            "WORKERS: must be auto, or a whole number from 1 to 256; 1 is this process alone",
+        ),
         *(
-            (line, "CLUSTER: must be the address of a Dask scheduler, such as tls://scheduler.example.org:8786")
+            (
+                line,
+                "CLUSTER: must be the address of a Dask scheduler, such as tls://scheduler.example.org:8786",
+            )
             for line in (
                 "CLUSTER=scheduler.example.org:8786",
                 "CLUSTER=tls://scheduler.example.org",
@@ -166,7 +187,10 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             "LLM_TIMEOUT_SECONDS=nan",
             "LLM_TIMEOUT_SECONDS: must be a number from 0.1 to 3600, with a point if it has decimals",
         ),
-        ("LLM_BUDGET_USD=-1", "LLM_BUDGET_USD: must be a number from 0 to 1000000, with a point if it has decimals"),
+        (
+            "LLM_BUDGET_USD=-1",
+            "LLM_BUDGET_USD: must be a number from 0 to 1000000, with a point if it has decimals",
+        ),
         (
             "LLM_PRICE_INPUT=-1\nLLM_PRICE_OUTPUT=2",
             "LLM_PRICE_INPUT: must be a number from 0 to 1000000, with a point if it has decimals",
@@ -180,14 +204,23 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             "SMTP_HOST: must be the server's name alone, such as smtp.example.org; the port is a separate setting",
         ),
         *(
-            (f"SMTP_CONNECTIONS={text}", "SMTP_CONNECTIONS: must be auto, or a whole number from 1 to 50")
+            (
+                f"SMTP_CONNECTIONS={text}",
+                "SMTP_CONNECTIONS: must be auto, or a whole number from 1 to 50",
+            )
             for text in ("0", "51", "many", "1.5")
         ),
         ("SMTP_PORT=abc", "SMTP_PORT: must be a whole number from 1 to 65535"),
-        ("SMTP_SECURITY=startls", "SMTP_SECURITY: must be one of starttls, tls, none, did you mean 'starttls'?"),
+        (
+            "SMTP_SECURITY=startls",
+            "SMTP_SECURITY: must be one of starttls, tls, none, did you mean 'starttls'?",
+        ),
         *(
             (f"{line}\nSMTP_USERNAME=ada", f"SMTP_TOKEN_COMMAND: {OPEN_QUOTE}")
-            for line in ("""SMTP_TOKEN_COMMAND='oama "hunter2'""", "SMTP_TOKEN_COMMAND=oama hunter2\\")
+            for line in (
+                """SMTP_TOKEN_COMMAND='oama "hunter2'""",
+                "SMTP_TOKEN_COMMAND=oama hunter2\\",
+            )
         ),
         (
             "SMTP_TOKEN_COMMAND=oama\nSMTP_USERNAME=ada\nSMTP_PASSWORD=hunter2",
@@ -221,14 +254,19 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             "LOG_LEVEL=verbose",
             "LOG_LEVEL: must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL",
         ),
-        ('OPENAI_MODEL="a\\tb"', "OPENAI_MODEL: contains a control character (U+0009); write one line of plain text"),
+        (
+            'OPENAI_MODEL="a\\tb"',
+            "OPENAI_MODEL: contains a control character (U+0009); write one line of plain text",
+        ),
     ],
 )
 def test_invalid_value_is_reported_with_line_and_fix(tmp_path, line, message):
     assert problems(tmp_path, f"# first\n\n{line}\n") == [f".env:3: {message}"]
 
 
-@pytest.mark.parametrize(("name", "what"), [("SMTP_PASSWORD", "a password"), ("SMTP_TOKEN_COMMAND", "a token")])
+@pytest.mark.parametrize(
+    ("name", "what"), [("SMTP_PASSWORD", "a password"), ("SMTP_TOKEN_COMMAND", "a token")]
+)
 def test_login_without_encryption_is_refused(tmp_path, name, what):
     text = MAIL + f"SMTP_USERNAME=ada\n{name}=hunter2\nSMTP_SECURITY=none\n"
     assert problems(tmp_path, text) == [
@@ -240,14 +278,25 @@ def test_login_without_encryption_is_refused(tmp_path, name, what):
 
 
 def test_token_command_is_split_into_words_and_nothing_is_expanded(tmp_path):
-    write(tmp_path, MAIL + """SMTP_USERNAME=ada\nSMTP_TOKEN_COMMAND='oama "access it" ~/x $HOME #1'\n""")
-    assert load(tmp_path, {"HOME": "/root"}).smtp_token_command == ("oama", "access it", "~/x", "$HOME", "#1")
+    write(
+        tmp_path,
+        MAIL + """SMTP_USERNAME=ada\nSMTP_TOKEN_COMMAND='oama "access it" ~/x $HOME #1'\n""",
+    )
+    assert load(tmp_path, {"HOME": "/root"}).smtp_token_command == (
+        "oama",
+        "access it",
+        "~/x",
+        "$HOME",
+        "#1",
+    )
 
 
 def test_password_in_a_credential_beside_a_token_command_is_reported(tmp_path):
     (tmp_path / "SMTP_PASSWORD").write_text("hunter2\n")
     write(tmp_path, MAIL + "SMTP_USERNAME=ada\nSMTP_TOKEN_COMMAND=oama\n")
-    with pytest.raises(ConfigError, match=r"^\.env:3: SMTP_TOKEN_COMMAND: .*; remove SMTP_PASSWORD, or"):
+    with pytest.raises(
+        ConfigError, match=r"^\.env:3: SMTP_TOKEN_COMMAND: .*; remove SMTP_PASSWORD, or"
+    ):
         load(tmp_path, {"CREDENTIALS_DIRECTORY": str(tmp_path)})
 
 
@@ -257,7 +306,9 @@ def test_api_key_may_use_plain_http_on_loopback(tmp_path, host):
     assert load(tmp_path, {}).has_llm
 
 
-@pytest.mark.parametrize("host", ["llm.example.org", "192.0.2.1", "localhost.example.org", "127.0.0.1.example.org"])
+@pytest.mark.parametrize(
+    "host", ["llm.example.org", "192.0.2.1", "localhost.example.org", "127.0.0.1.example.org"]
+)
 def test_api_key_over_plain_http_to_another_machine_is_refused(tmp_path, host):
     assert problems(tmp_path, f"OPENAI_API_KEY=sk-1\nOPENAI_BASE_URL=http://{host}/v1\n") == [
         (
@@ -267,9 +318,14 @@ def test_api_key_over_plain_http_to_another_machine_is_refused(tmp_path, host):
     ]
 
 
-@pytest.mark.parametrize("host", ["export.arxiv.org", "ARXIV.org", "arxiv.org.", "rss.arxiv.org:443"])
+@pytest.mark.parametrize(
+    "host", ["export.arxiv.org", "ARXIV.org", "arxiv.org.", "rss.arxiv.org:443"]
+)
 def test_delay_below_arxivs_rate_limit_is_refused(tmp_path, host):
-    assert len(problems(tmp_path, f"ARXIV_API_URL=https://{host}/api/query\nARXIV_DELAY_SECONDS=0\n")) == 1
+    assert (
+        len(problems(tmp_path, f"ARXIV_API_URL=https://{host}/api/query\nARXIV_DELAY_SECONDS=0\n"))
+        == 1
+    )
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "notarxiv.org"])
@@ -297,10 +353,16 @@ NO_SETTING = "this line is not NAME=value; fix it, close its quotes, or begin it
         ("SMTP_PASSWORD='hunter2' x\n", f"1: {NO_SETTING}"),
         ("=hunter2\n", f"1: {NO_SETTING}"),
         ("SMTP_HOST\n", f"1: {NO_SETTING}"),
-        ("\nTIMEZONE='UTC\nhunter2'\n", "2: TIMEZONE: the value spans several lines; is a quote left open?"),
+        (
+            "\nTIMEZONE='UTC\nhunter2'\n",
+            "2: TIMEZONE: the value spans several lines; is a quote left open?",
+        ),
         *(
             (text, "1: TIMEZONE: its value contains another setting; put each on its own line")
-            for text in ("TIMEZONE=UTC SMTP_PASSWORD=hunter2\n", "TIMEZONE='UTC SMTP_PASSWORD=hunter2'\n")
+            for text in (
+                "TIMEZONE=UTC SMTP_PASSWORD=hunter2\n",
+                "TIMEZONE='UTC SMTP_PASSWORD=hunter2'\n",
+            )
         ),
     ],
 )
@@ -331,13 +393,17 @@ SECRET = "xK9-hunter2@5$Zq"
 def test_no_setting_shows_a_secret_that_was_written_in_its_place(tmp_path, name, line):
     """Whether it is refused or not."""
     write(tmp_path, line.format(name, secret=SECRET) + "\nKEEP_DAYS=x\n")
-    assert not [problem for problem in problems(tmp_path) if "hunter" in problem or "xK9" in problem]
+    assert not [
+        problem for problem in problems(tmp_path) if "hunter" in problem or "xK9" in problem
+    ]
 
 
 def test_env_file_of_more_than_a_hundred_kilobytes_is_refused(tmp_path):
     """Each line takes the parser its time, and a misspelt name takes more: a megabyte took a minute."""
     assert problems(tmp_path, "SMTP_PASSWOR=x\n" * 6_000) != []
-    assert problems(tmp_path, "SMTP_PASSWOR=x\n" * 7_000) == [".env: is larger than 100 kB; is it the right file?"]
+    assert problems(tmp_path, "SMTP_PASSWOR=x\n" * 7_000) == [
+        ".env: is larger than 100 kB; is it the right file?"
+    ]
 
 
 def test_unclosed_quote_never_shows_the_lines_it_swallows(tmp_path):
@@ -364,9 +430,18 @@ def test_byte_order_mark_is_accepted(tmp_path):
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
-        (Path.mkdir, "cannot be read: Is a directory; it must be a file that Paperboy's user may read"),
-        (lambda env: env.write_bytes(b"SMTP_PASSWORD=hunter\xff2\n"), "is not UTF-8 text (line 1); save it as UTF-8"),
-        (lambda env: env.symlink_to("nowhere"), "is a link to a file that does not exist; fix or remove it"),
+        (
+            Path.mkdir,
+            "cannot be read: Is a directory; it must be a file that Paperboy's user may read",
+        ),
+        (
+            lambda env: env.write_bytes(b"SMTP_PASSWORD=hunter\xff2\n"),
+            "is not UTF-8 text (line 1); save it as UTF-8",
+        ),
+        (
+            lambda env: env.symlink_to("nowhere"),
+            "is a link to a file that does not exist; fix or remove it",
+        ),
         (  # a link to itself, which root cannot read either
             lambda env: env.symlink_to(env),
             "cannot be read: Too many levels of symbolic links; it must be a file that Paperboy's user may read",

@@ -27,7 +27,10 @@ from paperboy.models import Subscriber
         ("Neal J. Evans, II", "Neal J. Evans II"),
         ("Vera Rubin, Ph. D.", "Vera Rubin Ph. D."),
         ("ATLAS, CMS Collaborations", "ATLAS, CMS Collaborations"),
-        ("LSST Dark Energy Science Collaboration, The", "LSST Dark Energy Science Collaboration, The"),
+        (
+            "LSST Dark Energy Science Collaboration, The",
+            "LSST Dark Energy Science Collaboration, The",
+        ),
         ("Rubin, Vera, Kent Ford", "Rubin, Vera, Kent Ford"),
         ("Rubin,", "Rubin,"),
     ],
@@ -43,11 +46,31 @@ def test_author_is_read_with_the_surname_first_or_last(text, name):
         (" ada@Example.org ", "ada@example.org", "", "ada@example.org"),
         ("<ada@example.org>", "ada@example.org", "", "ada@example.org"),
         ("Ada L <ada@example.org>", "ada@example.org", "Ada L", "Ada L <ada@example.org>"),
-        ("Lovelace, Ada <ada@example.org>", "ada@example.org", "Lovelace, Ada", '"Lovelace, Ada" <ada@example.org>'),
-        (r'"Ada \"A\" L" <ada@example.org>', "ada@example.org", 'Ada "A" L', r'"Ada \"A\" L" <ada@example.org>'),
-        ("Zoë <z@bücher.example>", "z@xn--bcher-kva.example", "Zoë", "Zoë <z@xn--bcher-kva.example>"),
+        (
+            "Lovelace, Ada <ada@example.org>",
+            "ada@example.org",
+            "Lovelace, Ada",
+            '"Lovelace, Ada" <ada@example.org>',
+        ),
+        (
+            r'"Ada \"A\" L" <ada@example.org>',
+            "ada@example.org",
+            'Ada "A" L',
+            r'"Ada \"A\" L" <ada@example.org>',
+        ),
+        (
+            "Zoë <z@bücher.example>",
+            "z@xn--bcher-kva.example",
+            "Zoë",
+            "Zoë <z@xn--bcher-kva.example>",
+        ),
         ("root@localhost", "root@localhost", "", "root@localhost"),
-        ("MÜLLER@Bücher.example", "müller@xn--bcher-kva.example", "", "müller@xn--bcher-kva.example"),
+        (
+            "MÜLLER@Bücher.example",
+            "müller@xn--bcher-kva.example",
+            "",
+            "müller@xn--bcher-kva.example",
+        ),
         ("Jo <jürgen@localhost>", "jürgen@localhost", "Jo", "Jo <jürgen@localhost>"),
         ("x@mail.home.local", "x@mail.home.local", "", "x@mail.home.local"),
     ],
@@ -79,7 +102,9 @@ def validated(address: str) -> str:
 
 
 LOCAL_PARTS = st.text("abYZ09._+-'!#\"ü", max_size=5) | st.integers(60, 70).map("x".__mul__)
-LABELS = st.text("abZ09-_", max_size=4) | st.sampled_from(["xn--bcher-kva", "xn--ab", "ä", "x" * 63, "x" * 64])
+LABELS = st.text("abZ09-_", max_size=4) | st.sampled_from(
+    ["xn--bcher-kva", "xn--ab", "ä", "x" * 63, "x" * 64]
+)
 DOMAINS = st.lists(LABELS, min_size=1, max_size=5).flatmap(
     lambda labels: st.sampled_from(["org", "ORG", "c", "1", "invalid", "xn--p1ai", ""]).map(
         lambda top: ".".join([*labels, top])
@@ -104,13 +129,16 @@ def test_address_is_what_the_full_validator_makes_of_it_however_plain_it_is(text
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("07:00", time(7)), ("7:00", time(7)), ("00:00", time(0)), ("23:59", time(23, 59))]
+    ("text", "expected"),
+    [("07:00", time(7)), ("7:00", time(7)), ("00:00", time(0)), ("23:59", time(23, 59))],
 )
 def test_time_of_day_is_read(text, expected):
     assert notation.time_of_day(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "7", "7:0", "24:00", "12:60", "07:00:00", "7:00 am", "-1:00", "٠٧:٠٠"])
+@pytest.mark.parametrize(
+    "text", ["", "7", "7:0", "24:00", "12:60", "07:00:00", "7:00 am", "-1:00", "٠٧:٠٠"]
+)
 def test_invalid_time_of_day_is_refused(text):
     with pytest.raises(ValueError, match="such as 07:00 or 18:30"):
         notation.time_of_day(text)
@@ -159,18 +187,24 @@ RANGES = {  # of each setting that is a number: the least and the most, as peopl
 
 def test_every_number_among_the_settings_has_a_range() -> None:
     numbers = {
-        name for name, read in settings._READERS.items() if getattr(read, "__qualname__", "").startswith("number")
+        name
+        for name, read in settings._READERS.items()
+        if getattr(read, "__qualname__", "").startswith("number")
     }
     assert numbers == set(RANGES)
 
 
 @pytest.mark.parametrize("name", RANGES)
-def test_number_is_taken_at_both_ends_of_its_range_and_refused_beyond(tmp_path: Path, name: str) -> None:
+def test_number_is_taken_at_both_ends_of_its_range_and_refused_beyond(
+    tmp_path: Path, name: str
+) -> None:
     least, most = RANGES[name]
     prices = {"LLM_PRICE_INPUT": "1", "LLM_PRICE_OUTPUT": "1"} if "PRICE" in name else {}
     sound = prices | {"ARXIV_API_URL": "http://127.0.0.1/", name: ""}
     for text in (least, most):
-        assert float(getattr(settings.load(tmp_path, sound | {name: text}), name.lower())) == float(text)
+        assert float(getattr(settings.load(tmp_path, sound | {name: text}), name.lower())) == float(
+            text
+        )
     beyond = [
         f"{float(most) + 1:.0f}",
         "9" * 9,
@@ -188,7 +222,9 @@ def test_number_is_taken_at_both_ends_of_its_range_and_refused_beyond(tmp_path: 
         with pytest.raises(ConfigError) as caught:
             settings.load(tmp_path, sound | {name: text})
         (problem,) = caught.value.problems
-        told = "must have at most 2000 characters" if len(text) > 2000 else f" from {least} to {most}"
+        told = (
+            "must have at most 2000 characters" if len(text) > 2000 else f" from {least} to {most}"
+        )
         assert problem.message.startswith(f"{name}: ")
         assert told in problem.message
 
@@ -204,5 +240,8 @@ def test_dates_are_read() -> None:
 @pytest.mark.parametrize("name", ["PAPERBOY_DATABASE", "PAPERBOY_OUTBOX"])
 @pytest.mark.parametrize("text", ["x" * 201, "é" * 101, "x/" * 501])
 def test_path_that_no_disk_can_hold_is_refused(tmp_path: Path, name: str, text: str) -> None:
-    with pytest.raises(ConfigError, match=f"environment: {name}: is too long for a path: at most 1000 bytes, and 200 "):
+    with pytest.raises(
+        ConfigError,
+        match=f"environment: {name}: is too long for a path: at most 1000 bytes, and 200 ",
+    ):
         settings.load(tmp_path, {name: text})

@@ -98,7 +98,9 @@ def _live(world: World, hook: Hook) -> None:
     world.write("emails/digest.txt.j2", f"{template}\n{OWN_LINE}\n")
     world.run("suppress", "bo@example.org")  # makes the database
     with closing(sqlite3.connect(_database(world))) as database, database:
-        database.execute("update secrets set value = zeroblob(32)")  # so that tokens are always the same
+        database.execute(
+            "update secrets set value = zeroblob(32)"
+        )  # so that tokens are always the same
 
     by_noether, _, _, _, _, _, survey = world.announce(1, 2, 3, 4, 5, 6, 7)
     world.arxiv.papers[0] = replace(by_noether, authors=("Emmy Noether",))
@@ -115,7 +117,9 @@ def _live(world: World, hook: Hook) -> None:
     world.run("once")
     with closing(sqlite3.connect(_database(world))) as database, database:
         # A shortlist takes hundreds of papers, and only a daemon knows since when there is a list.
-        database.execute("insert into samples select list, paper_id, date from seen where became = 'below' limit 1")
+        database.execute(
+            "insert into samples select list, paper_id, date from seen where became = 'below' limit 1"
+        )
         database.execute("insert into lists select distinct list, at from started")
 
     world.clock.now += timedelta(days=3)
@@ -146,7 +150,10 @@ def _dump(database: sqlite3.Connection) -> Iterator[str]:
     tables = {name: sql for kind, name, sql in entities if kind in {"table", "virtual"}}
     for name, sql in tables.items():
         yield f"{sql};\n"
-        columns = [column for (column,) in database.execute("select name from pragma_table_info(?)", [name])]
+        columns = [
+            column
+            for (column,) in database.execute("select name from pragma_table_info(?)", [name])
+        ]
         if sql.startswith("CREATE VIRTUAL"):
             columns.insert(0, "rowid")
         listed = ", ".join(columns)
@@ -166,10 +173,14 @@ def _literal(value: object) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Write `tests/homes/VERSION` anew."""
-    parser = argparse.ArgumentParser(prog="python -m tests.homes.make", description="Keep a home of this version.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.homes.make", description="Keep a home of this version."
+    )
     parser.add_argument("version", help="its folder's name, such as 1.0")
     kept = HOMES / parser.parse_args(arguments).version
-    scores = {f"2611.{number:05}": Score(9, 8, "It matters.") for number in (1, 2, 3, 4, 11, 21, 22, 23)}
+    scores = {
+        f"2611.{number:05}": Score(9, 8, "It matters.") for number in (1, 2, 3, 4, 11, 21, 22, 23)
+    }
     with (
         tempfile.TemporaryDirectory() as folder,
         ArxivServer(port=8001) as arxiv,
@@ -180,7 +191,9 @@ def main(arguments: Sequence[str]) -> int:
         world = World(Path(folder, "home"), _Terminal(), arxiv, llm, smtp)  # type: ignore[arg-type]
         _live(world, hook)
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(world.path, kept, ignore=shutil.ignore_patterns("data", "outbox", ".has-database"))
+        shutil.copytree(
+            world.path, kept, ignore=shutil.ignore_patterns("data", "outbox", ".has-database")
+        )
         lists = (kept / "subscribers.yaml").read_text("utf-8").replace(hook.url, HOOK)
         (kept / "subscribers.yaml").write_text(lists, "utf-8")
         with closing(sqlite3.connect(_database(world))) as database:

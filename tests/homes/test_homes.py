@@ -27,7 +27,11 @@ from tests.web.conftest import Web
 
 __all__ = ["world"]  # a fixture
 
-NEW = {"2611.00031", "2611.00032", "2611.00033"}  # on Tuesday: two on machine learning, one on galaxies
+NEW = {
+    "2611.00031",
+    "2611.00032",
+    "2611.00033",
+}  # on Tuesday: two on machine learning, one on galaxies
 UNSCORED = {"2611.00005", "2611.00024"}  # before: refused by the LLM, and lost with it
 
 # Papers in the digests that somebody got, by list.
@@ -62,7 +66,11 @@ class Kept:
     def digests(self, list_name: str) -> dict[str, bytes]:
         """The digests of Tuesday, by recipient."""
         of_today = f"Message-ID: <20261124.{list_name}.".encode()
-        return {mail.recipient: mail.content for mail in self.world.smtp.messages if of_today in mail.content}
+        return {
+            mail.recipient: mail.content
+            for mail in self.world.smtp.messages
+            if of_today in mail.content
+        }
 
 
 @pytest.fixture(params=sorted(path.parent.name for path in HOMES.glob("*/database.sql")))
@@ -77,12 +85,17 @@ def kept(request: pytest.FixtureRequest, world: World) -> Iterator[Kept]:
         "SMTP_PORT": str(world.smtp.port),
     }
     with Hook() as hook:
-        world.write("subscribers.yaml", (world.path / "subscribers.yaml").read_text("utf-8").replace(HOOK, hook.url))
+        world.write(
+            "subscribers.yaml",
+            (world.path / "subscribers.yaml").read_text("utf-8").replace(HOOK, hook.url),
+        )
         found = Kept(world, hook)
         found.database.parent.mkdir()
         with closing(sqlite3.connect(found.database)) as database:
             database.create_function("inflated", 1, zlib.decompress)
-            database.executescript(f"begin;\n{(world.path / 'database.sql').read_text('utf-8')}\ncommit")
+            database.executescript(
+                f"begin;\n{(world.path / 'database.sql').read_text('utf-8')}\ncommit"
+            )
         yield found
 
 
@@ -127,10 +140,14 @@ def test_kept_scores_are_not_paid_for_again(kept: Kept) -> None:
 
 def test_everybody_but_the_suppressed_gets_the_digest(kept: Kept) -> None:
     kept.live()
-    assert set(kept.digests("foundations")) == {f"{name}@example.org" for name in ("ada", "grace", "emmy")}
+    assert set(kept.digests("foundations")) == {
+        f"{name}@example.org" for name in ("ada", "grace", "emmy")
+    }
     assert set(kept.digests("galaxies")) == set(kept.digests("robots")) == {"vera@example.org"}
     assert "bo@example.org" not in kept.world.mails()
-    assert all(OWN_LINE.encode() in mail for mail in kept.digests("foundations").values())  # in the home's own template
+    assert all(
+        OWN_LINE.encode() in mail for mail in kept.digests("foundations").values()
+    )  # in the home's own template
 
 
 def test_what_waited_leaves_as_it_was_frozen(kept: Kept) -> None:
@@ -144,7 +161,11 @@ def test_what_waited_leaves_as_it_was_frozen(kept: Kept) -> None:
     assert [row["address"] for row in waiting] == ["emmy@example.org", "grace@example.org"]
     assert {row["state"] for row in waiting} == {DeliveryState.PENDING, DeliveryState.DEFERRED}
     for row in waiting:
-        (mail,) = [mail.content for mail in kept.world.smtp.messages if row["message_id"].encode() in mail.content]
+        (mail,) = [
+            mail.content
+            for mail in kept.world.smtp.messages
+            if row["message_id"].encode() in mail.content
+        ]
         place = 0
         for piece in re.split(rb"[0-9]{32}", row["message"]):  # between placeholders
             place = mail.index(piece, place) + len(piece)
@@ -155,7 +176,10 @@ def test_what_waited_leaves_as_it_was_frozen(kept: Kept) -> None:
 
 def test_readers_find_past_digests_and_their_votes(kept: Kept) -> None:
     web = Web(kept.world)
-    for day, title in (("20", "On the Learning of Paper 2611.00002"), ("23", "On the Learning of Paper 2611.00021")):
+    for day, title in (
+        ("20", "On the Learning of Paper 2611.00002"),
+        ("23", "On the Learning of Paper 2611.00021"),
+    ):
         page = web.get(f"/list/foundations/2026-11-{day}")
         assert page.status_code == 200
         assert title in page.text

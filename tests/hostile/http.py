@@ -13,7 +13,9 @@ OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
-def reply(body: bytes, kind: str, status: str = "200 OK", more: Mapping[str, object] | None = None) -> bytes:
+def reply(
+    body: bytes, kind: str, status: str = "200 OK", more: Mapping[str, object] | None = None
+) -> bytes:
     """Return a whole reply; `more` are headers, and go before the usual ones."""
     headers = {"Content-Type": kind, "Content-Length": len(body), **(more or {})}
     lines = [f"{name}: {value}" for name, value in headers.items()]
@@ -47,13 +49,23 @@ AT_ONCE: Mapping[str, Callable[[bytes, str], Reply]] = {
     "endless trailers": lambda body, kind: endless(CHUNKED + b"0\r\n", b"X: y\r\n"),
     "endless interim replies": lambda body, kind: endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
     "a bomb": lambda body, kind: [reply(bomb(), kind, more={"Content-Encoding": "gzip"})],
-    "an encoding that is none": lambda body, kind: [reply(body, kind, more={"Content-Encoding": "gzip"})],
-    "another host": lambda body, kind: [reply(body, kind, "302 Moved", {"Location": "http://127.0.0.2:9/x"})],
-    "a file": lambda body, kind: [reply(body, kind, "307 Moved", {"Location": "file:///etc/passwd"})],
+    "an encoding that is none": lambda body, kind: [
+        reply(body, kind, more={"Content-Encoding": "gzip"})
+    ],
+    "another host": lambda body, kind: [
+        reply(body, kind, "302 Moved", {"Location": "http://127.0.0.2:9/x"})
+    ],
+    "a file": lambda body, kind: [
+        reply(body, kind, "307 Moved", {"Location": "file:///etc/passwd"})
+    ],
     "an odd status": lambda body, kind: [reply(body, kind, "999 " + "x" * 60_000)],
     "a long refusal": lambda body, kind: [reply((EVIL * 3_000).encode(), "text/plain", "503 No")],
-    "a wait without end": lambda body, kind: [reply(b"", kind, "429 No", {"Retry-After": "9" * 5_000})],
-    "a length that is none": lambda body, kind: [reply(body, kind, more={"Content-Length": "1, 2"})],
+    "a wait without end": lambda body, kind: [
+        reply(b"", kind, "429 No", {"Retry-After": "9" * 5_000})
+    ],
+    "a length that is none": lambda body, kind: [
+        reply(body, kind, more={"Content-Length": "1, 2"})
+    ],
     "a chunk that is none": lambda body, kind: [CHUNKED + b"-1\r\n" + body],
     "headers of noise": lambda body, kind: [reply(body, kind, more={"X\0": EVIL})],
     "another protocol": lambda body, kind: [b"220 mail.example.org ESMTP\r\n", body],

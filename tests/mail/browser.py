@@ -51,10 +51,14 @@ class Browser:
         self._sent, self._unread = 0, bytearray()
         self._events: set[str] = set()
         target = self._do("Target.createTarget", {"url": "about:blank"})["targetId"]
-        self._session = self._do("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
+        self._session = self._do("Target.attachToTarget", {"targetId": target, "flatten": True})[
+            "sessionId"
+        ]
         self._do("Page.enable", {})
 
-    def show(self, html: str, width: int, scheme: str, *, height: int = 900, scale: float = 1) -> None:
+    def show(
+        self, html: str, width: int, scheme: str, *, height: int = 900, scale: float = 1
+    ) -> None:
         """Opens the page in a viewport of that many CSS pixels, in the scheme `light` or `dark`."""
         self.resize(width, scheme, height=height, scale=scale)
         self._page.write_text(html, "utf-8", "xmlcharrefreplace", newline="")
@@ -70,13 +74,19 @@ class Browser:
 
     def click(self, selector: str, *, loads: bool = True) -> None:
         """Press the mouse on an element, as a person does, and wait for the page that comes."""
-        centre = "const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'center'});"
+        centre = (
+            "const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'center'});"
+        )
         x, y = self.run(
-            f"{centre} const r = e.getBoundingClientRect(); return [r.x + r.width/2, r.y + r.height/2]", selector
+            f"{centre} const r = e.getBoundingClientRect(); return [r.x + r.width/2, r.y + r.height/2]",
+            selector,
         )
         self._events.clear()
         for kind in ("mousePressed", "mouseReleased"):
-            self._do("Input.dispatchMouseEvent", {"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1})
+            self._do(
+                "Input.dispatchMouseEvent",
+                {"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1},
+            )
         if loads:
             self._loaded()
 
@@ -94,7 +104,12 @@ class Browser:
 
     def resize(self, width: int, scheme: str, *, height: int = 900, scale: float = 1) -> None:
         """Changes the viewport under the page that is shown."""
-        size = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < PHONE}
+        size = {
+            "width": width,
+            "height": height,
+            "deviceScaleFactor": scale,
+            "mobile": width < PHONE,
+        }
         self._do("Emulation.setDeviceMetricsOverride", size)
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self._do("Emulation.setEmulatedMedia", {"features": [feature]})
@@ -112,8 +127,16 @@ class Browser:
         """A PNG of the whole page, or of `height` px from `top` on, or of its last."""
         width, page = self.run("return [innerWidth, document.documentElement.scrollHeight]")
         shown = min(height or page, page)
-        clip = {"x": 0, "y": page - shown if end else top, "width": width, "height": shown, "scale": 1}
-        shot = self._do("Page.captureScreenshot", {"format": "png", "clip": clip, "captureBeyondViewport": True})
+        clip = {
+            "x": 0,
+            "y": page - shown if end else top,
+            "width": width,
+            "height": shown,
+            "scale": 1,
+        }
+        shot = self._do(
+            "Page.captureScreenshot", {"format": "png", "clip": clip, "captureBeyondViewport": True}
+        )
         return base64.b64decode(shot["data"])
 
     def _do(self, method: str, params: Mapping[str, object]) -> Any:
@@ -144,10 +167,24 @@ class Browser:
 def browser(*flags: str) -> Iterator[Browser]:
     """A browser with a profile of its own, gone at the end. Of two flags of one name, the later one is taken."""
     (commands, to_browser), (from_browser, answers) = os.pipe(), os.pipe()
-    with tempfile.TemporaryDirectory(prefix="paperboy-browser-", ignore_cleanup_errors=True) as folder:
-        chromium = ["chromium", *FLAGS, *flags, "--remote-debugging-pipe", f"--user-data-dir={folder}/profile"]
+    with tempfile.TemporaryDirectory(
+        prefix="paperboy-browser-", ignore_cleanup_errors=True
+    ) as folder:
+        chromium = [
+            "chromium",
+            *FLAGS,
+            *flags,
+            "--remote-debugging-pipe",
+            f"--user-data-dir={folder}/profile",
+        ]
         program = subprocess.Popen(
-            ["bash", "-c", f'exec "$@" 3<&{commands} 4>&{answers}', "bash", *chromium],  # where Chromium looks for them
+            [
+                "bash",
+                "-c",
+                f'exec "$@" 3<&{commands} 4>&{answers}',
+                "bash",
+                *chromium,
+            ],  # where Chromium looks for them
             pass_fds=(commands, answers),
             stderr=subprocess.DEVNULL,
         )
@@ -208,15 +245,22 @@ def readme_picture(*, scale: float = 1.25) -> bytes:
         window.show(html, 700, "light", scale=scale)
         light = window.picture(height=800)
         window.show(html, 390, "dark", scale=scale * 0.8)
-        closest = window.run("return document.querySelectorAll('h2')[1].getBoundingClientRect().top")
+        closest = window.run(
+            "return document.querySelectorAll('h2')[1].getBoundingClientRect().top"
+        )
         dark = window.picture(height=910, top=int(closest) - 20)
-        shots = {name: base64.b64encode(shot).decode() for name, shot in (("light", light), ("dark", dark))}
+        shots = {
+            name: base64.b64encode(shot).decode()
+            for name, shot in (("light", light), ("dark", dark))
+        }
         window.show(BOARD.format(desktop=800, phone=728, **shots), 1_042, "light", scale=scale)
         window.run("await Promise.all([...document.images].map(image => image.decode()))")
         whole = window.picture(height=848)
     if not shutil.which("pngquant"):  # 256 colours are plenty for text, and weigh a third
         return whole
-    return subprocess.run(["pngquant", "--speed=1", "-"], input=whole, capture_output=True, check=True).stdout
+    return subprocess.run(
+        ["pngquant", "--speed=1", "-"], input=whole, capture_output=True, check=True
+    ).stdout
 
 
 def _with_georgia(html: str) -> str:
@@ -224,10 +268,16 @@ def _with_georgia(html: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.mail.browser", description="Pictures of the mails.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mail.browser", description="Pictures of the mails."
+    )
     parser.add_argument("folder", type=Path, nargs="?", help="where pictures go")
-    parser.add_argument("--real", action="store_true", help="of the real days, too, if they are there")
-    parser.add_argument("--readme", action="store_true", help="emails/digest.png, which the README shows")
+    parser.add_argument(
+        "--real", action="store_true", help="of the real days, too, if they are there"
+    )
+    parser.add_argument(
+        "--readme", action="store_true", help="emails/digest.png, which the README shows"
+    )
     chosen = parser.parse_args(arguments)
     if not chosen.folder and not chosen.readme:
         parser.error("say where the pictures go, or --readme")

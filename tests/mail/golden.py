@@ -22,8 +22,21 @@ from tests.mail.mails import MAILS
 
 FOLDER = Path(__file__).parent / "golden"
 COMMAND = "python -m tests.mail.golden"
-FILES = ("digest.html", "digest.txt", "digest.eml", "note.html", "note.txt", "alert.html", "alert.txt")
-FILES += ("web.html", "web.txt", "web-note.html", "web-note.txt")  # where the mails lead to the web room
+FILES = (
+    "digest.html",
+    "digest.txt",
+    "digest.eml",
+    "note.html",
+    "note.txt",
+    "alert.html",
+    "alert.txt",
+)
+FILES += (
+    "web.html",
+    "web.txt",
+    "web-note.html",
+    "web-note.txt",
+)  # where the mails lead to the web room
 
 
 def made(name: str) -> bytes:
@@ -44,7 +57,14 @@ def comparable(name: str, content: bytes) -> list[str]:
 def difference(name: str, kept: bytes, now: bytes, most: int = 40) -> str:
     """Empty, or the first lines of what differs and how to accept it."""
     lines = list(
-        unified_diff(comparable(name, kept), comparable(name, now), f"golden/{name}", f"{name} now", lineterm="", n=1)
+        unified_diff(
+            comparable(name, kept),
+            comparable(name, now),
+            f"golden/{name}",
+            f"{name} now",
+            lineterm="",
+            n=1,
+        )
     )
     if not lines:
         return ""
@@ -80,7 +100,9 @@ class _Lines(HTMLParser):
         self._in_style = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        shown = sorted(f'{name}="{_attribute(name, value or "")}"' for name, value in attrs if value != "")
+        shown = sorted(
+            f'{name}="{_attribute(name, value or "")}"' for name, value in attrs if value != ""
+        )
         self.lines.append(f"{self._mark}<{' '.join([tag, *shown])}>")
         self._in_style = tag == "style"
 
@@ -113,7 +135,9 @@ class _Lines(HTMLParser):
 def _attribute(name: str, value: str) -> str:
     if name != "style":
         return " ".join(value.split())
-    declarations = (re.sub(r"\s*([:,])\s*", r"\1", " ".join(each.split())) for each in value.split(";"))
+    declarations = (
+        re.sub(r"\s*([:,])\s*", r"\1", " ".join(each.split())) for each in value.split(";")
+    )
     return ";".join(sorted(each for each in declarations if each))
 
 

@@ -113,7 +113,9 @@ def contents(window: Browser) -> list[Row]:
 
 def entry_links(window: Browser) -> list[tuple[str, str]]:
     """Of each entry: the id of its title, and where the title leads."""
-    found = _of(window, "return entries.map(({title: e}) => [e.id, e.querySelector('a[href]').href])")
+    found = _of(
+        window, "return entries.map(({title: e}) => [e.id, e.querySelector('a[href]').href])"
+    )
     return [(name, url) for name, url in found]
 
 

@@ -47,8 +47,15 @@ TODAY = date(2026, 11, 20)
 ADA = Subscriber("ada@example.org", "Ada Lovelace")
 LUNA = Model("gpt-6-luna", is_llm=True)
 TEMPLATES = Templates.load([EMAILS])
-COMPOSER = Composer(TEMPLATES, sender="Paperboy <papers@example.org>", reply_to="", secret=b"the secret of these tests")
-WITH_WEB = replace(COMPOSER, web_url="https://papers.example.org", links=frozenset({"view", "vote"}))
+COMPOSER = Composer(
+    TEMPLATES,
+    sender="Paperboy <papers@example.org>",
+    reply_to="",
+    secret=b"the secret of these tests",
+)
+WITH_WEB = replace(
+    COMPOSER, web_url="https://papers.example.org", links=frozenset({"view", "vote"})
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,9 @@ def as_test(digest: Digest) -> Mail:
 
 def as_alert(alert: Alert) -> Mail:
     composed, addressed = COMPOSER.alert(alert, ADA, NOW)
-    return read(COMPOSER.envelope(composed, Delivery(1, 1, "", addressed, DeliveryState.SENDING)), None)
+    return read(
+        COMPOSER.envelope(composed, Delivery(1, 1, "", addressed, DeliveryState.SENDING)), None
+    )
 
 
 def curated(
@@ -104,7 +113,9 @@ def curated(
     day: date = TODAY,
 ) -> Digest:
     """The digest that a morning would make of these papers and scores."""
-    spending = spending or Spending(Usage(calls=1, prompt_tokens=21_034, completion_tokens=4_120), Cost(0.021, 0.05))
+    spending = spending or Spending(
+        Usage(calls=1, prompt_tokens=21_034, completion_tokens=4_120), Cost(0.021, 0.05)
+    )
     of = curate.curate(Digest(mailing_list, day, model, spending), papers, scores, {})
     counts = replace(of.counts, considered=of.counts.considered + len(let_go), let_go=len(let_go))
     return replace(of, counts=counts, let_go=tuple(let_go))
@@ -128,7 +139,9 @@ def sample_papers() -> tuple[Paper, ...]:
 
 
 def in_categories(mailing_list: MailingList) -> tuple[Paper, ...]:
-    return tuple(paper for paper in sample_papers() if set(paper.categories) & set(mailing_list.categories))
+    return tuple(
+        paper for paper in sample_papers() if set(paper.categories) & set(mailing_list.categories)
+    )
 
 
 BELOW = Score(3, 4)
@@ -202,7 +215,9 @@ def sample_digest() -> Digest:
     )
     papers = in_categories(foundations)
     scores = {p.id: JUDGED.get(p.id, BELOW) for p in papers if p.id not in WITHOUT_SCORE}
-    usage = Usage(2, 12_846, 1_536, cache_write_tokens=1_210, completion_tokens=2_317, reasoning_tokens=448)
+    usage = Usage(
+        2, 12_846, 1_536, cache_write_tokens=1_210, completion_tokens=2_317, reasoning_tokens=448
+    )
     return curated(foundations, papers, scores, spending=Spending(usage, Cost(0.0101, 0.0139)))
 
 
@@ -216,10 +231,14 @@ def embedded_digest() -> Digest:
 
 def heavy_digest(number: int) -> Digest:
     """That many papers, all selected; the sample's over and over, each under an id of its own."""
-    everything = replace(sample_lists()["foundations"], max_papers=number, authors=("Gonzalo de la Peña-Ruiz",))
+    everything = replace(
+        sample_lists()["foundations"], max_papers=number, authors=("Gonzalo de la Peña-Ruiz",)
+    )
     source = sample_papers()
     papers = [replace(source[n % len(source)], id=f"2611.{n + 1:05}") for n in range(number)]
-    remark = "Careful work on a question that this list asks; the last table is what to look at first."
+    remark = (
+        "Careful work on a question that this list asks; the last table is what to look at first."
+    )
     scores = {paper.id: Score(10 - n * 4 // number, 7, remark) for n, paper in enumerate(papers)}
     return curated(everything, papers, scores)
 
@@ -227,7 +246,11 @@ def heavy_digest(number: int) -> Digest:
 def empty_digest() -> Digest:
     """Papers came, and none passed of those that the day's budget was enough for."""
     foundations = sample_lists()["foundations"]
-    papers = [paper for paper in in_categories(foundations) if "Noémie Okonkwo-Lindahl" not in paper.authors]
+    papers = [
+        paper
+        for paper in in_categories(foundations)
+        if "Noémie Okonkwo-Lindahl" not in paper.authors
+    ]
     scores = {paper.id: BELOW for paper in papers[:-4]}
     usage = Usage(2, prompt_tokens=11_020, completion_tokens=903)
     of = curated(foundations, papers, scores, spending=Spending(usage, Cost(0.0101, 0.0054)))
@@ -240,11 +263,14 @@ def single_digest() -> Digest:
     paper, other = sample_papers()[35], sample_papers()[0]
     spending = Spending(Usage(calls=1), cost=None)
     scores = {paper.id: Score(8, 7, "Short, and right.")}
-    return curated(foundations, [replace(paper, abstract="")], scores, spending=spending, let_go=[other])
+    return curated(
+        foundations, [replace(paper, abstract="")], scores, spending=spending, let_go=[other]
+    )
 
 
 HOSTILE = (
-    "<script>alert(1)</script> a < b && c > d \"q\" 'q' \N{RIGHT-TO-LEFT OVERRIDE}evil \0\x07 🙂 {{ page }} <mj-text>"
+    "<script>alert(1)</script> a < b && c > d \"q\" 'q' "
+    "\N{RIGHT-TO-LEFT OVERRIDE}evil \0\x07 🙂 {{ page }} <mj-text>"
 )
 
 
@@ -252,18 +278,37 @@ def odd_digest() -> Digest:
     """What nobody should write: endless words, addresses, formulas and lists of authors, and mark-up anywhere."""
     first = sample_papers()[0]
     url = "https://example.org/" + "a-very-long-path/" * 40 + "?q=" + "x" * 300
-    formula = "$" + "+".join(rf"\frac{{a_{{{n}}}^{{{n}}}}}{{\mathfrak{{b}}_{{{n}}}}}" for n in range(80)) + "$"
+    formula = (
+        "$"
+        + "+".join(rf"\frac{{a_{{{n}}}^{{{n}}}}}{{\mathfrak{{b}}_{{{n}}}}}" for n in range(80))
+        + "$"
+    )
     names = tuple(f"Author Number {n} O'Brien" for n in range(3_000))
     papers = (
-        replace(first, title="w" * 5_000, abstract=f"See {url} for more. {url}", authors=("A" * 300, "Bo Short")),
+        replace(
+            first,
+            title="w" * 5_000,
+            abstract=f"See {url} for more. {url}",
+            authors=("A" * 300, "Bo Short"),
+        ),
         replace(first, title=f"On {formula}", abstract=f"We study {formula}. " * 3, authors=names),
-        replace(first, title=HOSTILE, abstract=HOSTILE * 10, authors=(HOSTILE, 'O\'Brien, "Bob" <x@y>')),
+        replace(
+            first, title=HOSTILE, abstract=HOSTILE * 10, authors=(HOSTILE, 'O\'Brien, "Bob" <x@y>')
+        ),
         replace(first, title="", abstract="", authors=()),
         replace(first, title="漢字" * 150, abstract="数学的構造" * 400, authors=("山田太郎",)),
     )
     papers = tuple(replace(paper, id=f"2611.0000{n}") for n, paper in enumerate(papers, start=1))
-    scores = {paper.id: Score(9, 8, f"{HOSTILE} **bold** [link](https://x.example) " * 30) for paper in papers}
-    odd = replace(sample_lists()["foundations"], title="T" * 200, topics=f"{HOSTILE}\n\n{'x' * 2_000}", authors=())
+    scores = {
+        paper.id: Score(9, 8, f"{HOSTILE} **bold** [link](https://x.example) " * 30)
+        for paper in papers
+    }
+    odd = replace(
+        sample_lists()["foundations"],
+        title="T" * 200,
+        topics=f"{HOSTILE}\n\n{'x' * 2_000}",
+        authors=(),
+    )
     return curated(odd, papers, scores, let_go=[replace(first, title="y" * 3_000)])
 
 

@@ -64,7 +64,14 @@ def entries(html: str) -> list[Shown]:
         links = element.xpath(".//a[contains(@href, '//arxiv.org/abs/')]")
         is_entry = bool(links)
         if is_entry:
-            found.append(Shown(group, links[0].get("href").rpartition("/abs/")[2], flat(links[0].text_content()), ""))
+            found.append(
+                Shown(
+                    group,
+                    links[0].get("href").rpartition("/abs/")[2],
+                    flat(links[0].text_content()),
+                    "",
+                )
+            )
         elif element.tag == "h2":
             group = words
     return found
@@ -72,5 +79,7 @@ def entries(html: str) -> list[Shown]:
 
 def how_much(abstract: str, entry: Shown) -> str:
     """How much of a paper's abstract an entry shows: "whole", "cut" or "absent"."""
-    whole = flat(lxml.html.fragment_fromstring(prose(abstract).__html__(), create_parent="p").text_content())
+    whole = flat(
+        lxml.html.fragment_fromstring(prose(abstract).__html__(), create_parent="p").text_content()
+    )
     return "whole" if whole in entry.words else "cut" if whole[:60] in entry.words else "absent"

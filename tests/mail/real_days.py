@@ -22,12 +22,19 @@ SHARED = Path(__file__).parents[3] / "shared"
 HERE = (SHARED / "data" / "days").is_dir()
 
 DAYS = ("2025-02-18", "2025-06-06")
-ASTRO = ("2025-09-03", "2025-10-08", "2025-11-12", "2025-09-26")  # the most papers, and the most TeX
+ASTRO = (
+    "2025-09-03",
+    "2025-10-08",
+    "2025-11-12",
+    "2025-09-26",
+)  # the most papers, and the most TeX
 FORTY_SIX = "2025-02-21"  # read from a digest that another program made of it; papers that did not pass are not known
 ALL_ASTRO = "187 at once"
 NAMES = (*DAYS, FORTY_SIX, *ASTRO, ALL_ASTRO)
 
-REMARK = "It bears on what this list asks for, and its main claim is stated so that it can be checked."
+REMARK = (
+    "It bears on what this list asks for, and its main claim is stated so that it can be checked."
+)
 FOLLOWED = ("Yoshua Bengio", "Yann LeCun")
 
 
@@ -57,7 +64,9 @@ def _foundations(day: str) -> Digest:
     reference = _reference(SHARED / "reference" / f"digest-{day}.md")
     comments = {entry["ArXiv ID"]: entry["Comment"] for entry in reference}
     scores = {
-        row["arxiv_id"]: Score(row["relevance"] or 5, row["novelty"] or 5, comments.get(row["arxiv_id"], REMARK))
+        row["arxiv_id"]: Score(
+            row["relevance"] or 5, row["novelty"] or 5, comments.get(row["arxiv_id"], REMARK)
+        )
         if row["selected"]
         else Score(3, 3)
         for row in rows
@@ -68,15 +77,27 @@ def _foundations(day: str) -> Digest:
 
 def _galaxies(day: date, rows: Sequence[Mapping[str, Any]]) -> Digest:
     scores = {row["arxiv_id"]: Score(row["relevance"], row["novelty"], REMARK) for row in rows}
-    wants = _list("near-field-cosmology", "Near-field cosmology", ("astro-ph.GA", "astro-ph.CO"), ())
+    wants = _list(
+        "near-field-cosmology", "Near-field cosmology", ("astro-ph.GA", "astro-ph.CO"), ()
+    )
     return curated(wants, [_paper(row, row["date"]) for row in rows], scores, day=day)
 
 
-def _list(topics: str, title: str, categories: tuple[str, ...], authors: tuple[str, ...]) -> MailingList:
+def _list(
+    topics: str, title: str, categories: tuple[str, ...], authors: tuple[str, ...]
+) -> MailingList:
     text = (SHARED / "data" / "topics" / f"{topics}.md").read_text("utf-8")
     zone = ZoneInfo("Europe/Berlin")
     return MailingList(
-        topics, title, categories, text, zone, authors=authors, min_novelty=1, max_papers=200, subscribers=(ADA,)
+        topics,
+        title,
+        categories,
+        text,
+        zone,
+        authors=authors,
+        min_novelty=1,
+        max_papers=200,
+        subscribers=(ADA,),
     )
 
 

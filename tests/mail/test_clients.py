@@ -20,7 +20,9 @@ from tests.mail.mails import MAILS
 MODULES = Path(os.environ.get("PAPERBOY_NODE_MODULES", ""))
 
 pytestmark = [
-    pytest.mark.skipif(not shutil.which("node"), reason="node is not installed; .ci/run installs it"),
+    pytest.mark.skipif(
+        not shutil.which("node"), reason="node is not installed; .ci/run installs it"
+    ),
     pytest.mark.skipif(
         not (MODULES / "caniemail").is_dir(),
         reason="PAPERBOY_NODE_MODULES names no folder with caniemail; .ci/run does",
@@ -69,7 +71,9 @@ console.log(JSON.stringify(found));
 @pytest.fixture(scope="module")
 def unsupported() -> Mapping[str, set[tuple[str, str]]]:
     """By mail, and for `bare` MJML: each client with each feature that a page uses and the client lacks."""
-    pages = {name: make().html for name, make in MAILS.items()} | {"bare": mjml.mjml2html(BARE, fonts={})}
+    pages = {name: make().html for name, make in MAILS.items()} | {
+        "bare": mjml.mjml2html(BARE, fonts={})
+    }
     pages |= {
         f"{name}, media": re.sub(r"@media[^{]*\{((?:[^{}]*\{[^{}]*\})*)\s*\}", r"\1", html)
         for name, html in pages.items()
@@ -81,13 +85,22 @@ def unsupported() -> Mapping[str, set[tuple[str, str]]]:
         check=True,
         text=True,
     )
-    found = {name: {(client, title) for client, title in pairs} for name, pairs in json.loads(done.stdout).items()}
+    found = {
+        name: {(client, title) for client, title in pairs}
+        for name, pairs in json.loads(done.stdout).items()
+    }
     return {name: found[name] | found[f"{name}, media"] for name in (*MAILS, "bare")}
 
 
 @pytest.mark.parametrize("name", MAILS)
-def test_mail_needs_no_client_feature_beyond_mjmls(unsupported: Mapping[str, set[tuple[str, str]]], name: str) -> None:
-    beyond = {(client, title) for client, title in unsupported[name] - unsupported["bare"] if title not in ENHANCEMENTS}
+def test_mail_needs_no_client_feature_beyond_mjmls(
+    unsupported: Mapping[str, set[tuple[str, str]]], name: str
+) -> None:
+    beyond = {
+        (client, title)
+        for client, title in unsupported[name] - unsupported["bare"]
+        if title not in ENHANCEMENTS
+    }
     assert not beyond
 
 

@@ -32,17 +32,27 @@ HEAVY = [
 def day(number: int, abstract: str = SENTENCE * 15, **of_entry: str) -> list[Entry]:
     """That many entries: twelve that are closest to the topics, and a tail."""
     return [
-        entry(n, paper(f"2611.{n:05}", abstract=abstract), relevance=9 if n <= 12 else 7, **of_entry)
+        entry(
+            n, paper(f"2611.{n:05}", abstract=abstract), relevance=9 if n <= 12 else 7, **of_entry
+        )
         for n in range(1, number + 1)
     ]
 
 
 @pytest.mark.parametrize(("number", "abstract", "comment", "authors"), HEAVY)
-def test_html_of_any_day_fits_the_budget(number: int, abstract: int, comment: int, authors: int) -> None:
+def test_html_of_any_day_fits_the_budget(
+    number: int, abstract: int, comment: int, authors: int
+) -> None:
     """The HTML keeps its budget and its end, and each paper or how many it leaves out; the text has all."""
-    body, remark = (SENTENCE * 2_000)[:abstract], ("A remark on this paper. " * 500)[:comment].strip()
+    body, remark = (
+        (SENTENCE * 2_000)[:abstract],
+        ("A remark on this paper. " * 500)[:comment].strip(),
+    )
     names = (*(f"Author Number{n}" for n in range(authors - 1)), "Yoshua Bengio")
-    of = [entry(n, paper(f"2611.{n:05}", abstract=body, authors=names), comment=remark) for n in range(1, number + 1)]
+    of = [
+        entry(n, paper(f"2611.{n:05}", abstract=body, authors=names), comment=remark)
+        for n in range(1, number + 1)
+    ]
     mail = render(digest(of))
     assert size(mail.html) <= HTML_BUDGET
     assert size(mail.html) > HTML_BUDGET * 0.9 or number in {1, 51}
@@ -62,7 +72,13 @@ def test_day_that_fits_is_shown_whole() -> None:
 def shapes(page: Page) -> Counter[str]:
     """How many papers are shown in which form."""
     return Counter(
-        "title" if item.bare else "brief" if item.brief else "whole" if len(item.abstract) > 400 else "short"
+        "title"
+        if item.bare
+        else "brief"
+        if item.brief
+        else "whole"
+        if len(item.abstract) > 400
+        else "short"
         for item in page.items
     )
 
@@ -73,7 +89,10 @@ def test_cuts_take_from_the_tail_first() -> None:
     page = in_html(page_of(digest(day(30), over_cap=over)))
     seen = []
     for now in (page, *chain.from_iterable(cuts(page))):
-        shape = (len(now.over_cap), *(shapes(now)[kind] for kind in ("brief", "title", "whole", "short")))
+        shape = (
+            len(now.over_cap),
+            *(shapes(now)[kind] for kind in ("brief", "title", "whole", "short")),
+        )
         if not seen or shape != seen[-1]:
             seen.append(shape)
     assert seen == [
@@ -89,7 +108,9 @@ def test_cuts_take_from_the_tail_first() -> None:
 
 def test_as_little_as_possible_is_cut() -> None:
     def draw(page: Page) -> str:
-        return "x" * (1_000 + sum(100 if item.bare else 500 if item.brief else 1_500 for item in page.items))
+        return "x" * (
+            1_000 + sum(100 if item.bare else 500 if item.brief else 1_500 for item in page.items)
+        )
 
     whole = page_of(digest(day(60)))
     html = fitted(whole, draw, 30_000)
@@ -99,23 +120,30 @@ def test_as_little_as_possible_is_cut() -> None:
     assert fitted(whole, draw, 999) is None
 
 
-@pytest.mark.parametrize(("number", "named", "left"), [(2, 2, 0), (10, 10, 0), (11, 10, 1), (110, 10, 100)])
+@pytest.mark.parametrize(
+    ("number", "named", "left"), [(2, 2, 0), (10, 10, 0), (11, 10, 1), (110, 10, 100)]
+)
 def test_contents_are_the_ten_best_with_whole_titles(number: int, named: int, left: int) -> None:
     title = "A title? It " + "goes on " * 20
     of = [entry(n, paper(f"2611.{n:05}", title=title)) for n in range(1, number + 1)]
     html = render(digest(of)).html
     rows = re.findall(r'<li><a href="#p(\d+)" dir="auto"><b>(.*?) </b>(.*?)</a></li>', html)
-    assert rows == [(str(n), "8/7", "&nbsp;".join(title.strip().rsplit(" ", 1))) for n in range(1, named + 1)]
+    assert rows == [
+        (str(n), "8/7", "&nbsp;".join(title.strip().rsplit(" ", 1))) for n in range(1, named + 1)
+    ]
     assert (f"{left} more below" in html) == bool(left)
 
 
 def test_html_says_what_it_has_no_room_for() -> None:
     def said(number: int) -> str:
-        return visible(render(digest(day(number, abstract=SENTENCE * 28, comment=SENTENCE * 3))).html)
+        return visible(
+            render(digest(day(number, abstract=SENTENCE * 28, comment=SENTENCE * 3))).html
+        )
 
     assert "no mail program" not in said(30)
     assert re.search(
-        r"\d+ papers above have their titles alone, so that no mail program cuts this mail off\.", said(150)
+        r"\d+ papers above have their titles alone, so that no mail program cuts this mail off\.",
+        said(150),
     )
     assert re.search(r"This mail has no room for \d+ more papers\.", said(600))
     assert "plain-text part" not in said(600), "few readers can open it"
@@ -129,7 +157,9 @@ def of_named(number: int) -> dict[str, Digest]:
     return {
         "carried over": digest(day(20), carried_over=papers),
         "let go": digest(day(20), let_go=papers),
-        "over the cap": digest(day(20), over_cap=[entry(21 + n, each) for n, each in enumerate(papers)]),
+        "over the cap": digest(
+            day(20), over_cap=[entry(21 + n, each) for n, each in enumerate(papers)]
+        ),
     }
 
 

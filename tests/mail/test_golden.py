@@ -34,7 +34,8 @@ def test_comparison_ignores_what_does_not_show() -> None:
 
 
 @pytest.mark.parametrize(
-    ("was", "now"), [("two", "three"), ("color:red", "color:blue"), ("<b>", "<i>"), ("b:c", "b:d"), ("<tr>", "")]
+    ("was", "now"),
+    [("two", "three"), ("color:red", "color:blue"), ("<b>", "<i>"), ("b:c", "b:d"), ("<tr>", "")],
 )
 def test_comparison_finds_what_shows(was: str, now: str) -> None:
     html = '<p style="color:red">one <b>two</b></p><!--[if mso]><table><tr><![endif]--><style>a{b:c}</style>'

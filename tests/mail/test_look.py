@@ -19,7 +19,9 @@ from tests.mail.mails import Mail
 MODULES = Path(os.environ.get("PAPERBOY_NODE_MODULES", ""))
 AXE = MODULES / "axe-core" / "axe.min.js"
 
-pytestmark = pytest.mark.skipif(bool(browser.missing()), reason=f"{browser.missing()}; .ci/run installs it")
+pytestmark = pytest.mark.skipif(
+    bool(browser.missing()), reason=f"{browser.missing()}; .ci/run installs it"
+)
 needs_axe = pytest.mark.skipif(
     not AXE.is_file(), reason="PAPERBOY_NODE_MODULES names no folder with axe-core; .ci/run does"
 )
@@ -32,13 +34,28 @@ SMALLEST_TEXT = 14  # px
 CONTRAST = 4.5  # WCAG 2.2 AA for text of any size
 
 # The real days, too, where they are: without them these tests are fewer, and none of them is skipped.
-REAL = {f"real {day}": partial(real_days.mail_of, day) for day in (real_days.NAMES if real_days.HERE else ())}
+REAL = {
+    f"real {day}": partial(real_days.mail_of, day)
+    for day in (real_days.NAMES if real_days.HERE else ())
+}
 SOME = (*real_days.DAYS, *real_days.ASTRO[:1])
-MAILS = {**mails.MAILS, **{name: make for name, make in REAL.items() if name.removeprefix("real ") in SOME}}
+MAILS = {
+    **mails.MAILS,
+    **{name: make for name, make in REAL.items() if name.removeprefix("real ") in SOME},
+}
 DIGESTS = {
     **{
         name: mails.MAILS[name]
-        for name in ("digest", "embedded", "heavy", "heaviest", "single", "test", "web", "web-heaviest")
+        for name in (
+            "digest",
+            "embedded",
+            "heavy",
+            "heaviest",
+            "single",
+            "test",
+            "web",
+            "web-heaviest",
+        )
     },
     **REAL,
 }
@@ -159,7 +176,11 @@ return (await axe.run(document, options)).violations;
 def violations(window: Browser) -> list[str]:
     """What axe-core holds against the page at WCAG 2.2 AA, best practices and all."""
     found: list[dict[str, Any]] = window.run(VIOLATIONS, STANDARDS, list(NOT_FOR_MAILS))
-    return [f"{each['id']}: {each['help']}: {node['html'][:200]}" for each in found for node in each["nodes"][:3]]
+    return [
+        f"{each['id']}: {each['help']}: {node['html'][:200]}"
+        for each in found
+        for node in each["nodes"][:3]
+    ]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -170,7 +191,9 @@ def test_text_has_enough_size_and_contrast(window: Browser, name: str, scheme: s
     for ink, paper, size, words in texts(window):
         assert size >= SMALLEST_TEXT, words
         assert contrast(ink, paper) >= CONTRAST, words
-        assert scheme == "dark" or contrast(inverted(ink), inverted(paper)) >= CONTRAST, f"inverted: {words}"
+        assert scheme == "dark" or contrast(inverted(ink), inverted(paper)) >= CONTRAST, (
+            f"inverted: {words}"
+        )
 
 
 @pytest.mark.parametrize("name", MAILS)
@@ -198,7 +221,10 @@ def test_mail_is_readable_without_style_sheets(window: Browser, name: str) -> No
 def expected_entries(mail: Mail) -> list[tuple[str, str]]:
     """Of each paper: the anchor of its entry, and where its title leads."""
     assert mail.digest is not None
-    return [(f"p{entry.rank}", f"https://arxiv.org/abs/{entry.paper.id}") for entry in mail.digest.entries]
+    return [
+        (f"p{entry.rank}", f"https://arxiv.org/abs/{entry.paper.id}")
+        for entry in mail.digest.entries
+    ]
 
 
 @pytest.mark.parametrize("name", DIGESTS)
@@ -227,7 +253,9 @@ def test_screen_reader_gets_names_and_roles(name: str) -> None:
     tables = [table for table in page.iter("table") if table.get("role") != "presentation"]
     assert all(table.xpath(".//th[@scope]") for table in tables)
     assert len(page.findall(".//h1")) == 1
-    assert page.findtext(".//title", "").startswith(" ".join(page.find(".//h1").text_content().split())[:60])
+    assert page.findtext(".//title", "").startswith(
+        " ".join(page.find(".//h1").text_content().split())[:60]
+    )
 
 
 def test_dark_scheme_differs_from_light(window: Browser) -> None:

@@ -41,14 +41,24 @@ from tests.mail.mails import compose
 from tests.mail.reading import TEMPLATES
 
 ADA = Subscriber("ada@example.org")
-ALERT = Alert("The LLM refuses the key", ("Nothing was scored, so <no> list got a mail.",), ("401 & so on",))
+ALERT = Alert(
+    "The LLM refuses the key", ("Nothing was scored, so <no> list got a mail.",), ("401 & so on",)
+)
 NOW = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 TODAY = date(2026, 11, 20)
 MARKS = placeholders(b"secret", "foundations")
 KICKER, TOKEN, ADDRESS, VOTE = MARKS
 COPY = Copy("Paperboy", "0123456789abcdef" * 2, "ada@example.org")
 ONCE = ("Date", "From", "To", "Subject", "Message-ID", "MIME-Version", "Content-Type")
-HOSTILE = ["a\r\nBcc: eve@example.org", "a\nX: y", "a\rX: y", "a\0b", "a\u2028X: y", "a\x0bX: y", "\u202egnp.exe"]
+HOSTILE = [
+    "a\r\nBcc: eve@example.org",
+    "a\nX: y",
+    "a\rX: y",
+    "a\0b",
+    "a\u2028X: y",
+    "a\x0bX: y",
+    "\u202egnp.exe",
+]
 
 # Texts as strangers write them, and such as mean something in a header.
 WORDS = (
@@ -62,7 +72,9 @@ TEXTS = st.one_of(st.text(), st.lists(st.sampled_from(AWKWARD)).map("".join))
 SHARED = st.lists(st.one_of(TEXTS, st.sampled_from(MARKS))).map("".join)
 
 
-def composer(sender: str = "Paperboy <papers@example.org>", reply_to: str = "", secret: bytes = b"secret") -> Composer:
+def composer(
+    sender: str = "Paperboy <papers@example.org>", reply_to: str = "", secret: bytes = b"secret"
+) -> Composer:
     return Composer(TEMPLATES, sender, reply_to, secret)
 
 
@@ -164,7 +176,10 @@ def test_copy_has_the_shared_bytes_and_the_recipients_own_values() -> None:
     assert composed.subject == message["Subject"]
     assert message["Subject"] == "3 papers: On the Learning of Paper 2611.00001"
     assert (composed.sender, envelope.sender) == ("papers@example.org", "papers@example.org")
-    assert (envelope.recipient, message["To"]) == ("grace@example.org", "Grace Hopper <grace@example.org>")
+    assert (envelope.recipient, message["To"]) == (
+        "grace@example.org",
+        "Grace Hopper <grace@example.org>",
+    )
     assert message["From"] == "Foundations <papers@example.org>"
     assert message["Reply-To"] == "Office <office@example.org>"
     assert message["List-Id"] == "Foundations <foundations.lists.example.org>"
@@ -197,7 +212,9 @@ def test_date_header_is_in_the_lists_timezone() -> None:
 
 
 @pytest.mark.parametrize("sender", ["Ada of Paperboy <papers@example.org>", "papers@example.org"])
-@pytest.mark.parametrize("reply_to", ["", "Bücher und noch viel mehr damit die Zeile bricht <office@example.com>"])
+@pytest.mark.parametrize(
+    "reply_to", ["", "Bücher und noch viel mehr damit die Zeile bricht <office@example.com>"]
+)
 def test_retry_sends_the_same_bytes_after_settings_have_changed(sender: str, reply_to: str) -> None:
     before = composer(sender=sender, reply_to=reply_to)
     composed, own = compose(digest(), before, NOW), delivery(before)
@@ -206,13 +223,18 @@ def test_retry_sends_the_same_bytes_after_settings_have_changed(sender: str, rep
     assert "example.net" not in after.envelope(composed, own).message.decode()
 
 
-@pytest.mark.parametrize("address", ["ada@example.org", "o'brien&co@example.org", f"{'a' * 64}@example.org"])
+@pytest.mark.parametrize(
+    "address", ["ada@example.org", "o'brien&co@example.org", f"{'a' * 64}@example.org"]
+)
 def test_completed_copy_equals_a_copy_rendered_alone(address: str) -> None:
     by, given = composer(), digest()
     own = delivery(by, Subscriber(address))
     copy = Copy("Paperboy", own.addressed.token, address)
     alone = TEMPLATES.to_readers(page(given, copy=copy, unsubscribe_address="papers@example.org"))
-    assert bodies(by.envelope(compose(given, by, NOW), own).message) == (body(alone.text), body(alone.html))
+    assert bodies(by.envelope(compose(given, by, NOW), own).message) == (
+        body(alone.text),
+        body(alone.html),
+    )
 
 
 def test_repr_of_a_composer_hides_its_secret() -> None:
@@ -227,13 +249,17 @@ def test_message_without_placeholders_is_left_unchanged() -> None:
 def test_test_mail_is_marked_and_has_the_headers_of_a_real_one() -> None:
     by = composer()
     composed = compose(
-        digest(mailing_list=mailing_list(title="Grundlagen für Anfänger: " + "Überblick " * 10)), by, NOW
+        digest(mailing_list=mailing_list(title="Grundlagen für Anfänger: " + "Überblick " * 10)),
+        by,
+        NOW,
     )
     real, trial = (by.envelope(composed, delivery(by), test=each).message for each in (False, True))
     assert_legal(trial)
     assert headers(trial).keys() == headers(real).keys()
     assert parsed(trial)["Subject"] == f"[Test] {parsed(real)['Subject']}"
-    assert {name for name in headers(real) if parsed(real)[name] != parsed(trial)[name]} == {"Subject"}
+    assert {name for name in headers(real) if parsed(real)[name] != parsed(trial)[name]} == {
+        "Subject"
+    }
     for part in bodies(trial):
         assert "Test mail to ada@example.org alone, nothing was marked as sent · Friday" in part
         assert "Your address (each reader's own) is on this list." in unescape(part)
@@ -243,7 +269,9 @@ def test_test_mail_is_marked_and_has_the_headers_of_a_real_one() -> None:
 # --- alerts
 
 
-@pytest.mark.parametrize("headline", ["The LLM refuses the key", "Größe: " + "x" * 90 + " =?utf-8?q?x?="])
+@pytest.mark.parametrize(
+    "headline", ["The LLM refuses the key", "Größe: " + "x" * 90 + " =?utf-8?q?x?="]
+)
 def test_alert_has_no_list_headers_and_a_message_id_of_its_own(headline: str) -> None:
     def sent(now: datetime = NOW, headline: str = headline, secret: bytes = b"secret") -> Envelope:
         by = composer(reply_to="replies@example.org", secret=secret)
@@ -259,7 +287,9 @@ def test_alert_has_no_list_headers_and_a_message_id_of_its_own(headline: str) ->
     assert message["To"] == "The Office <office@example.org>"
     assert message["Date"] == "Fri, 20 Nov 2026 06:30:00 +0000"
     assert message["Auto-Submitted"] == "auto-generated"
-    assert not [name for name in message if name.startswith("List-") or name in {"Precedence", "Reply-To"}]
+    assert not [
+        name for name in message if name.startswith("List-") or name in {"Precedence", "Reply-To"}
+    ]
     assert all("Nothing was scored" in part for part in bodies(envelope.message))
     assert re.fullmatch(r"<20261120\.alert\.[0-9a-f]{24}@example\.org>", message["Message-ID"])
     assert sent(NOW.astimezone(ZoneInfo("Asia/Tokyo"))) == envelope
@@ -309,7 +339,9 @@ def test_hostile_names_and_titles_add_no_header(evil: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "evil", [f"ada@example.org{text}" for text in HOSTILE] + ["ada", "a b@example.org", "ada@bücher.example", "<>", ""]
+    "evil",
+    [f"ada@example.org{text}" for text in HOSTILE]
+    + ["ada", "a b@example.org", "ada@bücher.example", "<>", ""],
 )
 def test_header_refuses_what_is_no_address(evil: str) -> None:
     with pytest.raises(ValueError, match="not an address"):
@@ -320,18 +352,33 @@ def test_header_refuses_what_is_no_address(evil: str) -> None:
 def test_list_unsubscribe_is_neither_encoded_nor_folded() -> None:
     """`email.policy` makes encoded words of it, which no client takes for a URI."""
     mail = unsubscribe_uri("papers@example.org", "foundations", "0123456789abcdef" * 15)
-    assert mail == f"mailto:papers@example.org?subject=unsubscribe%20foundations%20{'0123456789abcdef' * 15}"
-    assert own_headers(ADA, "<1@x>", [mail]).endswith(f"\r\nList-Unsubscribe: <{mail}>\r\n".encode())
+    assert (
+        mail
+        == f"mailto:papers@example.org?subject=unsubscribe%20foundations%20{'0123456789abcdef' * 15}"
+    )
+    assert own_headers(ADA, "<1@x>", [mail]).endswith(
+        f"\r\nList-Unsubscribe: <{mail}>\r\n".encode()
+    )
 
 
 def test_message_id_is_stable_unique_per_delivery_and_hides_the_address() -> None:
-    def of(name: str = "foundations", day: date = TODAY, to: Subscriber = ADA, secret: bytes = b"secret") -> str:
+    def of(
+        name: str = "foundations",
+        day: date = TODAY,
+        to: Subscriber = ADA,
+        secret: bytes = b"secret",
+    ) -> str:
         return composer(secret=secret).addressed(name, day, to).message_id
 
     first = of()
     assert re.fullmatch(r"<20261120\.foundations\.[0-9a-f]{24}@example\.org>", first)
     assert first == of() == "<20261120.foundations.6f79ccffeb5088a333dcd7c3@example.org>"
-    others = {of("foundation"), of(day=date(2026, 11, 21)), of(to=Subscriber("bob@example.org")), of(secret=b"other")}
+    others = {
+        of("foundation"),
+        of(day=date(2026, 11, 21)),
+        of(to=Subscriber("bob@example.org")),
+        of(secret=b"other"),
+    }
     assert len(others | {first}) == 5
     assert "ada" not in first
 
@@ -344,8 +391,14 @@ def test_token_depends_on_list_address_and_secret() -> None:
         == unsubscribe_token("foundations", "ada@example.org", b"secret")
         == composer().addressed("foundations", TODAY, ADA).token
     )
-    others = [("foundations", "bob@example.org", b"secret"), ("other", "ada@example.org", b"secret")]
-    assert token not in {unsubscribe_token(*other) for other in (*others, ("foundations", "ada@example.org", b"guess"))}
+    others = [
+        ("foundations", "bob@example.org", b"secret"),
+        ("other", "ada@example.org", b"secret"),
+    ]
+    assert token not in {
+        unsubscribe_token(*other)
+        for other in (*others, ("foundations", "ada@example.org", b"guess"))
+    }
 
 
 # --- bodies and placeholders
@@ -357,16 +410,32 @@ OWN = own_headers(ADA, "<1@example.org>")
 
 @given(SHARED, SHARED, TEXTS, TEXTS, TEXTS)
 @example("", "\n\n", "", "", "")
-@example("\r\n".join([".", "..", "From here", "space ", "é" * 400, "=2E", "--=_x"]), "<p>" + "x" * 5000, "", "", "")
 @example(
-    "x" * 73 + " \n" + "x" * 74 + " \n" + "x" * 75 + " \n" + "x" * 76 + "\t", f"{'x' * 75}{KICKER}", ".", "", "a@b"
+    "\r\n".join([".", "..", "From here", "space ", "é" * 400, "=2E", "--=_x"]),
+    "<p>" + "x" * 5000,
+    "",
+    "",
+    "",
+)
+@example(
+    "x" * 73 + " \n" + "x" * 74 + " \n" + "x" * 75 + " \n" + "x" * 76 + "\t",
+    f"{'x' * 75}{KICKER}",
+    ".",
+    "",
+    "a@b",
 )
 @example(f"{'x' * 76}{KICKER}{'x' * 76}\n", KICKER + TOKEN + ADDRESS, "x" * 75, "\n", ".")
 @example(f"{KICKER}\n{ADDRESS} \n {TOKEN}", "." + KICKER + ".", "é" * 500, "From ", "..\n.")
 @example("From " + KICKER + "From \nFrom From ", "." * 80 + KICKER, "From here ", "\n.", ".")
 @example(".From 0", "..From ", "", "", "")
 @example(f"a\0{KICKER}\0\0b", f"\0{TOKEN}{ADDRESS}\0", "Paperboy", "0a" * 16, "a@b")
-@example("From " + "x" * 71 + "\n" + "x" * 74 + " From here", f"token={TOKEN} 20{TOKEN}01", "A & B", "0a" * 16, "")
+@example(
+    "From " + "x" * 71 + "\n" + "x" * 74 + " From here",
+    f"token={TOKEN} 20{TOKEN}01",
+    "A & B",
+    "0a" * 16,
+    "",
+)
 def test_any_text_and_values_give_a_legal_mail_that_decodes_to_them(
     text: str, html: str, kicker: str, token: str, address: str
 ) -> None:
@@ -393,5 +462,7 @@ def test_placeholders_differ_per_list_and_are_digits() -> None:
 
 def test_text_that_looks_like_mime_stays_in_its_body() -> None:
     trap = '\r\nSubject: x\r\nContent-Type: text/html; charset="utf-8"\r\n\r\n--=_x\r\n'
-    message = OWN + complete(freeze(HEADERS, Rendered("", trap + TOKEN, trap + ADDRESS), MARKS), MARKS, COPY)
+    message = OWN + complete(
+        freeze(HEADERS, Rendered("", trap + TOKEN, trap + ADDRESS), MARKS), MARKS, COPY
+    )
     assert bodies(message) == (body(trap + COPY.address), body(trap + COPY.token))

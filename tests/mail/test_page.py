@@ -23,7 +23,9 @@ from tests.mail.reading import flat, page_of, render, visible
 
 def inbox(*titles: str, **of_list: Any) -> tuple[str, str]:
     """The subject and the preheader of a digest of papers with these titles, the best first."""
-    of = [entry(rank, paper(f"2611.{rank:05}", title=title)) for rank, title in enumerate(titles, 1)]
+    of = [
+        entry(rank, paper(f"2611.{rank:05}", title=title)) for rank, title in enumerate(titles, 1)
+    ]
     return first_seen(render(digest(of, mailing_list=mailing_list(**of_list))))
 
 
@@ -38,7 +40,11 @@ def first_seen(mail: Rendered) -> tuple[str, str]:
     [
         (["On $k$-trees"], "1 paper: On k-trees", ""),
         (["On trees", "On graphs"], "2 papers: On trees", "On graphs"),
-        (["Can it?", "a < b & c", "Third", "Fourth"], "4 papers: Can it?", "a < b & c · Third · Fourth"),
+        (
+            ["Can it?", "a < b & c", "Third", "Fourth"],
+            "4 papers: Can it?",
+            "a < b & c · Third · Fourth",
+        ),
         (
             ["A title with so many words that no inbox has room for all of them", "Next"],
             "2 papers: A title with so many words that no inbox has room for all …",
@@ -56,7 +62,9 @@ def test_subject_has_the_number_and_the_first_title_and_the_preheader_the_next(
 
 def test_inbox_shows_the_best_by_the_scores_first() -> None:
     """A followed author's paper stands first in the mail, but its scores may be low."""
-    matched = entry(1, paper("2611.00001", title="Low"), relevance=3, matched_author="Yoshua Bengio")
+    matched = entry(
+        1, paper("2611.00001", title="Low"), relevance=3, matched_author="Yoshua Bengio"
+    )
     of = [matched, *(entry(n, paper(f"2611.0000{n}", title=f"High {n}")) for n in (2, 3))]
     assert first_seen(render(digest(of))) == ("3 papers: High 2", "High 3 · Low")
 
@@ -67,8 +75,14 @@ def test_groups_keep_the_numbers_of_papers_without_room() -> None:
         *(entry(n, relevance=9 if n < 6 else 7, novelty=8 if n < 6 else 6) for n in range(2, 11)),
     ]
     whole = page_of(digest(of))
-    groups = [(group.kind, group.number, [item.rank for item in group.items]) for group in whole.groups]
-    assert groups == [("followed", 1, [1]), ("closest", 4, [2, 3, 4, 5]), ("also", 5, [6, 7, 8, 9, 10])]
+    groups = [
+        (group.kind, group.number, [item.rank for item in group.items]) for group in whole.groups
+    ]
+    assert groups == [
+        ("followed", 1, [1]),
+        ("closest", 4, [2, 3, 4, 5]),
+        ("also", 5, [6, 7, 8, 9, 10]),
+    ]
     shown = replace(whole, items=whole.items[:7])
     assert [group.number for group in shown.groups] == [1, 4, 5]
     assert shown.hidden == 3
@@ -93,7 +107,10 @@ def test_html_link_is_shown_for_papers_since_december_2023(arxiv_id: str, html_u
 @pytest.mark.parametrize(
     ("comment", "shown"),
     [
-        ("**Strong** result; uses `torch` in `__init__`.", "Strong result; uses torch in __init__."),
+        (
+            "**Strong** result; uses `torch` in `__init__`.",
+            "Strong result; uses torch in __init__.",
+        ),
         ("**Uses `x` for y**, then `z`; `**` stays", "Uses x for y, then z; ** stays"),
         ("### Why\n- first\n- second", "Why first second"),
         ("1. Proves it.\n2. Tests it.", "Proves it. Tests it."),
@@ -136,7 +153,9 @@ def test_comment_is_shown_without_its_markdown(comment: str, shown: str) -> None
         ("GPT-4.1 (by Doe et al.) and/or 100% of it... so.", None, None),
     ],
 )  # fmt: skip
-def test_no_mail_program_finds_a_link_in_a_comment(said: str, stored: str | None, mailed: str | None) -> None:
+def test_no_mail_program_finds_a_link_in_a_comment(
+    said: str, stored: str | None, mailed: str | None
+) -> None:
     """Neither in the text nor in HTML; what is not given is as it was before."""
     comment = clean_comment(said)
     assert comment == (said if stored is None else stored)
@@ -147,7 +166,10 @@ def test_no_mail_program_finds_a_link_in_a_comment(said: str, stored: str | None
     assert in_text
     assert in_html
     assert " ".join(re.sub(r"(?m)^ *>", "", in_text[1]).split()) == shown
-    assert unescape(re.sub("<sub>(.*?)</sub>", r"_(\1)", in_html[1])).replace("\xa0", " ").strip() == shown
+    assert (
+        unescape(re.sub("<sub>(.*?)</sub>", r"_(\1)", in_html[1])).replace("\xa0", " ").strip()
+        == shown
+    )
 
 
 ODD_LINKS = [
@@ -156,7 +178,8 @@ ODD_LINKS = [
     r"\url{",
 ]  # fmt: skip
 LINKED = re.compile(
-    r"[^\W_]\.[^\W\d_]|(?:www|ftp)\.|\d+\.\d+\.\d+\.\d|[^\W_]@[^\W_]|[^\W\d_]:\S|\d:/|\\\\", re.IGNORECASE
+    r"[^\W_]\.[^\W\d_]|(?:www|ftp)\.|\d+\.\d+\.\d+\.\d|[^\W_]@[^\W_]|[^\W\d_]:\S|\d:/|\\\\",
+    re.IGNORECASE,
 )
 
 
@@ -171,7 +194,13 @@ def test_nothing_in_a_comment_looks_like_a_link(said: str) -> None:
 
 @pytest.mark.parametrize(
     ("dollars", "words"),
-    [(0, "$0.00"), (0.00001, "under $0.0001"), (0.0263, "$0.0263"), (0.4, "$0.40"), (1234, "$1,234.00")],
+    [
+        (0, "$0.00"),
+        (0.00001, "under $0.0001"),
+        (0.0263, "$0.0263"),
+        (0.4, "$0.40"),
+        (1234, "$1,234.00"),
+    ],
 )
 def test_money_is_never_rounded_to_nothing(dollars: float, words: str) -> None:
     assert money(dollars) == words
@@ -206,7 +235,8 @@ def test_figures_add_up_level_by_level() -> None:
     )
     text = render(of).text.partition("THE MORNING IN NUMBERS\n\n")[2].partition("\n\n")[0]
     rows = [
-        (len(indent) // 2 - 1, label, number) for indent, label, number in re.findall(r"( +)(.*?)  +(\S+)\n?", text)
+        (len(indent) // 2 - 1, label, number)
+        for indent, label, number in re.findall(r"( +)(.*?)  +(\S+)\n?", text)
     ]
     assert rows == [
         (0, "Total arXiv papers", "1,007"),
@@ -231,7 +261,13 @@ def test_figures_add_up_level_by_level() -> None:
             "No relevant papers today among 10 new papers",
             "; all were scanned, and none passed the thresholds",
         ),
-        (3, 0, 10, "No relevant papers today among 13 new papers", "; this list's filters left out 3; the others were"),
+        (
+            3,
+            0,
+            10,
+            "No relevant papers today among 13 new papers",
+            "; this list's filters left out 3; the others were",
+        ),
         (
             0,
             9,
@@ -254,7 +290,10 @@ def test_note_says_which_papers_nobody_was_asked_about(
     """It calls none irrelevant that the LLM was not asked about."""
     of = digest([], below=below)
     considered = below + filtered + not_called
-    of = replace(of, counts=replace(of.counts, considered=considered, filtered=filtered, not_called=not_called))
+    of = replace(
+        of,
+        counts=replace(of.counts, considered=considered, filtered=filtered, not_called=not_called),
+    )
     assert render(of).subject == subject
     for part in both(of):
         assert f"{considered} new papers came in cs.LG, stat.ML{said}" in part
@@ -271,9 +310,14 @@ def test_note_says_which_papers_nobody_was_asked_about(
     ],
 )
 def test_embedded_ranking_says_what_it_was_made_by(learned_from: str, said: str) -> None:
-    for part in both(digest(model=replace(EMBEDDED, learned_from=learned_from), spending=Spending())):
+    for part in both(
+        digest(model=replace(EMBEDDED, learned_from=learned_from), spending=Spending())
+    ):
         assert f"Ranked by their words{said}; no LLM judged them." in part
-        assert f"ranked them by the words they share with the topics{said}: its relevance is a rank" in part
+        assert (
+            f"ranked them by the words they share with the topics{said}: its relevance is a rank"
+            in part
+        )
 
 
 # --- tokens and money
@@ -290,7 +334,11 @@ def test_embedded_ranking_says_what_it_was_made_by(learned_from: str, said: str)
                 "into it; 320 completion tokens went into reasoning."
             ),
         ),
-        (Usage(2, 900, completion_tokens=80), "All tokens 980 $0.0300", "Scored by gpt-6-luna in 2 calls."),
+        (
+            Usage(2, 900, completion_tokens=80),
+            "All tokens 980 $0.0300",
+            "Scored by gpt-6-luna in 2 calls.",
+        ),
         (
             Usage(1, 900, 1, completion_tokens=80),
             "",
@@ -331,7 +379,9 @@ def test_tokens_are_shown_where_the_price_is_unknown() -> None:
 
 def test_morning_of_kept_scores_says_why_it_cost_nothing() -> None:
     for part in both(digest(spending=Spending())):
-        assert "No calls for this list: its scores were paid for earlier, or by another list." in part
+        assert (
+            "No calls for this list: its scores were paid for earlier, or by another list." in part
+        )
 
 
 @pytest.mark.parametrize(
@@ -369,7 +419,9 @@ def test_embedded_scorer_has_no_bill() -> None:
     ],
 )
 @pytest.mark.parametrize("of", [[entry()], []], ids=["digest", "note"])
-def test_mail_says_why_papers_were_carried_over(of: Sequence[Entry], shortfall: Shortfall | None, because: str) -> None:
+def test_mail_says_why_papers_were_carried_over(
+    of: Sequence[Entry], shortfall: Shortfall | None, because: str
+) -> None:
     html, text = both(digest(of, carried_over=WAITING, shortfall=shortfall))
     for part in (html, text):
         assert f"Not scored yet, and back on the next morning: 4, because {because}." in part
@@ -377,7 +429,9 @@ def test_mail_says_why_papers_were_carried_over(of: Sequence[Entry], shortfall: 
     assert f"NOT SCORED, AND BACK ON THE NEXT MORNING · 4 Why: {because}. - Waits 0" in text
 
 
-@pytest.mark.parametrize(("number", "opening"), [(1, "1 paper could not be"), (4, "4 papers could not be")])
+@pytest.mark.parametrize(
+    ("number", "opening"), [(1, "1 paper could not be"), (4, "4 papers could not be")]
+)
 @pytest.mark.parametrize("of", [[entry()], []], ids=["digest", "note"])
 def test_papers_let_go_are_in_the_first_paragraph_and_named_at_the_end(
     of: Sequence[Entry], number: int, opening: str
@@ -386,7 +440,10 @@ def test_papers_let_go_are_in_the_first_paragraph_and_named_at_the_end(
     is_named = "and is named at the end." if number == 1 else "and are named at the end."
     html, text = both(digest(of, let_go=WAITING[:number]))
     for part in (html, text):
-        assert f"{opening} scored on three mornings {is_named}" in re.split("(?i)not scored on three mornings", part)[0]
+        assert (
+            f"{opening} scored on three mornings {is_named}"
+            in re.split("(?i)not scored on three mornings", part)[0]
+        )
     assert f"Not scored on three mornings, and let go · {number} Waits 0" in html
     assert f"NOT SCORED ON THREE MORNINGS, AND LET GO · {number} - Waits 0" in text
 
@@ -436,14 +493,22 @@ LET_GO = "1 paper could not be scored on three mornings and is named at the end.
         ),
     ],
 )
-def test_note_claims_no_more_than_was_scanned(of: Digest, subject: str, preheader: str, lead: str) -> None:
+def test_note_claims_no_more_than_was_scanned(
+    of: Digest, subject: str, preheader: str, lead: str
+) -> None:
     """A relevant paper may be among those that wait."""
     assert first_words(of) == (subject, preheader, lead)
 
 
 def test_note_shows_the_three_nearest_misses_and_the_topics_in_a_line() -> None:
     misses = tuple(
-        entry(0, paper(f"2611.3000{n}", title=f"Miss {n}"), relevance=6, novelty=9 - n, comment=f"Nearly {n}.")
+        entry(
+            0,
+            paper(f"2611.3000{n}", title=f"Miss {n}"),
+            relevance=6,
+            novelty=9 - n,
+            comment=f"Nearly {n}.",
+        )
         for n in range(4)
     )
     topics = "# Topics\n\nRelevant: trees.\n\n- and graphs"

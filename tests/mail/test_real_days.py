@@ -22,7 +22,11 @@ LINK = re.compile(
     r"#p\d+|https://arxiv\.org/(abs|pdf|html)/\d{4}\.\d{5}|mailto:papers@example\.org\?subject=unsubscribe%20[\w%-]+"
 )
 
-OF_AUTHORS = {r"\HI", r"\hi", r"\sagalocal"}  # macros of their own, which the abstracts do not define
+OF_AUTHORS = {
+    r"\HI",
+    r"\hi",
+    r"\sagalocal",
+}  # macros of their own, which the abstracts do not define
 
 
 @cache
@@ -65,7 +69,11 @@ def test_real_day_has_a_heading_per_paper(day: str) -> None:
 def test_real_day_has_whole_abstracts_of_its_first_groups(day: str) -> None:
     """Of the papers by followed authors, and of those that are closest to the topics."""
     abstracts = {entry.paper.id: entry.paper.abstract for entry in real_days.digest_of(day).entries}
-    first = [entry for entry in entries(real_days.mail_of(day).html) if not entry.group.startswith("Also")]
+    first = [
+        entry
+        for entry in entries(real_days.mail_of(day).html)
+        if not entry.group.startswith("Also")
+    ]
     assert 3 <= len(first) <= 12 + 2
     assert {how_much(abstracts[entry.paper], entry) for entry in first} == {"whole"}
 
@@ -101,7 +109,9 @@ def test_lines_of_a_real_day_are_within_limits(day: str) -> None:
     body = mail.message.partition(b"\r\n\r\n")[2]
     assert max(map(len, body.split(b"\r\n"))) <= 76
     assert not re.search(rb"(?<!\r)\n|\r(?!\n)", mail.message)
-    assert [line for line in mail.text.splitlines() if columns(line) > 76 and len(line.split()) > 1] == []
+    assert [
+        line for line in mail.text.splitlines() if columns(line) > 76 and len(line.split()) > 1
+    ] == []
 
 
 def columns(line: str) -> int:

@@ -27,14 +27,32 @@ ALERT = Alert("It", ("happened",))
 def rich() -> Digest:
     """Two author matches of a list of authors and one paper that was selected, and something of all the rest."""
     matched = paper(
-        "2611.10001", title="First & foremost", authors=("Ann Ö", "YOSHUA BENGIO"), primary_category="cs.AI"
+        "2611.10001",
+        title="First & foremost",
+        authors=("Ann Ö", "YOSHUA BENGIO"),
+        primary_category="cs.AI",
     )
     return digest(
         [
-            entry(1, matched, relevance=3, novelty=2, comment="Known author.", matched_author="Yoshua Bengio"),
-            entry(2, paper("2611.10002", title="CO$_2$ with $a<b$"), relevance=9, novelty=None, comment="Why: x < y."),
+            entry(
+                1,
+                matched,
+                relevance=3,
+                novelty=2,
+                comment="Known author.",
+                matched_author="Yoshua Bengio",
+            ),
+            entry(
+                2,
+                paper("2611.10002", title="CO$_2$ with $a<b$"),
+                relevance=9,
+                novelty=None,
+                comment="Why: x < y.",
+            ),
         ],
-        mailing_list=mailing_list(topics="Deep theory.\n\nNo <applications>.", authors=("Yoshua Bengio", "Yann LeCun")),
+        mailing_list=mailing_list(
+            topics="Deep theory.\n\nNo <applications>.", authors=("Yoshua Bengio", "Yann LeCun")
+        ),
         over_cap=[entry(3, paper("2611.10003", title="Beyond the cap"))],
         let_go=[paper("2611.10004", title="Never scored")],
         carried_over=[paper("2611.10005", title="Back tomorrow")],
@@ -94,14 +112,20 @@ def test_both_parts_carry_the_whole_digest() -> None:
     assert "9 · cs.LG · 2611.10002" in visible(mail.html), "no novelty where the scorer gave none"
     assert "3/2 · cs.AI · 2611.10001" in visible(mail.html)
     assert "3/2 · cs.AI · arXiv:2611.10001 > Author match" in flat(mail.text)
-    assert "<b>YOSHUA BENGIO</b>" in mail.html, "the followed author stands out, however the name is written"
+    assert "<b>YOSHUA BENGIO</b>" in mail.html, (
+        "the followed author stands out, however the name is written"
+    )
     assert "*YOSHUA BENGIO*" in mail.text
 
 
 def test_every_link_leads_to_arxiv_or_down_the_mail_or_out_of_the_list() -> None:
     links = set(re.findall(r'href="([^"]*)"', render(rich()).html))
     assert links == {
-        *(f"https://arxiv.org/{form}/2611.1000{n}" for form in ("abs", "pdf", "html") for n in (1, 2)),
+        *(
+            f"https://arxiv.org/{form}/2611.1000{n}"
+            for form in ("abs", "pdf", "html")
+            for n in (1, 2)
+        ),
         *(f"https://arxiv.org/abs/2611.1000{n}" for n in (3, 4, 5)),
         "#p1",
         "#p2",
@@ -113,7 +137,11 @@ def test_every_link_leads_to_arxiv_or_down_the_mail_or_out_of_the_list() -> None
     ("matched", "relevance", "said"),
     [
         ("Yoshua Bengio", 9, "Author match: Yoshua Bengio. Good."),
-        ("Yoshua Bengio", 3, "Author match: Yoshua Bengio. Its scores alone would not have brought it here. Good."),
+        (
+            "Yoshua Bengio",
+            3,
+            "Author match: Yoshua Bengio. Its scores alone would not have brought it here. Good.",
+        ),
         (None, 9, "Good."),
     ],
 )
@@ -129,7 +157,9 @@ def test_author_match_that_nobody_could_score_says_so() -> None:
     unscored = replace(entry(1, matched_author="Yoshua Bengio"), score=None)
     for part in both(digest([unscored, entry(2)])):
         assert "Author match: Yoshua Bengio. Nobody could score it." in part
-    for part in both(digest([unscored], mailing_list=mailing_list(topics="", authors=("Yoshua Bengio",)))):
+    for part in both(
+        digest([unscored], mailing_list=mailing_list(topics="", authors=("Yoshua Bengio",)))
+    ):
         assert "Author match: Yoshua Bengio." in part
         assert "score it" not in part
 
@@ -144,7 +174,11 @@ def test_text_part_shows_the_subject_that_unsubscribes() -> None:
 
 
 def test_html_loads_nothing_from_elsewhere() -> None:
-    for mail in (render(rich()), render(digest([], below=3)), TEMPLATES.alert(Alert("It", ("happened",)))):
+    for mail in (
+        render(rich()),
+        render(digest([], below=3)),
+        TEMPLATES.alert(Alert("It", ("happened",))),
+    ):
         assert not re.search(r"<(?:img|link|script|iframe)|@import|url\(|\ssrc=|<mj-", mail.html)
         assert "prefers-color-scheme:dark" in mail.html
 
@@ -155,22 +189,36 @@ def test_each_text_says_its_language(tmp_path: Path) -> None:
 
     def languages(of: Digest, by: Templates = TEMPLATES) -> dict[str, str | None]:
         root = lxml_html.document_fromstring(render(of, by).html)
-        found = {"mail": root, "title": root.find(".//h3"), "comment": root.find(".//p[@class='w']")}
+        found = {
+            "mail": root,
+            "title": root.find(".//h3"),
+            "comment": root.find(".//p[@class='w']"),
+        }
         return {name: each.get("lang") for name, each in found.items()}
 
     english = {"mail": "en", "title": None, "comment": None}
     assert languages(digest()) == english
     assert languages(digest(mailing_list=german)) == english | {"comment": "de"}
-    assert languages(digest([entry()], mailing_list=german, model=EMBEDDED, spending=Spending())) == english
+    assert (
+        languages(digest([entry()], mailing_list=german, model=EMBEDDED, spending=Spending()))
+        == english
+    )
     words = (EMAILS / "_words.j2").read_text("utf-8").replace('lang = "en"', 'lang = "de"')
     (tmp_path / "de").mkdir()
     (tmp_path / "de" / "_words.j2").write_text(words, "utf-8")
     by = Templates.load([tmp_path, EMAILS])
-    assert languages(digest(mailing_list=german), by) == {"mail": "de", "title": "en", "comment": None}
+    assert languages(digest(mailing_list=german), by) == {
+        "mail": "de",
+        "title": "en",
+        "comment": None,
+    }
 
 
 def test_scripts_without_a_unicode_form_are_elements_of_html() -> None:
-    of = paper(title=r"Dwarfs to $M_{V,0} < -5$", abstract=r"Of $T_{\rm eff}$ and $\alpha^2$ & $a<\frob{b}$.")
+    of = paper(
+        title=r"Dwarfs to $M_{V,0} < -5$",
+        abstract=r"Of $T_{\rm eff}$ and $\alpha^2$ & $a<\frob{b}$.",
+    )
     mail = render(digest([entry(1, of)]))
     assert "M<sub>V,0</sub> &lt;&nbsp;-5" in mail.html
     assert "Of T<sub>eff</sub> and α² &amp; a&lt;frob{b}." in mail.html
@@ -188,11 +236,20 @@ def test_papers_over_the_cap_are_named_in_both_parts() -> None:
 
 def test_alert_says_what_is_wrong_and_where() -> None:
     mail = TEMPLATES.alert(
-        Alert("The LLM\nrefuses <the> key", ("No list got a digest.", "Mend it."), (".env:3: KEY", "x" * 100))
+        Alert(
+            "The LLM\nrefuses <the> key",
+            ("No list got a digest.", "Mend it."),
+            (".env:3: KEY", "x" * 100),
+        )
     )
     assert mail.subject == "Paperboy: The LLM refuses <the> key"
     for part in (visible(mail.html), flat(mail.text)):
-        for words in ("The LLM refuses <the> key", "No list got a digest.", "Mend it.", ".env:3: KEY"):
+        for words in (
+            "The LLM refuses <the> key",
+            "No list got a digest.",
+            "Mend it.",
+            ".env:3: KEY",
+        ):
             assert words in part
         assert "unsubscribe" not in part
     assert "<code>.env:3: KEY</code>" in mail.html
@@ -245,7 +302,10 @@ def test_hostile_text_anywhere_is_escaped_and_fits(odd: str) -> None:
     of = digest(
         [
             entry(
-                1, paper(title=odd, abstract=odd, authors=(odd,), primary_category=odd), comment=odd, matched_author=odd
+                1,
+                paper(title=odd, abstract=odd, authors=(odd,), primary_category=odd),
+                comment=odd,
+                matched_author=odd,
             )
         ],
         mailing_list=mailing_list(title=odd, topics=odd, authors=(odd,)),
@@ -257,7 +317,9 @@ def test_hostile_text_anywhere_is_escaped_and_fits(odd: str) -> None:
     assert THANKS in mail.html
     assert not re.search("<script|<mj-", mail.html)
     assert not re.search('href="(?!https://arxiv.org/|mailto:papers@|#p1")', mail.html)
-    assert not re.search("[\0\x07\x1b\u202e\ud800\ufffe\uffff]", mail.html + mail.text + mail.subject)
+    assert not re.search(
+        "[\0\x07\x1b\u202e\ud800\ufffe\uffff]", mail.html + mail.text + mail.subject
+    )
     assert "\n" not in mail.subject
     if odd and len(odd) < 100 and not set("\\*") & set(odd):
         assert one_line(odd) in visible(mail.html)
@@ -267,7 +329,10 @@ def test_hostile_text_anywhere_is_escaped_and_fits(odd: str) -> None:
 def test_title_in_an_attribute_survives_mjml() -> None:
     """MJML writes attributes as Rust would: quotes and backslashes must come as entities."""
     html = render(digest(mailing_list=mailing_list(title='A "b" \\ c é'))).html
-    assert entities.unescape(re.findall(r'aria-label="([^"]*)"', html)[0]) == 'A "b" \\ c é, Friday, 20 November 2026'
+    assert (
+        entities.unescape(re.findall(r'aria-label="([^"]*)"', html)[0])
+        == 'A "b" \\ c é, Friday, 20 November 2026'
+    )
 
 
 def in_html(tex: str) -> str:
@@ -276,8 +341,12 @@ def in_html(tex: str) -> str:
 
 @settings(max_examples=60)
 @given(st.text(max_size=300), st.text(max_size=60), st.text(max_size=600), st.text(max_size=300))
-def test_any_paper_reads_back_from_its_html(title: str, name: str, abstract: str, comment: str) -> None:
-    mail = render(digest([entry(1, paper(title=title, authors=(name,), abstract=abstract), comment=comment)]))
+def test_any_paper_reads_back_from_its_html(
+    title: str, name: str, abstract: str, comment: str
+) -> None:
+    mail = render(
+        digest([entry(1, paper(title=title, authors=(name,), abstract=abstract), comment=comment)])
+    )
     assert size(mail.html) <= HTML_BUDGET
     assert "<mj-" not in mail.html
     root = lxml_html.document_fromstring(mail.html)

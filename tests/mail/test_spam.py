@@ -13,12 +13,16 @@ import pytest
 from tests.mail import real_days
 from tests.mail.mails import MAILS
 
-pytestmark = pytest.mark.skipif(not shutil.which("spamassassin"), reason="spamassassin is not installed; .ci/run does")
+pytestmark = pytest.mark.skipif(
+    not shutil.which("spamassassin"), reason="spamassassin is not installed; .ci/run does"
+)
 
 MOST = 0.0  # points; mail is spam from 5
 
 # Papers speak of money, now and then, and no wording of ours changes that.
-OF_MONEY = re.compile(r"LOTS_OF_MONEY|MONEY_\w+|\w+_MONEY\w*|BILLION_DOLLARS|MILLION_\w+|US_DOLLARS\w*")
+OF_MONEY = re.compile(
+    r"LOTS_OF_MONEY|MONEY_\w+|\w+_MONEY\w*|BILLION_DOLLARS|MILLION_\w+|US_DOLLARS\w*"
+)
 
 # As the reader's server writes it. The address has to be one that exists: those for documentation are known to be none.
 RECEIVED = (
@@ -43,7 +47,8 @@ def hits(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str, 
         **{day: RECEIVED + real_days.mail_of(day).message for day in DAYS},
     }
     box = b"".join(
-        b"From papers@example.org Fri Nov 20 07:00:03 2026\nX-Name: %b\n%b\n" % (name.encode(), message)
+        b"From papers@example.org Fri Nov 20 07:00:03 2026\nX-Name: %b\n%b\n"
+        % (name.encode(), message)
         for name, message in messages.items()
     ).replace(b"\r\n", b"\n")
     file = tmp_path_factory.mktemp("spam") / "box"
@@ -71,14 +76,20 @@ def test_no_spam_rule_matches_our_mail(hits: Mapping[str, Mapping[str, float]], 
 
 
 @pytest.mark.parametrize("name", ON_ITS_WAY)
-def test_mail_passes_spamassassin_as_it_leaves(hits: Mapping[str, Mapping[str, float]], name: str) -> None:
+def test_mail_passes_spamassassin_as_it_leaves(
+    hits: Mapping[str, Mapping[str, float]], name: str
+) -> None:
     of = hits[f"{name}, leaving"]
     assert round(sum(of.values()), 1) <= MOST, of
 
 
-@pytest.mark.skipif(not real_days.HERE, reason="needs real days of arXiv, which this repository does not hold")
+@pytest.mark.skipif(
+    not real_days.HERE, reason="needs real days of arXiv, which this repository does not hold"
+)
 @pytest.mark.parametrize("day", real_days.NAMES)
-def test_mail_of_real_papers_passes_spamassassin(hits: Mapping[str, Mapping[str, float]], day: str) -> None:
+def test_mail_of_real_papers_passes_spamassassin(
+    hits: Mapping[str, Mapping[str, float]], day: str
+) -> None:
     of = {rule: points for rule, points in hits[day].items() if not OF_MONEY.fullmatch(rule)}
     assert round(sum(of.values()), 1) <= MOST, of
     assert "MAILING_LIST_MULTI" in of

@@ -69,8 +69,16 @@ def test_template_in_the_home_overrides_one_file_and_inherits_the_rest(tmp_path:
         ("note.txt.j2", "\n{{ page.title|wrapp }}", r"^emails/note\.txt\.j2:2: .*wrapp"),
         ("note.txt.j2", "{{ page.__class__.__mro__ }}", r"^emails/note\.txt\.j2:1: .*unsafe"),
         ("note.txt.j2", '{% include "note.txt.j2" %}', r"^emails/note\.txt\.j2:1"),
-        ("_entry.mjml.j2", "{# One paper\n", r"^emails/_entry\.mjml\.j2:1: Missing end of comment tag"),
-        ("note.txt.j2", "\n{% include '_gone.j2' %}", r"^emails/note\.txt\.j2:2: there is no template _gone\.j2"),
+        (
+            "_entry.mjml.j2",
+            "{# One paper\n",
+            r"^emails/_entry\.mjml\.j2:1: Missing end of comment tag",
+        ),
+        (
+            "note.txt.j2",
+            "\n{% include '_gone.j2' %}",
+            r"^emails/note\.txt\.j2:2: there is no template _gone\.j2",
+        ),
         (
             "note.mjml.j2",
             "<mjml><mj-body>",
@@ -83,7 +91,9 @@ def test_template_in_the_home_overrides_one_file_and_inherits_the_rest(tmp_path:
         ),
     ],
 )
-def test_broken_template_is_reported_with_its_file_and_line(tmp_path: Path, name: str, text: str, told: str) -> None:
+def test_broken_template_is_reported_with_its_file_and_line(
+    tmp_path: Path, name: str, text: str, told: str
+) -> None:
     with pytest.raises(ConfigError, match=told):
         changed(tmp_path, name, text).check()
 
@@ -101,12 +111,26 @@ def test_broken_template_is_reported_with_its_file_and_line(tmp_path: Path, name
             "<mjml><mj-body></mj-body></mjml>",
             r"emails/digest\.mjml\.j2: the mail must show how to leave",
         ),
-        ("note.txt.j2", "{{ page.copy.address }}", r"emails/note\.txt\.j2: .* how to leave the list \(page\.unsub"),
-        ("_entry.mjml.j2", "{{ item.title }}", r"emails/digest\.mjml\.j2: .* a link to every paper \(item\.url"),
-        ("alert.mjml.j2", "<mjml><mj-body></mj-body></mjml>", r"emails/alert\.mjml\.j2: .*alert\.headline"),
+        (
+            "note.txt.j2",
+            "{{ page.copy.address }}",
+            r"emails/note\.txt\.j2: .* how to leave the list \(page\.unsub",
+        ),
+        (
+            "_entry.mjml.j2",
+            "{{ item.title }}",
+            r"emails/digest\.mjml\.j2: .* a link to every paper \(item\.url",
+        ),
+        (
+            "alert.mjml.j2",
+            "<mjml><mj-body></mj-body></mjml>",
+            r"emails/alert\.mjml\.j2: .*alert\.headline",
+        ),
     ],
 )
-def test_template_without_a_required_part_is_reported(tmp_path: Path, name: str, kept: str, told: str) -> None:
+def test_template_without_a_required_part_is_reported(
+    tmp_path: Path, name: str, kept: str, told: str
+) -> None:
     with pytest.raises(ConfigError, match=told):
         changed(tmp_path, name, kept).check()
 
@@ -114,15 +138,30 @@ def test_template_without_a_required_part_is_reported(tmp_path: Path, name: str,
 @pytest.mark.parametrize(
     ("name", "written", "instead", "told"),
     [
-        ("_masthead.mjml.j2", "</h1>", "", r"emails/digest\.mjml\.j2: MJML does not accept .*unexpected end of stream"),
+        (
+            "_masthead.mjml.j2",
+            "</h1>",
+            "",
+            r"emails/digest\.mjml\.j2: MJML does not accept .*unexpected end of stream",
+        ),
         (
             "note.mjml.j2",
             "</mjml>",
             "",
             r"emails/note\.mjml\.j2: MJML does not accept .*look for a tag that is not closed",
         ),
-        ("note.mjml.j2", "</mjml>", "</mjml></mjml>", r"MJML does not accept .*unexpected token in root template"),
-        ("_entry.mjml.j2", "words.authors(item.author_count)", "words.authors(item.authorcount)", "'authorcount'"),
+        (
+            "note.mjml.j2",
+            "</mjml>",
+            "</mjml></mjml>",
+            r"MJML does not accept .*unexpected token in root template",
+        ),
+        (
+            "_entry.mjml.j2",
+            "words.authors(item.author_count)",
+            "words.authors(item.authorcount)",
+            "'authorcount'",
+        ),
         (
             "_entry.mjml.j2",
             "{{ words.low_score }}",
@@ -130,31 +169,61 @@ def test_template_without_a_required_part_is_reported(tmp_path: Path, name: str,
             r"'_words\.j2'>? has no attribute 'lowscore'|lowsc",
         ),
         ("_entry.mjml.j2", "{{ words.no_score }}", "{{ words.noscore }}", r"noscore"),
-        ("_entry.mjml.j2", "{% if item.brief %} class", "{% if item.breif %} class", r"no attribute 'breif'"),
+        (
+            "_entry.mjml.j2",
+            "{% if item.brief %} class",
+            "{% if item.breif %} class",
+            r"no attribute 'breif'",
+        ),
         (
             "_entry.mjml.j2",
             "{% if item.authors %}",
             "{% if item.brief and page.foo %}{% endif %}{% if 1 %}",
             "foo",
         ),
-        ("digest.mjml.j2", "words.no_room(page.hidden)", "words.no_room(page.hiden)", r"no attribute 'hiden'"),
-        ("digest.mjml.j2", "{{ words.only_titles(bare) }}", "{{ page.foo }}", r"no attribute 'foo'"),
+        (
+            "digest.mjml.j2",
+            "words.no_room(page.hidden)",
+            "words.no_room(page.hiden)",
+            r"no attribute 'hiden'",
+        ),
+        (
+            "digest.mjml.j2",
+            "{{ words.only_titles(bare) }}",
+            "{{ page.foo }}",
+            r"no attribute 'foo'",
+        ),
         ("digest.mjml.j2", "{{ words.more(left) }}", "{{ words.mroe(left) }}", r"mroe"),
-        ("alert.mjml.j2", "alert.details|length - 50", "alert.detials|length - 50", r"no attribute 'detials'"),
+        (
+            "alert.mjml.j2",
+            "alert.details|length - 50",
+            "alert.detials|length - 50",
+            r"no attribute 'detials'",
+        ),
         (
             "_end.mjml.j2",
             "words.topics_go_on(page.topics_left_out)",
             "words.topics_go_on(page.left)",
             r"no attribute 'left'",
         ),
-        ("_named.mjml.j2", "words.and_more(number - named|length)", "words.and_more(number - named|lenght)", "lenght"),
+        (
+            "_named.mjml.j2",
+            "words.and_more(number - named|length)",
+            "words.and_more(number - named|lenght)",
+            "lenght",
+        ),
         (
             "_words.j2",
             "number(page.followed|length - 40)",
             "number(page.folowed|length - 40)",
             r"no attribute 'folowed'",
         ),
-        ("_words.j2", "number(counts.filtered)) ~ (", "number(counts.filterd)) ~ (", r"no attribute 'filterd'"),
+        (
+            "_words.j2",
+            "number(counts.filtered)) ~ (",
+            "number(counts.filterd)) ~ (",
+            r"no attribute 'filterd'",
+        ),
         ("inbox.txt.j2", "words.not_all_scored or", "words.not_all or", r"not_all"),
         ("note.mjml.j2", "{{ words.misses }}", "{{ words.miss }}", r"miss"),
         ("note.txt.j2", "{{ words.misses|upper }}", "{{ words.miss|upper }}", r"miss"),
@@ -171,7 +240,9 @@ def test_fault_in_any_branch_or_tag_is_reported(
 
 def test_template_that_is_not_utf_8_is_reported_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "note.txt.j2").write_bytes(b"Gr\xc3\xbc\xc3\x9fe\nGr\xfc\xdfe\n")
-    with pytest.raises(ConfigError, match=r"^emails/note\.txt\.j2: is not UTF-8 text \(line 2\); save it as UTF-8$"):
+    with pytest.raises(
+        ConfigError, match=r"^emails/note\.txt\.j2: is not UTF-8 text \(line 2\); save it as UTF-8$"
+    ):
         Templates.load([tmp_path, EMAILS]).check()
 
 
@@ -221,14 +292,21 @@ def test_every_mail_with_a_broken_template_is_reported_at_once(tmp_path: Path) -
     (tmp_path / "alert.txt.j2").write_text("{{ 1 + }}")
     with pytest.raises(ConfigError) as raised:
         Templates.load([tmp_path, EMAILS]).check()
-    assert [problem.place for problem in raised.value.problems] == ["emails/alert.txt.j2:1", "emails/note.txt.j2:1"]
+    assert [problem.place for problem in raised.value.problems] == [
+        "emails/alert.txt.j2:1",
+        "emails/note.txt.j2:1",
+    ]
 
 
 def test_included_template_of_any_name_is_escaped(tmp_path: Path) -> None:
     (tmp_path / "_entry.mjml.j2").write_text('{% include "_badge.j2" %}')
-    (tmp_path / "_badge.j2").write_text("{{ item.title }}{{ item.comment }}{{ item.abstract }}{{ item.category }}")
+    (tmp_path / "_badge.j2").write_text(
+        "{{ item.title }}{{ item.comment }}{{ item.abstract }}{{ item.category }}"
+    )
     evil = "<script>alert(1)</script>"
-    hostile = digest([entry(of=paper(title=evil, abstract=evil, primary_category=evil), comment=evil)])
+    hostile = digest(
+        [entry(of=paper(title=evil, abstract=evil, primary_category=evil), comment=evil)]
+    )
     assert not re.search("<script", render(hostile, Templates.load([tmp_path, EMAILS])).html)
 
 
@@ -250,7 +328,11 @@ def written(home: Path, files: dict[str, str]) -> Path:
 
 
 def first_line(templates: Templates, language: str) -> str:
-    return render(digest(mailing_list=mailing_list(language=language)), templates).text.partition("\n")[0].strip()
+    return (
+        render(digest(mailing_list=mailing_list(language=language)), templates)
+        .text.partition("\n")[0]
+        .strip()
+    )
 
 
 @pytest.mark.parametrize(
@@ -264,7 +346,9 @@ def first_line(templates: Templates, language: str) -> str:
         (["", "backup/", ".git/", "de/old/"], {"en": "", "de": ""}),
     ],
 )
-def test_folder_of_the_lists_language_goes_first(tmp_path: Path, there: list[str], expected: dict[str, str]) -> None:
+def test_folder_of_the_lists_language_goes_first(
+    tmp_path: Path, there: list[str], expected: dict[str, str]
+) -> None:
     """Also in another process."""
     home = written(tmp_path, {f"{folder}_masthead": f"In {folder}\n" for folder in there})
     templates = pickle.loads(pickle.dumps(Templates.load([home, EMAILS])))  # noqa: S301 - ours
@@ -274,7 +358,9 @@ def test_folder_of_the_lists_language_goes_first(tmp_path: Path, there: list[str
 
 
 def test_packaged_language_goes_before_the_operators_plain_template(tmp_path: Path) -> None:
-    packaged = written(tmp_path / "packaged", {"de/_masthead": "packaged\n", "fr/_masthead": "packaged\n"})
+    packaged = written(
+        tmp_path / "packaged", {"de/_masthead": "packaged\n", "fr/_masthead": "packaged\n"}
+    )
     home = written(tmp_path / "home", {"_masthead": "home\n", "fr/_masthead": "mine\n"})
     templates = Templates.load([home, packaged, EMAILS])
     firsts = {tag: first_line(templates, tag) for tag in ("en", "de", "fr")}
@@ -309,7 +395,9 @@ def test_broken_translation_is_reported_once_with_its_file_and_line(
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         Templates.load([written(tmp_path, files), EMAILS]).check({"de", "pt-BR"})
-    assert [str(problem) for problem in caught.value.problems] == [f"emails/{each}" for each in told]
+    assert [str(problem) for problem in caught.value.problems] == [
+        f"emails/{each}" for each in told
+    ]
 
 
 @pytest.mark.parametrize(
@@ -331,10 +419,16 @@ def test_short_last_word_is_tied_to_the_one_before_it(text: str, html: str) -> N
     [
         ("vote.html.j2", "{% if %}", "emails/vote.html.j2:1: "),
         ("de/_room.j2", "{% set lang = 'de' %}", "emails/confirm.txt.j2:3: "),
-        ("confirm.mjml.j2", "<mjml><mj-body></mjml>", "emails/confirm.mjml.j2: MJML does not accept"),
+        (
+            "confirm.mjml.j2",
+            "<mjml><mj-body></mjml>",
+            "emails/confirm.mjml.j2: MJML does not accept",
+        ),
     ],
 )
-def test_pages_and_the_mail_of_a_sign_up_are_tried_too(tmp_path: Path, name: str, text: str, told: str) -> None:
+def test_pages_and_the_mail_of_a_sign_up_are_tried_too(
+    tmp_path: Path, name: str, text: str, told: str
+) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text, "utf-8")
     templates = Templates.load([tmp_path, EMAILS])

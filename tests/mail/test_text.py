@@ -13,7 +13,10 @@ from paperboy.edges.text import one_line, printable
 from paperboy.mail.text import WIDTH, Prose, clipped, cut, prose, shorten, unlinked, wrap
 from paperboy.tex import to_text
 
-ODD = st.text(st.sampled_from('ab .,;([)]!…"“ \n\t\0\u00a0\u202e\u200b\u0301\u1100\u1161\ud800数😀é-–'), max_size=300)
+ODD = st.text(
+    st.sampled_from('ab .,;([)]!…"“ \n\t\0\u00a0\u202e\u200b\u0301\u1100\u1161\ud800数😀é-–'),
+    max_size=300,
+)
 
 
 # --- where a text is cut
@@ -55,7 +58,10 @@ def test_abbreviation_is_not_taken_for_the_end_of_a_sentence(sentence: str, then
 
 @pytest.mark.parametrize("start", ["as it is", "com/a_b is", "k-means is", "i.e. it is"])
 def test_word_in_lower_case_starts_no_sentence(start: str) -> None:
-    assert shorten(f"This much is known of it. {start} " + "so on " * 20, 60) != "This much is known of it. …"
+    assert (
+        shorten(f"This much is known of it. {start} " + "so on " * 20, 60)
+        != "This much is known of it. …"
+    )
 
 
 def test_chinese_sentences_end_without_a_space() -> None:
@@ -66,8 +72,13 @@ def test_cut_leaves_no_bracket_open_where_another_sentence_ends_near() -> None:
     text = "It is so. It was so (this is. And it goes on. And on) for ever and ever after."
     assert shorten(text, 50) == "It is so. It was so (this is. And it goes on. …"
     assert shorten(text, 28) == "It is so. …"
-    assert shorten("a long line of words (with a bracket that does not end", 40) == "a long line of words …"
-    assert shorten("a (word with a bracket that does not end before the limit)", 40).startswith("a (word with")
+    assert (
+        shorten("a long line of words (with a bracket that does not end", 40)
+        == "a long line of words …"
+    )
+    assert shorten("a (word with a bracket that does not end before the limit)", 40).startswith(
+        "a (word with"
+    )
     assert shorten("for all of x in [0, 1) it holds and for all others it does not", 40).startswith(
         "for all of x in [0, 1) it"
     )
@@ -99,24 +110,53 @@ FORMULAS = [
     "$\\{1\\}$", "$\0_V$", "$\u0301_V$", "$\\!$", "$", "\\emph{", "}", "^", "\\,", "{", "\ufdd0", "\ufdd1",
     "$x^{a_b}$", "M_{V,0}", "$a : b_V = 3$", r"\text{a $x_V$}", "$^{</sup>}$", "_{<sub>",
 ]  # fmt: skip
-WORDS = ["ab", "c. The", " ", "  ", "\n", "<b>", "&", "'", "\0", "\u202e", "\u0301", "数。", "(", ")"]
+WORDS = [
+    "ab",
+    "c. The",
+    " ",
+    "  ",
+    "\n",
+    "<b>",
+    "&",
+    "'",
+    "\0",
+    "\u202e",
+    "\u0301",
+    "数。",
+    "(",
+    ")",
+]
 TEX = st.one_of(st.text(), st.lists(st.sampled_from(WORDS + FORMULAS)).map("".join))
 
 
 @pytest.mark.parametrize(
     ("tex", "plain", "markup"),
     [
-        ("Stars of $E_{p,z}$ & $<$ CO$_2$\n", "Stars of E_(p,z) & < CO₂", "Stars of E<sub>p,z</sub> &amp; &lt; CO₂"),
-        (r"$T_{\rm eff}$ of $10^{9.5}$ K", "T_eff of 10^9.5 K", "T<sub>eff</sub> of 10<sup>9.5</sup> K"),
+        (
+            "Stars of $E_{p,z}$ & $<$ CO$_2$\n",
+            "Stars of E_(p,z) & < CO₂",
+            "Stars of E<sub>p,z</sub> &amp; &lt; CO₂",
+        ),
+        (
+            r"$T_{\rm eff}$ of $10^{9.5}$ K",
+            "T_eff of 10^9.5 K",
+            "T<sub>eff</sub> of 10<sup>9.5</sup> K",
+        ),
         (r"$10^{5}\,M_V$ and $10^5$", "10⁵ M_V and 10⁵", "10<sup>5</sup> M<sub>V</sub> and 10⁵"),
         (r"$x_{V}^{a_b}$", "x_V^(a_b)", "x<sub>V</sub><sup>a<sub>b</sub></sup>"),
-        (r"$2.1^{+0.2}_{-0.1}$ kpc", "2.1 (+0.2/-0.1) kpc", "2.1<sup>+0.2</sup><sub>-0.1</sub> kpc"),
+        (
+            r"$2.1^{+0.2}_{-0.1}$ kpc",
+            "2.1 (+0.2/-0.1) kpc",
+            "2.1<sup>+0.2</sup><sub>-0.1</sub> kpc",
+        ),
         (r"$\frac{a}{b+c}$, $\{0.5, 1\}$", "a/(b+c), {0.5, 1}", "a/(b+c), {0.5, 1}"),
         (r"$x_{<b>}$ <sub>", "x_(<b>) <sub>", "x<sub>&lt;b&gt;</sub> &lt;sub&gt;"),
         (r"\ours{} with x_1 in {a}", "ours with x_1 in {a}", "ours with x_1 in {a}"),
     ],
 )
-def test_formula_is_legible_in_text_and_has_scripts_in_html(tex: str, plain: str, markup: str) -> None:
+def test_formula_is_legible_in_text_and_has_scripts_in_html(
+    tex: str, plain: str, markup: str
+) -> None:
     assert str(prose(tex)) == plain
     assert escape(prose(tex)) == markup
     assert not prose(" \0$\\,$ ")
@@ -161,7 +201,10 @@ def test_shortened_text_cuts_no_formula() -> None:
     text = prose("We see $M_{V,0} = 3 + 4$ here")
     assert str(shorten(text, 14)) == "We see …"
     assert str(shorten(text, 21)) == "We see M_(V,0) = 3 + 4 …"
-    assert escape(shorten(prose("$A_{1,2} : C_{3,4} : E_F : G_H : I_J$"), 24)) == "A_(1,2) : C_(3,4) : E_F …"
+    assert (
+        escape(shorten(prose("$A_{1,2} : C_{3,4} : E_F : G_H : I_J$"), 24))
+        == "A_(1,2) : C_(3,4) : E_F …"
+    )
 
 
 @given(TEX, st.integers(1, 60), st.integers(0, 60))
@@ -197,7 +240,11 @@ def test_wide_and_combining_characters_are_measured_in_columns() -> None:
 
 def test_long_words_are_broken_and_addresses_are_not() -> None:
     assert wrap("so " + "x" * 100, "  ") == f"  so\n  {'x' * 74}\n  {'x' * 26}"
-    for address in ("https://x.example.org/" + "a" * 90, "ada@" + "a" * 90 + ".example.org", "mailto:" + "a" * 90):
+    for address in (
+        "https://x.example.org/" + "a" * 90,
+        "ada@" + "a" * 90 + ".example.org",
+        "mailto:" + "a" * 90,
+    ):
         assert wrap(f"see {address} there") == f"see\n{address}\nthere"
 
 
@@ -222,7 +269,9 @@ def test_wrapping_keeps_every_word_within_the_width(text: str, first: str, rest:
 
 
 def test_abbreviation_in_unlinked_text_ends_no_sentence() -> None:
-    text = unlinked(prose("It is so, and it holds for all i.e. All of them, as in evil.com. And so on."))
+    text = unlinked(
+        prose("It is so, and it holds for all i.e. All of them, as in evil.com. And so on.")
+    )
     assert shorten(text, 50) == "It is so, and it holds for all i.\u2060e. All of them …"
 
 

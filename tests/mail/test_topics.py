@@ -66,7 +66,10 @@ end
         ("plain words on a line", [paragraph("plain words on a line")]),
         ("one\n\n\ntwo", [paragraph("one"), paragraph("two")]),
         ("one  \ntwo\\\nthree", [paragraph("one"), line("two"), line("three")]),
-        ("Relevant: a\nNot relevant: b\n\nc", [paragraph("Relevant: a"), line("Not relevant: b"), paragraph("c")]),
+        (
+            "Relevant: a\nNot relevant: b\n\nc",
+            [paragraph("Relevant: a"), line("Not relevant: b"), paragraph("c")],
+        ),
         ("w " * 31 + "\nwrapped\nNot", [paragraph("w " * 31 + "wrapped"), line("Not")]),
         ("1. a\n1. b\n1. c", [item("a", "1."), item("b", "2."), item("c", "3.")]),
         ("3) a\n3) b", [item("a", "3)"), item("b", "4)")]),
@@ -101,7 +104,10 @@ def test_other_markup_stays_as_written(line: str) -> None:
     ("line", "shown"),
     [
         (r"$M_* + \,\{_x_\}$, $H_0$ and $z \approx 5$", "M* + {ₓ_}, H₀ and z ≈ 5"),
-        ("see [our *page*](https://x.example.org/a_b_c) as", "see our page (https://x.example.org/a_b_c) as"),
+        (
+            "see [our *page*](https://x.example.org/a_b_c) as",
+            "see our page (https://x.example.org/a_b_c) as",
+        ),
         (
             "`[a](b)`, f[x](y), $HOME/$PATH and https://x.org/$a$b",
             "[a](b), f[x](y), $HOME/$PATH and https://x.org/$a$b",
@@ -129,7 +135,25 @@ def test_lists_within_lists_keep_their_depth() -> None:
 TEXT = st.text(st.sampled_from("abc 012\n\t*_`#>-+=|.)(&;[]<>!:$\\~\u00a0é"))
 WORDS = st.lists(
     st.sampled_from(
-        ["word", "Alpha", "β", "x1", "2024.", "3", "-", "*", "#", ">", "+", "\n", "\n\n", "    ", "1)", "<b>", "|"]
+        [
+            "word",
+            "Alpha",
+            "β",
+            "x1",
+            "2024.",
+            "3",
+            "-",
+            "*",
+            "#",
+            ">",
+            "+",
+            "\n",
+            "\n\n",
+            "    ",
+            "1)",
+            "<b>",
+            "|",
+        ]
     )
 ).map(" ".join)
 
@@ -154,11 +178,40 @@ def test_every_word_is_kept(markdown: str) -> None:
     [
         *(
             sign * 10_000
-            for sign in (">", "> ", "-", "- ", "[", "![", "*", "_", "`", "<", "\\", "|", "1. ", "> - ", "$", "](")
+            for sign in (
+                ">",
+                "> ",
+                "-",
+                "- ",
+                "[",
+                "![",
+                "*",
+                "_",
+                "`",
+                "<",
+                "\\",
+                "|",
+                "1. ",
+                "> - ",
+                "$",
+                "](",
+            )
         ),
         *(
             sign * 5_000
-            for sign in ("*a ", "_a_", "**a*", "$a ", "- a\n", "1. a\n", ">\n", "|a\n", "`a``", "a\n\n", "://")
+            for sign in (
+                "*a ",
+                "_a_",
+                "**a*",
+                "$a ",
+                "- a\n",
+                "1. a\n",
+                ">\n",
+                "|a\n",
+                "`a``",
+                "a\n\n",
+                "://",
+            )
         ),
         "[" * 100_000,
         "*" * 100_000,
@@ -183,5 +236,7 @@ def test_topics_are_cut_within_a_size() -> None:
     )
     assert within(topics, 10_000) == topics
     assert within(topics, 650) == topics[:2]
-    assert within((paragraph("words"), *topics), 400) == (paragraph("words"),), "a heading is never the last block"
+    assert within((paragraph("words"), *topics), 400) == (paragraph("words"),), (
+        "a heading is never the last block"
+    )
     assert within((), 10) == ()

@@ -28,7 +28,9 @@ def test_paper_outside_the_tail_has_two_thumbs_that_name_it() -> None:
     assert digest is not None
     ids = [entry.paper.id for entry in digest.entries][:9]
     thumbs = [
-        (f"{VOTE}/{way}/{arxiv_id}", f"Thumbs {way} for {arxiv_id}") for arxiv_id in ids for way in ("up", "down")
+        (f"{VOTE}/{way}/{arxiv_id}", f"Thumbs {way} for {arxiv_id}")
+        for arxiv_id in ids
+        for way in ("up", "down")
     ]
     assert found == [*thumbs, (VOTE, "Vote on all papers of this digest")]
 
@@ -59,11 +61,18 @@ def test_thumbs_count_within_what_no_mail_program_clips() -> None:
     assert len(mail.html.encode()) <= HTML_BUDGET
     assert len([link for link in links("web-heaviest") if link[0].startswith(VOTE)]) == 2 * 15 + 1
     assert mail.digest is not None
-    assert sum(link[0].startswith("https://arxiv.org/abs/") for link in links("web-heaviest")) >= 150
+    assert (
+        sum(link[0].startswith("https://arxiv.org/abs/") for link in links("web-heaviest")) >= 150
+    )
 
 
 @pytest.mark.parametrize("name", ["digest", "note"])
 def test_without_a_web_room_a_mail_knows_of_none(name: str) -> None:
     mail = MAILS[name]()
-    assert not re.search(r"/(vote|digest|leave)/|View online|thumbs", mail.html + mail.text, re.IGNORECASE)
-    assert "Leave this list</a> by a mail to papers@example.org; the link fills in its subject." in mail.html
+    assert not re.search(
+        r"/(vote|digest|leave)/|View online|thumbs", mail.html + mail.text, re.IGNORECASE
+    )
+    assert (
+        "Leave this list</a> by a mail to papers@example.org; the link fills in its subject."
+        in mail.html
+    )

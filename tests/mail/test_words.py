@@ -35,7 +35,9 @@ def without_words(name: str = "_words.j2") -> str:
     for node in jinja2.Environment(autoescape=True).parse((EMAILS / name).read_text("utf-8")).body:
         for each in [node, *node.find_all((nodes.Assign, nodes.Macro))]:
             if isinstance(each, nodes.Assign) and isinstance(each.target, nodes.Name):
-                lines.append(f"{{% set {each.target.name} = {OF_ANOTHER_SHAPE.get(each.target.name, repr('¤'))} %}}")
+                lines.append(
+                    f"{{% set {each.target.name} = {OF_ANOTHER_SHAPE.get(each.target.name, repr('¤'))} %}}"
+                )
             elif isinstance(each, nodes.Macro):
                 parameters = ", ".join(f"{argument.name}=''" for argument in each.args)
                 lines.append(f"{{% macro {each.name}({parameters}) %}}¤{{% endmacro %}}")
@@ -44,7 +46,8 @@ def without_words(name: str = "_words.j2") -> str:
 
 NUMBERED = mailing_list(title="1", topics="2", authors=("3",), max_papers=2)
 PAPERS = [
-    paper(f"2611.{n:05}", title="4", authors=("3",), abstract="5", primary_category="cs.LG") for n in range(1, 40)
+    paper(f"2611.{n:05}", title="4", authors=("3",), abstract="5", primary_category="cs.LG")
+    for n in range(1, 40)
 ]
 FULL = digest(
     [
@@ -58,7 +61,14 @@ FULL = digest(
     shortfall=Shortfall.BUDGET,
 )
 MISSES = tuple(entry(0, each, comment="6", relevance=3) for each in PAPERS[:3])
-NOTE = digest([], below=9, mailing_list=NUMBERED, carried_over=PAPERS[31:33], let_go=PAPERS[33:35], nearest=MISSES)
+NOTE = digest(
+    [],
+    below=9,
+    mailing_list=NUMBERED,
+    carried_over=PAPERS[31:33],
+    let_go=PAPERS[33:35],
+    nearest=MISSES,
+)
 
 
 @pytest.mark.parametrize("of", [FULL, NOTE], ids=["digest", "note"])
@@ -71,20 +81,31 @@ def test_every_word_of_a_mail_comes_from_one_file(of: Digest, tmp_path: Path) ->
 
 def words_of(mail: Rendered) -> set[str]:
     """Those that stand in it though the file of words says none."""
-    parts = (mail.subject, mail.text, visible(mail.html), *re.findall(r'aria-label="([^"]*)"', mail.html))
+    parts = (
+        mail.subject,
+        mail.text,
+        visible(mail.html),
+        *re.findall(r'aria-label="([^"]*)"', mail.html),
+    )
     return {word for part in parts for word in re.findall(r"[^\W\d_]+", NO_WORDS.sub("", part))}
 
 
 def with_web(of: Digest, by: Templates) -> Rendered:
     """The mail of a home that has a web room."""
     copy, web = COPY._replace(vote="9" * 32), "https://papers.example.org"
-    return by.to_readers(page(of, copy=copy, unsubscribe_address=FROM, web_url=web, link="8" * 32, votes=True))
+    return by.to_readers(
+        page(of, copy=copy, unsubscribe_address=FROM, web_url=web, link="8" * 32, votes=True)
+    )
 
 
 @pytest.mark.parametrize("of", [FULL, NOTE], ids=["digest", "note"])
-def test_what_a_mail_says_of_the_web_room_comes_from_the_rooms_file(of: Digest, tmp_path: Path) -> None:
+def test_what_a_mail_says_of_the_web_room_comes_from_the_rooms_file(
+    of: Digest, tmp_path: Path
+) -> None:
     """So a `_words.j2` that was translated before there was a web room still has all that a mail needs."""
     (tmp_path / "_words.j2").write_text(without_words(), "utf-8")
-    assert {"View", "online", "button"} <= words_of(with_web(of, Templates.load([tmp_path, EMAILS])))
+    assert {"View", "online", "button"} <= words_of(
+        with_web(of, Templates.load([tmp_path, EMAILS]))
+    )
     (tmp_path / "_room.j2").write_text(without_words("_room.j2"), "utf-8")
     assert words_of(with_web(of, Templates.load([tmp_path, EMAILS]))) == set()

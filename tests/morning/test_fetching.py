@@ -57,7 +57,9 @@ def test_late_cross_list_comes_once(world: World) -> None:
     assert world.scorer.asked.count(OLD.id) == 1
 
 
-def test_paper_that_is_kept_and_gets_a_new_category_comes_to_the_lists_of_that(world: World) -> None:
+def test_paper_that_is_kept_and_gets_a_new_category_comes_to_the_lists_of_that(
+    world: World,
+) -> None:
     """The list that has seen it does not get it again."""
     robots = foundations(name="robots", categories=("cs.RO",))
     world.run(robots, any_day=True)
@@ -93,7 +95,9 @@ def test_it_waits_whole_for_a_list_that_is_not_served_for_weeks(world: World) ->
     world.clock.now += 3 * DAY  # Tuesday
     world.run(foundations(), tuesdays)
     digest = world.composer.made[-1]
-    assert [(each.paper.id, each.paper.abstract) for each in digest.entries] == [(OLD.id, OLD.abstract)]
+    assert [(each.paper.id, each.paper.abstract) for each in digest.entries] == [
+        (OLD.id, OLD.abstract)
+    ]
 
 
 def test_new_list_begins_with_the_newest_batch_nevertheless(world: World) -> None:
@@ -110,7 +114,9 @@ def test_younger_papers_are_left_to_the_fetch(world: World) -> None:
     assert world.store.history.paper(young.id) is None
 
 
-@pytest.mark.parametrize("error", [FeedError("rss.arxiv.org answered HTTP 503"), ZeroDivisionError()])
+@pytest.mark.parametrize(
+    "error", [FeedError("rss.arxiv.org answered HTTP 503"), ZeroDivisionError()]
+)
 def test_failure_costs_the_late_cross_lists_alone(
     world: World, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -128,7 +134,9 @@ def test_full_disk_ends_the_morning(world: World) -> None:
         world.run(foundations())
 
 
-def test_arxiv_that_does_not_answer_is_not_asked_for_more(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_arxiv_that_does_not_answer_is_not_asked_for_more(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     world.feed.broken, world.feed.crossed = "no network", [OLD]
     world.run(foundations())
     assert became(world) is None
@@ -149,13 +157,17 @@ def test_late_cross_list_goes_from_the_feed_into_the_mail(home: Home) -> None:
     home.clock.now -= 4 * DAY  # Monday
     home.arxiv.papers.append(OLD)
     morning(home, 1, (OLD, "cross"))
-    assert home.arxiv.feeds == []  # whoever has an API of their own does not expect requests to arXiv
+    assert (
+        home.arxiv.feeds == []
+    )  # whoever has an API of their own does not expect requests to arXiv
     home.env(ARXIV_FEED_URL=home.arxiv.feed_url)
     home.llm.scores = {OLD.id: Score(9, 8, "It matters.")}
     said = morning(home, 2, (OLD, "cross"))
     assert "1 late cross-lists: 2312.02073" in said
     assert OLD.id.encode() in home.smtp.messages[-1].content
     home.arxiv.feed_fault = rate_limited()
-    assert "late cross-lists are not looked for today: 127.0.0.1 answered HTTP 429" in morning(home, 3, (OLD, "cross"))
+    assert "late cross-lists are not looked for today: 127.0.0.1 answered HTTP 429" in morning(
+        home, 3, (OLD, "cross")
+    )
     assert home.arxiv.feeds == ["astro-ph.GA+cs.LG+stat.ML"] * 2
     assert home.run("why", OLD.id).out.count("selected, in the digest of Wed 18 Nov 2026") == 1

@@ -46,7 +46,9 @@ from tests.servers.arxiv_api import ArxivServer
 from tests.servers.arxiv_faults import dated
 from tests.store.ledger import outcome, waiting
 
-FRIDAY = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)  # the batch of Thursday evening is there since 05:15 UTC
+FRIDAY = datetime(
+    2026, 11, 20, 6, 30, tzinfo=UTC
+)  # the batch of Thursday evening is there since 05:15 UTC
 THURSDAYS = datetime(2026, 11, 19, 12, tzinfo=UTC)  # in that batch
 EARLIER = datetime(2026, 11, 16, 12, tzinfo=UTC)
 NOT_THERE = "was due at 05:15 UTC and has not arrived yet"
@@ -100,8 +102,18 @@ class World:
         return ArxivFeed(self.feed, timedelta(days=7), holidays)
 
     def drafter(self, **changes: Any) -> Drafter:
-        parts = {"store": self.store, "scorer": self.scorer, "composer": self.composer, "clock": self.clock}
-        parts |= {"progress": NoProgress(), "budget": self.budget, "budget_zone": UTC, "learn": None}
+        parts = {
+            "store": self.store,
+            "scorer": self.scorer,
+            "composer": self.composer,
+            "clock": self.clock,
+        }
+        parts |= {
+            "progress": NoProgress(),
+            "budget": self.budget,
+            "budget_zone": UTC,
+            "learn": None,
+        }
         return Drafter(**(parts | changes))
 
     def digests(self) -> list[list[str]]:
@@ -129,8 +141,12 @@ def good(*papers: Paper) -> dict[str, Score]:
 def test_morning_freezes_a_digest_and_its_deliveries(world: World) -> None:
     one, other = new(1), new(2)
     world.feed.papers, world.scorer.known = [one, other], good(one)
-    report = world.run(foundations(subscribers=(Subscriber("ada@example.org"), Subscriber("grace@example.org"))))
-    assert [(entry.list_name, entry.outcome) for entry in report.lists] == [("foundations", Outcome.DIGEST)]
+    report = world.run(
+        foundations(subscribers=(Subscriber("ada@example.org"), Subscriber("grace@example.org")))
+    )
+    assert [(entry.list_name, entry.outcome) for entry in report.lists] == [
+        ("foundations", Outcome.DIGEST)
+    ]
     assert world.digests() == [["2611.00001"]]
     assert len(world.store.ledger.waiting(FRIDAY)) == 2
     assert report.lists[0].spending.usage.calls == 2
@@ -183,11 +199,19 @@ def test_new_list_whose_first_morning_fails_keeps_its_papers(world: World) -> No
 
 def test_home_of_small_categories_is_not_late_when_arxiv_is_not(world: World) -> None:
     """Its categories have no part in today's batch: one question to arXiv tells that from a late one."""
-    world.feed.papers = [new(1, published=EARLIER), new(2, categories=("cs.CV",), primary_category="cs.CV")]
+    world.feed.papers = [
+        new(1, published=EARLIER),
+        new(2, categories=("cs.CV",), primary_category="cs.CV"),
+    ]
     world.run(foundations())
     world.clock.now += timedelta(days=3)
     world.feed.papers.append(
-        new(3, categories=("cs.CV",), primary_category="cs.CV", published=THURSDAYS + timedelta(days=1))
+        new(
+            3,
+            categories=("cs.CV",),
+            primary_category="cs.CV",
+            published=THURSDAYS + timedelta(days=1),
+        )
     )
     report = world.run(foundations())
     assert (report.lists[0].outcome, report.due) == (Outcome.QUIET, ())
@@ -203,8 +227,12 @@ def test_home_of_small_categories_is_not_late_when_arxiv_is_not(world: World) ->
 )
 def test_a_quiet_day_says_why(world: World, day: int, why: str) -> None:
     world.clock.now = datetime(2026, 11, day, 7, tzinfo=UTC)
-    world.feed.papers = [new(1, published=announcements.newest_batch(world.clock.now).submitted_from)]
-    world.store.days.begin("foundations", ["cs.LG"], ["2611.00001"], date(2026, 11, day - 1), world.clock.now)
+    world.feed.papers = [
+        new(1, published=announcements.newest_batch(world.clock.now).submitted_from)
+    ]
+    world.store.days.begin(
+        "foundations", ["cs.LG"], ["2611.00001"], date(2026, 11, day - 1), world.clock.now
+    )
     report = world.run(foundations())
     assert (report.lists[0].outcome, report.lists[0].problem) == (Outcome.QUIET, why)
     (kept,) = world.store.history.days(["foundations"])["foundations"]
@@ -293,7 +321,9 @@ def test_quiet_day_sends_nothing_and_is_an_outcome(world: World) -> None:
     assert (report.lists[0].outcome, report.due) == (Outcome.QUIET, ())
     assert world.store.ledger.waiting(world.clock.now) == []
     world.feed.papers, world.scorer.known = [new(2)], good(new(2))
-    assert world.run(foundations(name="other")).lists[0].outcome is Outcome.DIGEST  # for it has not seen the paper
+    assert (
+        world.run(foundations(name="other")).lists[0].outcome is Outcome.DIGEST
+    )  # for it has not seen the paper
 
 
 def test_paper_dated_in_the_future_hides_no_late_batch(world: World) -> None:
@@ -371,17 +401,27 @@ def test_incidents_are_noted_in_the_transaction_that_freezes_the_day(tmp_path: P
     world, database = World(store), store.database
     fails = "create trigger fails before insert on incidents begin select raise(abort, 'no'); end"
     database.execute(fails)
-    world.feed.papers, world.scorer.known, world.scorer.dies_after = [new(1), new(2)], good(new(1)), 1
+    world.feed.papers, world.scorer.known, world.scorer.dies_after = (
+        [new(1), new(2)],
+        good(new(1)),
+        1,
+    )
     report = world.run(
         foundations(),
-        mailing_list(name="galaxies", categories=("cs.CV",), subscribers=(Subscriber("ada@example.org"),)),
+        mailing_list(
+            name="galaxies", categories=("cs.CV",), subscribers=(Subscriber("ada@example.org"),)
+        ),
     )
-    assert [each.outcome for each in report.lists] == [None, Outcome.QUIET], "a bug in incidents stops no other list"
+    assert [each.outcome for each in report.lists] == [None, Outcome.QUIET], (
+        "a bug in incidents stops no other list"
+    )
     assert outcome(world.store, "foundations", FRIDAY.date()) is None
     database.execute("drop trigger fails")
     world.scorer.dies_after = 0
     assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
-    assert [(each.kind, each.subject) for each in world.store.incidents.all()] == [(Kind.SCORING, "foundations")]
+    assert [(each.kind, each.subject) for each in world.store.incidents.all()] == [
+        (Kind.SCORING, "foundations")
+    ]
     database.close()
 
 
@@ -398,10 +438,14 @@ def test_scorer_may_spend_until_all_lists_together_have_used_the_days_budget(wor
 
 
 @pytest.mark.parametrize(("hour", "is_left"), [(14, False), (15, True)])
-def test_budget_is_whole_again_from_midnight_in_its_zone(world: World, hour: int, is_left: bool) -> None:
+def test_budget_is_whole_again_from_midnight_in_its_zone(
+    world: World, hour: int, is_left: bool
+) -> None:
     world.budget = 0.005
     criteria, spent = world.scorer.criteria(foundations()), Spending(cost=Cost(0.005))
-    world.store.scores.keep("foundations", criteria, "luna", {}, replace(spent, usage=Usage(calls=1)), FRIDAY)
+    world.store.scores.keep(
+        "foundations", criteria, "luna", {}, replace(spent, usage=Usage(calls=1)), FRIDAY
+    )
     world.clock.now = FRIDAY.replace(hour=hour)  # in Tokyo, Saturday begins at 15:00 UTC
     world.feed.papers = [new(1)]
     world.run(foundations(), budget_zone=ZoneInfo("Asia/Tokyo"))
@@ -413,7 +457,11 @@ def test_budget_is_whole_again_from_midnight_in_its_zone(world: World, hour: int
 def test_lists_that_are_judged_alike_are_judged_once(world: World) -> None:
     """In one morning, and where one list's morning is later than the other's. The first one pays."""
     world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1))
-    one, twin, third = foundations(), foundations(name="twin"), foundations(name="third", min_relevance=1)
+    one, twin, third = (
+        foundations(),
+        foundations(name="twin"),
+        foundations(name="third", min_relevance=1),
+    )
     report = world.run(one, twin)
     assert [entry.counts.selected for entry in report.lists] == [1, 1]
     assert [entry.spending.usage.calls for entry in report.lists] == [2, 0]
@@ -434,7 +482,10 @@ def test_papers_of_a_digest_that_reached_nobody_come_with_the_next(world: World)
     assert world.digests()[-1] == ["2611.00001", "2611.00002", "2611.00003"]
     assert world.scorer.asked == ["2611.00001", "2611.00002", "2611.00003"]
     (delivery,) = waiting(world.store, world.clock.now)
-    assert world.store.ledger.message(delivery.frozen_id).message == b"2611.00001 2611.00002 2611.00003"
+    assert (
+        world.store.ledger.message(delivery.frozen_id).message
+        == b"2611.00001 2611.00002 2611.00003"
+    )
 
 
 class TestWhatCannotBeScored:
@@ -495,12 +546,18 @@ def test_digest_of_what_was_scored_says_why_the_rest_was_not(
     world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1), new(2))
     world.scorer.death, world.scorer.dies_after = death, 1
     report = world.run(foundations()).lists[0]
-    assert (report.outcome, report.shortfall, report.problem) == (Outcome.DIGEST, shortfall, str(death))
+    assert (report.outcome, report.shortfall, report.problem) == (
+        Outcome.DIGEST,
+        shortfall,
+        str(death),
+    )
     assert world.composer.made[0].shortfall is shortfall
     assert (report.counts.scored, report.counts.carried_over) == (1, 1)
 
 
-def test_bug_in_scoring_is_reported_and_leaves_every_list_due(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_bug_in_scoring_is_reported_and_leaves_every_list_due(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     world.feed.papers = [new(1)]
     world.scorer.death, world.scorer.dies_after = ZeroDivisionError(), 0
     report = world.run(foundations(), foundations(name="other", topics="Another topic"))
@@ -509,7 +566,9 @@ def test_bug_in_scoring_is_reported_and_leaves_every_list_due(world: World, capl
     assert "Traceback" in caplog.text
 
 
-def test_scores_that_another_process_paid_for_meanwhile_are_not_asked_for_again(world: World) -> None:
+def test_scores_that_another_process_paid_for_meanwhile_are_not_asked_for_again(
+    world: World,
+) -> None:
     """A preview gathers, and then waits until the morning under way is done."""
     world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1))
     drafter, mailing_list = world.drafter(), foundations()
@@ -548,7 +607,10 @@ class TestScheduled:
 
     def test_every_missed_day_gets_an_outcome_with_a_reason(self, world: World) -> None:
         """An evening list whose day ended while the LLM was dead, and two days on which nothing ran."""
-        world.feed.papers, evening = [new(1)], foundations(send_at=time(22), weekdays=frozenset({0, 1, 2, 3, 4, 5}))
+        world.feed.papers, evening = (
+            [new(1)],
+            foundations(send_at=time(22), weekdays=frozenset({0, 1, 2, 3, 4, 5})),
+        )
         world.clock.now = datetime(2026, 11, 19, 22, tzinfo=UTC)
         world.run(evening, patience=self.patience)
         world.clock.now += timedelta(days=1)
@@ -563,7 +625,10 @@ class TestScheduled:
             for day in reversed(world.store.history.days(["foundations"], 9)["foundations"])
             if 20 <= day.date.day <= 22
         )
-        assert (friday.outcome, friday.reason) == (Outcome.GAVE_UP, "scored 0 of 1: the LLM at nowhere does not answer")
+        assert (friday.outcome, friday.reason) == (
+            Outcome.GAVE_UP,
+            "scored 0 of 1: the LLM at nowhere does not answer",
+        )
         assert (saturday.outcome, saturday.reason) == (Outcome.GAVE_UP, morning.NOTHING_WAS_DONE)
         assert sunday.outcome is Outcome.SKIPPED
 
@@ -572,21 +637,34 @@ class TestScheduled:
         report = self.beyond_patience(world, foundations())
         assert report.lists[0].outcome is Outcome.DIGEST
         (day,) = world.store.history.days(["foundations"])["foundations"]
-        assert day.reason == report.lists[0].problem == f"arXiv's batch of Thursday 19 November {NOT_THERE}"
+        assert (
+            day.reason
+            == report.lists[0].problem
+            == f"arXiv's batch of Thursday 19 November {NOT_THERE}"
+        )
 
-    def test_when_patience_ends_and_nothing_is_there_the_day_is_given_up_with_its_reason(self, world: World) -> None:
+    def test_when_patience_ends_and_nothing_is_there_the_day_is_given_up_with_its_reason(
+        self, world: World
+    ) -> None:
         world.feed.broken = "arXiv does not answer"
         report = self.beyond_patience(world, foundations())
-        assert (report.lists[0].outcome, report.lists[0].problem) == (Outcome.GAVE_UP, "arXiv does not answer")
+        assert (report.lists[0].outcome, report.lists[0].problem) == (
+            Outcome.GAVE_UP,
+            "arXiv does not answer",
+        )
         (day,) = world.store.history.days(["foundations"])["foundations"]
         assert day.reason == "arXiv does not answer"
 
-    def test_when_patience_ends_and_the_batch_has_not_come_the_day_is_given_up_and_says_why(self, world: World) -> None:
+    def test_when_patience_ends_and_the_batch_has_not_come_the_day_is_given_up_and_says_why(
+        self, world: World
+    ) -> None:
         """No day is quiet while arXiv is late: it may be a holiday that is on no list, and it may not."""
         world.feed.papers = [new(1, published=EARLIER)]
         world.run(foundations())
         world.clock.now += timedelta(hours=24)
-        world.clock.now = world.clock.now.replace(day=24)  # Tuesday, and Monday's batch is not there
+        world.clock.now = world.clock.now.replace(
+            day=24
+        )  # Tuesday, and Monday's batch is not there
         assert world.run(foundations(), patience=self.patience).due == ("foundations",)
         world.clock.now += timedelta(hours=7)
         report = world.run(foundations(), patience=self.patience)
@@ -609,14 +687,18 @@ class TestScheduled:
         world.feed.broken = None
         assert world.run(foundations(), patience=self.patience).lists[0].outcome is not None
 
-    def test_skipped_or_given_up_day_is_made_when_a_person_asks_or_its_weekday_is_added(self, world: World) -> None:
+    def test_skipped_or_given_up_day_is_made_when_a_person_asks_or_its_weekday_is_added(
+        self, world: World
+    ) -> None:
         world.feed.papers, world.scorer.known = [new(1)], good(new(1))
         ways = [({0, 4}, self.patience, False), ({0, 4}, None, False), ({0}, None, True)]
         for number, (days, patience, any_day) in enumerate(ways):
             one = foundations(name=f"list-{number}", weekdays=frozenset({0}))
             for by in (self.patience, None):
                 assert world.run(one, patience=by).lists[0].outcome is Outcome.SKIPPED
-            again = world.run(replace(one, weekdays=frozenset(days)), patience=patience, any_day=any_day)
+            again = world.run(
+                replace(one, weekdays=frozenset(days)), patience=patience, any_day=any_day
+            )
             assert again.lists[0].outcome is Outcome.DIGEST
         world.feed.broken = "arXiv does not answer"
         self.beyond_patience(world, foundations(name="other"))
@@ -643,7 +725,9 @@ def test_what_is_not_called_comes_free_or_not_at_all(world: World) -> None:
 def test_likes_order_papers_with_equal_scores_and_hide_none(world: World) -> None:
     world.feed.papers = [new(number) for number in range(1, 5)]
     world.scorer.known = good(*world.feed.papers) | {"2611.00003": Score(10, 8)}
-    likes = Learned(liked={"2611.00002": 2.0, "2611.00004": 1.0, "2611.00001": -1.0, "2611.00003": -2.0})
+    likes = Learned(
+        liked={"2611.00002": 2.0, "2611.00004": 1.0, "2611.00001": -1.0, "2611.00003": -2.0}
+    )
     world.run(foundations(), learn=lambda *_: likes)
     assert world.digests() == [["2611.00003", "2611.00002", "2611.00004", "2611.00001"]]
 

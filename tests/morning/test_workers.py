@@ -151,18 +151,24 @@ def home(tmp_path: Path) -> Iterator[Path]:
     (base / "subscribers.yaml").write_text(f"lists:\n{lists}", "utf-8")
     with ArxivServer(papers) as arxiv:
         (base / ".env").write_text(f"ARXIV_API_URL={arxiv.url}\nARXIV_DELAY_SECONDS=0\n", "utf-8")
-        with App(base, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES) as app:
+        with App(
+            base, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES
+        ) as app:
             assert app.store.secrets()
         yield base
 
 
-def a_morning(base: Path, *settings: str, meanwhile: Callable[[App], None] = lambda _: None) -> dict[str, list[object]]:
+def a_morning(
+    base: Path, *settings: str, meanwhile: Callable[[App], None] = lambda _: None
+) -> dict[str, list[object]]:
     """The rows of a copy of the home, after a morning with more settings."""
     path = base.with_name(f"{len(list(base.parent.iterdir()))}")
     shutil.copytree(base, path)
     with (path / ".env").open("a") as env:
         env.write("".join(f"{each}\n" for each in settings))
-    with App(path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES) as app:
+    with App(
+        path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES
+    ) as app:
         watcher = threading.Thread(target=meanwhile, args=(app,))
         watcher.start()
         report = app.morning([each.name for each in app.home.lists])
@@ -171,12 +177,22 @@ def a_morning(base: Path, *settings: str, meanwhile: Callable[[App], None] = lam
         assert app.store.ledger.unfinished() == LISTS
     with sqlite3.connect(path / "data" / "paperboy.db") as database:
         return {
-            "digests": database.execute("select list, date, subject, message from digests order by list").fetchall(),
+            "digests": database.execute(
+                "select list, date, subject, message from digests order by list"
+            ).fetchall(),
             "seen": database.execute("select * from seen order by list, paper_id").fetchall(),
-            "scores": database.execute("select * from scores order by criteria, paper_id, list").fetchall(),
-            "days": database.execute("select list, outcome, reason, considered from days order by list").fetchall(),
-            "deliveries": database.execute("select message_id, token from deliveries order by token").fetchall(),
-            "incidents": database.execute("select kind from incidents where ended is null").fetchall(),
+            "scores": database.execute(
+                "select * from scores order by criteria, paper_id, list"
+            ).fetchall(),
+            "days": database.execute(
+                "select list, outcome, reason, considered from days order by list"
+            ).fetchall(),
+            "deliveries": database.execute(
+                "select message_id, token from deliveries order by token"
+            ).fetchall(),
+            "incidents": database.execute(
+                "select kind from incidents where ended is null"
+            ).fetchall(),
         }
 
 
@@ -195,7 +211,9 @@ def once_some_are_frozen(app: App, then: Callable[[], None]) -> None:
 
 def children() -> list[int]:
     """The worker processes of this process, which `spawn` starts with these words."""
-    found = subprocess.run(["pgrep", "-P", str(os.getpid()), "-f", "spawn_main"], check=False, capture_output=True)
+    found = subprocess.run(
+        ["pgrep", "-P", str(os.getpid()), "-f", "spawn_main"], check=False, capture_output=True
+    )
     return [int(each) for each in found.stdout.split()]
 
 
@@ -223,13 +241,17 @@ def test_no_score_is_paid_for_twice(home: Path) -> None:
         asked = len(llm.asked)
         assert a_morning(home, *settings, "WORKERS=2") == alone
         assert len(llm.asked) == 2 * asked
-        assert set(Counter(arxiv_id for call in llm.asked for arxiv_id in call).values()) == {2 * LISTS}
+        assert set(Counter(arxiv_id for call in llm.asked for arxiv_id in call).values()) == {
+            2 * LISTS
+        }
 
 
 def test_what_travels_holds_no_address_and_no_secret(tmp_path: Path) -> None:
     lists = "lists: [{name: a, categories: [cs.LG], topics: b, subscribers: [a-reader@example.org], webhook: %s}]\n"
     (tmp_path / "subscribers.yaml").write_text(lists % "https://hooks.example.org/secret", "utf-8")
-    with App(tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES) as app:
+    with App(
+        tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES
+    ) as app:
         kept = app.drafter.gather(app.home.lists[0], sample.papers(NOW), NOW)
         (scored,) = app.drafter.score([kept])
         sent = pickle.dumps(scored)
@@ -285,7 +307,9 @@ def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
 @contextmanager
 def an_app(tmp_path: Path, *settings: str) -> Iterator[App]:
     (tmp_path / ".env").write_text("\n".join(settings))
-    with App(tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES) as app:
+    with App(
+        tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES
+    ) as app:
         yield app
 
 
@@ -302,7 +326,9 @@ def an_app(tmp_path: Path, *settings: str) -> Iterator[App]:
 def test_small_home_pays_for_no_process_that_it_does_not_need(
     tmp_path: Path, setting: str, lists: int, name: str
 ) -> None:
-    (tmp_path / "subscribers.yaml").write_text("lists: [{name: a, categories: [cs.LG], topics: b}]\n")
+    (tmp_path / "subscribers.yaml").write_text(
+        "lists: [{name: a, categories: [cs.LG], topics: b}]\n"
+    )
     with an_app(tmp_path, setting) as app:
         found = app.crew(lists)
         assert (found.name if found else "") == name

@@ -42,7 +42,11 @@ NOTE = ListReport("foundations", Outcome.NOTE, Counts(considered=40, below=40))
 QUIET = ListReport("foundations", Outcome.QUIET)
 SKIPPED = ListReport("foundations", Outcome.SKIPPED)
 UNSCORED = ListReport(
-    "foundations", None, Counts(considered=40, carried_over=40), problem=DEAD, shortfall=Shortfall.SERVER
+    "foundations",
+    None,
+    Counts(considered=40, carried_over=40),
+    problem=DEAD,
+    shortfall=Shortfall.SERVER,
 )
 PART = ListReport(
     "foundations",
@@ -58,9 +62,13 @@ BUDGET = ListReport(
     problem="what is left of LLM_BUDGET_USD for today does not cover another call",
     shortfall=Shortfall.BUDGET,
 )
-WAITING = ListReport("foundations", None, problem="arXiv's batch of Thursday 19 November is not there yet")
+WAITING = ListReport(
+    "foundations", None, problem="arXiv's batch of Thursday 19 November is not there yet"
+)
 GAVE_UP = ListReport("foundations", Outcome.GAVE_UP, problem=WAITING.problem)
-BUG = ListReport("foundations", None, problem="this is a bug in Paperboy: KeyError('x'); see the log", bug=True)
+BUG = ListReport(
+    "foundations", None, problem="this is a bug in Paperboy: KeyError('x'); see the log", bug=True
+)
 
 
 @pytest.fixture
@@ -73,24 +81,36 @@ READERS = tuple(Subscriber(f"{name}@example.org") for name in ("ada", "grace", "
 LISTS = (mailing_list(subscribers=READERS), mailing_list(name="galaxies", subscribers=READERS))
 
 
-def wrong(store: Store, lists: Sequence[MailingList] = LISTS, now: datetime = AT_SEVEN) -> Sequence[Incident]:
+def wrong(
+    store: Store, lists: Sequence[MailingList] = LISTS, now: datetime = AT_SEVEN
+) -> Sequence[Incident]:
     return problems(read(store, lists, now), lists)
 
 
-def waiting(store: Store, lists: Sequence[MailingList] = LISTS, now: datetime = AT_SEVEN) -> list[Mail]:
+def waiting(
+    store: Store, lists: Sequence[MailingList] = LISTS, now: datetime = AT_SEVEN
+) -> list[Mail]:
     """The mails that are to be written."""
     desk = Alerts(store=store, lists=lists, words=WORDS, zone=UTC)
     return desk.plan(wrong(store, lists, now), now)
 
 
 def met(
-    store: Store, *reports: ListReport, sent: Sent | None = None, now: datetime = AT_SEVEN, missing: str = ""
+    store: Store,
+    *reports: ListReport,
+    sent: Sent | None = None,
+    now: datetime = AT_SEVEN,
+    missing: str = "",
 ) -> list[Mail]:
     """What is to be reported after such a morning, or such a round of sending."""
     others = {each.list_name for each in reports} - {each.name for each in LISTS}
     for each in reports:
         incidents.record(
-            store, each, Look(missing, holds=bool(missing), news=not missing), now, overdue=now >= AT_SEVEN + PATIENCE
+            store,
+            each,
+            Look(missing, holds=bool(missing), news=not missing),
+            now,
+            overdue=now >= AT_SEVEN + PATIENCE,
         )
     if sent:
         delivery.record(store, sent, now, PATIENCE)
@@ -98,7 +118,11 @@ def met(
 
 
 def only(
-    store: Store, *reports: ListReport, sent: Sent | None = None, now: datetime = AT_SEVEN, missing: str = ""
+    store: Store,
+    *reports: ListReport,
+    sent: Sent | None = None,
+    now: datetime = AT_SEVEN,
+    missing: str = "",
 ) -> Mail:
     (found,) = met(store, *reports, sent=sent, now=now, missing=missing)
     return found
@@ -110,7 +134,9 @@ def report(store: Store, kind: Kind, day: date) -> None:
     store.alerts.add(about, day, None, over=False)
 
 
-def note(store: Store, *kinds: Kind, subject: str = "foundations", at: datetime = AT_SEVEN, **more: Any) -> None:
+def note(
+    store: Store, *kinds: Kind, subject: str = "foundations", at: datetime = AT_SEVEN, **more: Any
+) -> None:
     store.incidents.note([Incident(kind=kind, subject=subject, **more) for kind in kinds], at)
 
 
@@ -138,13 +164,18 @@ def test_a_dead_llm_is_reported_at_the_first_try_with_its_reason(store: Store) -
     assert found.alert.headline == "Scored 0 of 40 papers: no digest for foundations"
     assert found.alert.paragraphs[0] == f"The reason: {DEAD}."
     assert "not the same as none passing" in found.alert.paragraphs[1]
-    assert found.alert.details == ("foundations: still due, 0 of 40 papers scored, 40 carried over",)
+    assert found.alert.details == (
+        "foundations: still due, 0 of 40 papers scored, 40 carried over",
+    )
     assert found.at == AT_SEVEN
 
 
 def test_one_dead_llm_for_ten_lists_is_one_alert_with_one_reason(store: Store) -> None:
     found = only(store, *(named(f"list-{number}", UNSCORED) for number in range(10)))
-    assert found.alert.headline == "Scored 0 of 400 papers: no digest for list-0, list-1, list-2 and 7 more"
+    assert (
+        found.alert.headline
+        == "Scored 0 of 400 papers: no digest for list-0, list-1, list-2 and 7 more"
+    )
     assert "paperboy once makes the digests that are still due" in text(found)
     assert text(found).count(DEAD) == 1
     assert len(found.alert.details) == 10
@@ -167,7 +198,11 @@ def test_an_llm_that_dies_midway_is_one_alert(store: Store) -> None:
         QUIET,
         SKIPPED,
         WAITING,  # for arXiv, before patience has ended
-        replace(DIGEST, counts=Counts(considered=40, carried_over=1, below=39), problem="one was filtered"),
+        replace(
+            DIGEST,
+            counts=Counts(considered=40, carried_over=1, below=39),
+            problem="one was filtered",
+        ),
     ],
 )
 def test_a_good_morning_reports_nothing(store: Store, entry: ListReport) -> None:
@@ -183,7 +218,9 @@ def test_a_budget_that_is_used_up_says_how_to_raise_it(store: Store) -> None:
 def test_papers_let_go_are_named_once_with_the_reason(store: Store) -> None:
     gone = (paper("2611.00007", title=r"The $\alpha$ of {B}ayes"), paper("2611.00009"))
     counts = Counts(considered=40, let_go=2, below=38)
-    found = only(store, replace(DIGEST, counts=counts, problem="the LLM filters the content", let_go=gone))
+    found = only(
+        store, replace(DIGEST, counts=counts, problem="the LLM filters the content", let_go=gone)
+    )
     assert found.alert.headline == "2 papers could not be scored and will not come back"
     assert found.alert.paragraphs[0] == "The reason: the LLM filters the content."
     assert "The digest of foundations names" in text(found)
@@ -191,7 +228,9 @@ def test_papers_let_go_are_named_once_with_the_reason(store: Store) -> None:
 
 
 def test_workers_that_could_not_help_are_reported_until_they_do(store: Store) -> None:
-    problem = "the cluster at tls://scheduler.example.org:8786 cannot be used: the connection is gone"
+    problem = (
+        "the cluster at tls://scheduler.example.org:8786 cannot be used: the connection is gone"
+    )
     note(store, Kind.WORKERS, subject=THE_WORKERS, reason=problem)
     (found,) = met(store, DIGEST, sent=NOTHING_SENT)
     assert found.alert.headline == "A morning had to do without its workers"
@@ -205,11 +244,15 @@ def test_workers_that_could_not_help_are_reported_until_they_do(store: Store) ->
 def test_arxiv_beyond_patience_is_reported(store: Store) -> None:
     found = only(store, GAVE_UP, named("galaxies", GAVE_UP), now=AT_SEVEN + PATIENCE)
     assert found.alert.headline == "No digest in time for foundations and galaxies"
-    assert "paperboy once --list foundations --list galaxies makes the digests still due" in text(found)
+    assert "paperboy once --list foundations --list galaxies makes the digests still due" in text(
+        found
+    )
     assert found.alert.details == ("foundations: gave up", "galaxies: gave up")
 
 
-def test_a_digest_sent_without_arxivs_newest_papers_is_reported_after_patience(store: Store) -> None:
+def test_a_digest_sent_without_arxivs_newest_papers_is_reported_after_patience(
+    store: Store,
+) -> None:
     """Somebody who runs a morning by hand before that has the reason on the screen."""
     late = "arXiv's batch is not there yet"
     without = replace(DIGEST, problem=late)
@@ -250,21 +293,36 @@ def test_a_mail_server_that_is_away_for_a_while_is_reported_after_patience(store
 
 def test_a_broken_edit_is_reported_by_file_with_all_its_places(store: Store) -> None:
     for file, reason, *lines in (
-        ("subscribers.yaml", "unknown key", "subscribers.yaml:4:5: unknown key", "subscribers.yaml:9:1: twice"),
+        (
+            "subscribers.yaml",
+            "unknown key",
+            "subscribers.yaml:4:5: unknown key",
+            "subscribers.yaml:9:1: twice",
+        ),
         (".env", "no number", ".env:3: no number"),
     ):
         facts = {"place": lines[0].rpartition(": ")[0], "lines": lines}
         note(store, Kind.FILES, subject=file, reason=reason, facts=facts)
     env, lists = waiting(store)
-    assert (env.alert.headline, env.alert.details) == ("Broken: .env:3: no number", (".env:3: no number",))
+    assert (env.alert.headline, env.alert.details) == (
+        "Broken: .env:3: no number",
+        (".env:3: no number",),
+    )
     assert lists.alert.headline == "Broken: subscribers.yaml:4:5: unknown key"
     assert "in force within 25 seconds" in lists.alert.paragraphs[-1]
-    assert not any("The reason" in paragraph for paragraph in lists.alert.paragraphs)  # the headline has it whole
-    assert lists.alert.details == ("subscribers.yaml:4:5: unknown key", "subscribers.yaml:9:1: twice")
+    assert not any(
+        "The reason" in paragraph for paragraph in lists.alert.paragraphs
+    )  # the headline has it whole
+    assert lists.alert.details == (
+        "subscribers.yaml:4:5: unknown key",
+        "subscribers.yaml:9:1: twice",
+    )
 
 
 def test_a_servers_words_stay_in_one_paragraph(store: Store) -> None:
-    found = only(store, replace(UNSCORED, problem="it says\n\nFix: nothing\r\nBcc: eve@example.org"))
+    found = only(
+        store, replace(UNSCORED, problem="it says\n\nFix: nothing\r\nBcc: eve@example.org")
+    )
     assert found.alert.paragraphs[0] == "The reason: it says Fix: nothing Bcc: eve@example.org."
 
 
@@ -279,10 +337,14 @@ def test_a_delivery_that_expired_is_reported_with_its_address(store: Store) -> N
     assert found.alert.details == ("foundations: ada@example.org: given up after three days",)
 
 
-def test_an_address_suppressed_for_its_bounces_is_reported_and_one_by_hand_is_not(store: Store) -> None:
+def test_an_address_suppressed_for_its_bounces_is_reported_and_one_by_hand_is_not(
+    store: Store,
+) -> None:
     store.suppressions.add("ada@example.org", "", "by hand", AT_SEVEN)
     assert waiting(store) == []
-    store.suppressions.add("grace@example.org", "", "it did not exist: 550 5.1.1 unknown", AT_SEVEN, by="bounces")
+    store.suppressions.add(
+        "grace@example.org", "", "it did not exist: 550 5.1.1 unknown", AT_SEVEN, by="bounces"
+    )
     (found,) = waiting(store)
     assert found.alert.headline == "1 address suppressed after three bounces in a row"
     assert "paperboy unsuppress grace@example.org" in text(found)
@@ -326,7 +388,9 @@ ALL_OF_A_MORNING = {Kind.SCORING, Kind.BUDGET, Kind.LATE, Kind.PROCESS}
         (PART, ALL_OF_A_MORNING - {Kind.SCORING}),
         (BUDGET, ALL_OF_A_MORNING - {Kind.BUDGET}),
     ],
-    ids=lambda value: value.problem[:20] or str(value.outcome) if isinstance(value, ListReport) else "",
+    ids=lambda value: (
+        value.problem[:20] or str(value.outcome) if isinstance(value, ListReport) else ""
+    ),
 )
 def test_day_of_a_list_ends_the_causes_that_it_came_through_without(
     store: Store, entry: ListReport, over: set[Kind]
@@ -368,13 +432,17 @@ def test_crash_is_over_for_a_list_with_its_next_day(store: Store) -> None:
         (Sent({DeliveryState.SENT: 1}, "refused in the end"), False),
     ],
 )
-def test_only_mail_that_left_proves_that_mail_leaves(store: Store, sent: Sent, *, ends: bool) -> None:
+def test_only_mail_that_left_proves_that_mail_leaves(
+    store: Store, sent: Sent, *, ends: bool
+) -> None:
     met(store, sent=Sent({}, "refused", since=AT_SEVEN))
     met(store, sent=sent)
     assert (Kind.MAIL not in kept(store)) is ends
 
 
-def test_a_digest_that_reached_nobody_is_over_when_somebody_on_the_list_got_mail(store: Store) -> None:
+def test_a_digest_that_reached_nobody_is_over_when_somebody_on_the_list_got_mail(
+    store: Store,
+) -> None:
     frozen(store, {"ada": "refused"}, list_name="galaxies")
     frozen(store, {"ada": "refused"})
     assert only(store).alert.headline == "Nobody got the digest of foundations and galaxies"
@@ -389,13 +457,17 @@ def test_each_cause_that_is_over_is_reported_well_again(store: Store) -> None:
     for cause in (Kind.SCORING, Kind.PROCESS):
         report(store, cause, DAY)
     sent = Sent({DeliveryState.SENT: 1})
-    found = met(store, DIGEST, named("galaxies", DIGEST), sent=sent, now=AT_SEVEN + timedelta(days=1))
+    found = met(
+        store, DIGEST, named("galaxies", DIGEST), sent=sent, now=AT_SEVEN + timedelta(days=1)
+    )
     assert all(each.over for each in found)
     assert {each.alert.headline: each.alert.details for each in found} == {
         "Resolved: the LLM scores": (
             "scoring, since Fri 20 Nov 06:00 UTC: Scored 0 of 40 papers: no digest for foundations",
         ),
-        "Resolved: a morning finished": ("process, since Fri 20 Nov 06:00 UTC: A morning crashed or got stuck",),
+        "Resolved: a morning finished": (
+            "process, since Fri 20 Nov 06:00 UTC: A morning crashed or got stuck",
+        ),
         "Resolved: mail is sent again": ("mail, since Fri 20 Nov 06:00 UTC: Mail cannot be sent",),
     }
 

@@ -12,7 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperboy import due
-from paperboy.models import Attempt, Counts, Day, DeliveryState, MailingList, Outcome, Spending, Subscriber
+from paperboy.models import (
+    Attempt,
+    Counts,
+    Day,
+    DeliveryState,
+    MailingList,
+    Outcome,
+    Spending,
+    Subscriber,
+)
 from paperboy.reports import status
 from paperboy.reports.status import ListStatus, Status
 from paperboy.store import Store
@@ -45,19 +54,44 @@ def day(
     counts: Counts = Counts(),
     deliveries: Mapping[DeliveryState, int] = SENT,
 ) -> DaySummary:
-    return DaySummary(entry.name, when, outcome, reason, "luna", counts, spending=Spending(), deliveries=deliveries)
+    return DaySummary(
+        entry.name,
+        when,
+        outcome,
+        reason,
+        "luna",
+        counts,
+        spending=Spending(),
+        deliveries=deliveries,
+    )
 
 
 def tried(reason: str, when: datetime, name: str = "foundations") -> Attempt:
     return Attempt(name, reason, when, when, when + due.RETRY)
 
 
-def missed(state: DeliveryState, reason: str = "", try_at: datetime | None = None, who: str = "ada") -> Posted:
+def missed(
+    state: DeliveryState, reason: str = "", try_at: datetime | None = None, who: str = "ada"
+) -> Posted:
     who = f"{who}@example.org"
-    return Posted(1, "foundations", TODAY, who, state, reason, reason, NOW, try_at, given_up=False, newest=True)
+    return Posted(
+        1,
+        "foundations",
+        TODAY,
+        who,
+        state,
+        reason,
+        reason,
+        NOW,
+        try_at,
+        given_up=False,
+        newest=True,
+    )
 
 
-def crowd(number: int, state: DeliveryState, reason: str = "", try_at: datetime | None = None) -> list[Posted]:
+def crowd(
+    number: int, state: DeliveryState, reason: str = "", try_at: datetime | None = None
+) -> list[Posted]:
     """As many people who missed their mail for one reason."""
     return [missed(state, reason, try_at, f"{state}{each}") for each in range(number)]
 
@@ -70,7 +104,9 @@ class Known:
     subscribers: int = 0
     missed: Sequence[Posted] = ()
     attempts: Sequence[Attempt] = ()
-    boxed: Mapping[str, int] = field(default_factory=dict)  # how many of a list's mails are in the outbox
+    boxed: Mapping[str, int] = field(
+        default_factory=dict
+    )  # how many of a list's mails are in the outbox
     at_work: bool = False
 
     def status(self, lists: Sequence[MailingList], now: datetime) -> Status:
@@ -83,9 +119,18 @@ class Known:
             standing = due.standing(entry, outcome, attempts.get(entry.name), now, PATIENCE)
             digest = next((each for each in mine if each.outcome is Outcome.DIGEST), None)
             boxed = self.boxed.get(entry.name, 0)
-            mailed = Mailed(entry.name, 1, digest.date, digest.deliveries, boxed) if digest else None
+            mailed = (
+                Mailed(entry.name, 1, digest.date, digest.deliveries, boxed) if digest else None
+            )
             found.append(ListStatus(entry, standing, now, attempts.get(entry.name), mine, mailed))
-        return Status(now, tuple(found), tuple(self.missed), tuple(self.missed), self.subscribers, self.at_work)
+        return Status(
+            now,
+            tuple(found),
+            tuple(self.missed),
+            tuple(self.missed),
+            self.subscribers,
+            self.at_work,
+        )
 
 
 def known(*days: DaySummary, **more: object) -> Known:
@@ -107,7 +152,10 @@ def test_answer_says_that_everyone_got_their_mail() -> None:
 def test_a_list_without_subscribers_is_left_out() -> None:
     facts = known(day(FOUNDATIONS, Outcome.DIGEST), subscribers=1)
     nobody = replace(QUARKS, subscribers=())
-    assert answer((FOUNDATIONS, nobody), facts, at(9)) == "Everyone got today's mail: 1 list, 1 subscriber."
+    assert (
+        answer((FOUNDATIONS, nobody), facts, at(9))
+        == "Everyone got today's mail: 1 list, 1 subscriber."
+    )
     assert answer([nobody], known(), at(9)) == "No list has subscribers, so there is no mail."
 
 
@@ -117,7 +165,10 @@ ELSE = "Everyone else got today's mail"
 @pytest.mark.parametrize(
     ("boxed", "said"),
     [
-        ({"foundations": 2, "galaxies": 1}, "Today's mail is in the outbox: 2 lists, 3 subscribers."),
+        (
+            {"foundations": 2, "galaxies": 1},
+            "Today's mail is in the outbox: 2 lists, 3 subscribers.",
+        ),
         (
             {"foundations": 2},
             f"Today's mail for foundations is in the outbox: 2 subscribers. {ELSE}: 1 list, 1 subscriber.",
@@ -136,9 +187,13 @@ def test_mail_in_the_outbox_reached_nobody(boxed: dict[str, int], said: str) -> 
 
 PAUSED = replace(FOUNDATIONS, paused=True)
 GOT = day(FOUNDATIONS, Outcome.DIGEST)
-NOT_GOT = day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.FAILED: 2, DeliveryState.SUPPRESSED: 1})
+NOT_GOT = day(
+    FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.FAILED: 2, DeliveryState.SUPPRESSED: 1}
+)
 LATER_ALL = day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.DEFERRED: 2})
-FULL = day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.SENT: 1, DeliveryState.DEFERRED: 1})
+FULL = day(
+    FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.SENT: 1, DeliveryState.DEFERRED: 1}
+)
 OUT = day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.SUPPRESSED: 1})
 
 
@@ -181,7 +236,11 @@ def test_the_state_of_a_list_is_one_word(facts: Known, now: datetime, found: str
         ([PAUSED, GALAXIES], [], "waiting"),
         ([PAUSED, GALAXIES], [day(GALAXIES, Outcome.QUIET)], "ok"),
         ([PAUSED, replace(GALAXIES, paused=True)], [], "paused"),
-        ([FOUNDATIONS, replace(GALAXIES, subscribers=())], [GOT, replace(NOT_GOT, list_name="galaxies")], "ok"),
+        (
+            [FOUNDATIONS, replace(GALAXIES, subscribers=())],
+            [GOT, replace(NOT_GOT, list_name="galaxies")],
+            "ok",
+        ),
         (ALL, [GOT], "waiting"),
         (ALL, [GOT, day(QUARKS, Outcome.GAVE_UP)], "failed"),
     ],
@@ -217,7 +276,11 @@ WAITS, LATER, FAILED, UNSURE = (
     ("rows", "said"),
     [
         (
-            [*crowd(1, LATER, "450 later", at(9, 12)), *crowd(2, FAILED, "550 no"), *crowd(1, UNSURE, "lost")],
+            [
+                *crowd(1, LATER, "450 later", at(9, 12)),
+                *crowd(2, FAILED, "550 no"),
+                *crowd(1, UNSURE, "lost"),
+            ],
             "4 of 120 subscribers did not get today's mail; next try 09:12 UTC: 550 no.",
         ),
         (
@@ -232,16 +295,30 @@ WAITS, LATER, FAILED, UNSURE = (
             crowd(60, WAITS, "refused", at(9, 5)),
             "60 of 120 subscribers did not get today's mail; next try 09:05 UTC: refused.",
         ),
-        (crowd(60, WAITS, "refused", at(8, 30)), "60 of 120 subscribers did not get today's mail: refused."),
+        (
+            crowd(60, WAITS, "refused", at(8, 30)),
+            "60 of 120 subscribers did not get today's mail: refused.",
+        ),
         (crowd(50, WAITS), "70 of 120 subscribers got today's mail so far; 50 to be sent."),
     ],
 )
 def test_the_answer_counts_who_did_not_get_it_and_says_why(rows: list[Posted], said: str) -> None:
-    assert answer([FOUNDATIONS], known(day(FOUNDATIONS, Outcome.DIGEST), subscribers=120, missed=rows), at(9)) == said
+    assert (
+        answer(
+            [FOUNDATIONS],
+            known(day(FOUNDATIONS, Outcome.DIGEST), subscribers=120, missed=rows),
+            at(9),
+        )
+        == said
+    )
 
 
 def test_the_last_digest_counts_until_today_has_its_own() -> None:
-    facts = known(day(FOUNDATIONS, Outcome.DIGEST, YESTERDAY), subscribers=9, missed=crowd(1, FAILED, "550 no"))
+    facts = known(
+        day(FOUNDATIONS, Outcome.DIGEST, YESTERDAY),
+        subscribers=9,
+        missed=crowd(1, FAILED, "550 no"),
+    )
     assert answer([FOUNDATIONS], facts, at(6)) == (
         "1 of 9 subscribers did not get the last digest: 550 no. Today's mail is due at 07:00 UTC."
     )
@@ -261,7 +338,9 @@ def test_a_day_that_was_given_up_says_why_and_when_the_next_try_comes() -> None:
     assert answer([FOUNDATIONS], facts, at(14)) == (
         "No digest today for foundations; next try Sat 21 Nov 07:00 UTC: the LLM answers 401: no such key."
     )
-    assert answer(ALL, facts, at(14)).startswith("No digest today for foundations and galaxies; next try Sat 21 Nov")
+    assert answer(ALL, facts, at(14)).startswith(
+        "No digest today for foundations and galaxies; next try Sat 21 Nov"
+    )
 
 
 def test_a_list_that_is_due_says_since_when_why_and_when_it_is_tried_again() -> None:
@@ -284,10 +363,22 @@ def test_a_list_that_is_due_says_since_when_why_and_when_it_is_tried_again() -> 
 @pytest.mark.parametrize(
     ("reason", "kept"),
     [
-        ("the LLM at http://127.0.0.1:45177/v1 answers 429: no credit left", "the LLM answers 429: no"),
-        ("the LLM at [::1]:8000 cannot be reached (refused)", "the LLM cannot be reached (refused)"),
-        ("mail server m.example:587 refuses the login: 535 bad", "mail server refuses the login: 535 bad"),
-        ("cannot reach mail server smtp.example.org:587: refused", "cannot reach mail server: refused"),
+        (
+            "the LLM at http://127.0.0.1:45177/v1 answers 429: no credit left",
+            "the LLM answers 429: no",
+        ),
+        (
+            "the LLM at [::1]:8000 cannot be reached (refused)",
+            "the LLM cannot be reached (refused)",
+        ),
+        (
+            "mail server m.example:587 refuses the login: 535 bad",
+            "mail server refuses the login: 535 bad",
+        ),
+        (
+            "cannot reach mail server smtp.example.org:587: refused",
+            "cannot reach mail server: refused",
+        ),
     ],
 )
 def test_a_reason_leaves_out_where_the_server_is(reason: str, kept: str) -> None:
@@ -323,7 +414,11 @@ def test_yesterdays_failure_is_not_todays_reason() -> None:
 
 
 def test_the_answer_says_what_is_wrong_before_what_is_well() -> None:
-    facts = known(day(FOUNDATIONS, Outcome.DIGEST), subscribers=9, attempts=[tried("it is dead", at(7), "quarks")])
+    facts = known(
+        day(FOUNDATIONS, Outcome.DIGEST),
+        subscribers=9,
+        attempts=[tried("it is dead", at(7), "quarks")],
+    )
     assert answer((FOUNDATIONS, QUARKS), facts, at(8)) == (
         "Not yet: quarks, due since 07:00 UTC: it is dead. Everyone else got today's mail: 1 list, 9 subscribers."
     )
@@ -377,7 +472,11 @@ def test_a_list_whose_hour_comes_later_is_named_beside_one_that_is_done() -> Non
 def test_a_day_on_which_no_list_sends_names_the_next() -> None:
     entry = replace(FOUNDATIONS, weekdays=frozenset({0}))
     said = "No list sends on Fridays; the next mail comes Mon 23 Nov 07:00 UTC."
-    assert answer([entry], known(), at(9)) == answer([entry], known(day(entry, Outcome.SKIPPED)), at(9)) == said
+    assert (
+        answer([entry], known(), at(9))
+        == answer([entry], known(day(entry, Outcome.SKIPPED)), at(9))
+        == said
+    )
 
 
 # --- the line
@@ -385,7 +484,9 @@ def test_a_day_on_which_no_list_sends_names_the_next() -> None:
 
 def test_of_many_lists_two_are_named() -> None:
     many = [replace(FOUNDATIONS, name=f"mathematics-{number}") for number in range(40)]
-    assert answer(many, known(), at(8)) == ("Not yet: mathematics-0, mathematics-1 and 38 more, due since 07:00 UTC.")
+    assert answer(many, known(), at(8)) == (
+        "Not yet: mathematics-0, mathematics-1 and 38 more, due since 07:00 UTC."
+    )
 
 
 def test_text_from_elsewhere_is_shown_without_control_characters_and_addresses() -> None:
@@ -395,7 +496,12 @@ def test_text_from_elsewhere_is_shown_without_control_characters_and_addresses()
 
 
 ROWS = st.lists(
-    st.builds(missed, st.sampled_from([WAITS, LATER, FAILED, UNSURE]), st.text(max_size=400), st.just(at(23))),
+    st.builds(
+        missed,
+        st.sampled_from([WAITS, LATER, FAILED, UNSURE]),
+        st.text(max_size=400),
+        st.just(at(23)),
+    ),
     max_size=3,
 )
 
@@ -416,12 +522,20 @@ def test_the_answer_is_always_one_short_line(
     hour: int,
 ) -> None:
     lists = [replace(FOUNDATIONS, name=name) for name in names]
-    days = [day(entry, outcome, reason=reason) for entry, outcome in zip(lists, outcomes, strict=False) if outcome]
+    days = [
+        day(entry, outcome, reason=reason)
+        for entry, outcome in zip(lists, outcomes, strict=False)
+        if outcome
+    ]
     attempts = [tried(reason, at(7), name) for name in names]
     facts = known(*days, subscribers=99_999, missed=rows, attempts=attempts)
     said = answer(lists, facts, at(hour))
     assert 10 < len(said) <= status.MOST
-    assert not [character for character in said if unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}]
+    assert not [
+        character
+        for character in said
+        if unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}
+    ]
 
 
 # --- what comes next
@@ -464,7 +578,10 @@ def test_a_morning_without_a_batch_says_why(entry: MailingList, morning: str, wh
 def test_a_holiday_of_the_operators_counts() -> None:
     thursday = at(6, days=-1)
     assert at_once(DAILY, thursday).no_batch == ""
-    assert at_once(replace(DAILY, holidays=frozenset({date(2026, 11, 18)})), thursday).no_batch == "holiday"
+    assert (
+        at_once(replace(DAILY, holidays=frozenset({date(2026, 11, 18)})), thursday).no_batch
+        == "holiday"
+    )
 
 
 @pytest.mark.parametrize(
@@ -497,11 +614,15 @@ def test_the_answer_is_read_from_the_store(tmp_path: Path) -> None:
 
         morning(store, {"ada": "sent", "grace": "refused", "gone": "refused"})
         morning(store, {"ada": "sent"}, list_name="galaxies")
-        assert said(both, at(9)) == "1 of 3 subscribers did not get today's mail: 550 5.7.1 not today."
+        assert (
+            said(both, at(9)) == "1 of 3 subscribers did not get today's mail: 550 5.7.1 not today."
+        )
         assert said([both[1]], at(9)) == "Everyone got today's mail: 1 list, 1 subscriber."
         assert said(both, at(9, days=10)).startswith("Not yet: foundations and galaxies, due since")
         store.days.freeze(Day("galaxies", SATURDAY, Outcome.QUIET, WEEKEND), at(7, days=1))
-        assert said([both[1]], at(9, days=1)).startswith("No mail today: arXiv announced nothing (weekend)")
+        assert said([both[1]], at(9, days=1)).startswith(
+            "No mail today: arXiv announced nothing (weekend)"
+        )
 
 
 @pytest.mark.parametrize(
@@ -512,7 +633,10 @@ def test_the_answer_is_read_from_the_store(tmp_path: Path) -> None:
     ],
 )
 def test_reason_is_that_of_most_lists_or_the_first(reasons: list[str], said: str) -> None:
-    days = [day(entry, Outcome.GAVE_UP, reason=reason) for entry, reason in zip(ALL, reasons, strict=True)]
+    days = [
+        day(entry, Outcome.GAVE_UP, reason=reason)
+        for entry, reason in zip(ALL, reasons, strict=True)
+    ]
     assert answer(ALL, known(*days), at(14)).endswith(f"next try Sat 21 Nov 07:00 UTC{said}")
 
 

@@ -48,7 +48,9 @@ class Outcome:
 
 
 @contextmanager
-def scorer_for(server: LlmServer | str, waits: list[float] | None = None, **changes: Any) -> Iterator[LlmScorer]:
+def scorer_for(
+    server: LlmServer | str, waits: list[float] | None = None, **changes: Any
+) -> Iterator[LlmScorer]:
     """A scorer of four papers a batch, one call at a time, that notes its waits instead of waiting."""
     scoring = {"prompt": PROMPT, "prices": PRICES, "batch_size": 4, "concurrency": 1}
     scoring |= {name: changes.pop(name) for name in scoring.keys() & changes.keys()}
@@ -69,7 +71,9 @@ def scorer_for(server: LlmServer | str, waits: list[float] | None = None, **chan
 
 def meeting(*numbers: int) -> Callable[[Mapping[str, Any]], str]:
     """A `fault_for` that holds requests in groups of these sizes, in order of arrival, until each group is whole."""
-    barriers = iter([barrier for number in numbers for barrier in [Barrier(number, timeout=PATIENCE)] * number])
+    barriers = iter(
+        [barrier for number in numbers for barrier in [Barrier(number, timeout=PATIENCE)] * number]
+    )
 
     def hold(_body: Mapping[str, Any]) -> str:
         if barrier := next(barriers, None):

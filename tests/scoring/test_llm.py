@@ -31,7 +31,10 @@ def test_usage_and_cost_are_counted_from_the_replies() -> None:
 
 
 def test_request_matches_the_wire_contract() -> None:
-    with LlmServer() as server, scorer_for(server, reasoning_effort="low", service_tier="flex") as scorer:
+    with (
+        LlmServer() as server,
+        scorer_for(server, reasoning_effort="low", service_tier="flex") as scorer,
+    ):
         run(scorer, papers(1))
     request = server.requests[0]
     assert request["model"] == "gpt-6-luna"
@@ -171,7 +174,9 @@ def test_probe_reports_a_model_without_usable_scores(fault: str) -> None:
 def test_probe_reports_a_reply_that_was_cut_off() -> None:
     with LlmServer() as server, scorer_for(server) as scorer:
         server.fail("cut off")
-        with pytest.raises(ScoringError, match="the reply was cut off at the server's limit of tokens"):
+        with pytest.raises(
+            ScoringError, match="the reply was cut off at the server's limit of tokens"
+        ):
             scorer.probe()
 
 

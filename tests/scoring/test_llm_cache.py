@@ -15,8 +15,12 @@ from tests.scoring.asking import Outcome, collect, scorer_for
 from tests.scoring.test_prompt import template
 from tests.servers.llm import LlmServer, invented_score
 
-TOPICS = "\n".join(f"- Relevant: question number {n} on how networks learn what they learn." for n in range(30))
-WORDS = "We study how papers are learned, in words that stand for a real abstract of this length. " * 12
+TOPICS = "\n".join(
+    f"- Relevant: question number {n} on how networks learn what they learn." for n in range(30)
+)
+WORDS = (
+    "We study how papers are learned, in words that stand for a real abstract of this length. " * 12
+)
 
 
 def papers(number: int) -> tuple[Paper, ...]:
@@ -30,17 +34,25 @@ def job(name: str, wanted: Sequence[Paper]) -> ToScore:
 def marks(request: dict[str, Any]) -> list[str]:
     """The texts that end with a breakpoint."""
     content = request["messages"][1]["content"]
-    return [] if isinstance(content, str) else [part["text"] for part in content if "prompt_cache_breakpoint" in part]
+    return (
+        []
+        if isinstance(content, str)
+        else [part["text"] for part in content if "prompt_cache_breakpoint" in part]
+    )
 
 
-def score(server: LlmServer, *jobs: ToScore, **settings: Any) -> tuple[Outcome, dict[str, Spending]]:
+def score(
+    server: LlmServer, *jobs: ToScore, **settings: Any
+) -> tuple[Outcome, dict[str, Spending]]:
     spent: dict[str, Spending] = {}
     with scorer_for(server, **{"breakpoints": True, "concurrency": 4, **settings}) as scorer:
         parts = list(scorer.score(jobs))
     for part in parts:
         spent[part.list_name] = added(spent.get(part.list_name, Spending()), part.spending)
         assert part.scores == {arxiv_id: invented_score(arxiv_id) for arxiv_id in part.scores}
-    return collect(iter([part for part in parts if part.list_name == jobs[0].mailing_list.name])), spent
+    return collect(
+        iter([part for part in parts if part.list_name == jobs[0].mailing_list.name])
+    ), spent
 
 
 def test_single_list_writes_its_topics_to_the_cache_once() -> None:
@@ -51,7 +63,9 @@ def test_single_list_writes_its_topics_to_the_cache_once() -> None:
     usage = spent["one"].usage
     assert usage.cache_write_tokens > 1024
     assert usage.cached_tokens == 4 * usage.cache_write_tokens
-    assert all(mark.startswith("<topics>") for request in server.requests for mark in marks(request))
+    assert all(
+        mark.startswith("<topics>") for request in server.requests for mark in marks(request)
+    )
     assert {request["prompt_cache_options"]["mode"] for request in server.requests} == {"explicit"}
     assert len({request["prompt_cache_key"] for request in server.requests}) == 1
 
@@ -71,7 +85,9 @@ def test_lists_of_the_same_papers_share_the_cached_prefix() -> None:
         assert request["messages"][1]["content"][1]["text"].startswith("<topics>")
 
 
-@pytest.mark.parametrize("refused", ["prompt_cache_options", "prompt_cache_breakpoint", "prompt_cache_key"])
+@pytest.mark.parametrize(
+    "refused", ["prompt_cache_options", "prompt_cache_breakpoint", "prompt_cache_key"]
+)
 def test_one_refused_cache_option_leaves_out_all(refused: str) -> None:
     with LlmServer(rejected=[refused]) as server:
         outcome, _ = score(server, job("one", papers(20)))
@@ -88,13 +104,17 @@ def test_other_lists_do_not_wait_for_a_refused_first_batch() -> None:
     with LlmServer(cache="breakpoints") as server:
         server.fail("content filter")
         score(server, job("one", shared), job("two", shared), concurrency=1)
-    assert sorted(arxiv_id for ids in server.asked for arxiv_id in set(ids)).count("2611.00000") == 3
+    assert (
+        sorted(arxiv_id for ids in server.asked for arxiv_id in set(ids)).count("2611.00000") == 3
+    )
     assert len({tuple(ids) for ids in server.asked}) > 2
 
 
 def test_prompt_that_fails_for_one_list_stops_no_other(tmp_path: Path) -> None:
     """An operator's template may fail on one list's topics, which the check could not know."""
-    prompt = Prompt([template(tmp_path, topics="{% if 'broken' in topics %}{{ 1 / 0 }}{% endif %}{{ topics }}")])
+    prompt = Prompt(
+        [template(tmp_path, topics="{% if 'broken' in topics %}{{ 1 / 0 }}{% endif %}{{ topics }}")]
+    )
     shared = papers(8)
     with LlmServer() as server, scorer_for(server, prompt=prompt) as scorer:
         parts = list(scorer.score([job(name, shared) for name in ("broken", "one", "two")]))

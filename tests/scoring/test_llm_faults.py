@@ -74,8 +74,16 @@ HOPELESS = [
     ("nonsense", "answers without a usable score", 4),
     ("bad request", "answers 400: Something about this request is wrong", 60),
     ("refusal", "refuses to answer", 20),
-    ("cut off before a word", "answers, but the reply was cut off at the server's limit of tokens; lower LLM_BATC", 20),
-    ("small context", "answers 400: its context of 4096 tokens is too small for the prompt; lower LLM_BATCH_SIZE", 20),
+    (
+        "cut off before a word",
+        "answers, but the reply was cut off at the server's limit of tokens; lower LLM_BATC",
+        20,
+    ),
+    (
+        "small context",
+        "answers 400: its context of 4096 tokens is too small for the prompt; lower LLM_BATCH_SIZE",
+        20,
+    ),
     ("error 503", "answers 503: Overloaded", 14),
 ]
 
@@ -117,7 +125,9 @@ def test_secrets_in_the_address_are_not_reported() -> None:
 
 
 def test_impossible_key_is_reported_without_showing_it() -> None:
-    with pytest.raises(ScoringError, match=r"^OPENAI_API_KEY holds characters that no key has") as caught:
+    with pytest.raises(
+        ScoringError, match=r"^OPENAI_API_KEY holds characters that no key has"
+    ) as caught:
         Server("", "sk-é\n", "m")
     assert "sk-" not in str(caught.value)
 
@@ -185,7 +195,10 @@ def test_refused_format_falls_back_however_it_is_refused(refusal: Fault) -> None
 
 
 def test_refused_batch_is_halved_until_one_paper_is_blamed() -> None:
-    with LlmServer(unspeakable=["2611.00005"]) as server, scorer_for(server, batch_size=8) as scorer:
+    with (
+        LlmServer(unspeakable=["2611.00005"]) as server,
+        scorer_for(server, batch_size=8) as scorer,
+    ):
         outcome = run(scorer, papers(16))
     assert outcome.unscored.keys() == {"2611.00005"}
     assert "content filter" in outcome.unscored["2611.00005"]
@@ -227,7 +240,10 @@ def test_paper_scored_twice_in_one_reply_is_asked_again_until_alone(
     """The last of its entries counts if it then gets two again."""
     ids = {str(entry["arxiv_id"]) for entry in more}
     again = Fault(
-        rewrite=lambda entries: [*entries, *(e for e in more if e["arxiv_id"] in {x["arxiv_id"] for x in entries})]
+        rewrite=lambda entries: [
+            *entries,
+            *(e for e in more if e["arxiv_id"] in {x["arxiv_id"] for x in entries}),
+        ]
     )
     with (
         LlmServer(dict.fromkeys(("2611.00000", *ids, "2611.00003"), Score(9, 9))) as server,
@@ -256,7 +272,9 @@ class Stubborn:
 def test_poisonous_paper_spoils_no_other(fault: str, lists: int) -> None:
     """Not in its batch, not for other lists, whatever the answer is: the server is asked, and is there."""
     asked = tuple(papers(32))
-    jobs = [ToScore(mailing_list(name=f"list{n}", topics=f"Topic {n}"), asked) for n in range(lists)]
+    jobs = [
+        ToScore(mailing_list(name=f"list{n}", topics=f"Topic {n}"), asked) for n in range(lists)
+    ]
     with LlmServer() as server, scorer_for(server, concurrency=8, batch_size=16) as scorer:
         server.fault_for = lambda body: fault if "2611.00003" in ids_in(body) else ""
         outcomes = by_list(scorer, jobs)
@@ -274,7 +292,9 @@ def by_list(scorer: LlmScorer, jobs: Sequence[ToScore]) -> dict[str, Outcome]:
     except ScoringError as caught:
         error = str(caught)
     outcomes = {
-        job.mailing_list.name: collect(part for part in parts if part.list_name == job.mailing_list.name)
+        job.mailing_list.name: collect(
+            part for part in parts if part.list_name == job.mailing_list.name
+        )
         for job in jobs
     }
     for outcome in outcomes.values():
@@ -285,12 +305,19 @@ def by_list(scorer: LlmScorer, jobs: Sequence[ToScore]) -> dict[str, Outcome]:
 @pytest.mark.parametrize("fault", ["content refused", "nonsense", "error 500"])
 def test_poisonous_topics_stop_no_other_list(fault: str) -> None:
     asked = tuple(papers(64))
-    jobs = [ToScore(mailing_list(name=name, topics=f"Topics of {name}"), asked) for name in ("one", "two")]
+    jobs = [
+        ToScore(mailing_list(name=name, topics=f"Topics of {name}"), asked)
+        for name in ("one", "two")
+    ]
     jobs.insert(0, ToScore(mailing_list(name="poison", topics="Poison."), asked))
     with LlmServer() as server, scorer_for(server, concurrency=4, batch_size=16) as scorer:
         server.fault_for = lambda body: fault if "Poison." in str(body["messages"]) else ""
         outcomes = by_list(scorer, jobs)
-    assert {name: len(outcome.scores) for name, outcome in outcomes.items()} == {"one": 64, "two": 64, "poison": 0}
+    assert {name: len(outcome.scores) for name, outcome in outcomes.items()} == {
+        "one": 64,
+        "two": 64,
+        "poison": 0,
+    }
     assert outcomes["poison"].unscored == {}
     assert outcomes["poison"].problem
     assert len(server.requests) < 150

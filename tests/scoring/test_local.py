@@ -28,8 +28,12 @@ def off_topic(number: int) -> list[Paper]:
     return [on(50_000 + each, f"Sorting networks of width {each}") for each in range(number)]
 
 
-def scores(papers: list[Paper], recent: list[Paper] | None = None, topics: str = TOPICS) -> dict[str, Score]:
-    [scored] = LocalScorer().score([ToScore(mailing_list(topics=topics), tuple(papers), tuple(recent or ()))])
+def scores(
+    papers: list[Paper], recent: list[Paper] | None = None, topics: str = TOPICS
+) -> dict[str, Score]:
+    [scored] = LocalScorer().score(
+        [ToScore(mailing_list(topics=topics), tuple(papers), tuple(recent or ()))]
+    )
     assert not scored.unscored
     assert scored.spending.usage.calls == 0
     return dict(scored.scores)
@@ -39,20 +43,41 @@ def test_labels_separate_wanted_from_unwanted_terms() -> None:
     """An item goes on over its lines; what is wanted once is unwanted nowhere; no pair reaches over a clause's end."""
     wanted, unwanted = wanted_and_unwanted(TOPICS)
     assert Counter(wanted) == Counter(
-        ["star", "formation", "dwarf", "galaxies", "star formation", "dwarf galaxies", "quenching", "reionisation"]
+        [
+            "star",
+            "formation",
+            "dwarf",
+            "galaxies",
+            "star formation",
+            "dwarf galaxies",
+            "quenching",
+            "reionisation",
+        ]
     )
     assert unwanted == ["planets", "massive", "massive galaxies"]
 
 
 def test_unlabelled_prose_is_wanted_whole() -> None:
-    wanted, unwanted = wanted_and_unwanted("I would like to read about tensor networks, and\nrelevant spin glasses.")
-    assert set(wanted) == {"tensor", "networks", "tensor networks", "spin", "glasses", "spin glasses", "read"}
+    wanted, unwanted = wanted_and_unwanted(
+        "I would like to read about tensor networks, and\nrelevant spin glasses."
+    )
+    assert set(wanted) == {
+        "tensor",
+        "networks",
+        "tensor networks",
+        "spin",
+        "glasses",
+        "spin glasses",
+        "read",
+    }
     assert unwanted == []
 
 
 @pytest.mark.parametrize("heading", ["Relevant:", "## Relevant", "**Relevant:**"])
 def test_label_on_its_own_line_applies_to_the_items_below(heading: str) -> None:
-    wanted, unwanted = wanted_and_unwanted(f"{heading}\n\n- spin glasses\n- tensors\n\nNot relevant:\n- hardware\n")
+    wanted, unwanted = wanted_and_unwanted(
+        f"{heading}\n\n- spin glasses\n- tensors\n\nNot relevant:\n- hardware\n"
+    )
     assert wanted == ["spin", "glasses", "spin glasses", "tensors"]
     assert unwanted == ["hardware"]
 
@@ -79,41 +104,63 @@ def test_top_tenth_of_the_recent_papers_gets_seven_or_more() -> None:
     counts = Counter(score.relevance for score in scores(papers).values())
     assert sum(counts[relevance] for relevance in (7, 8, 9, 10)) == 20
     assert all(counts[relevance] for relevance in range(2, 11))
-    assert scores(off_topic(3), papers)["2611.50000"] == Score(relevance=1, novelty=None, comment="")
+    assert scores(off_topic(3), papers)["2611.50000"] == Score(
+        relevance=1, novelty=None, comment=""
+    )
 
 
 def test_rank_is_among_the_recent_papers_not_the_days() -> None:
     """A weak day sends little: its best paper is not in the top tenth of the month."""
-    month = [on(number, "Quenching of dwarf galaxies by reionisation") for number in range(100, 200)]
+    month = [
+        on(number, "Quenching of dwarf galaxies by reionisation") for number in range(100, 200)
+    ]
     assert scores([on(1, "Galaxies"), on(2, "Sorting")], month)["2611.00001"].relevance < 7
 
 
 def test_identical_papers_are_average() -> None:
     """Otherwise a digest would hold all of them."""
-    alike = [paper(f"2611.{n:05}", title="Why networks generalise", abstract="We learn why.") for n in range(40)]
+    alike = [
+        paper(f"2611.{n:05}", title="Why networks generalise", abstract="We learn why.")
+        for n in range(40)
+    ]
     (answer,) = LocalScorer().score(
-        [ToScore(mailing_list(topics="Relevant: why networks generalise"), tuple(alike), tuple(alike))]
+        [
+            ToScore(
+                mailing_list(topics="Relevant: why networks generalise"), tuple(alike), tuple(alike)
+            )
+        ]
     )
     assert {score.relevance for score in answer.scores.values()} == {4}
 
 
 def test_comment_names_the_shared_words_from_relevance_six() -> None:
-    found = scores([on(1, "Quenching in a dwarf galaxy"), on(2, "A formation of geese")], off_topic(8))
+    found = scores(
+        [on(1, "Quenching in a dwarf galaxy"), on(2, "A formation of geese")], off_topic(8)
+    )
     assert found["2611.00001"] == Score(
         relevance=8, novelty=None, comment="Shares with the topics: dwarf galaxies, quenching"
     )
-    assert found["2611.00002"] == Score(relevance=6, novelty=None, comment="Shares with the topics: formation")
+    assert found["2611.00002"] == Score(
+        relevance=6, novelty=None, comment="Shares with the topics: formation"
+    )
     assert scores(off_topic(10))["2611.50000"].comment == ""
 
 
-@pytest.mark.parametrize("topics", ["", "All papers, please", 'Relevant: " OR ( * ^', "Relevant:", "银河系\u0301 §"])
+@pytest.mark.parametrize(
+    "topics", ["", "All papers, please", 'Relevant: " OR ( * ^', "Relevant:", "银河系\u0301 §"]
+)
 def test_topics_without_usable_words_score_everything_one(topics: str) -> None:
     assert {score.relevance for score in scores(off_topic(5), topics=topics).values()} == {1}
 
 
 def test_topics_are_never_parsed_as_a_query() -> None:
     """Words of FTS5's language are words; thousands of them are no error."""
-    assert scores([on(1, "NEAR misses")], off_topic(20), "NEAR(misses, 3) NOT title:^*")["2611.00001"].relevance == 9
+    assert (
+        scores([on(1, "NEAR misses")], off_topic(20), "NEAR(misses, 3) NOT title:^*")[
+            "2611.00001"
+        ].relevance
+        == 9
+    )
     assert scores(off_topic(3), topics=" ".join(f"word{number}" for number in range(10_000)))
 
 
@@ -129,13 +176,18 @@ def test_scorer_does_not_mix_the_papers_of_two_lists() -> None:
 def test_criteria_change_with_the_topics_and_no_other_option() -> None:
     scorer = LocalScorer()
     criteria = scorer.criteria(mailing_list(topics=TOPICS))
-    assert criteria == LocalScorer().criteria(mailing_list(topics=TOPICS, min_relevance=9, title="Other"))
+    assert criteria == LocalScorer().criteria(
+        mailing_list(topics=TOPICS, min_relevance=9, title="Other")
+    )
     assert criteria != scorer.criteria(mailing_list(topics=TOPICS + "x"))
-    assert scorer.criteria(mailing_list(topics="how papers are learned")) == "5473f1248036872b", "scores are kept by it"
+    assert scorer.criteria(mailing_list(topics="how papers are learned")) == "5473f1248036872b", (
+        "scores are kept by it"
+    )
 
 
 @pytest.mark.skipif(
-    not learning.DATA.is_dir(), reason="needs judged days of arXiv, which this repository does not hold"
+    not learning.DATA.is_dir(),
+    reason="needs judged days of arXiv, which this repository does not hold",
 )
 def test_ranking_of_real_days_agrees_with_an_llm() -> None:
     """Every sixth day of the benchmark, `python -m tests.benchmarks.learning`."""

@@ -38,14 +38,20 @@ def test_single_batch_shares_nothing() -> None:
 
 def test_lists_of_the_same_papers_share_them_batch_by_batch() -> None:
     groups = list(plan([job(name, *range(8)) for name in ("one", "two", "three")], 4))
-    assert [[(batch.mailing_list.name, ids(batch), batch.shares) for batch in group] for group in groups] == [
-        [(name, papers, "papers") for name in ("one", "two", "three")] for papers in ([0, 1, 2, 3], [4, 5, 6, 7])
+    assert [
+        [(batch.mailing_list.name, ids(batch), batch.shares) for batch in group] for group in groups
+    ] == [
+        [(name, papers, "papers") for name in ("one", "two", "three")]
+        for papers in ([0, 1, 2, 3], [4, 5, 6, 7])
     ]
 
 
 def test_papers_of_some_lists_are_shared_among_those() -> None:
     groups = plan([job("one", *range(8)), job("two", *range(4, 12)), job("three", *range(4, 8))], 4)
-    asked = [([batch.mailing_list.name for batch in group], ids(group[0]), group[0].shares) for group in groups]
+    asked = [
+        ([batch.mailing_list.name for batch in group], ids(group[0]), group[0].shares)
+        for group in groups
+    ]
     assert asked == [
         (["one", "two", "three"], [4, 5, 6, 7], "papers"),
         (["one"], [0, 1, 2, 3], ""),
@@ -61,12 +67,20 @@ def test_few_common_papers_are_not_shared() -> None:
     ]
 
 
-@given(st.lists(st.lists(st.integers(0, 59), max_size=60, unique=True), min_size=1, max_size=6), st.integers(1, 20))
+@given(
+    st.lists(st.lists(st.integers(0, 59), max_size=60, unique=True), min_size=1, max_size=6),
+    st.integers(1, 20),
+)
 def test_plan_asks_for_each_paper_of_each_list_once(wanted: list[list[int]], size: int) -> None:
     jobs = [job(f"list{number}", *numbers) for number, numbers in enumerate(wanted)]
     batches = [batch for group in plan(jobs, size) for batch in group]
     for each in jobs:
-        asked = Counter(one.id for batch in batches if batch.mailing_list == each.mailing_list for one in batch.papers)
+        asked = Counter(
+            one.id
+            for batch in batches
+            if batch.mailing_list == each.mailing_list
+            for one in batch.papers
+        )
         assert asked == Counter({one.id for one in each.papers})
     assert all(0 < len(batch.papers) <= size for batch in batches)
 

@@ -29,12 +29,24 @@ def test_complete_usage_is_read() -> None:
     [
         {"prompt_tokens": 2000, "completion_tokens": 300},
         {**WHOLE, "prompt_tokens_details": None, "completion_tokens_details": None},
-        {**WHOLE, "prompt_tokens_details": {"cached_tokens": None}, "completion_tokens_details": {}},
+        {
+            **WHOLE,
+            "prompt_tokens_details": {"cached_tokens": None},
+            "completion_tokens_details": {},
+        },
         {"prompt_tokens": 2000.0, "completion_tokens": 300.0},
-        {**WHOLE, "prompt_tokens_details": {"cached_tokens": 10**400}, "completion_tokens_details": None},
+        {
+            **WHOLE,
+            "prompt_tokens_details": {"cached_tokens": 10**400},
+            "completion_tokens_details": None,
+        },
         {**WHOLE, "prompt_tokens_details": "no", "completion_tokens_details": [1]},
         {**WHOLE, "prompt_tokens_details": {"cached_tokens": -5}, "completion_tokens_details": 0},
-        {**WHOLE, "prompt_tokens_details": {"cache_write_tokens": True}, "completion_tokens_details": 0},
+        {
+            **WHOLE,
+            "prompt_tokens_details": {"cache_write_tokens": True},
+            "completion_tokens_details": 0,
+        },
     ],
 )
 def test_missing_parts_of_the_usage_count_as_zero(usage: dict[str, object]) -> None:
@@ -82,7 +94,12 @@ def test_known_model_has_the_tables_prices(url: str) -> None:
 
 @pytest.mark.parametrize(
     ("model", "url"),
-    [("gpt-4o-mini", LOCAL), ("gpt-4o-mini", "https://llm.example.org/v1"), ("no-such-model", ""), ("", "")],
+    [
+        ("gpt-4o-mini", LOCAL),
+        ("gpt-4o-mini", "https://llm.example.org/v1"),
+        ("no-such-model", ""),
+        ("", ""),
+    ],
 )
 def test_unknown_price_is_none(model: str, url: str) -> None:
     """A local model that is called like one of OpenAI's is not priced as OpenAI's."""

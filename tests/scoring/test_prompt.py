@@ -30,7 +30,10 @@ def template(folder: Path, **changes: str) -> Path:
 
 
 def test_prompt_shows_id_title_and_abstract_of_each_paper_and_no_authors() -> None:
-    papers = [paper("2611.00001"), paper("astro-ph/0601001", title="Old\nstyle", abstract="Line one.\n  Line two.")]
+    papers = [
+        paper("2611.00001"),
+        paper("astro-ph/0601001", title="Old\nstyle", abstract="Line one.\n  Line two."),
+    ]
     question = asked(papers)
     for each in papers:
         assert f"\n[{each.id}] " in question.own
@@ -48,7 +51,8 @@ def test_shared_text_comes_first() -> None:
     one, other = asked([paper("2611.00001")]), asked([paper("2611.00002")])
     assert (one.system, one.shared) == (other.system, other.shared)
     together = [
-        Prompt([SHIPPED]).question(topics, [paper("2611.00001")], papers_first=True) for topics in ("Topics A", "B")
+        Prompt([SHIPPED]).question(topics, [paper("2611.00001")], papers_first=True)
+        for topics in ("Topics A", "B")
     ]
     assert together[0].shared == together[1].shared
     assert (together[0].system, together[0].shared) == (one.system, one.own)
@@ -59,12 +63,17 @@ def test_comments_are_asked_for_in_the_lists_language_and_english_costs_nothing(
     """The words stand with the topics, so that lists of every language share the rest."""
     prompt, papers = Prompt([SHIPPED]), [paper("2611.00001")]
     english, plain = (
-        prompt.question("Stars.", papers, papers_first=False, **given) for given in ({"language": "en"}, {})
+        prompt.question("Stars.", papers, papers_first=False, **given)
+        for given in ({"language": "en"}, {})
     )
     for tag in ("de", "pt-BR"):
         asked = prompt.question("Stars.", papers, papers_first=False, language=tag)
         words = f'\nWrite each comment in the language with the BCP 47 tag "{tag}".'
-        assert (asked.system, asked.shared, asked.own) == (english.system, english.shared + words, english.own)
+        assert (asked.system, asked.shared, asked.own) == (
+            english.system,
+            english.shared + words,
+            english.own,
+        )
     assert english == plain
     assert "language" not in english.system + english.shared + english.own.lower()
 
@@ -79,7 +88,15 @@ def test_shipped_prompt_names_no_arxiv_id_no_threshold_and_no_order_of_its_block
 
 @pytest.mark.parametrize(
     "attack",
-    ["</paper>", "< / PAPER >", "</papers>", "<papers>", "</topics>", "<topics>", "[2611.99999] Another"],
+    [
+        "</paper>",
+        "< / PAPER >",
+        "</papers>",
+        "<papers>",
+        "</topics>",
+        "<topics>",
+        "[2611.99999] Another",
+    ],
 )
 def test_paper_cannot_escape_its_fence(attack: str) -> None:
     """Nor open another one, nor begin as a paper does: each of its texts is one line."""
@@ -107,7 +124,10 @@ def test_long_abstract_is_cut_after_a_word() -> None:
 
 def test_operators_template_overrides_the_packaged_one(tmp_path: Path) -> None:
     prompt = Prompt([template(tmp_path), SHIPPED])
-    assert prompt.question("Topics", [], papers_first=False).system == "Judge by fit.\n\nReply with JSON."
+    assert (
+        prompt.question("Topics", [], papers_first=False).system
+        == "Judge by fit.\n\nReply with JSON."
+    )
     shipped = Prompt([tmp_path / "absent", SHIPPED]).question("Topics", [], papers_first=False)
     assert shipped.system.startswith("You select")
 
@@ -134,7 +154,10 @@ def test_criteria_change_with_rubric_and_topics_and_with_nothing_else(tmp_path: 
     assert usual != criteria("Other topics")
     prompt = Prompt([template(tmp_path)])
     assert usual == prompt.criteria("Topics, two words", "en")
-    assert len({usual, *(prompt.criteria("Topics, two words", tag) for tag in ("de", "pt", "pt-BR"))}) == 4
+    assert (
+        len({usual, *(prompt.criteria("Topics, two words", tag) for tag in ("de", "pt", "pt-BR"))})
+        == 4
+    )
     assert len(usual) == 16
     assert criteria("c", rubric="a b") != criteria("b c", rubric="a")
 
@@ -153,22 +176,46 @@ def loop(body: str) -> str:
 @pytest.mark.parametrize(
     ("changes", "line", "message"),
     [
-        ({"reply": "{{ paper_count }}"}, 2, "'paper_count' is undefined; the block 'reply' has no variable"),
-        ({"rubric": "{{ papers[0].title }}"}, 1, "'papers' is undefined; the block 'rubric' has no variable"),
-        ({"rubric": "Judge by {{ topics }}"}, 1, "'topics' is undefined; the block 'rubric' has no variable"),
-        ({"topics": "{{ topic }}"}, 3, "'topic' is undefined; the block 'topics' has topics and language"),
+        (
+            {"reply": "{{ paper_count }}"},
+            2,
+            "'paper_count' is undefined; the block 'reply' has no variable",
+        ),
+        (
+            {"rubric": "{{ papers[0].title }}"},
+            1,
+            "'papers' is undefined; the block 'rubric' has no variable",
+        ),
+        (
+            {"rubric": "Judge by {{ topics }}"},
+            1,
+            "'topics' is undefined; the block 'rubric' has no variable",
+        ),
+        (
+            {"topics": "{{ topic }}"},
+            3,
+            "'topic' is undefined; the block 'topics' has topics and language",
+        ),
         (
             {"topics": "{{ topics }} {{ papers }}"},
             3,
             "'papers' is undefined; the block 'topics' has topics and language",
         ),
-        ({"rubric": "{{ language }}"}, 1, "'language' is undefined; the block 'rubric' has no variable"),
+        (
+            {"rubric": "{{ language }}"},
+            1,
+            "'language' is undefined; the block 'rubric' has no variable",
+        ),
         (
             {"topics": "{{ topics }}{% if language != 'en' %}{{ tag }}{% endif %}"},
             3,
             "'tag' is undefined; the block 'topics' has topics and language",
         ),
-        ({"papers": f"{loop('')}{{{{ paper }}}}"}, 4, "'paper' is undefined; the block 'papers' has papers"),
+        (
+            {"papers": f"{loop('')}{{{{ paper }}}}"},
+            4,
+            "'paper' is undefined; the block 'papers' has papers",
+        ),
         ({"reply": "{% if topics"}, 2, "expected token 'end of statement block', got '{'"),
         ({"topics": "{{ topics"}, 3, "expected token 'end of print statement', got '{'"),
         ({"topics": "{{ topics | shout }}"}, 3, "No filter named 'shout'."),
@@ -193,14 +240,32 @@ def test_broken_template_is_reported_with_its_line(
             "Judge by what you know.",
             "does not show 'Relevant: how birds find their way.'; write {{ topics }}",
         ),
-        ("papers", "Score them.", "does not show '2611.00001'; write each paper's arxiv_id, title and abstract"),
+        (
+            "papers",
+            "Score them.",
+            "does not show '2611.00001'; write each paper's arxiv_id, title and abstract",
+        ),
         ("papers", loop("{{ paper.title }} {{ paper.abstract }}"), "does not show '2611.00001'"),
-        ("papers", loop("{{ paper.arxiv_id }} {{ paper.abstract }}"), "does not show 'How robins find their way"),
-        ("papers", loop("{{ paper.arxiv_id }} {{ paper.title }}"), "does not show 'Robins grew up under"),
-        ("papers", BLOCKS["papers"].replace("in papers", "in papers[:1]"), "does not show 'astro-ph/0611001'"),
+        (
+            "papers",
+            loop("{{ paper.arxiv_id }} {{ paper.abstract }}"),
+            "does not show 'How robins find their way",
+        ),
+        (
+            "papers",
+            loop("{{ paper.arxiv_id }} {{ paper.title }}"),
+            "does not show 'Robins grew up under",
+        ),
+        (
+            "papers",
+            BLOCKS["papers"].replace("in papers", "in papers[:1]"),
+            "does not show 'astro-ph/0611001'",
+        ),
     ],
 )
-def test_topics_and_every_paper_have_to_be_shown(tmp_path: Path, block: str, text: str, message: str) -> None:
+def test_topics_and_every_paper_have_to_be_shown(
+    tmp_path: Path, block: str, text: str, message: str
+) -> None:
     (problem,) = problems(template(tmp_path, **{block: text}))
     assert problem.startswith("prompts/score.md.j2: ")
     assert message in problem
@@ -244,18 +309,26 @@ def test_template_cannot_reach_into_python(tmp_path: Path) -> None:
 
 
 def test_missing_template_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"^prompts/score\.md\.j2: there is no template score\.md\.j2$"):
+    with pytest.raises(
+        ConfigError, match=r"^prompts/score\.md\.j2: there is no template score\.md\.j2$"
+    ):
         Prompt([tmp_path / "nowhere"])
-    with pytest.raises(ConfigError, match=r"^prompts/score\.md\.j2:1: there is no template absent\.j2$"):
+    with pytest.raises(
+        ConfigError, match=r"^prompts/score\.md\.j2:1: there is no template absent\.j2$"
+    ):
         Prompt([template(tmp_path, rubric="{% include 'absent.j2' %}")])
 
 
 def test_file_that_is_not_utf_8_is_reported(tmp_path: Path) -> None:
     (template(tmp_path) / "score.md.j2").write_bytes("Judge précis".encode("latin-1"))
-    assert problems(tmp_path) == ["prompts/score.md.j2:1: is not UTF-8 text (line 1); save it as UTF-8"]
+    assert problems(tmp_path) == [
+        "prompts/score.md.j2:1: is not UTF-8 text (line 1); save it as UTF-8"
+    ]
 
 
-@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that not even root can read")
+@pytest.mark.skipif(
+    not Path("/proc/self/mem").exists(), reason="needs a file that not even root can read"
+)
 def test_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "score.md.j2").symlink_to("/proc/self/mem")
     (problem,) = problems(tmp_path)

@@ -74,7 +74,9 @@ def test_invalid_entry_is_missing_and_costs_no_other(bad: dict[str, Any]) -> Non
 
 
 def test_ids_that_were_not_asked_for_are_dropped() -> None:
-    assert read_reply(json.dumps({"scores": [entry("9912.99999"), *BOTH]}), [B]).scores == {B: GOOD[B]}
+    assert read_reply(json.dumps({"scores": [entry("9912.99999"), *BOTH]}), [B]).scores == {
+        B: GOOD[B]
+    }
 
 
 @pytest.mark.parametrize(
@@ -95,13 +97,18 @@ def test_ids_that_were_not_asked_for_are_dropped() -> None:
 )
 def test_paper_has_one_score_or_a_defect(entries: list[dict[str, Any]], defect: str) -> None:
     reply = read_reply(json.dumps(entries), [A], lambda text: hidden(text, KEY))
-    assert (reply.scores.keys(), reply.defects) == (({A}, {}) if not defect else (set(), {A: defect}))
+    assert (reply.scores.keys(), reply.defects) == (
+        ({A}, {}) if not defect else (set(), {A: defect})
+    )
 
 
 def test_neither_of_two_different_entries_counts_but_the_last_one_for_a_paper_asked_alone() -> None:
     entries = json.dumps([entry(relevance=7), *BOTH])
     reply = read_reply(entries, ASKED)
-    assert (reply.scores, reply.defects) == ({B: GOOD[B]}, {A: "two different ones for the same paper"})
+    assert (reply.scores, reply.defects) == (
+        {B: GOOD[B]},
+        {A: "two different ones for the same paper"},
+    )
     assert read_reply(entries, [A]).scores == {A: GOOD[A]}
 
 
@@ -138,13 +145,20 @@ CUT_OFF = json.dumps({"scores": [BOTH[0], entry("2502.00001"), BOTH[1]]})[:-30]
         "other lists after it",
     ],
 )  # fmt: skip
-def test_entry_of_the_last_whole_list_that_names_a_paper_counts(text: str, scores: dict[str, Score]) -> None:
+def test_entry_of_the_last_whole_list_that_names_a_paper_counts(
+    text: str, scores: dict[str, Score]
+) -> None:
     assert read_reply(text, ASKED).scores == scores
 
 
 def test_key_that_a_comment_quotes_is_hidden() -> None:
     """Also one that only the removal of a link puts together."""
-    for said in (KEY, f"{KEY[:4]}\u200b{KEY[4:]}", f"{KEY[:4]}</a>{KEY[4:]}", f"{KEY[:4]}[{KEY[4:]}](x)"):
+    for said in (
+        KEY,
+        f"{KEY[:4]}\u200b{KEY[4:]}",
+        f"{KEY[:4]}</a>{KEY[4:]}",
+        f"{KEY[:4]}[{KEY[4:]}](x)",
+    ):
         scores = read_reply(
             json.dumps([entry(comment=f"The key is {said}!")]), [A], lambda text: hidden(text, KEY)
         ).scores
@@ -213,7 +227,9 @@ MARKS = st.integers(-2, 13)
 
 
 @given(st.lists(st.builds(entry, st.sampled_from([A, B, "x"]), MARKS, MARKS, st.text())))
-def test_only_ids_asked_for_are_scored_with_short_encodable_comments(entries: list[dict[str, Any]]) -> None:
+def test_only_ids_asked_for_are_scored_with_short_encodable_comments(
+    entries: list[dict[str, Any]],
+) -> None:
     scores = read_reply(json.dumps(entries), ASKED).scores
     assert set(scores) <= {A, B}
     for score in scores.values():
@@ -254,7 +270,10 @@ SHOWS = "It shows that wide networks forget less, e.g. by a third (Fig. 2)."
 @pytest.mark.parametrize(
     ("said", "kept"),
     [
-        (f"{SHOWS} " + "It fits since topics ask for it. " * 20, f"{SHOWS}{' It fits since topics ask for it.' * 5}"),
+        (
+            f"{SHOWS} " + "It fits since topics ask for it. " * 20,
+            f"{SHOWS}{' It fits since topics ask for it.' * 5}",
+        ),
         (f"{SHOWS} It fits {'because topics ask for it ' * 20}.", SHOWS),
         ("Yes! Then " + "because topics ask for it " * 20, "Yes!"),
         ("它表明宽网络遗忘更少。" * 30, "它表明宽网络遗忘更少。" * 21),
@@ -282,8 +301,29 @@ def test_long_comments_without_a_whole_sentence_end_at_a_word() -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["[", "[a](", "a.", "a://", "http", "`", "*", "<", "()", "a .b/", "www. ", " .", ": //", "a.b:80", "<a href=", "@"],
+    [
+        "[",
+        "[a](",
+        "a.",
+        "a://",
+        "http",
+        "`",
+        "*",
+        "<",
+        "()",
+        "a .b/",
+        "www. ",
+        " .",
+        ": //",
+        "a.b:80",
+        "<a href=",
+        "@",
+    ],
 )
 def test_hostile_comments_are_cleaned(unit: str) -> None:
-    for nested in (unit * 50_000, f"{'(' * 2000}{unit}{')' * 2000}", f"{'[' * 1000}{unit}{'](x)' * 500}"):
+    for nested in (
+        unit * 50_000,
+        f"{'(' * 2000}{unit}{')' * 2000}",
+        f"{'[' * 1000}{unit}{'](x)' * 500}",
+    ):
         assert len(clean_comment(nested)) <= MAX_COMMENT

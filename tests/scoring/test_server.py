@@ -26,7 +26,10 @@ QUESTION = Question("Judge.", "Papers: 2611.00001", "Own words.")
 
 
 def said(content: object = "Text", finish: str | None = "stop", **message: Any) -> dict[str, Any]:
-    return {"choices": [{"message": {"content": content, **message}, "finish_reason": finish}], "usage": USAGE}
+    return {
+        "choices": [{"message": {"content": content, **message}, "finish_reason": finish}],
+        "usage": USAGE,
+    }
 
 
 @pytest.mark.parametrize(
@@ -53,14 +56,23 @@ def said(content: object = "Text", finish: str | None = "stop", **message: Any) 
         (422, {"detail": [{"msg": "Input should be shorter"}]}, "refused"),
         (429, {"error": {"message": "Rate limit"}}, "transient"),
         (429, {"error": {"code": "insufficient_quota"}}, "no credit"),
-        (429, {"error": {"code": "rate_limit_exceeded", "message": "See /account/billing"}}, "transient"),
+        (
+            429,
+            {"error": {"code": "rate_limit_exceeded", "message": "See /account/billing"}},
+            "transient",
+        ),
         (529, {"type": "error", "error": {"type": "overloaded_error"}}, "transient"),
     ],
 )
-def test_reply_is_a_text_or_a_refusal_or_worth_a_retry(status: int, body: object, meaning: str) -> None:
+def test_reply_is_a_text_or_a_refusal_or_worth_a_retry(
+    status: int, body: object, meaning: str
+) -> None:
     answer = judge(status, body, "m")
     assert (answer.text if meaning == "text" else answer.failure) != ""
-    assert (not answer.failure, answer.pause) == (meaning == "text", 0 if meaning == "transient" else None)
+    assert (not answer.failure, answer.pause) == (
+        meaning == "text",
+        0 if meaning == "transient" else None,
+    )
     if " " in meaning:
         assert meaning in answer.failure
 
@@ -79,7 +91,9 @@ def test_reply_is_a_text_or_a_refusal_or_worth_a_retry(status: int, body: object
         (400, "The number of tokens to keep from the initial prompt is greater than the context length."),  # LM Studio
     ],
 )  # fmt: skip
-def test_context_that_is_too_small_is_named_with_the_fix_and_not_retried(status: int, error: object) -> None:
+def test_context_that_is_too_small_is_named_with_the_fix_and_not_retried(
+    status: int, error: object
+) -> None:
     answer = judge(status, {"error": error}, "m")
     assert re.match(
         rf"answers {status}: its context( of 4096 tokens)? is too small for the prompt; lower LLM_BATCH_SIZE, or ",
@@ -115,7 +129,9 @@ def test_server_error_is_quoted_in_one_short_line_without_the_key() -> None:
         ("gpt-6-luna", "https://api.openai.com.example.org/v1", False),
     ],
 )
-def test_breakpoints_are_for_openais_own_servers_and_newer_models(model: str, base_url: str, expected: bool) -> None:
+def test_breakpoints_are_for_openais_own_servers_and_newer_models(
+    model: str, base_url: str, expected: bool
+) -> None:
     request = Server(base_url, "", model).request(QUESTION, shared=True)
     assert ("prompt_cache_options" in request) is expected
     assert ("temperature" in request) is ("example" in base_url)
@@ -128,15 +144,24 @@ def request(shared: str, own: str = "Own words.", *, is_shared: bool = True) -> 
 def test_breakpoint_follows_the_shared_text_and_changes_no_word() -> None:
     shared = "Shared words. " * 300
     parts = request(shared)["messages"][1]["content"]
-    assert request(shared, is_shared=False)["messages"][1]["content"] == "".join(part["text"] for part in parts)
+    assert request(shared, is_shared=False)["messages"][1]["content"] == "".join(
+        part["text"] for part in parts
+    )
     assert [part.get("prompt_cache_breakpoint") for part in parts] == [{"mode": "explicit"}, None]
 
 
-@pytest.mark.parametrize(("words", "is_shared"), [(300, False), (3, True)], ids=["not shared", "too short"])
-def test_prompt_that_nobody_reads_again_stays_out_of_a_cache_that_charges(words: int, is_shared: bool) -> None:
+@pytest.mark.parametrize(
+    ("words", "is_shared"), [(300, False), (3, True)], ids=["not shared", "too short"]
+)
+def test_prompt_that_nobody_reads_again_stays_out_of_a_cache_that_charges(
+    words: int, is_shared: bool
+) -> None:
     sent = request("Shared words. " * words, is_shared=is_shared)
     assert isinstance(sent["messages"][1]["content"], str)
-    assert (sent["prompt_cache_options"], "prompt_cache_key" in sent) == ({"mode": "explicit"}, False)
+    assert (sent["prompt_cache_options"], "prompt_cache_key" in sent) == (
+        {"mode": "explicit"},
+        False,
+    )
 
 
 def test_questions_of_one_prefix_have_one_cache_key() -> None:
@@ -166,7 +191,9 @@ OPTIONS = ["reasoning_effort", "service_tier"]
         ("Bad request", True, "json_schema", []),
     ],
 )
-def test_refusal_decides_what_is_left_out(said: str, proven: bool, form: str, expected: list[str]) -> None:
+def test_refusal_decides_what_is_left_out(
+    said: str, proven: bool, form: str, expected: list[str]
+) -> None:
     assert list(fallback(said, OPTIONS, form, proven=proven)) == expected
 
 
@@ -229,7 +256,10 @@ def test_no_further_try_begins_once_scoring_has_stopped() -> None:
 
 def test_compressed_reply_is_read() -> None:
     body = b'{"choices": [{"message": {"content": "Text"}}]}'
-    assert answers_to(Fault(headers={"Content-Encoding": "gzip"}, body=gzip.compress(body))).text == "Text"
+    assert (
+        answers_to(Fault(headers={"Content-Encoding": "gzip"}, body=gzip.compress(body))).text
+        == "Text"
+    )
 
 
 LETTERS = "a" * 300_000
@@ -272,9 +302,13 @@ def test_number_of_any_length_in_a_reply_costs_nothing_else(digits: int) -> None
     assert (answer.text, answer.usage) == ("Text", Usage(calls=1))
 
 
-@pytest.mark.parametrize("status", [202, 300, 400, 401, 403, 404, 408, 409, 418, 422, 429, 500, 503, 599, 999])
+@pytest.mark.parametrize(
+    "status", [202, 300, 400, 401, 403, 404, 408, 409, 418, 422, 429, 500, 503, 599, 999]
+)
 def test_reply_of_any_status_is_an_answer(status: int) -> None:
-    assert answers_to(Fault(status, {"message": "Flagged."})).failure.startswith(f"answers {status}: ")
+    assert answers_to(Fault(status, {"message": "Flagged."})).failure.startswith(
+        f"answers {status}: "
+    )
 
 
 def kinds(exception: type[Exception]) -> set[type[Exception]]:
@@ -283,7 +317,9 @@ def kinds(exception: type[Exception]) -> set[type[Exception]]:
 
 def test_every_exception_of_a_request_by_openai_is_mapped() -> None:
     """A new one in their package fails here, and ends no morning."""
-    mapped = kinds(openai.APIStatusError) | kinds(openai.APIConnectionError)  # a timeout is one of these
+    mapped = kinds(openai.APIStatusError) | kinds(
+        openai.APIConnectionError
+    )  # a timeout is one of these
     # The base class, and one of parsing, which nothing is when a raw response is asked for.
     assert kinds(openai.APIError) - mapped == {openai.APIError, openai.APIResponseValidationError}
 
@@ -312,18 +348,31 @@ ENVIRONMENT = {
 }
 
 
-@pytest.mark.parametrize(("key", "sent"), [("", None), ("none", "Bearer none"), ("sk-ours", "Bearer sk-ours")])
+@pytest.mark.parametrize(
+    ("key", "sent"), [("", None), ("none", "Bearer none"), ("sk-ours", "Bearer sk-ours")]
+)
 def test_environment_adds_nothing_to_a_request(
     key: str, sent: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Nor does a .netrc."""
     (tmp_path / ".netrc").write_text("default login ada password theirs")
-    for name, value in {**ENVIRONMENT, "NETRC": str(tmp_path / ".netrc"), "HOME": str(tmp_path)}.items():
+    for name, value in {
+        **ENVIRONMENT,
+        "NETRC": str(tmp_path / ".netrc"),
+        "HOME": str(tmp_path),
+    }.items():
         monkeypatch.setenv(name, value)
     with LlmServer() as server, asking(server, key=key) as asked:
         assert not asked.ask(QUESTION, tries=1)[-1].failure
     (headers,) = server.headers
-    ours = {"host", "accept-encoding", "content-length", "user-agent", "content-type", "authorization"}
+    ours = {
+        "host",
+        "accept-encoding",
+        "content-length",
+        "user-agent",
+        "content-type",
+        "authorization",
+    }
     assert (headers.keys() - ours, headers.get("authorization")) == (set(), sent)
     assert headers["host"] in server.base_url
 

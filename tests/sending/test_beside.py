@@ -105,7 +105,9 @@ def test_alert_that_is_refused_waits_until_it_is_replaced(world: World) -> None:
 def test_connection_that_is_lost_after_an_alert_is_no_problem_of_the_server(world: World) -> None:
     """Such as one that hangs up before its last reply, on a morning without digests."""
     alert = add(world, "olga")
-    world.transport.replies["olga@example.org"] = [Receipt(DeliveryState.AMBIGUOUS, "the connection was lost")]
+    world.transport.replies["olga@example.org"] = [
+        Receipt(DeliveryState.AMBIGUOUS, "the connection was lost")
+    ]
     assert world.deliver().problem == ""
     assert state(world, alert, "olga") is DeliveryState.DEFERRED
 
@@ -145,7 +147,9 @@ def test_rest_of_a_round_is_tried_though_the_server_refused_all_subscribers(worl
     assert world.recipients() == ["olga"]
 
 
-def test_mail_beside_digests_is_no_matter_of_exit_codes_history_and_suppressions(world: World) -> None:
+def test_mail_beside_digests_is_no_matter_of_exit_codes_history_and_suppressions(
+    world: World,
+) -> None:
     alert = add(world, "olga")
     assert world.store.ledger.unfinished() == 0
     world.store.suppressions.add("olga@example.org", "", "by hand", NOW)

@@ -17,7 +17,17 @@ import pytest
 
 from paperboy.edges.text import one_line
 from paperboy.errors import MailServerError, StoreError
-from paperboy.models import Addressed, Composed, Day, Delivery, DeliveryState, Envelope, Outcome, Receipt, Subscriber
+from paperboy.models import (
+    Addressed,
+    Composed,
+    Day,
+    Delivery,
+    DeliveryState,
+    Envelope,
+    Outcome,
+    Receipt,
+    Subscriber,
+)
 from paperboy.sending import delivery
 from paperboy.sending.delivery import Report, Transport, record, what_follows
 from paperboy.sending.smtp import SmtpTransport
@@ -32,7 +42,11 @@ NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 NAMES = ("ada", "grace", "hedy")
 ALL = {"foundations": frozenset(f"{name}@example.org" for name in NAMES)}
 SENT, PENDING, DEFERRED = DeliveryState.SENT, DeliveryState.PENDING, DeliveryState.DEFERRED
-FAILED, AMBIGUOUS, SUPPRESSED = DeliveryState.FAILED, DeliveryState.AMBIGUOUS, DeliveryState.SUPPRESSED
+FAILED, AMBIGUOUS, SUPPRESSED = (
+    DeliveryState.FAILED,
+    DeliveryState.AMBIGUOUS,
+    DeliveryState.SUPPRESSED,
+)
 TOO_MANY = Receipt(DEFERRED, "421 too many messages", slow_down=True)
 REFUSED = Receipt(FAILED, "RCPT: 554 5.7.1 no")
 
@@ -95,7 +109,9 @@ class World:
     def freeze(self, list_name: str, day: date, names: list[str]) -> None:
         composed = Composed("subject", "papers@example.org", b"shared bytes")
         people = tuple(addressed(name) for name in names)
-        self.store.days.freeze(Day(list_name, day, Outcome.DIGEST, composed=composed, addressed=people), self.clock())
+        self.store.days.freeze(
+            Day(list_name, day, Outcome.DIGEST, composed=composed, addressed=people), self.clock()
+        )
 
     def recipients(self) -> list[str]:
         return [envelope.recipient.partition("@")[0] for envelope in self.transport.sent]
@@ -191,7 +207,9 @@ def test_deferred_address_is_tried_again_after_its_backoff(world: World) -> None
     assert world.deliver().states == {SENT: 1}, "by hand, at once"
 
 
-def test_bug_at_one_address_stops_nobody_else(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_bug_at_one_address_stops_nobody_else(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     world.transport.breaks_at = "ada@example.org"
     assert world.deliver().states == {DEFERRED: 1, SENT: 2}
     assert "ZeroDivisionError" in caplog.text
@@ -207,15 +225,27 @@ def test_connection_lost_after_the_dot_is_tried_once_more_and_then_ambiguous(wor
     assert world.deliver().states == {AMBIGUOUS: 1}
     world.clock.now += timedelta(days=1)
     assert world.deliver().states == {}
-    first, second = (envelope.message for envelope in world.transport.sent if envelope.recipient == "ada@example.org")
+    first, second = (
+        envelope.message
+        for envelope in world.transport.sent
+        if envelope.recipient == "ada@example.org"
+    )
     assert first == second
 
 
-@pytest.mark.parametrize(("attempts", "minutes"), [(0, 5), (1, 10), (2, 20), (5, 160), (6, 240), (20, 240)])
+@pytest.mark.parametrize(
+    ("attempts", "minutes"), [(0, 5), (1, 10), (2, 20), (5, 160), (6, 240), (20, 240)]
+)
 def test_backoff_of_an_address_doubles_up_to_four_hours(attempts: int, minutes: int) -> None:
     one = Delivery(1, 1, "foundations", addressed("ada"), DEFERRED, attempts=attempts)
-    assert what_follows(one, Receipt(DEFERRED, "450 busy"), jitter=0.5) == (DEFERRED, timedelta(minutes=minutes))
-    assert what_follows(one, Receipt(PENDING, "lost"), jitter=0.5) == (DEFERRED, timedelta(minutes=minutes))
+    assert what_follows(one, Receipt(DEFERRED, "450 busy"), jitter=0.5) == (
+        DEFERRED,
+        timedelta(minutes=minutes),
+    )
+    assert what_follows(one, Receipt(PENDING, "lost"), jitter=0.5) == (
+        DEFERRED,
+        timedelta(minutes=minutes),
+    )
 
 
 # ---- a server that refuses us
@@ -242,7 +272,9 @@ def test_unreachable_server_is_reported_at_once_and_no_attempt_counts(world: Wor
     assert {left.attempts for left in waiting(world.store, NOW, by_hand=True)} == {0}
 
 
-def test_after_a_refusal_nothing_is_tried_for_a_quarter_of_an_hour_except_by_hand(world: World) -> None:
+def test_after_a_refusal_nothing_is_tried_for_a_quarter_of_an_hour_except_by_hand(
+    world: World,
+) -> None:
     world.transport.replies["ada@example.org"] = [DEFERRED]
     world.deliver()
     world.clock.now += timedelta(minutes=6)
@@ -277,7 +309,11 @@ OURS = Receipt(FAILED, "RCPT: 554 5.7.1 access denied", unclear=True)
     [
         ([OURS, OURS], [PENDING] * 3, True),
         ([SENT, OURS], [FAILED, SENT, FAILED], False),
-        ([AMBIGUOUS, OURS], [FAILED, DEFERRED, FAILED], False),  # it was accepted, at least as a recipient
+        (
+            [AMBIGUOUS, OURS],
+            [FAILED, DEFERRED, FAILED],
+            False,
+        ),  # it was accepted, at least as a recipient
         ([DEFERRED, DEFERRED], [DEFERRED] * 3, False),  # as a greylist does
         ([FAILED, OURS], [PENDING, FAILED, PENDING], True),
     ],
@@ -290,7 +326,9 @@ def test_refusal_that_may_be_about_us_is_held_back_until_somebody_is_accepted(
     report = world.deliver()
     assert (bool(report.problem), report.turned_away, report.passing) == (problem, problem, False)
     assert [copy.state for copy in copies(world)] == states
-    assert {copy.attempts for copy in copies(world) if copy.state is PENDING} <= {0}, "no attempt counts"
+    assert {copy.attempts for copy in copies(world) if copy.state is PENDING} <= {0}, (
+        "no attempt counts"
+    )
 
 
 def copies(world: World) -> list[Delivery]:
@@ -306,7 +344,9 @@ def test_stop_leaves_held_refusals_pending_and_without_a_problem(world: World) -
 
 def test_next_round_begins_with_other_recipients_also_of_other_digests(world: World) -> None:
     lists = world.crowd(3)
-    world.transport.replies = {address: [OURS] * 9 for addresses in lists.values() for address in addresses}
+    world.transport.replies = {
+        address: [OURS] * 9 for addresses in lists.values() for address in addresses
+    }
     for _ in range(3):
         assert "refused all of 3 recipients tried: RCPT: 554 5.7.1" in world.deliver(lists).problem
     first, second, third = (world.recipients()[n : n + 3] for n in (0, 3, 6))
@@ -327,7 +367,9 @@ def test_only_the_first_connection_meets_a_server_that_refuses_us(world: World) 
 def test_connections_share_the_work_and_nobody_gets_two_copies(world: World) -> None:
     lists = world.crowd(450)
     later = Receipt(DEFERRED, "450 later")
-    world.transports = [FakeTransport({f"{name}@example.org": [later] for name in NAMES}) for _ in range(4)]
+    world.transports = [
+        FakeTransport({f"{name}@example.org": [later] for name in NAMES}) for _ in range(4)
+    ]
     assert world.deliver(lists).states == {SENT: 450, DEFERRED: 3}
     sent = [envelope.recipient for transport in world.transports for envelope in transport.sent]
     assert len(sent) == len(set(sent)) == 453
@@ -336,7 +378,11 @@ def test_connections_share_the_work_and_nobody_gets_two_copies(world: World) -> 
 
 def test_refused_connection_leaves_the_work_to_the_others(world: World) -> None:
     lists = world.crowd(50)
-    world.transports = [FakeTransport(), FakeTransport(down=0, temporary=True), FakeTransport(down=3, temporary=True)]
+    world.transports = [
+        FakeTransport(),
+        FakeTransport(down=0, temporary=True),
+        FakeTransport(down=3, temporary=True),
+    ]
     report = world.deliver(lists)
     assert (report.states, report.problem) == ({SENT: 53}, "")
 
@@ -353,7 +399,9 @@ def test_idle_connection_stays_for_the_last_message_of_one_that_is_refused(world
     class Refused(FakeTransport):
         def send(self, envelope: Envelope) -> Receipt:
             begun.set()
-            assert all(left.acquire(timeout=10) for _ in range(12))  # the other has nothing left to do
+            assert all(
+                left.acquire(timeout=10) for _ in range(12)
+            )  # the other has nothing left to do
             raise MailServerError("too many connections", temporary=True)
 
     working = Working()
@@ -370,7 +418,9 @@ def test_error_that_no_connection_can_handle_is_raised(world: World) -> None:
     world.transports = [Broken(), Broken()]
     with pytest.raises(KeyboardInterrupt):
         world.deliver()
-    assert [transport.closed for transport in world.transports] == [1, 0], "the other was not opened"
+    assert [transport.closed for transport in world.transports] == [1, 0], (
+        "the other was not opened"
+    )
 
 
 # ---- a number of connections that grows while the server answers well
@@ -384,7 +434,9 @@ class Office:
     messages: int = 0
     open: set[int] = field(default_factory=set)
     widest: int = 0
-    after: list[int] = field(default_factory=list)  # how many were at work at each message since the first complaint
+    after: list[int] = field(
+        default_factory=list
+    )  # how many were at work at each message since the first complaint
     complained: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -432,7 +484,10 @@ def test_connection_too_many_halves_their_number_for_the_rest_of_the_round(
 ) -> None:
     caplog.set_level("INFO", "paperboy")
     lists, office = world.crowd(600), Office(most=6)
-    world.grows, world.transports = True, office.desks(7)  # with an eighth, the half would depend on who is first
+    world.grows, world.transports = (
+        True,
+        office.desks(7),
+    )  # with an eighth, the half would depend on who is first
     report = world.deliver(lists)
     assert (report.states, report.problem, world.waits) == ({SENT: 603}, "", [])
     assert office.widest == 6
@@ -484,7 +539,9 @@ def test_stuck_message_is_aborted_twenty_seconds_after_a_stop(world: World) -> N
 def test_message_aborted_before_it_was_handed_over_stays_pending(world: World) -> None:
     """Not deferred, and no sign of a bad server: it was we who hung up."""
     lost = Receipt(PENDING, "connection lost before the message was handed over")
-    world.transports = [FakeTransport({f"{name}@example.org": [lost] for name in NAMES}) for _ in range(3)]
+    world.transports = [
+        FakeTransport({f"{name}@example.org": [lost] for name in NAMES}) for _ in range(3)
+    ]
     report = world.deliver(stop=lambda: any(transport.sent for transport in world.transports))
     assert report.problem == ""
     assert {(each.state, each.attempts) for each in waiting(world.store, NOW)} == {(PENDING, 0)}
@@ -509,7 +566,9 @@ def test_busy_server_is_called_again_after_pauses_that_grow(world: World) -> Non
 
 def test_fifth_server_error_in_a_row_ends_the_round(world: World) -> None:
     lists = world.crowd(50)
-    world.transport.replies = {address: [TOO_MANY] for addresses in lists.values() for address in addresses}
+    world.transport.replies = {
+        address: [TOO_MANY] for addresses in lists.values() for address in addresses
+    }
     report = world.deliver(lists)
     assert report.problem == "the mail server failed 5 times in a row: 421 too many messages"
     assert (report.passing, sum(world.waits)) == (True, pytest.approx(5 + 10 + 20 + 40))
@@ -532,7 +591,9 @@ def test_pause_holds_back_every_connection(world: World) -> None:
 
 
 @pytest.mark.parametrize("state", [PENDING, AMBIGUOUS])
-def test_incident_that_meets_several_connections_counts_once(world: World, state: DeliveryState) -> None:
+def test_incident_that_meets_several_connections_counts_once(
+    world: World, state: DeliveryState
+) -> None:
     """A server that restarts cuts all of them at once."""
     lists = world.crowd(50)
     together = threading.Barrier(6)
@@ -579,7 +640,9 @@ def test_expired_delivery_has_failed_for_the_operator(world: World) -> None:
     assert failed.lines[0].startswith("foundations: ada@example.org: given up after three days")
 
 
-def test_digest_that_a_crash_left_on_its_way_is_sent_to_everybody_after_five_days(world: World) -> None:
+def test_digest_that_a_crash_left_on_its_way_is_sent_to_everybody_after_five_days(
+    world: World,
+) -> None:
     """One may have it, so the digest stands."""
     world.store.ledger.reserve(waiting(world.store, NOW)[0], NOW)
     world.clock.now += timedelta(days=5)
@@ -595,7 +658,9 @@ def test_digest_refused_for_every_recipient_is_reported(world: World) -> None:
 
 
 @pytest.mark.parametrize(("hedy", "refused"), [("suppressed", ["foundations"]), ("deferred", [])])
-def test_digest_counts_as_refused_once_nobody_waits_for_it(world: World, hedy: str, refused: list[str]) -> None:
+def test_digest_counts_as_refused_once_nobody_waits_for_it(
+    world: World, hedy: str, refused: list[str]
+) -> None:
     if hedy == "suppressed":
         world.store.suppressions.add("hedy@example.org", "", "asked to leave", NOW)
     world.transport.replies = {f"{name}@example.org": [REFUSED] for name in ("ada", "grace")}
@@ -605,13 +670,17 @@ def test_digest_counts_as_refused_once_nobody_waits_for_it(world: World, hedy: s
 
 def test_suppressed_address_gets_nothing(world: World) -> None:
     world.store.suppressions.add("Ada@example.org", "foundations", "asked to leave", NOW)
-    world.store.suppressions.add("grace@example.org", "galaxies", "asked to leave another list", NOW)
+    world.store.suppressions.add(
+        "grace@example.org", "galaxies", "asked to leave another list", NOW
+    )
     world.deliver()
     assert world.recipients() == ["grace", "hedy"]
 
 
 @pytest.mark.parametrize("left_by_a_crash", [False, True])
-def test_address_suppressed_during_the_round_gets_nothing(world: World, path: Path, left_by_a_crash: bool) -> None:
+def test_address_suppressed_during_the_round_gets_nothing(
+    world: World, path: Path, left_by_a_crash: bool
+) -> None:
     """Those that follow were read from the database before."""
     lists = world.crowd(9)
     for each in waiting(world.store, NOW) if left_by_a_crash else ():
@@ -639,12 +708,18 @@ def test_spoilt_message_stops_no_other(world: World, path: Path) -> None:
     assert world.recipients() == [*NAMES]
 
 
-def test_address_that_bounced_in_three_digests_running_is_suppressed_and_noted_once(world: World) -> None:
+def test_address_that_bounced_in_three_digests_running_is_suppressed_and_noted_once(
+    world: World,
+) -> None:
     noted = []
     for day in range(5):
-        world.transport.replies["ada@example.org"] = [Receipt(FAILED, "RCPT: 550 5.1.1 no such user", bounce=True)]
+        world.transport.replies["ada@example.org"] = [
+            Receipt(FAILED, "RCPT: 550 5.1.1 no such user", bounce=True)
+        ]
         world.deliver()
-        noted.append([held.address for held in world.store.history.suppressed("bounces", world.clock.now)])
+        noted.append(
+            [held.address for held in world.store.history.suppressed("bounces", world.clock.now)]
+        )
         world.clock.now += timedelta(days=1)
         world.freeze("foundations", FRIDAY + timedelta(days=day + 1), [*NAMES])
     assert noted == [[], [], ["ada@example.org"], [], []]
@@ -663,7 +738,14 @@ def smtp() -> Iterator[SmtpServer]:
 
 
 def connected(server: SmtpServer, **changes: Any) -> SmtpTransport:
-    settings = {"security": "none", "username": "", "password": "", "timeout": 5, "dot_timeout": 5, **changes}
+    settings = {
+        "security": "none",
+        "username": "",
+        "password": "",
+        "timeout": 5,
+        "dot_timeout": 5,
+        **changes,
+    }
     return SmtpTransport(host="localhost", port=server.port, local_hostname="localhost", **settings)
 
 
@@ -673,7 +755,8 @@ def nonsense(chance: random.Random) -> bytes:
         [
             text + b"\r\n",
             b"%d %b\r\n" % (code, text),
-            b"%d-%b\r\n" % (code, text.replace(b"\n", b"")) * chance.randrange(200) + b"%d\r\n" % code,
+            b"%d-%b\r\n" % (code, text.replace(b"\n", b"")) * chance.randrange(200)
+            + b"%d\r\n" % code,
             b"%d ok\r\n%03d 5.7.1 no\r\n" % (chance.choice([250, 354, 550]), code),
             b"%d " % code + text * 300 + b"\r\n",
             f"{code} {chr(chance.randrange(0x3000))}\u202e\x1b[2J\r\n".encode(),
@@ -688,12 +771,17 @@ def test_a_hundred_random_replies_cost_nobody_else_the_mail(
     lists, chance, threads = world.crowd(300), random.Random(14), threading.active_count()  # noqa: S311
     for number in range(0, 300, 3):
         phase = chance.choice(["RCPT", "DATA", "dot"])
-        smtp.faults.append(Fault(phase, nonsense(chance), address=f"reader{number:03}@example.org", times=1))
+        smtp.faults.append(
+            Fault(phase, nonsense(chance), address=f"reader{number:03}@example.org", times=1)
+        )
     world.transports = [connected(smtp) for _ in range(connections)]
     report = world.deliver(lists)
     assert report.problem == ""
     taken = {message.recipient for message in smtp.messages}
-    assert taken >= {address for address in lists["crowd"] if int(address[6:9]) % 3} | lists["foundations"]
+    assert (
+        taken
+        >= {address for address in lists["crowd"] if int(address[6:9]) % 3} | lists["foundations"]
+    )
     with closing(sqlite3.connect(path)) as database:
         replies = [reply for (reply,) in database.execute("select reply from deliveries")]
     assert max(map(len, replies)) <= 400
@@ -723,13 +811,17 @@ def test_ledger_is_ahead_of_the_server_by_one_message(world: World, path: Path) 
         def send(self, envelope: Envelope) -> Receipt:
             with closing(sqlite3.connect(path)) as database:
                 query = "select state, count(*), max(address) from deliveries group by state"
-                found.append({state: (number, address) for state, number, address in database.execute(query)})
+                found.append(
+                    {state: (number, address) for state, number, address in database.execute(query)}
+                )
             return super().send(envelope)
 
     found: list[dict[str, tuple[int, str]]] = []
     world.transports = [watched := Watched()]
     world.deliver(lists)
-    assert [each["sending"] for each in found] == [(1, envelope.recipient) for envelope in watched.sent]
+    assert [each["sending"] for each in found] == [
+        (1, envelope.recipient) for envelope in watched.sent
+    ]
     assert [each.get("sent", (0, ""))[0] for each in found] == [*range(23)]
 
 
@@ -760,7 +852,12 @@ def test_password_is_neither_stored_nor_logged_nor_reported(
         Fault("dot", f"550 5.4.5 daily limit of {secret} {packed}", address="hedy@example.org"),
     ]
     with SmtpServer("starttls", contexts[0], "paperboy", secret, faults=faults) as server:
-        login = {"security": "starttls", "username": "paperboy", "password": secret, "ssl_context": contexts[1]}
+        login = {
+            "security": "starttls",
+            "username": "paperboy",
+            "password": secret,
+            "ssl_context": contexts[1],
+        }
         world.transports = [connected(server, **login)]
         report = world.deliver()
     assert (report.states, report.problem.count("…")) == ({SENT: 1, FAILED: 1}, 2)
@@ -775,7 +872,9 @@ def test_password_is_neither_stored_nor_logged_nor_reported(
 # --- whether mail can be sent
 
 
-def test_server_that_is_down_is_an_incident_after_the_patience_and_lasts_over_new_digests(tmp_path: Path) -> None:
+def test_server_that_is_down_is_an_incident_after_the_patience_and_lasts_over_new_digests(
+    tmp_path: Path,
+) -> None:
     patience = timedelta(hours=3)
 
     def met(store: Store, waited: timedelta, now: datetime) -> list[datetime]:

@@ -15,8 +15,12 @@ from paperboy.models import DeliveryState, Envelope, Rendered, Subscriber
 from paperboy.sending.outbox import Outbox
 
 
-def envelope(to: str = "ada@example.org", text: str = "Grüße.\n", list_name: str = "foundations") -> Envelope:
-    shared = freeze(["From: papers@example.org", "Subject: Papers"], Rendered("Papers", f"<p>{text}</p>", text))
+def envelope(
+    to: str = "ada@example.org", text: str = "Grüße.\n", list_name: str = "foundations"
+) -> Envelope:
+    shared = freeze(
+        ["From: papers@example.org", "Subject: Papers"], Rendered("Papers", f"<p>{text}</p>", text)
+    )
     message = own_headers(Subscriber(to), "<1@example.org>") + shared
     return Envelope("papers@example.org", to, message, list_name)
 
@@ -72,7 +76,9 @@ def test_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
 
 def test_file_in_place_of_the_outbox_is_reported_with_the_fix(tmp_path: Path) -> None:
     (tmp_path / "outbox").write_text("a file")
-    with pytest.raises(MailServerError, match=r"cannot write to the outbox .*/outbox.*PAPERBOY_OUTBOX"):
+    with pytest.raises(
+        MailServerError, match=r"cannot write to the outbox .*/outbox.*PAPERBOY_OUTBOX"
+    ):
         Outbox(tmp_path / "outbox").send(envelope())
 
 

@@ -16,15 +16,24 @@ BUSY = Receipt(DEFERRED, "421 too many messages", slow_down=True)
 LATER = Receipt(DEFERRED, "450 later")
 NO = Receipt(FAILED, "550 no")
 OURS = Receipt(FAILED, "RCPT: 554 5.7.1 denied", unclear=True)
-ADA = Delivery(1, 7, "foundations", Addressed(Subscriber("ada@example.org"), "<ada>", "ada"), PENDING)
+ADA = Delivery(
+    1, 7, "foundations", Addressed(Subscriber("ada@example.org"), "<ada>", "ada"), PENDING
+)
 
 
-def settle(pace: Pace, *receipts: Receipt, began: float = 0.0, now: float = 0.0, waiting: int = 999) -> list[Decision]:
+def settle(
+    pace: Pace, *receipts: Receipt, began: float = 0.0, now: float = 0.0, waiting: int = 999
+) -> list[Decision]:
     """Settle deliveries, as `what_follows` would: lost ones are deferred."""
     states = {PENDING: DEFERRED, AMBIGUOUS: DEFERRED}
     return [
         pace.settled(
-            states.get(receipt.state, receipt.state), receipt, began=began, now=now, jitter=0.5, waiting=waiting
+            states.get(receipt.state, receipt.state),
+            receipt,
+            began=began,
+            now=now,
+            jitter=0.5,
+            waiting=waiting,
         )
         for receipt in receipts
     ]
@@ -38,7 +47,9 @@ def opened(limit: int, number: int, *, grows: bool = True) -> Pace:
 @pytest.mark.parametrize("receipt", [BUSY, LOST, Receipt(AMBIGUOUS, "lost")], ids=str)
 def test_each_server_error_doubles_the_pause_and_the_fifth_ends_the_round(receipt: Receipt) -> None:
     pace = Pace(limit=1)
-    decisions = [settle(pace, receipt, began=now, now=now)[0] for now in (1.0, 101.0, 201.0, 301.0, 401.0)]
+    decisions = [
+        settle(pace, receipt, began=now, now=now)[0] for now in (1.0, 101.0, 201.0, 301.0, 401.0)
+    ]
     assert [decision.pause for decision in decisions] == [5, 10, 20, 40, 0]
     assert (pace.begins_at, pace.is_over, pace.passing) == (341, True, True)
     assert pace.problem == f"the mail server failed 5 times in a row: {receipt.reply}"
@@ -60,7 +71,10 @@ def test_pause_varies_by_a_quarter(jitter: float, seconds: float) -> None:
 
 def test_errors_of_messages_that_were_under_way_together_count_once() -> None:
     pace = opened(6, 6)
-    assert settle(pace, *[LOST] * 6, began=1, now=2) == [Decision(pause=5, halved_to=3), *[Decision()] * 5]
+    assert settle(pace, *[LOST] * 6, began=1, now=2) == [
+        Decision(pause=5, halved_to=3),
+        *[Decision()] * 5,
+    ]
     assert (pace.problem, pace.begins_at) == ("", 7)
     assert [pace.must_close() for _ in range(4)] == [True, True, True, False]
 
@@ -107,7 +121,9 @@ def test_each_ten_messages_taken_add_a_connection_while_all_have_ten_to_send(
         (opened(4, 4, grows=False), 0, 4),  # the operator's number
     ],
 )
-def test_complaint_halves_the_number_of_connections_for_the_rest(pace: Pace, halved_to: int, later: int) -> None:
+def test_complaint_halves_the_number_of_connections_for_the_rest(
+    pace: Pace, halved_to: int, later: int
+) -> None:
     assert settle(pace, BUSY, began=1, now=2) == [Decision(pause=5, halved_to=halved_to)]
     settle(pace, *[TAKEN] * 200, began=9, now=10)
     assert pace.most == later
@@ -138,7 +154,11 @@ def test_server_that_refuses_us_costs_a_connection_a_pause_or_the_round(
     pace = opened(10, connections)
     settle(pace, *after)
     assert pace.refused(error, began=1, now=2, jitter=0.5, others=connections - 1) == decision
-    assert (pace.problem, pace.is_over, pace.passing) == (problem, bool(problem), bool(problem) and error.temporary)
+    assert (pace.problem, pace.is_over, pace.passing) == (
+        problem,
+        bool(problem),
+        bool(problem) and error.temporary,
+    )
 
 
 def test_connection_that_was_closed_is_not_opened_again() -> None:
@@ -190,14 +210,23 @@ def test_held_refusals_are_about_us_if_nobody_is_accepted(
     assert all(pace.holds(ADA, OURS) for _ in range(held))
     assert pace.is_over == (held == 3)
     assert [receipt for _, receipt in pace.conclude(reached)] == own
-    assert (pace.turned_away, "RCPT: 554 5.7.1 denied. It seems" in pace.problem) == (turned_away, turned_away)
+    assert (pace.turned_away, "RCPT: 554 5.7.1 denied. It seems" in pace.problem) == (
+        turned_away,
+        turned_away,
+    )
 
 
 @pytest.mark.parametrize(
     ("receipts", "problem"),
-    [([BUSY], "the mail server accepts nothing: 421 too many messages"), ([NO, BUSY], ""), ([TAKEN, BUSY], "")],
+    [
+        ([BUSY], "the mail server accepts nothing: 421 too many messages"),
+        ([NO, BUSY], ""),
+        ([TAKEN, BUSY], ""),
+    ],
 )
-def test_round_that_ends_in_errors_alone_has_a_problem(receipts: list[Receipt], problem: str) -> None:
+def test_round_that_ends_in_errors_alone_has_a_problem(
+    receipts: list[Receipt], problem: str
+) -> None:
     pace = Pace(limit=1)
     settle(pace, *receipts, began=1, now=2)
     assert pace.conclude(set()) == []

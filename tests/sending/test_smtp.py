@@ -22,7 +22,9 @@ SENT, DEFERRED, FAILED = DeliveryState.SENT, DeliveryState.DEFERRED, DeliverySta
 AMBIGUOUS, PENDING = DeliveryState.AMBIGUOUS, DeliveryState.PENDING
 
 
-def envelope(recipient: str = "ada@example.org", message: bytes = b"Subject: papers\r\n\r\nHello.\r\n") -> Envelope:
+def envelope(
+    recipient: str = "ada@example.org", message: bytes = b"Subject: papers\r\n\r\nHello.\r\n"
+) -> Envelope:
     return Envelope("papers@example.org", recipient, message, "foundations")
 
 
@@ -30,8 +32,16 @@ SENDER, RECIPIENT = "papers@example.org", "op@example.org"
 
 
 def transport(server: SmtpServer, **changes: Any) -> SmtpTransport:
-    settings = {"host": "localhost", "security": server.security, "username": "", "password": "", "timeout": 300}
-    return SmtpTransport(**{**settings, "port": server.port, "local_hostname": "localhost", **changes})
+    settings = {
+        "host": "localhost",
+        "security": server.security,
+        "username": "",
+        "password": "",
+        "timeout": 300,
+    }
+    return SmtpTransport(
+        **{**settings, "port": server.port, "local_hostname": "localhost", **changes}
+    )
 
 
 @pytest.fixture(params=[True, False], ids=["all at once", "one by one"])
@@ -49,7 +59,10 @@ def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
 def test_messages_share_a_connection_and_arrive_unchanged(server: SmtpServer) -> None:
     message = b"Subject: dots\r\n\r\n=2E\r\nno dot begins a line.\r\nlast line\r\n"
     sender = transport(server)
-    receipts = [sender.send(envelope("ada@example.org", message)), sender.send(envelope("bob@example.org", message))]
+    receipts = [
+        sender.send(envelope("ada@example.org", message)),
+        sender.send(envelope("bob@example.org", message)),
+    ]
     sender.close()
     assert [receipt.state for receipt in receipts] == [SENT, SENT]
     assert receipts[0].reply == "250 2.0.0 taken as 1"
@@ -61,7 +74,9 @@ def test_messages_share_a_connection_and_arrive_unchanged(server: SmtpServer) ->
 
 
 @pytest.mark.parametrize(("offers", "packets"), [("PIPELINING", 1), ("SIZE", 3)])
-def test_commands_leave_in_one_packet_if_the_server_offers_pipelining(offers: str, packets: int) -> None:
+def test_commands_leave_in_one_packet_if_the_server_offers_pipelining(
+    offers: str, packets: int
+) -> None:
     """It offers that, or else waits for each."""
     came: list[bytes] = []
 
@@ -83,7 +98,9 @@ def test_commands_leave_in_one_packet_if_the_server_offers_pipelining(offers: st
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as executor:
         served = executor.submit(serve, listener)
         port = listener.getsockname()[1]
-        with closing(SmtpTransport(host="127.0.0.1", port=port, security="none", username="", password="")) as sender:
+        with closing(
+            SmtpTransport(host="127.0.0.1", port=port, security="none", username="", password="")
+        ) as sender:
             assert sender.send(envelope()) == Receipt(SENT, "250 2.0.0 taken")
         served.result(10)
     assert len(came) == packets
@@ -92,7 +109,10 @@ def test_commands_leave_in_one_packet_if_the_server_offers_pipelining(offers: st
 
 def test_server_that_wants_data_after_a_refusal_gets_an_empty_message(server: SmtpServer) -> None:
     """Some say 354 though they have refused the only recipient (RFC 2920, 3.1). The line is in order after that."""
-    server.faults += [Fault("RCPT", "550 5.1.1 no such user", times=1), Fault("DATA", "354 go on", times=1)]
+    server.faults += [
+        Fault("RCPT", "550 5.1.1 no such user", times=1),
+        Fault("DATA", "354 go on", times=1),
+    ]
     with closing(transport(server)) as sender:
         if server.pipelining:
             receipt = sender.send(envelope())
@@ -109,18 +129,28 @@ def test_any_2xx_reply_is_consent(server: SmtpServer) -> None:
     assert [m.content for m in server.messages] == [envelope().message]
 
 
-@pytest.mark.parametrize("text", ["5.4.5 Daily user sending limit exceeded", "5.7.0 hourly message quota reached"])
+@pytest.mark.parametrize(
+    "text", ["5.4.5 Daily user sending limit exceeded", "5.7.0 hourly message quota reached"]
+)
 @pytest.mark.parametrize("phase", ["MAIL", "RCPT", "dot"])
-def test_sending_limit_is_a_server_error_and_not_a_bounce(server: SmtpServer, phase: Any, text: str) -> None:
+def test_sending_limit_is_a_server_error_and_not_a_bounce(
+    server: SmtpServer, phase: Any, text: str
+) -> None:
     server.faults.append(Fault(phase, f"550 {text}"))
-    with closing(transport(server)) as sender, pytest.raises(MailServerError, match="takes no more from us") as raised:
+    with (
+        closing(transport(server)) as sender,
+        pytest.raises(MailServerError, match="takes no more from us") as raised,
+    ):
         sender.send(envelope())
     assert raised.value.busy
 
 
 @pytest.mark.parametrize("reply", ["", "500 5.5.1 what?", "421 4.3.2 closing", "450 4.3.2 later"])
 def test_failed_reset_costs_a_connection_and_no_message(server: SmtpServer, reply: str) -> None:
-    server.faults += [Fault("RCPT", "550 5.1.1 no such user", times=1), Fault("RSET", reply, times=1)]
+    server.faults += [
+        Fault("RCPT", "550 5.1.1 no such user", times=1),
+        Fault("RSET", reply, times=1),
+    ]
     with closing(transport(server)) as sender:
         assert sender.send(envelope("bob@example.org")).state is FAILED
         assert sender.send(envelope()).state is SENT
@@ -132,8 +162,14 @@ def test_reply_too_many_is_not_taken_for_the_next_message_s(server: SmtpServer, 
     said = f"250 2.0.0 taken\r\n{more}\r\n".encode()
     server.faults.append(Fault("dot", said, address="bob@example.org", keeps=True))
     with closing(transport(server)) as sender:
-        assert [sender.send(envelope("bob@example.org")).state, sender.send(envelope()).state] == [SENT, SENT]
-    assert [(m.recipient, m.connection) for m in server.messages] == [("bob@example.org", 1), ("ada@example.org", 2)]
+        assert [sender.send(envelope("bob@example.org")).state, sender.send(envelope()).state] == [
+            SENT,
+            SENT,
+        ]
+    assert [(m.recipient, m.connection) for m in server.messages] == [
+        ("bob@example.org", 1),
+        ("ada@example.org", 2),
+    ]
 
 
 def test_address_beyond_ascii_fails_where_the_server_has_no_smtputf8(server: SmtpServer) -> None:
@@ -172,7 +208,9 @@ def remarks(receipt: Receipt) -> set[str]:
     return {name for name in ("bounce", "slow_down") if getattr(receipt, name)}
 
 
-@pytest.mark.parametrize(("fault", "state", "also"), FAULTS, ids=lambda value: getattr(value, "at", ""))
+@pytest.mark.parametrize(
+    ("fault", "state", "also"), FAULTS, ids=lambda value: getattr(value, "at", "")
+)
 def test_each_fault_has_its_state_and_the_next_message_goes_through(
     server: SmtpServer, fault: Fault, state: DeliveryState, also: set[str]
 ) -> None:
@@ -185,14 +223,19 @@ def test_each_fault_has_its_state_and_the_next_message_goes_through(
     assert remarks(receipt) == also
     assert fault.reply in receipt.reply or fault.reply == "what?"
     assert after.state is SENT
-    assert [m.recipient for m in server.messages] == [*(["bob@example.org"] if fault.keeps else []), "ada@example.org"]
+    assert [m.recipient for m in server.messages] == [
+        *(["bob@example.org"] if fault.keeps else []),
+        "ada@example.org",
+    ]
 
 
 def test_connection_lost_in_the_middle_of_a_message_leaves_it_pending(server: SmtpServer) -> None:
     """The body is larger than the buffers between us, so that the loss is met before the dot."""
     server.faults.append(Fault("body", times=1))
     sender = transport(server)
-    receipt = sender.send(envelope(message=b"Subject: long\r\n\r\n" + b"All work and no play.\r\n" * 1_000_000))
+    receipt = sender.send(
+        envelope(message=b"Subject: long\r\n\r\n" + b"All work and no play.\r\n" * 1_000_000)
+    )
     sender.close()
     assert receipt.state is PENDING
     assert server.messages == []
@@ -200,7 +243,10 @@ def test_connection_lost_in_the_middle_of_a_message_leaves_it_pending(server: Sm
 
 def test_silence_after_the_dot_is_ambiguous(server: SmtpServer) -> None:
     """The reply to the dot has a timeout of its own, and no other reply has that."""
-    server.faults += [Fault("RCPT", "250 slow", keeps=True, delay=0.3), Fault("dot", "250 at last", delay=120)]
+    server.faults += [
+        Fault("RCPT", "250 slow", keeps=True, delay=0.3),
+        Fault("dot", "250 at last", delay=120),
+    ]
     with closing(transport(server, timeout=300, dot_timeout=0.05)) as sender:
         assert sender.send(envelope()).state is AMBIGUOUS
 
@@ -216,14 +262,19 @@ def test_silence_after_the_dot_is_ambiguous(server: SmtpServer) -> None:
         ("DATA", ""),
     ],
 )
-def test_used_connection_that_the_server_ended_is_replaced_at_once(server: SmtpServer, phase: Any, reply: str) -> None:
+def test_used_connection_that_the_server_ended_is_replaced_at_once(
+    server: SmtpServer, phase: Any, reply: str
+) -> None:
     """As long as nothing of the message was handed over."""
     sender = transport(server)
     assert sender.send(envelope()).state is SENT
     server.faults.append(Fault(phase, reply, times=1))
     assert sender.send(envelope("bob@example.org")) == Receipt(SENT, "250 2.0.0 taken as 2")
     sender.close()
-    assert [(m.recipient, m.connection) for m in server.messages] == [("ada@example.org", 1), ("bob@example.org", 2)]
+    assert [(m.recipient, m.connection) for m in server.messages] == [
+        ("ada@example.org", 1),
+        ("bob@example.org", 2),
+    ]
 
 
 @pytest.mark.parametrize("phase", ["MAIL", "RCPT", "DATA"])
@@ -239,7 +290,9 @@ def test_message_gets_one_new_connection_and_no_third(server: SmtpServer, phase:
 
 
 @pytest.mark.parametrize(("phase", "reply"), [("RCPT", "421 4.3.2 bye"), ("DATA", "451 4.3.0 no")])
-def test_refusal_on_a_used_connection_is_not_retried_at_once(server: SmtpServer, phase: Any, reply: str) -> None:
+def test_refusal_on_a_used_connection_is_not_retried_at_once(
+    server: SmtpServer, phase: Any, reply: str
+) -> None:
     with closing(transport(server)) as sender:
         assert sender.send(envelope()).state is SENT
         server.faults.append(Fault(phase, reply, times=1))
@@ -268,20 +321,28 @@ def test_failing_quit_undoes_nothing(server: SmtpServer) -> None:
 def test_refused_sender_is_a_server_error(server: SmtpServer) -> None:
     server.faults.append(Fault("MAIL", "550 5.7.1 not your address"))
     sender = transport(server)
-    with pytest.raises(MailServerError, match=r"localhost:\d+ refuses the sender papers@.*5.7.1.*MAIL_FROM"):
+    with pytest.raises(
+        MailServerError, match=r"localhost:\d+ refuses the sender papers@.*5.7.1.*MAIL_FROM"
+    ):
         sender.send(envelope())
     sender.close()
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
-def test_tls_is_verified_and_carries_the_login(security: Any, contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
-    with SmtpServer(security=security, ssl_context=contexts[0], username="paperboy", password="s3cret") as server:
+def test_tls_is_verified_and_carries_the_login(
+    security: Any, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
+) -> None:
+    with SmtpServer(
+        security=security, ssl_context=contexts[0], username="paperboy", password="s3cret"
+    ) as server:
         sender = transport(server, username="paperboy", password="s3cret", ssl_context=contexts[1])
         assert sender.send(envelope()).state is SENT
         assert sender._connection is not None
         sock = sender._connection.sock
         assert sock is not None
-        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), "each TLS message would wait 40 ms"
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), (
+            "each TLS message would wait 40 ms"
+        )
         sender.close()
         assert [(m.tls, m.login) for m in server.messages] == [(True, "paperboy")]
         probing = transport(server, username="paperboy", password="s3cret", ssl_context=contexts[1])
@@ -297,8 +358,12 @@ def test_probe_reports_when_the_certificate_ends(security: Any) -> None:
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
-def test_untrusted_certificate_is_refused(security: Any, contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
-    with SmtpServer(security=security, ssl_context=contexts[0], username="paperboy", password="s3cret") as server:
+def test_untrusted_certificate_is_refused(
+    security: Any, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
+) -> None:
+    with SmtpServer(
+        security=security, ssl_context=contexts[0], username="paperboy", password="s3cret"
+    ) as server:
         with pytest.raises(
             MailServerError, match=r"certificate of mail server localhost:\d+ cannot be trusted"
         ) as raised:
@@ -323,7 +388,9 @@ def test_refused_password_is_offered_once_and_the_error_names_the_settings_alone
     with SmtpServer("starttls", contexts[0], "paperboy", "s3cret", on_fault=tries.append) as server:
         server.faults.append(Fault("AUTH", "535 5.7.8 gue55ed is wrong"))
         sender = transport(server, username="paperboy", password="gue55ed", ssl_context=contexts[1])
-        with pytest.raises(MailServerError, match=r"refuses the login of paperboy.*SMTP_PASSWORD") as raised:
+        with pytest.raises(
+            MailServerError, match=r"refuses the login of paperboy.*SMTP_PASSWORD"
+        ) as raised:
             sender.send(envelope())
     assert len(tries) == 1
     assert "gue55ed" not in str(raised.value)
@@ -335,7 +402,10 @@ WRONG_SETTINGS: list[tuple[dict[str, str], str]] = [
     (LOGIN, "sent in the clear: use starttls or tls"),
     ({"security": "starttls", **LOGIN}, "offers no STARTTLS that Paperboy supports"),
     ({"security": "starttls", **LOGIN}, r"port 465 tls\. On this machine .* but takes no login\.$"),
-    ({"security": "starttls"}, r"offers no STARTTLS .* On this machine or in a trusted network, SMTP_SECURITY=none"),
+    (
+        {"security": "starttls"},
+        r"offers no STARTTLS .* On this machine or in a trusted network, SMTP_SECURITY=none",
+    ),
     ({"security": "tls"}, r"no TLS with mail server localhost:\d+.*SMTP_SECURITY"),
 ]
 
@@ -350,20 +420,26 @@ def test_wrong_settings_are_reported_and_no_password_is_sent_in_the_clear(
     assert (server.passwords_in_the_clear, server.messages) == (0, [])
 
 
-@pytest.mark.parametrize(("offers", "tries"), [("XOAUTH2 GSSAPI", 0), ("CRAM-MD5", 0), ("CRAM-MD5 PLAIN LOGIN", 1)])
+@pytest.mark.parametrize(
+    ("offers", "tries"), [("XOAUTH2 GSSAPI", 0), ("CRAM-MD5", 0), ("CRAM-MD5 PLAIN LOGIN", 1)]
+)
 def test_login_is_tried_by_one_mechanism_that_we_know_or_not_at_all(
     contexts: tuple[ssl.SSLContext, ssl.SSLContext], offers: str, tries: int
 ) -> None:
     """Several refusals may lock the account, and mechanisms that we do not know are no passing fault."""
     hello = f"250-hello\r\n250 AUTH {offers}\r\n".encode()
-    with SmtpServer("tls", contexts[0], "paperboy", "s3cret", faults=[Fault("EHLO", hello, keeps=True)]) as server:
+    with SmtpServer(
+        "tls", contexts[0], "paperboy", "s3cret", faults=[Fault("EHLO", hello, keeps=True)]
+    ) as server:
         server.faults.append(Fault("AUTH", "535 5.7.8 wrong"))
         sender = transport(server, username="paperboy", password="s3cret", ssl_context=contexts[1])
         with pytest.raises(MailServerError) as raised:
             sender.send(envelope())
     assert (server.logins, raised.value.temporary) == (tries, False)
     if not tries:
-        assert f"supports (PLAIN or LOGIN), but {offers.replace(' ', ', ')}. Log in by" in str(raised.value)
+        assert f"supports (PLAIN or LOGIN), but {offers.replace(' ', ', ')}. Log in by" in str(
+            raised.value
+        )
 
 
 def test_refused_connection_is_reported(server: SmtpServer) -> None:
@@ -397,28 +473,41 @@ def test_probe_names_a_recipient_and_reports_the_refusal(
 
 def test_probe_finds_a_refused_sender(server: SmtpServer) -> None:
     server.faults.append(Fault("MAIL", "553 5.7.1 not owned by this user"))
-    with pytest.raises(MailServerError, match=r"refuses the sender papers@example\.org: 553.*set MAIL_FROM"):
+    with pytest.raises(
+        MailServerError, match=r"refuses the sender papers@example\.org: 553.*set MAIL_FROM"
+    ):
         transport(server).probe(SENDER, RECIPIENT)
 
 
 def test_login_wanted_only_at_rcpt_is_a_server_error(server: SmtpServer) -> None:
     server.faults.append(Fault("RCPT", "530 5.7.0 authentication required"))
     sender = transport(server)
-    with pytest.raises(MailServerError, match=r"wants a login: 530.*Set SMTP_USERNAME and SMTP_PASSWORD\.$"):
+    with pytest.raises(
+        MailServerError, match=r"wants a login: 530.*Set SMTP_USERNAME and SMTP_PASSWORD\.$"
+    ):
         sender.send(envelope())
     sender.close()
 
 
-def test_login_wanted_at_mail_asks_for_a_login_and_not_for_another_sender(server: SmtpServer) -> None:
+def test_login_wanted_at_mail_asks_for_a_login_and_not_for_another_sender(
+    server: SmtpServer,
+) -> None:
     server.faults.append(Fault("MAIL", "530 5.7.0 authentication required"))
-    with closing(transport(server)) as sender, pytest.raises(MailServerError, match="wants a login") as raised:
+    with (
+        closing(transport(server)) as sender,
+        pytest.raises(MailServerError, match="wants a login") as raised,
+    ):
         sender.send(envelope())
     assert "MAIL_FROM" not in str(raised.value)
 
 
 @pytest.mark.parametrize("phase", ["MAIL", "RCPT"])
 @pytest.mark.parametrize(
-    "reply", ["530 5.7.0 Must issue a STARTTLS command first", "451 5.7.3 STARTTLS is required to send mail"]
+    "reply",
+    [
+        "530 5.7.0 Must issue a STARTTLS command first",
+        "451 5.7.3 STARTTLS is required to send mail",
+    ],
 )
 def test_server_that_wants_starttls_first_is_answered_with_the_setting(
     server: SmtpServer, phase: Any, reply: str
@@ -434,8 +523,16 @@ def test_login_wanted_after_a_login_fails_one_address() -> None:
     """We have logged in, so it cannot be about us; the queue behind it must go on."""
     contexts = certificates()
     with SmtpServer("starttls", contexts[0], "paperboy", "s3cret") as relay:
-        relay.faults.append(Fault("RCPT", "530 5.7.0 relaying not allowed", address="bob@example.org"))
-        sender = transport(relay, security="starttls", username="paperboy", password="s3cret", ssl_context=contexts[1])
+        relay.faults.append(
+            Fault("RCPT", "530 5.7.0 relaying not allowed", address="bob@example.org")
+        )
+        sender = transport(
+            relay,
+            security="starttls",
+            username="paperboy",
+            password="s3cret",
+            ssl_context=contexts[1],
+        )
         assert sender.send(envelope("bob@example.org")).state is DeliveryState.FAILED
         assert sender.send(envelope("ada@example.org")).state is DeliveryState.SENT
         sender.close()
@@ -504,21 +601,27 @@ def test_refused_login_stays_refused_if_the_server_then_hangs_up(
     with SmtpServer("starttls", contexts[0], "paperboy", "s3cret") as server:
         server.faults += [Fault("AUTH", "535 5.7.8 wrong", times=1), Fault("AUTH")]
         with pytest.raises(MailServerError, match="refuses the login of paperboy") as raised:
-            transport(server, username="paperboy", password="wrong", ssl_context=contexts[1]).send(envelope())
+            transport(server, username="paperboy", password="wrong", ssl_context=contexts[1]).send(
+                envelope()
+            )
         assert not raised.value.temporary
 
 
 def test_password_beyond_ascii_is_reported(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     with SmtpServer("starttls", contexts[0], "paperboy", "s3cret") as server:
         with pytest.raises(MailServerError, match="SMTP_PASSWORD") as raised:
-            transport(server, username="paperboy", password="schlüssel", ssl_context=contexts[1]).send(envelope())
+            transport(
+                server, username="paperboy", password="schlüssel", ssl_context=contexts[1]
+            ).send(envelope())
         assert "schl" not in str(raised.value)
 
 
 def test_unreachable_or_silent_server_is_temporary() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        silent = SmtpTransport(host="127.0.0.1", port=port, security="none", username="", password="", timeout=0.05)
+        silent = SmtpTransport(
+            host="127.0.0.1", port=port, security="none", username="", password="", timeout=0.05
+        )
         with pytest.raises(MailServerError, match="cannot reach") as raised:
             silent.send(envelope())
         assert raised.value.temporary
@@ -529,7 +632,9 @@ def test_unreachable_or_silent_server_is_temporary() -> None:
     assert raised.value.temporary
 
 
-@pytest.mark.parametrize(("code", "temporary"), [(socket.EAI_AGAIN, True), (socket.EAI_NONAME, False)])
+@pytest.mark.parametrize(
+    ("code", "temporary"), [(socket.EAI_AGAIN, True), (socket.EAI_NONAME, False)]
+)
 def test_name_that_does_not_resolve_is_temporary_if_its_server_is_away(
     monkeypatch: pytest.MonkeyPatch, code: int, temporary: bool
 ) -> None:
@@ -537,7 +642,9 @@ def test_name_that_does_not_resolve_is_temporary_if_its_server_is_away(
         raise socket.gaierror(code, "no answer")
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    sender = SmtpTransport(host="mail.example.org", port=25, security="none", username="", password="")
+    sender = SmtpTransport(
+        host="mail.example.org", port=25, security="none", username="", password=""
+    )
     with pytest.raises(
         MailServerError, match=r"cannot reach mail server mail.example.org:25: .*Check SMTP_HOST"
     ) as raised:
@@ -559,10 +666,15 @@ def sending() -> Iterator[Sending]:
 
 @pytest.mark.parametrize("security", ["none", "starttls", "tls"])
 @pytest.mark.parametrize(
-    ("phase", "state"), [("MAIL", PENDING), ("RCPT", PENDING), ("DATA", PENDING), ("dot", AMBIGUOUS)]
+    ("phase", "state"),
+    [("MAIL", PENDING), ("RCPT", PENDING), ("DATA", PENDING), ("dot", AMBIGUOUS)],
 )
 def test_abort_ends_what_is_under_way(
-    sending: Sending, contexts: tuple[ssl.SSLContext, ssl.SSLContext], security: Any, phase: Any, state: DeliveryState
+    sending: Sending,
+    contexts: tuple[ssl.SSLContext, ssl.SSLContext],
+    security: Any,
+    phase: Any,
+    state: DeliveryState,
 ) -> None:
     """On a used connection, too, which is not replaced by a new one."""
     met = threading.Event()
@@ -595,7 +707,9 @@ def test_abort_ends_the_wait_for_a_greeting(sending: Sending, server: SmtpServer
 def test_abort_ends_the_wait_for_tls(sending: Sending) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        sender = SmtpTransport(host="127.0.0.1", port=port, security="tls", username="", password="")
+        sender = SmtpTransport(
+            host="127.0.0.1", port=port, security="tls", username="", password=""
+        )
         receipt = sending(sender)
         with listener.accept()[0]:
             sender.abort()

@@ -26,7 +26,9 @@ TOO_LONG, TOO_SLOW = "the reply is too large", "the reply took too long"
 
 
 def envelope(recipient: str = "ada@example.org") -> Envelope:
-    return Envelope("papers@example.org", recipient, b"Subject: papers\r\n\r\nHello.\r\n", "foundations")
+    return Envelope(
+        "papers@example.org", recipient, b"Subject: papers\r\n\r\nHello.\r\n", "foundations"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,9 @@ def server(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> Iterator[SmtpServ
 
 
 @pytest.fixture
-def sender(server: SmtpServer, contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> Iterator[SmtpTransport]:
+def sender(
+    server: SmtpServer, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
+) -> Iterator[SmtpTransport]:
     """Logs in over TLS."""
     transport = SmtpTransport(
         host="localhost",
@@ -98,7 +102,9 @@ def test_reply_that_does_not_end_costs_its_own_message_at_most(
         server.faults.append(Fault("RCPT", "550 5.1.1 no such user", times=1))
     expected, words = LOST[phase], {"server": str(sender), "why": why, "ports": PORTS}
     if isinstance(expected, Receipt):
-        assert came(sender) == Receipt(expected.state, expected.reply.format(**words), bounce=expected.bounce)
+        assert came(sender) == Receipt(
+            expected.state, expected.reply.format(**words), bounce=expected.bounce
+        )
     else:
         assert came(sender) == expected.format(**words)
     if phase == "QUIT":
@@ -111,15 +117,27 @@ def test_reply_that_does_not_end_costs_its_own_message_at_most(
     ("phase", "reply", "expected"),
     [
         ("dot", b"999 what?\r\n", Receipt(AMBIGUOUS, "no clear reply to the message: 999 what?")),
-        ("dot", "٢٥٠ taken\r\n".encode(), Receipt(AMBIGUOUS, "no clear reply to the message: -1 ٠ taken")),
+        (
+            "dot",
+            "٢٥٠ taken\r\n".encode(),
+            Receipt(AMBIGUOUS, "no clear reply to the message: -1 ٠ taken"),
+        ),
         ("dot", b" 25 taken\r\n", Receipt(AMBIGUOUS, "no clear reply to the message: -1 taken")),
         ("dot", b"-25 taken\r\n", Receipt(AMBIGUOUS, "no clear reply to the message: -1 taken")),
         ("dot", b"2_5 taken\r\n", Receipt(AMBIGUOUS, "no clear reply to the message: -1 taken")),
         ("dot", b"\r\n", Receipt(AMBIGUOUS, "no clear reply to the message: -1")),
         ("dot", b"250-\r\n" * 99 + b"250 taken\r\n", Receipt(SENT, "250 taken")),
-        ("dot", b"250-\r\n" * 100 + b"250 taken\r\n", Receipt(AMBIGUOUS, f"no clear reply to the message: {TOO_LONG}")),
+        (
+            "dot",
+            b"250-\r\n" * 100 + b"250 taken\r\n",
+            Receipt(AMBIGUOUS, f"no clear reply to the message: {TOO_LONG}"),
+        ),
         ("dot", b"250 " + b"x" * 50_000 + b"\r\n", Receipt(SENT, "250…")),
-        ("dot", b"250 " + b"x" * 65_000 + b"\r\n", Receipt(AMBIGUOUS, f"no clear reply to the message: {TOO_LONG}")),
+        (
+            "dot",
+            b"250 " + b"x" * 65_000 + b"\r\n",
+            Receipt(AMBIGUOUS, f"no clear reply to the message: {TOO_LONG}"),
+        ),
         ("dot", b"250 \x1b[2Jtaken\xff\r\n", Receipt(SENT, "250 [2Jtaken�")),
         ("dot", b"250 taken\r\n550 5.7.1 and not taken\r\n", Receipt(SENT, "250 taken")),
         (
@@ -130,16 +148,32 @@ def test_reply_that_does_not_end_costs_its_own_message_at_most(
         ("RCPT", b"999 what?\r\n", Receipt(DEFERRED, "RCPT: 999 what?")),
         ("RCPT", b"what?\r\nwhat?\r\n250 what?\r\n", Receipt(DEFERRED, "RCPT: -1 ?")),
         ("RCPT", b"550 5.1.1 " + b"word " * 5_000 + b"\r\n", None),
-        ("EHLO", b"250-localhost\r\n250-STARTTLS\r\n250-SIZE " + b"9" * 50_000 + b"\r\n250 AUTH PLAIN\r\n", None),
-        ("EHLO", b"250-localhost\r\n250-STARTTLS\r\n" + b"250-X\r\n" * 97 + b"250 AUTH LOGIN\r\n", None),
-        ("EHLO", b"250-localhost\r\n250-STARTTLS\r\n250 AUTH " + b"PLAIN LOGIN " * 4_000 + b"\r\n", None),
+        (
+            "EHLO",
+            b"250-localhost\r\n250-STARTTLS\r\n250-SIZE "
+            + b"9" * 50_000
+            + b"\r\n250 AUTH PLAIN\r\n",
+            None,
+        ),
+        (
+            "EHLO",
+            b"250-localhost\r\n250-STARTTLS\r\n" + b"250-X\r\n" * 97 + b"250 AUTH LOGIN\r\n",
+            None,
+        ),
+        (
+            "EHLO",
+            b"250-localhost\r\n250-STARTTLS\r\n250 AUTH " + b"PLAIN LOGIN " * 4_000 + b"\r\n",
+            None,
+        ),
     ],
     ids=lambda value: f"{value[:30]!r}" if isinstance(value, bytes) else None,
 )
 def test_strange_reply_has_a_plain_outcome(
     server: SmtpServer, sender: SmtpTransport, phase: Any, reply: bytes, expected: Receipt | None
 ) -> None:
-    server.faults.append(Fault(phase, reply, times=2 if phase == "EHLO" else 1, keeps=phase == "EHLO"))
+    server.faults.append(
+        Fault(phase, reply, times=2 if phase == "EHLO" else 1, keeps=phase == "EHLO")
+    )
     receipt = came(sender)
     assert isinstance(receipt, Receipt)
     assert len(receipt.reply) <= 310
@@ -151,11 +185,15 @@ def test_login_answered_by_several_replies_at_once_ends_the_connection(
     server: SmtpServer, sender: SmtpTransport
 ) -> None:
     server.faults.append(Fault("AUTH", b"334 !\r\n" * 3))
-    with pytest.raises(MailServerError, match="lost during the login: the server says more than it was asked"):
+    with pytest.raises(
+        MailServerError, match="lost during the login: the server says more than it was asked"
+    ):
         sender.send(envelope())
 
 
-def test_what_was_said_before_tls_ends_the_connection(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+def test_what_was_said_before_tls_ends_the_connection(
+    contexts: tuple[ssl.SSLContext, ssl.SSLContext],
+) -> None:
     heard: list[bytes] = []
 
     def serve(listener: socket.socket) -> None:
@@ -194,8 +232,12 @@ def test_tls_handshake_that_drips_ends_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as executor:
         served = executor.submit(serve, listener)
         port = listener.getsockname()[1]
-        sender = SmtpTransport(host="127.0.0.1", port=port, security="tls", username="", password="", timeout=0.5)
-        with pytest.raises(MailServerError, match=r"cannot reach mail server 127.0.0.1:\d+: .* timed out") as raised:
+        sender = SmtpTransport(
+            host="127.0.0.1", port=port, security="tls", username="", password="", timeout=0.5
+        )
+        with pytest.raises(
+            MailServerError, match=r"cannot reach mail server 127.0.0.1:\d+: .* timed out"
+        ) as raised:
             sender.send(envelope())
         served.result(60)
     assert raised.value.temporary
@@ -213,7 +255,9 @@ ECHOED = [
 
 
 @pytest.mark.parametrize("echoed", ECHOED)
-@pytest.mark.parametrize("phase", ["connect", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "dot"])
+@pytest.mark.parametrize(
+    "phase", ["connect", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "dot"]
+)
 @pytest.mark.parametrize("code", ["451 4.7.1", "550 5.7.1", "what?"])
 def test_no_reply_shows_the_password(
     server: SmtpServer, sender: SmtpTransport, phase: Any, echoed: str, code: str
@@ -242,7 +286,9 @@ def test_no_reply_shows_the_password(
 )
 def test_password_of_fewer_than_four_characters_hides_no_words(password: str, said: str) -> None:
     with SmtpServer(faults=[Fault("dot", "250 userpath, no such userpass")]) as server:
-        sender = SmtpTransport(host="localhost", port=server.port, security="none", username="", password="")
+        sender = SmtpTransport(
+            host="localhost", port=server.port, security="none", username="", password=""
+        )
         sender.send(envelope())
         sender.password = password
         assert sender.send(envelope()).reply == said.strip()

@@ -29,7 +29,13 @@ def through_sink(flags: str, **settings: Any) -> Iterator[SmtpTransport]:
 
 
 def transport(port: int, **settings: Any) -> SmtpTransport:
-    usual = {"security": "none", "username": "", "password": "", "timeout": 300, "local_hostname": "localhost"}
+    usual = {
+        "security": "none",
+        "username": "",
+        "password": "",
+        "timeout": 300,
+        "local_hostname": "localhost",
+    }
     return SmtpTransport(host="127.0.0.1", port=port, **{**usual, **settings})
 
 
@@ -60,9 +66,13 @@ RECEIPTS: list[tuple[str, DeliveryState, str]] = [  # flags, state, what else th
 ]
 
 
-@pytest.mark.parametrize("pipelining", ["", "-p"], ids=["", "one by one"])  # -f and -r mean one by one, too
+@pytest.mark.parametrize(
+    "pipelining", ["", "-p"], ids=["", "one by one"]
+)  # -f and -r mean one by one, too
 @pytest.mark.parametrize(("flags", "state", "also"), RECEIPTS)
-def test_each_fault_of_the_sink_has_its_receipt(flags: str, state: DeliveryState, also: str, pipelining: str) -> None:
+def test_each_fault_of_the_sink_has_its_receipt(
+    flags: str, state: DeliveryState, also: str, pipelining: str
+) -> None:
     with through_sink(f"{flags} {pipelining}") as sender:
         for _ in range(2):  # on what the first one leaves of the connection, it is the same
             receipt = send(sender)
@@ -85,7 +95,10 @@ def test_bounce_is_distinguished_from_a_refused_message(phase: str, bounce: bool
 
 @pytest.mark.parametrize("phase", ["MAIL", "RCPT", "DATA", "."])
 def test_too_much_mail_slows_us_down(phase: str) -> None:
-    with smtp_sink("-b", "450 4.7.1 too much mail", "-r", phase) as port, closing(transport(port)) as sender:
+    with (
+        smtp_sink("-b", "450 4.7.1 too much mail", "-r", phase) as port,
+        closing(transport(port)) as sender,
+    ):
         receipt = send(sender)
     assert (receipt.state, receipt.slow_down) == (DEFERRED, True)
 

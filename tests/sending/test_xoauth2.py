@@ -33,7 +33,9 @@ class Tool:
         self.folder = folder
         self.now = 0.0
         self.prints(*tokens)
-        script = 'echo >> runs; n=$(wc -l < runs); test -f "token$n" && cp "token$n" token; cat token'
+        script = (
+            'echo >> runs; n=$(wc -l < runs); test -f "token$n" && cp "token$n" token; cat token'
+        )
         (folder / "tool.sh").write_text(script)
 
     def prints(self, *outputs: str) -> None:
@@ -59,17 +61,32 @@ def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
 
 
 @pytest.fixture(params=["starttls", "tls"])
-def server(request: pytest.FixtureRequest, contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> Iterator[SmtpServer]:
+def server(
+    request: pytest.FixtureRequest, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
+) -> Iterator[SmtpServer]:
     """A server that offers LOGIN, PLAIN and XOAUTH2."""
     with SmtpServer(request.param, contexts[0], "ada@example.org", "s3cret", token=TOKEN) as server:
         yield server
 
 
 @pytest.fixture
-def connect(server: SmtpServer, contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> Callable[..., SmtpTransport]:
+def connect(
+    server: SmtpServer, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
+) -> Callable[..., SmtpTransport]:
     def made(tokens: TokenCommand | None, **changes: Any) -> SmtpTransport:
-        usual = {"security": server.security, "username": "ada@example.org", "password": "", "timeout": 300}
-        settings = {"host": "localhost", "port": server.port, "ssl_context": contexts[1], **usual, **changes}
+        usual = {
+            "security": server.security,
+            "username": "ada@example.org",
+            "password": "",
+            "timeout": 300,
+        }
+        settings = {
+            "host": "localhost",
+            "port": server.port,
+            "ssl_context": contexts[1],
+            **usual,
+            **changes,
+        }
         return SmtpTransport(tokens=tokens, local_hostname="localhost", **settings)
 
     return made
@@ -79,7 +96,9 @@ Connect = Callable[..., SmtpTransport]
 
 
 def envelope(recipient: str = "bob@example.org") -> Envelope:
-    return Envelope("ada@example.org", recipient, b"Subject: papers\r\n\r\nHello.\r\n", "foundations")
+    return Envelope(
+        "ada@example.org", recipient, b"Subject: papers\r\n\r\nHello.\r\n", "foundations"
+    )
 
 
 def failure(sender: SmtpTransport) -> MailServerError:
@@ -152,9 +171,15 @@ def test_failure_of_the_command_says_what_to_do_and_shows_no_output(
 
 @pytest.mark.parametrize(
     ("word", "why"),
-    [("no-such-tool", "No such file or directory"), ("~/tool", "No such file"), ("./data", "Permission denied")],
+    [
+        ("no-such-tool", "No such file or directory"),
+        ("~/tool", "No such file"),
+        ("./data", "Permission denied"),
+    ],
 )
-def test_command_that_cannot_be_started_is_reported_with_the_fix(tmp_path: Path, word: str, why: str) -> None:
+def test_command_that_cannot_be_started_is_reported_with_the_fix(
+    tmp_path: Path, word: str, why: str
+) -> None:
     (tmp_path / "data").write_text(TOKEN)
     with pytest.raises(MailServerError, match=f"cannot be started: {why}.*full path") as raised:
         command(tmp_path, word, OTHER).token()
@@ -168,14 +193,21 @@ def test_command_that_takes_too_long_is_stopped_with_all_it_has_started(tmp_path
     with pytest.raises(MailServerError, match=r"took longer than 0\.5 s and was stopped") as raised:
         command(tmp_path, "sh", "-c", script, timeout=0.5).token()
     assert not raised.value.temporary
-    ended, _, _ = select.select([held], [], [], 120)  # readable at its end, when nobody holds the other side any more
+    ended, _, _ = select.select(
+        [held], [], [], 120
+    )  # readable at its end, when nobody holds the other side any more
     assert ended
     os.close(held)
 
 
 def test_command_runs_in_its_folder_without_a_shell(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text("import sys; print(sys.argv[1].replace('$', 'dollar:').replace(' ', '_'))")
-    assert command(tmp_path, sys.executable, "own.py", "$HOME and more").token() == "dollar:HOME_and_more"
+    (tmp_path / "own.py").write_text(
+        "import sys; print(sys.argv[1].replace('$', 'dollar:').replace(' ', '_'))"
+    )
+    assert (
+        command(tmp_path, sys.executable, "own.py", "$HOME and more").token()
+        == "dollar:HOME_and_more"
+    )
 
 
 # --- the server
@@ -189,13 +221,17 @@ def test_token_command_logs_in_by_xoauth2_although_passwords_are_offered(
     for recipient in ("bob@example.org", "eve@example.org"):
         with closing(connect(tokens)) as sender:
             assert sender.send(envelope(recipient)).state is DeliveryState.SENT
-    assert [(message.login, message.tls) for message in server.messages] == [("ada@example.org", True)] * 2
+    assert [(message.login, message.tls) for message in server.messages] == [
+        ("ada@example.org", True)
+    ] * 2
     assert (server.tokens, tool.runs) == ([TOKEN, TOKEN], 1)
     said, _, _ = connect(tokens).probe("ada@example.org", "bob@example.org")
     assert said.endswith(", logged in as ada@example.org with an access token")
 
 
-def test_refused_token_is_asked_for_once_more(server: SmtpServer, connect: Connect, tmp_path: Path) -> None:
+def test_refused_token_is_asked_for_once_more(
+    server: SmtpServer, connect: Connect, tmp_path: Path
+) -> None:
     tool = Tool(tmp_path, "stale", TOKEN)
     with closing(connect(tool.command())) as sender:
         assert sender.send(envelope()).state is DeliveryState.SENT
@@ -203,7 +239,9 @@ def test_refused_token_is_asked_for_once_more(server: SmtpServer, connect: Conne
 
 
 @pytest.mark.parametrize(
-    ("printed", "offered"), [(["stale", OTHER, TOKEN], ["stale", OTHER]), (["stale"], ["stale"])], ids=["new", "same"]
+    ("printed", "offered"),
+    [(["stale", OTHER, TOKEN], ["stale", OTHER]), (["stale"], ["stale"])],
+    ids=["new", "same"],
 )
 def test_second_refusal_ends_the_login(
     server: SmtpServer, connect: Connect, tmp_path: Path, printed: list[str], offered: list[str]
@@ -237,7 +275,9 @@ def test_challenge_after_a_refused_token_is_shown_in_words(
     )
 
 
-def test_token_that_the_server_repeats_is_hidden(server: SmtpServer, connect: Connect, tmp_path: Path) -> None:
+def test_token_that_the_server_repeats_is_hidden(
+    server: SmtpServer, connect: Connect, tmp_path: Path
+) -> None:
     repeated = b64encode(f"user=ada@example.org\x01auth=Bearer {OTHER}\x01\x01".encode()).decode()
     server.challenge = b'{"status":"no %s","scope":"%s"}' % (OTHER.encode(), OTHER.upper().encode())
     server.faults.append(Fault("refusal", f"535 5.7.8 wrong: {OTHER}, that is {repeated}"))
@@ -259,7 +299,9 @@ def test_server_that_hangs_up_on_a_refused_token_is_offered_the_next(
     assert server.tokens == ["stale", TOKEN]
 
 
-def test_hang_up_on_the_only_token_is_a_refusal_in_words(server: SmtpServer, connect: Connect, tmp_path: Path) -> None:
+def test_hang_up_on_the_only_token_is_a_refusal_in_words(
+    server: SmtpServer, connect: Connect, tmp_path: Path
+) -> None:
     server.challenge = b'{"status":"400"}'
     server.faults.append(Fault("refusal"))
     error = failure(connect(Tool(tmp_path, "stale").command()))
@@ -267,20 +309,26 @@ def test_hang_up_on_the_only_token_is_a_refusal_in_words(server: SmtpServer, con
     assert not error.temporary
 
 
-def test_unexpected_reply_to_a_token_is_no_login(server: SmtpServer, connect: Connect, tmp_path: Path) -> None:
+def test_unexpected_reply_to_a_token_is_no_login(
+    server: SmtpServer, connect: Connect, tmp_path: Path
+) -> None:
     server.faults.append(Fault("AUTH", "503 5.5.1 Bad sequence of commands"))
     error = failure(connect(Tool(tmp_path, TOKEN).command()))
     assert "refuses the access token for ada@example.org: 503 5.5.1" in str(error)
 
 
-def test_login_by_token_refused_for_now_is_temporary(server: SmtpServer, connect: Connect, tmp_path: Path) -> None:
+def test_login_by_token_refused_for_now_is_temporary(
+    server: SmtpServer, connect: Connect, tmp_path: Path
+) -> None:
     server.faults.append(Fault("AUTH", "454 4.7.0 not now"))
     tool = Tool(tmp_path, TOKEN)
     error = failure(connect(tool.command()))
     assert (error.temporary, server.logins, server.tokens, tool.runs) == (True, 1, [], 1)
 
 
-def test_failing_command_is_a_failed_login(server: SmtpServer, connect: Connect, tmp_path: Path) -> None:
+def test_failing_command_is_a_failed_login(
+    server: SmtpServer, connect: Connect, tmp_path: Path
+) -> None:
     sender = connect(command(tmp_path, "false"))
     assert "SMTP_TOKEN_COMMAND failed with exit status 1" in str(failure(sender))
     assert server.logins == 0
@@ -290,7 +338,12 @@ def test_failing_command_is_a_failed_login(server: SmtpServer, connect: Connect,
 def test_token_is_never_sent_in_the_clear(tmp_path: Path) -> None:
     tool = Tool(tmp_path, TOKEN)
     with SmtpServer("none", None, "ada@example.org", token=TOKEN) as server:
-        usual = {"host": "localhost", "port": server.port, "username": "ada@example.org", "password": ""}
+        usual = {
+            "host": "localhost",
+            "port": server.port,
+            "username": "ada@example.org",
+            "password": "",
+        }
         for security, said in (
             ("none", "or token is sent in the clear"),
             ("starttls", "offers no STARTTLS"),
@@ -310,9 +363,13 @@ def test_token_is_never_sent_in_the_clear(tmp_path: Path) -> None:
 def test_login_that_is_not_offered_names_the_other_setting(
     server: SmtpServer, connect: Connect, tmp_path: Path, offers: str, tokens: bool, said: str
 ) -> None:
-    server.faults.append(Fault("EHLO", f"250-hello\r\n250-STARTTLS\r\n250 AUTH {offers}\r\n".encode(), keeps=True))
+    server.faults.append(
+        Fault("EHLO", f"250-hello\r\n250-STARTTLS\r\n250 AUTH {offers}\r\n".encode(), keeps=True)
+    )
     tool = Tool(tmp_path, TOKEN)
-    error = failure(connect(tool.command() if tokens else None, password="" if tokens else "s3cret"))
+    error = failure(
+        connect(tool.command() if tokens else None, password="" if tokens else "s3cret")
+    )
     assert said in str(error)
     assert (server.logins, tool.runs) == (0, 0)
 
@@ -332,5 +389,8 @@ def test_password_that_is_no_longer_supported_is_answered_with_the_token_command
     with closing(connect(None, password="s3cret")) as sender:
         error = failure(sender)
     assert f"takes no password, but an access token (OAuth): {reply}" in str(error)
-    assert "Set SMTP_TOKEN_COMMAND in place of SMTP_PASSWORD; the recipe for Microsoft 365 in .env" in str(error)
+    assert (
+        "Set SMTP_TOKEN_COMMAND in place of SMTP_PASSWORD; the recipe for Microsoft 365 in .env"
+        in str(error)
+    )
     assert not error.temporary

@@ -76,7 +76,9 @@ class ArxivServer:
         self.feed_url = f"http://127.0.0.1:{self.port}/atom"
 
     def __enter__(self) -> ArxivServer:
-        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        ).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -94,7 +96,11 @@ class ArxivServer:
             self._serving += 1
             self.requests.append(Request(time.monotonic(), query, user_agent, self._serving))
             fault = self.faults.pop(0) if self.faults else self.lasting_fault
-        right = _respond(self.papers, query) if parts.path == "/api/query" else Answer(b"not found", 404)
+        right = (
+            _respond(self.papers, query)
+            if parts.path == "/api/query"
+            else Answer(b"not found", 404)
+        )
         answer = fault(right) if fault else right
         self._closing.wait(answer.delay)
         return answer
@@ -126,7 +132,9 @@ class _Listener(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # else each body waits 40 ms for the client to acknowledge the head
+    disable_nagle_algorithm = (
+        True  # else each body waits 40 ms for the client to acknowledge the head
+    )
     server: _Listener
 
     def do_GET(self) -> None:  # http.server's name
@@ -146,7 +154,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_header("Date", self.date_time_string())
             for name, value in answer.headers:
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.body) if answer.declared is None else answer.declared))
+            self.send_header(
+                "Content-Length",
+                str(len(answer.body) if answer.declared is None else answer.declared),
+            )
             self.end_headers()
             self.wfile.write(answer.body)
         except ConnectionError:
@@ -169,14 +180,23 @@ def _respond(papers: Sequence[Paper], query: dict[str, str]) -> Answer:
     return Answer(_feed(found[start : start + count], len(found), start, count).encode())
 
 
-_KINDS = ("replace-cross", "replace", "cross", "new")  # in arXiv's order, of which 2,000 are taken, and then turned
+_KINDS = (
+    "replace-cross",
+    "replace",
+    "cross",
+    "new",
+)  # in arXiv's order, of which 2,000 are taken, and then turned
 
 
 def _announcement(announced: Iterable[tuple[Paper, str]], categories: Sequence[str]) -> Answer:
     """Today's feed, as arXiv serves it: the newest kind first, at most 2,000 entries."""
-    if bad := next((each for each in categories if not re.fullmatch(r"[a-z-]+(\.[A-Za-z-]+)?", each)), None):
+    if bad := next(
+        (each for each in categories if not re.fullmatch(r"[a-z-]+(\.[A-Za-z-]+)?", each)), None
+    ):
         title = f"Feed error for query: {bad}"
-        return Answer(f"<feed xmlns='http://www.w3.org/2005/Atom'><title>{title}</title></feed>".encode(), 400)
+        return Answer(
+            f"<feed xmlns='http://www.w3.org/2005/Atom'><title>{title}</title></feed>".encode(), 400
+        )
     found = [(paper, kind) for paper, kind in announced if set(categories) & set(paper.categories)]
     found.sort(key=lambda each: each[0].id, reverse=True)
     found.sort(key=lambda each: _KINDS.index(each[1]))
@@ -195,7 +215,9 @@ xmlns="http://www.w3.org/2005/Atom" xml:lang="en-us">
 
 def _announced(paper: Paper, kind: str) -> str:
     name = f"{paper.id}v{paper.version}"
-    categories = "".join(f"    <category term={quoteattr(category)}/>\n" for category in paper.categories)
+    categories = "".join(
+        f"    <category term={quoteattr(category)}/>\n" for category in paper.categories
+    )
     return f"""  <entry>
     <id>oai:arXiv.org:{name}</id>
     <title>{escape(paper.title)}</title>
@@ -217,11 +239,18 @@ _SEARCH = re.compile(
 
 def _found(papers: Iterable[Paper], query: dict[str, str]) -> list[Paper]:
     """The papers that match `search_query` and `id_list`. Raises `ValueError` in arXiv's words for a bad one."""
-    search, ids = query.get("search_query", ""), [i for i in query.get("id_list", "").split(",") if i]
-    bad = next((i for i in ids if not re.fullmatch(r"(\d{4}\.\d{4,5}|[a-z.A-Z-]+/\d{7})(v\d+)?", i)), None)
+    search, ids = (
+        query.get("search_query", ""),
+        [i for i in query.get("id_list", "").split(",") if i],
+    )
+    bad = next(
+        (i for i in ids if not re.fullmatch(r"(\d{4}\.\d{4,5}|[a-z.A-Z-]+/\d{7})(v\d+)?", i)), None
+    )
     if bad:
         raise ValueError(f"incorrect id format for {bad}")
-    found = [paper for paper in papers if not ids or {paper.id, f"{paper.id}v{paper.version}"} & set(ids)]
+    found = [
+        paper for paper in papers if not ids or {paper.id, f"{paper.id}v{paper.version}"} & set(ids)
+    ]
     if not search:
         return found if ids else []
     match = _SEARCH.fullmatch(search)
@@ -268,8 +297,13 @@ def _entry(paper: Paper) -> str:
         f'    <category term={quoteattr(category)} scheme="http://arxiv.org/schemas/atom"/>\n'
         for category in paper.categories
     )
-    authors = "".join(f"    <author>\n      <name>{escape(name)}</name>\n    </author>\n" for name in paper.authors)
-    comment = f"    <arxiv:comment>{escape(paper.comment)}</arxiv:comment>\n" if paper.comment else ""
+    authors = "".join(
+        f"    <author>\n      <name>{escape(name)}</name>\n    </author>\n"
+        for name in paper.authors
+    )
+    comment = (
+        f"    <arxiv:comment>{escape(paper.comment)}</arxiv:comment>\n" if paper.comment else ""
+    )
     doi = f"    <arxiv:doi>{escape(paper.doi)}</arxiv:doi>\n" if paper.doi else ""
     name = f"{paper.id}v{paper.version}"
     return f"""  <entry>
@@ -291,10 +325,14 @@ def _stamp(instant: datetime) -> str:
 
 def papers_from_day(path: Path, published: Batch) -> list[Paper]:
     """The papers of a day's jsonl, submitted at even distances inside the window of that batch."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    rows = [
+        json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
+    ]
     step = (published.submitted_until - published.submitted_from) / (len(rows) + 1)
     start = published.submitted_from.replace(microsecond=0)
-    instants = [start + timedelta(seconds=int((n * step).total_seconds())) for n in range(1, len(rows) + 1)]
+    instants = [
+        start + timedelta(seconds=int((n * step).total_seconds())) for n in range(1, len(rows) + 1)
+    ]
     return [_paper(row, instant) for row, instant in zip(rows, instants, strict=True)]
 
 
@@ -314,14 +352,19 @@ def _paper(row: dict[str, object], published: datetime) -> Paper:
 
 def main(arguments: Sequence[str]) -> int:
     """Serve the demo's sample as today's newest batch until interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m tests.servers.arxiv_api", description="An arXiv API on loopback.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.servers.arxiv_api", description="An arXiv API on loopback."
+    )
     parser.add_argument("--port", type=int, default=8001, help="default: 8001")
     chosen = parser.parse_args(arguments)
     batch = newest_batch(datetime.now(UTC))
     papers = list(sample.papers(batch.submitted_until))
     with ArxivServer(papers, port=chosen.port) as server, contextlib.suppress(KeyboardInterrupt):
         print(f"# serving {len(papers)} papers; Ctrl-C stops it", file=sys.stderr)
-        print(f"ARXIV_API_URL={server.url}\nARXIV_FEED_URL={server.feed_url}\nARXIV_DELAY_SECONDS=0", flush=True)
+        print(
+            f"ARXIV_API_URL={server.url}\nARXIV_FEED_URL={server.feed_url}\nARXIV_DELAY_SECONDS=0",
+            flush=True,
+        )
         threading.Event().wait()
     return 0
 

@@ -17,11 +17,15 @@ class Answer:
 
     body: bytes
     status: int = 200
-    headers: tuple[tuple[str, str], ...] = (("Content-Type", "application/atom+xml; charset=utf-8"),)
+    headers: tuple[tuple[str, str], ...] = (
+        ("Content-Type", "application/atom+xml; charset=utf-8"),
+    )
     declared: int | None = None  # Content-Length, where it is not the truth
     dropped: bool = False  # the connection is closed without an answer
     delay: float = 0.0  # seconds of silence before the answer
-    raw: Callable[[], Iterable[bytes]] | None = None  # what is written instead, until the client has enough
+    raw: Callable[[], Iterable[bytes]] | None = (
+        None  # what is written instead, until the client has enough
+    )
 
 
 Fault = Callable[[Answer], Answer]
@@ -88,7 +92,10 @@ def first_entries(count: int) -> Fault:
 def edited(pattern: str, replacement: str, *, count: int = 1) -> Fault:
     """The right answer with a pattern replaced in its text, once or `count` times (0: everywhere)."""
     return lambda answer: replace(
-        answer, body=re.sub(pattern, replacement, answer.body.decode(), count=count, flags=re.DOTALL).encode()
+        answer,
+        body=re.sub(
+            pattern, replacement, answer.body.decode(), count=count, flags=re.DOTALL
+        ).encode(),
     )
 
 

@@ -15,7 +15,11 @@ import trustme
 
 from tests.servers.smtp_sink import free_port, until_it_listens
 
-MISSING = "" if find_spec("distributed") else "distributed is not installed; the extra [cluster] brings it"
+MISSING = (
+    ""
+    if find_spec("distributed")
+    else "distributed is not installed; the extra [cluster] brings it"
+)
 _SECONDS = 60
 
 
@@ -35,7 +39,10 @@ def dask_cluster(folder: Path, workers: int = 3) -> Iterator[Cluster]:
     authority, pem, certificate = trustme.CA(), folder / "ca.pem", folder / "own.pem"
     authority.cert_pem.write_to_path(pem)
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
-    tls = {"distributed.comm.tls.ca-file": str(pem), "distributed.comm.tls.client.cert": str(certificate)}
+    tls = {
+        "distributed.comm.tls.ca-file": str(pem),
+        "distributed.comm.tls.client.cert": str(certificate),
+    }
     flags = ["--tls-ca-file", pem, "--tls-cert", certificate, "--no-dashboard"]
     port, programs = free_port(), list[subprocess.Popen[bytes]]()
 
@@ -50,7 +57,15 @@ def dask_cluster(folder: Path, workers: int = 3) -> Iterator[Cluster]:
     try:
         scheduler = start("dask_scheduler", "--host", address, "--port", port)
         until_it_listens(port, scheduler)
-        alone = ("--nthreads", "1", "--memory-limit", "0", "--no-nanny", "--host", "tls://127.0.0.1")
+        alone = (
+            "--nthreads",
+            "1",
+            "--memory-limit",
+            "0",
+            "--no-nanny",
+            "--host",
+            "tls://127.0.0.1",
+        )
         for _ in range(workers):
             start("dask_worker", address, *alone)
         with dask.config.set(tls):

@@ -45,7 +45,9 @@ class DnsServer:
         self._threads = []
         for server in (self._udp, self._tcp):
             options = {"poll_interval": 0.02}
-            self._threads.append(threading.Thread(target=server.serve_forever, kwargs=options, daemon=True))
+            self._threads.append(
+                threading.Thread(target=server.serve_forever, kwargs=options, daemon=True)
+            )
             self._threads[-1].start()
         return self
 
@@ -59,7 +61,10 @@ class DnsServer:
         """What to say to a question; None: nothing."""
         query = dns.message.from_wire(wire)
         question = query.question[0]
-        name, kind = question.name.to_text(omit_final_dot=True), dns.rdatatype.to_text(question.rdtype)
+        name, kind = (
+            question.name.to_text(omit_final_dot=True),
+            dns.rdatatype.to_text(question.rdtype),
+        )
         self.asked.append(f"{name} {kind}")
         if not self.silent.isdisjoint({name, "*"}):
             return None

@@ -21,7 +21,9 @@ _PIECE = 1 << 18  # bytes that are read at once
 def far_from(port: int, round_trip: float) -> Iterator[int]:
     """Runs the way to a port of this machine; gives its other end."""
     end = free_port()
-    program = subprocess.Popen([sys.executable, "-m", "tests.servers.far", str(end), str(port), str(round_trip / 2)])
+    program = subprocess.Popen(
+        [sys.executable, "-m", "tests.servers.far", str(end), str(port), str(round_trip / 2)]
+    )
     try:
         until_it_listens(end, program)
         yield end
@@ -30,7 +32,9 @@ def far_from(port: int, round_trip: float) -> Iterator[int]:
         program.wait()
 
 
-async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> None:
+async def _carry(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float
+) -> None:
     """Each piece leaves so many seconds after it came, and so does the end."""
     loop = asyncio.get_running_loop()
     with suppress(OSError):

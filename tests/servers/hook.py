@@ -48,7 +48,9 @@ class Hook:
                 if hook.silent:
                     hook._end.wait()
                     return
-                self.send_response(hook.statuses.pop(0) if hook.statuses[1:] else hook.statuses[0], "as told")
+                self.send_response(
+                    hook.statuses.pop(0) if hook.statuses[1:] else hook.statuses[0], "as told"
+                )
                 for name, value in {"Content-Length": str(len(hook.body)), **hook.headers}.items():
                     self.send_header(name, value)
                 self.end_headers()

@@ -78,7 +78,9 @@ class LlmServer:
         self.requests: list[dict[str, Any]] = []  # bodies, in order of arrival
         self.headers: list[dict[str, str]] = []  # of each request, by names in lower case
         self.asked: list[list[str]] = []  # the arXiv ids of each request
-        self.counted: list[dict[str, Any]] = []  # the usage that each request was told; empty where it was told none
+        self.counted: list[
+            dict[str, Any]
+        ] = []  # the usage that each request was told; empty where it was told none
         self.cache = PrefixCache(cache)
         self.most_at_once = 0
         self._at_once = 0
@@ -99,12 +101,17 @@ class LlmServer:
         self.lasting_fault = FAULTS[fault]
 
     def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
         self._thread.start()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self._closing.set()
         self._http.shutdown()
@@ -207,7 +214,9 @@ def ids_in(body: Mapping[str, Any]) -> list[str]:
 
 def read_scores(path: Path) -> dict[str, Score]:
     """A table of scores from JSON lines with arxiv_id, relevance and novelty (null: as of an unknown paper)."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    rows = [
+        json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
+    ]
     return {row["arxiv_id"]: _score_of(row) for row in rows}
 
 
@@ -219,7 +228,12 @@ def _score_of(row: Mapping[str, Any]) -> Score:
 
 
 def _entry(arxiv_id: str, score: Score) -> dict[str, Any]:
-    return {"arxiv_id": arxiv_id, "relevance": score.relevance, "novelty": score.novelty, "comment": score.comment}
+    return {
+        "arxiv_id": arxiv_id,
+        "relevance": score.relevance,
+        "novelty": score.novelty,
+        "comment": score.comment,
+    }
 
 
 class _Http(ThreadingHTTPServer):
@@ -244,7 +258,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path.rstrip("/") == "/v1/models":
             names = sorted(self.server.llm.models) or ["gpt-6-luna"]
-            self._json(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+            self._json(
+                200, {"object": "list", "data": [{"id": name, "object": "model"} for name in names]}
+            )
         elif self.path == "/counted":
             self._json(200, self.server.llm.counted)
         else:
@@ -254,11 +270,16 @@ class _Handler(BaseHTTPRequestHandler):
         content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if self.path.rstrip("/") != "/v1/chat/completions":
             return self._json(404, {"error": {"message": f"Invalid URL (POST {self.path})"}})
-        if self.server.llm.api_key and self.headers.get("Authorization") != f"Bearer {self.server.llm.api_key}":
+        if (
+            self.server.llm.api_key
+            and self.headers.get("Authorization") != f"Bearer {self.server.llm.api_key}"
+        ):
             said = f"Incorrect API key provided: {self.headers.get('Authorization')}"  # as careless as some are
             return self._json(401, {"error": {"message": said, "code": "invalid_api_key"}})
         body = json.loads(content)
-        self.server.llm.headers.append({name.lower(): value for name, value in self.headers.items()})
+        self.server.llm.headers.append(
+            {name.lower(): value for name, value in self.headers.items()}
+        )
         call = self.server.llm.enter(body)
         self.entered = True
         try:
@@ -299,13 +320,19 @@ class _Handler(BaseHTTPRequestHandler):
         if how == "hang":
             server.pause(HANG_SECONDS)
         elif how == "trickle":
-            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 10000\r\n\r\n")
+            self.wfile.write(
+                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 10000\r\n\r\n"
+            )
             end = time.monotonic() + HANG_SECONDS
             while time.monotonic() < end and server.pause(0.02):
                 self.wfile.write(b" ")
 
     def _json(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
-        self._send(status, json.dumps(body).encode(), {"Content-Type": "application/json", **(headers or {})})
+        self._send(
+            status,
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json", **(headers or {})},
+        )
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         self._leave()
@@ -321,11 +348,17 @@ class _Handler(BaseHTTPRequestHandler):
 
 def main() -> None:
     """Runs until it is interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m tests.servers.llm", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.servers.llm", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--port", type=int, default=8002)
-    parser.add_argument("--scores", type=Path, help="JSON lines with arxiv_id, relevance, novelty; invented without")
+    parser.add_argument(
+        "--scores", type=Path, help="JSON lines with arxiv_id, relevance, novelty; invented without"
+    )
     parser.add_argument("--latency", type=float, default=0.0, help="seconds that each answer takes")
-    parser.add_argument("--cache", choices=get_args(CacheMode), default="steps", help="how prompts are cached")
+    parser.add_argument(
+        "--cache", choices=get_args(CacheMode), default="steps", help="how prompts are cached"
+    )
     parser.add_argument("--reasoning", type=int, default=20, help="reasoning tokens for each paper")
     options = parser.parse_args()
     scores = read_scores(options.scores) if options.scores else None

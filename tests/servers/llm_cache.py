@@ -97,7 +97,9 @@ class PrefixCache:
         by_steps = self.mode == "steps"
         prefixes, written = _steps(body) if by_steps else _breakpoints(body)
         with self._lock:
-            cached = max((size for size, prefix in prefixes.items() if prefix in self._known), default=0)
+            cached = max(
+                (size for size, prefix in prefixes.items() if prefix in self._known), default=0
+            )
         last = 0 if by_steps else max(written, default=0)
         return Lookup(cached, max(0, last - cached), frozenset(prefixes[size] for size in written))
 

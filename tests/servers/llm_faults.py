@@ -23,10 +23,14 @@ class Fault:
     finish_reason: str = "stop"
     refusal: str | None = None
     stall: str = ""  # "hang", "trickle" or "drop"
-    raw: Callable[[bytes], Iterable[bytes]] | None = None  # what is written instead of the right body
+    raw: Callable[[bytes], Iterable[bytes]] | None = (
+        None  # what is written instead of the right body
+    )
 
 
-def error(status: int, message: str, headers: Mapping[str, str] | None = None, **more: Any) -> Fault:
+def error(
+    status: int, message: str, headers: Mapping[str, str] | None = None, **more: Any
+) -> Fault:
     """An answer with an error object like OpenAI's."""
     return Fault(status, {"message": message, "type": "invalid_request_error", "param": None, "code": None, **more},
                  headers or {})  # fmt: skip
@@ -34,24 +38,32 @@ def error(status: int, message: str, headers: Mapping[str, str] | None = None, *
 
 def _changed(**values: Any) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:
     """Other values in the first entry."""
-    return lambda entries: [{**entry, **(values if number == 0 else {})} for number, entry in enumerate(entries)]
+    return lambda entries: [
+        {**entry, **(values if number == 0 else {})} for number, entry in enumerate(entries)
+    ]
 
 
 def _second_thoughts(text: str) -> str:
     """Another list of scores, and then this one, as a reasoning model writes."""
-    draft = [{**entry, "relevance": entry["relevance"] % 10 + 1} for entry in json.loads(text)["scores"]]
+    draft = [
+        {**entry, "relevance": entry["relevance"] % 10 + 1} for entry in json.loads(text)["scores"]
+    ]
     return f"{json.dumps({'scores': draft})}\n\nOn reflection:\n\n{text}"
 
 
 FAULTS: Mapping[str, Fault] = {
     "rate limited": error(429, "Rate limit reached", code="rate_limit_exceeded"),
-    "rate limited for 7 s": error(429, "Rate limit reached", {"Retry-After": "7"}, code="rate_limit_exceeded"),
+    "rate limited for 7 s": error(
+        429, "Rate limit reached", {"Retry-After": "7"}, code="rate_limit_exceeded"
+    ),
     "rate limited for an hour": error(429, "Rate limit reached", {"Retry-After": "3600"}),
     "out of credit": error(429, "You exceeded your current quota", code="insufficient_quota"),
     "error 500": error(500, "The server had an error"),
     "error 503": error(503, "Overloaded"),
     "bad request": error(400, "Something about this request is wrong"),
-    "content refused": error(400, "The prompt was flagged by our content filter", code="content_filter"),
+    "content refused": error(
+        400, "The prompt was flagged by our content filter", code="content_filter"
+    ),
     "too long": error(400, "Your messages are too long", code="context_length_exceeded"),
     "small context": error(
         400,
@@ -66,7 +78,9 @@ FAULTS: Mapping[str, Fault] = {
     "hang": Fault(stall="hang"),
     "trickle": Fault(stall="trickle"),
     "drop": Fault(stall="drop"),
-    "web page": Fault(headers={"Content-Type": "text/html"}, body=b"<html><body>Please log in</body></html>"),
+    "web page": Fault(
+        headers={"Content-Type": "text/html"}, body=b"<html><body>Please log in</body></html>"
+    ),
     "error with 200": Fault(error={"message": "Provider returned error", "code": 502}),
     "empty": Fault(retell=lambda text: ""),
     "refusal": Fault(refusal="I cannot help with that.", retell=lambda text: ""),
@@ -75,10 +89,18 @@ FAULTS: Mapping[str, Fault] = {
     "cut off": Fault(finish_reason="length", retell=lambda text: text[: len(text) * 2 // 3]),
     "cut off early": Fault(finish_reason="length", retell=lambda text: text[:40]),
     "nonsense": Fault(retell=lambda text: "I have read the papers with great interest."),
-    "fenced": Fault(retell=lambda text: f"Here are the scores:\n\n```json\n{text}\n```\nAnything else?"),
-    "prose around": Fault(retell=lambda text: f"As {{asked}}, the [scores]: {text} I hope {{this}} helps [a bit]."),
-    "JSON lines": Fault(retell=lambda text: "\n".join(json.dumps(entry) for entry in json.loads(text)["scores"])),
-    "unknown id": Fault(rewrite=lambda entries: [*entries, {**entries[0], "arxiv_id": "9912.99999"}]),
+    "fenced": Fault(
+        retell=lambda text: f"Here are the scores:\n\n```json\n{text}\n```\nAnything else?"
+    ),
+    "prose around": Fault(
+        retell=lambda text: f"As {{asked}}, the [scores]: {text} I hope {{this}} helps [a bit]."
+    ),
+    "JSON lines": Fault(
+        retell=lambda text: "\n".join(json.dumps(entry) for entry in json.loads(text)["scores"])
+    ),
+    "unknown id": Fault(
+        rewrite=lambda entries: [*entries, {**entries[0], "arxiv_id": "9912.99999"}]
+    ),
     "first missing": Fault(rewrite=lambda entries: entries[1:]),
     "out of range": Fault(rewrite=_changed(relevance=11)),
     "wrong type": Fault(rewrite=_changed(novelty="very")),
@@ -91,8 +113,12 @@ FAULTS: Mapping[str, Fault] = {
         rewrite=lambda entries: [{**entry, "novelty": mark} for mark in (8, 9) for entry in entries]
     ),
     "drafted": Fault(retell=_second_thoughts),
-    "drafted and cut off": Fault(retell=lambda text: _second_thoughts(text)[: -len(text) // 3], finish_reason="length"),
-    "with a link": Fault(rewrite=_changed(relevance=9, comment="See [this](https://evil.example.org/x).")),
+    "drafted and cut off": Fault(
+        retell=lambda text: _second_thoughts(text)[: -len(text) // 3], finish_reason="length"
+    ),
+    "with a link": Fault(
+        rewrite=_changed(relevance=9, comment="See [this](https://evil.example.org/x).")
+    ),
 }
 
 
@@ -104,13 +130,23 @@ def refusal(body: Mapping[str, Any], rejected: Iterable[str]) -> Fault | None:
     form = (body.get("response_format") or {}).get("type", "text")
     for name in sorted(rejected):
         if name == form:
-            return error(400, f"response_format {name} is not supported by this model", param="response_format")
+            return error(
+                400,
+                f"response_format {name} is not supported by this model",
+                param="response_format",
+            )
         if name in body:
-            return error(400, f"Unsupported parameter: {name!r}", param=name, code="unsupported_parameter")
+            return error(
+                400, f"Unsupported parameter: {name!r}", param=name, code="unsupported_parameter"
+            )
         if place := next(_places(body, name), ""):
-            return error(400, f"Unknown parameter: {place!r}", param=place, code="unknown_parameter")
+            return error(
+                400, f"Unknown parameter: {place!r}", param=place, code="unknown_parameter"
+            )
     if form == "json_object" and "json" not in text_of(body).lower():
-        return error(400, "'messages' must contain the word 'json' to use json_object", param="messages")
+        return error(
+            400, "'messages' must contain the word 'json' to use json_object", param="messages"
+        )
     return None
 
 

@@ -21,7 +21,9 @@ import trustme
 
 HOST = "papers.example.org"
 (NGINX,) = re.findall(
-    r"`(location / \{.*?\})`", (Path(__file__).parents[2] / "README.md").read_text("utf-8"), flags=re.DOTALL
+    r"`(location / \{.*?\})`",
+    (Path(__file__).parents[2] / "README.md").read_text("utf-8"),
+    flags=re.DOTALL,
 )
 """The line of the README."""
 
@@ -80,7 +82,10 @@ class Nginx:
         return self
 
     def _answers(self) -> bool:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", self.port), timeout=1),
+        ):
             return True
         return False
 

@@ -66,7 +66,9 @@ def postfix(services: str = "", **settings: str) -> Iterator[int]:
     (folder / "main.cf").write_text(_SETTINGS.format(folder=folder) + more)
     (folder / "master.cf").write_text(_SERVICES.format(port=f"127.0.0.1:{port}") + services)
     command = [PROGRAM, "-c", str(folder)]
-    running = subprocess.Popen([*command, "start-fg"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    running = subprocess.Popen(
+        [*command, "start-fg"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         until_it_listens(port, running)
         yield port

@@ -30,7 +30,20 @@ from typing import Any, Literal, Self
 import trustme
 from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
 
-Phase = Literal["connect", "EHLO", "STARTTLS", "AUTH", "refusal", "MAIL", "RCPT", "DATA", "body", "dot", "RSET", "QUIT"]
+Phase = Literal[
+    "connect",
+    "EHLO",
+    "STARTTLS",
+    "AUTH",
+    "refusal",
+    "MAIL",
+    "RCPT",
+    "DATA",
+    "body",
+    "dot",
+    "RSET",
+    "QUIT",
+]
 
 
 @dataclass
@@ -88,7 +101,9 @@ class SmtpServer:
     messages: list[Message] = field(default_factory=list)
     dots: int = 0  # messages that were all there, whether or not they were taken
     connections: int = 0
-    ended: dict[int, bool] = field(default_factory=dict)  # connections that are over: whether by QUIT
+    ended: dict[int, bool] = field(
+        default_factory=dict
+    )  # connections that are over: whether by QUIT
     passwords_in_the_clear: int = 0
     most_per_connection: int = 0  # then MAIL gets a 452; 0: no limit
     logins: int = 0  # how often somebody began to log in
@@ -99,10 +114,14 @@ class SmtpServer:
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
         implicit = self.ssl_context if self.security == "tls" else None
-        listening = self._loop.create_server(lambda: _Session(self), self.host, self.port, ssl=implicit)
+        listening = self._loop.create_server(
+            lambda: _Session(self), self.host, self.port, ssl=implicit
+        )
         self._server = self._loop.run_until_complete(listening)
         self.port = self._server.sockets[0].getsockname()[1]
-        self._thread = threading.Thread(target=self._loop.run_forever, name="smtp server", daemon=True)
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="smtp server", daemon=True
+        )
         self._thread.start()
         return self
 
@@ -150,7 +169,9 @@ class _Handler:
         self, _server: Any, session: Any, _envelope: Any, hostname: str, responses: list[str]
     ) -> list[str]:
         session.host_name = hostname
-        return responses if not self._pipelining else [responses[0], "250-PIPELINING", *responses[1:]]
+        return (
+            responses if not self._pipelining else [responses[0], "250-PIPELINING", *responses[1:]]
+        )
 
     async def handle_DATA(self, session: _Session, *_: Any) -> str | None:  # noqa: N802
         return await session.taken()
@@ -178,17 +199,25 @@ class _Session(SMTP):
 
     @property
     def _encrypted(self) -> bool:
-        return self.transport is not None and self.transport.get_extra_info("ssl_object") is not None
+        return (
+            self.transport is not None and self.transport.get_extra_info("ssl_object") is not None
+        )
 
     def end(self) -> None:
         """Cuts the connection, if it is still there."""
         for transport in (self.transport, self._original_transport):
-            if transport is not None and not transport.is_closing():  # Python 3.11.2 cannot abort twice
+            if (
+                transport is not None and not transport.is_closing()
+            ):  # Python 3.11.2 cannot abort twice
                 transport.abort()
 
     async def _fails(self, phase: Phase, recipients: list[str] | None = None) -> bool:
         """Whether a fault was met here, and has had its way."""
-        recipients = recipients if recipients is not None else list(self.envelope.rcpt_tos if self.envelope else [])
+        recipients = (
+            recipients
+            if recipients is not None
+            else list(self.envelope.rcpt_tos if self.envelope else [])
+        )
         fault = self._owner.fault(phase, recipients)
         if fault is None:
             return False
@@ -264,11 +293,15 @@ class _Session(SMTP):
             self._login = self._owner.username
             return AuthResult(success=True)
         why = self._owner.challenge
-        await super().push(b"334 " + (why.encode() if isinstance(why, str) else base64.b64encode(why)))
+        await super().push(
+            b"334 " + (why.encode() if isinstance(why, str) else base64.b64encode(why))
+        )
         self._owner.answers.append(await self._line(1_000))
         if await self._fails("refusal"):
             return AuthResult(success=False, handled=True)
-        return AuthResult(success=False, handled=False, message="535 5.7.3 Authentication unsuccessful")
+        return AuthResult(
+            success=False, handled=False, message="535 5.7.3 Authentication unsuccessful"
+        )
 
     async def _line(self, most: int) -> bytes:
         limit, self._reader._limit = self._reader._limit, most
@@ -335,7 +368,9 @@ class _Session(SMTP):
                 )
             )
 
-    def _logs_in(self, _server: Any, _session: Any, _envelope: Any, _how: str, given: Any) -> AuthResult:
+    def _logs_in(
+        self, _server: Any, _session: Any, _envelope: Any, _how: str, given: Any
+    ) -> AuthResult:
         wanted = LoginPassword(self._owner.username.encode(), self._owner.password.encode())
         good = bool(self._owner.username) and given == wanted
         if good:
@@ -343,7 +378,9 @@ class _Session(SMTP):
         return AuthResult(success=good, handled=good)
 
 
-def certificates(name: str = "localhost", not_after: datetime | None = None) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+def certificates(
+    name: str = "localhost", not_after: datetime | None = None
+) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     """Contexts for a server of that name, and for a client that trusts it, under an authority made on the spot."""
     authority = trustme.CA()
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -356,7 +393,8 @@ def certificates(name: str = "localhost", not_after: datetime | None = None) -> 
 def main() -> None:
     """Takes mail until it is interrupted."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.servers.smtp", description="A mail server that keeps what it gets in a Maildir."
+        prog="python -m tests.servers.smtp",
+        description="A mail server that keeps what it gets in a Maildir.",
     )
     parser.add_argument("--port", type=int, default=8026, help="default: 8026")
     options = parser.parse_args()
@@ -366,10 +404,18 @@ def main() -> None:
     def keep(message: Message) -> None:
         maildir.add(message.content.replace(b"\r\n", b"\n"))
         subject = message_from_bytes(message.content, policy=policy.default)["subject"]
-        print(f"# {message.sender} -> {message.recipient}: {subject} ({len(message.content):,} bytes)", flush=True)
+        print(
+            f"# {message.sender} -> {message.recipient}: {subject} ({len(message.content):,} bytes)",
+            flush=True,
+        )
 
-    with SmtpServer(port=options.port, on_message=keep) as server, contextlib.suppress(KeyboardInterrupt):
-        print(f"SMTP_HOST={server.host}\nSMTP_PORT={server.port}\nSMTP_SECURITY=none\nMAIL_FROM=papers@example.org")
+    with (
+        SmtpServer(port=options.port, on_message=keep) as server,
+        contextlib.suppress(KeyboardInterrupt),
+    ):
+        print(
+            f"SMTP_HOST={server.host}\nSMTP_PORT={server.port}\nSMTP_SECURITY=none\nMAIL_FROM=papers@example.org"
+        )
         print(f"# keeping mail in {folder}; Ctrl-C stops it", flush=True)
         threading.Event().wait()
 

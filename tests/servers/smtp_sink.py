@@ -20,7 +20,9 @@ def smtp_sink(*flags: str) -> Iterator[int]:
     assert PROGRAM is not None, MISSING
     port = free_port()
     user = ["-u", "nobody"] if os.geteuid() == 0 else []  # it refuses to be root
-    sink = subprocess.Popen([PROGRAM, *user, *flags, f"127.0.0.1:{port}", "200"], stdout=subprocess.DEVNULL)
+    sink = subprocess.Popen(
+        [PROGRAM, *user, *flags, f"127.0.0.1:{port}", "200"], stdout=subprocess.DEVNULL
+    )
     try:
         until_it_listens(port, sink)
         yield port

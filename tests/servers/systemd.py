@@ -43,16 +43,26 @@ class Systemd:
     @property
     def environ(self) -> dict[str, str]:
         """What the service finds in its environment."""
-        watchdog = {} if self.watchdog_seconds is None else {"WATCHDOG_USEC": str(round(self.watchdog_seconds * 1e6))}
+        watchdog = (
+            {}
+            if self.watchdog_seconds is None
+            else {"WATCHDOG_USEC": str(round(self.watchdog_seconds * 1e6))}
+        )
         return {"NOTIFY_SOCKET": str(self._address), **watchdog}
 
     def heard(self, name: str, pid: int | None = None) -> list[str]:
         """All values that were sent under this name, in order; by one process alone, if it is given."""
-        found = [notice for notice in list(self.notices) if name in notice.fields and pid in {None, notice.pid}]
+        found = [
+            notice
+            for notice in list(self.notices)
+            if name in notice.fields and pid in {None, notice.pid}
+        ]
         return [notice.fields[name] for notice in found]
 
     def __enter__(self) -> Self:
-        self._folder = tempfile.TemporaryDirectory(prefix="systemd-")  # the path of a socket has to be short
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="systemd-"
+        )  # the path of a socket has to be short
         self._address = Path(self._folder.name) / "notify"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -74,7 +84,12 @@ class Systemd:
             if not data:
                 return
             pid = next(
-                (_CREDENTIALS.unpack(value)[0] for _, kind, value in ancillary if kind == socket.SCM_CREDENTIALS), 0
+                (
+                    _CREDENTIALS.unpack(value)[0]
+                    for _, kind, value in ancillary
+                    if kind == socket.SCM_CREDENTIALS
+                ),
+                0,
             )
             fields = dict(line.partition("=")[::2] for line in data.decode().splitlines())
             notice = Notice(fields, pid, time.monotonic())
@@ -86,7 +101,10 @@ class Systemd:
 def children(pid: int) -> list[int]:
     """The processes that this one has started, and that have not been seen to end."""
     try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
+        return [
+            int(child)
+            for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
+        ]
     except OSError:
         return []
 

@@ -27,23 +27,43 @@ SRC = Path(__file__).parents[2] / "src"
 
 
 def app_of(world: World) -> App:
-    return App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0, NoProgress(), features=FEATURES)
+    return App(
+        world.path,
+        world.environ,
+        world.clock,
+        world.waits.append,
+        lambda: 0.0,
+        NoProgress(),
+        features=FEATURES,
+    )
 
 
 def test_home_is_read_when_it_is_first_asked_for(tmp_path: Path) -> None:
-    app = App(tmp_path / "none", {}, Clock(FRIDAY), lambda _: None, lambda: 0.0, NoProgress(), features=FEATURES)
+    app = App(
+        tmp_path / "none",
+        {},
+        Clock(FRIDAY),
+        lambda _: None,
+        lambda: 0.0,
+        NoProgress(),
+        features=FEATURES,
+    )
     with pytest.raises(ConfigError, match="there is no such folder"):
         _ = app.home
 
 
 @pytest.mark.parametrize(("fixed", "number"), [({}, 20), ({"SMTP_CONNECTIONS": 4}, 4)])
-def test_there_are_twenty_connections_unless_their_number_is_set(world: World, fixed: dict, number: int) -> None:
+def test_there_are_twenty_connections_unless_their_number_is_set(
+    world: World, fixed: dict, number: int
+) -> None:
     world.env(**fixed)
     with app_of(world) as app:
         assert len(app.transports) == number
 
 
-def test_preview_that_has_to_score_waits_for_the_morning_under_way_and_says_so(world: World) -> None:
+def test_preview_that_has_to_score_waits_for_the_morning_under_way_and_says_so(
+    world: World,
+) -> None:
     world.announce(1)
     said: list[str] = []
     with app_of(world) as app, ExitStack() as other:
@@ -115,7 +135,9 @@ def test_database_that_is_lost_is_an_error_and_never_a_fresh_start(used: World, 
     assert used.mails() == ["ops@example.org"]
     after = files(used.path)
     assert {name: after[name] for name in before} == before
-    assert {name for name in after.keys() - before.keys() if not name.endswith(".lock")} == {"emergency"}
+    assert {name for name in after.keys() - before.keys() if not name.endswith(".lock")} == {
+        "emergency"
+    }
 
 
 def moved(home: Path) -> None:
@@ -135,13 +157,19 @@ def begun_anew(home: Path) -> None:
         (home / name).unlink()
 
 
-FOUND: dict[str, tuple[Callable[[Path], object], int, int]] = {  # the exit code, and how many are suppressed
+FOUND: dict[
+    str, tuple[Callable[[Path], object], int, int]
+] = {  # the exit code, and how many are suppressed
     "as it was": (lambda _home: None, 0, 1),
     "moved together with its setting": (moved, 0, 1),
     "with a mistyped setting": (mistyped, 78, 0),
     "of a folder that is not mounted": (lambda home: shutil.rmtree(home / "data"), 78, 0),
     "begun anew": (begun_anew, 0, 0),
-    "of a first start that was killed": (lambda home: (begun_anew(home), (home / "data/paperboy.db").touch()), 0, 0),
+    "of a first start that was killed": (
+        lambda home: (begun_anew(home), (home / "data/paperboy.db").touch()),
+        0,
+        0,
+    ),
 }
 
 
@@ -150,7 +178,9 @@ def test_database_that_is_there_or_may_begin_is_used(used: World, how: str) -> N
     change, code, suppressed = FOUND[how]
     change(used.path)
     assert used.run("suppress", "vera@example.org").code == code
-    assert used.run("status", "--suppressed").out.count("@example.org") == (suppressed + 1 if code == 0 else 0)
+    assert used.run("status", "--suppressed").out.count("@example.org") == (
+        suppressed + 1 if code == 0 else 0
+    )
     assert (used.path / ".has-database").exists()
     assert not (used.path / "data" / "paperbyo.db").exists()
 
@@ -161,8 +191,12 @@ def test_question_makes_neither_a_database_nor_its_mark(world: World, command: l
     assert not (world.path / "data").exists()
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["FIFO", "/dev/zero"])
-def test_database_that_is_no_regular_file_is_refused(world: World, make: Callable[[Path], object]) -> None:
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["FIFO", "/dev/zero"]
+)
+def test_database_that_is_no_regular_file_is_refused(
+    world: World, make: Callable[[Path], object]
+) -> None:
     (world.path / "data").mkdir()
     make(world.path / "data" / "paperboy.db")
     message = f"{world.path}/data/paperboy.db: this is no regular file; PAPERBOY_DATABASE must name a file\n"
@@ -186,8 +220,15 @@ def test_another_users_home_is_one_sentence(used: World) -> None:
         if root:
             os.seteuid(0)
         used.path.chmod(0o700)
-    me, fix = ("nobody", "; run this as root (sudo -u root …), or let nobody enter it") if root else ("", "chmod u+rwx")
-    told = {command: (each.code, f"user {me}" in each.err, fix in each.err) for command, each in ran.items()}
+    me, fix = (
+        ("nobody", "; run this as root (sudo -u root …), or let nobody enter it")
+        if root
+        else ("", "chmod u+rwx")
+    )
+    told = {
+        command: (each.code, f"user {me}" in each.err, fix in each.err)
+        for command, each in ran.items()
+    }
     assert told == dict.fromkeys(commands, (78, True, True)), ran
 
 
@@ -206,7 +247,12 @@ def test_clock_of_1970_ends_in_no_traceback(world: World, command: str) -> None:
 @pytest.mark.parametrize("year", [2020, 2200])
 def test_morning_works_at_both_ends_of_the_clocks_range(world: World, year: int) -> None:
     world.clock.now = datetime(year, 12, 31, 23, 59, tzinfo=UTC)
-    world.env(ARXIV_HOLIDAYS="1991-01-01,2200-12-30", KEEP_DAYS=36_500, TIMEZONE="Pacific/Kiritimati", SEND_AT="00:00")
+    world.env(
+        ARXIV_HOLIDAYS="1991-01-01,2200-12-30",
+        KEEP_DAYS=36_500,
+        TIMEZONE="Pacific/Kiritimati",
+        SEND_AT="00:00",
+    )
     world.announce(1)
     assert world.run("once").code == 0
     assert world.run("status").code == 0
@@ -229,13 +275,21 @@ def test_what_a_home_gets_is_its_owners_alone(world: World, umask: int) -> None:
     def run(*arguments: str) -> None:
         command = [sys.executable, "-m", "paperboy", "--home", str(world.path), *arguments]
         environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SRC)}
-        subprocess.run(command, env=environ, umask=umask, check=False, capture_output=True, timeout=300)
+        subprocess.run(
+            command, env=environ, umask=umask, check=False, capture_output=True, timeout=300
+        )
 
     for command in (["once"], ["subscribe", "galaxies", "ada@example.org"], ["status"]):
         run(*command)
-    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):  # as a daemon, which alone tries an edit
+    with lock.held(
+        world.path / "data" / "paperboy.db", "run", "run"
+    ):  # as a daemon, which alone tries an edit
         run("work", "trial")
-    files = [path for name in ("data", "outbox") for path in (world.path / name, *(world.path / name).rglob("*"))]
+    files = [
+        path
+        for name in ("data", "outbox")
+        for path in (world.path / name, *(world.path / name).rglob("*"))
+    ]
     modes = {path.relative_to(world.path): stat.S_IMODE(path.stat().st_mode) for path in files}
     assert {path.name for path in modes} >= {"paperboy.db", "Maildir", "last-good", ".env"}
     assert modes == {path: 0o700 if (world.path / path).is_dir() else 0o600 for path in modes}

@@ -36,19 +36,27 @@ ALL_WELL: Mapping[str, Sequence[str]] = {
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A home with a list, and servers that nobody runs."""
-    (tmp_path / "subscribers.yaml").write_text("lists: [{name: x, categories: [cs.LG], topics: learning}]\n")
+    (tmp_path / "subscribers.yaml").write_text(
+        "lists: [{name: x, categories: [cs.LG], topics: learning}]\n"
+    )
     write_env(tmp_path)
     return tmp_path
 
 
 def write_env(home: Path, **settings: object) -> None:
     with_mail = {"SMTP_HOST": "127.0.0.1", "SMTP_PORT": 9, "MAIL_FROM": "papers@wren.edu"}
-    (home / ".env").write_text("".join(f"{name}={value}\n" for name, value in (with_mail | settings).items()))
+    (home / ".env").write_text(
+        "".join(f"{name}={value}\n" for name, value in (with_mail | settings).items())
+    )
     (home / ".env").chmod(0o600)
 
 
-def check(home: Path, *, offline: bool = True, environ: Mapping[str, str] = {}, **outside: Any) -> list[Finding]:
-    app = App(home, environ, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress(), features=FEATURES)
+def check(
+    home: Path, *, offline: bool = True, environ: Mapping[str, str] = {}, **outside: Any
+) -> list[Finding]:
+    app = App(
+        home, environ, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress(), features=FEATURES
+    )
     return list(findings(app, offline=offline, **outside))
 
 
@@ -91,13 +99,19 @@ def test_little_room_on_the_disk_is_a_note_and_too_little_a_fault(
     home: Path, monkeypatch: pytest.MonkeyPatch, free: int, said: str, note: bool, code: int
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
-    message = said.format(home=home, fix="free some space, or move PAPERBOY_DATABASE to another disk")
+    message = said.format(
+        home=home, fix="free some space, or move PAPERBOY_DATABASE to another disk"
+    )
     assert about("disk", check(home)) == [Finding("disk", message, code, note)]
 
 
 @pytest.mark.parametrize(
     ("settings", "told"),
-    [({"OPENAI_API_KEY": "sk-1"}, True), ({"SMTP_USERNAME": "ada", "SMTP_PASSWORD": "geheim"}, True), ({}, False)],
+    [
+        ({"OPENAI_API_KEY": "sk-1"}, True),
+        ({"SMTP_USERNAME": "ada", "SMTP_PASSWORD": "geheim"}, True),
+        ({}, False),
+    ],
 )
 def test_env_file_that_others_can_read_matters_only_with_a_secret(
     home: Path, settings: Mapping[str, str], told: bool
@@ -106,10 +120,14 @@ def test_env_file_that_others_can_read_matters_only_with_a_secret(
     env = home / ".env"
     env.chmod(0o644)
     message = f"{env} is open to users other than its owner (mode 644); chmod 600 {env}"
-    assert about("privacy", check(home)) == ([Finding("privacy", message, note=True)] if told else [])
+    assert about("privacy", check(home)) == (
+        [Finding("privacy", message, note=True)] if told else []
+    )
 
 
-def test_databases_folder_is_noted_where_others_can_replace_it_and_the_database_is_made_ours(home: Path) -> None:
+def test_databases_folder_is_noted_where_others_can_replace_it_and_the_database_is_made_ours(
+    home: Path,
+) -> None:
     database = home / "my data" / "paperboy.db"
     write_env(home, PAPERBOY_DATABASE=f"'{database}'")
     database.parent.mkdir(mode=0o775)
@@ -146,7 +164,9 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[[DnsServer], None]:
 def sender(ask: Callable[[DnsServer], None]) -> Sender:
     """What is said of a domain with these records, by kind."""
 
-    def said(records: Mapping[str, Sequence[str]], domain: str = "wren.edu", **faults: set[str]) -> dict[str, Finding]:
+    def said(
+        records: Mapping[str, Sequence[str]], domain: str = "wren.edu", **faults: set[str]
+    ) -> dict[str, Finding]:
         with DnsServer(records, **faults) as server:
             ask(server)
             return {finding.what: finding for finding in _sender(domain)}
@@ -165,10 +185,16 @@ def test_all_records_of_the_sender_are_there(sender: Sender) -> None:
     [
         ("wren.edu MX", "MX", "bounces and replies get lost; add one, or fix MAIL_FROM"),
         ("wren.edu TXT", "SPF", "publish the record that your mail provider names"),
-        ("_dmarc.wren.edu TXT", "DMARC", 'publish the TXT record "v=DMARC1; p=none" at _dmarc.wren.edu'),
+        (
+            "_dmarc.wren.edu TXT",
+            "DMARC",
+            'publish the TXT record "v=DMARC1; p=none" at _dmarc.wren.edu',
+        ),
     ],
 )
-def test_each_missing_record_is_a_note_with_its_fix(sender: Sender, missing: str, kind: str, fix: str) -> None:
+def test_each_missing_record_is_a_note_with_its_fix(
+    sender: Sender, missing: str, kind: str, fix: str
+) -> None:
     found = sender({name: records for name, records in ALL_WELL.items() if name != missing})
     assert [what for what, finding in found.items() if finding.note] == [kind]
     assert fix in found[kind].message
@@ -182,7 +208,9 @@ def test_domain_that_takes_no_mail_is_a_fault(sender: Sender) -> None:
 
 
 def test_parent_domains_dmarc_record_counts(sender: Sender) -> None:
-    assert not sender({"_dmarc.wren.edu TXT": ['"v=DMARC1; p=none"']}, "news.wren.edu")["DMARC"].note
+    assert not sender({"_dmarc.wren.edu TXT": ['"v=DMARC1; p=none"']}, "news.wren.edu")[
+        "DMARC"
+    ].note
 
 
 def test_dns_that_fails_is_a_note(sender: Sender) -> None:
@@ -193,13 +221,17 @@ def test_dns_that_fails_is_a_note(sender: Sender) -> None:
 _BYTES = random.Random(14)  # noqa: S311
 
 
-def answer(query: dns.message.Message, *records: str, kind: str = "", flags: int = 0) -> dns.message.Message:
+def answer(
+    query: dns.message.Message, *records: str, kind: str = "", flags: int = 0
+) -> dns.message.Message:
     """An answer with these records, of the kind that was asked for."""
     message = dns.message.make_response(query, recursion_available=True)
     message.flags |= flags
     name, rdtype = query.question[0].name, query.question[0].rdtype
     if records:
-        message.answer.append(dns.rrset.from_text(name, 60, "IN", kind or dns.rdatatype.to_text(rdtype), *records))
+        message.answer.append(
+            dns.rrset.from_text(name, 60, "IN", kind or dns.rdatatype.to_text(rdtype), *records)
+        )
     return message
 
 
@@ -215,7 +247,9 @@ def framed(wire: bytes) -> bytes:
 def thousands(query: dns.message.Message) -> Iterable[bytes]:
     texts = {"MX": "{} mx.wren.edu.", "TXT": '"v=spf1 {}"'}
     text = texts[dns.rdatatype.to_text(query.question[0].rdtype)]
-    yield framed(answer(query, *(text.format(number) for number in range(2_000))).to_wire(max_size=65_535))
+    yield framed(
+        answer(query, *(text.format(number) for number in range(2_000))).to_wire(max_size=65_535)
+    )
 
 
 def dripping(piece: bytes) -> Callable[[dns.message.Message], Iterable[bytes]]:
@@ -248,14 +282,22 @@ def spoken(query: dns.message.Message, _: bool) -> Iterable[bytes]:
 NOTHING = ["DNS does not answer; MX, SPF and DMARC of wren.edu not checked"]
 HAS, NO_DMARC = "wren.edu has a record", "wren.edu has no record: large providers want one"
 HOSTILE_DNS: dict[str, tuple[Says, list[str]]] = {
-    "random bytes": (lambda query, tcp: [_BYTES.randbytes(_BYTES.randrange(600)) for _ in range(100)], NOTHING),
+    "random bytes": (
+        lambda query, tcp: [_BYTES.randbytes(_BYTES.randrange(600)) for _ in range(100)],
+        NOTHING,
+    ),
     "random bytes with our id": (
-        lambda query, tcp: [query.to_wire()[:2] + _BYTES.randbytes(_BYTES.randrange(600)) for _ in range(100)],
+        lambda query, tcp: [
+            query.to_wire()[:2] + _BYTES.randbytes(_BYTES.randrange(600)) for _ in range(100)
+        ],
         NOTHING,
     ),
     "random bytes after our question": (
         lambda query, tcp: [
-            answer(query).to_wire()[:6] + b"\xff\xff" + answer(query).to_wire()[8:] + _BYTES.randbytes(600)
+            answer(query).to_wire()[:6]
+            + b"\xff\xff"
+            + answer(query).to_wire()[8:]
+            + _BYTES.randbytes(600)
         ],
         NOTHING,
     ),
@@ -266,7 +308,10 @@ HOSTILE_DNS: dict[str, tuple[Says, list[str]]] = {
         NOTHING,
     ),
     "half a reply": (lambda query, tcp: [answer(query, "10 mx.wren.edu.").to_wire()[:-5]], NOTHING),
-    "a datagram cut short for ever": (lambda query, tcp: [answer(query, flags=dns.flags.TC).to_wire()], NOTHING),
+    "a datagram cut short for ever": (
+        lambda query, tcp: [answer(query, flags=dns.flags.TC).to_wire()],
+        NOTHING,
+    ),
     "bytes without end": (flood, NOTHING),
     "a CNAME of itself": (looped, NOTHING),
     "control characters": (spoken, [HAS, HAS, NO_DMARC]),
@@ -278,12 +323,16 @@ HOSTILE_DNS: dict[str, tuple[Says, list[str]]] = {
 
 
 @pytest.mark.parametrize("case", HOSTILE_DNS)
-def test_hostile_dns_is_a_note_and_never_quoted(ask: Callable[[DnsServer], None], case: str) -> None:
+def test_hostile_dns_is_a_note_and_never_quoted(
+    ask: Callable[[DnsServer], None], case: str
+) -> None:
     says, expected = HOSTILE_DNS[case]
     with DnsServer(says=says) as server:
         ask(server)
         found = _sender("wren.edu", 0.5 if expected == NOTHING else 60)
-    assert [each.message[: len(told)] for each, told in zip(found, expected, strict=True)] == expected
+    assert [
+        each.message[: len(told)] for each, told in zip(found, expected, strict=True)
+    ] == expected
     assert all(each.message.isprintable() and not each.exit_code for each in found)
 
 

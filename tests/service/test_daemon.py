@@ -46,7 +46,12 @@ BROKEN = LISTS + "    titel: Sky\n"
 BROKEN_THERE = "subscribers.yaml:6:5: unknown key 'titel', did you mean 'title'?"
 OPERATOR = "ops@example.org"
 TICK = timedelta(seconds=5)
-SECOND, MINUTE, HOUR, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+SECOND, MINUTE, HOUR, DAY = (
+    timedelta(seconds=1),
+    timedelta(minutes=1),
+    timedelta(hours=1),
+    timedelta(days=1),
+)
 
 
 @dataclass
@@ -120,7 +125,9 @@ class Office:
 
     @property
     def status(self) -> str:
-        return next((text for text in reversed(self.notifier.heard) if text.startswith("STATUS=")), "")
+        return next(
+            (text for text in reversed(self.notifier.heard) if text.startswith("STATUS=")), ""
+        )
 
     @property
     def store(self) -> Store:
@@ -133,7 +140,9 @@ class Office:
         return alerts(self.world)
 
     def last_alert(self) -> str:
-        content = [each for each in self.world.smtp.messages if each.recipient == OPERATOR][-1].content
+        content = [each for each in self.world.smtp.messages if each.recipient == OPERATOR][
+            -1
+        ].content
         part = message_from_bytes(content, policy=policy.default).get_body(("plain",))
         return " ".join(part.get_content().split()) if part else ""
 
@@ -141,14 +150,19 @@ class Office:
 def alerts(world: World) -> list[str]:
     """Subjects of the operator's mails."""
     mails = [message for message in world.smtp.messages if message.recipient == OPERATOR]
-    return [str(message_from_bytes(mail.content, policy=policy.default)["Subject"]) for mail in mails]
+    return [
+        str(message_from_bytes(mail.content, policy=policy.default)["Subject"]) for mail in mails
+    ]
 
 
 def opened(world: World) -> Office:
     home, _ = Home.own_or_in_force(world.path, world.environ)
     wait, timer = (lambda _: None), (lambda: world.clock().timestamp())
     return Office(
-        world, App(world.path, world.environ, world.clock, wait, timer, NoProgress(), features=FEATURES).at(home)
+        world,
+        App(
+            world.path, world.environ, world.clock, wait, timer, NoProgress(), features=FEATURES
+        ).at(home),
     )
 
 
@@ -163,7 +177,9 @@ def home(world: World) -> World:
 def office(home: World) -> Iterator[Office]:
     made = opened(home)
     with made.app, lock.held(made.app.settings.paperboy_database, "run", "run"):
-        made.store.days.know(["foundations", "sky"], home.clock() - DAY)  # as if it had run for a while
+        made.store.days.know(
+            ["foundations", "sky"], home.clock() - DAY
+        )  # as if it had run for a while
         yield made
 
 
@@ -171,7 +187,9 @@ def office(home: World) -> Iterator[Office]:
 
 
 def test_problem_that_cannot_be_read_costs_no_mail(office: Office) -> None:
-    office.store.database.commit("insert into suppressions values ('x', '', '', 'z', 1, null, 'bounces')")
+    office.store.database.commit(
+        "insert into suppressions values ('x', '', '', 'z', 1, null, 'bounces')"
+    )
     office.world.announce(1)
     assert office.tick() == ["trial", "morning", "sending"]
     assert office.readers() == ["ada@example.org"]
@@ -184,13 +202,17 @@ def test_alert_that_cannot_be_written_is_tried_once_a_day(office: Office) -> Non
     text = "{{ alert.headline }}{% if 'attention' not in alert.headline %}{{ alert.no }}{% endif %}"
     office.world.write("emails/alert.txt.j2", text)
     office.world.announce(1)
-    office.world.smtp.faults.append(Fault("RCPT", "550 5.1.1 no such user", address="ada@example.org"))
+    office.world.smtp.faults.append(
+        Fault("RCPT", "550 5.1.1 no such user", address="ada@example.org")
+    )
     assert office.tick() == ["trial", "morning", "sending"]
     assert office.settle() == []
 
 
 @pytest.mark.quick
-def test_due_list_gets_its_morning_and_its_mail_and_the_rest_of_the_day_is_quiet(office: Office) -> None:
+def test_due_list_gets_its_morning_and_its_mail_and_the_rest_of_the_day_is_quiet(
+    office: Office,
+) -> None:
     office.world.announce(1)
     assert office.tick() == ["trial", "morning", "sending"]
     assert office.readers() == ["ada@example.org"]
@@ -202,7 +224,10 @@ def test_due_list_gets_its_morning_and_its_mail_and_the_rest_of_the_day_is_quiet
 def test_list_that_is_new_sends_at_its_next_hour_and_not_when_it_is_saved(office: Office) -> None:
     """Nor does the first one on the service's first day."""
     office.world.announce(1)
-    early, late = SKY.replace("sky", "early").replace("v@", "e@"), SKY.replace("sky", "late").replace("v@", "l@")
+    early, late = (
+        SKY.replace("sky", "early").replace("v@", "e@"),
+        SKY.replace("sky", "late").replace("v@", "l@"),
+    )
     office.world.write("subscribers.yaml", LISTS + early.format("07:00") + late.format("12:00"))
     assert office.tick() == ["trial", "morning", "sending"]
     assert office.readers() == ["ada@example.org"]
@@ -214,7 +239,9 @@ def test_list_that_is_new_sends_at_its_next_hour_and_not_when_it_is_saved(office
     assert office.readers() == ["ada@example.org", "l@example.org", "e@example.org"]
 
 
-def test_paused_list_sends_nothing_and_begins_anew_at_the_hour_after_its_pause(office: Office) -> None:
+def test_paused_list_sends_nothing_and_begins_anew_at_the_hour_after_its_pause(
+    office: Office,
+) -> None:
     """Each of its days is written down; the papers of the pause do not come, but for those of the newest batch."""
 
     def save(text: str) -> None:
@@ -262,7 +289,9 @@ def test_morning_does_not_start_while_another_process_holds_its_lock(office: Off
     assert office.tick(MINUTE) == ["morning", "sending"]
 
 
-def test_late_arxiv_is_tried_every_quarter_of_an_hour_and_delays_no_other_list(office: Office) -> None:
+def test_late_arxiv_is_tried_every_quarter_of_an_hour_and_delays_no_other_list(
+    office: Office,
+) -> None:
     office.world.write("subscribers.yaml", LISTS + SKY.format("07:20"))
     assert "morning" in office.tick()
     assert "morning" not in office.tick(14 * MINUTE)
@@ -303,7 +332,9 @@ def test_mail_that_could_not_be_sent_waits_and_is_sent(
         (0, b"....", "it left foundations without a result"),
     ],
 )
-def test_abnormal_exit_is_reported_and_the_list_retried_later(office: Office, code: int, said: bytes, how: str) -> None:
+def test_abnormal_exit_is_reported_and_the_list_retried_later(
+    office: Office, code: int, said: bytes, how: str
+) -> None:
     office.world.announce(1)
     office.instead["morning"] = [Child(code, io.BytesIO(said))]
     assert office.tick() == ["trial", "morning", "sending"]
@@ -377,7 +408,9 @@ def test_files_that_never_rest_starve_no_morning(office: Office) -> None:
 
 
 @pytest.mark.quick
-def test_broken_edit_is_reported_once_and_the_last_good_version_stays_in_force(office: Office) -> None:
+def test_broken_edit_is_reported_once_and_the_last_good_version_stays_in_force(
+    office: Office,
+) -> None:
     office.world.announce(1)
     office.settle()
     office.world.write("subscribers.yaml", BROKEN)
@@ -420,7 +453,9 @@ def test_each_broken_file_has_a_mail_of_its_own_and_is_resolved_by_itself(office
         office.settle()
         mails = office.alerts()[before:]
         assert len(mails) == len(told), (name, text)
-        assert all(mail.startswith(f"Paperboy: {each}") for mail, each in zip(mails, told, strict=True)), (name, text)
+        assert all(
+            mail.startswith(f"Paperboy: {each}") for mail, each in zip(mails, told, strict=True)
+        ), (name, text)
         if told == [f"Broken: {env}:9"]:
             assert ".env:10: SMTP_PORT" in office.last_alert()
             shown = office.world.run("status").out
@@ -529,7 +564,10 @@ def test_status_is_said_when_rows_were_written_and_each_quarter_of_an_hour(offic
     assert said(office) == before + 1
     office.daemon.say_status()
     assert said(office) == before + 2
-    assert [(job.interval, job.unit) for job in office.daemon.housekeeping.jobs] == [(1, "minutes"), (15, "minutes")]
+    assert [(job.interval, job.unit) for job in office.daemon.housekeeping.jobs] == [
+        (1, "minutes"),
+        (15, "minutes"),
+    ]
 
 
 def test_status_is_said_by_the_hour_that_the_clock_shows_now(office: Office) -> None:
@@ -573,7 +611,10 @@ def test_emergency_mail_that_failed_is_tried_again(damaged: World) -> None:
 def test_daemon_ends_when_its_database_is_gone(office: Office) -> None:
     office.settle()
     (office.world.path / "data" / "paperboy.db").unlink()
-    with pytest.raises(StoreError, match=r"the database is gone; .* To begin anew nevertheless: rm .*/\.has-database"):
+    with pytest.raises(
+        StoreError,
+        match=r"the database is gone; .* To begin anew nevertheless: rm .*/\.has-database",
+    ):
         office.daemon.run()
 
 

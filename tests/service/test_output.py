@@ -33,7 +33,15 @@ def journal() -> dict[str, str]:
 def set_up(level: str, environ: Mapping[str, str]) -> None:
     """As a command begins in a home with that LOG_LEVEL."""
     home = Home(Path(), Settings(log_level=level), (), Path())
-    app = App(home.path, environ, lambda: FRIDAY, lambda _: None, lambda: 0.0, NoProgress(), features=FEATURES)
+    app = App(
+        home.path,
+        environ,
+        lambda: FRIDAY,
+        lambda _: None,
+        lambda: 0.0,
+        NoProgress(),
+        features=FEATURES,
+    )
     app.home = home
     output.set_up(app)
 
@@ -70,14 +78,18 @@ def test_journald_gets_a_priority_on_the_error_that_ends_a_command(
     assert capsys.readouterr().err.startswith(f"<3>{tmp_path}/none: there is no such folder")
 
 
-def test_process_that_only_inherits_the_variable_writes_no_priorities(capsys: pytest.CaptureFixture[str]) -> None:
+def test_process_that_only_inherits_the_variable_writes_no_priorities(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """As whatever is started from a service, with its stderr elsewhere."""
     set_up("INFO", {"JOURNAL_STREAM": "8:1"})
     logger.info("all is well")
     assert capsys.readouterr().err.endswith(" INFO all is well\n")
 
 
-def test_plain_log_line_has_its_time_with_its_zone_and_its_level(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_log_line_has_its_time_with_its_zone_and_its_level(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     set_up("INFO", {})
     logger.info("all is well")
     logger.debug("not asked for")
@@ -163,9 +175,16 @@ def test_uncounted_tokens_make_the_cost_not_known_instead_of_the_price_unknown()
 
 def test_counts_in_a_sentence_name_all_that_was_left_out() -> None:
     """As `once` and `preview` say them."""
-    counts = Counts(considered=20, author_matches=1, selected=2, over_cap=3, below=4, carried_over=5, let_go=5)
-    assert output.papers(counts) == "3 of 20 papers (1 author match), 3 over the cap, 5 carried over, 5 let go"
-    assert output.papers(Counts(considered=9, below=4, not_called=5)) == "0 of 9 papers, 5 not called"
+    counts = Counts(
+        considered=20, author_matches=1, selected=2, over_cap=3, below=4, carried_over=5, let_go=5
+    )
+    assert (
+        output.papers(counts)
+        == "3 of 20 papers (1 author match), 3 over the cap, 5 carried over, 5 let go"
+    )
+    assert (
+        output.papers(Counts(considered=9, below=4, not_called=5)) == "0 of 9 papers, 5 not called"
+    )
     assert output.papers(Counts(considered=9, below=9)) == "0 of 9 papers"
 
 
@@ -201,13 +220,17 @@ def test_mark_that_wraps_keeps_its_style(monkeypatch: pytest.MonkeyPatch) -> Non
     assert stdout.getvalue() == f"\x1b[33m    {head} or\n      correct{tail}\x1b[0m\n"
 
 
-def test_file_and_commands_to_paste_stay_as_they_are_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_and_commands_to_paste_stay_as_they_are_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     stdout = on_a_terminal(monkeypatch)
     output.say(LONG, verbatim=True)
     assert stdout.getvalue() == f"{LONG}\n"
 
 
-def test_command_to_paste_at_the_end_of_an_error_stays_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_to_paste_at_the_end_of_an_error_stays_on_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     stdout = on_a_terminal(monkeypatch)
     command = "sudo chown -R ada '/srv/astronomy/the papers of  all groups/data'"
     output.say(f"user ada cannot write /srv/astronomy/data, which belongs to root; {command}")
@@ -220,12 +243,23 @@ def test_long_line_elsewhere_stays_whole(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == f"{LONG * 3}\n"
 
 
-def test_warning_and_wrong_usage_wrap_between_words_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warning_and_wrong_usage_wrap_between_words_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     stderr = terminal(monkeypatch)
     set_up("INFO", {})
     logger.warning("%s", LONG)
-    assert invoke(["status", "--mornings", "as many as there are on the page that I looked at this morning"]) == 2
+    assert (
+        invoke(
+            [
+                "status",
+                "--mornings",
+                "as many as there are on the page that I looked at this morning",
+            ]
+        )
+        == 2
+    )
     lines = stderr.getvalue().splitlines()
     assert lines[:2] == [
         "mail: the server at 127.0.0.1:25 refuses the connection; start it, or correct",
@@ -239,16 +273,25 @@ def test_warning_and_wrong_usage_wrap_between_words_on_a_terminal(monkeypatch: p
 
 
 @pytest.mark.parametrize("columns", [70, 80])
-def test_table_on_a_terminal_fits_and_loses_nothing(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+def test_table_on_a_terminal_fits_and_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
     reason = "asked to leave the list by the link of a mail"
     url = "https://support.example.com/mail/answer/81126#authentication-and-more-words-of-an-anchor"
-    rows = [("ada@example.org", "galaxies", "Fri 20 Nov", reason), ("emmy@example.org", "all", "Fri 20 Nov", url)]
+    rows = [
+        ("ada@example.org", "galaxies", "Fri 20 Nov", reason),
+        ("emmy@example.org", "all", "Fri 20 Nov", url),
+    ]
     monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
     stdout = on_a_terminal(monkeypatch, columns)
     output.show_page([output.table(("Address", "List", "Since", "Why"), rows)])
     lines = re.sub(r"\x1b\[[0-9;]*m", "", stdout.getvalue()).splitlines()
     assert max(map(len, lines)) <= columns
-    assert {word for line in lines for word in line.split()} >= {"ada@example.org", "emmy@example.org", *reason.split()}
+    assert {word for line in lines for word in line.split()} >= {
+        "ada@example.org",
+        "emmy@example.org",
+        *reason.split(),
+    }
     assert url in "".join(line[lines[0].index("Why") :].strip() for line in lines)
 
 

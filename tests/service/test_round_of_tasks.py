@@ -31,7 +31,9 @@ def owed(office: Office, **kinds: Do) -> list[str]:
 
         return one
 
-    office.app.features = [Feature(name="only", tasks={kind: noting(do) for kind, do in kinds.items()})]
+    office.app.features = [
+        Feature(name="only", tasks={kind: noting(do) for kind, do in kinds.items()})
+    ]
     for kind in kinds:
         for subject in "ab":
             office.store.tasks.add(kind, subject, office.world.clock())
@@ -62,7 +64,9 @@ def test_task_that_fails_stays_with_its_reply(office: Office) -> None:
 def test_task_that_meets_an_error_keeps_no_other_from_its_turn(office: Office) -> None:
     """The first error is raised at the end, so that it is reported; the tasks are tried again later."""
     begun = owed(office, one=broken, two=well)
-    office.store.incidents.note([Incident(kind=Kind.TASKS, subject=THE_TASKS)], office.world.clock())
+    office.store.incidents.note(
+        [Incident(kind=Kind.TASKS, subject=THE_TASKS)], office.world.clock()
+    )
     with pytest.raises(StoreError, match="the row of a is spoilt"):
         tasks.work(office.app, lambda: False)
     assert begun == ["one a", "one b", "two a", "two b"]

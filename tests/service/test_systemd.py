@@ -55,7 +55,10 @@ def test_status_is_one_short_line(manager: tuple[str, socket.socket]) -> None:
     address, inbox = manager
     to = Notifier(address)
     to.status("foundations: <ada@example.org> broken\nREADY=1\x1b[31m\t\u2028ü \udcff ")
-    assert inbox.recv(4096).decode() == r"STATUS=foundations: <a…@example.org> broken\nREADY=1\x1b[31m\t\u2028ü \udcff "
+    assert (
+        inbox.recv(4096).decode()
+        == r"STATUS=foundations: <a…@example.org> broken\nREADY=1\x1b[31m\t\u2028ü \udcff "
+    )
     to.status("😀" * 5000)
     line = inbox.recv(8192).decode()
     assert line == "STATUS=" + "😀" * 399 + "…"
@@ -68,7 +71,9 @@ def test_nothing_is_sent_without_a_socket(caplog: pytest.LogCaptureFixture) -> N
     assert not caplog.records
 
 
-@pytest.mark.parametrize("address", ["/nowhere/notify", "/" + "x" * 200, "@" + "x" * 200, "/a\0b", "vsock:2:1"])
+@pytest.mark.parametrize(
+    "address", ["/nowhere/notify", "/" + "x" * 200, "@" + "x" * 200, "/a\0b", "vsock:2:1"]
+)
 def test_failed_notification_is_logged_and_never_raised(
     address: str, caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,18 +114,25 @@ BOTH = pytest.mark.parametrize("made", [made_for, made_for_web])
 
 def values(text: str, directive: str) -> list[str]:
     """As systemd reads them: what follows is read by shlex, whose double quotes are systemd's, and %% is a %."""
-    lines = [line.partition("=")[2] for line in text.splitlines() if line.startswith(f"{directive}=")]
+    lines = [
+        line.partition("=")[2] for line in text.splitlines() if line.startswith(f"{directive}=")
+    ]
     return [word.replace("%%", "%") for line in lines for word in shlex.split(line)]
 
 
 def analyze(*arguments: object) -> subprocess.CompletedProcess[str]:
     if not shutil.which("systemd-analyze"):
         pytest.skip("systemd-analyze is not installed (Debian's package systemd)")
-    version = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True, check=True).stdout
+    version = subprocess.run(
+        ["systemd-analyze", "--version"], capture_output=True, text=True, check=True
+    ).stdout
     if int(re.findall(r"[0-9]+", version)[0]) < 250:
         pytest.skip("this systemd-analyze cannot rate a file: it needs systemd 250")
     return subprocess.run(
-        ["systemd-analyze", "--no-pager", *map(str, arguments)], capture_output=True, text=True, check=False
+        ["systemd-analyze", "--no-pager", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -141,7 +153,15 @@ def test_systemd_verifies_the_unit_of_a_user_without_complaint(
     (tmp_path / "paperboy.service").write_text(text, "utf-8")
     ran = analyze("--user", "verify", tmp_path / "paperboy.service")
     assert (ran.returncode, ran.stdout + ran.stderr) == (0, "")
-    for directive in ("User", "Group", "After", "ProtectSystem", "PrivateTmp", "ReadWritePaths", "IPAddressDeny"):
+    for directive in (
+        "User",
+        "Group",
+        "After",
+        "ProtectSystem",
+        "PrivateTmp",
+        "ReadWritePaths",
+        "IPAddressDeny",
+    ):
         assert values(text, directive) == []
     assert values(text, "WantedBy") == ["default.target"]
     assert values(text, "NoNewPrivileges") == ["yes"]
@@ -151,14 +171,18 @@ def test_systemd_verifies_the_unit_of_a_user_without_complaint(
 
 
 @BOTH
-def test_systemd_verifies_the_unit_without_complaint(made: Callable[..., str], tmp_path: Path) -> None:
+def test_systemd_verifies_the_unit_without_complaint(
+    made: Callable[..., str], tmp_path: Path
+) -> None:
     assert complaints(made(), tmp_path) == (0, "")
 
 
 @pytest.mark.long("systemd")
 @BOTH
 @pytest.mark.parametrize("user", ["daemon", "root"])
-def test_systemd_rates_exposure_at_most_one_and_a_half(user: str, made: Callable[..., str], tmp_path: Path) -> None:
+def test_systemd_rates_exposure_at_most_one_and_a_half(
+    user: str, made: Callable[..., str], tmp_path: Path
+) -> None:
     (tmp_path / "paperboy.service").write_text(made(user=user, group=user), "utf-8")
     said = analyze("security", "--offline=true", tmp_path / "paperboy.service").stdout
     figure = re.findall(r"Overall exposure level for paperboy.service: ([0-9.]+)", said)
@@ -183,7 +207,15 @@ def test_pages_are_served_whether_or_not_the_daemon_runs() -> None:
     assert values(text, "ExecStart")[1:] == ["-m", "paperboy", "--home", "/srv/papers", "web"]
     assert values(text, "SyslogIdentifier") == ["paperboy-web"]
     assert values(text, "Restart") == ["always"]
-    for directive in ("Requires", "Wants", "BindsTo", "PartOf", "Requisite", "Upholds", "Conflicts"):
+    for directive in (
+        "Requires",
+        "Wants",
+        "BindsTo",
+        "PartOf",
+        "Requisite",
+        "Upholds",
+        "Conflicts",
+    ):
         assert values(text, directive) == []
     assert "paperboy.service" not in text
 
@@ -197,14 +229,19 @@ def test_pages_can_write_the_database_alone_and_read_the_home() -> None:
 
 def test_pages_reach_this_machine_alone_unless_their_proxy_is_elsewhere() -> None:
     text = made_for_web()
-    assert (values(text, "IPAddressDeny"), values(text, "IPAddressAllow")) == (["any"], ["localhost"])
+    assert (values(text, "IPAddressDeny"), values(text, "IPAddressAllow")) == (
+        ["any"],
+        ["localhost"],
+    )
     text = made_for_web(local=False)
     assert (values(text, "IPAddressDeny"), values(text, "IPAddressAllow")) == ([], [])
     assert values(text, "RestrictAddressFamilies") == ["AF_INET", "AF_INET6"]
 
 
 def test_only_the_home_and_named_folders_are_writable() -> None:
-    text = made_for(writable=[Path("/srv/papers/data"), Path("/var/lib/papers"), Path("/srv/papers-old")])
+    text = made_for(
+        writable=[Path("/srv/papers/data"), Path("/var/lib/papers"), Path("/srv/papers-old")]
+    )
     folders = ["/srv/papers", "/var/lib/papers", "/srv/papers-old"]
     assert values(text, "ReadWritePaths") == folders
     assert values(text, "RequiresMountsFor") == folders
@@ -214,10 +251,22 @@ def test_only_the_home_and_named_folders_are_writable() -> None:
 
 def test_unit_points_to_a_drop_in_for_what_is_not_its_own() -> None:
     """What is written into the unit itself is gone when it is printed anew; a user's disk is not read-only."""
-    secrets = made_for().partition("# Secrets may")[2].partition("#LoadCredential")[0].replace("\n# ", " ")
+    secrets = (
+        made_for()
+        .partition("# Secrets may")[2]
+        .partition("#LoadCredential")[0]
+        .replace("\n# ", " ")
+    )
     assert "under [Service] in `systemctl edit paperboy`" in secrets
-    token = made_for().partition("# SMTP_TOKEN_COMMAND runs")[2].partition("\n\n")[0].replace("\n# ", " ")
-    assert token.endswith("in `systemctl edit paperboy`.\n#ReadWritePaths=/home/ada/.local/state/oama")
+    token = (
+        made_for()
+        .partition("# SMTP_TOKEN_COMMAND runs")[2]
+        .partition("\n\n")[0]
+        .replace("\n# ", " ")
+    )
+    assert token.endswith(
+        "in `systemctl edit paperboy`.\n#ReadWritePaths=/home/ada/.local/state/oama"
+    )
     for other in (made_for(user="", group=""), made_for_web()):
         assert "SMTP_TOKEN_COMMAND" not in other
 
@@ -241,7 +290,9 @@ def test_systemd_reads_odd_paths_unchanged(tmp_path: Path) -> None:
     assert f"Command {python} is not executable" in said
 
 
-@given(st.text(st.characters(categories=["L", "M", "N", "P", "S"], exclude_characters="/"), min_size=1))
+@given(
+    st.text(st.characters(categories=["L", "M", "N", "P", "S"], exclude_characters="/"), min_size=1)
+)
 def test_printable_path_is_quoted_and_read_back_unchanged(name: str) -> None:
     home = Path("/srv/x") / name
     text = made_for(home=home)

@@ -31,7 +31,9 @@ def waiting(office: Office, hook: Hook) -> Office:
     return office
 
 
-def test_daemon_starts_a_child_when_a_task_waits_and_none_when_all_are_done(waiting: Office, hook: Hook) -> None:
+def test_daemon_starts_a_child_when_a_task_waits_and_none_when_all_are_done(
+    waiting: Office, hook: Hook
+) -> None:
     assert waiting.tick() == ["trial", "morning", "sending", "tasks"]
     assert len(hook.told) == 1
     assert waiting.tick(HOUR) == []
@@ -44,7 +46,9 @@ def test_tasks_are_done_while_a_sending_is_stuck(waiting: Office, hook: Hook) ->
     assert len(hook.told) == 1
 
 
-def test_failed_task_is_retried_after_its_backoff_and_at_once_after_an_edit(waiting: Office, hook: Hook) -> None:
+def test_failed_task_is_retried_after_its_backoff_and_at_once_after_an_edit(
+    waiting: Office, hook: Hook
+) -> None:
     hook.statuses = [500]
     assert waiting.tick() == ["trial", "morning", "sending", "tasks"]
     assert waiting.tick(4 * MINUTE) == []
@@ -57,10 +61,18 @@ def test_failed_task_is_retried_after_its_backoff_and_at_once_after_an_edit(wait
     assert waiting.tick(HOUR) == []
 
 
-def test_child_that_crashes_is_retried_after_a_quarter_of_an_hour_and_reported(waiting: Office, hook: Hook) -> None:
+def test_child_that_crashes_is_retried_after_a_quarter_of_an_hour_and_reported(
+    waiting: Office, hook: Hook
+) -> None:
     """The alert says that mail is not concerned, and its end is reported, too."""
     waiting.instead["tasks"] = [Child(-9)]
-    assert waiting.tick() == ["trial", "morning", "sending", "tasks", "sending"]  # the second one sends the alert
+    assert waiting.tick() == [
+        "trial",
+        "morning",
+        "sending",
+        "tasks",
+        "sending",
+    ]  # the second one sends the alert
     assert waiting.alerts() == ["Paperboy: Work beside the mail crashed or got stuck"]
     assert "signal 9 ended it" in waiting.last_alert()
     assert "Mail is not concerned" in waiting.last_alert()
@@ -74,7 +86,9 @@ def test_kind_that_takes_long_goes_on_in_the_next_round(waiting: Office, hook: H
     """So that other kinds have their turn in between."""
     sky = SKY.format("07:00").replace("subscribers", f"webhook: {hook.url}, subscribers")
     waiting.world.write("subscribers.yaml", f"{LISTS}    webhook: {hook.url}\n{sky}")
-    hook.on_request = lambda: waiting.world.waits.append(tasks.SECONDS)  # on the timer of the children
+    hook.on_request = lambda: waiting.world.waits.append(
+        tasks.SECONDS
+    )  # on the timer of the children
     assert waiting.tick() == ["trial", "morning", "sending", "tasks", "tasks"]
     assert sorted(request.json["list"] for request in hook.told) == ["foundations", "sky"]
 

@@ -20,7 +20,9 @@ def test_mornings_with_a_second_source(tmp_path: Path) -> None:
     for name in ("emails", "prompts"):
         (tmp_path / name).symlink_to(ROOT / name)
     package = tmp_path / "src" / "paperboy"
-    shutil.copytree(ROOT / "src" / "paperboy", package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "src" / "paperboy", package, ignore=shutil.ignore_patterns("__pycache__")
+    )
     sources = package / "sources"
     (sources / "trial").mkdir()
     shutil.copy(FOLDER / "source.py", sources / "trial" / "__init__.py")
@@ -29,7 +31,21 @@ def test_mornings_with_a_second_source(tmp_path: Path) -> None:
     line = "from paperboy.sources.trial import TRIAL\n\n" + LINE
     (sources / "__init__.py").write_text(text.replace(LINE, f"{line}TRIAL, "), "utf-8")
 
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(FOLDER / "mornings.py")]
-    environ = {**os.environ, "PYTHONPATH": f"{package.parent}{os.pathsep}{ROOT}", "TMPDIR": str(tmp_path)}
-    ran = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT, env=environ)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        str(FOLDER / "mornings.py"),
+    ]
+    environ = {
+        **os.environ,
+        "PYTHONPATH": f"{package.parent}{os.pathsep}{ROOT}",
+        "TMPDIR": str(tmp_path),
+    }
+    ran = subprocess.run(
+        command, check=False, capture_output=True, text=True, cwd=ROOT, env=environ
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 
-from paperboy.models import Addressed, Became, Composed, Day, Delivery, DeliveryState, Outcome, Subscriber
+from paperboy.models import (
+    Addressed,
+    Became,
+    Composed,
+    Day,
+    Delivery,
+    DeliveryState,
+    Outcome,
+    Subscriber,
+)
 from paperboy.store import Store
 
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
@@ -18,7 +27,11 @@ TRIES: dict[str, tuple[DeliveryState, str, dict[str, object]]] = {
     "in the outbox": (DeliveryState.SENT, "in outbox/Maildir", {"via": "outbox"}),
     "bounced": (DeliveryState.FAILED, "550 5.1.1 no such user", {"via": "smtp", "bounce": True}),
     "refused": (DeliveryState.FAILED, "550 5.7.1 not today", {"via": "smtp"}),
-    "deferred": (DeliveryState.DEFERRED, "450 later", {"via": "smtp", "try_at": NOW + timedelta(days=400)}),
+    "deferred": (
+        DeliveryState.DEFERRED,
+        "450 later",
+        {"via": "smtp", "try_at": NOW + timedelta(days=400)},
+    ),
     "lost after the dot": (
         DeliveryState.DEFERRED,
         "connection lost",
@@ -37,7 +50,9 @@ def outcome(store: Store, list_name: str, day: date) -> Outcome | None:
 
 def addressed(name: str, list_name: str = "foundations", day: date = TODAY) -> Addressed:
     return Addressed(
-        Subscriber(f"{name}@example.org"), f"<{day}.{list_name}.{name.lower()}@example.org>", f"{list_name} {name}"
+        Subscriber(f"{name}@example.org"),
+        f"<{day}.{list_name}.{name.lower()}@example.org>",
+        f"{list_name} {name}",
     )
 
 

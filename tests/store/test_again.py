@@ -14,12 +14,19 @@ LATER = NOW + timedelta(days=5)
 
 
 def again(
-    store: Store, to: Iterable[str], *, failed_only: bool = False, by_mail: bool = True, day: date = TODAY
+    store: Store,
+    to: Iterable[str],
+    *,
+    failed_only: bool = False,
+    by_mail: bool = True,
+    day: date = TODAY,
 ) -> int:
     people: list[Addressed] = [addressed(name, day=day) for name in to]
     digest = store.ledger.newest("foundations")
     assert digest is not None
-    return store.ledger.again(digest, people, Missed.FAILED if failed_only else Missed.ANY, LATER, by_mail=by_mail)
+    return store.ledger.again(
+        digest, people, Missed.FAILED if failed_only else Missed.ANY, LATER, by_mail=by_mail
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,7 +62,12 @@ def test_delivery_put_back_counts_as_never_tried_and_has_three_more_days(store: 
     digest = morning(store, {"ada": "lost after the dot"})
     again(store, ["ada"])
     (ada,) = waiting(store, LATER)
-    assert (ada.frozen_id, ada.attempts, ada.uncertain, ada.expires) == (digest, 0, 0, LATER + WORTH_SENDING)
+    assert (ada.frozen_id, ada.attempts, ada.uncertain, ada.expires) == (
+        digest,
+        0,
+        0,
+        LATER + WORTH_SENDING,
+    )
 
 
 def test_subscriber_who_joined_since_gets_a_delivery(store: Store) -> None:

@@ -40,7 +40,9 @@ def test_any_other_outcome_ends_a_run_of_bounces(store: Store, came: tuple[str, 
     assert store.ledger.bounced_thrice() == ()
 
 
-@pytest.mark.parametrize("waits", [WAITS, "a crash", "deferred", "lost after the dot", "the server refused us"])
+@pytest.mark.parametrize(
+    "waits", [WAITS, "a crash", "deferred", "lost after the dot", "the server refused us"]
+)
 def test_waiting_delivery_counts_neither_way(store: Store, waits: str) -> None:
     mornings(store, "bounced", waits, "bounced")
     assert store.ledger.bounced_thrice() == ()
@@ -54,7 +56,9 @@ def test_suppressed_delivery_counts_neither_way(store: Store) -> None:
 
 
 @pytest.mark.parametrize("others", ["bounced", "refused", "deferred", "ambiguous", "in the outbox"])
-def test_bounce_counts_only_if_the_digest_reached_somebody_else_by_mail(store: Store, others: str) -> None:
+def test_bounce_counts_only_if_the_digest_reached_somebody_else_by_mail(
+    store: Store, others: str
+) -> None:
     """Else it may be the server that knows nobody; and it is no sign of life either."""
     mornings(store, "bounced", "bounced", "bounced", others=others)
     assert store.ledger.bounced_thrice() == ()
@@ -72,7 +76,10 @@ def test_bounce_of_a_digest_that_reached_nobody_does_not_end_the_run(store: Stor
 def test_superseded_digest_counts_neither_way(store: Store, came: str) -> None:
     mornings(store, "bounced", "bounced")
     morning(store, {"ada": came, "grace": WAITS})
-    assert store.days.supersede("foundations", TODAY + timedelta(days=1), NOW + timedelta(days=1)) == TODAY
+    assert (
+        store.days.supersede("foundations", TODAY + timedelta(days=1), NOW + timedelta(days=1))
+        == TODAY
+    )
     assert store.ledger.bounced_thrice() == ()
     morning(store, {"ada": "bounced", "grace": "sent"}, TODAY + timedelta(days=1))
     assert store.ledger.bounced_thrice() == (ADA,)
@@ -82,7 +89,9 @@ def test_bounces_count_over_all_lists_and_spellings(store: Store) -> None:
     morning(store, {"ada": "bounced", "grace": "sent"}, TODAY - timedelta(days=1))
     morning(store, {"Ada": "bounced", "vera": "sent"}, TODAY - timedelta(days=1), "galaxies")
     morning(store, {"ADA": "bounced", "grace": "sent"})
-    assert store.ledger.bounced_thrice() == ()  # three digests, and two days: it may have been one bad hour
+    assert (
+        store.ledger.bounced_thrice() == ()
+    )  # three digests, and two days: it may have been one bad hour
     morning(store, {"ada": "bounced", "vera": "sent"}, TODAY + timedelta(days=1), "galaxies")
     assert store.ledger.bounced_thrice() == (ADA,)
     morning(store, {"ada": "sent", "vera": "sent"}, TODAY + timedelta(days=2), "galaxies")
@@ -94,7 +103,9 @@ def test_last_reply_is_reported(store: Store) -> None:
     digest = morning(store, {"ada": WAITS, "grace": "sent"})
     ada = delivery(store, "ada", digest)
     store.ledger.reserve(ada, NOW)
-    store.ledger.settle(ada, ada.state.FAILED, "550 5.1.1 gone since 1852", NOW, via="smtp", bounce=True)
+    store.ledger.settle(
+        ada, ada.state.FAILED, "550 5.1.1 gone since 1852", NOW, via="smtp", bounce=True
+    )
     assert store.ledger.bounced_thrice() == (("ada@example.org", "550 5.1.1 gone since 1852"),)
 
 

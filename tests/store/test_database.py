@@ -82,7 +82,9 @@ def test_opening_again_keeps_the_locks_of_other_connections(path: Path) -> None:
 
 def test_place_that_cannot_hold_a_file_is_refused(tmp_path: Path) -> None:
     """A folder; and a file where the folder should be, which stops root as well."""
-    with pytest.raises(StoreError, match="this is no regular file; PAPERBOY_DATABASE must name a file"):
+    with pytest.raises(
+        StoreError, match="this is no regular file; PAPERBOY_DATABASE must name a file"
+    ):
         Store.open(tmp_path)
     (tmp_path / "data").write_text("not a folder")
     with pytest.raises(StoreError, match=r"data/paperboy\.db: the database cannot be opened"):
@@ -109,17 +111,27 @@ def test_truncated_database_is_refused_with_the_fix(path: Path) -> None:
 OTHERS = {
     "holiday_photos": (0, "this is not Paperboy's database; PAPERBOY_DATABASE must name"),
     "holiday_videos": (1, "this is not Paperboy's database"),
-    "papers": (1_273_918_846, "before 1.0.*move the file away, and pass everybody .* to `paperboy suppress`"),
-    "features": (len(MIGRATIONS) + 1, "a newer version of Paperboy; use that or a newer one, or restore a backup"),
+    "papers": (
+        1_273_918_846,
+        "before 1.0.*move the file away, and pass everybody .* to `paperboy suppress`",
+    ),
+    "features": (
+        len(MIGRATIONS) + 1,
+        "a newer version of Paperboy; use that or a newer one, or restore a backup",
+    ),
 }
 
 
 @pytest.mark.parametrize("table", OTHERS)
-def test_database_of_another_program_or_version_is_refused_and_untouched(path: Path, table: str) -> None:
+def test_database_of_another_program_or_version_is_refused_and_untouched(
+    path: Path, table: str
+) -> None:
     version, fix = OTHERS[table]
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(f"create table {table} (name, version); pragma user_version = {version}")
+        connection.executescript(
+            f"create table {table} (name, version); pragma user_version = {version}"
+        )
     before = path.read_bytes()
     with pytest.raises(StoreError, match=fix) as caught:
         Store.open(path)
@@ -159,7 +171,9 @@ def test_full_disk_is_reported_in_words_and_loses_nothing(database: Database) ->
     database.rows(f"pragma max_page_count = {pages}")
     row = {"category": "x" * 400_000, "fetched_at": "2026", "source": ""}
     with (
-        pytest.raises(StoreWriteError, match=r"the disk is full.*nothing committed is lost") as caught,
+        pytest.raises(
+            StoreWriteError, match=r"the disk is full.*nothing committed is lost"
+        ) as caught,
         database.transaction(),
     ):
         database.insert("fetches", row)

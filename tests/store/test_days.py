@@ -20,7 +20,9 @@ from tests.store.ledger import outcome, waiting
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 TODAY = date(2026, 11, 20)
 LATER = NOW + timedelta(days=99)
-COMPOSED = Composed("Foundations · 2 papers", "papers@example.org", b"Subject: x\r\n\r\n" + b"body \r\n" * 1000)
+COMPOSED = Composed(
+    "Foundations · 2 papers", "papers@example.org", b"Subject: x\r\n\r\n" + b"body \r\n" * 1000
+)
 DAY = Day(
     "foundations",
     TODAY,
@@ -38,7 +40,9 @@ DAY = Day(
 
 
 def test_frozen_day_is_read_back_whole(store: Store) -> None:
-    store.papers.add([paper("2611.00001"), paper("2611.00002"), paper("2611.00003")], ["cs.LG"], NOW)
+    store.papers.add(
+        [paper("2611.00001"), paper("2611.00002"), paper("2611.00003")], ["cs.LG"], NOW
+    )
     assert outcome(store, "foundations", TODAY) is None
     store.days.freeze(DAY, NOW)
     assert outcome(store, "foundations", TODAY) is Outcome.DIGEST
@@ -54,7 +58,9 @@ def test_frozen_day_survives_a_power_cut(tmp_path: Path) -> None:
     seen = list[int]()
     with database.transaction(durable=False):
         database.execute("delete from attempts")
-    Days(database).freeze(DAY, NOW, lambda _: seen.append(database.rows("pragma synchronous")[0]["synchronous"]))
+    Days(database).freeze(
+        DAY, NOW, lambda _: seen.append(database.rows("pragma synchronous")[0]["synchronous"])
+    )
     database.close()
     assert seen == [2]
 
@@ -66,7 +72,9 @@ def test_tokens_lead_to_their_readers_from_the_first_digest_on(store: Store) -> 
         found = replace(DAY, date=TODAY + timedelta(days=day), became={}, addressed=addressed)
         store.days.freeze(replace(found, counts=Counts()), NOW)
         known = [store.readers.leaving(each.token) for each in DAY.addressed]
-        assert known == [Reader("foundations", each.subscriber.address) for each in addressed] + [None] * (1 - day)
+        assert known == [Reader("foundations", each.subscriber.address) for each in addressed] + [
+            None
+        ] * (1 - day)
         votes = [store.readers.voting(vote_token(each.token)) for each in DAY.addressed]
         assert votes == known
 
@@ -125,13 +133,17 @@ def test_records_of_a_clock_that_was_ahead_are_settled(store: Store) -> None:
         store.days.freeze(Day(name, date(2026, 11, 21), Outcome.GAVE_UP, "no network"), ahead)
     store.days.note_attempt(Attempt("foundations", "no network", ahead, ahead, ahead))
     store.papers.add([paper()], ["cs.LG"], ahead)
-    day = Day("sky", date(2026, 12, 30), Outcome.DIGEST, composed=Composed("s", "a@example.org", b"m"))
+    day = Day(
+        "sky", date(2026, 12, 30), Outcome.DIGEST, composed=Composed("s", "a@example.org", b"m")
+    )
     store.days.freeze(day, ahead)
     later = NOW + timedelta(days=1)
     assert store.settle_clock(later)
     assert not store.settle_clock(later)
     assert outcome(store, "sky", date(2026, 12, 30)) is Outcome.DIGEST
-    assert store.days.attempts() == {"foundations": Attempt("foundations", "no network", later, later, later)}
+    assert store.days.attempts() == {
+        "foundations": Attempt("foundations", "no network", later, later, later)
+    }
     assert store.papers.fetched("") == {"cs.LG": later}
     assert outcome(store, "foundations", date(2026, 11, 21)) is None
     assert store.days.last("foundations", date.max) == TODAY
@@ -141,7 +153,9 @@ def test_records_of_a_clock_that_was_ahead_are_settled(store: Store) -> None:
     assert outcome(store, "foundations", date(2026, 11, 21)) is Outcome.QUIET
 
 
-def test_list_that_was_first_known_while_the_clock_was_ahead_is_not_news_until_then(store: Store) -> None:
+def test_list_that_was_first_known_while_the_clock_was_ahead_is_not_news_until_then(
+    store: Store,
+) -> None:
     """Nothing else may have been written: on the service's first day no morning was due yet."""
     store.days.know(["foundations"], NOW + timedelta(days=40))
     assert store.settle_clock(NOW)
@@ -161,14 +175,19 @@ def test_digest_of_a_clock_that_was_ahead_is_not_todays(store: Store) -> None:
     ledger.morning(store, {"ada": "sent"}, TODAY)
     ledger.morning(store, {"ada": "sent"}, TODAY + timedelta(days=1))
     assert store.days.last("foundations", TODAY) == TODAY
-    assert [day.date for day in store.history.days(["foundations"], 3, TODAY)["foundations"]] == [TODAY]
+    assert [day.date for day in store.history.days(["foundations"], 3, TODAY)["foundations"]] == [
+        TODAY
+    ]
     assert store.history.mailed(["foundations"], TODAY)["foundations"].date == TODAY
 
 
 @pytest.mark.parametrize(
-    ("before", "replaced"), [(Outcome.SKIPPED, True), (Outcome.GAVE_UP, True), (Outcome.NOTE, False)]
+    ("before", "replaced"),
+    [(Outcome.SKIPPED, True), (Outcome.GAVE_UP, True), (Outcome.NOTE, False)],
 )
-def test_skipped_or_given_up_day_can_still_be_frozen(store: Store, before: Outcome, replaced: bool) -> None:
+def test_skipped_or_given_up_day_can_still_be_frozen(
+    store: Store, before: Outcome, replaced: bool
+) -> None:
     store.days.freeze(Day("galaxies", TODAY, before), NOW)
     if not replaced:
         with pytest.raises(sqlite3.IntegrityError):
@@ -179,7 +198,9 @@ def test_skipped_or_given_up_day_can_still_be_frozen(store: Store, before: Outco
 
 
 def test_attempt_is_kept_until_it_is_forgotten(store: Store) -> None:
-    attempt = Attempt("foundations", "arXiv is late", NOW + timedelta(hours=1), NOW, NOW + timedelta(hours=2))
+    attempt = Attempt(
+        "foundations", "arXiv is late", NOW + timedelta(hours=1), NOW, NOW + timedelta(hours=2)
+    )
     store.days.note_attempt(attempt)
     assert store.days.attempts() == {"foundations": attempt}
     store.days.freeze(DAY, NOW)
@@ -187,11 +208,17 @@ def test_attempt_is_kept_until_it_is_forgotten(store: Store) -> None:
 
 
 def test_outcomes_are_those_of_each_lists_local_date(store: Store) -> None:
-    berlin, kiritimati = mailing_list(), mailing_list(name="early", timezone=ZoneInfo("Pacific/Kiritimati"))
+    berlin, kiritimati = (
+        mailing_list(),
+        mailing_list(name="early", timezone=ZoneInfo("Pacific/Kiritimati")),
+    )
     store.days.freeze(Day("foundations", TODAY, Outcome.QUIET), NOW)
     store.days.freeze(Day("early", TODAY, Outcome.QUIET), NOW)
     evening = NOW.replace(hour=20)
-    assert store.days.outcomes([berlin, kiritimati], evening) == {"foundations": Outcome.QUIET, "early": None}
+    assert store.days.outcomes([berlin, kiritimati], evening) == {
+        "foundations": Outcome.QUIET,
+        "early": None,
+    }
 
 
 def test_what_lists_share_is_told_of_each(store: Store) -> None:
@@ -199,11 +226,16 @@ def test_what_lists_share_is_told_of_each(store: Store) -> None:
     lists = [mailing_list(name=name) for name in ("foundations", "galaxies", "quarks", "sky")]
     for each in lists[:2]:
         store.days.freeze(Day(each.name, TODAY, Outcome.NOTE), NOW)
-    store.days.freeze(Day("quarks", TODAY, Outcome.QUIET), NOW - timedelta(hours=5))  # before the day's batch
+    store.days.freeze(
+        Day("quarks", TODAY, Outcome.QUIET), NOW - timedelta(hours=5)
+    )  # before the day's batch
     store.days.freeze(Day("sky", TODAY, Outcome.QUIET), NOW)
     came = [Outcome.NOTE, Outcome.NOTE, None, Outcome.QUIET]
     assert list(store.days.outcomes(lists, NOW).values()) == came
-    attempts = [Attempt(name, why, NOW, NOW, LATER) for name, why in (("a", "late"), ("b", "late"), ("c", "dead"))]
+    attempts = [
+        Attempt(name, why, NOW, NOW, LATER)
+        for name, why in (("a", "late"), ("b", "late"), ("c", "dead"))
+    ]
     for attempt in attempts:
         store.days.note_attempt(attempt)
     assert store.days.attempts() == {each.list_name: each for each in attempts}

@@ -4,7 +4,17 @@ from datetime import date, datetime, timedelta
 
 import pytest
 
-from paperboy.models import Became, Cost, Counts, Day, DeliveryState, Outcome, Score, Spending, Usage
+from paperboy.models import (
+    Became,
+    Cost,
+    Counts,
+    Day,
+    DeliveryState,
+    Outcome,
+    Score,
+    Spending,
+    Usage,
+)
 from paperboy.store import Store
 from paperboy.store.history import Life, Mailed
 from tests.builders import added, paper
@@ -30,12 +40,19 @@ def test_list_has_its_last_days_newest_first(store: Store) -> None:
     assert (newest.date, newest.outcome) == (TODAY, Outcome.DIGEST)
     assert newest.deliveries == {DeliveryState.SENT: 2, DeliveryState.FAILED: 1}
     assert newest.spending == Spending(Usage(2, 200, 40, 0, 60, 10), Cost(0.2, 0.4))
-    assert (before.outcome, before.reason, before.spending, before.deliveries) == (Outcome.QUIET, "1", Spending(), {})
+    assert (before.outcome, before.reason, before.spending, before.deliveries) == (
+        Outcome.QUIET,
+        "1",
+        Spending(),
+        {},
+    )
     assert list(store.history.days(["foundations"])) == ["foundations"]
 
 
 def test_day_that_cost_something_unknown_has_no_cost(store: Store) -> None:
-    store.scores.keep("foundations", "criteria", "luna", {}, Spending(Usage(1, 100), Cost(0.1)), NOW)
+    store.scores.keep(
+        "foundations", "criteria", "luna", {}, Spending(Usage(1, 100), Cost(0.1)), NOW
+    )
     store.scores.keep("foundations", "criteria", "luna", {}, Spending(Usage(1, 100), None), NOW)
     store.days.freeze(Day("foundations", TODAY, Outcome.NOTE, counts=Counts(9, below=9)), NOW)
     (day,) = store.history.days(["foundations"])["foundations"]
@@ -66,17 +83,31 @@ def test_newest_digest_of_a_list_is_the_last_unless_it_was_superseded(store: Sto
 
 
 def test_whoever_lacks_the_newest_digest_is_listed(store: Store) -> None:
-    came = {"boris": "refused", "carl": "ambiguous", "dora": "suppressed", "emmy": WAITS, "fay": "deferred"}
+    came = {
+        "boris": "refused",
+        "carl": "ambiguous",
+        "dora": "suppressed",
+        "emmy": WAITS,
+        "fay": "deferred",
+    }
     morning(store, {"ada": "sent", **came})
     states = ("failed", "ambiguous", "suppressed", "pending", "deferred")
-    assert who(store) == [("foundations", name, state) for name, state in zip(came, states, strict=True)]
+    assert who(store) == [
+        ("foundations", name, state) for name, state in zip(came, states, strict=True)
+    ]
     assert who(store, NOW + timedelta(days=60)) == who(store)  # whenever that was
 
 
-def test_undelivered_lists_waiting_and_recently_failed_mail_of_earlier_digests(store: Store) -> None:
+def test_undelivered_lists_waiting_and_recently_failed_mail_of_earlier_digests(
+    store: Store,
+) -> None:
     old, lately = TODAY - timedelta(days=9), TODAY - timedelta(days=3)
     for day in (old, lately):
-        morning(store, {"ada": "refused", "boris": "expired", "carl": "deferred", "dora": "suppressed"}, day)
+        morning(
+            store,
+            {"ada": "refused", "boris": "expired", "carl": "deferred", "dora": "suppressed"},
+            day,
+        )
     morning(store, {"ada": "sent"})
     rows = store.history.undelivered(newest(store), SINCE)
     assert [(row.date, row.address[:1], row.given_up, row.newest) for row in rows] == [
@@ -128,10 +159,24 @@ def test_paper_is_remembered_with_its_scores_and_what_became_of_it(store: Store)
     assert store.history.life("foundations", "2611.00001") == Life()
     for days, relevance in ((0, 5), (1, 9)):
         scores = {"2611.00001": Score(relevance, 7, "Why.")}
-        store.scores.keep("foundations", f"criteria {days}", "luna", scores, Spending(), NOW + timedelta(days=days))
+        store.scores.keep(
+            "foundations",
+            f"criteria {days}",
+            "luna",
+            scores,
+            Spending(),
+            NOW + timedelta(days=days),
+        )
     life = store.history.life("foundations", "2611.00001")
-    assert [(kept.score.relevance, kept.at) for kept in life.scores] == [(9, NOW + timedelta(days=1)), (5, NOW)]
-    assert (life.scores[1].score, life.scores[1].model, life.became) == (Score(5, 7, "Why."), "luna", None)
+    assert [(kept.score.relevance, kept.at) for kept in life.scores] == [
+        (9, NOW + timedelta(days=1)),
+        (5, NOW),
+    ]
+    assert (life.scores[1].score, life.scores[1].model, life.became) == (
+        Score(5, 7, "Why."),
+        "luna",
+        None,
+    )
     morning(store, {"ada": "sent", "grace": "refused"}, became={"2611.00001": Became.SELECTED})
     life = store.history.life("foundations", "2611.00001")
     assert (life.became, life.day) == (Became.SELECTED, TODAY)
@@ -146,8 +191,12 @@ def test_failed_scorings_of_a_paper_are_counted_until_the_list_has_seen_it(store
     assert store.history.life("foundations", "2611.00001").failures == 2
     assert store.history.life("galaxies", "2611.00001").failures == 0
     gone = {"2611.00001": Became.LET_GO}
-    store.days.freeze(Day("foundations", date(2026, 11, 22), Outcome.NOTE, became=gone, tried=refused), NOW)
-    assert store.history.life("foundations", "2611.00001") == Life((), 0, Became.LET_GO, date(2026, 11, 22), None)
+    store.days.freeze(
+        Day("foundations", date(2026, 11, 22), Outcome.NOTE, became=gone, tried=refused), NOW
+    )
+    assert store.history.life("foundations", "2611.00001") == Life(
+        (), 0, Became.LET_GO, date(2026, 11, 22), None
+    )
 
 
 # --- months
@@ -155,11 +204,15 @@ def test_failed_scorings_of_a_paper_are_counted_until_the_list_has_seen_it(store
 SPENT = Spending(Usage(1, 1000, 100, 10, 50, 20), Cost(0.01, 0.002))
 
 
-def spend(store: Store, at: str, spending: Spending = SPENT, list_name: str = "foundations") -> None:
+def spend(
+    store: Store, at: str, spending: Spending = SPENT, list_name: str = "foundations"
+) -> None:
     store.scores.keep(list_name, "abc", "luna", {}, spending, datetime.fromisoformat(at))
 
 
-def test_months_count_all_lists_newest_first_and_leave_out_those_without_spending(store: Store) -> None:
+def test_months_count_all_lists_newest_first_and_leave_out_those_without_spending(
+    store: Store,
+) -> None:
     spend(store, "2026-11-20T07:00Z")
     spend(store, "2026-11-20T07:00Z", list_name="galaxies")
     spend(store, "2026-09-30T07:00Z")
@@ -181,7 +234,10 @@ def test_current_month_and_the_newest_others_are_shown(store: Store) -> None:
 def test_oldest_month_is_whole_and_the_one_a_year_ago(store: Store) -> None:
     for when in ("2025-10-31T23:59:59Z", "2025-11-01T00:00:00Z", "2025-11-30T23:59:59Z"):
         spend(store, when)
-    assert store.history.months(NOW) == {date(2026, 11, 1): Spending(), date(2025, 11, 1): added(SPENT, SPENT)}
+    assert store.history.months(NOW) == {
+        date(2026, 11, 1): Spending(),
+        date(2025, 11, 1): added(SPENT, SPENT),
+    }
 
 
 def test_month_begins_at_midnight_in_utc(store: Store) -> None:

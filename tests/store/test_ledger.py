@@ -25,7 +25,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
             Outcome.DIGEST,
             composed=Composed("s", "papers@example.org", b"m"),
             addressed=tuple(
-                Addressed(Subscriber(f"{name}@example.org"), f"<{name}@example.org>", name) for name in ("ada", "grace")
+                Addressed(Subscriber(f"{name}@example.org"), f"<{name}@example.org>", name)
+                for name in ("ada", "grace")
             ),
         ),
         NOW,
@@ -67,7 +68,9 @@ def test_settling_and_reserving_share_a_commit(store: Store) -> None:
         assert store.ledger.settle(ada, DeliveryState.DEFERRED, "450 lost", NOW, uncertain=True)
         assert store.ledger.reserve(grace, NOW)
     settled, reserved = (store.ledger.get(delivery.id) for delivery in (ada, grace))
-    assert settled == replace(ada, state=DeliveryState.DEFERRED, attempts=1, uncertain=1, reply="450 lost")
+    assert settled == replace(
+        ada, state=DeliveryState.DEFERRED, attempts=1, uncertain=1, reply="450 lost"
+    )
     assert reserved == replace(grace, state=DeliveryState.SENDING, attempts=1)
 
 
@@ -93,7 +96,9 @@ def test_held_deliveries_wait_behind_the_others(store: Store) -> None:
     """So that the next round begins with other recipients."""
     ada, grace = waiting(store)
     store.ledger.reserve(ada, NOW)
-    store.ledger.settle(ada, DeliveryState.PENDING, "RCPT: 554 5.7.1 denied", NOW, undone=True, held=True)
+    store.ledger.settle(
+        ada, DeliveryState.PENDING, "RCPT: 554 5.7.1 denied", NOW, undone=True, held=True
+    )
     assert store.ledger.waiting(NOW) == [grace.id, ada.id]
     store.ledger.reserve(ada, NOW)
     store.ledger.settle(ada, DeliveryState.PENDING, "told to stop", NOW, undone=True)
@@ -123,7 +128,9 @@ def test_next_try_is_the_earliest_of_all(store: Store) -> None:
     one, other = waiting(store)
     for delivery, minutes in ((one, 10), (other, 5)):
         store.ledger.reserve(delivery, NOW)
-        store.ledger.settle(delivery, DeliveryState.DEFERRED, "450", NOW, try_at=NOW + timedelta(minutes=minutes))
+        store.ledger.settle(
+            delivery, DeliveryState.DEFERRED, "450", NOW, try_at=NOW + timedelta(minutes=minutes)
+        )
     assert store.ledger.next_try(NOW) == NOW + timedelta(minutes=5)
 
 
@@ -145,7 +152,9 @@ def test_delivery_has_its_freezing_time_and_last_reply(store: Store) -> None:
     delivery = first(store)
     assert (delivery.frozen_at, delivery.reply) == (NOW, "")
     store.ledger.reserve(delivery, NOW)
-    store.ledger.settle(delivery, DeliveryState.DEFERRED, "450 later", NOW, try_at=NOW + timedelta(hours=1))
+    store.ledger.settle(
+        delivery, DeliveryState.DEFERRED, "450 later", NOW, try_at=NOW + timedelta(hours=1)
+    )
     back = waiting(store, NOW + timedelta(hours=1))[0]
     assert (back.frozen_at, back.reply) == (NOW, "450 later")
 
@@ -157,10 +166,15 @@ def test_waiting_delivery_can_expire(store: Store, state: DeliveryState | None) 
         store.ledger.reserve(delivery, NOW)
         store.ledger.settle(delivery, state, "450 later", NOW)
         delivery = store.ledger.get(delivery.id)
-    assert store.ledger.end(delivery, DeliveryState.FAILED, "given up after three days; 450 later", NOW)
+    assert store.ledger.end(
+        delivery, DeliveryState.FAILED, "given up after three days; 450 later", NOW
+    )
     ended = store.ledger.find(delivery.frozen_id, "ada@example.org")
     assert ended is not None
-    assert (ended.state, ended.reply) == (DeliveryState.FAILED, "given up after three days; 450 later")
+    assert (ended.state, ended.reply) == (
+        DeliveryState.FAILED,
+        "given up after three days; 450 later",
+    )
     assert not store.ledger.end(delivery, DeliveryState.FAILED, "again", NOW)
     assert store.ledger.unfinished() == 1
 
@@ -183,7 +197,9 @@ def test_server_backoff_holds_back_all_that_waits_except_by_hand(store: Store) -
     until = NOW + timedelta(minutes=15)
     store.ledger.postpone(until, NOW)
     assert store.ledger.waiting(until - timedelta(seconds=1)) == []
-    assert store.ledger.waiting(NOW, by_hand=True) == [grace.id, ada.id], "her backoff is ignored, too"
+    assert store.ledger.waiting(NOW, by_hand=True) == [grace.id, ada.id], (
+        "her backoff is ignored, too"
+    )
     assert store.ledger.waiting(NOW - timedelta(days=9)) == [grace.id], "the clock was ahead"
     assert len(store.ledger.waiting(until)) == 2
     assert store.ledger.next_try(NOW) == until

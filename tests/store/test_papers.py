@@ -40,11 +40,20 @@ def test_second_fetch_adds_nothing_new_and_takes_the_newer_text(store: Store) ->
 
 
 def test_each_list_sees_its_own_categories_and_its_own_memory(store: Store) -> None:
-    learning, physics = paper("2611.00001"), paper("2611.00002", primary_category="hep-th", categories=("hep-th",))
+    learning, physics = (
+        paper("2611.00001"),
+        paper("2611.00002", primary_category="hep-th", categories=("hep-th",)),
+    )
     store.papers.add([learning, physics], ["cs.LG", "hep-th"], NOW)
     other = mailing_list(name="strings", categories=("hep-th", "cs.LG"))
     store.days.freeze(
-        Day("foundations", date(2026, 11, 20), Outcome.DIGEST, became={"2611.00001": Became.SELECTED}), NOW
+        Day(
+            "foundations",
+            date(2026, 11, 20),
+            Outcome.DIGEST,
+            became={"2611.00001": Became.SELECTED},
+        ),
+        NOW,
     )
     assert store.papers.unseen(mailing_list()) == ()
     assert store.papers.unseen(other) == (learning, physics)
@@ -59,7 +68,9 @@ def test_cross_lists_are_found_unless_the_list_does_not_want_them(store: Store) 
 
 
 def test_authors_of_recent_papers_are_those_of_the_categories(store: Store) -> None:
-    recent = paper("2611.00001", authors=("Vera Rubin", "Kent Ford"), published=NOW - timedelta(days=2))
+    recent = paper(
+        "2611.00001", authors=("Vera Rubin", "Kent Ford"), published=NOW - timedelta(days=2)
+    )
     others = (
         replace(recent, id="2610.00001", published=NOW - timedelta(days=40)),
         replace(recent, id="2611.00002", primary_category="hep-th", categories=("hep-th",)),
@@ -74,14 +85,21 @@ def test_texts_of_recent_papers_are_there_seen_or_not(store: Store) -> None:
         paper("2611.00002", published=NOW - timedelta(40)),
     )
     store.papers.add([new, old], ["cs.LG"], NOW)
-    store.days.freeze(Day("foundations", date(2026, 11, 20), Outcome.NOTE, became={"2611.00001": Became.BELOW}), NOW)
-    assert store.papers.recent(mailing_list(), NOW - timedelta(days=30)) == [(new.id, new.title, new.abstract)]
+    store.days.freeze(
+        Day("foundations", date(2026, 11, 20), Outcome.NOTE, became={"2611.00001": Became.BELOW}),
+        NOW,
+    )
+    assert store.papers.recent(mailing_list(), NOW - timedelta(days=30)) == [
+        (new.id, new.title, new.abstract)
+    ]
 
 
 def test_newest_submission_is_that_of_the_asked_categories(store: Store) -> None:
     assert store.papers.newest(["cs.LG"]) is None
     store.papers.add(
-        [paper("2611.00001", published=NOW), paper("2611.00002", published=NOW - timedelta(1))], ["cs.LG"], NOW
+        [paper("2611.00001", published=NOW), paper("2611.00002", published=NOW - timedelta(1))],
+        ["cs.LG"],
+        NOW,
     )
     assert store.papers.newest(["cs.LG", "hep-th"]) == NOW
     assert store.papers.newest(["hep-th"]) is None

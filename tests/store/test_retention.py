@@ -9,7 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.models import Attempt, Became, Composed, Cost, Day, DeliveryState, Outcome, Score, Spending, Usage
+from paperboy.models import (
+    Attempt,
+    Became,
+    Composed,
+    Cost,
+    Day,
+    DeliveryState,
+    Outcome,
+    Score,
+    Spending,
+    Usage,
+)
 from paperboy.store import Store
 from paperboy.store.incidents import Incident, Kind
 from paperboy.store.retention import SETTLED
@@ -25,12 +36,21 @@ WAYS = ("cs.LG", "stat.ML", "cross-list cs.LG", "cross-list stat.ML")
 
 def fetched(store: Store, *ids: str, at: datetime = LONG_AGO, **changes: object) -> None:
     """Papers that were submitted two days before they came."""
-    papers = [paper(each, published=at - timedelta(days=2), comment="12 pages", **changes) for each in ids]
+    papers = [
+        paper(each, published=at - timedelta(days=2), comment="12 pages", **changes) for each in ids
+    ]
     store.papers.add(papers, LIST.categories, at)
 
 
 def scored(store: Store, *ids: str, list_name: str = LIST.name) -> None:
-    store.scores.keep(list_name, "criteria", "luna", {each: Score(9, 8, "Why.") for each in ids}, Spending(), LONG_AGO)
+    store.scores.keep(
+        list_name,
+        "criteria",
+        "luna",
+        {each: Score(9, 8, "Why.") for each in ids},
+        Spending(),
+        LONG_AGO,
+    )
 
 
 def froze(store: Store, became: Mapping[str, Became], list_name: str = LIST.name) -> None:
@@ -79,7 +99,15 @@ def test_old_paper_goes_with_its_scores_and_is_never_sent_again(store: Store) ->
         (Became.AUTHOR_MATCH, 32, 8, False, True),
         (Became.OVER_CAP, 32, 8, False, True),
     ],
-    ids=["below", "below, embedded", "young", "learned from", "selected", "by a followed author", "over the cap"],
+    ids=[
+        "below",
+        "below, embedded",
+        "young",
+        "learned from",
+        "selected",
+        "by a followed author",
+        "over the cap",
+    ],
 )
 def test_score_below_the_thresholds_goes_a_month_after_the_list_saw_the_paper(
     store: Store, became: Became, days: int, novelty: int | None, *, keeps_scores: bool, stays: bool
@@ -88,7 +116,9 @@ def test_score_below_the_thresholds_goes_a_month_after_the_list_saw_the_paper(
     one, at = "2608.00001", NOW - timedelta(days=days)
     fetched(store, one, at=at)
     for name in (LIST.name, "galaxies"):
-        store.scores.keep(name, "criteria", "luna", {one: Score(9, novelty, "Why.")}, Spending(), at)
+        store.scores.keep(
+            name, "criteria", "luna", {one: Score(9, novelty, "Why.")}, Spending(), at
+        )
     store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, became={one: became}), at)
     store.retention.thin(KEEP, [LIST.name, "galaxies"], NOW, keeps_scores=keeps_scores)
     assert bool(store.history.life(LIST.name, one).scores) is stays
@@ -103,7 +133,9 @@ def test_scores_of_a_weekly_list_go_like_all_others(store: Store) -> None:
         fetched(store, one, at=NOW + timedelta(days=number))
     for number in (6, 13, 20):
         at, came = NOW + timedelta(days=number), ids[number - 6 : number + 1]
-        store.scores.keep(LIST.name, "criteria", "luna", dict.fromkeys(came, Score(3, 8, "")), Spending(), at)
+        store.scores.keep(
+            LIST.name, "criteria", "luna", dict.fromkeys(came, Score(3, 8, "")), Spending(), at
+        )
         became = dict.fromkeys(came, Became.BELOW)
         store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, became=became), at)
     for days in range(6, 80, 7):
@@ -113,7 +145,11 @@ def test_scores_of_a_weekly_list_go_like_all_others(store: Store) -> None:
 
 def test_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store: Store) -> None:
     settled, fresh = "2608.00001", "2608.00002"
-    store.papers.add([paper(settled, published=NOW - SETTLED - timedelta(seconds=1))], LIST.categories, NOW - SETTLED)
+    store.papers.add(
+        [paper(settled, published=NOW - SETTLED - timedelta(seconds=1))],
+        LIST.categories,
+        NOW - SETTLED,
+    )
     store.papers.add([paper(fresh, published=NOW - SETTLED)], LIST.categories, NOW - SETTLED)
     froze(store, {settled: Became.BELOW, fresh: Became.BELOW})
     thin(store, keep=timedelta())
@@ -126,10 +162,15 @@ def test_abstract_stays_while_a_page_of_the_web_room_shows_it(store: Store, link
     """A digest of which only a webhook was told has no page. What is below the thresholds is only named there."""
     shown = dict(zip("123", (Became.AUTHOR_MATCH, Became.SELECTED, Became.OVER_CAP), strict=True))
     for month, day in ((8, LONG_AGO), (9, NOW)):
-        became = {f"260{month}.0000{number}": what for number, what in (shown | {"4": Became.BELOW}).items()}
+        became = {
+            f"260{month}.0000{number}": what
+            for number, what in (shown | {"4": Became.BELOW}).items()
+        }
         fetched(store, *became, at=day)
         mail = Composed("3 papers", "papers@example.org", b"mail", link, b"{}")
-        store.days.freeze(Day(LIST.name, day.date(), Outcome.DIGEST, became=became, composed=mail), day)
+        store.days.freeze(
+            Day(LIST.name, day.date(), Outcome.DIGEST, became=became, composed=mail), day
+        )
     thin(store, keep=timedelta(days=400))
     assert [whole(store, f"2608.0000{number}") for number in shown] == [bool(link)] * 3
     assert whole(store, "2608.00004") is False
@@ -146,7 +187,9 @@ def test_abstract_of_a_paper_that_an_llm_scored_stays_for_93_days_where_lists_le
     for arxiv_id, days in ((newest, 0), (young, 92), (old, 94)):
         at = LONG_AGO - timedelta(days=days)
         store.scores.keep(LIST.name, "criteria", "luna", {arxiv_id: Score(3, 3)}, Spending(), at)
-    store.scores.keep(LIST.name, "criteria", "embedded ranker", {ranked: Score(3, None)}, Spending(), NOW)
+    store.scores.keep(
+        LIST.name, "criteria", "embedded ranker", {ranked: Score(3, None)}, Spending(), NOW
+    )
     ledger.morning(store, {}, TODAY)  # the newest digest keeps its papers
     store.retention.thin(timedelta(days=400), [LIST.name], NOW, keeps_scores=keeps_scores)
     assert [whole(store, each) for each in ids] == [keeps_scores, keeps_scores, False, False]
@@ -166,12 +209,16 @@ def test_paper_that_a_list_waits_for_stays_whole_whatever_its_age(store: Store) 
     assert [whole(store, each) for each in (waits, cross, other, gone)] == [True, True, None, None]
     assert len(store.papers.unseen(LIST)) == 2
     assert len(store.scores.kept(LIST.name, "criteria", "luna", [waits], NOW)) == 1
-    store.days.begin(LIST.name, ["cs.LG", "stat.ML"], [], TODAY, NOW)  # from now on without cross-lists
+    store.days.begin(
+        LIST.name, ["cs.LG", "stat.ML"], [], TODAY, NOW
+    )  # from now on without cross-lists
     thin(store)
     assert whole(store, cross) is None
 
 
-def test_old_paper_stays_whole_while_its_list_may_supersede_the_digest_that_has_it(store: Store) -> None:
+def test_old_paper_stays_whole_while_its_list_may_supersede_the_digest_that_has_it(
+    store: Store,
+) -> None:
     """It was carried over for a month, and its digest may reach nobody."""
     fetched(store, "2608.00001")
     became = {"2608.00001": Became.SELECTED}
@@ -200,12 +247,16 @@ def test_old_digest_goes_with_its_deliveries_and_its_day_stays(store: Store) -> 
 def test_readers_of_old_mails_and_what_each_month_cost_stay(store: Store) -> None:
     token = ledger.addressed("ada").token
     ledger.morning(store, {"ada": "sent"}, LONG_AGO.date())
-    store.scores.keep(LIST.name, "criteria", "luna", {}, Spending(Usage(calls=1), Cost(0.5)), LONG_AGO)
+    store.scores.keep(
+        LIST.name, "criteria", "luna", {}, Spending(Usage(calls=1), Cost(0.5)), LONG_AGO
+    )
     thin(store)
     reader = store.readers.leaving(token)
     assert reader is not None
     assert reader.list_name == LIST.name
-    assert [spent.cost for spent in store.history.months(NOW).values() if spent.usage.calls] == [Cost(0.5)]
+    assert [spent.cost for spent in store.history.months(NOW).values() if spent.usage.calls] == [
+        Cost(0.5)
+    ]
 
 
 def test_newest_digest_of_each_list_stays_whatever_its_age(store: Store) -> None:
@@ -250,7 +301,10 @@ def test_good_news_that_waits_for_the_mail_server_stays(store: Store) -> None:
     (waits,) = store.ledger.beside(NOW)
     store.ledger.end(store.ledger.get(waits), DeliveryState.FAILED, "given up", NOW)
     thin(store)
-    assert store.database.rows("select * from alerts union all select id, 0, 0, 0, 0, 0 from messages") == []
+    assert (
+        store.database.rows("select * from alerts union all select id, 0, 0, 0, 0, 0 from messages")
+        == []
+    )
 
 
 def test_attempts_of_lists_that_are_no_more_go(store: Store) -> None:
@@ -267,7 +321,9 @@ def test_retention_is_due_with_the_first_morning_of_a_day(store: Store) -> None:
     assert store.retention.is_due(NOW + timedelta(days=1))
 
 
-def test_retention_that_fails_costs_no_morning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_retention_that_fails_costs_no_morning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """What was not thinned today is thinned tomorrow."""
     store = Store.open(tmp_path / "paperboy.db")
     fetched(store, "2608.00001")

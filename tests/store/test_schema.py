@@ -31,7 +31,9 @@ def after(tables: Tables, *migrations: str) -> Tables:
 
 
 @contextmanager
-def opened(path: Path, tables: Sequence[Tables] = TABLES, core: Tables = CORE) -> Iterator[Database]:
+def opened(
+    path: Path, tables: Sequence[Tables] = TABLES, core: Tables = CORE
+) -> Iterator[Database]:
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     with closing(Database(path, connection, tables, core)) as database:
         database.prepare()
@@ -57,7 +59,10 @@ def versions(database: Database) -> dict[str, int]:
 
 def test_new_database_has_all_migrations(path: Path) -> None:
     with opened(path) as database:
-        assert versions(database) == {"": len(MIGRATIONS), **{its.name: len(its.migrations) for its in TABLES}}
+        assert versions(database) == {
+            "": len(MIGRATIONS),
+            **{its.name: len(its.migrations) for its in TABLES},
+        }
 
 
 def test_older_database_gets_what_it_lacks_once(path: Path) -> None:
@@ -73,8 +78,13 @@ def test_older_database_gets_what_it_lacks_once(path: Path) -> None:
         before = versions(database)
     for _ in range(2):
         with opened(path, [*tables, votes], core) as database:
-            assert versions(database) == before | {"": len(MIGRATIONS) + 2, "votes": len(VOTES.migrations) + 1}
-            assert database.rows("select paper_id, vote from votes") == [{"paper_id": "cs.LG", "vote": 1}]
+            assert versions(database) == before | {
+                "": len(MIGRATIONS) + 2,
+                "votes": len(VOTES.migrations) + 1,
+            }
+            assert database.rows("select paper_id, vote from votes") == [
+                {"paper_id": "cs.LG", "vote": 1}
+            ]
 
 
 def test_feature_that_is_new_gets_all_of_its_migrations(tmp_path: Path) -> None:
@@ -89,14 +99,20 @@ def test_feature_that_is_new_gets_all_of_its_migrations(tmp_path: Path) -> None:
 def test_table_that_is_made_anew_keeps_the_rows_that_reference_it(path: Path) -> None:
     """With foreign keys, dropping it would delete them."""
     parents = "create table parents (id integer primary key) strict"
-    children = "create table children (parent integer references parents (id) on delete cascade) strict"
-    first = f"{parents};\n{children};\ninsert into parents values (1);\ninsert into children values (1)"
+    children = (
+        "create table children (parent integer references parents (id) on delete cascade) strict"
+    )
+    first = (
+        f"{parents};\n{children};\ninsert into parents values (1);\ninsert into children values (1)"
+    )
     anew = "create table anew (id integer primary key, name text) strict;\ninsert into anew (id) select id from parents"
     second = f"{anew};\ndrop table parents;\nalter table anew rename to parents"
     with opened(path, core=after(CORE, first)):
         pass
     with opened(path, core=after(CORE, first, second)) as database:
-        assert database.rows("select parents.* from children join parents on id = parent") == [{"id": 1, "name": None}]
+        assert database.rows("select parents.* from children join parents on id = parent") == [
+            {"id": 1, "name": None}
+        ]
         assert database.value("pragma foreign_keys") == 1
 
 
@@ -118,7 +134,11 @@ def test_only_one_of_those_who_open_it_at_once_migrates_it(path: Path, number: i
 def test_migration_that_fails_leaves_the_file_as_it_was(path: Path, of: str, broken: str) -> None:
     """That of a feature takes back that of the core before it, too."""
     more = [FETCH.replace("cs.LG", "cs.CV"), "drop table attempts", broken]
-    core, votes = (after(CORE, *more), VOTES) if of == "core" else (after(CORE, more[0]), after(VOTES, *more[1:]))
+    core, votes = (
+        (after(CORE, *more), VOTES)
+        if of == "core"
+        else (after(CORE, more[0]), after(VOTES, *more[1:]))
+    )
     before = path.read_bytes()
     why = r"its migration failed \(.+\) and changed nothing: the version before still works"
     with pytest.raises(StoreError, match=why), opened(path, [votes], core):
@@ -129,15 +149,22 @@ def test_migration_that_fails_leaves_the_file_as_it_was(path: Path, of: str, bro
 
 
 @pytest.mark.parametrize(
-    ("core", "votes"), [(after(CORE, FETCH), VOTES), (CORE, after(VOTES, FETCH))], ids=["core", "feature"]
+    ("core", "votes"),
+    [(after(CORE, FETCH), VOTES), (CORE, after(VOTES, FETCH))],
+    ids=["core", "feature"],
 )
-def test_database_of_a_newer_version_is_refused_and_untouched(path: Path, core: Tables, votes: Tables) -> None:
+def test_database_of_a_newer_version_is_refused_and_untouched(
+    path: Path, core: Tables, votes: Tables
+) -> None:
     """Also where it lacks migrations of another part."""
     with opened(path, [votes], core):
         pass
     before = path.read_bytes()
     signups = [after(its, "drop table signups") if its.name == "signups" else its for its in TABLES]
-    with pytest.raises(StoreError, match="a newer version of Paperboy") as caught, opened(path, signups):
+    with (
+        pytest.raises(StoreError, match="a newer version of Paperboy") as caught,
+        opened(path, signups),
+    ):
         pass
     assert caught.value.exit_code == 78
     assert path.read_bytes() == before

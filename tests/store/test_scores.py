@@ -12,13 +12,17 @@ NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 SPENT = Spending(Usage(1, 1000, 100, 10, 50, 20), Cost(0.01, 0.002))
 
 
-def test_kept_score_is_found_by_list_criteria_and_model_and_the_first_one_stays(store: Store) -> None:
+def test_kept_score_is_found_by_list_criteria_and_model_and_the_first_one_stays(
+    store: Store,
+) -> None:
     scores = {"2611.00001": Score(9, 8, "good"), "2611.00002": Score(3, None)}
     store.scores.keep("foundations", "abc", "luna", scores, SPENT, NOW)
     store.scores.keep("foundations", "abc", "luna", {"2611.00001": Score(1, 1)}, SPENT, NOW)
     ids = [*scores, "2611.00003"]
     assert store.scores.kept("foundations", "abc", "luna", ids, NOW) == scores
-    assert store.scores.kept("foundations", "abc", "luna", ids[1:2], NOW) == {"2611.00002": Score(3, None)}
+    assert store.scores.kept("foundations", "abc", "luna", ids[1:2], NOW) == {
+        "2611.00002": Score(3, None)
+    }
     for other in (("foundations", "other topics", "luna"), ("foundations", "abc", "sol")):
         assert store.scores.kept(*other, ids, NOW) == {}
 
@@ -27,9 +31,14 @@ def test_scores_are_shared_by_lists_with_the_same_criteria(store: Store) -> None
     """Its own first, then that of the list known longest; from then on it is the list's own, too, and nobody pays."""
     for list_name, relevance in (("galaxies", 2), ("foundations", 9)):
         later = NOW + timedelta(hours=relevance)
-        store.scores.keep(list_name, "abc", "luna", {"2611.00001": Score(relevance, 8)}, SPENT, later)
+        store.scores.keep(
+            list_name, "abc", "luna", {"2611.00001": Score(relevance, 8)}, SPENT, later
+        )
     store.scores.keep("mine", "abc", "luna", {"2611.00002": Score(5, 5)}, SPENT, NOW)
-    ids, mine = ["2611.00001", "2611.00002", "2611.00003"], {"2611.00001": Score(2, 8), "2611.00002": Score(5, 5)}
+    ids, mine = (
+        ["2611.00001", "2611.00002", "2611.00003"],
+        {"2611.00001": Score(2, 8), "2611.00002": Score(5, 5)},
+    )
     assert store.scores.kept("mine", "other topics", "luna", ids, NOW) == {}
     assert store.history.life("mine", "2611.00001").scores == ()
     assert store.scores.kept("mine", "abc", "luna", ids, NOW) == mine
@@ -68,5 +77,7 @@ def test_spending_since_an_instant_counts_what_has_a_price(store: Store) -> None
 
 
 def test_scorer_that_uses_nothing_leaves_no_spending(store: Store) -> None:
-    store.scores.keep("foundations", "abc", "embedded", {"2611.00001": Score(9, None)}, Spending(), NOW)
+    store.scores.keep(
+        "foundations", "abc", "embedded", {"2611.00001": Score(9, None)}, Spending(), NOW
+    )
     assert store.scores.spending("foundations") == Spending()

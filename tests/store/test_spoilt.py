@@ -26,21 +26,49 @@ def served(world: World) -> World:
     world.announce(3)
     world.announce(4, categories=("astro-ph.GA",))
     with closing(sqlite3.connect(world.path / "data" / "paperboy.db")) as database:
-        database.execute("insert into alerts values ('mail', 'x', ?, '2026-11-20', 0, null)", [NOON])
-        database.execute("insert into attempts values ('galaxies', 'late', :at, :at, :at, 0)", [NOON])
+        database.execute(
+            "insert into alerts values ('mail', 'x', ?, '2026-11-20', 0, null)", [NOON]
+        )
+        database.execute(
+            "insert into attempts values ('galaxies', 'late', :at, :at, :at, 0)", [NOON]
+        )
         database.commit()
     return world
 
 
 NOON = "2026-11-20T12:00:00+00:00"
 SPOILT = {  # a statement, the command that meets what it did, and what is said
-    "authors that are no JSON": ("update papers set authors = '[1' ", "why 2611.00001", "id 2611.00001: "),
-    "a date of a paper": ("update papers set updated = 'once'", "why 2611.00001", "Invalid isoformat string: 'once'"),
-    "what became of a paper": ("update seen_rows set became = 99", "why 2611.00001", "99 is not a valid Became"),
-    "a score": ("update score_rows set relevance = 85", "why 2611.00001", "a score is 1 to 10, not 85"),
+    "authors that are no JSON": (
+        "update papers set authors = '[1' ",
+        "why 2611.00001",
+        "id 2611.00001: ",
+    ),
+    "a date of a paper": (
+        "update papers set updated = 'once'",
+        "why 2611.00001",
+        "Invalid isoformat string: 'once'",
+    ),
+    "what became of a paper": (
+        "update seen_rows set became = 99",
+        "why 2611.00001",
+        "99 is not a valid Became",
+    ),
+    "a score": (
+        "update score_rows set relevance = 85",
+        "why 2611.00001",
+        "a score is 1 to 10, not 85",
+    ),
     "an outcome": ("update days set outcome = 'maybe'", "status", "'maybe' is not a valid Outcome"),
-    "counts": ("update days set considered = 99", "status", "list foundations, date 2026-11-20, digest_id 1: "),
-    "a terminal's orders": ("update days set outcome = char(27) || '[2J'", "status", r"\x1b[2J' is not a valid"),
+    "counts": (
+        "update days set considered = 99",
+        "status",
+        "list foundations, date 2026-11-20, digest_id 1: ",
+    ),
+    "a terminal's orders": (
+        "update days set outcome = char(27) || '[2J'",
+        "status",
+        r"\x1b[2J' is not a valid",
+    ),
 }
 
 
@@ -58,8 +86,16 @@ def test_spoilt_row_is_one_sentence(served: World, name: str) -> None:
 
 DAMAGED = {
     "a table": ("drop table seen_rows", "why 2611.00001", "no such table: main.seen_rows"),
-    "text that is no UTF-8": ("update papers set title = cast(x'ff' as text)", "why 2611.00001", "Could not decode"),
-    "the secret": ("delete from secrets", "once", "the secret of all tokens is missing; restore a backup"),
+    "text that is no UTF-8": (
+        "update papers set title = cast(x'ff' as text)",
+        "why 2611.00001",
+        "Could not decode",
+    ),
+    "the secret": (
+        "delete from secrets",
+        "once",
+        "the secret of all tokens is missing; restore a backup",
+    ),
 }
 
 

@@ -40,7 +40,9 @@ def test_superseded_papers_return_to_the_pool_except_let_go_and_before_start(sto
 
 def test_papers_seen_on_another_day_or_list_stay_seen(store: Store) -> None:
     store.papers.add([paper("2611.00001"), paper("2611.00002")], ["cs.LG"], NOW)
-    morning(store, {"ada": "sent"}, TODAY - timedelta(days=1), became={"2611.00001": Became.SELECTED})
+    morning(
+        store, {"ada": "sent"}, TODAY - timedelta(days=1), became={"2611.00001": Became.SELECTED}
+    )
     morning(store, {"ada": WAITS}, became={"2611.00002": Became.SELECTED})
     morning(store, {"vera": WAITS}, TODAY, "galaxies", became={"2611.00002": Became.SELECTED})
     supersede(store)
@@ -50,11 +52,23 @@ def test_papers_seen_on_another_day_or_list_stay_seen(store: Store) -> None:
 
 
 def test_superseded_deliveries_fail_and_failed_ones_keep_their_reply(store: Store) -> None:
-    digest = morning(store, {"ada": WAITS, "grace": "deferred", "vera": "refused", "emmy": "suppressed"})
+    digest = morning(
+        store, {"ada": WAITS, "grace": "deferred", "vera": "refused", "emmy": "suppressed"}
+    )
     supersede(store)
-    assert states(store, digest, "ada", "grace", "vera", "emmy") == ["failed", "failed", "failed", "suppressed"]
-    reasons = [store.history.posted(f"{name}@example.org", NOW)[0].reason for name in ("ada", "vera")]
-    assert reasons == ["superseded: its papers come with the list's next digest", "550 5.7.1 not today"]
+    assert states(store, digest, "ada", "grace", "vera", "emmy") == [
+        "failed",
+        "failed",
+        "failed",
+        "suppressed",
+    ]
+    reasons = [
+        store.history.posted(f"{name}@example.org", NOW)[0].reason for name in ("ada", "vera")
+    ]
+    assert reasons == [
+        "superseded: its papers come with the list's next digest",
+        "550 5.7.1 not today",
+    ]
     assert store.ledger.unfinished() == 0
 
 
@@ -71,11 +85,17 @@ def test_superseded_day_says_so_and_keeps_its_counts(store: Store, reason: str, 
     supersede(store)
     (after,) = store.history.days(["foundations"])["foundations"]
     assert after.reason == then
-    assert (after.outcome, after.counts, after.spending) == (before.outcome, before.counts, before.spending)
+    assert (after.outcome, after.counts, after.spending) == (
+        before.outcome,
+        before.counts,
+        before.spending,
+    )
     assert after.deliveries == {DeliveryState.FAILED: 1}
 
 
-@pytest.mark.parametrize("how", ["sent", "in the outbox", "ambiguous", "lost after the dot", "a crash"])
+@pytest.mark.parametrize(
+    "how", ["sent", "in the outbox", "ambiguous", "lost after the dot", "a crash"]
+)
 def test_digest_that_reached_somebody_or_may_have_is_not_superseded(store: Store, how: str) -> None:
     """Whose connection was lost after the dot, or whose process died, may have it."""
     digest = morning(store, {"ada": how, "grace": "deferred"}, became=SAW)
@@ -86,18 +106,31 @@ def test_digest_that_reached_somebody_or_may_have_is_not_superseded(store: Store
 @pytest.mark.parametrize(
     "came",
     [
-        *({"ada": how, "grace": "bounced", "vera": "suppressed"} for how in (WAITS, "deferred", "refused", "expired")),
+        *(
+            {"ada": how, "grace": "bounced", "vera": "suppressed"}
+            for how in (WAITS, "deferred", "refused", "expired")
+        ),
         {"ada": "the server refused us", "grace": "bounced", "vera": "suppressed"},
-        {"ada": "bounced", "grace": "bounced"},  # a server that has lost its directory says so of everybody
-        {"ada": "suppressed", "grace": "suppressed"},  # they left: those who are there now get its papers
+        {
+            "ada": "bounced",
+            "grace": "bounced",
+        },  # a server that has lost its directory says so of everybody
+        {
+            "ada": "suppressed",
+            "grace": "suppressed",
+        },  # they left: those who are there now get its papers
     ],
 )
-def test_digest_that_could_have_reached_somebody_is_superseded(store: Store, came: dict[str, str]) -> None:
+def test_digest_that_could_have_reached_somebody_is_superseded(
+    store: Store, came: dict[str, str]
+) -> None:
     morning(store, came)
     assert supersede(store) == TODAY
 
 
-@pytest.mark.parametrize("came", [{"ada": "bounced"}, {"ada": "suppressed"}, {"ada": "bounced", "grace": "suppressed"}])
+@pytest.mark.parametrize(
+    "came", [{"ada": "bounced"}, {"ada": "suppressed"}, {"ada": "bounced", "grace": "suppressed"}]
+)
 def test_digest_whose_addresses_are_all_dead_or_suppressed_is_not_superseded(
     store: Store, came: dict[str, str]
 ) -> None:
@@ -114,16 +147,23 @@ def test_digest_is_superseded_once_and_not_on_its_own_day(store: Store) -> None:
     assert supersede(store, TODAY) is None
     assert supersede(store) == TODAY
     assert supersede(store) is None
-    assert store.history.days(["foundations"])["foundations"][0].reason == "reached nobody; superseded"
+    assert (
+        store.history.days(["foundations"])["foundations"][0].reason == "reached nobody; superseded"
+    )
 
 
 def test_all_digests_since_the_last_that_reached_somebody_are_superseded(store: Store) -> None:
     monday = TODAY - timedelta(days=4)
     long_ago = morning(store, {"ada": "expired"}, monday - timedelta(days=2))
     morning(store, {"ada": "sent", "grace": "refused"}, monday - timedelta(days=1))
-    week = [morning(store, {"ada": WAITS, "grace": WAITS}, monday + timedelta(days=days)) for days in range(5)]
+    week = [
+        morning(store, {"ada": WAITS, "grace": WAITS}, monday + timedelta(days=days))
+        for days in range(5)
+    ]
     assert supersede(store) == TODAY
-    assert {state for digest in week for state in states(store, digest, "ada", "grace")} == {"failed"}
+    assert {state for digest in week for state in states(store, digest, "ada", "grace")} == {
+        "failed"
+    }
     assert store.ledger.unfinished() == 0
     assert "superseded" not in delivery(store, "ada", long_ago).reply
     reasons = [day.reason for day in store.history.days(["foundations"], 7)["foundations"]]
@@ -151,10 +191,16 @@ def test_uncertain_digest_is_superseded_once_it_certainly_failed(store: Store) -
 
 def test_superseded_digest_has_reached_nobody_for_the_last_reason(store: Store) -> None:
     """The last word of a server; of a try that was not made, that it was not."""
-    yesterday = morning(store, {"ada": "refused", "vera": WAITS, "emmy": "suppressed"}, TODAY - timedelta(days=1))
+    yesterday = morning(
+        store, {"ada": "refused", "vera": WAITS, "emmy": "suppressed"}, TODAY - timedelta(days=1)
+    )
     move(store, delivery(store, "vera", yesterday), "deferred", NOW)
     morning(store, {"ada": WAITS})
     supersede(store)
     (unreached,) = store.history.nobody(["foundations"])
-    assert (unreached.subject, unreached.facts["back"], unreached.reason) == ("foundations", True, "450 later")
+    assert (unreached.subject, unreached.facts["back"], unreached.reason) == (
+        "foundations",
+        True,
+        "450 later",
+    )
     assert unreached.last == at(TOMORROW)

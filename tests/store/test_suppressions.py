@@ -36,7 +36,9 @@ def test_lifted_suppression_can_be_made_again(store: Store) -> None:
     assert store.suppressions.all() == []
     assert reason(store, "foundations", "ada@example.org") == ""
     assert store.suppressions.add("ada@example.org", "", "by hand", NOW + timedelta(days=1))
-    assert store.suppressions.all() == [Suppression("ada@example.org", "", "by hand", NOW + timedelta(days=1))]
+    assert store.suppressions.all() == [
+        Suppression("ada@example.org", "", "by hand", NOW + timedelta(days=1))
+    ]
 
 
 def test_suppression_for_a_list_outlives_the_one_for_all(store: Store) -> None:

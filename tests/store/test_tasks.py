@@ -13,7 +13,9 @@ MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 
 
 def only(store: Store) -> Task:
-    (task,) = (task for task in store.tasks.due("index", NOW + 9 * DAY) if task.subject == "foundations")
+    (task,) = (
+        task for task in store.tasks.due("index", NOW + 9 * DAY) if task.subject == "foundations"
+    )
     return task
 
 

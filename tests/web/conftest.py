@@ -36,7 +36,16 @@ class Web:
 
     def __post_init__(self) -> None:
         world = self.world
-        app = App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0, None, print, FEATURES)  # type: ignore[arg-type]
+        app = App(
+            world.path,
+            world.environ,
+            world.clock,
+            world.waits.append,
+            lambda: 0.0,
+            None,
+            print,
+            FEATURES,
+        )  # type: ignore[arg-type]
         self.room = Room(app)
 
     def get(self, path: str, **options: object) -> TestResponse:

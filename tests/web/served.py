@@ -69,9 +69,16 @@ class Served:
                 pass
         return answers(heard)
 
-    def ask(self, path: str, method: str = "GET", headers: Sequence[str] = (), body: bytes = b"") -> Answer:
+    def ask(
+        self, path: str, method: str = "GET", headers: Sequence[str] = (), body: bytes = b""
+    ) -> Answer:
         """One request as a proxy sends it, and its answer."""
-        lines = [f"{method} {path} HTTP/1.1", "Host: papers.example.org", "Connection: close", *headers]
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            "Host: papers.example.org",
+            "Connection: close",
+            *headers,
+        ]
         if body or method == "POST":
             lines.append(f"Content-Length: {len(body)}")
         (answer,) = self.say("\r\n".join([*lines, "", ""]).encode("latin-1") + body)

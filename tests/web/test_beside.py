@@ -23,7 +23,9 @@ COMMANDS = 3  # at a time
 SECONDS = 5.0
 
 
-def test_no_answered_commit_is_lost_beside_commands(web: Web, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_answered_commit_is_lost_beside_commands(
+    web: Web, caplog: pytest.LogCaptureFixture
+) -> None:
     tokens = {f"reader-{number}@example.org": f"{number:032x}" for number in range(10_000)}
     with web.store() as store:
         readers = [Addressed(Subscriber(address), "", token) for address, token in tokens.items()]
@@ -67,5 +69,7 @@ def test_no_answered_commit_is_lost_beside_commands(web: Web, caplog: pytest.Log
     with closing(sqlite3.connect(web.world.path / "data" / "paperboy.db")) as connection:
         assert connection.execute("pragma integrity_check").fetchall() == [("ok",)]
         kept = {address for (address,) in connection.execute("select address from suppressions")}
-    answered = {address for address, status in left if status == 200} | {address for address, _ in suppressed}
+    answered = {address for address, status in left if status == 200} | {
+        address for address, _ in suppressed
+    }
     assert answered - kept == set()

@@ -65,7 +65,10 @@ def running(web: Web) -> Iterator[int]:
 
 @pytest.fixture
 def walk(web: Web) -> Iterator[Walk]:
-    web.world.write("subscribers.yaml", OPEN.replace("    open: true\n", "    open: true\n    archive: public\n"))
+    web.world.write(
+        "subscribers.yaml",
+        OPEN.replace("    open: true\n", "    open: true\n    archive: public\n"),
+    )
     authority = trustme.CA()
     with running(web) as port, Nginx(int(port), authority) as proxy:
         rules = f"--host-resolver-rules=MAP {HOST}:443 127.0.0.1:{proxy.port}, MAP * ~NOTFOUND"
@@ -158,7 +161,10 @@ def test_mail_program_unsubscribes_by_one_click(walk: Walk) -> None:
     connection = http.client.HTTPSConnection(HOST, context=context, timeout=30)
     raw = socket.create_connection(("127.0.0.1", walk.proxy.port), timeout=30)
     connection.sock = context.wrap_socket(raw, server_hostname=HOST)
-    headers = {"Content-Type": "application/x-www-form-urlencoded", "User-Agent": "Google-Gmail-Unsubscribe"}
+    headers = {
+        "Content-Type": "application/x-www-form-urlencoded",
+        "User-Agent": "Google-Gmail-Unsubscribe",
+    }
     connection.request("POST", header.removeprefix(WEB_URL), b"List-Unsubscribe=One-Click", headers)
     response = connection.getresponse()
     assert (response.status, response.headers["Set-Cookie"]) == (200, None)
@@ -170,7 +176,13 @@ def test_mail_program_unsubscribes_by_one_click(walk: Walk) -> None:
 def test_every_page_of_the_way_fits_and_axe_finds_no_violation(walk: Walk) -> None:
     """Behind the proxy, under the room's own policy, which lets no script of a page run."""
     leave, digest = walk.web.link("leave/"), walk.web.link("digest/")
-    pages = [leave, digest, walk.web.link("vote/"), f"{WEB_URL}/list/foundations/join", f"{WEB_URL}/nowhere"]
+    pages = [
+        leave,
+        digest,
+        walk.web.link("vote/"),
+        f"{WEB_URL}/list/foundations/join",
+        f"{WEB_URL}/nowhere",
+    ]
     for page in pages:
         walk.window.open(page)
         walk.window.run(AXE.read_text("utf-8") + "; window.axe = axe")

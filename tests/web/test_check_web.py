@@ -26,7 +26,9 @@ def said(web: Web) -> str:
 def answering(status: str, body: str = "") -> Talker:
     def talk(_: Talker, sock: socket.socket) -> None:
         sock.recv(65_536)
-        sock.sendall(f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode())
+        sock.sendall(
+            f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode()
+        )
 
     return Talker(talk)
 
@@ -43,7 +45,9 @@ def test_pages_that_nobody_serves_are_a_note(web: Web) -> None:
     port = free_port()
     web.world.env(WEB_URL=f"http://127.0.0.1:{port}")
     line = said(web)
-    assert line.startswith(f"note   web: http://127.0.0.1:{port}/robots.txt does not answer (Connection refused), so ")
+    assert line.startswith(
+        f"note   web: http://127.0.0.1:{port}/robots.txt does not answer (Connection refused), so "
+    )
     assert line.endswith(
         "see that `paperboy web` and its proxy run, and that the proxy's name and certificate are right"
     )
@@ -52,17 +56,37 @@ def test_pages_that_nobody_serves_are_a_note(web: Web) -> None:
 @pytest.mark.parametrize(
     ("status", "body", "message"),
     [
-        ("502 Bad Gateway", "", "answers 502: the proxy is there and the pages are not; start `paperboy web`"),
-        ("404 Not Found", "", "answers 404, but not as these pages do; have the proxy pass it to 127.0.0.1:8025"),
-        ("301 Moved", "", "answers 301, but not as these pages do; have the proxy pass it to 127.0.0.1:8025"),
-        ("200 OK", "User-agent: *\nDisallow: /wp-admin/\n", "answers 200, but not as these pages do"),
+        (
+            "502 Bad Gateway",
+            "",
+            "answers 502: the proxy is there and the pages are not; start `paperboy web`",
+        ),
+        (
+            "404 Not Found",
+            "",
+            "answers 404, but not as these pages do; have the proxy pass it to 127.0.0.1:8025",
+        ),
+        (
+            "301 Moved",
+            "",
+            "answers 301, but not as these pages do; have the proxy pass it to 127.0.0.1:8025",
+        ),
+        (
+            "200 OK",
+            "User-agent: *\nDisallow: /wp-admin/\n",
+            "answers 200, but not as these pages do",
+        ),
         ("200 OK", "x" * 200_000, "does not answer ("),
     ],
 )
-def test_proxy_that_leads_elsewhere_is_a_note(web: Web, status: str, body: str, message: str) -> None:
+def test_proxy_that_leads_elsewhere_is_a_note(
+    web: Web, status: str, body: str, message: str
+) -> None:
     with answering(status, body) as proxy:
         web.world.env(WEB_URL=f"http://127.0.0.1:{proxy.port}")
-        assert said(web).startswith(f"note   web: http://127.0.0.1:{proxy.port}/robots.txt {message}")
+        assert said(web).startswith(
+            f"note   web: http://127.0.0.1:{proxy.port}/robots.txt {message}"
+        )
 
 
 @pytest.fixture

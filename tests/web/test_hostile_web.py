@@ -32,7 +32,9 @@ def is_safe(answer: Answer) -> bool:
         return False
     if answer.status in BY_WAITRESS and answer.headers["content-type"].startswith("text/plain"):
         return True
-    return all(answer.headers.get(name.lower()) == HEADERS[name] for name in HEADERS.keys() - MAY_DIFFER)
+    return all(
+        answer.headers.get(name.lower()) == HEADERS[name] for name in HEADERS.keys() - MAY_DIFFER
+    )
 
 
 MAY_DIFFER = {"Cache-Control", "X-Robots-Tag"}  # of pages that anybody may see
@@ -42,7 +44,9 @@ def is_discreet(served: Served, web: Web) -> bool:
     """The log has no token, no address and no traceback, and its lines are short."""
     token = path_of(web).rpartition("/")[2]
     words = [token, token.upper(), "ada@", "Traceback", "bug in Paperboy"]
-    return not any(word in served.log for word in words) and all(len(line) < 200 for line in served.log.splitlines())
+    return not any(word in served.log for word in words) and all(
+        len(line) < 200 for line in served.log.splitlines()
+    )
 
 
 def is_alive(served: Served, web: Web) -> bool:
@@ -55,14 +59,24 @@ def is_alive(served: Served, web: Web) -> bool:
 
 def hostile_paths(leave: str) -> Iterator[tuple[bytes, int]]:
     token = leave.rpartition("/")[2]
-    yield from ((path.encode(), 404) for path in ("/../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/.env", "/data/"))
-    yield from ((path.encode(), 404) for path in (f"{leave}%00", f"{leave}\0", f"{leave}%0d%0aX:y", f"{leave};x"))
-    yield from ((path.encode(), 404) for path in (leave[:-1], f"{leave}a", leave.upper(), f"/leave/{token.upper()}"))
+    yield from (
+        (path.encode(), 404)
+        for path in ("/../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/.env", "/data/")
+    )
+    yield from (
+        (path.encode(), 404)
+        for path in (f"{leave}%00", f"{leave}\0", f"{leave}%0d%0aX:y", f"{leave};x")
+    )
+    yield from (
+        (path.encode(), 404)
+        for path in (leave[:-1], f"{leave}a", leave.upper(), f"/leave/{token.upper()}")
+    )
     yield b"/leave/%D9%A0" + b"%D9%A0" * 31, 404  # 32 digits, of another script
     yield f"/vote/{token}/2026-02-30".encode(), 404
     yield f"/vote/{token}/%EF%BC%92026-11-20".encode(), 404
     yield from (
-        (path, 404) for path in (b"/" * 9_000 + b"x", b"/%ff%fe", b"/%", b"/%zz", b"*", b"//[", b"/digest/../x")
+        (path, 404)
+        for path in (b"/" * 9_000 + b"x", b"/%ff%fe", b"/%", b"/%zz", b"*", b"//[", b"/digest/../x")
     )
     yield from ((path, 400) for path in (b"/\xff\xfe", "/leave/٠".encode(), b"/a b"))
     yield b"/" + b"a" * 20_000, 431
@@ -103,9 +117,15 @@ BODIES = {
     "no chunk": (CHUNKED + b"zz\r\na=b\r\n0\r\n\r\n", 400),
     "a negative chunk": (CHUNKED + b"-3\r\na=b\r\n0\r\n\r\n", 400),
     "expected": (b"Expect: 100-continue\r\nContent-Length: 3\r\n\r\na=b", 200),
-    "expected, 17 kB": (b"Expect: 100-continue\r\nContent-Length: 17000\r\n\r\n" + b"a" * 17_000, 413),
+    "expected, 17 kB": (
+        b"Expect: 100-continue\r\nContent-Length: 17000\r\n\r\n" + b"a" * 17_000,
+        413,
+    ),
     "two lengths": (b"Content-Length: 3\r\nContent-Length: 4\r\n\r\na=bc", 400),
-    "length and chunks": (b"Content-Length: 3\r\n" + CHUNKED + b"0\r\n\r\n", 200),  # chunks win, as in RFC 9112
+    "length and chunks": (
+        b"Content-Length: 3\r\n" + CHUNKED + b"0\r\n\r\n",
+        200,
+    ),  # chunks win, as in RFC 9112
     "chunks, and more": (b"Transfer-Encoding: identity\r\n" + CHUNKED + b"0\r\n\r\n", 501),
     "hidden chunks": (b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501),
     "chunks behind a tab": (b"Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n", 400),
@@ -116,13 +136,17 @@ def test_bodies_are_small_and_have_one_end(served: Served, web: Web) -> None:
     start = f"POST {path_of(web)}/undo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n".encode()
     for name, (rest, status) in BODIES.items():
         found = served.say(start + rest)
-        assert [(each.status, is_safe(each)) for each in found] in ([(status, True)], []), name  # []: reset meanwhile
+        assert [(each.status, is_safe(each)) for each in found] in ([(status, True)], []), (
+            name
+        )  # []: reset meanwhile
         assert found or status == 413, name
     assert is_alive(served, web)
     assert is_discreet(served, web)
 
 
-def test_request_that_waitress_stumbles_over_ends_its_connection_alone(served: Served, web: Web) -> None:
+def test_request_that_waitress_stumbles_over_ends_its_connection_alone(
+    served: Served, web: Web
+) -> None:
     leave = path_of(web).encode()
     for request in (
         b"GET http://[::1" + leave + END,
@@ -135,7 +159,10 @@ def test_request_that_waitress_stumbles_over_ends_its_connection_alone(served: S
 
 def multipart(number: int) -> bytes:
     return (
-        b"".join(b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n' for _ in range(number)) + b"--b--\r\n"
+        b"".join(
+            b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n' for _ in range(number)
+        )
+        + b"--b--\r\n"
     )
 
 
@@ -148,7 +175,11 @@ def multipart(number: int) -> bytes:
         ("multipart/form-data", b"--b", {200, 400}),
         ("multipart/form-data; boundary=" + "b" * 5_000, b"--b", {200, 400}),
         ("application/x-www-form-urlencoded", b"2611.00001=up&" * 1_100, {200}),
-        ("application/x-www-form-urlencoded; charset=utf-7", b"2611.00001=\xff\xfe%ff%00", {200, 400}),
+        (
+            "application/x-www-form-urlencoded; charset=utf-7",
+            b"2611.00001=\xff\xfe%ff%00",
+            {200, 400},
+        ),
         ("application/json", b"{" * 5_000, {200, 400, 415}),
         ("\xff/\xfe; charset=zzz", b"\0" * 5_000, {200, 400, 415}),
     ],
@@ -168,14 +199,19 @@ HEADS = {
     "a space before the colon": (b"Content-Length : 5\r\n", {400}),
     "a control character": (b"A: \x00\r\n", {400}),
     "a line feed alone": (b"A: b\nX: y\r\n", {400}),
-    "wrong encodings": (b'Cookie: \xff=; =;\r\nIf-None-Match: "\xff\r\nRange: bytes=9-1,x\r\nAccept: \xfe\r\n', {200}),
+    "wrong encodings": (
+        b'Cookie: \xff=; =;\r\nIf-None-Match: "\xff\r\nRange: bytes=9-1,x\r\nAccept: \xfe\r\n',
+        {200},
+    ),
     "another upgrade": (b"Upgrade: h2c\r\nHTTP2-Settings: x\r\n", {200}),
 }
 
 
 def test_hostile_headers(served: Served, web: Web) -> None:
     for name, (headers, statuses) in HEADS.items():
-        found = served.say(f"GET {path_of(web)} HTTP/1.1\r\nConnection: close\r\n".encode() + headers + b"\r\n")
+        found = served.say(
+            f"GET {path_of(web)} HTTP/1.1\r\nConnection: close\r\n".encode() + headers + b"\r\n"
+        )
         assert all(is_safe(each) and each.status in statuses for each in found), name
         assert len(found) == 1 or 431 in statuses, name
     assert is_alive(served, web)
@@ -195,7 +231,9 @@ def test_links_begin_with_web_url_whatever_the_request_says(served: Served, web:
         "X-Original-URL: /evil.example",
         "Forwarded: host=evil.example;proto=gopher",
     ]
-    request = "\r\n".join([f"GET http://evil.example{path_of(web)} HTTP/1.1", *lies, "Connection: close", "", ""])
+    request = "\r\n".join(
+        [f"GET http://evil.example{path_of(web)} HTTP/1.1", *lies, "Connection: close", "", ""]
+    )
     (answer,) = served.say(request.encode())
     assert answer.status == 200
     assert "evil.example" not in answer.body + str(answer.headers)
@@ -204,7 +242,9 @@ def test_links_begin_with_web_url_whatever_the_request_says(served: Served, web:
 
 
 @pytest.mark.parametrize("strips", [False, True])
-def test_room_below_a_path_works_whether_or_not_the_proxy_strips_it(web: Web, *, strips: bool) -> None:
+def test_room_below_a_path_works_whether_or_not_the_proxy_strips_it(
+    web: Web, *, strips: bool
+) -> None:
     base = "https://example.org/papers"
     web.world.env(WEB_URL=base)
     leave = path_of(web)
@@ -213,18 +253,25 @@ def test_room_below_a_path_works_whether_or_not_the_proxy_strips_it(web: Web, *,
     assert page.status_code == 200
     assert f'action="{base}{leave}/now"' in page.text
     assert web.post(f"{asked}/now").status_code == 200
-    assert "Disallow: /papers/leave/" in web.get("/robots.txt" if strips else "/papers/robots.txt").text
+    assert (
+        "Disallow: /papers/leave/"
+        in web.get("/robots.txt" if strips else "/papers/robots.txt").text
+    )
 
 
 # ── Slow clients ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_clients_who_send_or_read_slowly_keep_no_thread_from_others(served: Served, web: Web) -> None:
+def test_clients_who_send_or_read_slowly_keep_no_thread_from_others(
+    served: Served, web: Web
+) -> None:
     """The proxy waits for them; without it, each costs a connection."""
     leave = path_of(web)
     with contextlib.ExitStack() as slow:
         for _ in range(50):
-            slow.enter_context(served.connect()).sendall(f"POST {leave} HTTP/1.1\r\nContent-Length: 9\r\n\r\n".encode())
+            slow.enter_context(served.connect()).sendall(
+                f"POST {leave} HTTP/1.1\r\nContent-Length: 9\r\n\r\n".encode()
+            )
             slow.enter_context(served.connect()).sendall(f"GET {leave} HTTP/1.1\r\n\r\n".encode())
         assert is_alive(served, web)
         assert served.ask(leave, "POST").status == 200
@@ -283,7 +330,10 @@ def test_missing_database_is_no_page_and_is_not_made(web: Web) -> None:
     leave, data = path_of(web), web.world.path / "data"
     for file in data.glob("paperboy.db*"):
         file.unlink()
-    assert [web.get(leave).status_code, web.post(leave).status_code] == [503, 503]  # until it is back
+    assert [web.get(leave).status_code, web.post(leave).status_code] == [
+        503,
+        503,
+    ]  # until it is back
     assert not list(data.glob("paperboy.db*"))
 
 

@@ -11,14 +11,20 @@ from tests.web.conftest import CLICK, SCRIPT, WEB_URL, Web
 
 def suppressed(web: Web) -> list[tuple[str, str, str, bool]]:
     with web.store() as store:
-        return [(each.address, each.list_name, each.reason, each.own) for each in store.suppressions.all()]
+        return [
+            (each.address, each.list_name, each.reason, each.own)
+            for each in store.suppressions.all()
+        ]
 
 
 def test_header_names_the_page_and_the_mail_and_offers_one_click(web: Web) -> None:
     mail = web.mail()
     link = web.link("leave/")
     assert re.fullmatch(rf"{WEB_URL}/leave/[0-9a-f]{{32}}", link)
-    assert f"List-Unsubscribe: <{link}>, <mailto:papers@example.org?subject=unsubscribe%20foundations%20" in mail
+    assert (
+        f"List-Unsubscribe: <{link}>, <mailto:papers@example.org?subject=unsubscribe%20foundations%20"
+        in mail
+    )
     assert "List-Unsubscribe-Post: List-Unsubscribe=One-Click" in mail
     assert link in mail.partition("Content-Type: multipart")[2]  # the body's own way out
 
@@ -33,10 +39,18 @@ def test_header_names_the_page_and_the_mail_and_offers_one_click(web: Web) -> No
     ],
     ids=["urlencoded", "multipart", "empty", "anything"],
 )
-def test_any_post_to_the_link_of_the_header_is_the_one_click(web: Web, body: dict[str, object]) -> None:
+def test_any_post_to_the_link_of_the_header_is_the_one_click(
+    web: Web, body: dict[str, object]
+) -> None:
     answer = web.post(web.link("leave/"), headers={}, **body)
-    assert (answer.status_code, answer.text, answer.mimetype) == (200, "You are off this list.\n", "text/plain")
-    assert suppressed(web) == [("ada@example.org", "foundations", "left by one click in a mail program", True)]
+    assert (answer.status_code, answer.text, answer.mimetype) == (
+        200,
+        "You are off this list.\n",
+        "text/plain",
+    )
+    assert suppressed(web) == [
+        ("ada@example.org", "foundations", "left by one click in a mail program", True)
+    ]
     assert web.post(web.link("leave/"), headers={}).status_code == 200  # again
 
 
@@ -54,7 +68,9 @@ def test_button_leaves_and_undo_comes_back(web: Web) -> None:
     assert "You are off" in left.text
     assert suppressed(web) == [("ada@example.org", "foundations", "left on the web page", True)]
     shown = web.run("subscribers", "--list", "foundations").out
-    assert "suppressed for the list foundations (since Fri 20 Nov 2026: left on the web page)" in shown
+    assert (
+        "suppressed for the list foundations (since Fri 20 Nov 2026: left on the web page)" in shown
+    )
     assert "ada@example.org" in (web.world.path / "subscribers.yaml").read_text("utf-8")
     assert "You are off" in web.get(web.link("leave/")).text
     back = web.post(f"{web.link('leave/')}/undo").text
@@ -101,7 +117,9 @@ def test_somebody_who_left_gets_no_digest_and_after_undo_the_next(web: Web) -> N
 def test_link_of_a_mail_works_after_the_secret_has_changed(web: Web) -> None:
     link = web.link("leave/")
     with web.store() as store, store.transaction():
-        store.database.execute("insert into secrets values ('mail', randomblob(32)) on conflict do nothing")
+        store.database.execute(
+            "insert into secrets values ('mail', randomblob(32)) on conflict do nothing"
+        )
         store.database.execute("insert into secrets values ('newer', randomblob(32))")
     assert "You are off" in web.post(f"{link}/now").text
 

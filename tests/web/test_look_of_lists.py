@@ -14,16 +14,25 @@ from tests.mail.browser import Browser
 from tests.mail.test_look import AXE, SCHEMES, STANDARDS, VIOLATIONS, needs_axe, too_wide
 from tests.web.conftest import Web
 
-pytestmark = pytest.mark.skipif(bool(browser.missing()), reason=f"{browser.missing()}; .ci/run installs it")
+pytestmark = pytest.mark.skipif(
+    bool(browser.missing()), reason=f"{browser.missing()}; .ci/run installs it"
+)
 
-PATHS = ("/", "/list/foundations", "/list/foundations/search?q=paper", "/list/foundations/2026-11-20")
+PATHS = (
+    "/",
+    "/list/foundations",
+    "/list/foundations/search?q=paper",
+    "/list/foundations/2026-11-20",
+)
 WIDTHS = (320, 390, 1_200)
 
 
 @pytest.fixture
 def pages(web: Web) -> dict[str, str]:
     configure(web, archive="public", open="true")
-    with Store.open(web.world.path / "data" / "paperboy.db", tables=TABLES) as store:  # else with the next digest
+    with Store.open(
+        web.world.path / "data" / "paperboy.db", tables=TABLES
+    ) as store:  # else with the next digest
         store.tasks.add("index", "foundations", web.world.clock())
     assert web.run("once", "--list", "foundations").code == 0  # ends with the tasks
     found = {path: web.get(path).text for path in PATHS}
@@ -38,7 +47,9 @@ def window() -> Iterator[Browser]:
 
 
 @needs_axe
-def test_pages_fit_every_screen_and_axe_finds_no_violation(pages: dict[str, str], window: Browser) -> None:
+def test_pages_fit_every_screen_and_axe_finds_no_violation(
+    pages: dict[str, str], window: Browser
+) -> None:
     for path, page in pages.items():
         for scheme in SCHEMES:
             window.show(page, WIDTHS[0], scheme)

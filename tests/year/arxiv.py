@@ -13,7 +13,9 @@ from paperboy.models import Paper
 from tests.builders import paper
 
 DAY = timedelta(days=1)
-FOUND = timedelta(days=6, hours=12)  # what is there later after its submission may lie outside the look-back of a week
+FOUND = timedelta(
+    days=6, hours=12
+)  # what is there later after its submission may lie outside the look-back of a week
 
 _EASTERN = ZoneInfo("America/New_York")
 _FRIDAY, _SATURDAY, _SUNDAY = 4, 5, 6
@@ -23,7 +25,15 @@ _HOLIDAYS = frozenset(
 ) | {date(2029, 1, 1)}
 
 _MIXES = (
-    *(("cs.LG",), ("cs.LG", "stat.ML"), ("stat.ML",), ("cs.CL",), ("cs.CL", "cs.LG"), ("cs.CV",), ("cs.CV", "cs.LG")),
+    *(
+        ("cs.LG",),
+        ("cs.LG", "stat.ML"),
+        ("stat.ML",),
+        ("cs.CL",),
+        ("cs.CL", "cs.LG"),
+        ("cs.CV",),
+        ("cs.CV", "cs.LG"),
+    ),
 )
 _ALONE = (("stat.ML",), ("cs.CL",), ("cs.CV",))  # each is of interest to one list
 _ELSEWHERE = ("math.AG",)  # of interest to none
@@ -69,7 +79,10 @@ def batches(first: date, last: date, gaps: Sequence[date] = ()) -> list[Batch]:
     """Those announced between two evenings; nothing is on `gaps`, which nobody listed."""
     evenings = [first + DAY * number for number in range((last - first).days + 1)]
     evenings = [evening for evening in evenings if announces(evening) and evening not in gaps]
-    return [Batch(evening, _closing(before), _closing(evening), due(evening)) for before, evening in pairwise(evenings)]
+    return [
+        Batch(evening, _closing(before), _closing(evening), due(evening))
+        for before, evening in pairwise(evenings)
+    ]
 
 
 def _closing(evening: date) -> datetime:
@@ -87,8 +100,14 @@ def papers(of: Sequence[Batch], dice: random.Random) -> Iterator[Announced]:
             made = _paper(next(numbers), published, _ELSEWHERE if batch.elsewhere else categories)
             there = batch.there + (batch.second_piece if nth % 2 else timedelta())
             if dice.random() < 0.04 and nth >= len(_ALONE):
-                surfacing = [each.there for each in of[place + 1 : place + 5] if each.due - batch.due <= 4 * DAY]
-                there = dice.choice([instant for instant in surfacing if instant - published < FOUND] or [there])
+                surfacing = [
+                    each.there
+                    for each in of[place + 1 : place + 5]
+                    if each.due - batch.due <= 4 * DAY
+                ]
+                there = dice.choice(
+                    [instant for instant in surfacing if instant - published < FOUND] or [there]
+                )
             yield Announced(made, there)
 
 
@@ -104,26 +123,36 @@ class Edition:
     stale: bool = False  # it still has what the edition before had
 
 
-def editions(of: Sequence[Batch], announced: Sequence[Announced], dice: random.Random) -> Iterator[Edition]:
+def editions(
+    of: Sequence[Batch], announced: Sequence[Announced], dice: random.Random
+) -> Iterator[Edition]:
     """What the feed says of each batch. Every third has a late cross-list, every tenth is down, or stale; one in forty
     is cut: it has so much else that not all of it is shown.
     """
     for number, batch in enumerate(of):
         since = datetime.combine(batch.evening + DAY, time(), _EASTERN).astimezone(UTC)
         until = datetime.combine(batch.evening + 2 * DAY, time(), _EASTERN).astimezone(UTC)
-        own = [each.paper for each in announced if batch.since <= each.paper.published < batch.until]
+        own = [
+            each.paper for each in announced if batch.since <= each.paper.published < batch.until
+        ]
         entries = [(each, "cross" if len(each.categories) > 1 else "new") for each in own]
         found = Edition(since, until, entries, down=dice.random() < 0.1, stale=dice.random() < 0.1)
         if dice.random() < 0.3:
             categories = (*_ELSEWHERE, dice.choice(("cs.LG", "cs.CL", "cs.CV", "stat.ML")))
-            found.late = _paper(90_000 + number, batch.since - dice.randint(40, 400) * DAY, categories)
+            found.late = _paper(
+                90_000 + number, batch.since - dice.randint(40, 400) * DAY, categories
+            )
             entries.append((found.late, "cross"))
         if dice.random() < 0.025:
-            entries += [(paper(f"2001.{n:05}", categories=("cs.CV",)), "replace") for n in range(2_000)]
+            entries += [
+                (paper(f"2001.{n:05}", categories=("cs.CV",)), "replace") for n in range(2_000)
+            ]
         yield found
 
 
 def _paper(number: int, published: datetime, categories: tuple[str, ...]) -> Paper:
     at = published.replace(microsecond=0)
     name = f"{at:%y%m}.{number:05}"
-    return paper(name, categories=categories, primary_category=categories[0], published=at, updated=at)
+    return paper(
+        name, categories=categories, primary_category=categories[0], published=at, updated=at
+    )

@@ -47,7 +47,9 @@ def gap(stage: Stage, slot: datetime) -> Incident:
     """An evening without an announcement that no calendar has: reported once, then quiet."""
     evening = stage.evening(slot)
     stage.gaps.append(evening)
-    return Incident("a gap", due(evening), due(evening), lambda _: Counter({told.LATE: 1, told.LATE_WELL: 1}))
+    return Incident(
+        "a gap", due(evening), due(evening), lambda _: Counter({told.LATE: 1, told.LATE_WELL: 1})
+    )
 
 
 def unspeakable(stage: Stage, slot: datetime) -> Incident:
@@ -55,10 +57,14 @@ def unspeakable(stage: Stage, slot: datetime) -> Incident:
     begins, refused = due(stage.evening(slot)), stage.world.llm.unspeakable
 
     def choose() -> None:
-        found = (each.paper for each in stage.world.announced if begins <= each.there < begins + HOUR)
+        found = (
+            each.paper for each in stage.world.announced if begins <= each.there < begins + HOUR
+        )
         paper = next(paper.id for paper in found if paper.categories == ("stat.ML",))
         stage.unspeakable.add(paper)
-        stage.between((slot, slot + EVERY), partial(refused.add, paper), partial(refused.discard, paper))
+        stage.between(
+            (slot, slot + EVERY), partial(refused.add, paper), partial(refused.discard, paper)
+        )
 
     stage.choices.append(choose)
 
@@ -90,11 +96,16 @@ def broken_edit(stage: Stage, slot: datetime) -> Incident:
 def another_hour(stage: Stage, slot: datetime) -> Incident:
     """A list has another hour for some days. The edit comes before both hours, between them or after."""
     reading = stage.dice.choice(LISTS)
-    local = datetime.combine(date(2028, 1, 1), reading.send_at) + stage.dice.choice([-150, -45, 75]) * MINUTE
+    local = (
+        datetime.combine(date(2028, 1, 1), reading.send_at)
+        + stage.dice.choice([-150, -45, 75]) * MINUTE
+    )
     other = replace(reading, send_at=local.time())
     begins = stage.clear(slot + stage.dice.uniform(0, 24) * HOUR, other)
     ends = stage.clear(begins + stage.dice.uniform(24, 72) * HOUR, other)
-    edits = (partial(stage.world.edit, reading.name, send_at=each.send_at) for each in (other, reading))
+    edits = (
+        partial(stage.world.edit, reading.name, send_at=each.send_at) for each in (other, reading)
+    )
     stage.between((begins, ends), *edits)
     return Incident(f"{reading.name} at {other.send_at:%H:%M}", begins, ends)
 

@@ -60,7 +60,15 @@ class Ledger:
             "select list, date, outcome, reason, at, considered, carried_over from days order by list, date"
         )
         return [
-            Day(name, date.fromisoformat(day), outcome, reason, datetime.fromisoformat(at), int(number), int(left))
+            Day(
+                name,
+                date.fromisoformat(day),
+                outcome,
+                reason,
+                datetime.fromisoformat(at),
+                int(number),
+                int(left),
+            )
             for name, day, outcome, reason, at, number, left in rows
         ]
 
@@ -68,7 +76,10 @@ class Ledger:
     def seen(self) -> Mapping[tuple[str, str], Seen]:
         """By list and arXiv id."""
         rows = self._rows("select list, paper_id, became, date from seen")
-        return {(name, paper): Seen(became, date.fromisoformat(day)) for name, paper, became, day in rows}
+        return {
+            (name, paper): Seen(became, date.fromisoformat(day))
+            for name, paper, became, day in rows
+        }
 
     @cached_property
     def size(self) -> int:

@@ -54,9 +54,17 @@ class Year:
         latest += ADOPTED if hour in {since for since, _ in self.world.versions} else timedelta()
         under_way = [run.ended for run in self.world.runs if run.began <= latest <= run.ended]
         killed = [
-            run.ended for run in self.world.runs if run.code == KILLED and run.began <= latest <= run.ended + RETRY
+            run.ended
+            for run in self.world.runs
+            if run.code == KILLED and run.began <= latest <= run.ended + RETRY
         ]
-        return max([latest, *(ended + MINUTE for ended in under_way), *(ended + RETRY + MINUTE for ended in killed)])
+        return max(
+            [
+                latest,
+                *(ended + MINUTE for ended in under_way),
+                *(ended + RETRY + MINUTE for ended in killed),
+            ]
+        )
 
     @cached_property
     def told(self) -> list[Mail]:
@@ -65,12 +73,17 @@ class Year:
 
     @cached_property
     def message_ids(self) -> dict[tuple[str, date, str], str]:
-        return {(copy.list_name, copy.day, copy.address): copy.message_id for copy in self.world.copies}
+        return {
+            (copy.list_name, copy.day, copy.address): copy.message_id for copy in self.world.copies
+        }
 
     @cached_property
     def digest_of(self) -> dict[tuple[str, str], tuple[str, date]]:
         """By Message-ID and recipient."""
-        return {(copy.message_id, copy.address): (copy.list_name, copy.day) for copy in self.world.copies}
+        return {
+            (copy.message_id, copy.address): (copy.list_name, copy.day)
+            for copy in self.world.copies
+        }
 
     def owed(self, day: Day) -> Iterator[str]:
         """The addresses that must have a day's digest."""
@@ -80,9 +93,11 @@ class Year:
         sent = self.truth.free(ended, self.truth.blocks.smtp, self.world.away) + RETRY
         joined = self.truth.members(day.name, max(self.world.began, day.at - ADOPTED))
         for address in joined & self.truth.members(day.name, sent):
-            ends = self.truth.free(sent, [(a, b) for each, a, b in self.truth.blocks.mailboxes if each == address])
+            ends = self.truth.free(
+                sent, [(a, b) for each, a, b in self.truth.blocks.mailboxes if each == address]
+            )
             waits = _LONGEST_WAIT if ends > sent else timedelta()
-            if ends + waits < min(day.at + 3 * DAY, self.world.now) and address in self.truth.members(
-                day.name, ends + waits
-            ):
+            if ends + waits < min(
+                day.at + 3 * DAY, self.world.now
+            ) and address in self.truth.members(day.name, ends + waits):
                 yield address

@@ -15,7 +15,16 @@ from tests.year.told import Told
 from tests.year.truth import DAY, HOUR, MINUTE, Span, Truth
 from tests.year.world import SETTINGS
 
-_LLM = ("rate limited", "error 503", "drop", "nonsense", "no such model", "out of credit", "web page", "empty")
+_LLM = (
+    "rate limited",
+    "error 503",
+    "drop",
+    "nonsense",
+    "no such model",
+    "out of credit",
+    "web page",
+    "empty",
+)
 _ARXIV = ("429", "503", "html", "nothing", "no-body", "truncated", "dropped")
 _SMTP = (
     UNREACHABLE,
@@ -55,7 +64,9 @@ def everything_down(stage: Stage, slot: datetime) -> Incident:
     ends = stage.clear(begins + stage.dice.uniform(0.4, 1) * HOUR)
     for down in (stage.llm_down, stage.arxiv_down, stage.mail_down):
         down((begins, ends))
-    return Incident("everything is down", begins, ends, partial(told.of_arxiv, begins=begins, ends=ends))
+    return Incident(
+        "everything is down", begins, ends, partial(told.of_arxiv, begins=begins, ends=ends)
+    )
 
 
 def storm(stage: Stage, slot: datetime) -> Incident:
@@ -93,7 +104,9 @@ def llm_dies_midway(stage: Stage, slot: datetime) -> Incident:
     stage.between((hour - 10 * MINUTE, ends), begin, end)
 
     def told_of(truth: Truth) -> Told:
-        partly = len(truth.pending(reading.name, reading.local(hour), hour)) > SETTINGS["LLM_BATCH_SIZE"]
+        partly = (
+            len(truth.pending(reading.name, reading.local(hour), hour)) > SETTINGS["LLM_BATCH_SIZE"]
+        )
         return Counter({told.PART_SCORED: partly, told.LLM_WELL: partly})
 
     return Incident("the LLM dies midway", hour, ends, told_of)

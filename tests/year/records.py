@@ -93,7 +93,9 @@ class Doom:
     """A kill of the child that has looked at the clock so many times."""
 
     looks: int
-    off: datetime | None = None  # until when the whole machine is off then; None: the child dies alone
+    off: datetime | None = (
+        None  # until when the whole machine is off then; None: the child dies alone
+    )
 
 
 class Killed(BaseException):

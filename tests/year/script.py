@@ -64,7 +64,9 @@ def write(world: World, days: int, kinds: list[str]) -> Script:
     stage.change(announced)
     stage.blocks.arxiv += [(batch.due, batch.there) for batch in announced if batch.late]
     for gap in stage.gaps:
-        stage.blocks.arxiv.append((due(gap), min(batch.there for batch in announced if batch.due > due(gap))))
+        stage.blocks.arxiv.append(
+            (due(gap), min(batch.there for batch in announced if batch.due > due(gap)))
+        )
     world.announce(announced)
     for choose in stage.choices:
         choose()
@@ -85,4 +87,6 @@ def _everyday(stage: Stage, last: datetime) -> None:
             case 1:
                 stage.guest(reading.name, f"guest{number}@example.org", (instant, until))
             case 2:  # the first one stays, for a list without subscribers is never due
-                stage.guest(reading.name, stage.dice.choice(reading.subscribers[1:]), (until, instant))
+                stage.guest(
+                    reading.name, stage.dice.choice(reading.subscribers[1:]), (until, instant)
+                )

@@ -24,7 +24,10 @@ from tests.year.truth import DAY, HOUR, MINUTE, PATIENCE, Blocks, Span, Truth
 from tests.year.world import World
 
 EVERY = 6 * DAY  # there is an incident
-BEFORE, AFTER = 20 * MINUTE, 40 * MINUTE  # the distance that edits and outages keep from list hours and deadlines
+BEFORE, AFTER = (
+    20 * MINUTE,
+    40 * MINUTE,
+)  # the distance that edits and outages keep from list hours and deadlines
 UNREACHABLE = Fault("connect")
 
 
@@ -48,8 +51,12 @@ class Stage:
     world: World
     blocks: Blocks = field(default_factory=Blocks)
     gaps: list[date] = field(default_factory=list)  # evenings
-    changes: list[tuple[date, dict[str, Any]]] = field(default_factory=list)  # of batches, by their evenings
-    choices: list[Callable[[], None]] = field(default_factory=list)  # among papers, once there are some
+    changes: list[tuple[date, dict[str, Any]]] = field(
+        default_factory=list
+    )  # of batches, by their evenings
+    choices: list[Callable[[], None]] = field(
+        default_factory=list
+    )  # among papers, once there are some
     unspeakable: set[str] = field(default_factory=set)  # papers
 
     def __post_init__(self) -> None:
@@ -88,7 +95,9 @@ class Stage:
 
     def evening(self, slot: datetime) -> date:
         """The first evening of the slot with an announcement."""
-        return next(evening for number in range(9) if announces(evening := slot.date() + number * DAY))
+        return next(
+            evening for number in range(9) if announces(evening := slot.date() + number * DAY)
+        )
 
     def hour(self, reading: Reading, slot: datetime) -> datetime:
         """The list's first hour on a day with news for it."""
@@ -106,11 +115,19 @@ class Stage:
 
     def llm_down(self, *spans: Span, how: str = "drop") -> None:
         llm = self.world.llm
-        self._down(self.blocks.llm, spans, lambda well: setattr(llm, "lasting_fault", None if well else FAULTS[how]))
+        self._down(
+            self.blocks.llm,
+            spans,
+            lambda well: setattr(llm, "lasting_fault", None if well else FAULTS[how]),
+        )
 
     def arxiv_down(self, *spans: Span, how: str = "dropped") -> None:
         arxiv, fault = self.world.arxiv, arxiv_faults.BY_NAME[how]
-        self._down(self.blocks.arxiv, spans, lambda well: setattr(arxiv, "lasting_fault", None if well else fault))
+        self._down(
+            self.blocks.arxiv,
+            spans,
+            lambda well: setattr(arxiv, "lasting_fault", None if well else fault),
+        )
 
     def mail_down(self, *spans: Span, how: Fault = UNREACHABLE) -> None:
         def turn(well: bool) -> None:
@@ -119,7 +136,9 @@ class Stage:
 
         self._down(self.blocks.smtp, spans, turn)
 
-    def _down(self, blocks: list[Span], spans: Sequence[Span], turn: Callable[[bool], None]) -> None:
+    def _down(
+        self, blocks: list[Span], spans: Sequence[Span], turn: Callable[[bool], None]
+    ) -> None:
         blocks += spans
         for span in spans:
             self.between(span, partial(turn, False), partial(turn, True))

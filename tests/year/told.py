@@ -14,7 +14,11 @@ LATE, LATE_WELL = "in time for", "digests are in time"
 FILES, FILES_WELL = "Broken:", "subscribers.yaml can be used again"
 MAIL, MAIL_WELL = "Mail cannot be sent", "mail is sent again"
 PROCESS, PROCESS_WELL = "A morning crashed or got stuck", "a morning finished"
-LET_GO, EXPIRED, SUPPRESSED = "could not be scored and will not come back", "could not be delivered", "suppressed"
+LET_GO, EXPIRED, SUPPRESSED = (
+    "could not be scored and will not come back",
+    "could not be delivered",
+    "suppressed",
+)
 REFUSED = "refused for good"
 
 OVER = {
@@ -40,7 +44,11 @@ def news_in(subject: str) -> list[str]:
 
 def of_llm(truth: Truth, begins: datetime, ends: datetime) -> Told:
     """One alert for each day on which a list had its hour, and papers to score, while the LLM was down."""
-    days = {operators_day(hour) for name, day, hour in truth.mornings(begins, ends) if truth.pending(name, day, hour)}
+    days = {
+        operators_day(hour)
+        for name, day, hour in truth.mornings(begins, ends)
+        if truth.pending(name, day, hour)
+    }
     return Counter({SCORING: len(days), LLM_WELL: bool(days)})
 
 
@@ -48,7 +56,10 @@ def of_arxiv(truth: Truth, begins: datetime, ends: datetime) -> Told:
     """One alert for each day on which a list gave up on arXiv: by its patience; or at midnight, if it had nothing. What
     it has is sent then, and is in time.
     """
-    looked = max((fetch.at for fetch in truth.world.fetches if fetch.well and fetch.at <= begins), default=begins)
+    looked = max(
+        (fetch.at for fetch in truth.world.fetches if fetch.well and fetch.at <= begins),
+        default=begins,
+    )
     days = {
         operators_day(hour)
         for name, day, hour in truth.mornings(begins, ends)

@@ -26,7 +26,9 @@ Span = tuple[datetime, datetime]
 class Blocks:
     """The spans in which something was down or missing."""
 
-    arxiv: list[Span] = field(default_factory=list)  # it was down, or a batch that was due was not there
+    arxiv: list[Span] = field(
+        default_factory=list
+    )  # it was down, or a batch that was due was not there
     llm: list[Span] = field(default_factory=list)
     smtp: list[Span] = field(default_factory=list)
     mailboxes: list[tuple[str, datetime, datetime]] = field(default_factory=list)  # by address
@@ -83,7 +85,11 @@ class Truth:
     def frozen(self, since: datetime, until: datetime) -> list[Day]:
         """The days whose digest or note was frozen in a span."""
         sent = {(copy.list_name, copy.day) for copy in self.world.copies}
-        return [day for day in self.ledger.days if since <= day.at < until and (day.name, day.date) in sent]
+        return [
+            day
+            for day in self.ledger.days
+            if since <= day.at < until and (day.name, day.date) in sent
+        ]
 
     # --- the papers
 
@@ -94,7 +100,11 @@ class Truth:
     def wanted(self, name: str, there: datetime) -> list[Announced]:
         """The papers in the list's categories that arXiv had by then."""
         reading = self.version(name, self.world.began)
-        return [each for each in self.world.announced if each.there <= there and reading.wants(each.paper)]
+        return [
+            each
+            for each in self.world.announced
+            if each.there <= there and reading.wants(each.paper)
+        ]
 
     def arrived(self, since: datetime, until: datetime) -> list[Paper]:
         """The papers that arXiv got in a span."""
@@ -103,7 +113,11 @@ class Truth:
     def pending(self, name: str, day: date, there: datetime) -> set[str]:
         """The papers that arXiv had by then and that the list had not seen before that day."""
         ids = (each.paper.id for each in self.wanted(name, there))
-        before = {paper for (of, paper), seen in self.ledger.seen.items() if of == name and seen.is_before(day)}
+        before = {
+            paper
+            for (of, paper), seen in self.ledger.seen.items()
+            if of == name and seen.is_before(day)
+        }
         return set(ids) - before
 
     # --- what was in the way
@@ -112,6 +126,8 @@ class Truth:
         """The first instant from then on at which nothing is down for long enough to be met by a try."""
         covered = True
         while covered:
-            ends = [end for each in spans for begin, end in each if begin - LASTING <= instant < end]
+            ends = [
+                end for each in spans for begin, end in each if begin - LASTING <= instant < end
+            ]
             instant, covered = max([instant, *ends]), bool(ends)
         return instant

@@ -75,17 +75,23 @@ class World:
     now: datetime
     lists: dict[str, Reading] = field(default_factory=lambda: {each.name: each for each in LISTS})
     broken: bool = False  # what was written last into the file
-    versions: list[tuple[datetime, dict[str, Reading]]] = field(default_factory=list)  # good ones, and since when
+    versions: list[tuple[datetime, dict[str, Reading]]] = field(
+        default_factory=list
+    )  # good ones, and since when
     announced: list[Announced] = field(default_factory=list)
     editions: list[Edition] = field(default_factory=list)  # of the announcement feed
-    reads: list[datetime] = field(default_factory=list)  # of the feed, where it answered and was not stale
+    reads: list[datetime] = field(
+        default_factory=list
+    )  # of the feed, where it answered and was not stale
     fetches: list[Fetch] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     mails: list[Mail] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
     starts: list[datetime] = field(default_factory=list)  # of the daemon
-    away: list[tuple[datetime, datetime]] = field(default_factory=list)  # when the machine was off or asleep
+    away: list[tuple[datetime, datetime]] = field(
+        default_factory=list
+    )  # when the machine was off or asleep
     looks: int = 0
     doom: Doom | None = None
     off_until: datetime | None = None  # the machine is
@@ -99,7 +105,10 @@ class World:
         self._events: list[tuple[datetime, int, Callable[[], None]]] = []
         self._looks: list[datetime] = []
         self._number = count()
-        self._feeds, self._stale = 0, False  # requests for the announcement feed; it has yesterday's
+        self._feeds, self._stale = (
+            0,
+            False,
+        )  # requests for the announcement feed; it has yesterday's
         self._copied = 0  # the number of the last delivery in `copies`
         self._lock = threading.RLock()
         self._at_work: Run | None = None
@@ -111,7 +120,10 @@ class World:
         self.arxiv = self._stack.enter_context(ArxivServer())
         self.llm = self._stack.enter_context(LlmServer())
         self.smtp = self._stack.enter_context(SmtpServer())
-        servers: dict[str, object] = {"ARXIV_API_URL": self.arxiv.url, "ARXIV_FEED_URL": self.arxiv.feed_url}
+        servers: dict[str, object] = {
+            "ARXIV_API_URL": self.arxiv.url,
+            "ARXIV_FEED_URL": self.arxiv.feed_url,
+        }
         servers |= {"OPENAI_BASE_URL": self.llm.base_url, "SMTP_PORT": self.smtp.port}
         (self.home / "emails").mkdir(parents=True)
         for name, text in EMAILS.items():
@@ -123,7 +135,10 @@ class World:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self._end()
         self._stack.close()
@@ -162,11 +177,15 @@ class World:
         self.arxiv.feed_fault = dropped if edition and edition.down else None
         self._stale = bool(edition and edition.stale)
         if edition and edition.late:
-            self.arxiv.papers.append(edition.late)  # its API has had it for long, and finds it by its id alone
+            self.arxiv.papers.append(
+                edition.late
+            )  # its API has had it for long, and finds it by its id alone
 
     def save(self) -> None:
         """Write the lists to `subscribers.yaml`."""
-        (self.home / "subscribers.yaml").write_text(file_of(self.lists.values(), broken=self.broken), "utf-8")
+        (self.home / "subscribers.yaml").write_text(
+            file_of(self.lists.values(), broken=self.broken), "utf-8"
+        )
         if not self.broken:
             self.versions.append((self.now, dict(self.lists)))
         self.look_often()
@@ -206,7 +225,11 @@ class World:
     def clock(self) -> datetime:
         """The time as a child sees it; a doomed child dies here."""
         with self._lock:
-            if self.doom is not None and self._at_work is not None and self._at_work.command in HALVES:
+            if (
+                self.doom is not None
+                and self._at_work is not None
+                and self._at_work.command in HALVES
+            ):
                 self.doom.looks -= 1
                 if self.doom.looks < 0:
                     raise Killed
@@ -232,19 +255,33 @@ class World:
     def _note(self) -> None:
         """Record what the servers saw since the clock last moved."""
         well = self.arxiv.lasting_fault is None
-        if len(self.arxiv.feeds) > self._feeds and self.arxiv.feed_fault is None and not self._stale:
+        if (
+            len(self.arxiv.feeds) > self._feeds
+            and self.arxiv.feed_fault is None
+            and not self._stale
+        ):
             self.reads.append(self.now)
         self._feeds = len(self.arxiv.feeds)
-        named = {each for request in self.arxiv.requests[len(self.fetches) :] for each in request.ids}
-        for late in (each.late for each in self.editions if each.late and each.late.id in named and well):
-            self.announced = [each for each in self.announced if each.paper != late] + [Announced(late, self.now)]
-        self.fetches += [Fetch(self.now, len(self.arxiv.papers), well)] * (len(self.arxiv.requests) - len(self.fetches))
+        named = {
+            each for request in self.arxiv.requests[len(self.fetches) :] for each in request.ids
+        }
+        for late in (
+            each.late for each in self.editions if each.late and each.late.id in named and well
+        ):
+            self.announced = [each for each in self.announced if each.paper != late] + [
+                Announced(late, self.now)
+            ]
+        self.fetches += [Fetch(self.now, len(self.arxiv.papers), well)] * (
+            len(self.arxiv.requests) - len(self.fetches)
+        )
         self.mails += [Mail(self.now, message) for message in self.smtp.messages[len(self.mails) :]]
         for number in range(len(self.asked), len(self.llm.requests)):
             text = str(self.llm.requests[number]["messages"])
             name = next((each.name for each in LISTS if each.topics in text), "")
             answered = bool(self.llm.counted[number]) and self.llm.lasting_fault is None
-            self.asked.append(Asked(self.now, name, tuple(self.llm.asked[number]) if name else (), answered))
+            self.asked.append(
+                Asked(self.now, name, tuple(self.llm.asked[number]) if name else (), answered)
+            )
 
     # --- the daemon
 
@@ -276,20 +313,30 @@ class World:
         for run in self.runs[before:]:
             for number in range(1, 4):
                 self.look_at(self.now + number * TICK)
-            if run.command in HALVES:  # what rests may be tried again so long after the daemon has heard of its end
+            if (
+                run.command in HALVES
+            ):  # what rests may be tried again so long after the daemon has heard of its end
                 for number in range(1, 9):
                     self.look_at(self.now + RETRY + number * TICK)
 
     def _pass(self, until: datetime) -> None:
         """Move the clock to the next look that may matter."""
         assert self._store is not None
-        hours = [each.starts(each.local(self.now) + number * DAY) for each in self.lists.values() for number in (0, 1)]
+        hours = [
+            each.starts(each.local(self.now) + number * DAY)
+            for each in self.lists.values()
+            for number in (0, 1)
+        ]
         ahead = [
-            instant for instant in (*hours, self._store.ledger.next_try(self.now)) if instant and instant > self.now
+            instant
+            for instant in (*hours, self._store.ledger.next_try(self.now))
+            if instant and instant > self.now
         ]
         while self._looks and self._looks[0] <= self.now:
             heappop(self._looks)
-        ahead += [instant for instant, _, _ in self._events[:1]]  # after which there may be more to look at
+        ahead += [
+            instant for instant, _, _ in self._events[:1]
+        ]  # after which there may be more to look at
         following = min([*ahead, *self._looks[:1], self.now + IDLE, until])
         self.advance(following + timedelta(seconds=self.dice.randrange(TICK_SECONDS)))
 
@@ -299,7 +346,9 @@ class World:
         self._mark("the daemon begins")
         home, _ = Home.own_or_in_force(self.home, {})
         self._running.enter_context(lock.held(home.settings.paperboy_database, "run", "run"))
-        app = App(self.home, {}, self.clock, self.wait, self.timer, NoProgress(), features=FEATURES).at(home)
+        app = App(
+            self.home, {}, self.clock, self.wait, self.timer, NoProgress(), features=FEATURES
+        ).at(home)
         self._store = self._running.enter_context(app).store
         self._daemon = Daemon(app, Systemd(), self._spawn)
         self.look_often()
@@ -309,7 +358,9 @@ class World:
         self._store = None
 
     def _spawn(self, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
-        run = self._at_work = Run(arguments[1], self.now, self.now, lists=frozenset(arguments) & self.lists.keys())
+        run = self._at_work = Run(
+            arguments[1], self.now, self.now, lists=frozenset(arguments) & self.lists.keys()
+        )
         self.runs.append(run)
         self._mark(" ".join(arguments))
         said = io.StringIO()
@@ -328,7 +379,9 @@ class World:
             self._at_work, run.ended = None, self.now
             self._note()
             self._copy()
-        return cast("subprocess.Popen[bytes]", Child(run.code, io.BytesIO(said.getvalue().encode())))
+        return cast(
+            "subprocess.Popen[bytes]", Child(run.code, io.BytesIO(said.getvalue().encode()))
+        )
 
     def command(self, *arguments: str) -> int:
         """Run a command in this process; return its exit code."""
@@ -343,7 +396,9 @@ class World:
                 [self._copied],
             ).fetchall()
         self._copied = rows[-1][0] if rows else self._copied
-        self.copies += [Copy(name, date.fromisoformat(day), to, number) for _, name, day, to, number in rows]
+        self.copies += [
+            Copy(name, date.fromisoformat(day), to, number) for _, name, day, to, number in rows
+        ]
 
     def _mark(self, what: str) -> None:
         print(f"\n{self.now:%a %Y-%m-%d %H:%M:%S} UTC: {what}", file=self._log)

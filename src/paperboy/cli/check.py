@@ -11,7 +11,9 @@ _COLOURS = {"fault": "red", "note": "yellow", "ok": "green"}
 
 
 @click.command()
-@click.option("--offline", is_flag=True, help="Contact no server: no mail server, no LLM, no arXiv.")
+@click.option(
+    "--offline", is_flag=True, help="Contact no server: no mail server, no LLM, no arXiv."
+)
 @click.pass_obj
 def check(app: App, *, offline: bool) -> int:
     """Find everything that would fail tomorrow: one line each, with the fix.
@@ -31,6 +33,10 @@ def check(app: App, *, offline: bool) -> int:
     code = 0
     with one_timeout():
         for finding in findings(app, offline=offline):
-            output.say(f"{finding.what}: {finding.message}", mark=f"{finding.mark:7}", fg=_COLOURS[finding.mark])
+            output.say(
+                f"{finding.what}: {finding.message}",
+                mark=f"{finding.mark:7}",
+                fg=_COLOURS[finding.mark],
+            )
             code = max(code, finding.exit_code)
     return code

@@ -28,19 +28,29 @@ _COVERED = (
 @click.command()
 @click.argument("name", metavar="LIST")
 @click.option("--open", "open_it", is_flag=True, help="Show it in the browser.")
-@click.option("--to", "address", metavar="ADDRESS", help="Send it to this address alone, as a test mail.")
+@click.option(
+    "--to", "address", metavar="ADDRESS", help="Send it to this address alone, as a test mail."
+)
 @click.option("--sent", "as_sent", is_flag=True, help="Show the newest digest as it was sent.")
-@click.option("--date", "day", type=click.DateTime(["%Y-%m-%d"]), help="With --sent: the digest of this local date.")
+@click.option(
+    "--date",
+    "day",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="With --sent: the digest of this local date.",
+)
 @click.pass_obj
-def preview(app: App, name: str, *, open_it: bool, address: str | None, as_sent: bool, day: datetime | None) -> int:
+def preview(
+    app: App, name: str, *, open_it: bool, address: str | None, as_sent: bool, day: datetime | None
+) -> int:
     """Show what the files as they are make of today's papers, and mark nothing as sent.
 
-    Today's papers are those that the list has not seen and, after the morning, those that it saw today. So topics,
-    thresholds, templates and the prompt can be tried all day. Scores are kept: they were paid for. A change of the
-    topics scores anew, which is said before; a change of the thresholds asks for nothing.
+    Today's papers are those that the list has not seen and, after the morning, those that it saw
+    today. So topics, thresholds, templates and the prompt can be tried all day. Scores are kept:
+    they were paid for. A change of the topics scores anew, which is said before; a change of the
+    thresholds asks for nothing.
 
-    It goes into a file, to the browser, or to one address as a test mail. Works beside `run`; where papers have no
-    score yet, it waits for a morning that is under way.
+    It goes into a file, to the browser, or to one address as a test mail. Works beside `run`; where
+    papers have no score yet, it waits for a morning that is under way.
     """
     if day and not as_sent:
         raise click.UsageError("--date goes with --sent.")
@@ -67,7 +77,9 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None, as_sent:
     if reader:
         if reader in mailing_list.subscribers:  # then the links of a test mail work
             app.store.readers.know(name, [app.composer.addressed(name, app.clock().date(), reader)])
-        test = send_outside(app.transports[0], app.composer, composed, name, reader, app.clock(), test=True)
+        test = send_outside(
+            app.transports[0], app.composer, composed, name, reader, app.clock(), test=True
+        )
         code = _said(reader, test)
         if app.settings.web_url and not app.signer and not code:
             output.say(_COVERED)
@@ -95,16 +107,19 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None, as_sent:
 )
 @click.pass_obj
 def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> int:
-    """Send a list's newest digest again, to those on the list it did not reach or who joined since. Without LIST and
-    with --failed: that of each list.
+    """Send a list's newest digest again, to those on the list it did not reach or who joined since.
+    Without LIST and with --failed: that of each list.
 
-    The digest goes out as it was composed. Nobody who has it gets it twice, except the address that --to names. Mail in
-    the outbox counts as not delivered once a mail server is set up. With --failed, the digests of the last two weeks
-    also go to those for whom they were given up after three days. While `run` is sending, this waits until it is done.
+    The digest goes out as it was composed. Nobody who has it gets it twice, except the address that
+    --to names. Mail in the outbox counts as not delivered once a mail server is set up. With
+    --failed, the digests of the last two weeks also go to those for whom they were given up after
+    three days. While `run` is sending, this waits until it is done.
     """
     output.set_up(app)
     if failed and address is not None:
-        raise click.UsageError("--failed and --to exclude each other: --to is for one address, in any state.")
+        raise click.UsageError(
+            "--failed and --to exclude each other: --to is for one address, in any state."
+        )
     if name is None and not failed:
         raise click.UsageError("Name a LIST; only with --failed it may be left out, for all lists.")
     lists = (app.home.list(name),) if name is not None else app.home.lists
@@ -122,11 +137,15 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
             except PaperboyError as error:
                 if name is not None:
                     raise
-                output.say(str(error), err=True)  # of all lists, one whose digest cannot be sent again stops no other
+                output.say(
+                    str(error), err=True
+                )  # of all lists, one whose digest cannot be sent again stops no other
                 continue
             for day, number in found.items():
                 people = counted(number, "subscriber")
-                whom = f"to be sent again to {people}" if number else "there is nobody to send it to"
+                whom = (
+                    f"to be sent again to {people}" if number else "there is nobody to send it to"
+                )
                 output.say(f"{each.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
 
         sent = app.deliver(stop, by_hand=True)
@@ -145,7 +164,9 @@ def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None
 
 
 def _to_one(app: App, again: Resend, stop: Stop, reader: Subscriber) -> int:
-    """Send it through the ledger if the digest did not reach this subscriber; otherwise outside it."""
+    """Send it through the ledger if the digest did not reach this subscriber; otherwise outside
+    it.
+    """
     mailing_list = again.mailing_list
     if suppressed := app.store.suppressions.find(mailing_list.name, reader.address):
         raise PaperboyError(refusal(suppressed, app.settings.timezone))
@@ -154,7 +175,9 @@ def _to_one(app: App, again: Resend, stop: Stop, reader: Subscriber) -> int:
         code = _said(reader, again.outside(app.transports[0], reader))
         if reader not in mailing_list.subscribers:
             hint = did_you_mean(reader.address, mailing_list.addresses(), cutoff=0.85) or "."
-            output.say(f"{reader.address} is not on {mailing_list.name}{hint} That was a test mail.")
+            output.say(
+                f"{reader.address} is not on {mailing_list.name}{hint} That was a test mail."
+            )
         return code
     sent = app.deliver(stop, by_hand=True, only=waiting.id)
     came = app.store.ledger.get(waiting.id)

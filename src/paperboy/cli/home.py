@@ -35,11 +35,12 @@ _ADDRESSES = "you@example.org"
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @click.pass_obj
 def init(app: App, folder: Path | None) -> None:
-    """Make a new home in DIR; by default in the one that --home or PAPERBOY_HOME names, else in the current folder.
+    """Make a new home in DIR; by default in the one that --home or PAPERBOY_HOME names, else in the
+    current folder.
 
-    A home holds .env (the settings), subscribers.yaml (the lists), prompts/topics/ (what they want to read), and a
-    .gitignore that keeps secrets and addresses out of git. On a terminal this asks what the first list is about;
-    elsewhere it asks nothing. No file is overwritten.
+    A home holds .env (the settings), subscribers.yaml (the lists), prompts/topics/ (what they want
+    to read), and a .gitignore that keeps secrets and addresses out of git. On a terminal this asks
+    what the first list is about; elsewhere it asks nothing. No file is overwritten.
     """
     home = folder.absolute() if folder else app.path
     click.get_current_context().meta[ENTER](home)
@@ -56,7 +57,11 @@ def init(app: App, folder: Path | None) -> None:
     for name, value in given.items():
         settings = re.sub(rf"(?m)^{name}=.*$", f"{name}={value}".replace("\\", r"\\"), settings)
 
-    topics = _shipped(f"prompts/topics/{_NAME}.md") if title == _TITLE else _new("topics.md").format(title=first.title)
+    topics = (
+        _shipped(f"prompts/topics/{_NAME}.md")
+        if title == _TITLE
+        else _new("topics.md").format(title=first.title)
+    )
     texts = {
         ".env": settings,
         LISTS_FILE: _new("subscribers.yaml").format(
@@ -70,27 +75,44 @@ def init(app: App, folder: Path | None) -> None:
     }
     _refuse(home, texts)
     _write(home, texts)
-    (home / "data").mkdir(mode=0o700, exist_ok=True)  # for the database: the unit of the pages may write there alone
+    (home / "data").mkdir(
+        mode=0o700, exist_ok=True
+    )  # for the database: the unit of the pages may write there alone
     output.say(f"A new home is in {home}: {together(list(texts))}.", "")
-    output.say(f"Say what the list wants to read in prompts/topics/{first.name}.md, and who reads it in {LISTS_FILE}.")
-    output.say("Mail goes to the folder outbox/ until .env names a mail server. Then:" if not server else "Then:", "")
+    output.say(
+        f"Say what the list wants to read in prompts/topics/{first.name}.md, and who reads it in {LISTS_FILE}."
+    )
+    output.say(
+        "Mail goes to the folder outbox/ until .env names a mail server. Then:"
+        if not server
+        else "Then:",
+        "",
+    )
     program = output.program() + ("" if home == Path.cwd() else f" --home {shlex.quote(str(home))}")
     output.say(f"  {program} check", f"  {program} preview {first.name}", verbatim=True)
 
 
 def _refuse(home: Path, names: Iterable[str]) -> None:
     if there := [name for name in names if os.path.lexists(home / name)]:
-        raise click.UsageError(f"{home} has {together(there)} already. Nothing was done; name another folder.")
+        raise click.UsageError(
+            f"{home} has {together(there)} already. Nothing was done; name another folder."
+        )
 
 
 def _answers() -> tuple[str, str, str, str]:
-    """Return the list's title, categories and subscribers, and the mail server: asked for on a terminal."""
+    """Return the list's title, categories and subscribers, and the mail server: asked for on a
+    terminal.
+    """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _TITLE, _CATEGORIES, _ADDRESSES, ""
     return (
         _ask("What is the list about? Its title", _TITLE, lambda text: _listed(title=text)),
         _ask("arXiv categories", _CATEGORIES, lambda text: _listed(categories=text)),
-        _ask("Who reads it? Addresses, with commas between", _ADDRESSES, lambda text: _listed(addresses=text)),
+        _ask(
+            "Who reads it? Addresses, with commas between",
+            _ADDRESSES,
+            lambda text: _listed(addresses=text),
+        ),
         _ask("Mail server (empty: mail goes to a folder)", "", lambda text: text and host(text)),
     )
 
@@ -110,8 +132,12 @@ def _ask(question: str, default: str, read: Callable[[str], object]) -> str:
     return answer
 
 
-def _listed(title: str = _TITLE, categories: str = _CATEGORIES, addresses: str = _ADDRESSES) -> MailingList:
-    """Return the list, read as subscribers.yaml is; what `topics` holds comes later. Raises ConfigError."""
+def _listed(
+    title: str = _TITLE, categories: str = _CATEGORIES, addresses: str = _ADDRESSES
+) -> MailingList:
+    """Return the list, read as subscribers.yaml is; what `topics` holds comes later. Raises
+    ConfigError.
+    """
     ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     slug = re.sub("[^a-z0-9]+", "-", ascii_title)[:60].strip("-") or "papers"
     keys = {
@@ -135,7 +161,9 @@ def _new(name: str) -> str:
 
 
 def _shipped(name: str) -> str:
-    """Return a file that comes with Paperboy: beside its prompts, in the package or in the checkout."""
+    """Return a file that comes with Paperboy: beside its prompts, in the package or in the
+    checkout.
+    """
     return (folders(Path(os.devnull), "prompts")[0].parent / name).read_text("utf-8")
 
 
@@ -146,13 +174,19 @@ def _write(home: Path, texts: Mapping[str, str]) -> None:
         for name, text in texts.items():
             path = home / name
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(path, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            with open(
+                path, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)
+            ) as file:
                 made.append(path)
                 file.write(text)
     except OSError as error:
         for path in made:
             path.unlink()
-        fix = "a folder in which this user may write" if error.errno in {EACCES, EPERM, EROFS} else "another folder"
+        fix = (
+            "a folder in which this user may write"
+            if error.errno in {EACCES, EPERM, EROFS}
+            else "another folder"
+        )
         message = f"cannot be made: {error.strerror}; name {fix}"
         raise ConfigError.at(str(error.filename or home), message) from error
 
@@ -161,14 +195,17 @@ def _write(home: Path, texts: Mapping[str, str]) -> None:
 @click.argument("file", metavar="[FILE]", required=False, type=click.Path(path_type=Path))
 @click.pass_obj
 def backup(app: App, file: Path | None) -> None:
-    """Copy the database to FILE, a new one, while Paperboy works: readable by its owner alone, for it holds addresses.
+    """Copy the database to FILE, a new one, while Paperboy works: readable by its owner alone, for
+    it holds addresses.
 
-    By default, and in FILE if that is a folder, the copy is called backup-DATE-TIME.db; the default folder is that of
-    the database. The other files of a home are plain ones: .env, subscribers.yaml, prompts/ and emails/.
+    By default, and in FILE if that is a folder, the copy is called backup-DATE-TIME.db; the default
+    folder is that of the database. The other files of a home are plain ones: .env,
+    subscribers.yaml, prompts/ and emails/.
 
-    To restore a copy, stop the services, that of the web pages too, remove the database with the two files beside it
-    that end in -wal and -shm (one left behind spoils the copy), put the copy in its place, and start the services. It
-    does not know what was sent since: today's digest may go out again.
+    To restore a copy, stop the services, that of the web pages too, remove the database with the
+    two files beside it that end in -wal and -shm (one left behind spoils the copy), put the copy in
+    its place, and start the services. It does not know what was sent since: today's digest may go
+    out again.
     """
     from paperboy.store.database import backup
 
@@ -182,4 +219,6 @@ def backup(app: App, file: Path | None) -> None:
     if not app.require_store():
         raise PaperboyError(f"{database}: there is no database yet; the first morning makes it")
     backup(database, file)
-    output.say(f"{database} is copied to {file} ({file.stat().st_size / 1e6:,.1f} MB). Keep it private.")
+    output.say(
+        f"{database} is copied to {file} ({file.stat().st_size / 1e6:,.1f} MB). Keep it private."
+    )

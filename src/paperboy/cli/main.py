@@ -1,4 +1,6 @@
-"""The command `paperboy`: find the home, import the one command that is asked for, turn errors into exit codes."""
+"""The command `paperboy`: find the home, import the one command that is asked for, turn errors into
+exit codes.
+"""
 
 import errno
 import importlib
@@ -25,13 +27,19 @@ logger = logging.getLogger(__name__)
 
 
 class _Folder(click.ParamType[Path]):
-    """A folder, in which ~ is the user's own also where no shell saw it, as in an environment file."""
+    """A folder, in which ~ is the user's own also where no shell saw it, as in an environment
+    file.
+    """
 
     name = "directory"
 
-    def convert(self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+    def convert(
+        self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path:
         whole = os.path.expanduser(value)  # noqa: PTH111 - which leaves ~nobody as it is
-        return click.Path(file_okay=False, readable=False, path_type=Path).convert(whole, param, ctx)
+        return click.Path(file_okay=False, readable=False, path_type=Path).convert(
+            whole, param, ctx
+        )
 
 
 _COMMANDS = {  # name: its module, and a line for --help
@@ -40,16 +48,25 @@ _COMMANDS = {  # name: its module, and a line for --help
     "once": ("paperboy.cli.mornings", "Do today's work now; a second run sends nothing again."),
     "run": ("paperboy.cli.mornings", "Run the daemon: the same work every morning."),
     "check": ("paperboy.cli.check", "Find everything that would fail tomorrow."),
-    "preview": ("paperboy.cli.digests", "Show what the files make of today's papers, or a digest as it was sent."),
+    "preview": (
+        "paperboy.cli.digests",
+        "Show what the files make of today's papers, or a digest as it was sent.",
+    ),
     "status": ("paperboy.cli.status", "Did everyone get their mail, and if not, why?"),
-    "why": ("paperboy.cli.why", "Show the life of one paper, or what became of each digest to an address."),
+    "why": (
+        "paperboy.cli.why",
+        "Show the life of one paper, or what became of each digest to an address.",
+    ),
     "resend": ("paperboy.cli.digests", "Send the newest digest again to those it did not reach."),
     "suppress": ("paperboy.cli.people", "Stop mail to an address, whatever the lists' files say."),
     "unsuppress": ("paperboy.cli.people", "Allow mail to an address again."),
     "subscribers": ("paperboy.cli.people", "Show who gets what, list by list."),
     "subscribe": ("paperboy.cli.people", "Add somebody to a list."),
     "unsubscribe": ("paperboy.cli.people", "Remove somebody from a list."),
-    "web": ("paperboy.cli.service", "Serve the pages where readers leave, read again, vote and sign up."),
+    "web": (
+        "paperboy.cli.service",
+        "Serve the pages where readers leave, read again, vote and sign up.",
+    ),
     "backup": ("paperboy.cli.home", "Copy the database while it is in use."),
     "forget": ("paperboy.cli.people", "Erase a person: from all lists and from the database."),
     "service": ("paperboy.cli.service", "Print the systemd unit for this home."),
@@ -72,7 +89,9 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             if ctx.resilient_parsing:
                 return None
-            ctx.fail(f"No such command {cmd_name!r}{did_you_mean(cmd_name, self.list_commands(ctx)) or '.'}")
+            ctx.fail(
+                f"No such command {cmd_name!r}{did_you_mean(cmd_name, self.list_commands(ctx)) or '.'}"
+            )
         module = importlib.import_module(_COMMANDS[cmd_name][0])
         command: click.Command = getattr(module, cmd_name)
         if _HOME not in command.params:
@@ -95,11 +114,12 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="paperboy")
 @click.pass_context
 def cli(ctx: click.Context, home: Path) -> None:
-    """Paperboy mails the new arXiv papers, scored for what each list wants to read, once per morning.
+    """Paperboy mails the new arXiv papers, scored for what each list wants to read, once per
+    morning.
 
-    Exit codes: 0 done · 1 something is still due, check found a fault beyond the files, or stdout took no results · 2
-    wrong usage · 75 another `run` holds this home · 78 settings, lists, templates or database are unusable · 130
-    stopped by Ctrl-C.
+    Exit codes: 0 done · 1 something is still due, check found a fault beyond the files, or stdout
+    took no results · 2 wrong usage · 75 another `run` holds this home · 78 settings, lists,
+    templates or database are unusable · 130 stopped by Ctrl-C.
     """
     from paperboy.service.app import App
 
@@ -115,13 +135,15 @@ def invoke(
     timer: Callable[[], float] = time.monotonic,
     enter: Callable[[Path], None] = lambda _home: None,
 ) -> int:
-    """Run one command line and give its exit code. Errors that a person can cause are sentences on stderr. `enter` is
-    called with the home as soon as it is known.
+    """Run one command line and give its exit code. Errors that a person can cause are sentences on
+    stderr. `enter` is called with the home as soon as it is known.
     """
     output.catch_all(environ)
     parts = (environ, clock, wait, timer, output.Bars(), partial(output.say, err=True), FEATURES)
     try:
-        code: int | None = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=(parts, enter))
+        code: int | None = cli.main(
+            arguments, prog_name="paperboy", standalone_mode=False, obj=(parts, enter)
+        )
     except click.ClickException as error:
         is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)  # with lines of its own
         if not is_help:
@@ -153,12 +175,18 @@ def _move(ctx: click.Context, _option: click.Parameter, home: Path | None) -> No
 
 
 _HOME = click.Option(  # after the command as well, where many people put it
-    ["--home"], type=_Folder(), expose_value=False, callback=_move, help="The folder with your files."
+    ["--home"],
+    type=_Folder(),
+    expose_value=False,
+    callback=_move,
+    help="The folder with your files.",
 )
 
 
 def main() -> None:
-    """Run the console script. A command whose results did not reach stdout fails; without stderr nothing does."""
+    """Run the console script. A command whose results did not reach stdout fails; without stderr
+    nothing does.
+    """
     os.umask(0o077)  # whatever is made is its owner's alone: it holds addresses
     stdout = output.take_streams()
     code = invoke(enter=files.become_owner)

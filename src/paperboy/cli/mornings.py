@@ -33,8 +33,9 @@ logger = logging.getLogger(__name__)
 def demo(app: App, *, open_it: bool) -> None:
     """Run a whole morning on a bundled sample of invented papers.
 
-    This needs no key, no server and no network: the embedded scorer ranks, and the mail goes to an outbox in a new
-    folder. The home is left alone; the mails use the templates in its `emails/`, if it has any.
+    This needs no key, no server and no network: the embedded scorer ranks, and the mail goes to an
+    outbox in a new folder. The home is left alone; the mails use the templates in its `emails/`, if
+    it has any.
     """
     folder = Path(tempfile.mkdtemp(prefix="paperboy-demo-"))
     emails = app.path / "emails"
@@ -62,7 +63,11 @@ def demo(app: App, *, open_it: bool) -> None:
 
 @click.command()
 @click.option(
-    "--list", "names", multiple=True, metavar="NAME", help="Only this list, on any weekday; may be given several times."
+    "--list",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Only this list, on any weekday; may be given several times.",
 )
 @click.option("--all", "all_lists", is_flag=True, help="All lists, on any weekday.")
 @click.option(
@@ -72,15 +77,20 @@ def demo(app: App, *, open_it: bool) -> None:
     help="Begin the lists named with the papers that were announced since then, at most ARXIV_LOOKBACK_DAYS ago; the "
     "cost is said first. For a list that is new, or comes back from a pause.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing. Scores are kept.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would be sent, and send nothing. Scores are kept."
+)
 @click.pass_obj
-def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime | None, dry_run: bool) -> int:
+def once(
+    app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime | None, dry_run: bool
+) -> int:
     """Do what today owes, whatever the hour.
 
-    This composes the digests that the lists of this weekday still miss, also those given up today, and delivers waiting
-    mail. A second run that day sends nothing again. So cron may run it daily, or as often as it likes. A list named
-    with --list is served whatever its weekdays; a paused one never is. A list that could not be served stays due, and
-    the exit code is 1. While `run` works on a morning or a sending, this waits until it is done.
+    This composes the digests that the lists of this weekday still miss, also those given up today,
+    and delivers waiting mail. A second run that day sends nothing again. So cron may run it daily,
+    or as often as it likes. A list named with --list is served whatever its weekdays; a paused one
+    never is. A list that could not be served stays due, and the exit code is 1. While `run` works
+    on a morning or a sending, this waits until it is done.
     """
     if names and all_lists:
         raise click.UsageError("--list and --all exclude each other.")
@@ -99,7 +109,9 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
         with app.alone("sending"):
             stop.gently = True
             sent = app.deliver(stop, by_hand=True)
-            left = output.not_sent(app.store.ledger.unfinished(), sent)  # before a resend that waits for this one
+            left = output.not_sent(
+                app.store.ledger.unfinished(), sent
+            )  # before a resend that waits for this one
         try:
             with app.alone("tasks"):
                 tasks.work(app, stop, by_hand=True)
@@ -108,7 +120,9 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
         if not sent.problem:
             with app.alone("sending"):
                 app.deliver_rest(stop)
-    output.say(*output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
+    output.say(
+        *output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen])
+    )
     outbox = app.settings.paperboy_outbox
     if app.settings.uses_outbox and (outbox / "Maildir").exists():
         output.say(f"The mail is in {outbox}")
@@ -133,8 +147,9 @@ def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
 @click.argument("names", nargs=-1)
 @click.pass_obj
 def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
-    """Do one piece of the daemon's work, on the version in force: a morning of these lists, a sending, or the trial of
-    an edit. What fails goes to stdout, one a line, after the dots of progress.
+    """Do one piece of the daemon's work, on the version in force: a morning of these lists, a
+    sending, or the trial of an edit. What fails goes to stdout, one a line, after the dots of
+    progress.
     """
     try:
         if kind == "trial":
@@ -169,7 +184,9 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
 
 
 class Stop(ExitStack):
-    """SIGTERM and Ctrl-C stop the work: before sending begins at once, and later after the current message."""
+    """SIGTERM and Ctrl-C stop the work: before sending begins at once, and later after the current
+    message.
+    """
 
     asked = gently = False
 
@@ -191,7 +208,9 @@ class Stop(ExitStack):
             if os.isatty(2):
                 os.write(2, b"\x1b[?25h\n")  # the bars hide the cursor
             os.write(2, b"Stopped before sending began; nothing is lost.\n")
-        os._exit(130 if signum == signal.SIGINT else 1)  # every commit stands; an ordinary exit would wait for the LLM
+        os._exit(
+            130 if signum == signal.SIGINT else 1
+        )  # every commit stands; an ordinary exit would wait for the LLM
 
 
 @click.command()
@@ -199,11 +218,13 @@ class Stop(ExitStack):
 def run(app: App) -> None:
     """Run the daemon: the same work every morning, until SIGTERM.
 
-    Each list's work starts at its own hour. A missed morning is made up for at once. An edit of the home's files is in
-    force within 25 seconds, or at once on SIGHUP, and applies from the next digest. A broken edit changes nothing: the
-    last good version stays in force.
+    Each list's work starts at its own hour. A missed morning is made up for at once. An edit of the
+    home's files is in force within 25 seconds, or at once on SIGHUP, and applies from the next
+    digest. A broken edit changes nothing: the last good version stays in force.
     """
-    app.home, _ = Home.own_or_in_force(app.path, app.environ)  # the first trial reports broken files
+    app.home, _ = Home.own_or_in_force(
+        app.path, app.environ
+    )  # the first trial reports broken files
     output.set_up(app, by_hand=False)
     notifier = Notifier(app.environ.get("NOTIFY_SOCKET", ""))
     try:
@@ -212,7 +233,9 @@ def run(app: App) -> None:
             service.adopted = partial(output.set_up, app, by_hand=False)
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
                 signal.signal(number, service.signalled)
-            begins = [due.next_morning(each, app.clock()) for each in app.home.lists if each.is_active]
+            begins = [
+                due.next_morning(each, app.clock()) for each in app.home.lists if each.is_active
+            ]
             watches = f"Paperboy watches {counted(len(app.home.lists), 'list')} in {app.path}"
             if begins:
                 watches += f"; next hour: {min(begins).astimezone(app.settings.timezone):%a %d %b %H:%M %Z}"

@@ -1,4 +1,6 @@
-"""`paperboy web` and `service`: the readers' room, and the systemd units of it and of the daemon."""
+"""`paperboy web` and `service`: the readers' room, and the systemd units of it and of the
+daemon.
+"""
 
 import grp
 import logging
@@ -42,8 +44,8 @@ To install it, and to update it later:
 def web(app: App) -> None:
     """Serve the pages behind the links in the mails, until SIGTERM.
 
-    WEB_URL is where readers reach them, through a proxy that speaks TLS; WEB_LISTEN is where that proxy finds this
-    process. It works on its own: mails go out without it, and it sends none.
+    WEB_URL is where readers reach them, through a proxy that speaks TLS; WEB_LISTEN is where that
+    proxy finds this process. It works on its own: mails go out without it, and it sends none.
     """
     app.take_own_or_in_force()
     output.set_up(app, by_hand=False)
@@ -75,8 +77,12 @@ def _need_url(settings: Settings) -> None:
 
 
 @click.command()
-@click.option("--user", "as_user", is_flag=True, help="A unit for systemctl --user, which needs no root.")
-@click.option("--web", "for_web", is_flag=True, help="The unit of the pages for readers, paperboy-web.")
+@click.option(
+    "--user", "as_user", is_flag=True, help="A unit for systemctl --user, which needs no root."
+)
+@click.option(
+    "--web", "for_web", is_flag=True, help="The unit of the pages for readers, paperboy-web."
+)
 @click.pass_obj
 def service(app: App, *, as_user: bool, for_web: bool) -> None:
     """Print the systemd unit for this home and this interpreter; install nothing.
@@ -106,9 +112,13 @@ def service(app: App, *, as_user: bool, for_web: bool) -> None:
     else:
         places += [home, found.paperboy_outbox]
     # Each folder as it is called and as it is, once.
-    folders = list(dict.fromkeys(name for path in places for name in (_straight(path), path.resolve())))
+    folders = list(
+        dict.fromkeys(name for path in places for name in (_straight(path), path.resolve()))
+    )
     written = folders if for_web else [home, *folders]
-    text = unit(home, python, user, group, written, web=for_web, local=is_loopback(found.web_listen[0]))
+    text = unit(
+        home, python, user, group, written, web=for_web, local=is_loopback(found.web_listen[0])
+    )
     output.say(*text.splitlines(), verbatim=True)
     if user == "root":
         add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"
@@ -120,7 +130,11 @@ def service(app: App, *, as_user: bool, for_web: bool) -> None:
     for folder in folders if user else ():
         if not folder.is_dir() and (for_web or not folder.resolve().is_relative_to(home.resolve())):
             make = f"sudo install -d -o {user} -g {group} -m 700 {shlex.quote(str(folder))}"
-            output.say(f"{folder} does not exist, and the service could not make it: {make}", err=True, verbatim=True)
+            output.say(
+                f"{folder} does not exist, and the service could not make it: {make}",
+                err=True,
+                verbatim=True,
+            )
     if sys.stdout.isatty() and sys.stderr.isatty():
         again = shlex.join([str(python), "-m", "paperboy", "--home", str(home), "service"])
         again += " --user" * as_user + " --web" * for_web
@@ -130,12 +144,16 @@ def service(app: App, *, as_user: bool, for_web: bool) -> None:
 
 
 def _straight(path: Path) -> Path:
-    """Return the path without `..`, which systemd refuses; links stay, since a home may be called by one on purpose."""
+    """Return the path without `..`, which systemd refuses; links stay, since a home may be called
+    by one on purpose.
+    """
     return path.resolve() if ".." in path.parts else path
 
 
 def names_of(number: int, home: Path) -> tuple[str, str]:
-    """Return the names of the home's owner and of their own group. Raises ConfigError for a number without names."""
+    """Return the names of the home's owner and of their own group. Raises ConfigError for a number
+    without names.
+    """
     try:
         user = pwd.getpwuid(number)
         return user.pw_name, grp.getgrgid(user.pw_gid).gr_name

@@ -1,4 +1,6 @@
-"""`paperboy why`: the life of one paper, list by list; or what became of each digest to an address."""
+"""`paperboy why`: the life of one paper, list by list; or what became of each digest to an
+address.
+"""
 
 from datetime import datetime, timedelta, tzinfo
 
@@ -23,9 +25,10 @@ _WEEKS = 8  # of digests to an address
 @click.option("--list", "name", metavar="NAME", help="Only this list.")
 @click.pass_obj
 def why(app: App, asked_for: str, name: str | None) -> None:
-    """Show the life of one paper: considered, scored by whom and how, selected or not and why, in which digest,
-    sent to how many, how readers voted. Of an address: its lists, whether it is suppressed, and each digest of the
-    last eight weeks, newest first, with its state, since when it has that, and the mail server's last answer.
+    """Show the life of one paper: considered, scored by whom and how, selected or not and why, in
+    which digest, sent to how many, how readers voted. Of an address: its lists, whether it is
+    suppressed, and each digest of the last eight weeks, newest first, with its state, since when it
+    has that, and the mail server's last answer.
     """
     app.take_own_or_in_force()
     if "@" in asked_for:
@@ -49,7 +52,10 @@ def why(app: App, asked_for: str, name: str | None) -> None:
         when = f"submitted {_when(paper.published, settings.timezone)}, fetched {_when(fetched, settings.timezone)}"
         output.say(title_of(paper), url, f"{categories}; {when}")
     else:
-        output.say(url, f"deleted after {settings.keep_days} days (KEEP_DAYS); its outcome is kept for ever")
+        output.say(
+            url,
+            f"deleted after {settings.keep_days} days (KEEP_DAYS); its outcome is kept for ever",
+        )
 
     more = [feature.why(app, plain) for feature in app.features if feature.why]
     for mailing_list, life in known:
@@ -66,16 +72,24 @@ def why(app: App, asked_for: str, name: str | None) -> None:
 
 
 def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
-    """Return the list's verdict. Without a paper it was deleted by retention, and the list has seen it."""
+    """Return the list's verdict. Without a paper it was deleted by retention, and the list has seen
+    it.
+    """
     if life.became is None or life.day is None:
         return _not_seen(mailing_list, paper, life)
     day = f"{life.day:%a %d %b %Y}"
-    fate = "no longer kept" if life.deliveries is None else output.in_words(life.deliveries) or "to nobody"
+    fate = (
+        "no longer kept"
+        if life.deliveries is None
+        else output.in_words(life.deliveries) or "to nobody"
+    )
     digest = f"in the digest of {day} ({fate})"
     least = f"relevance {mailing_list.min_relevance}"
     limit = "thresholds"
     asked = f"the thresholds are {least} and novelty {mailing_list.min_novelty}"
-    if life.scores and all(kept.score.novelty is None for kept in life.scores):  # by the embedded scorer
+    if life.scores and all(
+        kept.score.novelty is None for kept in life.scores
+    ):  # by the embedded scorer
         limit = "threshold"
         asked = f"the threshold is {least}"
     author = matched_author(paper, mailing_list.authors) if paper else None
@@ -106,7 +120,9 @@ def _not_seen(mailing_list: MailingList, paper: Paper | None, life: Life) -> str
         return "scored, but not in a digest yet"
     if life.failures:
         mornings = counted(life.failures, "morning")
-        return f"could not be scored on {mornings}, though others were; after the third it is let go"
+        return (
+            f"could not be scored on {mornings}, though others were; after the third it is let go"
+        )
     return "not scored yet; its next morning considers it"
 
 
@@ -115,7 +131,9 @@ def _when(at: datetime, zone: tzinfo) -> str:
 
 
 def _person(app: App, who: str, name: str | None) -> None:
-    """Print on which lists an address is, whether it is suppressed, and what became of its digests, newest first."""
+    """Print on which lists an address is, whether it is suppressed, and what became of its digests,
+    newest first.
+    """
     address = mailbox_from(who, "ARXIV_ID_OR_ADDRESS").address
     store = app.store_to_ask
     now = app.clock()
@@ -123,13 +141,17 @@ def _person(app: App, who: str, name: str | None) -> None:
     lists = app.home.lists if name is None else [app.home.list(name)]
     digests = store.history.posted(address, now - timedelta(weeks=_WEEKS))
     posted = [row for row in digests if not name or row.list_name == name]
-    held = [row for row in store.suppressions.of(address) if not name or row.list_name in {"", name}]
+    held = [
+        row for row in store.suppressions.of(address) if not name or row.list_name in {"", name}
+    ]
     on = [of.name for of in lists if of.subscriber(address)]
     where = f"on {together(on)}" if on else f"not on {name or 'any list'}"
     none = f"no digest went there in the last {_WEEKS} weeks"
     if not (on or posted or held):
         everybody = (known for of in app.home.lists for known in of.addresses())
-        raise UnknownNameError(f"{address} is {where}, and {none}{did_you_mean(address, everybody, cutoff=0.85)}")
+        raise UnknownNameError(
+            f"{address} is {where}, and {none}{did_you_mean(address, everybody, cutoff=0.85)}"
+        )
 
     rows = []
     for row in posted:

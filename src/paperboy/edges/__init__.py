@@ -1,1 +1,3 @@
-"""The edges of the process: replies, files, text and templates from outside, bounded; locks and tokens."""
+"""The edges of the process: replies, files, text and templates from outside, bounded; locks and
+tokens.
+"""

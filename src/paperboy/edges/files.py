@@ -1,7 +1,8 @@
-"""Reading an operator's file: a regular file of at most 64 MB, whole. Nothing in its place can block or fill memory.
+"""Reading an operator's file: a regular file of at most 64 MB, whole. Nothing in its place can
+block or fill memory.
 
-Each error but FileNotFoundError is a `ValueError` with one sentence about the file, which its caller names. And whose
-a home's files are: who may use them, and who makes them.
+Each error but FileNotFoundError is a `ValueError` with one sentence about the file, which its
+caller names. And whose a home's files are: who may use them, and who makes them.
 """
 
 import os
@@ -20,7 +21,9 @@ def read(path: Path, most: int = MOST_BYTES) -> bytes:
     """Return the file's content. Raises FileNotFoundError, or ValueError with what is wrong."""
     try:
         # A FIFO would otherwise wait for its writer.
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        with open(
+            path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
+        ) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ValueError("is not a regular file; put one in its place")
             content = file.read(most + 1)
@@ -31,7 +34,9 @@ def read(path: Path, most: int = MOST_BYTES) -> bytes:
     except PermissionError as error:
         raise ValueError(f"cannot be read: {denied(path, os.R_OK) or error.strerror}") from None
     except OSError as error:
-        raise ValueError(f"cannot be read: {error.strerror}; it must be a file that Paperboy's user may read") from None
+        raise ValueError(
+            f"cannot be read: {error.strerror}; it must be a file that Paperboy's user may read"
+        ) from None
     if len(content) > most:
         limit = f"{most // 1_000_000} MB" if most >= 1_000_000 else f"{most // 1000} kB"
         raise ValueError(f"is larger than {limit}; is it the right file?")
@@ -44,7 +49,9 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
 
 
 def text(content: bytes) -> str:
-    r"""Decode UTF-8, without a byte order mark and with `\n` for each line end. Raises ValueError, as `read`."""
+    r"""Decode UTF-8, without a byte order mark and with `\n` for each line end. Raises ValueError,
+    as `read`.
+    """
     try:
         found = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -55,13 +62,15 @@ def text(content: bytes) -> str:
     start = lines.find(_OURS)
     if start >= 0 and lines.find(_THEIRS, start) >= 0:
         line = lines.count("\n", 0, start + 1)
-        raise ValueError(f"has a merge conflict (line {line}); keep one of the two versions, and remove git's marks")
+        raise ValueError(
+            f"has a merge conflict (line {line}); keep one of the two versions, and remove git's marks"
+        )
     return found
 
 
 def denied(path: Path, wanted: int = os.R_OK | os.W_OK) -> str:
-    """Return why this user cannot use a file, or enter and use a folder, with the command that changes it; empty where
-    they can, and where there is nothing.
+    """Return why this user cannot use a file, or enter and use a folder, with the command that
+    changes it; empty where they can, and where there is nothing.
     """
     place = Path(os.path.realpath(path))
     me = _name(os.geteuid())
@@ -100,7 +109,9 @@ def _name(user: int) -> str:
 
 
 def become_owner(home: Path) -> None:
-    """Go on as the owner of the home where root works in somebody else's, so that all that is made belongs to them."""
+    """Go on as the owner of the home where root works in somebody else's, so that all that is made
+    belongs to them.
+    """
     with suppress(OSError):  # no such folder; or a container whose root may not do that
         owner = home.stat()
         if os.geteuid() or not owner.st_uid:

@@ -1,7 +1,8 @@
-"""Locks of a home: four files beside the database. The kernel releases them however their process ends.
+"""Locks of a home: four files beside the database. The kernel releases them however their process
+ends.
 
-`run` belongs to the daemon, `morning` to the process that fetches and scores, `sending` to the one that sends mail,
-`tasks` to the one that does the small work beside them.
+`run` belongs to the daemon, `morning` to the process that fetches and scores, `sending` to the one
+that sends mail, `tasks` to the one that does the small work beside them.
 """
 
 import fcntl
@@ -24,7 +25,10 @@ FILES: dict[Name, str] = {
     "sending": ".sending.lock",
     "tasks": ".tasks.lock",
 }
-_PAUSES = (0.0, *[0.01] * 20)  # seconds before each attempt, since `holder` takes a lock for an instant
+_PAUSES = (
+    0.0,
+    *[0.01] * 20,
+)  # seconds before each attempt, since `holder` takes a lock for an instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,9 @@ class Holder:
 
 
 @contextmanager
-def held(database: Path, name: Name, command: str, say: Callable[[str], None] | None = None) -> Iterator[None]:
+def held(
+    database: Path, name: Name, command: str, say: Callable[[str], None] | None = None
+) -> Iterator[None]:
     """Hold a lock while `command` runs; where another process has it, `say` so and wait.
 
     Raises HomeBusyError without `say`, and StoreError where the file cannot be made.
@@ -51,10 +57,14 @@ def held(database: Path, name: Name, command: str, say: Callable[[str], None] | 
     with file:
         if not any(_taken(file.fileno(), fcntl.LOCK_EX, pause) for pause in _PAUSES):
             other = holder(database, name) or Holder(0, name)
-            who = f"another Paperboy (process {other.process or 'unknown'}, paperboy {other.command})"
+            who = (
+                f"another Paperboy (process {other.process or 'unknown'}, paperboy {other.command})"
+            )
             if say is None:
                 raise HomeBusyError(f"{who} holds this home: stop that one first. Lock: {path}")
-            say(f"{who} is active; waiting until its {name} {'are' if name == 'tasks' else 'is'} done")
+            say(
+                f"{who} is active; waiting until its {name} {'are' if name == 'tasks' else 'is'} done"
+            )
             fcntl.flock(file, fcntl.LOCK_EX)
         with suppress(OSError):  # the number is only for people, and a full disk cannot hold it
             file.truncate(0)
@@ -66,7 +76,10 @@ def holder(database: Path, *names: Name) -> Holder | None:
     """Return the first holder of these locks, by default of any."""
     for name in names or FILES:
         path = Path(f"{database}{FILES[name]}")
-        with suppress(OSError), (path if path.is_file() else Path(os.devnull)).open(encoding="utf-8") as file:
+        with (
+            suppress(OSError),
+            (path if path.is_file() else Path(os.devnull)).open(encoding="utf-8") as file,
+        ):
             if not _taken(file.fileno(), fcntl.LOCK_SH):
                 process, _, command = file.read(60).strip().partition(" ")
                 return Holder(int(process) if process.isdecimal() else 0, command or name)

@@ -1,8 +1,8 @@
 """The operator's Jinja templates: rendered in a sandbox within limits; a fault names file and line.
 
-A template may lay out text; it may not reach into Python. A render has a limit of output, and one of processor time,
-which is looked at in each turn of a loop and each call. Of renders that belong together one may reach it: see
-`one_timeout`.
+A template may lay out text; it may not reach into Python. A render has a limit of output, and one
+of processor time, which is looked at in each turn of a loop and each call. Of renders that belong
+together one may reach it: see `one_timeout`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -26,12 +26,15 @@ MOST_SECONDS = 20.0
 _until: ContextVar[float] = ContextVar("until")  # the end of this thread's render
 
 
-_timeouts: ContextVar[list[Problem] | None] = ContextVar("timeouts", default=None)  # of renders that belong together
+_timeouts: ContextVar[list[Problem] | None] = ContextVar(
+    "timeouts", default=None
+)  # of renders that belong together
 
 
 @contextmanager
 def one_timeout() -> Iterator[None]:
-    """Let only one render within take its whole time: after it each further one fails at once, by the same fault.
+    """Let only one render within take its whole time: after it each further one fails at once, by
+    the same fault.
 
     Within another `one_timeout`, it is part of that one.
     """
@@ -48,11 +51,13 @@ class _TooLongError(TemplateRuntimeError):
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """The templates of one folder of the home; `source` gives the text of a name, or None, and `file` the file that has
-    it, if its path is not the name.
+    """The templates of one folder of the home; `source` gives the text of a name, or None, and
+    `file` the file that has it, if its path is not the name.
     """
 
-    intercepted_binops = frozenset({"*", "**"})  # else 'x' * 10**8 would stand in the compiled template
+    intercepted_binops = frozenset(
+        {"*", "**"}
+    )  # else 'x' * 10**8 would stand in the compiled template
 
     def __init__(
         self,
@@ -64,9 +69,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
     ) -> None:
         def load(name: str) -> tuple[str, str, None] | None:
             text = source(name)
-            return None if text is None else (text, name, None)  # some errors of Jinja's lexer know only the file
+            return (
+                None if text is None else (text, name, None)
+            )  # some errors of Jinja's lexer know only the file
 
-        super().__init__(loader=jinja2.FunctionLoader(load), trim_blocks=True, lstrip_blocks=True, **options)
+        super().__init__(
+            loader=jinja2.FunctionLoader(load), trim_blocks=True, lstrip_blocks=True, **options
+        )
         self._folder = folder
         self._seconds = seconds
         self.file = file
@@ -74,7 +83,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.filters["_each"] = _each
 
     def text(self, name: str, block: str = "", **values: Any) -> str:
-        """Render a template, or one block of it. Raises ConfigError, also for what goes beyond a limit."""
+        """Render a template, or one block of it. Raises ConfigError, also for what goes beyond a
+        limit.
+        """
         timeouts = _timeouts.get()
         if timeouts:
             raise ConfigError(timeouts)
@@ -82,7 +93,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         try:
             template = self.get_template(name)
             if block and block not in template.blocks:
-                raise TemplateRuntimeError(f"the block {block!r} is missing: {{% block {block} %}}…{{% endblock %}}")
+                raise TemplateRuntimeError(
+                    f"the block {block!r} is missing: {{% block {block} %}}…{{% endblock %}}"
+                )
             start = template.blocks[block] if block else template.root_render_func
             pieces = start(template.new_context(values))
 
@@ -91,7 +104,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
             for piece in pieces:
                 size += len(piece)
                 if size > MOST_OUTPUT:
-                    fault = f"gives more than {MOST_OUTPUT // 1_000_000} MB; does it loop too often?"
+                    fault = (
+                        f"gives more than {MOST_OUTPUT // 1_000_000} MB; does it loop too often?"
+                    )
                     pieces.throw(TemplateRuntimeError(fault))  # type: ignore[attr-defined]  # a generator: it adds the line
                 shown.append(piece)
             return "".join(shown)
@@ -132,7 +147,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
     # what Jinja calls
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Look at a type once for each of its attributes, not at each of thousands of values: a tenth of a render."""
+        """Look at a type once for each of its attributes, not at each of thousands of values: a
+        tenth of a render.
+        """
         known = type(obj), attr
         if known not in self._safe:
             self._safe[known] = super().is_safe_attribute(obj, attr, value)
@@ -145,7 +162,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:
         """Count each turn of each loop."""
         for loop in source.find_all(nodes.For):
-            loop.iter = nodes.Filter(loop.iter, "_each", [], [], None, None, lineno=loop.lineno, environment=self)
+            loop.iter = nodes.Filter(
+                loop.iter, "_each", [], [], None, None, lineno=loop.lineno, environment=self
+            )
         return super()._generate(source, *args, **kwargs)
 
 

@@ -1,4 +1,5 @@
-"""The tokens in links and mails: keyed hashes of 128 bits, one word for each purpose, so that none stands for another.
+"""The tokens in links and mails: keyed hashes of 128 bits, one word for each purpose, so that none
+stands for another.
 
 They name nobody by themselves: the store knows whom.
 """
@@ -15,12 +16,16 @@ def keyed(secret: bytes, *fields: str) -> str:
 
 
 def unsubscribe_token(list_name: str, address: str, secret: bytes) -> str:
-    """Name list and subscriber on their way out of the list: 32 hexadecimal digits, as all tokens."""
+    """Name list and subscriber on their way out of the list: 32 hexadecimal digits, as all
+    tokens.
+    """
     return keyed(secret, "unsubscribe", list_name, address)[:_DIGITS]
 
 
 def vote_token(unsubscribe: str) -> str:
-    """Name list and subscriber where they vote: made from their token of the way out, and not the other way round."""
+    """Name list and subscriber where they vote: made from their token of the way out, and not the
+    other way round.
+    """
     return keyed(unsubscribe.encode(), "vote")[:_DIGITS]
 
 

@@ -1,7 +1,9 @@
-"""The one way in for what servers send: a reply is limited in bytes, and by a deadline for the whole of it.
+"""The one way in for what servers send: a reply is limited in bytes, and by a deadline for the
+whole of it.
 
-`BoundedReader` reads a socket; `Http` makes one request and reads its whole reply, headers and interim replies too. It
-follows no redirect and trusts nothing in the environment: no proxy, no `.netrc`.
+`BoundedReader` reads a socket; `Http` makes one request and reads its whole reply, headers and
+interim replies too. It follows no redirect and trusts nothing in the environment: no proxy, no
+`.netrc`.
 """
 
 import http.client
@@ -25,8 +27,8 @@ _IN_WORDS = 300  # characters of an error
 
 
 class NoReplyError(Exception):
-    """There is no whole reply; the text says why, and may quote the server. `slow`: the time was up; `unknown`: DNS
-    did not find the host.
+    """There is no whole reply; the text says why, and may quote the server. `slow`: the time was
+    up; `unknown`: DNS did not find the host.
     """
 
     def __init__(self, text: str, *, slow: bool = False, unknown: bool = False) -> None:
@@ -84,9 +86,11 @@ class Reply:
 
 
 class Http:
-    """Makes HTTP requests, also from several threads; keeps up to `connections` open for the next one.
+    """Makes HTTP requests, also from several threads; keeps up to `connections` open for the next
+    one.
 
-    `most` limits the bytes of a body, as they come and once they are unpacked. `proxy`, a URL, is for https alone.
+    `most` limits the bytes of a body, as they come and once they are unpacked. `proxy`, a URL, is
+    for https alone.
     """
 
     def __init__(self, *, most: int, proxy: str = "", connections: int = 1) -> None:
@@ -105,7 +109,13 @@ class Http:
             pool.pool_classes_by_scheme = {"http": _PlainPool, "https": _TlsPool}
 
     def request(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None, *, seconds: float
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        *,
+        seconds: float,
     ) -> Reply:
         """Make a request and read its whole reply within so many seconds. Raises NoReplyError."""
         timeout = urllib3.Timeout(connect=min(seconds, CONNECTS_WITHIN), total=seconds)
@@ -124,7 +134,12 @@ class Http:
             )
             with closing(response):
                 return _whole(response, self._most)
-        except (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError) as error:
+        except (
+            urllib3.exceptions.HTTPError,
+            http.client.HTTPException,
+            OSError,
+            ValueError,
+        ) as error:
             failure = _no_reply(error)
         raise failure  # without `error`, whose traceback holds the socket and what was read
 
@@ -157,16 +172,22 @@ def _whole(response: urllib3.BaseHTTPResponse, most: int) -> Reply:
 def _no_reply(error: Exception) -> NoReplyError:
     """Say what is at the root of it: urllib3 wraps errors in errors."""
     cause: BaseException = error
-    while (deeper := cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)) is not None:
+    while (
+        deeper := cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    ) is not None:
         cause = deeper
     if isinstance(cause, TimeoutError | urllib3.exceptions.ReadTimeoutError):
         return NoReplyError("the reply took too long", slow=True)
     words = str(getattr(cause, "strerror", None) or cause) or type(cause).__name__
-    return NoReplyError(words, unknown=isinstance(cause, socket.gaierror) and cause.errno != socket.EAI_AGAIN)
+    return NoReplyError(
+        words, unknown=isinstance(cause, socket.gaierror) and cause.errno != socket.EAI_AGAIN
+    )
 
 
 class _Response(http.client.HTTPResponse):
-    """The time that is left when a reply is first read, the socket's timeout, is for the whole reply."""
+    """The time that is left when a reply is first read, the socket's timeout, is for the whole
+    reply.
+    """
 
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
         super().__init__(sock, *args, **options)

@@ -1,4 +1,6 @@
-"""What can be left out, a folder each. Remove its line here, and the folder can be deleted: everything else runs."""
+"""What can be left out, a folder each. Remove its line here, and the folder can be deleted:
+everything else runs.
+"""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -15,4 +17,6 @@ _FOLDERS = (  # in the order of `status` and of tasks
     "cluster",
     "dkim",
 )
-FEATURES: Sequence[Feature] = tuple(import_module(f"{__name__}.{folder}").FEATURE for folder in _FOLDERS)
+FEATURES: Sequence[Feature] = tuple(
+    import_module(f"{__name__}.{folder}").FEATURE for folder in _FOLDERS
+)

@@ -1,8 +1,10 @@
-"""One subscriber in or out of a list's own file, or of `subscribers.yaml`; every other character stays as it is.
+"""One subscriber in or out of a list's own file, or of `subscribers.yaml`; every other character
+stays as it is.
 
-In a file of its own, everybody has a line. In subscribers.yaml an edit is made at the places of YAML's nodes, in lists
-of `- address` lines and in lists in brackets, and its result is read again. Where that is not what is wanted, because
-the file has another shape or an anchor, alias or `<<` shares subscribers, the edit is left to a person.
+In a file of its own, everybody has a line. In subscribers.yaml an edit is made at the places of
+YAML's nodes, in lists of `- address` lines and in lists in brackets, and its result is read again.
+Where that is not what is wanted, because the file has another shape or an anchor, alias or `<<`
+shares subscribers, the edit is left to a person.
 """
 
 import os
@@ -35,8 +37,8 @@ _REST_OF_LINE = r"[^\r\n]*"
 def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
     """Add a subscriber, who is not on the list, after its last one; return the file and the line.
 
-    Raises ConfigError if only a person can make this edit or the file cannot be replaced, and PaperboyError if somebody
-    else changed it meanwhile. The file stays as it is then.
+    Raises ConfigError if only a person can make this edit or the file cannot be replaced, and
+    PaperboyError if somebody else changed it meanwhile. The file stays as it is then.
     """
     if name := mailing_list.subscribers_file:
         _require_alone(home, mailing_list)
@@ -73,8 +75,8 @@ def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
 
 
 def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -> str:
-    """Remove a subscriber with the whole line, if that is theirs alone; return the file and the line. Raises as
-    `subscribe`.
+    """Remove a subscriber with the whole line, if that is theirs alone; return the file and the
+    line. Raises as `subscribe`.
     """
     address = subscriber.address
     if name := mailing_list.subscribers_file:
@@ -89,8 +91,9 @@ def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -
 
 
 def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]:
-    """Remove an address from all lists, and from any comment, in these versions of the files; return the lines of the
-    first where it stood, by file. Raises as `subscribe`, and then no version is changed.
+    """Remove an address from all lists, and from any comment, in these versions of the files;
+    return the lines of the first where it stood, by file. Raises as `subscribe`, and then no
+    version is changed.
     """
     edits = []
     stood = dict[str, tuple[int, ...]]()
@@ -103,7 +106,11 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
             with _errors(path):
                 old = files.read(path)
                 text = _text(old)
-                lines = {number for number, line in enumerate(text.split("\n"), 1) if mention.search(line)}
+                lines = {
+                    number
+                    for number, line in enumerate(text.split("\n"), 1)
+                    if mention.search(line)
+                }
                 if name == LISTS_FILE:
                     new = _without(home, text, address, sorted(lines))
                 else:
@@ -125,10 +132,16 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
 def _require_alone(home: Home, mailing_list: MailingList) -> None:
     """Raises ConfigError where other lists have the same file."""
     name = mailing_list.subscribers_file
-    others = [other.name for other in home.lists if other.subscribers_file == name and other != mailing_list]
+    others = [
+        other.name
+        for other in home.lists
+        if other.subscribers_file == name and other != mailing_list
+    ]
     if others:
         fix = f"{others[0]} has the same file; edit it by hand, then run paperboy check"
-        raise ConfigError.at(name, f"Paperboy cannot edit the subscribers of {mailing_list.name} alone: {fix}")
+        raise ConfigError.at(
+            name, f"Paperboy cannot edit the subscribers of {mailing_list.name} alone: {fix}"
+        )
 
 
 def _people(name: str, content: bytes) -> People:
@@ -142,8 +155,8 @@ def _without_lines(content: bytes, numbers: Collection[int]) -> bytes:
 
 
 def _without(home: Home, old: str, address: str, lines: Sequence[int]) -> str:
-    """Return the text without the address, which stands on these lines. Where an anchor shares it between lists, one
-    edit takes it out of all.
+    """Return the text without the address, which stands on these lines. Where an anchor shares it
+    between lists, one edit takes it out of all.
     """
     lists = _lists(home, old)
     if not lists and not lines:  # a broken file that does not name it
@@ -177,7 +190,10 @@ def _less(mailing_list: MailingList, address: str) -> MailingList:
     people = mailing_list.subscribers
     inline = people.inline if isinstance(people, People) else people
     left = tuple(who for who in inline if who.address.lower() != address.lower())
-    return replace(mailing_list, subscribers=replace(people, inline=left) if isinstance(people, People) else left)
+    return replace(
+        mailing_list,
+        subscribers=replace(people, inline=left) if isinstance(people, People) else left,
+    )
 
 
 def _keys(text: str) -> dict[str, nodes.Entries]:
@@ -189,8 +205,8 @@ def _keys(text: str) -> dict[str, nodes.Entries]:
 
 
 def _removed(text: str, people: Node, address: str) -> _Edit | None:
-    """Return the edit that takes a subscriber out, with the line or a comma; None if they are not there,
-    or share a line.
+    """Return the edit that takes a subscriber out, with the line or a comma; None if they are not
+    there, or share a line.
     """
     if not isinstance(people, SequenceNode):  # nothing after the key
         return None
@@ -205,7 +221,9 @@ def _removed(text: str, people: Node, address: str) -> _Edit | None:
     end = item.end_mark.index
     if not people.flow_style:
         dash = _dash(text, item)
-        return (begin - len(dash), _after(_REST_OF_LINE + r"\r?\n?", text, end), "") if dash else None
+        return (
+            (begin - len(dash), _after(_REST_OF_LINE + r"\r?\n?", text, end), "") if dash else None
+        )
 
     if after := items[number + 1 :]:
         return begin, after[0].start_mark.index, ""
@@ -228,7 +246,9 @@ def _after(pattern: str, text: str, index: int) -> int:
 
 
 def _edit(home: Home, wanted: MailingList, edit: Callable[[str, Node, Node], _Edit | None]) -> str:
-    """Make an edit if it gives the wanted list and leaves the others; return the file and the line."""
+    """Make an edit if it gives the wanted list and leaves the others; return the file and the
+    line.
+    """
     path = _path(home)
     with _errors(path):
         content = files.read(path)
@@ -240,7 +260,9 @@ def _edit(home: Home, wanted: MailingList, edit: Callable[[str, Node, Node], _Ed
     found = edit(text, *keys["subscribers"]) if "subscribers" in keys else None
     begin, _, new = change = found or (0, 0, "")
     made = _made(text, [change])
-    if _lists(home, made) != tuple(wanted if known.name == wanted.name else known for known in home.lists):
+    if _lists(home, made) != tuple(
+        wanted if known.name == wanted.name else known for known in home.lists
+    ):
         line, _ = nodes.place(keys["name"][1])
         message = (
             f"Paperboy cannot edit the subscribers of {wanted.name}: they span several lines, or are shared between "
@@ -289,7 +311,9 @@ def _lists(home: Home, text: str) -> tuple[MailingList, ...]:
 
 
 def _replace(path: Path, name: str, before: bytes, after: bytes) -> None:
-    """Replace the file by one rename, which keeps owner and rights. Raises PaperboyError if it was changed since."""
+    """Replace the file by one rename, which keeps owner and rights. Raises PaperboyError if it was
+    changed since.
+    """
     with _errors(path):
         path.open("r+b").close()  # a rename asks only for the rights of the folder
         with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:

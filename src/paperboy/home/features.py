@@ -1,4 +1,6 @@
-"""The settings and list keys that belong to a feature, all of which are read whether it is there or not."""
+"""The settings and list keys that belong to a feature, all of which are read whether it is there or
+not.
+"""
 
 from collections.abc import Iterator
 from dataclasses import fields

@@ -1,6 +1,8 @@
-"""`subscribers.yaml` → `MailingList`s. Problems are reported together, each with its line and column.
+"""`subscribers.yaml` → `MailingList`s. Problems are reported together, each with its line and
+column.
 
-`nodes` reads the text; `_OPTIONS` has a reader for each key of a list, which is one field of `MailingList`.
+`nodes` reads the text; `_OPTIONS` has a reader for each key of a list, which is one field of
+`MailingList`.
 """
 
 import os
@@ -29,7 +31,8 @@ WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MOST_BYTES = 32_000_000  # of the file, such as 600,000 addresses
 _LONGEST_TOPICS = 100_000  # characters
 _SMALLEST = (
-    "lists: [{name: ml, categories: [cs.LG], topics: What you want to read about, subscribers: [you@example.org]}]"
+    "lists: [{name: ml, categories: [cs.LG], topics: What you want to read about, "
+    "subscribers: [you@example.org]}]"
 )
 
 # --- the schema
@@ -42,7 +45,9 @@ def _name(text: str) -> str:
 
 
 def _text_of(name: str, folder: Path, what: str) -> str:
-    """Return the text of a file in a folder. Raises FileNotFoundError, or ValueError with what is wrong."""
+    """Return the text of a file in a folder. Raises FileNotFoundError, or ValueError with what is
+    wrong.
+    """
     file = folder / name
     if not Path(os.path.realpath(file)).is_relative_to(folder.resolve()):
         raise ValueError(f"{name!r} is outside the {what}; put the file there")
@@ -62,8 +67,12 @@ def _topics_file(name: str, folders: Sequence[Path]) -> str:
         if not text:
             raise ValueError(f"{folder / name} is empty; write there what the list wants to read")
         return text
-    found = (file.relative_to(folder).as_posix() for folder in folders for file in folder.rglob("*.md"))
-    meant = did_you_mean(name, islice(found, 500), cutoff=0.8)  # folder and .md alone make two names half alike
+    found = (
+        file.relative_to(folder).as_posix() for folder in folders for file in folder.rglob("*.md")
+    )
+    meant = did_you_mean(
+        name, islice(found, 500), cutoff=0.8
+    )  # folder and .md alone make two names half alike
     fix = meant or "; create it, or write the topics here"
     raise ValueError(f"there is no {name!r} in the home's prompts/{fix}")
 
@@ -73,7 +82,9 @@ def _people_file(name: str, home: Path) -> bytes:
     try:
         return _text_of(name, home, "home").encode()
     except FileNotFoundError:
-        raise ValueError(f"there is no {name!r} in the home; create it, an address on each line") from None
+        raise ValueError(
+            f"there is no {name!r} in the home; create it, an address on each line"
+        ) from None
 
 
 def _webhook(text: str) -> str:
@@ -82,8 +93,12 @@ def _webhook(text: str) -> str:
         values.url(address.partition("?")[0])
     except ValueError:
         address = ""
-    if not address.startswith("https://") and not values.is_loopback(urlsplit(address).hostname or ""):
-        raise ValueError("must be a full https URL, such as https://hooks.slack.com/services/…")  # without the secret
+    if not address.startswith("https://") and not values.is_loopback(
+        urlsplit(address).hostname or ""
+    ):
+        raise ValueError(
+            "must be a full https URL, such as https://hooks.slack.com/services/…"
+        )  # without the secret
     return address
 
 
@@ -111,7 +126,9 @@ _TEXT = "must be text; put it in quotes"
 
 
 class _File:
-    """A file while it is read: what is wrong with it, and what stands at nodes that aliases share."""
+    """A file while it is read: what is wrong with it, and what stands at nodes that aliases
+    share.
+    """
 
     def __init__(self, text: str, prompts: Sequence[Path], home: Path) -> None:
         self.text = text
@@ -126,7 +143,10 @@ class _File:
     @property
     def problems(self) -> list[Problem]:
         """Return what is wrong, by place; then what is wrong in files of subscribers."""
-        own = [Problem(f"{FILE}:{line}:{column}", message) for line, column, message in sorted(self._faults)]
+        own = [
+            Problem(f"{FILE}:{line}:{column}", message)
+            for line, column, message in sorted(self._faults)
+        ]
         return [*own, *self._in_files]
 
     def note(self, node: Node, message: str) -> None:
@@ -142,7 +162,9 @@ class _File:
             self.note(node, f"{message}, in line {line}")
         firsts.setdefault(key, node)
 
-    def mapping(self, node: MappingNode, what: str, known: Iterable[str], needed: Mapping[str, str]) -> dict[str, Node]:
+    def mapping(
+        self, node: MappingNode, what: str, known: Iterable[str], needed: Mapping[str, str]
+    ) -> dict[str, Node]:
         """Return the values by their keys, and note keys that are unknown or missing."""
         found = dict[str, Node]()
         hints = ""
@@ -216,7 +238,9 @@ def _items(file: _File, key: str, node: Node) -> Iterator[Node]:
 
 
 def _each(read: Parser, then: Callable[[Iterable[Any]], Any] = tuple, *, least: int = 0) -> _Reader:
-    """Return a reader of a list of scalars, each of which counts once; `then` makes the value of them."""
+    """Return a reader of a list of scalars, each of which counts once; `then` makes the value of
+    them.
+    """
     item_of = _text(read, "each must be text; put it in quotes")
 
     def value(file: _File, key: str, node: Node) -> Any:
@@ -248,7 +272,9 @@ def _topics(file: _File, key: str, node: Node) -> str:
 
 def _keywords(file: _File, key: str, node: Node) -> Keywords:
     if not isinstance(node, MappingNode):
-        file.note(node, f"{key}: must have the keys must or never, such as {{never: [survey, review]}}")
+        file.note(
+            node, f"{key}: must have the keys must or never, such as {{never: [survey, review]}}"
+        )
         return Keywords()
     found = file.mapping(node, key, ("must", "never"), {})
     words = _each(_keyword)
@@ -256,7 +282,10 @@ def _keywords(file: _File, key: str, node: Node) -> Keywords:
 
 
 def _subscribers(file: _File, key: str, node: Node) -> tuple[Subscriber, ...]:
-    read = _text(values.mailbox, "each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>")
+    read = _text(
+        values.mailbox,
+        "each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>",
+    )
     people = list[Subscriber]()
     firsts = dict[str, Node]()
     for item in _items(file, key, node):
@@ -266,7 +295,9 @@ def _subscribers(file: _File, key: str, node: Node) -> tuple[Subscriber, ...]:
     return tuple(people)
 
 
-_OPTIONS: dict[str, _Reader] = {  # an option that the file leaves out has the default of `MailingList`
+_OPTIONS: dict[
+    str, _Reader
+] = {  # an option that the file leaves out has the default of `MailingList`
     "name": _text(_name),
     "title": _text(one_line),
     "categories": _each(categories, _all_of, least=1),
@@ -278,7 +309,9 @@ _OPTIONS: dict[str, _Reader] = {  # an option that the file leaves out has the d
     "max_papers": _unquoted(whole(1, 10_000)),
     "send_at": _text(values.time_of_day),
     "timezone": _text(values.timezone),
-    "weekdays": _each(one_of(*WEEKDAYS), lambda days: frozenset(map(WEEKDAYS.index, days)), least=1),
+    "weekdays": _each(
+        one_of(*WEEKDAYS), lambda days: frozenset(map(WEEKDAYS.index, days)), least=1
+    ),
     "cross_lists": _unquoted(_boolean),
     "send_empty": _unquoted(_boolean),
     "exclude": _each(categories, _all_of),
@@ -312,14 +345,20 @@ def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[Maili
     return parse(text, prompts, settings, path.parent)
 
 
-def parse(text: str, prompts: Sequence[Path], settings: Settings, home: Path = Path()) -> tuple[MailingList, ...]:
-    """Return the lists of a file's text, as `load`. `home` is the folder with the files of subscribers, if any."""
+def parse(
+    text: str, prompts: Sequence[Path], settings: Settings, home: Path = Path()
+) -> tuple[MailingList, ...]:
+    """Return the lists of a file's text, as `load`. `home` is the folder with the files of
+    subscribers, if any.
+    """
     try:
         root = nodes.compose(text)
     except nodes.MalformedError as error:
         raise ConfigError.at(f"{FILE}:{error.line}:{error.column}", str(error)) from None
     if root is None or nodes.is_null(root):
-        raise ConfigError.at(f"{FILE}:1:1", f"the file is empty; one line is enough to begin: {_SMALLEST}")
+        raise ConfigError.at(
+            f"{FILE}:1:1", f"the file is empty; one line is enough to begin: {_SMALLEST}"
+        )
 
     file = _File(text, prompts, home)
     lists = _lists(file, root)
@@ -331,7 +370,9 @@ def parse(text: str, prompts: Sequence[Path], settings: Settings, home: Path = P
         "holidays": settings.arxiv_holidays,
         "topics": "",
     }
-    return tuple(MailingList(**defaults | {"title": options["name"]} | options) for options in lists)
+    return tuple(
+        MailingList(**defaults | {"title": options["name"]} | options) for options in lists
+    )
 
 
 def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
@@ -362,7 +403,9 @@ def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
         found = file.mapping(node, "list", KEYS, needed)
         options = {key: file.read(key, value) for key, value in found.items()}
         if people := options.get("subscribers_file"):
-            options["subscribers"] = file.people(found["subscribers_file"], people, options.get("subscribers", ()))
+            options["subscribers"] = file.people(
+                found["subscribers_file"], people, options.get("subscribers", ())
+            )
         if name := options.get("name"):
             file.once(names, name, found["name"], f"there is already a list {name!r}")
         lists.append(options)

@@ -1,8 +1,9 @@
-"""YAML as nodes that know their places, with every scalar as text: `7:00`, `no` and `2024` are what they look like.
+"""YAML as nodes that know their places, with every scalar as text: `7:00`, `no` and `2024` are what
+they look like.
 
-libyaml composes 100,000 addresses in a third of a second. Where PyYAML was built without it, its own parser gives the
-same values and places, though not the same sentence for each error. Neither resolves tags nor merges `<<`: that is done
-here, on the nodes.
+libyaml composes 100,000 addresses in a third of a second. Where PyYAML was built without it, its
+own parser gives the same values and places, though not the same sentence for each error. Neither
+resolves tags nor merges `<<`: that is done here, on the nodes.
 """
 
 import re
@@ -15,7 +16,9 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 Entries = dict[str, tuple[ScalarNode, Node]]  # by the key's text: the key and the value
 
 _DEEPEST = 50  # levels of lists and mappings; libyaml would end the process at some 30,000
-_FORBIDDEN = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN = re.compile(
+    "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
 _BLANKS = dict.fromkeys((0x85, 0x2028, 0x2029), " ")  # line ends for YAML, and for no editor
 _NULL = {"", "~", "null", "Null", "NULL"}
 _TAGS = {
@@ -24,8 +27,8 @@ _TAGS = {
     MappingNode: "tag:yaml.org,2002:map",
 }
 
-# Messages of libyaml and of PyYAML for the usual mistakes, and the same for a person who has not read YAML's grammar.
-# `sign` and `name` are read from the text.
+# Messages of libyaml and of PyYAML for the usual mistakes, and the same for a person who has not
+# read YAML's grammar. `sign` and `name` are read from the text.
 _TOO_DEEP = "nested too deeply; a list needs three levels"
 _PLAIN_WORDS = {
     r"nesting depth": _TOO_DEEP,
@@ -45,11 +48,15 @@ _PLAIN_WORDS = {
     r"scanning an a(lias|nchor)": "text that begins with {sign} needs quotes",
     r"another document|<document start>": "this line begins another document; remove it",
 }
-_UNCLOSED = re.compile("while (scanning a (.*quoted|simple key)|scanning an a|parsing a (quoted|flow))")
+_UNCLOSED = re.compile(
+    "while (scanning a (.*quoted|simple key)|scanning an a|parsing a (quoted|flow))"
+)
 
 
 class MalformedError(ValueError):
-    """What is no YAML, or no YAML that a person would write: where, counted from 1, and what to do."""
+    """What is no YAML, or no YAML that a person would write: where, counted from 1, and what to
+    do.
+    """
 
     def __init__(self, line: int, column: int, message: str) -> None:
         super().__init__(message)
@@ -77,7 +84,9 @@ class _Loader(_Parser):  # type: ignore[misc]  # whichever it is
 
 
 def compose(text: str) -> Node | None:
-    """Return the root of a text, which has no byte order mark; None if it is empty. Raises MalformedError."""
+    """Return the root of a text, which has no byte order mark; None if it is empty. Raises
+    MalformedError.
+    """
     if found := _FORBIDDEN.search(text):
         before = text[: found.start()]
         message = f"a character that YAML forbids (U+{ord(found[0]):04X}); remove it"
@@ -124,12 +133,17 @@ def written(text: str) -> str:
 
 
 def _check(node: Node, seen: set[Node]) -> None:
-    """Merge what `<<` names into the mappings of a node. Raises MalformedError for what readers need not expect."""
+    """Merge what `<<` names into the mappings of a node. Raises MalformedError for what readers
+    need not expect.
+    """
     if node in seen:
         return
     seen.add(node)
     if node.tag != _TAGS[type(node)]:
-        raise malformed(node, f"the tag {node.tag.replace('tag:yaml.org,2002:', '!!')} means nothing here; remove it")
+        raise malformed(
+            node,
+            f"the tag {node.tag.replace('tag:yaml.org,2002:', '!!')} means nothing here; remove it",
+        )
 
     if isinstance(node, SequenceNode):
         for item in node.value:
@@ -142,7 +156,9 @@ def _check(node: Node, seen: set[Node]) -> None:
 
 
 def _merge(node: MappingNode) -> None:
-    """Put what `<<` names before a mapping's own keys. Raises MalformedError, also for a key that is there twice."""
+    """Put what `<<` names before a mapping's own keys. Raises MalformedError, also for a key that
+    is there twice.
+    """
     own = Entries()
     merged = Entries()
     for key, value in node.value:
@@ -157,7 +173,9 @@ def _merge(node: MappingNode) -> None:
     _, value = own.pop("<<")
     for source in reversed(value.value) if isinstance(value, SequenceNode) else [value]:
         if not isinstance(source, MappingNode):
-            raise malformed(value, "<< merges the keys of a list; name its anchor, such as *physics")
+            raise malformed(
+                value, "<< merges the keys of a list; name its anchor, such as *physics"
+            )
         merged |= {key.value: (key, value) for key, value in source.value}
     node.value = list((merged | own).values())
 
@@ -176,6 +194,10 @@ def _in_plain_words(error: MarkedYAMLError, text: str) -> MalformedError:
     if rest.startswith("\t"):
         whole = "tab character"
     unknown = f"not YAML: {' '.join(whole.split())}; put the text in quotes"
-    words = next((words for pattern, words in _PLAIN_WORDS.items() if re.search(pattern, whole)), unknown)
+    words = next(
+        (words for pattern, words in _PLAIN_WORDS.items() if re.search(pattern, whole)), unknown
+    )
     name = re.match(r"[&*]?([\w-]*)", rest)
-    return MalformedError(line, column, words.replace("{sign}", rest[:1]).replace("{name}", name[1] if name else ""))
+    return MalformedError(
+        line, column, words.replace("{sign}", rest[:1]).replace("{name}", name[1] if name else "")
+    )

@@ -1,7 +1,8 @@
-"""`subscribers_file`: a list's people in a file of their own: an address a line, or a CSV with the column `address`.
+"""`subscribers_file`: a list's people in a file of their own: an address a line, or a CSV with the
+column `address`.
 
-There may be a million. So they stay the bytes of the file, and are made of its lines when somebody asks for them: most
-commands only ask whether there are any, or for one.
+There may be a million. So they stay the bytes of the file, and are made of its lines when somebody
+asks for them: most commands only ask whether there are any, or for one.
 """
 
 import csv
@@ -19,17 +20,25 @@ from paperboy.models import Problem, Readers, Subscriber
 
 _NAME = r"\w[\w./-]*\.(?:txt|csv)"
 _KEYS = re.compile(  # and comments, since a key in them is none
-    rf"^[ \t]*#[^\r\n]*|subscribers_file[\"']?\s*:\s*(?:&\S+\s+)?[\"']?({_NAME})(?![\w/-])", re.MULTILINE
+    rf"^[ \t]*#[^\r\n]*|subscribers_file[\"']?\s*:\s*(?:&\S+\s+)?[\"']?({_NAME})(?![\w/-])",
+    re.MULTILINE,
 )
 _QUOTES = (
-    "these quotes are never closed, or end within a cell; write each row in one line, and double a quote in a cell"
+    "these quotes are never closed, or end within a cell; "
+    "write each row in one line, and double a quote in a cell"
 )
-_COMMENT = re.compile(r"(.*<[^<>]*>|[^\s<>]*@[^\s<>]*)\s+#.*")  # after an address, since a name may have a #
+_COMMENT = re.compile(
+    r"(.*<[^<>]*>|[^\s<>]*@[^\s<>]*)\s+#.*"
+)  # after an address, since a name may have a #
 
 
 def named(text: str) -> list[str]:
-    """Return the files that subscribers.yaml names: cheaper than reading its YAML, which refuses all others."""
-    return list(dict.fromkeys(filter(None, _KEYS.findall(text)))) if "subscribers_file" in text else []
+    """Return the files that subscribers.yaml names: cheaper than reading its YAML, which refuses
+    all others.
+    """
+    return (
+        list(dict.fromkeys(filter(None, _KEYS.findall(text)))) if "subscribers_file" in text else []
+    )
 
 
 def file_name(text: str) -> str:
@@ -49,8 +58,8 @@ class _Columns:
         self.titles = [title.strip().lower() for title in _cells(line, self.delimiter)]
 
     def mailbox(self, line: str) -> str:
-        """Return a row as a text file would have it; empty if its quotes cannot be read. Mail programs export an
-        address as its own name.
+        """Return a row as a text file would have it; empty if its quotes cannot be read. Mail
+        programs export an address as its own name.
         """
         row = dict(zip(self.titles, _cells(line, self.delimiter), strict=False))
         name = row.get("name", "")
@@ -63,7 +72,9 @@ class _Columns:
 
     def row(self, who: Subscriber) -> str:
         made = StringIO()
-        cells = csv.DictWriter(made, self.titles, extrasaction="ignore", delimiter=self.delimiter, lineterminator="")
+        cells = csv.DictWriter(
+            made, self.titles, extrasaction="ignore", delimiter=self.delimiter, lineterminator=""
+        )
         cells.writerow({"address": who.address, "name": who.name})
         return made.getvalue()
 
@@ -71,14 +82,18 @@ class _Columns:
 def _cells(line: str, delimiter: str) -> list[str]:
     """Return the cells of one line: quotes that are never closed spoil no other."""
     with suppress(csv.Error):
-        return next(csv.reader([line], delimiter=delimiter, strict=True)) if '"' in line else line.split(delimiter)
+        return (
+            next(csv.reader([line], delimiter=delimiter, strict=True))
+            if '"' in line
+            else line.split(delimiter)
+        )
     return []
 
 
 @dataclass(frozen=True, slots=True)
 class People(Readers):
-    """The subscribers in subscribers.yaml, then those of the file. A line that is no address is left out; `problems`
-    reports it.
+    """The subscribers in subscribers.yaml, then those of the file. A line that is no address is
+    left out; `problems` reports it.
     """
 
     inline: tuple[Subscriber, ...] = field(repr=False)
@@ -150,20 +165,27 @@ class People(Readers):
         if titles:
             has = shortened(", ".join(titles), 100)
             message = (
-                f"the first line must name the columns, one of them 'address', as address,name; this one has {has}"
+                "the first line must name the columns, one of them 'address', "
+                f"as address,name; this one has {has}"
             )
         return [Problem(f"{self.file}:{number}", message)]
 
     def written(self, who: Subscriber) -> str:
-        """Return what adds somebody at the end of the file. Raises ValueError if that would not be read as them."""
+        """Return what adds somebody at the end of the file. Raises ValueError if that would not be
+        read as them.
+        """
         made = str(who)
         _, header = self._header()
         if header:
             made = _Columns(header).row(who)
         elif self.is_csv:
             made = f"address,name\n{_Columns('address,name').row(who)}"
-        if [found.address for found in People((), self.file, f"{header}\n{made}".encode())] != [who.address]:
-            raise ValueError(f"cannot take {who} as a line of its own; add them by hand, then run paperboy check")
+        if [found.address for found in People((), self.file, f"{header}\n{made}".encode())] != [
+            who.address
+        ]:
+            raise ValueError(
+                f"cannot take {who} as a line of its own; add them by hand, then run paperboy check"
+            )
         return made
 
     def _header(self) -> tuple[int, str]:
@@ -179,7 +201,9 @@ class People(Readers):
                 yield number, text
 
     def _entries(self) -> Iterator[tuple[int, str]]:
-        """Yield each line that should be somebody, as a text file would have it, with its number."""
+        """Yield each line that should be somebody, as a text file would have it, with its
+        number.
+        """
         lines = self._lines()
         if self.is_csv:
             _, header = next(lines, (0, ""))
@@ -193,7 +217,9 @@ class People(Readers):
 
 
 def _address(text: str) -> str:
-    """Return the address of a line that was tried, in lower case; much cheaper than trying it again."""
+    """Return the address of a line that was tried, in lower case; much cheaper than trying it
+    again.
+    """
     address = text[text.rfind("<") + 1 : -1].strip() if text.endswith(">") else text
     if not address.isascii():
         with suppress(ValueError):

@@ -9,7 +9,8 @@ from paperboy.home.values import is_loopback
 
 
 def proxy_for(url: str, environ: Mapping[str, str]) -> str:
-    """Return HTTPS_PROXY for an https URL, but not for a host of this machine or one in NO_PROXY; empty: none.
+    """Return HTTPS_PROXY for an https URL, but not for a host of this machine or one in NO_PROXY;
+    empty: none.
 
     A proxy without a scheme is asked by http, as curl does. Raises ConfigError.
     """
@@ -29,6 +30,8 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> str:
     except ValueError:
         is_usable = False
     if not is_usable:
-        message = "HTTPS_PROXY is no address of a proxy; it looks like http://proxy.example.org:3128"
+        message = (
+            "HTTPS_PROXY is no address of a proxy; it looks like http://proxy.example.org:3128"
+        )
         raise ConfigError.at("environment", message)
     return proxy

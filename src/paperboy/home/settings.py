@@ -1,8 +1,8 @@
 """`.env`, the environment and systemd's credentials → `Settings`.
 
-The environment wins over `.env`, which wins over a file of the setting's name in `$CREDENTIALS_DIRECTORY`. An empty
-value is the default; an empty value in `.env` gives way to a credential. No message shows what was written, since any
-line or value may be a misplaced password.
+The environment wins over `.env`, which wins over a file of the setting's name in
+`$CREDENTIALS_DIRECTORY`. An empty value is the default; an empty value in `.env` gives way to a
+credential. No message shows what was written, since any line or value may be a misplaced password.
 """
 
 import io
@@ -51,14 +51,18 @@ def _command(text: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(line))
     except ValueError:
-        raise ValueError("a quote is left open, or nothing follows a last backslash; close it as in a shell") from None
+        raise ValueError(
+            "a quote is left open, or nothing follows a last backslash; close it as in a shell"
+        ) from None
 
 
 def _beat(text: str) -> SecretStr:
     try:
         notation.url(text.partition("?")[0])
     except ValueError:
-        raise ValueError("must be a full URL without a user and #, such as https://hc-ping.com/your-uuid") from None
+        raise ValueError(
+            "must be a full URL without a user and #, such as https://hc-ping.com/your-uuid"
+        ) from None
     return _secret(one_line(text))
 
 
@@ -72,7 +76,9 @@ def _api_base(text: str) -> str:
 def _web_url(text: str) -> str:
     url = notation.url(text, "https://papers.example.org")
     if not url.startswith("https://") and not notation.is_loopback(urlsplit(url).hostname or ""):
-        raise ValueError("must begin with https://, since links with tokens go there; or name this machine")
+        raise ValueError(
+            "must begin with https://, since links with tokens go there; or name this machine"
+        )
     return url
 
 
@@ -81,12 +87,16 @@ def _listen(text: str) -> tuple[str, int]:
     try:
         return notation.host(host.strip("[]")), whole(1, 65535)(port)
     except ValueError:
-        raise ValueError("must be an address and a port, such as 127.0.0.1:8025 or [::1]:8025") from None
+        raise ValueError(
+            "must be an address and a port, such as 127.0.0.1:8025 or [::1]:8025"
+        ) from None
 
 
 def _selector(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", name := text.strip()):
-        raise ValueError("must be the selector alone, such as s2026, as in s2026._domainkey.example.org")
+        raise ValueError(
+            "must be the selector alone, such as s2026, as in s2026._domainkey.example.org"
+        )
     return name
 
 
@@ -118,7 +128,9 @@ Share = float | Literal["auto"]  # of a day's papers, those that the LLM is aske
 MOST_CONNECTIONS = 20  # to the mail server, where their number is ours to choose
 
 
-_share = _auto_or(number(0, 1), "auto", "a share from 0 to 1, such as 0.5; 1 turns the shortlist off")
+_share = _auto_or(
+    number(0, 1), "auto", "a share from 0 to 1, such as 0.5; 1 turns the shortlist off"
+)
 _connections = _auto_or(whole(1, 50), 0, "a whole number from 1 to 50")
 _workers = _auto_or(whole(1, 256), 0, "a whole number from 1 to 256; 1 is this process alone")
 
@@ -130,7 +142,9 @@ def _scheduler(text: str) -> str:
     except ValueError:
         scheme = ""
     if scheme not in {"tls", "tcp"}:
-        raise ValueError("must be the address of a Dask scheduler, such as tls://scheduler.example.org:8786")
+        raise ValueError(
+            "must be the address of a Dask scheduler, such as tls://scheduler.example.org:8786"
+        )
     if scheme == "tcp" and not notation.is_loopback(host):
         raise ValueError(
             "must begin with tls://, since whoever reaches a scheduler without TLS can run programs on it; "
@@ -146,16 +160,17 @@ def _mailbox(text: str) -> Subscriber:
     try:
         found = notation.mailbox(text)
     except ValueError:  # which shows the text
-        raise ValueError("must be one address, such as ada@example.org or Ada Lovelace <ada@example.org>") from None
+        raise ValueError(
+            "must be one address, such as ada@example.org or Ada Lovelace <ada@example.org>"
+        ) from None
     if not found.address.isascii():  # a subscriber's may be
         raise ValueError("must be an address in ASCII, since not every mail server takes others")
     return found
 
 
 def _setting(read: Parser, default: str = "", *, empty: object = "", shown: bool = True) -> Any:
-    """Return a field whose value is read from text. `default` is the text that `.env.example` shows; where it is empty,
-    the value is `empty`.
-    `shown`: in a repr.
+    """Return a field whose value is read from text. `default` is the text that `.env.example`
+    shows; where it is empty, the value is `empty`. `shown`: in a repr.
     """
     value = read(default) if default else empty
     return field(default=value, repr=shown, metadata={"read": read, "default": default})
@@ -163,7 +178,9 @@ def _setting(read: Parser, default: str = "", *, empty: object = "", shown: bool
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Every setting, read and checked. An attribute is a setting's name in lower case; `.env.example` explains each."""
+    """Every setting, read and checked. An attribute is a setting's name in lower case;
+    `.env.example` explains each.
+    """
 
     openai_api_key: SecretStr = _setting(_key, empty=SecretStr(""))
     openai_base_url: str = _setting(_api_base)  # empty: OpenAI's
@@ -181,10 +198,14 @@ class Settings:
     llm_price_output: Decimal | None = _setting(_price, empty=None)
     smtp_host: str = _setting(notation.host)  # empty: mail goes to the outbox
     smtp_port: int = _setting(whole(1, 65535), "587")
-    smtp_security: Literal["starttls", "tls", "none"] = _setting(notation.one_of("starttls", "tls", "none"), "starttls")
+    smtp_security: Literal["starttls", "tls", "none"] = _setting(
+        notation.one_of("starttls", "tls", "none"), "starttls"
+    )
     smtp_username: str = _setting(_login)
     smtp_password: SecretStr = _setting(_secret, empty=SecretStr(""))
-    smtp_token_command: tuple[str, ...] = _setting(_command, empty=(), shown=False)  # its words; may hold a secret
+    smtp_token_command: tuple[str, ...] = _setting(
+        _command, empty=(), shown=False
+    )  # its words; may hold a secret
     smtp_connections: int = _setting(_connections, "auto")  # 0: as many as the server takes well
     smtp_max_per_minute: int = _setting(whole(0, 1_000_000), "0")  # 0: no limit
     mail_from: Subscriber | None = _setting(_mailbox, empty=None)
@@ -209,7 +230,9 @@ class Settings:
     cluster: str = _setting(_scheduler)  # of Dask, whose workers compose; empty: there is none
     paperboy_database: Path = _setting(_path, "data/paperboy.db")
     paperboy_outbox: Path = _setting(_path, "outbox")
-    log_level: str = _setting(notation.one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), "INFO")
+    log_level: str = _setting(
+        notation.one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), "INFO"
+    )
 
     @property
     def has_llm(self) -> bool:
@@ -218,7 +241,9 @@ class Settings:
 
     @property
     def learns_from_scores(self) -> bool:
-        """Check whether lists learn from an LLM's scores: for the shortlist, or for the embedded scorer."""
+        """Check whether lists learn from an LLM's scores: for the shortlist, or for the embedded
+        scorer.
+        """
         return self.llm_shortlist != 1 or not self.has_llm
 
     @property
@@ -233,12 +258,16 @@ _READERS = {f.name.upper(): f.metadata["read"] for f in fields(Settings)}
 _ANOTHER_SETTING = re.compile(rf"\b({'|'.join(SETTINGS)})=")
 _CURLY = "“”„‟‘’‚‛«»"  # quotes that word processors and web pages put in place of straight ones
 
-_MOST_BYTES = 100_000  # of a file; each line costs the parser, and a guess at what was meant, 0.1 ms
+_MOST_BYTES = (
+    100_000  # of a file; each line costs the parser, and a guess at what was meant, 0.1 ms
+)
 
 _NEEDS = {  # what a setting does nothing without
     "SMTP_HOST": ("MAIL_FROM",),
     "DKIM_KEY": ("DKIM_SELECTOR", "MAIL_FROM"),
-    **dict.fromkeys((name for name in SETTINGS if "_PRICE_" in name), ("LLM_PRICE_INPUT", "LLM_PRICE_OUTPUT")),
+    **dict.fromkeys(
+        (name for name in SETTINGS if "_PRICE_" in name), ("LLM_PRICE_INPUT", "LLM_PRICE_OUTPUT")
+    ),
 }
 _LOGIN_BY = {"SMTP_PASSWORD": "a password", "SMTP_TOKEN_COMMAND": "a token"}
 
@@ -246,8 +275,8 @@ _Given = dict[str, tuple[str, str]]  # by a setting's name: its text, and the pl
 
 
 def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> Settings:
-    """Return the settings of this home, its paths made whole. Raises `ConfigError` with everything that is wrong.
-    `files` is the folder of the `.env`, where that is not the home itself.
+    """Return the settings of this home, its paths made whole. Raises `ConfigError` with everything
+    that is wrong. `files` is the folder of the `.env`, where that is not the home itself.
     """
     problems = list[Problem]()
     given = _given(files or home, environ, problems)
@@ -258,7 +287,10 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
         except ValueError as error:
             problems.append(Problem(place, f"{name}: {error}"))
     settings = Settings(**values)
-    problems += [Problem(given[name][1], f"{name}: {message}") for name, message in _conflicts(settings, given)]
+    problems += [
+        Problem(given[name][1], f"{name}: {message}")
+        for name, message in _conflicts(settings, given)
+    ]
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: (len(problem.place), problem.place)))
     return replace(
@@ -271,7 +303,9 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
 
 def database(home: Path, environ: Mapping[str, str], files: Path) -> Path:
     """Return where these files have the database, whatever is wrong with the rest of them."""
-    text, _ = _given(files, environ, []).get("PAPERBOY_DATABASE", (SETTINGS["PAPERBOY_DATABASE"], ""))
+    text, _ = _given(files, environ, []).get(
+        "PAPERBOY_DATABASE", (SETTINGS["PAPERBOY_DATABASE"], "")
+    )
     return home / text.strip()
 
 
@@ -288,7 +322,10 @@ def _given(home: Path, environ: Mapping[str, str], problems: list[Problem]) -> _
     folder = environ.get("CREDENTIALS_DIRECTORY", "")
     for name in SETTINGS if folder else ():
         try:
-            given[name] = files.read_text(Path(folder, name), _MOST_BYTES).rstrip("\n"), "credentials"
+            given[name] = (
+                files.read_text(Path(folder, name), _MOST_BYTES).rstrip("\n"),
+                "credentials",
+            )
         except FileNotFoundError:
             continue
         except ValueError as error:
@@ -308,9 +345,13 @@ def _read(name: str, text: str) -> Any:
     if "\n" in text:
         raise ValueError("the value spans several lines; is a quote left open?")
     value = one_line(text)
-    in_front = value[0] in _CURLY and not value.endswith(">")  # a mailbox may begin with a quoted name
+    in_front = value[0] in _CURLY and not value.endswith(
+        ">"
+    )  # a mailbox may begin with a quoted name
     if in_front or value[-1] in _CURLY:
-        raise ValueError("its value is in curly quotes, which mean nothing here; type straight ones (' or \"), or none")
+        raise ValueError(
+            "its value is in curly quotes, which mean nothing here; type straight ones (' or \"), or none"
+        )
     if _ANOTHER_SETTING.search(text):
         raise ValueError("its value contains another setting; put each on its own line")
     return _READERS[name](text)
@@ -330,11 +371,17 @@ def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str
         fix = f"use starttls or tls, or leave out SMTP_USERNAME and {' and '.join(secrets)}"
         yield "SMTP_SECURITY", f"{_LOGIN_BY[secrets[0]]} is never sent in the clear; {fix}"
     url = urlsplit(settings.openai_base_url)
-    if "OPENAI_API_KEY" in given and url.scheme == "http" and not notation.is_loopback(url.hostname or ""):
+    if (
+        "OPENAI_API_KEY" in given
+        and url.scheme == "http"
+        and not notation.is_loopback(url.hostname or "")
+    ):
         fix = "use https, or leave OPENAI_API_KEY empty"
         yield "OPENAI_BASE_URL", f"a key is not sent over plain http to another machine; {fix}"
     announcements = hosts.announcements(settings.arxiv_api_url, settings.arxiv_feed_url)
-    if settings.arxiv_delay_seconds < 3 and any(map(hosts.is_arxiv, (settings.arxiv_api_url, announcements))):
+    if settings.arxiv_delay_seconds < 3 and any(
+        map(hosts.is_arxiv, (settings.arxiv_api_url, announcements))
+    ):
         yield "ARXIV_DELAY_SECONDS", "arxiv.org asks for 3 seconds between requests; set 3 or more"
 
 
@@ -351,7 +398,9 @@ def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _
         key = binding.key
         value = binding.value
         lines = binding.original.string
-        empty = lines[: len(lines) - len(lines.lstrip())].count("\n")  # before it, which the parser counts as its own
+        empty = lines[: len(lines) - len(lines.lstrip())].count(
+            "\n"
+        )  # before it, which the parser counts as its own
         place = f".env:{binding.original.line + empty}"
         if key and value is not None and key.isidentifier():
             if key in SETTINGS:

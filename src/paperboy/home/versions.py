@@ -4,8 +4,8 @@
     data/files-*      copies of `.env`, subscribers.yaml with the files that it names, prompts/ and emails/; the one
                       before stays for its readers
 
-The daemon and its children read the version in force, so that no morning meets half an edit, and a broken one changes
-nothing, even over a restart.
+The daemon and its children read the version in force, so that no morning meets half an edit, and a
+broken one changes nothing, even over a restart.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ RESTED = timedelta(seconds=10)  # without another change: then an edit is comple
 
 MOST_FILES = 30_000  # such as two for each of ten thousand lists
 
-Fingerprint = tuple[tuple[str, tuple[int, ...]], ...]  # each file with what changes whenever the file does
+Fingerprint = tuple[
+    tuple[str, tuple[int, ...]], ...
+]  # each file with what changes whenever the file does
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,9 @@ class Home:
 
     @classmethod
     def load(cls, path: Path, environ: Mapping[str, str], copy: Path | None = None) -> Home:
-        """Read everything, from a copy if given. Raises ConfigError with all that is wrong, in all files."""
+        """Read everything, from a copy if given. Raises ConfigError with all that is wrong, in all
+        files.
+        """
         require_folder(path)
         source = copy or path
         found = Settings()
@@ -64,11 +68,15 @@ class Home:
 
     @classmethod
     def in_force(cls, path: Path, environ: Mapping[str, str]) -> Home:
-        """Read the version in force, or the current files if there never was one. Raises ConfigError."""
+        """Read the version in force, or the current files if there never was one. Raises
+        ConfigError.
+        """
         return cls.load(path, environ, Files(path).in_force())
 
     @classmethod
-    def own_or_in_force(cls, path: Path, environ: Mapping[str, str]) -> tuple[Home, ConfigError | None]:
+    def own_or_in_force(
+        cls, path: Path, environ: Mapping[str, str]
+    ) -> tuple[Home, ConfigError | None]:
         """Return the current files; if they are broken, the version in force and the error."""
         try:
             return cls.load(path, environ), None
@@ -76,22 +84,30 @@ class Home:
             return cls.in_force(path, environ), error
 
     def database_in_force(self, environ: Mapping[str, str]) -> Path:
-        """Return the database of the version in force, or of the current files if there never was one."""
+        """Return the database of the version in force, or of the current files if there never was
+        one.
+        """
         return settings.database(self.path, environ, Files(self.path).in_force() or self.path)
 
     def folders(self, kind: str) -> list[Path]:
-        """Return where templates ("emails") or prompts ("prompts") are looked for, the operator's first."""
+        """Return where templates ("emails") or prompts ("prompts") are looked for, the operator's
+        first.
+        """
         return folders(self.source, kind)
 
     def named(self, names: tuple[str, ...]) -> frozenset[str]:
-        """Return the names, checked; those of all lists if none is given. Raises UnknownNameError."""
+        """Return the names, checked; those of all lists if none is given. Raises
+        UnknownNameError.
+        """
         for name in names:
             self.list(name)
         return frozenset(names or (mailing_list.name for mailing_list in self.lists))
 
     def find(self, name: str) -> MailingList | None:
         """Return the list of that name, if there is one."""
-        return next((mailing_list for mailing_list in self.lists if mailing_list.name == name), None)
+        return next(
+            (mailing_list for mailing_list in self.lists if mailing_list.name == name), None
+        )
 
     def list(self, name: str) -> MailingList:
         """Return the list of that name. Raises UnknownNameError."""
@@ -99,7 +115,9 @@ class Home:
             return found
         known = sorted(mailing_list.name for mailing_list in self.lists)
         meant = did_you_mean(name, known) or "."
-        raise UnknownNameError(f"{LISTS_FILE}: there is no list {name!r}{meant} It has {', '.join(known) or 'none'}.")
+        raise UnknownNameError(
+            f"{LISTS_FILE}: there is no list {name!r}{meant} It has {', '.join(known) or 'none'}."
+        )
 
 
 def require_folder(home: Path) -> None:
@@ -118,7 +136,12 @@ def denied(home: Path, settings: Settings) -> list[Problem]:
     maildir = ("", "Maildir", "Maildir/new", "Maildir/tmp") if settings.uses_outbox else ()
     beside = (f"{database}{suffix}" for suffix in ("", "-wal", "-shm", *lock.FILES.values()))
     read = [home / "prompts", home / "emails", home / "data" / "last-good"]
-    write = [home / "data", database.parent, *map(Path, beside), *(outbox / name for name in maildir)]
+    write = [
+        home / "data",
+        database.parent,
+        *map(Path, beside),
+        *(outbox / name for name in maildir),
+    ]
     for path in (*write, *read):
         if reason := files.denied(path, os.R_OK if path in read else os.R_OK | os.W_OK):
             return [Problem(str(path), reason)]
@@ -137,11 +160,15 @@ def of_lists(home: Path) -> list[str]:
     except (ValueError, FileNotFoundError):
         names = []
     root = home.resolve()
-    return [LISTS_FILE, *(name for name in names if Path(os.path.realpath(home / name)).is_relative_to(root))]
+    return [
+        LISTS_FILE,
+        *(name for name in names if Path(os.path.realpath(home / name)).is_relative_to(root)),
+    ]
 
 
 def folders(home: Path, kind: str) -> list[Path]:
-    """Return the operator's folder, then the installed package's, then the checkout's, as far as they exist.
+    """Return the operator's folder, then the installed package's, then the checkout's, as far as
+    they exist.
 
     In a checkout the package has no copy of its own; in an installed wheel there is no checkout.
     """
@@ -154,12 +181,15 @@ def folders(home: Path, kind: str) -> list[Path]:
 
 
 def as_known(problems: Sequence[Problem], *folders: Path) -> tuple[Problem, ...]:
-    """Return problems, each once, with paths as the operator knows them: relative to the home, not to a copy of it."""
+    """Return problems, each once, with paths as the operator knows them: relative to the home, not
+    to a copy of it.
+    """
     for folder in folders:
         place = f"{folder}/"
         # Only the first: others stand in a command, which is run from anywhere.
         problems = [
-            Problem(problem.place.replace(place, ""), problem.message.replace(place, "", 1)) for problem in problems
+            Problem(problem.place.replace(place, ""), problem.message.replace(place, "", 1))
+            for problem in problems
         ]
     return tuple(dict.fromkeys(problems))
 
@@ -182,14 +212,20 @@ class Files:
         return tuple((name, _stamp(self._home / name)) for name in self._names())
 
     def _names(self) -> list[str]:
-        """Return the files, also through links, without the temporary files of editors. A link that leads round in a
-        circle ends at `MOST_FILES`.
+        """Return the files, also through links, without the temporary files of editors. A link that
+        leads round in a circle ends at `MOST_FILES`.
         """
         names = [".env", *of_lists(self._home)]
         for kind in ("prompts", "emails"):
-            for place, inner, found in islice(os.walk(self._home / kind, followlinks=True), MOST_FILES):
+            for place, inner, found in islice(
+                os.walk(self._home / kind, followlinks=True), MOST_FILES
+            ):
                 inner[:] = sorted(folder for folder in inner if not folder.startswith("."))
-                kept = (file for file in sorted(found) if not file.startswith(".") and not file.endswith("~"))
+                kept = (
+                    file
+                    for file in sorted(found)
+                    if not file.startswith(".") and not file.endswith("~")
+                )
                 names += (os.path.relpath(f"{place}/{file}", self._home) for file in kept)
                 if len(names) > MOST_FILES:
                     return names
@@ -198,7 +234,8 @@ class Files:
     def copy(self) -> Path:
         """Copy the files into a folder for their owner alone: `.env` holds secrets.
 
-        Raises ConfigError for a file that cannot be read, and StoreWriteError where the copy cannot be written.
+        Raises ConfigError for a file that cannot be read, and StoreWriteError where the copy cannot
+        be written.
         """
         names = self._names()
         texts = dict[str, bytes]()
@@ -212,11 +249,16 @@ class Files:
                 size += len(texts[name])
             if size > files.MOST_BYTES or len(names) > MOST_FILES:
                 message = (
-                    f"hold more than 64 MB or {MOST_FILES:,} files; keep others elsewhere, and no link in a circle"
+                    f"hold more than 64 MB or {MOST_FILES:,} files; "
+                    "keep others elsewhere, and no link in a circle"
                 )
                 raise ConfigError.at("prompts, emails and files of subscribers", message)
-        if ".env" not in texts and (self.last_good / ".env").exists():  # without it, mail would go to the outbox
-            raise ConfigError.at(".env", "is missing; restore it, or put an empty file in its place")
+        if (
+            ".env" not in texts and (self.last_good / ".env").exists()
+        ):  # without it, mail would go to the outbox
+            raise ConfigError.at(
+                ".env", "is missing; restore it, or put an empty file in its place"
+            )
         try:
             self._data.mkdir(mode=0o700, exist_ok=True)
             copy = Path(tempfile.mkdtemp(prefix="files-", dir=self._data))
@@ -228,8 +270,12 @@ class Files:
         return copy
 
     def put_in_force(self, copy: Path) -> None:
-        """Flip the symlink to this copy, and delete older ones than the one before. Raises StoreWriteError."""
-        if not (copy / LISTS_FILE).exists():  # `forget` has deleted it, and changed the files: they are tried anew
+        """Flip the symlink to this copy, and delete older ones than the one before. Raises
+        StoreWriteError.
+        """
+        if not (
+            copy / LISTS_FILE
+        ).exists():  # `forget` has deleted it, and changed the files: they are tried anew
             return
         before = self.last_good.resolve()
         try:
@@ -245,7 +291,9 @@ class Files:
     def naming(self, address: str) -> list[Path]:
         """Return the copies whose lists name an address."""
         copies = self._data.glob("files-*")
-        return [copy for copy in copies if any(_names(copy / name, address) for name in of_lists(copy))]
+        return [
+            copy for copy in copies if any(_names(copy / name, address) for name in of_lists(copy))
+        ]
 
     def _unwritable(self, error: OSError) -> StoreWriteError:
         advice = "let Paperboy's user write there, and check that the disk has space"
@@ -253,11 +301,15 @@ class Files:
 
 
 def _names(file: Path, address: str) -> bool:
-    """Check whether a file of lists or subscribers has the address; its domain may be in Unicode there."""
+    """Check whether a file of lists or subscribers has the address; its domain may be in Unicode
+    there.
+    """
     try:
         content = files.read(file)
         written = mentions(address).search(content.decode(errors="replace"))
-        return bool(written or people.People((), file.name, files.text(content).encode()).lines(address))
+        return bool(
+            written or people.People((), file.name, files.text(content).encode()).lines(address)
+        )
     except (ValueError, FileNotFoundError):
         return False
 
@@ -265,8 +317,8 @@ def _names(file: Path, address: str) -> bool:
 class Recipients:
     """Who is on each list now: sending may take hours, and people leave meanwhile.
 
-    A child of the daemon follows the version in force; elsewhere an edit counts when it has rested for ten seconds.
-    While a file is broken, the version before it counts.
+    A child of the daemon follows the version in force; elsewhere an edit counts when it has rested
+    for ten seconds. While a file is broken, the version before it counts.
     """
 
     def __init__(self, home: Home, clock: Callable[[], datetime]) -> None:
@@ -288,7 +340,9 @@ class Recipients:
         try:
             lists = load_lists(self._source, self._settings)
         except ConfigError as error:
-            logger.warning("%s\nuntil that is fixed, mail goes to those who were on the lists before", error)
+            logger.warning(
+                "%s\nuntil that is fixed, mail goes to those who were on the lists before", error
+            )
             return
         before = self._lists
         self._go_by(lists)
@@ -298,7 +352,9 @@ class Recipients:
     def _go_by(self, lists: Iterable[MailingList]) -> None:
         """Go by these lists from now on. The addresses of one are read when it is asked for."""
         self._lists = {mailing_list.name: mailing_list for mailing_list in lists}
-        self._on = dict[str, frozenset[str]]()  # last: another thread that has it already finds these lists
+        self._on = dict[
+            str, frozenset[str]
+        ]()  # last: another thread that has it already finds these lists
 
     def __call__(self, list_name: str, address: str) -> bool:
         """Return whether the address is on the list, which is not paused."""
@@ -314,7 +370,9 @@ def _stamps(folder: Path) -> tuple[tuple[int, ...], ...]:
 
 
 def _stamp(file: Path) -> tuple[int, ...]:
-    """Return the last change in nanoseconds, with more than time and size, which `cp -p` keeps; or the errno."""
+    """Return the last change in nanoseconds, with more than time and size, which `cp -p` keeps; or
+    the errno.
+    """
     try:
         stat = file.stat()
     except OSError as error:

@@ -1,4 +1,5 @@
-"""A digest as the web room keeps it: all that its page is made of, but for the papers' own text. Pure.
+"""A digest as the web room keeps it: all that its page is made of, but for the papers' own text.
+Pure.
 
 dump   a digest → JSON, with the papers by their ids
 load   that JSON and the papers → the digest, to be rendered anew
@@ -34,7 +35,9 @@ _OPTIONS = (  # of the list: what a page may show
 
 
 def dump(digest: Digest) -> bytes:
-    """The digest without its papers' text, and without what is nobody's business: readers, webhooks."""
+    """The digest without its papers' text, and without what is nobody's business: readers,
+    webhooks.
+    """
     of = digest.mailing_list
     whole: dict[str, Any] = {
         "list": {name: getattr(of, name) for name in _OPTIONS}
@@ -57,15 +60,16 @@ def dump(digest: Digest) -> bytes:
 
 
 def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]]) -> Digest:
-    """The digest, without papers that are kept no longer: `by_id` gives those that are. ValueError, KeyError or
-    TypeError for what is spoilt.
+    """The digest, without papers that are kept no longer: `by_id` gives those that are. ValueError,
+    KeyError or TypeError for what is spoilt.
     """
     whole = json.loads(dumped)
     entered = [entry[1] for kind in _ENTRIES for entry in whole[kind]]
     papers = by_id([*entered, *(paper_id for kind in _PAPERS for paper_id in whole[kind])])
 
     keys: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in whole["list"].items()
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in whole["list"].items()
     }
     keys["timezone"] = ZoneInfo(keys["timezone"])
     keys["keywords"] = Keywords(*map(tuple, keys["keywords"].values()))

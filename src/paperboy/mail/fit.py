@@ -1,14 +1,15 @@
 """The HTML part within the size that no mail program clips. Pure.
 
-The page is cut from its tail, by as little as possible. Cut away are, in this order, each from its last to its first:
+The page is cut from its tail, by as little as possible. Cut away are, in this order, each from its
+last to its first:
 
     the papers that are only named, but for three of each kind
     of the group "also": all but the titles, then the papers themselves
     of the groups before it: the abstracts down to 350 characters, then to nothing, then the papers
     the papers that are only named
 
-The page says how many it leaves out. The plain-text part has more: `in_text`. Texts that have no natural end, such as
-a title of 3,000 characters, are shortened by the templates.
+The page says how many it leaves out. The plain-text part has more: `in_text`. Texts that have no
+natural end, such as a title of 3,000 characters, are shortened by the templates.
 """
 
 from bisect import bisect_left
@@ -31,8 +32,8 @@ _WHOLE_IN_TEXT = 19  # papers
 
 
 def fitted(whole: Page, draw: Callable[[Page], str], budget: int) -> str | None:
-    """Draw the page as HTML with as few cuts as fit a budget in bytes; None if that takes more than leaving out all
-    papers.
+    """Draw the page as HTML with as few cuts as fit a budget in bytes; None if that takes more than
+    leaving out all papers.
     """
     page = in_html(whole)
     if size(html := draw(page)) <= budget:
@@ -48,17 +49,25 @@ def size(html: str) -> int:
 
 
 def in_html(whole: Page) -> Page:
-    """The page as its HTML shows it where there is room: without the middle of long lists of authors."""
+    """The page as its HTML shows it where there is room: without the middle of long lists of
+    authors.
+    """
     topics = within(whole.topics, _TOPICS)
     items = tuple(
-        replace(item, authors=without_middle(item.authors, _BRIEF_AUTHORS if item.brief else _AUTHORS))
+        replace(
+            item, authors=without_middle(item.authors, _BRIEF_AUTHORS if item.brief else _AUTHORS)
+        )
         for item in whole.items
     )
-    return replace(whole, items=items, topics=topics, topics_left_out=len(whole.topics) - len(topics))
+    return replace(
+        whole, items=items, topics=topics, topics_left_out=len(whole.topics) - len(topics)
+    )
 
 
 def in_text(whole: Page) -> Page:
-    """The page as plain text shows it: whole abstracts also of the group "also", but for its long tail."""
+    """The page as plain text shows it: whole abstracts also of the group "also", but for its long
+    tail.
+    """
     items = tuple(
         replace(
             item,
@@ -75,11 +84,18 @@ def cuts(page: Page) -> Iterator[Sequence[Page]]:
     head = sum(item.group != Group.ALSO for item in page.items)
     tail = len(page.items) - head
     most = max(map(len, (page.over_cap, page.carried_over, page.let_go)))
-    sorts: Sequence[tuple[int, Callable[[Page, int], Page]]] = (  # how many, and what each does: the last one has 0
+    sorts: Sequence[
+        tuple[int, Callable[[Page, int], Page]]
+    ] = (  # how many, and what each does: the last one has 0
         (most - _NAMED, lambda page, left: _naming(page, _NAMED + left)),
         (tail, lambda page, left: _changed(page, head + left, bare=True)),
         (tail, lambda page, left: replace(page, items=page.items[: head + left])),
-        (head, lambda page, left: _changed(page, left, abstract=shorten(page.items[left].abstract, _ABSTRACT))),
+        (
+            head,
+            lambda page, left: _changed(
+                page, left, abstract=shorten(page.items[left].abstract, _ABSTRACT)
+            ),
+        ),
         (head, lambda page, left: _changed(page, left, brief=True)),
         (head, lambda page, left: replace(page, items=page.items[:left])),
         (min(_NAMED, most), _naming),
@@ -100,5 +116,8 @@ def _changed(page: Page, place: int, **changes: Any) -> Page:
 
 def _naming(page: Page, most: int) -> Page:
     return replace(
-        page, over_cap=page.over_cap[:most], carried_over=page.carried_over[:most], let_go=page.let_go[:most]
+        page,
+        over_cap=page.over_cap[:most],
+        carried_over=page.carried_over[:most],
+        let_go=page.let_go[:most],
     )

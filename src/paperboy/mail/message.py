@@ -1,12 +1,13 @@
-"""A mail's bytes (RFC 5322, 2045-2047, 2369, 2919): frozen once per list, completed for each recipient. Pure.
+"""A mail's bytes (RFC 5322, 2045-2047, 2369, 2919): frozen once per list, completed for each
+recipient. Pure.
 
     freeze     the rendered digest, with a placeholder for each value that differs between recipients
                → the message that all of them share
     complete   the frozen message, with a recipient's own values in place of the placeholders
                → their copy, after three headers of their own: To, Message-ID, List-Unsubscribe
 
-A placeholder is a word of 32 digits that may stand in any number of places. In the frozen bytes each has a line to
-itself, between soft line breaks, so that nothing around it is encoded again.
+A placeholder is a word of 32 digits that may stand in any number of places. In the frozen bytes
+each has a line to itself, between soft line breaks, so that nothing around it is encoded again.
 """
 
 import binascii
@@ -30,7 +31,17 @@ from paperboy.mail.archive import dump
 from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.templates import Templates
 from paperboy.mail.text import clipped
-from paperboy.models import Addressed, Alert, Composed, Delivery, Digest, Envelope, MailingList, Rendered, Subscriber
+from paperboy.models import (
+    Addressed,
+    Alert,
+    Composed,
+    Delivery,
+    Digest,
+    Envelope,
+    MailingList,
+    Rendered,
+    Subscriber,
+)
 
 LOCAL_SENDER = "Paperboy <paperboy@localhost>"  # where mail goes to the outbox and no sender is set
 _TITLE = 60  # characters of a list's title in From
@@ -44,7 +55,9 @@ class Signer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stationery:
-    """What one list's mail of one day is composed with. A value without a secret: any process may compose."""
+    """What one list's mail of one day is composed with. A value without a secret: any process may
+    compose.
+    """
 
     templates: Templates
     sender: str
@@ -56,7 +69,9 @@ class Stationery:
     shown: bool  # whether the digest is kept for pages and webhooks
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
-        """Compose the mail of a digest or note, dated `now`. Errors as for `Templates.to_readers`."""
+        """Compose the mail of a digest or note, dated `now`. Errors as for
+        `Templates.to_readers`.
+        """
         mailing_list, domain = digest.mailing_list, _domain(self.sender)
         owner_address = addr_spec(self.reply_to or self.sender)
         whole = page(
@@ -88,8 +103,8 @@ class Stationery:
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """Composes mails from `sender`; replies and requests to unsubscribe go to `reply_to`, or if that is empty to the
-    sender. `secret` is the key of Message-IDs, tokens and placeholders.
+    """Composes mails from `sender`; replies and requests to unsubscribe go to `reply_to`, or if
+    that is empty to the sender. `secret` is the key of Message-IDs, tokens and placeholders.
     """
 
     templates: Templates
@@ -119,34 +134,47 @@ class Composer:
         instant = now.astimezone(UTC)
         name = parseaddr(self.sender)[0]
         rendered = self.templates.alert(alert)
-        return self._beside(to, name, rendered, instant, "alert", instant.isoformat(), alert.headline)
+        return self._beside(
+            to, name, rendered, instant, "alert", instant.isoformat(), alert.headline
+        )
 
     def confirmation(
         self, mailing_list: MailingList, to: Subscriber, token: str, at: datetime
     ) -> tuple[Composed, Addressed]:
-        """Compose the mail that asks whether somebody, who typed this address into a form `at` that time, wants the
-        list. Nothing in it but the address is theirs. Errors as for `Templates.confirmation`.
+        """Compose the mail that asks whether somebody, who typed this address into a form `at` that
+        time, wants the list. Nothing in it but the address is theirs. Errors as for
+        `Templates.confirmation`.
         """
         rendered = self.templates.confirmation(mailing_list, f"{self.web_url}/confirm/{token}")
         title = clipped(one_line(mailing_list.title), _TITLE)
-        return self._beside(to, title, rendered, at.astimezone(mailing_list.timezone), "confirm", token)
+        return self._beside(
+            to, title, rendered, at.astimezone(mailing_list.timezone), "confirm", token
+        )
 
     def _beside(
         self, to: Subscriber, name: str, rendered: Rendered, at: datetime, kind: str, *fields: str
     ) -> tuple[Composed, Addressed]:
-        """Compose a mail to one person, which is no digest; its identifier is made of `kind` and the fields."""
+        """Compose a mail to one person, which is no digest; its identifier is made of `kind` and
+        the fields.
+        """
         own_id = self._message_id(kind, at.astimezone(UTC).date(), kind, *fields)
         message = freeze(_headers(name, self.sender, rendered.subject, at), rendered)
-        return Composed(rendered.subject, addr_spec(self.sender), message), Addressed(to, own_id, "")
+        return Composed(rendered.subject, addr_spec(self.sender), message), Addressed(
+            to, own_id, ""
+        )
 
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:
         """Make the identifiers of one subscriber's copy; always the same for the same arguments."""
-        own_id = self._message_id(list_name, day, "message", list_name, day.isoformat(), subscriber.address)
-        return Addressed(subscriber, own_id, unsubscribe_token(list_name, subscriber.address, self.secret))
+        own_id = self._message_id(
+            list_name, day, "message", list_name, day.isoformat(), subscriber.address
+        )
+        return Addressed(
+            subscriber, own_id, unsubscribe_token(list_name, subscriber.address, self.secret)
+        )
 
     def envelope(self, composed: Composed, delivery: Delivery, *, test: bool = False) -> Envelope:
-        """Complete the frozen message for the delivery's recipient. Subject and body of a test mail say what it is; all
-        its other headers are the real ones.
+        """Complete the frozen message for the delivery's recipient. Subject and body of a test mail
+        say what it is; all its other headers are the real ones.
         """
         own, list_name = delivery.addressed, delivery.list_name
         to, message = own.subscriber, composed.message
@@ -177,7 +205,9 @@ class Composer:
 
 
 def unsubscribe_request(text: str) -> tuple[str, str] | None:
-    """Read list name (empty if not given) and token from the subject of an unsubscribe mail, a link or a bare token."""
+    """Read list name (empty if not given) and token from the subject of an unsubscribe mail, a link
+    or a bare token.
+    """
     found = _REQUEST.search(unquote(text).lower())
     return (found["name"] or "", found["token"]) if found else None
 
@@ -194,8 +224,8 @@ def addr_spec(mailbox: str) -> str:
 
 @lru_cache(maxsize=8)  # the thousands of copies of one digest are made one after the other
 def _leave_by_mail(message: bytes, list_name: str) -> str:
-    """Return the link to the mail that asks to leave, up to the token. It goes where replies to the frozen message go,
-    whatever the settings are now.
+    """Return the link to the mail that asks to leave, up to the token. It goes where replies to the
+    frozen message go, whatever the settings are now.
     """
     head = BytesHeaderParser().parsebytes(message.partition(b"\r\n\r\n")[0])
     return unsubscribe_uri(parseaddr(head["Reply-To"] or head["From"])[1], list_name, "")
@@ -203,7 +233,9 @@ def _leave_by_mail(message: bytes, list_name: str) -> str:
 
 # Freezing, and completing what was frozen
 
-_HTML_PART = b'\r\nContent-Type: text/html; charset="utf-8"\r\n'  # found once: quoted-printable has no '="'
+_HTML_PART = (
+    b'\r\nContent-Type: text/html; charset="utf-8"\r\n'  # found once: quoted-printable has no '="'
+)
 _SUBJECT = re.compile(rb"(?<=\r\n)Subject:[^\r]*(?:\r\n [^\r]*)*")
 _ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:\"@]+@[^\s<>()\[\]\\,;:\"@]+")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._+-]{,70}")
@@ -216,18 +248,33 @@ _REQUEST = re.compile(  # the subject, perhaps after a "Re:", or the token alone
 
 @lru_cache
 def placeholders(secret: bytes, list_name: str) -> Copy:
-    """A list's placeholders, always the same; no abstract holds them, because they are made from the secret."""
-    # Digits alone: whatever a template does with capital and small letters, a placeholder stays what it is.
-    return Copy(*(f"{int(keyed(secret, 'mark', list_name, name), 16) % 10**32:032}" for name in Copy._fields))
+    """A list's placeholders, always the same; no abstract holds them, because they are made from
+    the secret.
+    """
+    # Digits alone: whatever a template does with capital and small letters, a placeholder stays
+    # what it is.
+    return Copy(
+        *(
+            f"{int(keyed(secret, 'mark', list_name, name), 16) % 10**32:032}"
+            for name in Copy._fields
+        )
+    )
 
 
 def freeze(headers: Iterable[str], rendered: Rendered, marks: Copy | None = None) -> bytes:
-    """Text and HTML as alternatives after the headers, in ASCII lines of at most 76 octets. No line begins with a dot
-    or "From ", which SMTP and mail folders would change.
+    """Text and HTML as alternatives after the headers, in ASCII lines of at most 76 octets. No line
+    begins with a dot or "From ", which SMTP and mail folders would change.
     """
     bodies = {"plain": _body(rendered.text, marks), "html": _body(rendered.html, marks)}
-    boundary = "=_" + hashlib.sha256("".join(bodies.values()).encode()).hexdigest()[:32]  # "=_" is no quoted-printable
-    lines = [*headers, "MIME-Version: 1.0", f'Content-Type: multipart/alternative;\r\n boundary="{boundary}"', ""]
+    boundary = (
+        "=_" + hashlib.sha256("".join(bodies.values()).encode()).hexdigest()[:32]
+    )  # "=_" is no quoted-printable
+    lines = [
+        *headers,
+        "MIME-Version: 1.0",
+        f'Content-Type: multipart/alternative;\r\n boundary="{boundary}"',
+        "",
+    ]
     for subtype, body in bodies.items():
         lines += [f"--{boundary}", f'Content-Type: text/{subtype}; charset="utf-8"']
         lines += ["Content-Transfer-Encoding: quoted-printable", "", body.replace("\n", "\r\n")]
@@ -247,22 +294,26 @@ def _encoded(piece: str) -> bytes:
     if _PLAIN.fullmatch(piece):  # an address or a token, in thousands of copies
         return piece.encode()
     octets = piece.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace")
-    # "=" takes three octets and leaves again: the encoder alone would fill the last line to its end.
+    # "=" takes three octets and leaves again: the encoder alone would fill the last line to its
+    # end.
     encoded = binascii.b2a_qp(octets + b"=", istext=True)[:-3].removesuffix(b"=\n")
     # It also notices too late that the space at a line's end needs three octets.
     encoded = _LATE_SPACE.sub(b"=\n=", encoded)
-    encoded = _NEVER_FIRST.sub(lambda at: at[0].replace(b".", b"=2E=\n").replace(b"F", b"=46=\n"), b"\n" + encoded)
+    encoded = _NEVER_FIRST.sub(
+        lambda at: at[0].replace(b".", b"=2E=\n").replace(b"F", b"=46=\n"), b"\n" + encoded
+    )
     return encoded[1:]
 
 
 def complete(message: bytes, marks: Copy, copy: Copy, head: bytes = b"") -> bytes:
-    """Return the frozen message after a head of the copy's own, with its values for the placeholders, escaped in
-    HTML.
+    """Return the frozen message after a head of the copy's own, with its values for the
+    placeholders, escaped in HTML.
     """
     completed = [head]
     for pieces, values in zip(_pieces(message, marks), (copy, map(escape, copy)), strict=True):
         own = {
-            mark.encode(): _encoded(value).replace(b"\n", b"\r\n") for mark, value in zip(marks, values, strict=True)
+            mark.encode(): _encoded(value).replace(b"\n", b"\r\n")
+            for mark, value in zip(marks, values, strict=True)
         }
         completed += [own.get(piece, piece) for piece in pieces]
     return b"".join(completed)
@@ -285,11 +336,14 @@ _ASCII, _ATOMS = re.compile(r"[ -~]*"), re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}
 
 
 def own_headers(to: Subscriber, message_id: str, ways_out: Sequence[str] = ()) -> bytes:
-    """A recipient's own headers, in UTF-8 if the address needs it (RFC 6532). ValueError for what is no address. Where
-    the first way out is a page, mail programs may use it with one click (RFC 8058).
+    """A recipient's own headers, in UTF-8 if the address needs it (RFC 6532). ValueError for what
+    is no address. Where the first way out is a page, mail programs may use it with one click (RFC
+    8058).
     """
     # In one line: clients read no folded URI.
-    leave = f"List-Unsubscribe: {', '.join(f'<{each}>' for each in ways_out)}\r\n" if ways_out else ""
+    leave = (
+        f"List-Unsubscribe: {', '.join(f'<{each}>' for each in ways_out)}\r\n" if ways_out else ""
+    )
     leave += "List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n" if ways_out[1:] else ""
     return f"{_header('To', _mailbox(to.name, to.address))}\r\nMessage-ID: {message_id}\r\n{leave}".encode()
 
@@ -320,10 +374,14 @@ def _mailbox(name: str, address: str) -> str:
 
 
 def _words(line: str, plain: re.Pattern[str] = _ASCII) -> str:
-    """A line of text: as it is if every word is plain, else as encoded words (RFC 2047), which end where words end:
-    some readers show a space between them, and in a name all do.
+    """A line of text: as it is if every word is plain, else as encoded words (RFC 2047), which end
+    where words end: some readers show a space between them, and in a name all do.
     """
-    if plain.fullmatch(line) and "=?" not in line and all(len(word) <= _WORD for word in line.split()):
+    if (
+        plain.fullmatch(line)
+        and "=?" not in line
+        and all(len(word) <= _WORD for word in line.split())
+    ):
         return line
     chunks = [""]
     for word in re.findall(r"[^ ]+ ?", line):

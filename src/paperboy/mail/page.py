@@ -1,7 +1,7 @@
 """What a mail's templates see: a digest as text and numbers for readers. Pure.
 
-All text here is clean (`mail.text`), with TeX turned into Unicode, and not escaped: escaping is the templates' part.
-`emails/README.md` explains each name to the people who edit the templates.
+All text here is clean (`mail.text`), with TeX turned into Unicode, and not escaped: escaping is the
+templates' part. `emails/README.md` explains each name to the people who edit the templates.
 """
 
 import re
@@ -76,7 +76,9 @@ class Part(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """What differs from copy to copy: a recipient's own values, or the placeholders of the bytes that all share."""
+    """What differs from copy to copy: a recipient's own values, or the placeholders of the bytes
+    that all share.
+    """
 
     kicker: str = ""  # the first word of the mail: "Paperboy", or that this is a test
     token: str = ""  # what an unsubscribe mail carries
@@ -86,7 +88,9 @@ class Copy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Everything that a template may use, under the name `page`: these, and the list's options by their names."""
+    """Everything that a template may use, under the name `page`: these, and the list's options by
+    their names.
+    """
 
     mailing_list: MailingList  # without its subscribers
     copy: Copy
@@ -124,7 +128,8 @@ class Page:
     def groups(self) -> tuple[Part, ...]:
         """The items by their groups."""
         return tuple(
-            Part(kind, self.sizes[kind], tuple(some)) for kind, some in groupby(self.items, lambda item: item.group)
+            Part(kind, self.sizes[kind], tuple(some))
+            for kind, some in groupby(self.items, lambda item: item.group)
         )
 
     @property
@@ -138,19 +143,29 @@ class Page:
         return sum(self.sizes.values()) - len(self.items)
 
     def __getattr__(self, name: str) -> Any:
-        """`page.max_papers` is the list's: an option that a mail shows is named in the template alone."""
+        """`page.max_papers` is the list's: an option that a mail shows is named in the template
+        alone.
+        """
         return getattr(self.mailing_list, name)
 
 
 def page(
-    digest: Digest, *, copy: Copy, unsubscribe_address: str, web_url: str = "", link: str = "", votes: bool = False
+    digest: Digest,
+    *,
+    copy: Copy,
+    unsubscribe_address: str,
+    web_url: str = "",
+    link: str = "",
+    votes: bool = False,
 ) -> Page:
-    """Everything of a digest, nothing shortened, as the plain-text part shows it. `web_url`: of the web room; `link`:
-    the token of the digest's page there; `votes`: readers vote there.
+    """Everything of a digest, nothing shortened, as the plain-text part shows it. `web_url`: of the
+    web room; `link`: the token of the digest's page there; `votes`: readers vote there.
     """
     mailing_list = digest.mailing_list
     groups = grouped(digest.entries)
-    items = tuple(item for group, entries in groups.items() for item in _items(entries, mailing_list, group))
+    items = tuple(
+        item for group, entries in groups.items() for item in _items(entries, mailing_list, group)
+    )
     leave_by_mail = unsubscribe_uri(unsubscribe_address, mailing_list.name, copy.token)
     by_score = sorted(items, key=lambda item: -((item.relevance or 0) + (item.novelty or 0)))
     return Page(
@@ -183,9 +198,9 @@ def page(
 
 
 def online(digest: Digest, *, url: str, list_url: str = "", join_url: str = "") -> Page:
-    """The page of a digest on the web: all of it, also the papers over the cap, but the middle of lists of hundreds of
-    authors; and nothing personal. `list_url` is its list's page, if that is public, and `join_url` where to sign up, if
-    it is open.
+    """The page of a digest on the web: all of it, also the papers over the cap, but the middle of
+    lists of hundreds of authors; and nothing personal. `list_url` is its list's page, if that is
+    public, and `join_url` where to sign up, if it is open.
     """
     whole = page(digest, copy=Copy("Paperboy"), unsubscribe_address="")
     papers = {entry.paper.id: entry.paper for entry in digest.entries + digest.over_cap}
@@ -225,7 +240,9 @@ def _items(entries: Iterable[Entry], mailing_list: MailingList, group: Group) ->
         paper, score = entry.paper, entry.score
         source = source_of(paper.id)
         links = source.links(paper.id, paper.version)
-        authors = tuple(Author(one_line(name), name_key(name) in followed) for name in paper.authors)
+        authors = tuple(
+            Author(one_line(name), name_key(name) in followed) for name in paper.authors
+        )
         yield Item(
             rank=entry.rank,
             group=group,
@@ -249,11 +266,16 @@ def _items(entries: Iterable[Entry], mailing_list: MailingList, group: Group) ->
 
 
 def without_middle(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]:
-    """Shorten a long list of authors to the first names, the last, and the followed ones at their places."""
+    """Shorten a long list of authors to the first names, the last, and the followed ones at their
+    places.
+    """
     if len(authors) <= most:
         return authors
     ends = {*range(most // 2), len(authors) - 1}
-    shown = (each if place in ends or each.followed else Author("…") for place, each in enumerate(authors))
+    shown = (
+        each if place in ends or each.followed else Author("…")
+        for place, each in enumerate(authors)
+    )
     return tuple(each for each, _ in groupby(shown))
 
 
@@ -266,7 +288,9 @@ def _title(paper: Paper, source: Source) -> Prose:
 
 
 def coins(paper: Paper) -> str:
-    """The paper as an OpenURL in ASCII (COinS): Dublin Core, since there is no format for preprints."""
+    """The paper as an OpenURL in ASCII (COinS): Dublin Core, since there is no format for
+    preprints.
+    """
     values = [
         ("ctx_ver", "Z39.88-2004"),
         ("rft_val_fmt", "info:ofi/fmt:kev:mtx:dc"),

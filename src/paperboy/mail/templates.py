@@ -1,7 +1,8 @@
-"""The operator's templates: a digest as subject, HTML and plain text, and faults with their file and line.
+"""The operator's templates: a digest as subject, HTML and plain text, and faults with their file
+and line.
 
-Jinja gives the plain text, and MJML that becomes the HTML. A fault is a `ConfigError`. For a list of the language
-pt-BR, each template is looked for in pt-BR/, then in pt/, then outside these.
+Jinja gives the plain text, and MJML that becomes the HTML. A fault is a `ConfigError`. For a list
+of the language pt-BR, each template is looked for in pt-BR/, then in pt/, then outside these.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class Templates:
 
     @classmethod
     def load(cls, folders: Sequence[Path]) -> Templates:
-        """Read each template, also those in folders of a language, from the first folder that has it. Raises
-        ConfigError.
+        """Read each template, also those in folders of a language, from the first folder that has
+        it. Raises ConfigError.
         """
         found: dict[str, Path] = {}
         for folder in reversed(folders):
@@ -76,22 +77,32 @@ class Templates:
         return cls(tuple(texts))
 
     def to_readers(self, whole: Page) -> Rendered:
-        """Render a digest, or the note of a morning on which no paper passed. ConfigError for a broken template, or if
-        no HTML within the budget exists.
+        """Render a digest, or the note of a morning on which no paper passed. ConfigError for a
+        broken template, or if no HTML within the budget exists.
         """
         kind = "digest" if whole.items else "note"
-        subject, _, preheader = self._text("inbox.txt.j2", whole.language, page=whole).strip().partition("\n")
+        subject, _, preheader = (
+            self._text("inbox.txt.j2", whole.language, page=whole).strip().partition("\n")
+        )
         whole = replace(whole, preheader=one_line(preheader))
         name = f"{kind}.mjml.j2"
-        html = fitted(whole, lambda shown: self._html(name, whole.language, page=shown), HTML_BUDGET - _COPY_ROOM)
+        html = fitted(
+            whole,
+            lambda shown: self._html(name, whole.language, page=shown),
+            HTML_BUDGET - _COPY_ROOM,
+        )
         if html is None:
             what = f"the HTML has more than {HTML_BUDGET:,} bytes even without a paper"
-            raise ConfigError.at(f"emails/{name}", f"{what}; make the template or the topics shorter")
+            raise ConfigError.at(
+                f"emails/{name}", f"{what}; make the template or the topics shorter"
+            )
         text = self._text(f"{kind}.txt.j2", whole.language, page=in_text(whole))
         return Rendered(one_line(subject), html, text)
 
     def online(self, whole: Page) -> str:
-        """Render the page of a digest or note on the web, by the templates of the mail. Errors as for `to_readers`."""
+        """Render the page of a digest or note on the web, by the templates of the mail. Errors as
+        for `to_readers`.
+        """
         kind = "digest" if whole.items else "note"
         return self._html(f"{kind}.mjml.j2", whole.language, page=whole)
 
@@ -101,21 +112,34 @@ class Templates:
 
     def confirmation(self, mailing_list: MailingList, url: str) -> Rendered:
         """Render the mail that asks for a sign-up's confirmation. Errors as for `to_readers`."""
-        language, values = mailing_list.language, {"title": one_line(mailing_list.title), "url": url}
+        language, values = (
+            mailing_list.language,
+            {"title": one_line(mailing_list.title), "url": url},
+        )
         text = self._text("confirm.txt.j2", language, **values).strip() + "\n"
-        return Rendered(one_line(text.partition("\n")[0]), self._html("confirm.mjml.j2", language, **values), text)
+        return Rendered(
+            one_line(text.partition("\n")[0]),
+            self._html("confirm.mjml.j2", language, **values),
+            text,
+        )
 
     def alert(self, alert: Alert) -> Rendered:
         """Render the operator's mail. Errors as for `to_readers`."""
         clean = Alert(
-            one_line(alert.headline), tuple(map(one_line, alert.paragraphs)), tuple(map(one_line, alert.details))
+            one_line(alert.headline),
+            tuple(map(one_line, alert.paragraphs)),
+            tuple(map(one_line, alert.details)),
         )
-        html, text = self._html("alert.mjml.j2", "", alert=clean), self._text("alert.txt.j2", "", alert=clean)
+        html, text = (
+            self._html("alert.mjml.j2", "", alert=clean),
+            self._text("alert.txt.j2", "", alert=clean),
+        )
         return Rendered(f"Paperboy: {clean.headline}", html, text)
 
     def check(self, languages: Collection[str] = (), *, web: bool = False) -> None:
-        """Render samples of every kind of mail, for lists in English and in these languages; `web`: also the pages of
-        the web room and a sign-up's mail, which concern no digest. ConfigError with what is wrong with the templates.
+        """Render samples of every kind of mail, for lists in English and in these languages; `web`:
+        also the pages of the web room and a sign-up's mail, which concern no digest. ConfigError
+        with what is wrong with the templates.
         """
         alert = Alert("Something needs attention", ("It happened.", "This fixes it."))
         found = list[Problem]()
@@ -128,7 +152,9 @@ class Templates:
                 samples = tuple(_samples(language))
                 for number, digest in enumerate(samples):
                     with noted(found):
-                        self._try(digest, _ON_THE_WEB if number % 3 != 1 else "")  # of each kind some without pages
+                        self._try(
+                            digest, _ON_THE_WEB if number % 3 != 1 else ""
+                        )  # of each kind some without pages
                 if not web:
                     continue
 
@@ -136,7 +162,12 @@ class Templates:
                     self.confirmation(samples[0].mailing_list, _ON_THE_WEB)
                 for digest in samples:
                     url = f"{_ON_THE_WEB}/0"
-                    shown = online(digest, url=url, list_url=f"{_ON_THE_WEB}/list", join_url=f"{_ON_THE_WEB}/join")
+                    shown = online(
+                        digest,
+                        url=url,
+                        list_url=f"{_ON_THE_WEB}/list",
+                        join_url=f"{_ON_THE_WEB}/join",
+                    )
                     with noted(found):
                         self.online(shown)
                 for path, _ in self.texts:
@@ -164,7 +195,9 @@ class Templates:
         return _sandbox(self, self._folders(language), escapes=escapes)
 
     def _try(self, digest: Digest, web_url: str) -> None:
-        """Render a sample as for readers, after trying what only a crowded morning shows. Raises ConfigError."""
+        """Render a sample as for readers, after trying what only a crowded morning shows. Raises
+        ConfigError.
+        """
         copy = Copy("1" * 32, "2" * 32, "3" * 32, "4" * 32)  # placeholders, as in any digest
         whole = page(
             digest,
@@ -175,25 +208,40 @@ class Templates:
             votes=bool(web_url),
         )
         if whole.items:
-            tail = tuple(replace(item, group=Group.ALSO, rank=99, brief=True) for item in whole.items) * 9
+            tail = (
+                tuple(replace(item, group=Group.ALSO, rank=99, brief=True) for item in whole.items)
+                * 9
+            )
             sizes = {**whole.sizes, Group.ALSO: len(tail)}
-            crowded = replace(in_html(whole), items=whole.items + tail, sizes=sizes, topics_left_out=3)
+            crowded = replace(
+                in_html(whole), items=whole.items + tail, sizes=sizes, topics_left_out=3
+            )
             for pages in cuts(crowded):
                 for shown in pages[-1:]:
                     self._html("digest.mjml.j2", whole.language, page=shown)
 
         needed = {
             "who gets the mail (page.copy.address)": [copy.address],
-            "how to leave the list (page.unsubscribe_url in HTML, page.unsubscribe_subject in text)": [copy.token],
-            "a link to every paper (item.url, for each item of page.items)": [item.url for item in whole.items],
+            "how to leave the list (page.unsubscribe_url in HTML, page.unsubscribe_subject in text)": [
+                copy.token
+            ],
+            "a link to every paper (item.url, for each item of page.items)": [
+                item.url for item in whole.items
+            ],
         }
-        self._must_show(needed, self.to_readers(whole), "digest" if whole.items else "note", whole.language)
+        self._must_show(
+            needed, self.to_readers(whole), "digest" if whole.items else "note", whole.language
+        )
 
-    def _must_show(self, needed: Mapping[str, Sequence[str]], mail: Rendered, kind: str, language: str = "") -> None:
+    def _must_show(
+        self, needed: Mapping[str, Sequence[str]], mail: Rendered, kind: str, language: str = ""
+    ) -> None:
         """Raise ConfigError unless either part has the words of all that is needed."""
         file = self._sandbox(language).file
         missing = [
-            Problem(f"emails/{file(f'{kind}.{ending}.j2')}", f"the mail must show {what}, and does not")
+            Problem(
+                f"emails/{file(f'{kind}.{ending}.j2')}", f"the mail must show {what}, and does not"
+            )
             for ending, part in (("mjml", mail.html), ("txt", " ".join(mail.text.split())))
             for what, words in needed.items()
             if any(each not in part for each in words)
@@ -226,7 +274,9 @@ class _Undefined(jinja2.StrictUndefined):
     """Names what is missing, and what may have been meant."""
 
     __slots__ = ()
-    __format__ = jinja2.StrictUndefined._fail_with_undefined_error  # as Jinja has it for all other methods
+    __format__ = (
+        jinja2.StrictUndefined._fail_with_undefined_error
+    )  # as Jinja has it for all other methods
 
     @property
     def _undefined_message(self) -> str:
@@ -242,10 +292,15 @@ def _sandbox(templates: Templates, folders: tuple[str, ...], *, escapes: bool) -
     def file(name: str) -> str:
         return next((path for folder in folders if (path := f"{folder}/{name}") in found), name)
 
-    # What both parts of a mail include, such as their words, is escaped in HTML, and in plain text it is not.
+    # What both parts of a mail include, such as their words, is escaped in HTML, and in plain text
+    # it is not.
     options = {"undefined": _Undefined, "autoescape": escapes, "keep_trailing_newline": True}
-    made = sandbox.Sandbox("emails", lambda name: found.get(file(name)), templates.seconds, file, **options)
-    made.filters |= {each.__name__: each for each in (wrap, shorten, clipped, counted, money, tied, in_attribute)}
+    made = sandbox.Sandbox(
+        "emails", lambda name: found.get(file(name)), templates.seconds, file, **options
+    )
+    made.filters |= {
+        each.__name__: each for each in (wrap, shorten, clipped, counted, money, tied, in_attribute)
+    }
     return made
 
 
@@ -253,22 +308,47 @@ def _sandbox(templates: Templates, folders: tuple[str, ...], *, escapes: bool) -
 
 
 def _samples(language: str) -> Iterator[Digest]:
-    """Digests and notes: something of everything, and as little as possible; tokens and prices known and unknown."""
-    title, abstract = "Where $a < b$ & $M_{a,b}$, " + "a long title " * 20, "One sentence stands here. " * 60
-    authors, submitted = tuple(f"Grace Hopper {n}" for n in range(20)), datetime(2026, 1, 2, 12, tzinfo=UTC)
-    paper = Paper("2601.00010", 1, title, authors, abstract, "cs.LG", ("cs.LG",), submitted, submitted)
-    papers = [replace(paper, id=f"2601.000{n}") for n in range(10, 40)]
-    by_ada, bare = replace(paper, authors=("Ada Lovelace", *authors)), replace(paper, authors=(), abstract="")
-    topics = "# Samples\n\nOf all kinds:\n\n1. small\n   - and smaller\n2. large\n\nNothing else."
-    poor = MailingList("sample", "A sample", ("cs.LG", "stat.ML"), topics, ZoneInfo("UTC"), language, max_papers=1)
-    rich = replace(
-        poor, authors=("Ada Lovelace",) * 50, exclude=("cs.CV",), keywords=Keywords(("learning",), ("survey",))
+    """Digests and notes: something of everything, and as little as possible; tokens and prices
+    known and unknown.
+    """
+    title, abstract = (
+        "Where $a < b$ & $M_{a,b}$, " + "a long title " * 20,
+        "One sentence stands here. " * 60,
     )
-    priced = Spending(Usage(2, 1_000, 400, 300, completion_tokens=200, reasoning_tokens=50), Cost(0.012, 0.003))
+    authors, submitted = (
+        tuple(f"Grace Hopper {n}" for n in range(20)),
+        datetime(2026, 1, 2, 12, tzinfo=UTC),
+    )
+    paper = Paper(
+        "2601.00010", 1, title, authors, abstract, "cs.LG", ("cs.LG",), submitted, submitted
+    )
+    papers = [replace(paper, id=f"2601.000{n}") for n in range(10, 40)]
+    by_ada, bare = (
+        replace(paper, authors=("Ada Lovelace", *authors)),
+        replace(paper, authors=(), abstract=""),
+    )
+    topics = "# Samples\n\nOf all kinds:\n\n1. small\n   - and smaller\n2. large\n\nNothing else."
+    poor = MailingList(
+        "sample", "A sample", ("cs.LG", "stat.ML"), topics, ZoneInfo("UTC"), language, max_papers=1
+    )
+    rich = replace(
+        poor,
+        authors=("Ada Lovelace",) * 50,
+        exclude=("cs.CV",),
+        keywords=Keywords(("learning",), ("survey",)),
+    )
+    priced = Spending(
+        Usage(2, 1_000, 400, 300, completion_tokens=200, reasoning_tokens=50), Cost(0.012, 0.003)
+    )
     unpriced = Spending(Usage(calls=2), None)
     below = Score(3, 3)
     for of, some, scores, spending in (
-        (rich, [by_ada, *papers[1:]], [Score(4, 5), Score(9, 8, "It & more."), Score(8, 7), below], priced),
+        (
+            rich,
+            [by_ada, *papers[1:]],
+            [Score(4, 5), Score(9, 8, "It & more."), Score(8, 7), below],
+            priced,
+        ),
         (poor, [bare], [Score(7, None)], None),
         (rich, papers, [below], unpriced),
         (rich, [by_ada], [], priced),
@@ -276,5 +356,10 @@ def _samples(language: str) -> Iterator[Digest]:
         (replace(rich, topics=""), [], [], None),
     ):
         ids, model = [each.id for each in some], Model("a-model", is_llm=spending is not None)
-        empty, scored = Digest(of, submitted.date(), model, spending or Spending()), zip(ids, scores, strict=False)
-        yield curate(empty, some, dict(scored), dict.fromkeys(ids[::2], MOST_MORNINGS), ["2601.00001"])
+        empty, scored = (
+            Digest(of, submitted.date(), model, spending or Spending()),
+            zip(ids, scores, strict=False),
+        )
+        yield curate(
+            empty, some, dict(scored), dict.fromkeys(ids[::2], MOST_MORNINGS), ["2601.00001"]
+        )

@@ -32,7 +32,9 @@ def together(names: Sequence[str], most: int = 0) -> str:
 
 
 def money(dollars: float) -> str:
-    """Dollars as a reader expects them: cents, and more digits only where there are no cents to see."""
+    """Dollars as a reader expects them: cents, and more digits only where there are no cents to
+    see.
+    """
     if dollars == 0 or dollars >= 0.1:
         return f"${dollars:,.2f}"
     return f"${dollars:.4f}" if dollars >= 0.0001 else "under $0.0001"
@@ -44,15 +46,17 @@ _SHORT = 6  # letters of a last word, with its full stop
 
 
 def tied(text: object) -> Markup:
-    """Text as HTML in which a short last word holds on to the one before it, so as not to stand alone on a line."""
+    """Text as HTML in which a short last word holds on to the one before it, so as not to stand
+    alone on a line.
+    """
     html = escape(text)
     head, _, last = html.rpartition(" ")
     return head + Markup("&nbsp;") + last if head and len(last) <= _SHORT else html
 
 
 def in_attribute(text: str) -> Markup:
-    r"""Text in ASCII and entities alone, for places that MJML copies into an attribute: other characters would come
-    out of it as Rust writes them, as `\u{301}`.
+    r"""Text in ASCII and entities alone, for places that MJML copies into an attribute: other
+    characters would come out of it as Rust writes them, as `\u{301}`.
     """
     safe = str(escape(text)).replace("\\", "&#92;").encode("ascii", "xmlcharrefreplace").decode()
     return Markup(safe)  # noqa: S704  # escaped just above
@@ -64,7 +68,8 @@ _TAGS = {SUP: "<sup>", SUP_END: "</sup>", SUB: "<sub>", SUB_END: "</sub>", SPACE
 
 
 class Prose(str):
-    """A clean line: a string as plain text shows it, which Jinja, where it escapes, prints as HTML shows it.
+    """A clean line: a string as plain text shows it, which Jinja, where it escapes, prints as HTML
+    shows it.
 
     Scripts that Unicode cannot write are legible in plain text ("10^9.5"), and elements in HTML.
     """
@@ -87,8 +92,8 @@ class Prose(str):
 
 @lru_cache(maxsize=2048)  # lists share papers
 def prose(text: str, marked: Callable[[str], str] = to_marked) -> Prose:
-    """A title, an abstract or a comment for readers. `marked` reads the mark-up of a paper's source; what others wrote
-    may have TeX.
+    """A title, an abstract or a comment for readers. `marked` reads the mark-up of a paper's
+    source; what others wrote may have TeX.
     """
     return Prose(composed(marked(printable(text))))
 
@@ -105,7 +110,9 @@ _IN_LINK = re.compile(  # the places within what a mail program may take for a h
 
 
 def unlinked(text: Prose) -> Prose:
-    """The same for a reader, but mail programs, which make links of bare addresses by themselves, find none."""
+    """The same for a reader, but mail programs, which make links of bare addresses by themselves,
+    find none.
+    """
     return Prose(_IN_LINK.sub(JOINER, text.marked))
 
 
@@ -113,9 +120,9 @@ def unlinked(text: Prose) -> Prose:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Shorten prose to about `limit` characters: whole sentences where one ends in the last two thirds of the limit,
-    else whole words. A text that was cut ends in an ellipsis. Of `Prose`, what HTML shows counts, and no
-    formula is cut.
+    """Shorten prose to about `limit` characters: whole sentences where one ends in the last two
+    thirds of the limit, else whole words. A text that was cut ends in an ellipsis. Of `Prose`, what
+    HTML shows counts, and no formula is cut.
     """
     if not isinstance(text, Prose):
         return text if len(text) <= limit else f"{text[: cut(text, limit)]} …"
@@ -133,7 +140,9 @@ def shorten(text: str, limit: int) -> str:
 
 
 def clipped(text: str, limit: int) -> str:
-    """Shorten a line that is no prose, such as a title: whole words and an ellipsis. The result is a plain `str`."""
+    """Shorten a line that is no prose, such as a title: whole words and an ellipsis. The result is
+    a plain `str`.
+    """
     return str(text) if len(text) <= limit else f"{text[: cut(text, limit, WORD_END)]} …"
 
 
@@ -145,15 +154,19 @@ _ADDRESS = re.compile(r"://|\w@\w|mailto:")
 
 @lru_cache(maxsize=4096)  # lists share papers
 def wrap(text: object, first: str = "", rest: str | None = None) -> str:
-    """The text (of anything that has one) in lines of at most 76 columns, without spaces at their ends; `first` starts
-    the first line, `rest` (`first`, if not given) the others. A word longer than a line is broken, but no address.
+    """The text (of anything that has one) in lines of at most 76 columns, without spaces at their
+    ends; `first` starts the first line, `rest` (`first`, if not given) the others. A word longer
+    than a line is broken, but no address.
     """
     from rich.cells import cell_len, chop_cells  # noqa: PLC0415 - 20 ms and 3 MB, for which the daemon has no use
 
     rest = first if rest is None else rest
     room = WIDTH - max(cell_len(first), cell_len(rest))
     words = (word.strip() for word in _BREAK.split(str(text)))
-    pieces = ([word] if cell_len(word) <= room or _ADDRESS.search(word) else chop_cells(word, room) for word in words)
+    pieces = (
+        [word] if cell_len(word) <= room or _ADDRESS.search(word) else chop_cells(word, room)
+        for word in words
+    )
     lines: list[str] = []
     used = 0
     for word in filter(None, chain.from_iterable(pieces)):

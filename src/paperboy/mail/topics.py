@@ -1,7 +1,8 @@
 """The operator's topics, which are Markdown or plain text, as blocks for the templates. Pure.
 
-Headings, paragraphs and lists keep their shape, and paragraphs their lines; emphasis goes. Formulas become text, links
-become their words with the address in brackets, and HTML stays as written: readers see topics as words.
+Headings, paragraphs and lists keep their shape, and paragraphs their lines; emphasis goes. Formulas
+become text, links become their words with the address in brackets, and HTML stays as written:
+readers see topics as words.
 """
 
 import re
@@ -16,12 +17,16 @@ from paperboy.edges.text import one_line, printable
 from paperboy.tex import math_to_text
 
 _SOFT = "\v"  # a line's end within a paragraph; no printable text has it
-_WRAPPED = re.compile(rf"(?<=[^\n{_SOFT}]{{60}}){_SOFT}(?=[a-z])")  # a long line that goes on is no line of its own
+_WRAPPED = re.compile(
+    rf"(?<=[^\n{_SOFT}]{{60}}){_SOFT}(?=[a-z])"
+)  # a long line that goes on is no line of its own
 _DEEPEST = 100  # containers within containers, where a list counts two; text nested deeper is lost
 
 
 class Block(NamedTuple):
-    """A line of the topics. An item without a marker continues the item before it, and a "line" the paragraph."""
+    """A line of the topics. An item without a marker continues the item before it, and a "line" the
+    paragraph.
+    """
 
     kind: str  # "heading", "paragraph", "line" or "item"
     text: str
@@ -55,14 +60,18 @@ def blocks(markdown: str) -> tuple[Block, ...]:
 
         for number, line in enumerate(filter(None, map(one_line, text.split("\n")))):
             own = "line" if number and kind == "paragraph" else kind
-            found.append(Block("item", line, marker, len(numbers) - 1) if numbers else Block(own, line))
+            found.append(
+                Block("item", line, marker, len(numbers) - 1) if numbers else Block(own, line)
+            )
             marker = ""
     return tuple(found)
 
 
 def within(topics: tuple[Block, ...], room: int) -> tuple[Block, ...]:
     """The first blocks, up to about that many bytes of HTML. No heading is left alone."""
-    costs = accumulate(100 + len(escape(block.text).encode()) for block in topics)  # 100 for the tags around it
+    costs = accumulate(
+        100 + len(escape(block.text).encode()) for block in topics
+    )  # 100 for the tags around it
     kept = [block for block, cost in zip(topics, costs, strict=True) if cost <= room]
     while kept and kept[-1].kind == "heading" and len(kept) < len(topics):
         kept.pop()
@@ -76,14 +85,18 @@ _SPECIAL = re.compile(
 
 
 def _special(state: StateInline, silent: bool) -> bool:
-    """A rule of the parser: formulas become text, addresses keep each sign, and links show where they lead."""
+    """A rule of the parser: formulas become text, addresses keep each sign, and links show where
+    they lead.
+    """
     match = _SPECIAL.match(state.src, state.pos)
     if match is None:
         return False
     if not silent and match["formula"]:
         state.pending += math_to_text(match["formula"])
     elif not silent:
-        state.pending += match["address"] or f"{match['label'].replace('*', '')} ({match['target']})"
+        state.pending += (
+            match["address"] or f"{match['label'].replace('*', '')} ({match['target']})"
+        )
     state.pos = match.end()
     return True
 

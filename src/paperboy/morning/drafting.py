@@ -6,7 +6,8 @@
     draft      ← curate: pure; what could not be scored is carried over
     composed   ← render: pure
 
-Marks nothing as sent: scores are kept, because they were paid for; `morning.py` freezes everything else.
+Marks nothing as sent: scores are kept, because they were paid for; `morning.py` freezes everything
+else.
 """
 
 from __future__ import annotations
@@ -49,13 +50,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-RECENT = timedelta(days=30)  # a scorer that ranks compares with the papers of these days, the candidates among them
+RECENT = timedelta(
+    days=30
+)  # a scorer that ranks compares with the papers of these days, the candidates among them
 
 
 class Scorer(Protocol):
-    """Scores several lists at once, asking once for what they share. `score` yields the result of each request
-    as it arrives, and raises ScoringError when it cannot continue. `estimate` is what scoring may cost; None: the price
-    is unknown.
+    """Scores several lists at once, asking once for what they share. `score` yields the result of
+    each request as it arrives, and raises ScoringError when it cannot continue. `estimate` is what
+    scoring may cost; None: the price is unknown.
     """
 
     @property
@@ -65,7 +68,9 @@ class Scorer(Protocol):
 
     def estimate(self, papers: Sequence[Paper]) -> Cost | None: ...
 
-    def score(self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None) -> Generator[Scored]: ...
+    def score(
+        self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None
+    ) -> Generator[Scored]: ...
 
 
 class Progress(Protocol):
@@ -76,12 +81,20 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """Influence of what a list has learned on its morning. Empty: nothing is left out or ranked otherwise."""
+    """Influence of what a list has learned on its morning. Empty: nothing is left out or ranked
+    otherwise.
+    """
 
     not_called: frozenset[str] = frozenset()  # ids that the LLM is not asked about
-    sampled: frozenset[str] = frozenset()  # those that it is asked about by chance, beside the others
-    liked: Mapping[str, float] = field(default_factory=dict)  # by id: the order of papers with equal scores
-    rankers: Mapping[str, Ranker] = field(default_factory=dict)  # for the embedded scorer, by what they learned from
+    sampled: frozenset[str] = (
+        frozenset()
+    )  # those that it is asked about by chance, beside the others
+    liked: Mapping[str, float] = field(
+        default_factory=dict
+    )  # by id: the order of papers with equal scores
+    rankers: Mapping[str, Ranker] = field(
+        default_factory=dict
+    )  # for the embedded scorer, by what they learned from
     key: str = ""  # fingerprint of these
 
 
@@ -91,7 +104,9 @@ Learn = Callable[[MailingList, Sequence[Paper], Collection[str], datetime], Lear
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """All that one list's digest is made of, but for scores. It can be pickled, and names nobody on the list."""
+    """All that one list's digest is made of, but for scores. It can be pickled, and names nobody on
+    the list.
+    """
 
     mailing_list: MailingList
     papers: tuple[Paper, ...]  # less the filtered; those by followed authors first
@@ -108,7 +123,9 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredList:
-    """A list's papers with the scores that could be had; at first those that were paid for before."""
+    """A list's papers with the scores that could be had; at first those that were paid for
+    before.
+    """
 
     gathered: Gathered
     scores: Mapping[str, Score]  # by id
@@ -120,7 +137,9 @@ class ScoredList:
 
     @property
     def missing(self) -> tuple[Paper, ...]:
-        """Papers with neither a score nor a reason for having none; a list without topics needs no scores."""
+        """Papers with neither a score nor a reason for having none; a list without topics needs no
+        scores.
+        """
         if not self.gathered.mailing_list.topics:
             return ()
         known = self.scores.keys() | self.unscored.keys() | self.gathered.learned.not_called
@@ -132,13 +151,15 @@ class ScoredList:
         return self.gathered.learned.not_called - self.scores.keys()
 
     def take(self, result: Scored) -> ScoredList:
-        """Take over one request's scores, for the list that asked or one with its criteria; only the first pays. What
-        costs nothing is welcome, also where it was left out.
+        """Take over one request's scores, for the list that asked or one with its criteria; only
+        the first pays. What costs nothing is welcome, also where it was left out.
         """
         wanted = {paper.id for paper in self.missing}
         free = wanted | self.not_called
         scores = {paper_id: score for paper_id, score in result.scores.items() if paper_id in free}
-        unscored = {paper_id: why for paper_id, why in result.unscored.items() if paper_id in wanted}
+        unscored = {
+            paper_id: why for paper_id, why in result.unscored.items() if paper_id in wanted
+        }
         pays = self.gathered.mailing_list.name == result.list_name
         return replace(
             self,
@@ -162,7 +183,9 @@ class Draft:
     def outcome(self, missing: str, *, waits: bool = True) -> Outcome | None:
         """Return what the day's outcome would be; see `curate.outcome_of`."""
         counts = self.digest.counts
-        return curate.outcome_of(counts, missing, judged=self.judged, leftover=self.leftover, waits=waits)
+        return curate.outcome_of(
+            counts, missing, judged=self.judged, leftover=self.leftover, waits=waits
+        )
 
 
 def draft(scored: ScoredList) -> Draft:
@@ -179,7 +202,9 @@ def draft(scored: ScoredList) -> Draft:
     )
     papers = [paper for paper in gathered.papers if paper.id not in scored.not_called]
     tries = {paper_id: gathered.tries.get(paper_id, 0) + 1 for paper_id in unscored}
-    digest = curate.curate(empty, papers, scores, tries, gathered.filtered, scored.not_called, gathered.learned.liked)
+    digest = curate.curate(
+        empty, papers, scores, tries, gathered.filtered, scored.not_called, gathered.learned.liked
+    )
 
     failed_again = unscored.keys() & gathered.tries.keys()
     leftover = failed_again >= {paper.id for paper in papers}
@@ -192,17 +217,23 @@ def draft(scored: ScoredList) -> Draft:
 
 
 def compose(scored: ScoredList) -> Draft:
-    """Choose and render. Pure, from one value that can be pickled to another: any process may do it."""
+    """Choose and render. Pure, from one value that can be pickled to another: any process may do
+    it.
+    """
     made, gathered = draft(scored), scored.gathered
     counts = made.digest.counts
-    has_note = made.judged and (counts.scored or counts.filtered) and gathered.mailing_list.send_empty
+    has_note = (
+        made.judged and (counts.scored or counts.filtered) and gathered.mailing_list.send_empty
+    )
     if not counts.relevant and not has_note:
         return made
     return replace(made, mail=gathered.stationery.digest(made.digest, gathered.now))
 
 
 def work(scored: ScoredList) -> Draft | None:
-    """Compose and compress; None: it could not be done. Pure, from one value that can be pickled to another."""
+    """Compose and compress; None: it could not be done. Pure, from one value that can be pickled to
+    another.
+    """
     try:
         made = compose(scored)
         return replace(made, mail=pack(made.mail)) if made.mail else made
@@ -223,8 +254,13 @@ class Drafter:
     budget: float  # US dollars a day, all lists; 0: no limit
     budget_zone: tzinfo  # in which that day begins at midnight
     learn: Learn | None
-    _recent: tuple[object, Sequence[Text]] = (None, ())  # the last that a scorer compared with, and what they are of
-    _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
+    _recent: tuple[object, Sequence[Text]] = (
+        None,
+        (),
+    )  # the last that a scorer compared with, and what they are of
+    _dead: tuple[str, Shortfall | None] | None = (
+        None  # why the scorer is asked for nothing more; None in it: a bug
+    )
     _said: str = ""  # the last reason that was logged
 
     def candidates(
@@ -236,12 +272,17 @@ class Drafter:
         since: Mapping[str, datetime] = MappingProxyType({}),
         unread: Collection[str] = (),
     ) -> tuple[list[Paper], frozenset[str], frozenset[str]]:
-        """Papers that the list has not seen, or had not `before` a day: those to consider; the ids of those from before
-        its start: with the newest batch of each source, or with papers submitted `since` then, by its key; and the ways
-        by which they come. With categories that are `unread` today, a list begins on the day when they can be read.
+        """Papers that the list has not seen, or had not `before` a day: those to consider; the ids
+        of those from before its start: with the newest batch of each source, or with papers
+        submitted `since` then, by its key; and the ways by which they come. With categories that
+        are `unread` today, a list begins on the day when they can be read.
         """
         started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
-        known = [category for category in mailing_list.categories if category in started or category not in unread]
+        known = [
+            category
+            for category in mailing_list.categories
+            if category in started or category not in unread
+        ]
         mailing_list = replace(mailing_list, categories=tuple(known))
         unseen = self.store.papers.unseen(mailing_list, before)
         too_old = frozenset[str]()
@@ -251,7 +292,11 @@ class Drafter:
             start = source.calendar.start_of_newest(published, now, mailing_list.holidays)
             start = min(start, since.get(source.key, start))
             too_old |= curate.before_start(mailing_list, its, started, start)
-        return [paper for paper in unseen if paper.id not in too_old], too_old, curate.ways_in(mailing_list)
+        return (
+            [paper for paper in unseen if paper.id not in too_old],
+            too_old,
+            curate.ways_in(mailing_list),
+        )
 
     def gather(
         self,
@@ -262,13 +307,19 @@ class Drafter:
         only_days: int = 0,
         spent_on: date | None = None,
     ) -> ScoredList:
-        """Return the candidates with their kept scores, including those that another list paid for. The spending is
-        what no frozen day has yet, and that of the day `spent_on`.
+        """Return the candidates with their kept scores, including those that another list paid for.
+        The spending is what no frozen day has yet, and that of the day `spent_on`.
         """
-        mailing_list = replace(mailing_list, subscribers=())  # nobody's address is needed from here on
+        mailing_list = replace(
+            mailing_list, subscribers=()
+        )  # nobody's address is needed from here on
         name, model = mailing_list.name, self.scorer.model
-        filtered = frozenset(paper.id for paper in papers if curate.why_filtered(mailing_list, paper))
-        followed = frozenset(paper.id for paper in papers if curate.matched_author(paper, mailing_list.authors))
+        filtered = frozenset(
+            paper.id for paper in papers if curate.why_filtered(mailing_list, paper)
+        )
+        followed = frozenset(
+            paper.id for paper in papers if curate.matched_author(paper, mailing_list.authors)
+        )
         wanted = [paper for paper in papers if paper.id not in filtered]
         wanted.sort(key=lambda paper: paper.id not in followed)
 
@@ -288,14 +339,19 @@ class Drafter:
             tries=self.store.days.tries(name),
             only_days=only_days,
         )
-        scores = self.store.scores.kept(name, criteria, model.name, [paper.id for paper in wanted], now)
-        return ScoredList(gathered=gathered, scores=scores, spending=self.store.scores.spending(name, spent_on))
+        scores = self.store.scores.kept(
+            name, criteria, model.name, [paper.id for paper in wanted], now
+        )
+        return ScoredList(
+            gathered=gathered, scores=scores, spending=self.store.scores.spending(name, spent_on)
+        )
 
     def score(self, kept: Sequence[ScoredList], *, aloud: bool = False) -> Sequence[ScoredList]:
         """Return the lists with the scorer's scores, which are kept as they arrive.
 
-        Lists with the same criteria are scored once. A scorer that could not continue is not asked again.
-        What a bug leaves unscored is carried over, too. `aloud`: tell a terminal, too, what it will cost.
+        Lists with the same criteria are scored once. A scorer that could not continue is not asked
+        again. What a bug leaves unscored is carried over, too. `aloud`: tell a terminal, too, what
+        it will cost.
         """
         lists = list(kept)
         jobs = list(self._jobs(lists))
@@ -311,15 +367,19 @@ class Drafter:
         except StoreWriteError:
             raise  # without a disk there is no morning
         except Exception as error:
-            logger.exception("this is a bug in Paperboy; the morning continues with the scores it has")
+            logger.exception(
+                "this is a bug in Paperboy; the morning continues with the scores it has"
+            )
             self._dead = f"scoring hit a bug in Paperboy: {error!r}; see the log", None
         return list(map(self._explained, lists, kept))
 
     def _ask(self, lists: list[ScoredList], jobs: Sequence[ToScore]) -> None:
-        """Let the lists take over the results as they arrive, those with the criteria of the list that asked, too; and
-        keep the scores.
+        """Let the lists take over the results as they arrive, those with the criteria of the list
+        that asked, too; and keep the scores.
         """
-        criteria_of = {scored.gathered.mailing_list.name: scored.gathered.criteria for scored in lists}
+        criteria_of = {
+            scored.gathered.mailing_list.name: scored.gathered.criteria for scored in lists
+        }
         total = sum(len(job.papers) for job in jobs)
         done = 0
         with (
@@ -335,7 +395,9 @@ class Drafter:
                     name, model = new.gathered.mailing_list.name, new.gathered.model
                     scores = dict(new.scores.items() - old.scores.items())
                     spending = result.spending if name == result.list_name else Spending()
-                    self.store.scores.keep(name, criteria, model.name, scores, spending, self.clock())
+                    self.store.scores.keep(
+                        name, criteria, model.name, scores, spending, self.clock()
+                    )
                 done += len(result.scores) + len(result.unscored)
                 show(done, total)
 
@@ -354,8 +416,8 @@ class Drafter:
         logger.log(level, "scoring %s for %s by %s: %s", number, names, model, price)
 
     def _jobs(self, lists: Sequence[ScoredList]) -> Iterator[ToScore]:
-        """Yield what to ask for. Of lists with the same criteria, the first asks for what several miss. Lists on the
-        same categories share the papers that a scorer compares with.
+        """Yield what to ask for. Of lists with the same criteria, the first asks for what several
+        miss. Lists on the same categories share the papers that a scorer compares with.
         """
         asked: set[tuple[str, str]] = set()
         ranks = not self.scorer.model.is_llm
@@ -369,13 +431,17 @@ class Drafter:
             if ranks:
                 since = of.now - RECENT
                 among = frozenset(of.mailing_list.categories), of.mailing_list.cross_lists, since
-                if self._recent[0] != among:  # lists on the same categories come one after the other
+                if (
+                    self._recent[0] != among
+                ):  # lists on the same categories come one after the other
                     self._recent = among, self.store.papers.recent(of.mailing_list, since)
                 recent = self._recent[1]
             yield ToScore(of.mailing_list, papers, recent, tuple(of.learned.rankers.values()))
 
     def _may_spend(self) -> Callable[[], bool] | None:
-        """Return what checks whether anything is left of the day's budget for all lists; None: there is no budget."""
+        """Return what checks whether anything is left of the day's budget for all lists; None:
+        there is no budget.
+        """
         if not self.budget:
             return None
         local = self.clock().astimezone(self.budget_zone)
@@ -388,7 +454,13 @@ class Drafter:
         if not gathered.mailing_list.topics:
             return scored
         name, number = gathered.mailing_list.name, len(scored.scores)
-        logger.info("%s: %d of %d scored, %d now", name, number, len(gathered.papers), number - len(kept.scores))
+        logger.info(
+            "%s: %d of %d scored, %d now",
+            name,
+            number,
+            len(gathered.papers),
+            number - len(kept.scores),
+        )
         for reason, times in Counter(scored.unscored.values()).items():
             logger.warning("%s: %s could not be scored: %s", name, counted(times, "paper"), reason)
 
@@ -396,9 +468,14 @@ class Drafter:
         unscored = next(iter(scored.unscored.values()), "")
         if not missing:
             return replace(scored, problem=unscored)
-        dead, shortfall = self._dead or ("", Shortfall.SERVER)  # it may answer for one list and not for another
+        dead, shortfall = self._dead or (
+            "",
+            Shortfall.SERVER,
+        )  # it may answer for one list and not for another
         problem = scored.problem or dead or unscored
-        waiting = f"{len(missing - gathered.followed)} of them " if missing & gathered.followed else ""
+        waiting = (
+            f"{len(missing - gathered.followed)} of them " if missing & gathered.followed else ""
+        )
         what = f"{name}: {counted(len(missing), 'paper')} not scored, {waiting}carried over"
         if problem == self._said:  # a dead LLM is dead for each list
             logger.info("%s", what)

@@ -59,17 +59,25 @@ def look(
     now: datetime,
     since: Mapping[str, datetime] = MappingProxyType({}),
 ) -> dict[str, Look]:
-    """Fetch the papers of all lists from the sources of those `wanted`, and return the result by the keys of sources. A
-    failure leaves the store as it was, and is a sentence in the result. `since`: how far back to look at least, by
-    those keys.
+    """Fetch the papers of all lists from the sources of those `wanted`, and return the result by
+    the keys of sources. A failure leaves the store as it was, and is a sentence in the result.
+    `since`: how far back to look at least, by those keys.
     """
-    categories = sorted({category for mailing_list in lists for category in mailing_list.categories})
-    sources = sources_of(category for mailing_list in wanted for category in mailing_list.categories)
-    feeds = [connect(source) for source in sources]  # before anything is fetched: it may be set wrongly
+    categories = sorted(
+        {category for mailing_list in lists for category in mailing_list.categories}
+    )
+    sources = sources_of(
+        category for mailing_list in wanted for category in mailing_list.categories
+    )
+    feeds = [
+        connect(source) for source in sources
+    ]  # before anything is fetched: it may be set wrongly
     looks = dict[str, Look]()
     for source, feed in zip(sources, feeds, strict=True):
         its = [category for category in categories if source_of(category) is source]
-        looks[source.key] = _look(drafter, source, feed, lists, its, now, since.get(source.key, now))
+        looks[source.key] = _look(
+            drafter, source, feed, lists, its, now, since.get(source.key, now)
+        )
     return looks
 
 
@@ -84,8 +92,12 @@ def _look(
 ) -> Look:
     store = drafter.store
     try:
-        before = store.papers.fetched(source.key)  # a category that was never fetched has nothing to catch up on
-        last_fetch = min((before[category] for category in categories if category in before), default=None)
+        before = store.papers.fetched(
+            source.key
+        )  # a category that was never fetched has nothing to catch up on
+        last_fetch = min(
+            (before[category] for category in categories if category in before), default=None
+        )
         since = max(min(feed.window(now, last_fetch), reach), now - LONGEST_WINDOW)
         newest = store.papers.newest(categories)
         with drafter.progress.stage("Fetching papers") as show:
@@ -102,7 +114,14 @@ def _look(
     _add_older(store, fetched.older, lists, now)
     state = "late" if fetched.missing else "fresh" if fetched.news else "quiet"
     papers = len(fetched.papers)
-    logger.info("%s: %d papers in %s, %d of them new; %s", source.name, papers, ", ".join(categories), new, state)
+    logger.info(
+        "%s: %d papers in %s, %d of them new; %s",
+        source.name,
+        papers,
+        ", ".join(categories),
+        new,
+        state,
+    )
     if fetched.missing:
         logger.warning("%s", fetched.missing)
         return _late(source, fetched.missing)
@@ -114,10 +133,13 @@ def _late(source: Source, missing: str, unread: Sequence[str] = ()) -> Look:
 
 
 def _add_older(
-    store: Store, older: Callable[[Lacking], Sequence[Paper]], lists: Sequence[MailingList], now: datetime
+    store: Store,
+    older: Callable[[Lacking], Sequence[Paper]],
+    lists: Sequence[MailingList],
+    now: datetime,
 ) -> None:
-    """Store papers from before the window that come today; those that are new here are too old for lists on their
-    primary category. A failure costs them alone.
+    """Store papers from before the window that come today; those that are new here are too old for
+    lists on their primary category. A failure costs them alone.
     """
     try:
         found = {paper.id: paper for paper in older(store.papers.lacking)}
@@ -127,7 +149,11 @@ def _add_older(
         with store.transaction():  # else a crash between them would send old papers
             store.papers.add([*found.values()], (), now)
             for of in lists:
-                ids = {paper_id for paper_id in new if found[paper_id].primary_category in of.categories}
+                ids = {
+                    paper_id
+                    for paper_id in new
+                    if found[paper_id].primary_category in of.categories
+                }
                 if ids:
                     store.days.too_old(of.name, ids, local_date(of, now))
     except StoreWriteError:

@@ -1,4 +1,6 @@
-"""What one list's morning met that no other row shows, and what it disproves. Pure, but for `record`."""
+"""What one list's morning met that no other row shows, and what it disproves. Pure, but for
+`record`.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -12,15 +14,20 @@ from paperboy.store.incidents import Incident, Kind
 
 
 def record(store: Store, report: ListReport, looked: Look, now: datetime, *, overdue: bool) -> None:
-    """Note the incidents of one list's morning, and end those that it shows to be over, in the transaction of its day
-    or attempt. `overdue`: GIVE_UP_AFTER_HOURS have passed since its hour. One that is ended and noted again lasts.
+    """Note the incidents of one list's morning, and end those that it shows to be over, in the
+    transaction of its day or attempt. `overdue`: GIVE_UP_AFTER_HOURS have passed since its hour.
+    One that is ended and noted again lasts.
     """
     over: list[Kind] = []
     if not report.bug and report.outcome not in {None, Outcome.GAVE_UP}:
         over.append(Kind.PROCESS)
         if report.is_served:  # on a quiet day nobody asked the LLM
             over += [Kind.SCORING, Kind.BUDGET]
-        if report.outcome is not Outcome.SKIPPED and not looked.holds and (looked.news or report.is_served):
+        if (
+            report.outcome is not Outcome.SKIPPED
+            and not looked.holds
+            and (looked.news or report.is_served)
+        ):
             over.append(Kind.LATE)
         if report.outcome is not Outcome.SKIPPED and not looked.unread:
             over.append(Kind.SOURCE)
@@ -30,8 +37,8 @@ def record(store: Store, report: ListReport, looked: Look, now: datetime, *, ove
 
 
 def met(report: ListReport, looked: Look, *, overdue: bool) -> Iterator[Incident]:
-    """Yield the incidents. Before `overdue` a late source is none; a dead LLM is one at the first try, since the scorer
-    has retried by then.
+    """Yield the incidents. Before `overdue` a late source is none; a dead LLM is one at the first
+    try, since the scorer has retried by then.
     """
     name, counts = report.list_name, report.counts
     if kind := _kind(report, looked, overdue=overdue):
@@ -58,7 +65,9 @@ def met(report: ListReport, looked: Look, *, overdue: bool) -> Iterator[Incident
     for paper in report.let_go:
         line = f"{name}: {paper.id} {title_of(paper)}"
         facts = {"list": name, "lines": [line]}
-        yield Incident(kind=Kind.LET_GO, subject=f"{name} {paper.id}", reason=reason, facts=facts, event=True)
+        yield Incident(
+            kind=Kind.LET_GO, subject=f"{name} {paper.id}", reason=reason, facts=facts, event=True
+        )
 
 
 def _kind(report: ListReport, looked: Look, *, overdue: bool) -> Kind | None:
@@ -69,6 +78,8 @@ def _kind(report: ListReport, looked: Look, *, overdue: bool) -> Kind | None:
     is_due = report.outcome in {None, Outcome.GAVE_UP}
     if report.shortfall is Shortfall.SERVER or (is_due and report.counts.considered):
         return Kind.SCORING
-    if report.outcome is Outcome.GAVE_UP or (overdue and (is_due or (looked.holds and report.is_served))):
+    if report.outcome is Outcome.GAVE_UP or (
+        overdue and (is_due or (looked.holds and report.is_served))
+    ):
         return Kind.LATE
     return Kind.SOURCE if looked.unread and not looked.holds and report.is_served else None

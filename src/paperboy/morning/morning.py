@@ -17,9 +17,9 @@
     a paused list's day is skipped, and it will begin anew
     once a day: retention
 
-Papers of a group are read once and shared, so memory does not grow with the number of lists. Where there are many, a
-crew of other processes composes while the next group is opened; see `workers.py`. Sending is in
-`sending/delivery.py`.
+Papers of a group are read once and shared, so memory does not grow with the number of lists. Where
+there are many, a crew of other processes composes while the next group is opened; see `workers.py`.
+Sending is in `sending/delivery.py`.
 """
 
 import logging
@@ -47,8 +47,12 @@ from paperboy.store.incidents import THE_WORKERS, Incident, Kind
 
 logger = logging.getLogger(__name__)
 
-GROUP = 60  # lists that go through a morning together; of an LLM that answers many calls at once, more
-NOTHING_WAS_DONE = "no morning of this list finished: Paperboy was not running, or the list had no subscribers"
+GROUP = (
+    60  # lists that go through a morning together; of an LLM that answers many calls at once, more
+)
+NOTHING_WAS_DONE = (
+    "no morning of this list finished: Paperboy was not running, or the list had no subscribers"
+)
 
 Frozen = Callable[[MailingList, Day, int | None, datetime], object]
 """Writes rows in the transaction of a day, whose digest may have an id."""
@@ -58,15 +62,19 @@ _T = TypeVar("_T")
 
 def _skipped(mailing_list: MailingList, why: str) -> ListReport:
     name = mailing_list.name
-    words = "it is paused" if mailing_list.paused else f"{why}; paperboy once --list {name} sends it today"
+    words = (
+        "it is paused"
+        if mailing_list.paused
+        else f"{why}; paperboy once --list {name} sends it today"
+    )
     return ListReport(name, Outcome.SKIPPED, problem=words)
 
 
 @dataclass(slots=True, kw_only=True)
 class Morning:
-    """One run. With `patience` it is the daemon's: a list that waits for a late source or a dead LLM is given up that
-    long after its first try. Without, a person asked: what is there is sent, even if the day was given up, and what
-    fails stays due.
+    """One run. With `patience` it is the daemon's: a list that waits for a late source or a dead
+    LLM is given up that long after its first try. Without, a person asked: what is there is sent,
+    even if the day was given up, and what fails stays due.
     """
 
     drafter: Drafter
@@ -74,7 +82,9 @@ class Morning:
     lists: Sequence[MailingList]  # all the home's: one fetch serves them all
     patience: timedelta | None  # None: by hand
     any_day: bool  # by hand, whatever the weekday; else a list is skipped on other weekdays
-    since: date | None  # the lists begin anew with the first batch that became visible from that local date on
+    since: (
+        date | None
+    )  # the lists begin anew with the first batch that became visible from that local date on
     overdue_after: timedelta  # of a list's hour: then a problem that lasts is reported
     lookback: timedelta
     keep: timedelta
@@ -90,11 +100,13 @@ class Morning:
     )  # by the names of lists that are not paused
     attempts: Mapping[str, Attempt] = field(init=False)  # as they were before it
     to_serve: dict[str, MailingList] = field(default_factory=dict, init=False)  # by their names
-    reports: dict[str, ListReport] = field(default_factory=dict, init=False)  # by their lists' names
+    reports: dict[str, ListReport] = field(
+        default_factory=dict, init=False
+    )  # by their lists' names
 
     def run(self, chosen: Collection[str]) -> MorningReport:
-        """Do this morning's work for the chosen lists whose local date is open. Raises NotTodayError where one of them
-        cannot begin with the papers of `since`.
+        """Do this morning's work for the chosen lists whose local date is open. Raises
+        NotTodayError where one of them cannot begin with the papers of `since`.
         """
         self.now = now = self.drafter.clock()
         self.store = store = self.drafter.store
@@ -111,7 +123,9 @@ class Morning:
                     raise NotTodayError(f"{name}: {why}")
                 for key, at in due.beginning(mailing_list, self.since).items():
                     reach[key] = min(at, reach.get(key, at))
-            if due.is_open(mailing_list, day, outcome, by_hand=self.patience is None, any_day=self.any_day):
+            if due.is_open(
+                mailing_list, day, outcome, by_hand=self.patience is None, any_day=self.any_day
+            ):
                 self.to_serve[name] = mailing_list
             elif outcome is Outcome.SKIPPED:
                 self.reports[name] = _skipped(mailing_list, due.off(mailing_list, day))
@@ -124,18 +138,26 @@ class Morning:
         active = [mailing_list for mailing_list in lists if mailing_list.is_active]
         due_now = [mailing_list for mailing_list in active if mailing_list.name in self.to_serve]
         by_source = fetching.look(self.drafter, self.connect, due_now, active, now, reach)
-        self.looks = {mailing_list.name: fetching.of(by_source, mailing_list) for mailing_list in due_now}
+        self.looks = {
+            mailing_list.name: fetching.of(by_source, mailing_list) for mailing_list in due_now
+        }
         self.serve_all()
         if is_first:
-            store.retention.thin(self.keep, [each.name for each in lists], now, keeps_scores=self.keeps_scores)
+            store.retention.thin(
+                self.keep, [each.name for each in lists], now, keeps_scores=self.keeps_scores
+            )
         return MorningReport(tuple(self.reports[mailing_list.name] for mailing_list in wanted))
 
     def serve_all(self) -> None:
-        """Put a report of each list into the reports. A crew composes while this process opens and scores the next
-        lists and closes the last.
+        """Put a report of each list into the reports. A crew composes while this process opens and
+        scores the next lists and closes the last.
         """
         crew = self.crew(len(self.to_serve))
-        drafts = crew.map(drafting.work, self.scored()) if crew else ((scored, None) for scored in self.scored())
+        drafts = (
+            crew.map(drafting.work, self.scored())
+            if crew
+            else ((scored, None) for scored in self.scored())
+        )
         with closing(drafts):
             for scored, made in drafts:
                 mailing_list = self.to_serve[scored.gathered.mailing_list.name]
@@ -150,7 +172,8 @@ class Morning:
     def scored(self) -> Iterator[ScoredList]:
         """Open and score the lists in groups; put what ends here into the reports.
 
-        Lists on the same categories come one after the other: they share papers, and a prompt's cache.
+        Lists on the same categories come one after the other: they share papers, and a prompt's
+        cache.
         """
         by_categories = defaultdict[frozenset[str], list[MailingList]](list)
         for mailing_list in self.to_serve.values():
@@ -168,7 +191,9 @@ class Morning:
             yield from self.drafter.score(kept, aloud=self.since is not None)
             self.store.papers.forget()
 
-    def serve(self, mailing_list: MailingList, work: Callable[[], _T | ListReport]) -> _T | ListReport:
+    def serve(
+        self, mailing_list: MailingList, work: Callable[[], _T | ListReport]
+    ) -> _T | ListReport:
         """Do a list's work, and note the attempt where the list stays due."""
         found = self.guarded(mailing_list, work)
         if isinstance(found, ListReport) and found.outcome is None:
@@ -176,7 +201,9 @@ class Morning:
         return found
 
     def guarded(self, mailing_list: MailingList, work: Callable[[], _T]) -> _T | ListReport:
-        """One list's failure stops no other: an expected one is a sentence in the report, a bug also a traceback."""
+        """One list's failure stops no other: an expected one is a sentence in the report, a bug
+        also a traceback.
+        """
         try:
             return work()
         except StoreWriteError:
@@ -190,7 +217,9 @@ class Morning:
             return ListReport(mailing_list.name, None, problem=problem, bug=True)
 
     def explain(self, mailing_list: MailingList) -> None:
-        """Give each past day an outcome: days that ended before the list was served, or while nothing was running."""
+        """Give each past day an outcome: days that ended before the list was served, or while
+        nothing was running.
+        """
         name, today = mailing_list.name, local_date(mailing_list, self.now)
         last = self.store.days.last(name, today)
         attempt = self.attempts.get(name)
@@ -201,11 +230,17 @@ class Morning:
             if due.off(mailing_list, day):
                 self.skip(mailing_list, day)
             else:
-                why = attempt.why if attempt and local_date(mailing_list, attempt.at) == day else NOTHING_WAS_DONE
+                why = (
+                    attempt.why
+                    if attempt and local_date(mailing_list, attempt.at) == day
+                    else NOTHING_WAS_DONE
+                )
                 self.freeze(Day(name, day, Outcome.GAVE_UP, why))
 
     def open(self, mailing_list: MailingList) -> ListReport | ScoredList:
-        """Return what is to be scored; or the report of a list that has nothing to do, or has to wait."""
+        """Return what is to be scored; or the report of a list that has nothing to do, or has to
+        wait.
+        """
         name, day, store = mailing_list.name, local_date(mailing_list, self.now), self.store
         self.explain(mailing_list)
         if mailing_list.paused:
@@ -220,17 +255,27 @@ class Morning:
         elif may_wait and looked.holds:
             report = ListReport(name, None, problem=looked.missing)
         elif began and (superseded := store.days.supersede(name, day, self.now)):
-            logger.warning("%s: the digest of %s reached nobody; its papers come with today's", name, superseded)
+            logger.warning(
+                "%s: the digest of %s reached nobody; its papers come with today's",
+                name,
+                superseded,
+            )
 
         begins_at = due.beginning(mailing_list, self.since) if self.since else {}
         for key, at in begins_at.items():
             store.days.begin_again(name, key, at)
-        found = self.drafter.candidates(mailing_list, self.now, since=begins_at, unread=looked.unread)
+        found = self.drafter.candidates(
+            mailing_list, self.now, since=begins_at, unread=looked.unread
+        )
         papers, too_old, ways = found
         if papers or too_old or began:
             # before the first digest: if that has to wait, today's papers are not too old tomorrow
             store.days.begin(name, ways, too_old, day, self.now)
-        if report is None and may_wait and all(source_of(paper.id).key in looked.late for paper in papers):
+        if (
+            report is None
+            and may_wait
+            and all(source_of(paper.id).key in looked.late for paper in papers)
+        ):
             report = ListReport(name, None, problem=looked.missing)
         if report is not None:
             if report.outcome:
@@ -247,9 +292,13 @@ class Morning:
         if self.patience is None:
             return True
         attempt = self.attempts.get(mailing_list.name)
-        return self.now < due.standing(mailing_list, None, attempt, self.now, self.patience).gives_up
+        return (
+            self.now < due.standing(mailing_list, None, attempt, self.now, self.patience).gives_up
+        )
 
-    def close(self, mailing_list: MailingList, scored: ScoredList, made: Draft | None) -> ListReport:
+    def close(
+        self, mailing_list: MailingList, scored: ScoredList, made: Draft | None
+    ) -> ListReport:
         """Freeze the day, unless it stays due. `made`: by another process."""
         draft = made or drafting.compose(scored)
         digest, missing = draft.digest, self.looks[mailing_list.name].missing
@@ -263,9 +312,16 @@ class Morning:
         if outcome is Outcome.QUIET and not reason:
             why = due.no_batch(mailing_list, begins(mailing_list, day))
             names = together([source.name for source in sources_of(mailing_list.categories)])
-            reason = f"{names} announced nothing ({why})" if why else f"{names} had nothing new in its categories"
+            reason = (
+                f"{names} announced nothing ({why})"
+                if why
+                else f"{names} had nothing new in its categories"
+            )
 
-        waits_for_papers = draft.leftover and outcome in {None, Outcome.GAVE_UP}  # whatever is left over
+        waits_for_papers = draft.leftover and outcome in {
+            None,
+            Outcome.GAVE_UP,
+        }  # whatever is left over
         report = ListReport(
             name,
             outcome,
@@ -279,7 +335,9 @@ class Morning:
         if outcome is None:
             return report
         addressed = self.drafter.composer.addressed
-        became = {} if outcome is Outcome.GAVE_UP else digest.became  # then all of its papers come again
+        became = (
+            {} if outcome is Outcome.GAVE_UP else digest.became
+        )  # then all of its papers come again
         frozen = Day(
             list_name=name,
             date=day,
@@ -291,7 +349,9 @@ class Morning:
             tried=frozenset(scored.unscored if scored.scores else ()),
             sampled=scored.gathered.learned.sampled & scored.scores.keys() & became.keys(),
             composed=draft.mail,
-            addressed=tuple(addressed(name, day, reader) for reader in mailing_list.subscribers) if draft.mail else (),
+            addressed=tuple(addressed(name, day, reader) for reader in mailing_list.subscribers)
+            if draft.mail
+            else (),
         )
         self.freeze(frozen, report)
         return report
@@ -300,7 +360,9 @@ class Morning:
         """Note the attempt."""
         before = self.attempts.get(mailing_list.name)
         unscored = report.counts.to_score
-        attempt = due.failed(mailing_list, report.problem, before, self.now, self.drafter.clock(), unscored=unscored)
+        attempt = due.failed(
+            mailing_list, report.problem, before, self.now, self.drafter.clock(), unscored=unscored
+        )
         with self.store.transaction():
             self.store.days.note_attempt(attempt)
             self.record(mailing_list, report)
@@ -308,18 +370,29 @@ class Morning:
     def record(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the list's incidents, in the transaction of its outcome or attempt."""
         looked = self.looks.get(mailing_list.name, fetching.Look())
-        overdue = self.now >= begins(mailing_list, local_date(mailing_list, self.now)) + self.overdue_after
+        overdue = (
+            self.now
+            >= begins(mailing_list, local_date(mailing_list, self.now)) + self.overdue_after
+        )
         incidents.record(self.store, report, looked, self.now, overdue=overdue)
 
     def skip(self, mailing_list: MailingList, day: date, report: ListReport | None = None) -> None:
         """Freeze a day on which the list does not send."""
-        self.freeze(Day(mailing_list.name, day, Outcome.SKIPPED, "paused" if mailing_list.paused else ""), report)
+        self.freeze(
+            Day(mailing_list.name, day, Outcome.SKIPPED, "paused" if mailing_list.paused else ""),
+            report,
+        )
 
     def freeze(self, day: Day, report: ListReport | None = None) -> None:
-        """Make one durable transaction, also of what features add, a list's pause, and the incidents of a report."""
+        """Make one durable transaction, also of what features add, a list's pause, and the
+        incidents of a report.
+        """
         mailing_list = self.to_serve[day.list_name]
         # Features need neither addresses nor papers.
-        bare = replace(mailing_list, subscribers=()), replace(day, addressed=(), became={}, composed=None)
+        bare = (
+            replace(mailing_list, subscribers=()),
+            replace(day, addressed=(), became={}, composed=None),
+        )
 
         def more(digest_id: int | None) -> None:
             for write in self.frozen:

@@ -1,7 +1,7 @@
 """Where work that needs neither the database nor a server is done: here, or by any executor.
 
-A task is a value, and so is its result, so a task may be done twice. Whatever goes wrong with an executor, its tasks
-are left to the caller, who does them here: slower, and never lost.
+A task is a value, and so is its result, so a task may be done twice. Whatever goes wrong with an
+executor, its tasks are left to the caller, who does them here: slower, and never lost.
 """
 
 import logging
@@ -47,15 +47,19 @@ class Crew:
     problem: str = ""  # why it is not used any more
 
     def map(self, work: Callable[[_T], _R], tasks: Iterable[_T]) -> Generator[tuple[_T, _R | None]]:
-        """Yield each task with its result, in their order; None: the caller has to do it. `tasks` is read some tasks
-        ahead of the results.
+        """Yield each task with its result, in their order; None: the caller has to do it. `tasks`
+        is read some tasks ahead of the results.
         """
         with ExitStack() as stack:
             executor: Executor | None = None
             under_way: deque[tuple[_T, Future[_R] | None]] = deque()
             for task in tasks:
                 executor = executor or self._tried(lambda: stack.enter_context(self.hire()))
-                future = self._tried(partial(executor.submit, done, work, task, versions())) if executor else None
+                future = (
+                    self._tried(partial(executor.submit, done, work, task, versions()))
+                    if executor
+                    else None
+                )
                 under_way.append((task, future))
                 while under_way:
                     first, future = under_way[0]
@@ -116,7 +120,9 @@ def done(work: Callable[[_T], _R], task: _T, wanted: Mapping[str, str]) -> _R:
 
 def helpful(lists: int) -> int:
     """How many processes of this machine so many lists are worth."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1  # macOS has none
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )  # macOS has none
     return min(_MOST, cores, lists // _WORTH_IT)
 
 
@@ -129,7 +135,9 @@ def processes(number: int) -> Iterator[Executor]:
         yield executor
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
-        for process in multiprocessing.active_children():  # one that hangs would keep this program from its end
+        for process in (
+            multiprocessing.active_children()
+        ):  # one that hangs would keep this program from its end
             process.kill()
 
 

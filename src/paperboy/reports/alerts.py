@@ -4,8 +4,8 @@
               one when it is over. Pure
     report    logs them and freezes them, each in place of an unsent one about the same
 
-One dead LLM is one problem, for ten lists as for one. It is over when each list that it affects has had a day without
-it. The ledger sends the mails, and retries them.
+One dead LLM is one problem, for ten lists as for one. It is over when each list that it affects has
+had a day without it. The ledger sends the mails, and retries them.
 """
 
 from __future__ import annotations
@@ -34,8 +34,14 @@ logger = logging.getLogger(__name__)
 
 _LONGEST_FAULT = 100  # characters of it in a headline
 _MOST = 3  # names, or reasons, in a mail; the log has the others
-_AFTER_THE_ROUND = frozenset({Kind.MAIL, Kind.NOBODY})  # are sent then: a round of sending may end these
-_OF_SENDING = _AFTER_THE_ROUND | {Kind.REFUSED, Kind.EXPIRED, Kind.SUPPRESSED}  # a round may bring more of these
+_AFTER_THE_ROUND = frozenset(
+    {Kind.MAIL, Kind.NOBODY}
+)  # are sent then: a round of sending may end these
+_OF_SENDING = _AFTER_THE_ROUND | {
+    Kind.REFUSED,
+    Kind.EXPIRED,
+    Kind.SUPPRESSED,
+}  # a round may bring more of these
 
 
 # --- the words
@@ -58,7 +64,9 @@ def _alert(problems: Sequence[Incident], own: Words) -> Alert:
 
 
 def _fields(problems: Sequence[Incident]) -> dict[str, str]:
-    """The values of the words' placeholders, from problems of one kind. A subject is a list's name or an address."""
+    """The values of the words' placeholders, from problems of one kind. A subject is a list's name
+    or an address.
+    """
     rows = sorted(problems, key=lambda problem: problem.subject)
     number = len(rows)
     unserved = [row for row in rows if not row.facts.get("served")]
@@ -71,7 +79,9 @@ def _fields(problems: Sequence[Incident]) -> dict[str, str]:
         "names": names,
         "first": lists[0],
         "unserved": without or names,
-        "once": " --list ".join(["paperboy once", *(row.subject for row in unserved if len(unserved) <= _MOST)]),
+        "once": " --list ".join(
+            ["paperboy once", *(row.subject for row in unserved if len(unserved) <= _MOST)]
+        ),
         "score": f"Scored {_scored(unserved)}: no digest for {without}"
         if unserved
         else f"Scored only {scored} for {names}",
@@ -80,8 +90,12 @@ def _fields(problems: Sequence[Incident]) -> dict[str, str]:
         "papers": counted(number, "paper"),
         "mails": counted(number, "mail"),
         "addresses": counted(number, "address", "addresses"),
-        "back": f"The papers are not lost: they come with the next digest of {back}." if back else "",
-        "fault": shortened(one_line(f"{rows[0].facts.get('place', lists[0])}: {rows[0].reason}"), _LONGEST_FAULT),
+        "back": f"The papers are not lost: they come with the next digest of {back}."
+        if back
+        else "",
+        "fault": shortened(
+            one_line(f"{rows[0].facts.get('place', lists[0])}: {rows[0].reason}"), _LONGEST_FAULT
+        ),
     }
 
 
@@ -90,14 +104,19 @@ def _well_again(problems: Sequence[Incident], own: Words, zone: tzinfo) -> Alert
     fields = _fields(problems)
     since = min(problem.since for problem in problems).astimezone(zone)
     what = f"Resolved: {own.well.format_map(fields)}"
-    detail = f"{problems[0].kind}, since {since:%a %d %b %H:%M %Z}: {own.headline.format_map(fields)}"
+    detail = (
+        f"{problems[0].kind}, since {since:%a %d %b %H:%M %Z}: {own.headline.format_map(fields)}"
+    )
     return Alert(what, ("The problem is over. You need not do anything.",), (detail,))
 
 
 def no_start(problem: str) -> Alert:
     """Nothing works, and nothing can be recorded."""
     advice = "Paperboy keeps retrying; paperboy check shows what else is wrong. This is reported once a day."
-    return Alert("Paperboy cannot work", (_reason(problem), f"No digest goes out until that is fixed. {advice}"))
+    return Alert(
+        "Paperboy cannot work",
+        (_reason(problem), f"No digest goes out until that is fixed. {advice}"),
+    )
 
 
 def _reason(problem: str) -> str:
@@ -105,7 +124,9 @@ def _reason(problem: str) -> str:
 
 
 def _scored(problems: Sequence[Incident]) -> str:
-    scored, considered = (sum(problem.facts.get(name, 0) for problem in problems) for name in ("scored", "considered"))
+    scored, considered = (
+        sum(problem.facts.get(name, 0) for problem in problems) for name in ("scored", "considered")
+    )
     return f"{scored:,} of {counted(considered, 'paper')}"
 
 
@@ -131,7 +152,10 @@ def _shared(row: Incident | Reported) -> tuple[str, str]:
 
 def lasting(problems: Iterable[Incident]) -> list[list[Incident]]:
     """Return what lasts, by kind, or by broken file."""
-    return [[*alike] for _, alike in groupby((problem for problem in problems if not problem.event), _shared)]
+    return [
+        [*alike]
+        for _, alike in groupby((problem for problem in problems if not problem.event), _shared)
+    ]
 
 
 def plan(
@@ -142,9 +166,10 @@ def plan(
     zone: tzinfo,
     now: datetime,
 ) -> list[Mail]:
-    """Return the mails that are to be written, oldest first, in the operator's `zone`: about each kind that is over, or
-    was met on a later day than its last mail. Events are reported once: the first at once, and what comes after the
-    day's mail with the next day's. `ended` are incidents that are over.
+    """Return the mails that are to be written, oldest first, in the operator's `zone`: about each
+    kind that is over, or was met on a later day than its last mail. Events are reported once: the
+    first at once, and what comes after the day's mail with the next day's. `ended` are incidents
+    that are over.
     """
     found = list[Mail]()
     today = now.astimezone(zone).date()
@@ -174,7 +199,9 @@ def plan(
             continue
         at = due = max(row.ended or row.last for row in its)
         if before and is_event:  # with the mail of the next morning, or without one at noon
-            due = max(due, datetime.combine(last + timedelta(days=1), time(12), zone).astimezone(UTC))
+            due = max(
+                due, datetime.combine(last + timedelta(days=1), time(12), zone).astimezone(UTC)
+            )
         alert = _well_again(its, own, zone) if is_over else _alert(its, own)
         instead = frozenset(row.mail for row in before if row.unsent and row.mail)
         found.append(Mail(kind, its, alert, over=is_over, at=at, due=due, instead=instead))
@@ -184,8 +211,16 @@ def plan(
 def _news(events: Sequence[Incident], before: Sequence[Reported]) -> list[Incident]:
     """Return the events that no mail has brought yet, if there are new ones."""
     known = {row.subject: row for row in before}
-    new = {event.subject for event in events if event.subject not in known or known[event.subject].since < event.since}
-    return [event for event in events if event.subject in new or known[event.subject].unsent] if new else []
+    new = {
+        event.subject
+        for event in events
+        if event.subject not in known or known[event.subject].since < event.since
+    }
+    return (
+        [event for event in events if event.subject in new or known[event.subject].unsent]
+        if new
+        else []
+    )
 
 
 @contextmanager
@@ -210,15 +245,25 @@ class Alerts:
 
     def plan(self, problems: Sequence[Incident], now: datetime) -> list[Mail]:
         """Return the mails that are to be written now or later."""
-        ended = [incident for incident in self.store.incidents.all() if incident.ended and not self._is_moot(incident)]
+        ended = [
+            incident
+            for incident in self.store.incidents.all()
+            if incident.ended and not self._is_moot(incident)
+        ]
         reported = [row for row in self.store.alerts.all() if not self._is_moot(row)]
         return plan(problems, ended, reported, self.words, self.zone, now)
 
     def report(
-        self, problems: Sequence[Incident], composer: Composer, to: Subscriber | None, now: datetime, *, sends: bool
+        self,
+        problems: Sequence[Incident],
+        composer: Composer,
+        to: Subscriber | None,
+        now: datetime,
+        *,
+        sends: bool,
     ) -> None:
-        """Log what is to be reported, and freeze the mails about it, if there is an address. `sends`: a round of
-        sending follows, so what is about mail waits for its end.
+        """Log what is to be reported, and freeze the mails about it, if there is an address.
+        `sends`: a round of sending follows, so what is about mail waits for its end.
         """
         with self.store.transaction():
             self._clear(problems, to, now)
@@ -235,7 +280,9 @@ class Alerts:
                     if to:
                         composed, addressed = composer.alert(mail.alert, to, mail.at)
                         priority = -1 if mail.kind in _AFTER_THE_ROUND and not mail.over else 2
-                        frozen_id = self.store.ledger.freeze(composed, [addressed], now, priority=priority)
+                        frozen_id = self.store.ledger.freeze(
+                            composed, [addressed], now, priority=priority
+                        )
                     if mail.over:
                         for incident in mail.about:
                             self.store.incidents.forget(mail.kind, incident.subject)
@@ -243,22 +290,31 @@ class Alerts:
             except StoreError:
                 raise
             except Exception:
-                # It counts as reported, in the log, or the daemon would try without end: what lasts is due tomorrow.
+                # It counts as reported, in the log, or the daemon would try without end: what lasts
+                # is due tomorrow.
                 self.store.alerts.add(mail.about, today, None, over=mail.over)
                 with never_raising():
                     raise
 
     def _clear(self, problems: Sequence[Incident], to: Subscriber | None, now: datetime) -> None:
-        """Forget what is moot, events that are no news any more, and mails to another address than the operator's."""
+        """Forget what is moot, events that are no news any more, and mails to another address than
+        the operator's.
+        """
         there = {(problem.kind, problem.subject) for problem in problems}
         events = {kind for kind, words in self.words.items() if not words.well}
         reported = self.store.alerts.all()
-        wanted = {row.mail for row in reported if not self._is_moot(row)}  # mails that are not moot as a whole
+        wanted = {
+            row.mail for row in reported if not self._is_moot(row)
+        }  # mails that are not moot as a whole
         for row in reported:
             elsewhere = row.unsent and (to is None or row.address != to.address)
             if row.unsent and row.mail and (elsewhere or row.mail not in wanted):
                 self.store.ledger.withdraw(row.mail)
-            is_old = row.kind in events and (row.kind, row.subject) not in there and row.since < now - NEWS
+            is_old = (
+                row.kind in events
+                and (row.kind, row.subject) not in there
+                and row.since < now - NEWS
+            )
             if elsewhere or is_old or self._is_moot(row):
                 self.store.alerts.forget(row.kind, row.subject)
         for incident in self.store.incidents.all():
@@ -266,7 +322,9 @@ class Alerts:
                 self.store.incidents.forget(incident.kind, incident.subject)
 
     def _is_moot(self, row: Incident | Reported) -> bool:
-        """Return whether a lasting problem is of a list that is gone, or that cannot have it any more."""
+        """Return whether a lasting problem is of a list that is gone, or that cannot have it any
+        more.
+        """
         words = self.words.get(row.kind)
         if words is None or not words.well or row.kind == Kind.FILES or row.subject in NO_LISTS:
             return False

@@ -1,7 +1,7 @@
 """What is wrong now: lasting problems, and events, each of which is reported once.
 
-Most is read off rows that are kept anyway; what no such row shows was noted as an incident. `status` and the alerts
-read this. A problem of a list that is gone or paused is moot.
+Most is read off rows that are kept anyway; what no such row shows was noted as an incident.
+`status` and the alerts read this. A problem of a list that is gone or paused is moot.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +33,9 @@ def read(store: Store, lists: Iterable[MailingList], now: datetime) -> list[Inci
 def problems(rows: Sequence[Incident], lists: Iterable[MailingList]) -> tuple[Incident, ...]:
     """Return all that is wrong, by kind and subject. Pure."""
     active = {"", *(mailing_list.name for mailing_list in lists if mailing_list.is_active)}
-    lasting = [row for row in rows if not row.event and row.ended is None and row.list_name in active]
+    lasting = [
+        row for row in rows if not row.event and row.ended is None and row.list_name in active
+    ]
     refused = max((row.last for row in lasting if row.kind == Kind.MAIL), default=None)
     if refused:  # that is why
         lasting = [row for row in lasting if row.kind != Kind.NOBODY or row.last > refused]
@@ -42,7 +44,11 @@ def problems(rows: Sequence[Incident], lists: Iterable[MailingList]) -> tuple[In
     events = [
         row
         for row in rows
-        if row.event and ("address" not in row.facts or row.facts["address"].lower() in readers.get(row.list_name, ()))
+        if row.event
+        and (
+            "address" not in row.facts
+            or row.facts["address"].lower() in readers.get(row.list_name, ())
+        )
     ]
     return tuple(sorted([*lasting, *events], key=lambda row: (row.kind, row.last, row.subject)))
 
@@ -50,7 +56,14 @@ def problems(rows: Sequence[Incident], lists: Iterable[MailingList]) -> tuple[In
 def of_suppression(kind: str, held: Suppression) -> Incident:
     """Return the event of a suppression, whose reason ends with what the other side said."""
     lines = [f"{held.address}: {held.reason}"]
-    return Incident(kind=kind, subject=held.address, since=held.at, last=held.at, facts={"lines": lines}, event=True)
+    return Incident(
+        kind=kind,
+        subject=held.address,
+        since=held.at,
+        last=held.at,
+        facts={"lines": lines},
+        event=True,
+    )
 
 
 # --- the words of the alerts
@@ -63,7 +76,9 @@ class Words(NamedTuple):
     means: str  # for the lists
     fix: str = ""  # what to do
     well: str = ""  # the good news when it is over; empty: it is an event, and never ends
-    concerns: Callable[[MailingList], bool] = lambda mailing_list: mailing_list.is_active  # can a list have it?
+    concerns: Callable[[MailingList], bool] = lambda mailing_list: (
+        mailing_list.is_active
+    )  # can a list have it?
 
 
 def _if_late(source: Source) -> str:

@@ -1,4 +1,5 @@
-"""Did everyone get their mail today, and if not, why? `paperboy status` shows it, and systemd one line of it.
+"""Did everyone get their mail today, and if not, why? `paperboy status` shows it, and systemd one
+line of it.
 
     read      gathers one `ListStatus` per list, and whom digests did not reach
     health    is one word, for a list and for all: ok, waiting, late, failed or paused
@@ -30,11 +31,15 @@ NOTHING_IS_SENT = f"{IDLE}: nothing is sent until you start it, or paperboy once
 _PATIENCE = timedelta(hours=1)  # after which what nobody works at is late
 _WITH_MAIL = {State.COMING, State.DUE, *Outcome} - {Outcome.SKIPPED}  # of lists that send today
 _LATELY = timedelta(days=7)  # older failures are no longer news
-_WHERE = re.compile(r"(?<=the LLM) at \S+|(?<=mail server) \S+:\d+")  # `status` says it below the answer
+_WHERE = re.compile(
+    r"(?<=the LLM) at \S+|(?<=mail server) \S+:\d+"
+)  # `status` says it below the answer
 
 
 class Health(StrEnum):
-    """How a list fares, or all of them; of those that are not paused the first here is the worst."""
+    """How a list fares, or all of them; of those that are not paused the first here is the
+    worst.
+    """
 
     FAILED = "failed"  # today was given up, or the newest digest reached nobody
     LATE = "late"  # a try failed, an hour has passed, or the mail server takes nothing
@@ -81,12 +86,14 @@ class ListStatus:
     @property
     def only_in_outbox(self) -> bool:
         """Whether its newest digest went to the outbox, and to nobody by mail."""
-        return self.mailed is not None and 0 < self.mailed.in_outbox == self.mailed.deliveries.get(DeliveryState.SENT)
+        return self.mailed is not None and 0 < self.mailed.in_outbox == self.mailed.deliveries.get(
+            DeliveryState.SENT
+        )
 
     @property
     def next(self) -> datetime | None:
-        """When its next digest may come, in its zone; in the past: it is due. None: nobody would get it, or it is
-        paused.
+        """When its next digest may come, in its zone; in the past: it is due. None: nobody would
+        get it, or it is paused.
         """
         comes = self.standing.next_digest
         return comes.astimezone(self.mailing_list.timezone) if comes else None
@@ -95,9 +102,17 @@ class ListStatus:
     def no_batch(self) -> str:
         """Why its next morning has no batch, for example "weekend"; empty if it has one."""
         newest = self.newest
-        if self.next is None or newest is None or newest.outcome is Outcome.GAVE_UP or newest.counts.carried_over:
+        if (
+            self.next is None
+            or newest is None
+            or newest.outcome is Outcome.GAVE_UP
+            or newest.counts.carried_over
+        ):
             return ""
-        if newest.deliveries and not newest.deliveries.keys() & {DeliveryState.SENT, DeliveryState.AMBIGUOUS}:
+        if newest.deliveries and not newest.deliveries.keys() & {
+            DeliveryState.SENT,
+            DeliveryState.AMBIGUOUS,
+        }:
             return ""  # that digest reached nobody, so it will be superseded
         return due.no_batch(self.mailing_list, self.next)
 
@@ -184,13 +199,19 @@ def read(
     *,
     at_work: bool = False,
 ) -> Status:
-    """Return where the lists stand, with the last `mornings` of each. `at_work`: a morning or sending is under way."""
-    with store.snapshot():  # or mails that are sent meanwhile would be counted by one query and not by the next
+    """Return where the lists stand, with the last `mornings` of each. `at_work`: a morning or
+    sending is under way.
+    """
+    with (
+        store.snapshot()
+    ):  # or mails that are sent meanwhile would be counted by one query and not by the next
         names = [of.name for of in lists]
         today = max((due.local_date(of, now) for of in lists), default=now.date())
         days = store.history.days(names, mornings, today)
         mailed = store.history.mailed(names, today)
-        rows = store.history.undelivered({digest.digest_id for digest in mailed.values()}, now - _LATELY)
+        rows = store.history.undelivered(
+            {digest.digest_id for digest in mailed.values()}, now - _LATELY
+        )
         attempts = store.days.attempts()
         unserved = {*names} - {*days, *attempts}  # they owe nothing
         since = dict.fromkeys(unserved, now) | store.days.know((), now)
@@ -214,15 +235,19 @@ def read(
     lately = [of for of in found if of.mailed and of.standing.day - of.mailed.date <= _LATELY]
     shown = [of for of in lately if of.mailed_today] or lately
     newest = {of.mailed.digest_id: of.mailed for of in shown if of.mailed}
-    missed = tuple(row for row in rows if row.digest_id in newest and row.state is not DeliveryState.SUPPRESSED)
+    missed = tuple(
+        row for row in rows if row.digest_id in newest and row.state is not DeliveryState.SUPPRESSED
+    )
     sent = sum(digest.deliveries.get(DeliveryState.SENT, 0) for digest in newest.values())
     return Status(now, found, rows, missed, sent + len(missed), at_work)
 
 
-def answer(status: Status, *, at_work: bool = False, running: bool = True, reasons_follow: bool = False) -> str:
-    """Return one line of at most 120 characters, without an address. `at_work`: a morning is under way. `running`: the
-    daemon is active, so a next try can be promised. `reasons_follow`: nothing is cut, however long the line; a reason
-    that does not fit is left out, since it follows in full.
+def answer(
+    status: Status, *, at_work: bool = False, running: bool = True, reasons_follow: bool = False
+) -> str:
+    """Return one line of at most 120 characters, without an address. `at_work`: a morning is under
+    way. `running`: the daemon is active, so a next try can be promised. `reasons_follow`: nothing
+    is cut, however long the line; a reason that does not fit is left out, since it follows in full.
     """
     if len(status.on(State.EMPTY)) == len(status.lists):
         return "No list has subscribers, so there is no mail."
@@ -241,16 +266,22 @@ def answer(status: Status, *, at_work: bool = False, running: bool = True, reaso
 
 
 def moved_from_outbox(names: Iterable[str]) -> str:
-    """Say how lists whose newest digest went to the outbox have it sent, now that there is a mail server."""
+    """Say how lists whose newest digest went to the outbox have it sent, now that there is a mail
+    server.
+    """
     commands = "; ".join(f"paperboy resend {name}" for name in names)
     return f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"
 
 
 def _wrong(status: Status, *, at_work: bool, running: bool) -> tuple[str, str]:
-    """Return the worst problem, empty if there is none, and the end of its sentence, a reason, which may be cut."""
+    """Return the worst problem, empty if there is none, and the end of its sentence, a reason,
+    which may be cut.
+    """
     if lists := status.on(Outcome.GAVE_UP):
         then = f"next try {_first(of.next for of in lists)}" if running else IDLE
-        return f"No digest today for {_names(lists)}; {then}", _why(of.days[0].reason for of in lists)
+        return f"No digest today for {_names(lists)}; {then}", _why(
+            of.days[0].reason for of in lists
+        )
 
     if lists := status.on(State.DUE):
         since = min(of.standing.start for of in lists).astimezone(lists[0].mailing_list.timezone)
@@ -269,7 +300,10 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> tuple[str, str]:
         if reasons or None in tries:
             again = _again(status, tries) if running else ""
             return f"{number} of {people} did not get {what}{again}", _why(reasons)
-        return f"{status.subscribers - number} of {people} got {what} so far; {number} to be sent", "."
+        return (
+            f"{status.subscribers - number} of {people} got {what} so far; {number} to be sent",
+            ".",
+        )
     return "", ""
 
 

@@ -1,8 +1,9 @@
-"""The bundled sample: invented papers and two lists, so that `paperboy demo` needs no network and no home; and the
-files of a new home.
+"""The bundled sample: invented papers and two lists, so that `paperboy demo` needs no network and
+no home; and the files of a new home.
 
-Titles, abstracts, names and findings are made up. `papers.jsonl` holds one paper a line. Instead of dates it has
-`hours_before` (0.2 to 23): how long before the end of a batch's submission window the paper was submitted.
+Titles, abstracts, names and findings are made up. `papers.jsonl` holds one paper a line. Instead of
+dates it has `hours_before` (0.2 to 23): how long before the end of a batch's submission window the
+paper was submitted.
 """
 
 import importlib.resources
@@ -39,7 +40,9 @@ class SampleFeed:
     ) -> Fetched:
         """Return the sample's papers of these categories."""
         batch_papers = papers(newest_batch(now).submitted_until)
-        found = [paper for paper in batch_papers if not set(categories).isdisjoint(paper.categories)]
+        found = [
+            paper for paper in batch_papers if not set(categories).isdisjoint(paper.categories)
+        ]
         progress(len(found), len(found))
         return Fetched(found, news=True)
 

@@ -1,9 +1,10 @@
 """Papers → scores by an LLM: batches over threads, in which no paper can spoil another.
 
-groups              ← batches whose prompts begin alike: once the first is answered, the others find it in a cache
-a batch has scores  → yield them; ask again for the papers that the reply left out
-a batch has none    → ask for both halves, until a paper that spoils its batch is alone and is blamed
-circuit breaker     → after three failures in a row, ask a trivial question: a server that fails it is dead
+groups              ← batches whose prompts begin alike: once the first is answered, the others find
+it in a cache a batch has scores  → yield them; ask again for the papers that the reply left out a
+batch has none    → ask for both halves, until a paper that spoils its batch is alone and is blamed
+circuit breaker     → after three failures in a row, ask a trivial question: a server that fails it
+is dead
 """
 
 import math
@@ -21,7 +22,9 @@ from paperboy.scoring.server import Answer, Server, format_of
 
 BREAKER = 3  # failures in a row after which the server is probed
 MOST_FAILURES = 16  # in a row for one list: its topics are to blame
-UNCOUNTED = Usage(calls=1, prompt_tokens=8_000, completion_tokens=4_000)  # a budget's guess for a call without usage
+UNCOUNTED = Usage(
+    calls=1, prompt_tokens=8_000, completion_tokens=4_000
+)  # a budget's guess for a call without usage
 _PROBE = Question("Reply with JSON.", "Reply with this JSON and nothing else:", '{"scores": []}')
 
 
@@ -38,10 +41,11 @@ Group = Sequence[Batch]
 
 
 def plan(jobs: Sequence[ToScore], size: int) -> Iterator[Group]:
-    """Yield all batches, of at most `size` papers, in groups that share the beginning of their prompts.
+    """Yield all batches, of at most `size` papers, in groups that share the beginning of their
+    prompts.
 
-    Papers that lists have in common are not shared if they fill less than half a batch: repeating the topics after
-    them would cost more.
+    Papers that lists have in common are not shared if they fill less than half a batch: repeating
+    the topics after them would cost more.
     """
     askers: dict[Paper, list[int]] = defaultdict(list)
     for number, job in enumerate(jobs):
@@ -73,7 +77,9 @@ def even_parts(papers: Sequence[Paper], size: int) -> Iterator[tuple[Paper, ...]
 
 @dataclass(slots=True)
 class _Run:
-    """The state of one `score`: what to ask for, and what the answers so far say of server, lists and papers."""
+    """The state of one `score`: what to ask for, and what the answers so far say of server, lists
+    and papers.
+    """
 
     llm: str  # who and where, to begin a sentence
     waiting: deque[Group]  # of each, the first batch is asked for before the others
@@ -81,8 +87,12 @@ class _Run:
     under_way: dict[Future[list[Answer]], Group] = field(default_factory=dict)
     in_a_row: int = 0  # failures of any list
     failures: Counter[str] = field(default_factory=Counter)  # in a row, by list
-    problems: dict[str, str] = field(default_factory=dict)  # by list: why nothing more is asked for it
-    blamed: dict[str, dict[str, str]] = field(default_factory=dict)  # by list: papers that failed alone, and why
+    problems: dict[str, str] = field(
+        default_factory=dict
+    )  # by list: why nothing more is asked for it
+    blamed: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # by list: papers that failed alone, and why
     failure: str = ""  # the last batch's
     trust: int = 3  # the probe that makes a server dead if nothing was scored until then
     over: str = ""  # why no more calls begin: the server's problem
@@ -92,7 +102,9 @@ class _Run:
         return not self.over and (self.may_spend is None or self.may_spend())
 
     def note(self, batch: Batch, reply: Reply, failure: str) -> None:
-        """Ask again for papers without a score, in halves if none has one. A paper that fails alone is blamed."""
+        """Ask again for papers without a score, in halves if none has one. A paper that fails alone
+        is blamed.
+        """
         name, scored = batch.mailing_list.name, reply.scores
         missing = [paper for paper in batch.papers if paper.id not in scored]
         if scored:
@@ -102,20 +114,26 @@ class _Run:
         else:
             self.in_a_row += 1
             self.failures[name] += 1
-            self.failure = failure or f"answers without a usable score ({reply.defects[missing[0].id]})"
+            self.failure = (
+                failure or f"answers without a usable score ({reply.defects[missing[0].id]})"
+            )
 
         if self.failures[name] >= MOST_FAILURES:
             self.problems.setdefault(name, f"{self.llm} {self.failure}")
         elif len(batch.papers) > 1:
             most = len(batch.papers) if scored else (len(missing) + 1) // 2
-            self.waiting.extend([Batch(batch.mailing_list, part)] for part in even_parts(missing, most))
+            self.waiting.extend(
+                [Batch(batch.mailing_list, part)] for part in even_parts(missing, most)
+            )
         elif missing:
             self.blamed.setdefault(name, {})[missing[0].id] = f"{self.llm} {self.failure}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LlmScorer:
-    """Scores by a model behind a Chat Completions server. Without `prices`, spending has tokens and no cost."""
+    """Scores by a model behind a Chat Completions server. Without `prices`, spending has tokens and
+    no cost.
+    """
 
     server: Server
     prompt: Prompt
@@ -139,12 +157,16 @@ class LlmScorer:
         prompt = characters // 4 + 1_000 * calls  # as measured, without a cache
         return self.prices.cost(Usage(prompt_tokens=prompt, completion_tokens=60 * len(papers)))
 
-    def score(self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None) -> Generator[Scored]:
-        """Yield the result of each call as it arrives; every paper ends in some `scores` or `unscored`.
+    def score(
+        self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None
+    ) -> Generator[Scored]:
+        """Yield the result of each call as it arrives; every paper ends in some `scores` or
+        `unscored`.
 
-        No new call begins once `may_spend` is false; then BudgetUsedUpError is raised. Raises ScoringError, after all
-        that arrived, if the server is dead; papers not named by then were not asked for or not answered. Closing the
-        iterator begins no more calls, and waits for those under way.
+        No new call begins once `may_spend` is false; then BudgetUsedUpError is raised. Raises
+        ScoringError, after all that arrived, if the server is dead; papers not named by then were
+        not asked for or not answered. Closing the iterator begins no more calls, and waits for
+        those under way.
         """
         run = _Run(self._llm, deque(plan(jobs, self.batch_size)), may_spend)
         executor = ThreadPoolExecutor(self.concurrency, thread_name_prefix="llm")
@@ -154,14 +176,23 @@ class LlmScorer:
                 for future in done:
                     answers = future.result()
                     batch, *others = run.under_way.pop(future)
-                    run.waiting.extendleft([other] for other in reversed(others))  # while a cache has what they share
+                    run.waiting.extendleft(
+                        [other] for other in reversed(others)
+                    )  # while a cache has what they share
                     asked = [paper.id for paper in batch.papers]
                     reply = read_reply(answers[-1].text, asked, self.server.hidden)
                     run.note(batch, reply, answers[-1].failure or answers[-1].cut_off)
-                    yield Scored(batch.mailing_list.name, reply.scores, spending=self._spending(answers, run))
+                    yield Scored(
+                        batch.mailing_list.name, reply.scores, spending=self._spending(answers, run)
+                    )
 
-                if run.in_a_row >= (BREAKER if run.waiting or run.under_way else 1) and run.may_begin:
-                    answers = self.server.ask(_PROBE, tries=2)  # a server may just close an idle connection
+                if (
+                    run.in_a_row >= (BREAKER if run.waiting or run.under_way else 1)
+                    and run.may_begin
+                ):
+                    answers = self.server.ask(
+                        _PROBE, tries=2
+                    )  # a server may just close an idle connection
                     run.in_a_row = 0
                     run.trust -= 1
                     if "scores" not in answers[-1].text or run.trust == 0:
@@ -173,8 +204,12 @@ class LlmScorer:
             if not run.in_a_row:
                 for name in {*run.problems, *run.blamed}:
                     problem = run.problems.get(name, "")
-                    yield Scored(name, unscored={} if problem else run.blamed[name], problem=problem)
-            if run.waiting or run.in_a_row:  # after failures in a row the budget allows no probe of the server
+                    yield Scored(
+                        name, unscored={} if problem else run.blamed[name], problem=problem
+                    )
+            if (
+                run.waiting or run.in_a_row
+            ):  # after failures in a row the budget allows no probe of the server
                 raise BudgetUsedUpError("LLM_BUDGET_USD is used up for today")
         finally:
             run.over = run.over or "was left"
@@ -187,19 +222,25 @@ class LlmScorer:
             wants = batch.mailing_list
             first = batch.shares == "papers"
             try:
-                question = self.prompt.question(wants.topics, batch.papers, papers_first=first, language=wants.language)
+                question = self.prompt.question(
+                    wants.topics, batch.papers, papers_first=first, language=wants.language
+                )
             except ConfigError as error:
                 run.problems.setdefault(wants.name, str(error))
             if wants.name not in run.problems:
                 shared = bool(batch.shares)
-                future = executor.submit(self.server.ask, question, shared=shared, stopped=lambda: run.over)
+                future = executor.submit(
+                    self.server.ask, question, shared=shared, stopped=lambda: run.over
+                )
                 run.under_way[future] = group
             elif others:
                 run.waiting.appendleft(others)
         return bool(run.under_way)
 
     def _spending(self, answers: Sequence[Answer], run: _Run) -> Spending:
-        """Sum the tokens and cost of answers; a budget counts a guess where nobody counted tokens, or in time."""
+        """Sum the tokens and cost of answers; a budget counts a guess where nobody counted tokens,
+        or in time.
+        """
         spending = Spending()
         for answer in answers:
             usage = answer.usage
@@ -208,12 +249,18 @@ class LlmScorer:
             if usage is None:
                 continue
             counted = UNCOUNTED if run.may_spend and not usage.total_tokens else usage
-            cost = self.prices.cost(counted, answer.tier) if self.prices and counted.total_tokens else None
+            cost = (
+                self.prices.cost(counted, answer.tier)
+                if self.prices and counted.total_tokens
+                else None
+            )
             spending += Spending(usage, cost)
         return spending
 
     def probe(self) -> str:
-        """Ask once for the score of one invented paper, and describe who answered. Raises ScoringError."""
+        """Ask once for the score of one invented paper, and describe who answered. Raises
+        ScoringError.
+        """
         question, paper_id = self.prompt.example()
         (answer,) = self.server.ask(question, tries=1)
         if answer.failure:

@@ -1,8 +1,9 @@
 """The embedded scorer: ranks papers by the words they share with a list's topics, without an LLM.
 
-A paper's strength is SQLite's bm25 for the wanted words and adjacent word pairs of the topics, minus that for the
-unwanted ones; and a ranking that the list has learned, if any, counts the more, the more examples it learned from. A
-paper's rank among the recent papers of the list's categories becomes its relevance. Its quality plays no part.
+A paper's strength is SQLite's bm25 for the wanted words and adjacent word pairs of the topics,
+minus that for the unwanted ones; and a ranking that the list has learned, if any, counts the more,
+the more examples it learned from. A paper's rank among the recent papers of the list's categories
+becomes its relevance. Its quality plays no part.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ _IDEA = "words and pairs, wanted minus unwanted, 3"  # change it whenever the sa
 
 # The relevance of each top share of the recent papers; 2 below them, 1 without a shared word.
 _SHARES = ((0.01, 10), (0.025, 9), (0.05, 8), (0.10, 7), (0.20, 6), (0.35, 5), (0.50, 4), (0.70, 3))
-_AS_GOOD_AS_WORDS = 200  # examples that a model has learned from, when it counts as much as the topics' words
+_AS_GOOD_AS_WORDS = (
+    200  # examples that a model has learned from, when it counts as much as the topics' words
+)
 _MOST = 4.0  # times that it may count
 _COMMENTED = 6  # the lowest relevance with a comment
 _NAMED = 3  # words in a comment
@@ -40,7 +43,8 @@ _CLAUSE_END = re.compile(r"[.,;:!?()\[\]\"“”*]|\n\s*(?:[-*•#]|\d+[.)])|\n\
 _MACRO = re.compile(r"\\[A-Za-z]+")  # of TeX
 _WORD = re.compile(r"[^\W_]{2,}|[^\W_]")
 
-# Stop words: those of all English text, then those with which people describe what they want to read.
+# Stop words: those of all English text, then those with which people describe what they want to
+# read.
 _STOP_WORDS = frozenset(
     """
     a about all also am an and any anything are as at be been both but by can cannot could do does each either else etc
@@ -60,13 +64,17 @@ _STOP_WORDS = frozenset(
 
 
 class LocalScorer:
-    """Scores by words and what lists have learned. Keeps its last index for the next list on the same categories."""
+    """Scores by words and what lists have learned. Keeps its last index for the next list on the
+    same categories.
+    """
 
     model = Model(name="embedded ranker", is_llm=False)
     _index: _Index | None = None
 
     def criteria(self, mailing_list: MailingList) -> str:
-        """Fingerprint what a score depends on, in hex; as a rank, it depends on the list's categories, too."""
+        """Fingerprint what a score depends on, in hex; as a rank, it depends on the list's
+        categories, too.
+        """
         among = f"{sorted(mailing_list.categories)} {mailing_list.cross_lists}"
         return hashlib.sha256(f"{_IDEA}\n{among}\n{mailing_list.topics}".encode()).hexdigest()[:16]
 
@@ -74,7 +82,9 @@ class LocalScorer:
         return Cost()
 
     def score(self, jobs: Sequence[ToScore], may_spend: object = None) -> Generator[Scored]:  # noqa: ARG002 - no cost
-        """Yield the scores of all papers of each list, by rank among themselves and the recent ones."""
+        """Yield the scores of all papers of each list, by rank among themselves and the recent
+        ones.
+        """
         for job in jobs:
             known = {text.id: text for text in job.recent}
             for paper in job.papers:
@@ -91,7 +101,9 @@ class LocalScorer:
             ordered = sorted(value for value in strengths if value is not None)
             rows = [index.rows[paper.id] for paper in job.papers]
             relevances = {row: _relevance(strengths[row], ordered, len(strengths)) for row in rows}
-            comments = index.comments(wanted, {row for row, value in relevances.items() if value >= _COMMENTED})
+            comments = index.comments(
+                wanted, {row for row, value in relevances.items() if value >= _COMMENTED}
+            )
             scores = {
                 texts[row].id: Score(relevance, novelty=None, comment=comments.get(row, ""))
                 for row, relevance in relevances.items()
@@ -102,9 +114,11 @@ class LocalScorer:
         return "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
 
 
-def _blended(words: Sequence[float | None], rankers: Sequence[Ranker], texts: Sequence[Text]) -> Sequence[float | None]:
-    """Add up the strengths by words and by each ranker, in standard deviations. A paper without a shared word is as
-    weak by words as the weakest with one.
+def _blended(
+    words: Sequence[float | None], rankers: Sequence[Ranker], texts: Sequence[Text]
+) -> Sequence[float | None]:
+    """Add up the strengths by words and by each ranker, in standard deviations. A paper without a
+    shared word is as weak by words as the weakest with one.
     """
     shared = _standardized([value for value in words if value is not None])
     weakest, standard = min(shared, default=0.0), iter(shared)
@@ -126,10 +140,12 @@ def _standardized(values: Sequence[float]) -> list[float]:
 
 
 def wanted_and_unwanted(topics: str) -> tuple[list[str], list[str]]:
-    """Split topics into wanted and unwanted terms (words and adjacent word pairs), as often as they occur.
+    """Split topics into wanted and unwanted terms (words and adjacent word pairs), as often as they
+    occur.
 
-    If items of the text begin with "Relevant:", only those are wanted; otherwise all but items that begin with
-    "Irrelevant:". A label on a line of its own applies to what follows. A wanted term is never unwanted.
+    If items of the text begin with "Relevant:", only those are wanted; otherwise all but items that
+    begin with "Irrelevant:". A label on a line of its own applies to what follows. A wanted term is
+    never unwanted.
     """
     labelled: list[str] = []
     unwanted: list[str] = []
@@ -146,14 +162,19 @@ def wanted_and_unwanted(topics: str) -> tuple[list[str], list[str]]:
         current.append(line)
     wanted_terms = _terms("\n".join(labelled)) or _terms("\n".join(plain))
     said = {term.casefold() for term in wanted_terms}
-    return wanted_terms, [term for term in _terms("\n".join(unwanted)) if term.casefold() not in said]
+    return wanted_terms, [
+        term for term in _terms("\n".join(unwanted)) if term.casefold() not in said
+    ]
 
 
 def _terms(text: str) -> list[str]:
     """Extract the words that are no stop words, and adjacent pairs of them within a clause."""
     terms = []
     for clause in _CLAUSE_END.split(unicodedata.normalize("NFC", _MACRO.sub(" ", text))):
-        words = [w if len(w) > 1 and w.casefold() not in _STOP_WORDS else "" for w in _WORD.findall(clause)]
+        words = [
+            w if len(w) > 1 and w.casefold() not in _STOP_WORDS else ""
+            for w in _WORD.findall(clause)
+        ]
         terms += [word for word in words if word]
         terms += [f"{first} {second}" for first, second in pairwise(words) if first and second]
     return terms
@@ -179,7 +200,10 @@ class _Index:
     def strengths(self, wanted: Sequence[str], unwanted: Sequence[str]) -> Sequence[float | None]:
         """Return the strength of each text that shares a wanted word."""
         found, penalties = self._matches(wanted), self._matches(unwanted)
-        return [value - penalty if value else None for value, penalty in zip(found, penalties, strict=True)]
+        return [
+            value - penalty if value else None
+            for value, penalty in zip(found, penalties, strict=True)
+        ]
 
     def comments(self, wanted: Sequence[str], rows: set[int]) -> dict[int, str]:
         """Name the wanted words that each of these texts shares, the most telling first."""
@@ -192,8 +216,8 @@ class _Index:
         return {row: _comment(sorted(found)) for row, found in shared.items()}
 
     def _matches(self, terms: Sequence[str]) -> list[float]:
-        """How well each text matches the terms; more is better, 0 is not at all. BM25 of several terms is the sum of
-        theirs.
+        """How well each text matches the terms; more is better, 0 is not at all. BM25 of several
+        terms is the sum of theirs.
         """
         found = [0.0] * len(self.texts)
         for term in terms:
@@ -203,7 +227,9 @@ class _Index:
 
     def _look_up(self, term: str) -> _Postings:
         """Return the rows of the texts with this term, and how well they match it."""
-        found = self._db.execute("SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ?", (f'"{term}"',))
+        found = self._db.execute(
+            "SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ?", (f'"{term}"',)
+        )
         rows = found.fetchall()
         return array("I", [row for row, _ in rows]), array("d", [value for _, value in rows])
 
@@ -225,8 +251,8 @@ def _comment(found: Iterable[tuple[float, str]]) -> str:
 
 
 def _relevance(strength: float | None, ordered: Sequence[float], among: int) -> int:
-    """Turn the rank of a strength among so many papers into 1-10. Ties share the mean of their ranks, and the middle of
-    a rank counts: an only paper is average, not best.
+    """Turn the rank of a strength among so many papers into 1-10. Ties share the mean of their
+    ranks, and the middle of a rank counts: an only paper is average, not best.
     """
     if strength is None:
         return 1

@@ -1,7 +1,7 @@
 """Tokens → US dollars.
 
-Prices are the operator's, else those of `genai-prices`' bundled table; nothing is fetched. An unknown price is None,
-never zero.
+Prices are the operator's, else those of `genai-prices`' bundled table; nothing is fetched. An
+unknown price is None, never zero.
 """
 
 from __future__ import annotations
@@ -27,11 +27,15 @@ class Prices:
     standard: Prices | None = None  # the prices at any other tier
 
     @classmethod
-    def find(cls, model: str, base_url: str = "", service_tier: str = "", **operators: float | None) -> Prices | None:
-        """Find the prices of a model on a server (empty: OpenAI's), the `operators` figures first, named as the fields.
+    def find(
+        cls, model: str, base_url: str = "", service_tier: str = "", **operators: float | None
+    ) -> Prices | None:
+        """Find the prices of a model on a server (empty: OpenAI's), the `operators` figures first,
+        named as the fields.
 
-        None if neither the operator nor the table knows the prices of input and output. The operator's figures apply to
-        every tier. Cached input and cache writes default to the table's price, then to the price of input.
+        None if neither the operator nor the table knows the prices of input and output. The
+        operator's figures apply to every tier. Cached input and cache writes default to the table's
+        price, then to the price of input.
         """
         from genai_prices import Usage as PricedUsage  # noqa: PLC0415 - 175 ms that only scoring needs
         from genai_prices import calc_price  # noqa: PLC0415
@@ -41,7 +45,9 @@ class Prices:
         known: dict[str, Any] = {}
         with suppress(LookupError):
             context = {"service_tier": tier}
-            found = calc_price(PricedUsage(), model, provider_api_url=server, price_context=context).model_price
+            found = calc_price(
+                PricedUsage(), model, provider_api_url=server, price_context=context
+            ).model_price
             known = {
                 "input": found.input_mtok,
                 "cached_input": found.cache_read_mtok,
@@ -52,17 +58,22 @@ class Prices:
         rates: dict[str, float] = {}
         for kind, rate in [*known.items(), *operators.items()]:
             if rate is not None:
-                # the higher step of a tiered price is for prompts of 200,000 tokens and more, which no batch has
+                # the higher step of a tiered price is for prompts of 200,000 tokens and more, which
+                # no batch has
                 rates[kind] = float(getattr(rate, "base", rate))
         if not rates.keys() >= {"input", "output"}:
             return None
         standard = cls.find(model, base_url, "", **operators) if tier else None
         return cls(
-            **{"cached_input": rates["input"], "cache_write": rates["input"], **rates}, tier=tier, standard=standard
+            **{"cached_input": rates["input"], "cache_write": rates["input"], **rates},
+            tier=tier,
+            standard=standard,
         )
 
     def cost(self, usage: Usage, tier: str = "") -> Cost:
-        """Price the tokens of a call at the service tier that it had; empty: the one that was asked for."""
+        """Price the tokens of a call at the service tier that it had; empty: the one that was asked
+        for.
+        """
         if self.standard is not None and tier not in {"", self.tier}:
             return self.standard.cost(usage)
         cached, written = usage.cached_tokens, usage.cache_write_tokens

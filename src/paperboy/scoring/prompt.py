@@ -1,9 +1,10 @@
-"""`prompts/score.md.j2` → the text of one request, and the fingerprint that kept scores are keyed by.
+"""`prompts/score.md.j2` → the text of one request, and the fingerprint that kept scores are keyed
+by.
 
-The operator may edit the template. Loading it renders two example papers, so that a loaded `Prompt` works. Each block
-gets the variable of its name and no other, so that requests share what they can; only `topics` also gets `language`,
-which belongs to a list as they do. Paper texts are untrusted: each becomes one line that can neither close its fence
-nor begin another paper.
+The operator may edit the template. Loading it renders two example papers, so that a loaded `Prompt`
+works. Each block gets the variable of its name and no other, so that requests share what they can;
+only `topics` also gets `language`, which belongs to a list as they do. Paper texts are untrusted:
+each becomes one line that can neither close its fence nor begin another paper.
 """
 
 import hashlib
@@ -38,28 +39,49 @@ class Question(NamedTuple):
 # For the trial of a template, and for the probe of a server.
 EXAMPLE_TOPICS = "Relevant: how birds find their way."
 EXAMPLES = (
-    {"arxiv_id": "2611.00001", "title": "How robins find their way", "abstract": "Robins grew up under a turned sky."},
-    {"arxiv_id": "astro-ph/0611001", "title": "A survey of dusty disks", "abstract": "We found dust around stars."},
+    {
+        "arxiv_id": "2611.00001",
+        "title": "How robins find their way",
+        "abstract": "Robins grew up under a turned sky.",
+    },
+    {
+        "arxiv_id": "astro-ph/0611001",
+        "title": "A survey of dusty disks",
+        "abstract": "We found dust around stars.",
+    },
 )
 
 
 class Prompt:
     """The scoring prompt, read from the first of `folders` that has the template.
 
-    Raises ConfigError if the template is missing or broken, lacks a block, or does not show the topics and each paper.
+    Raises ConfigError if the template is missing or broken, lacks a block, or does not show the
+    topics and each paper.
     """
 
     def __init__(self, folders: Sequence[Path], seconds: float = sandbox.MOST_SECONDS) -> None:
-        self._sandbox = sandbox.Sandbox("prompts", partial(_source, folders), seconds, undefined=StrictUndefined)
-        self._shown = lru_cache(KEPT)(self._show)  # the lists that share a batch ask one after another
+        self._sandbox = sandbox.Sandbox(
+            "prompts", partial(_source, folders), seconds, undefined=StrictUndefined
+        )
+        self._shown = lru_cache(KEPT)(
+            self._show
+        )  # the lists that share a batch ask one after another
         words = [text[:25] for paper in EXAMPLES for text in paper.values()]
         with sandbox.one_timeout():
             problems = [
                 *self._try_block("rubric"),
                 *self._try_block("reply"),
-                *self._try_block("topics", [EXAMPLE_TOPICS], "{{ topics }}", topics=EXAMPLE_TOPICS, language=ENGLISH),
+                *self._try_block(
+                    "topics",
+                    [EXAMPLE_TOPICS],
+                    "{{ topics }}",
+                    topics=EXAMPLE_TOPICS,
+                    language=ENGLISH,
+                ),
                 *self._try_block("topics", topics=EXAMPLE_TOPICS, language=_ANOTHER),
-                *self._try_block("papers", words, "each paper's arxiv_id, title and abstract", papers=EXAMPLES),
+                *self._try_block(
+                    "papers", words, "each paper's arxiv_id, title and abstract", papers=EXAMPLES
+                ),
             ]
         if problems:
             raise ConfigError(list(dict.fromkeys(problems)))
@@ -71,7 +93,8 @@ class Prompt:
     ) -> Question:
         """Ask for a score of each paper. Raises ConfigError if the template fails on them.
 
-        The batches of one list share its topics, which come first. `papers_first` is for papers that lists share.
+        The batches of one list share its topics, which come first. `papers_first` is for papers
+        that lists share.
         """
         shown = self._shown(tuple(papers))
         wanted = self._render("topics", topics=topics.strip(), language=language)
@@ -86,8 +109,8 @@ class Prompt:
         return Question(self._system, shared=wanted, own=shown), EXAMPLES[0]["arxiv_id"]
 
     def criteria(self, topics: str, language: str = ENGLISH) -> str:
-        """Fingerprint what papers are judged by, in 16 hex digits: the words of the rubric and of the topics, and the
-        language of the comments if it is not English.
+        """Fingerprint what papers are judged by, in 16 hex digits: the words of the rubric and of
+        the topics, and the language of the comments if it is not English.
 
         White space and the rest of the prompt do not change it.
         """
@@ -99,12 +122,18 @@ class Prompt:
     def _show(self, papers: tuple[Paper, ...]) -> str:
         """Render papers as three lines of text each, safe within a fence."""
         shown = [
-            {"arxiv_id": paper.id, "title": _as_data(paper.title), "abstract": _as_data(paper.abstract)}
+            {
+                "arxiv_id": paper.id,
+                "title": _as_data(paper.title),
+                "abstract": _as_data(paper.abstract),
+            }
             for paper in papers
         ]
         return self._render("papers", papers=shown)
 
-    def _try_block(self, block: str, wanted: Sequence[str] = (), fix: str = "", **given: object) -> Sequence[Problem]:
+    def _try_block(
+        self, block: str, wanted: Sequence[str] = (), fix: str = "", **given: object
+    ) -> Sequence[Problem]:
         """Render a block for the examples, and return what is wrong."""
         place = f"prompts/{TEMPLATE}"
         try:
@@ -114,16 +143,25 @@ class Prompt:
         if not text:
             return [Problem(place, f"the block {block!r} is empty; the prompt needs its words")]
         if absent := [words for words in wanted if words.casefold() not in text]:
-            return [Problem(place, f"tried on examples, the block {block!r} does not show {absent[0]!r}; write {fix}")]
+            return [
+                Problem(
+                    place,
+                    f"tried on examples, the block {block!r} does not show {absent[0]!r}; write {fix}",
+                )
+            ]
         return []
 
     def _render(self, block: str, **variables: object) -> str:
         try:
             return self._sandbox.text(TEMPLATE, block, **variables).strip()
         except ConfigError as error:
-            has = f" is undefined; the block {block!r} has {' and '.join(variables) or 'no variable'}"
+            has = (
+                f" is undefined; the block {block!r} has {' and '.join(variables) or 'no variable'}"
+            )
             problem = error.problems[0]
-            message = problem.message.replace(" is undefined", has).replace("dict object", "a paper")
+            message = problem.message.replace(" is undefined", has).replace(
+                "dict object", "a paper"
+            )
             raise ConfigError.at(problem.place, message) from error
 
 

@@ -1,7 +1,8 @@
 """The text of an LLM's reply → scores by id, and why the other ids have none.
 
-The parser is lenient: it finds whole entries within fences, prose, other wrappers, JSON lines and a cut-off reply.
-Validation is strict: only ids that were asked for, whole numbers from 1 to 10, comments without links.
+The parser is lenient: it finds whole entries within fences, prose, other wrappers, JSON lines and a
+cut-off reply. Validation is strict: only ids that were asked for, whole numbers from 1 to 10,
+comments without links.
 """
 
 import json
@@ -16,7 +17,12 @@ from paperboy.sources import read_id
 
 _TEXT, _TO_TEN = {"type": "string"}, {"type": "integer", "minimum": 1, "maximum": 10}
 _PROPERTIES = {"arxiv_id": _TEXT, "relevance": _TO_TEN, "novelty": _TO_TEN, "comment": _TEXT}
-_ENTRY = {"type": "object", "properties": _PROPERTIES, "required": [*_PROPERTIES], "additionalProperties": False}
+_ENTRY = {
+    "type": "object",
+    "properties": _PROPERTIES,
+    "required": [*_PROPERTIES],
+    "additionalProperties": False,
+}
 SCHEMA = {  # JSON schema of a reply
     "type": "object",
     "properties": {"scores": {"type": "array", "items": _ENTRY}},
@@ -27,7 +33,9 @@ MAX_COMMENT = 240  # characters
 MAX_TEXT_PER_PAPER = 4000  # characters of a reply; the rest is not read
 _REREAD = 2_000  # characters: an error counts the lines before it, which must not be the whole text
 _OPENING = re.compile(r"[{\[]")
-_ANCHOR = re.compile(r"</a\s*>|<a\s+(?:href|name|target|rel|class|id)\s*=[^<>]{0,300}>", re.IGNORECASE)
+_ANCHOR = re.compile(
+    r"</a\s*>|<a\s+(?:href|name|target|rel|class|id)\s*=[^<>]{0,300}>", re.IGNORECASE
+)
 _MARKDOWN_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _LINK = re.compile(  # without the sentence's full stop
     r"(?:(?<![<`*])[<`*]+)?(?:(?<![a-z0-9+.-])[a-z0-9+.-]*://|\bwww\.|\bmailto:)[^\s<>]*[^\s<>.,;:!?)]>?"
@@ -37,18 +45,22 @@ _LINK = re.compile(  # without the sentence's full stop
 
 
 class Reply(NamedTuple):
-    """What a reply says of each paper that was asked for, by its id: a score, or why it has none."""
+    """What a reply says of each paper that was asked for, by its id: a score, or why it has
+    none.
+    """
 
     scores: Mapping[str, Score]
     defects: Mapping[str, str]
 
 
 def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] = str) -> Reply:
-    """Read the scores of the ids in `asked`. A model may draft: of each paper's entries, those of the last whole
-    array that names it count. Of these, unusable ones do not, nor do two that differ; of those for a paper that is
-    asked alone the last counts. `hidden` removes secrets.
+    """Read the scores of the ids in `asked`. A model may draft: of each paper's entries, those of
+    the last whole array that names it count. Of these, unusable ones do not, nor do two that
+    differ; of those for a paper that is asked alone the last counts. `hidden` removes secrets.
     """
-    answer = re.sub(r"^\s*<think>.*?</think>", "", text, count=1, flags=re.DOTALL)  # it may hold a draft of the scores
+    answer = re.sub(
+        r"^\s*<think>.*?</think>", "", text, count=1, flags=re.DOTALL
+    )  # it may hold a draft of the scores
     entries: dict[str, list[Mapping[str, Any]]] = {}
     for array in _arrays(answer[: MAX_TEXT_PER_PAPER * (len(asked) + 5)]):
         named = defaultdict(list)
@@ -71,7 +83,9 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
             else:
                 name = "novelty" if relevance else "relevance"
                 mark = found.get(name)
-                value = json.dumps("[…]" if isinstance(mark, list | dict) else mark, ensure_ascii=False)
+                value = json.dumps(
+                    "[…]" if isinstance(mark, list | dict) else mark, ensure_ascii=False
+                )
                 defect = f"{name} {shortened(hidden(one_line(value)), 40)} is not a whole number from 1 to 10"
         if usable and (len(asked) == 1 or len({*usable}) == 1):
             scores[paper_id] = usable[-1]
@@ -88,13 +102,18 @@ def whole(digits: str) -> int:
 
 def _mark(value: object) -> int | None:
     """Read a whole number from 1 to 10, also from "9" and 9.0; None for anything else."""
-    whole = re.fullmatch(r"\s*(10|[1-9])(?:\.0)?\s*", str(value)) if isinstance(value, int | float | str) else None
+    whole = (
+        re.fullmatch(r"\s*(10|[1-9])(?:\.0)?\s*", str(value))
+        if isinstance(value, int | float | str)
+        else None
+    )
     return int(whole[1]) if whole else None
 
 
 def _arrays(text: str) -> Sequence[Sequence[Mapping[str, Any]]]:
-    """Find the objects of each whole JSON array in the text, in order and however it is wrapped. Objects in no array,
-    as JSON lines are, count as one array until the next. The first array has those of all that was cut off.
+    """Find the objects of each whole JSON array in the text, in order and however it is wrapped.
+    Objects in no array, as JSON lines are, count as one array until the next. The first array has
+    those of all that was cut off.
     """
     cut_off: list[Mapping[str, Any]] = []
     outside: list[Mapping[str, Any]] = []
@@ -135,7 +154,9 @@ def _arrays(text: str) -> Sequence[Sequence[Mapping[str, Any]]]:
 
 
 def clean_comment(text: str) -> str:
-    """Make one line of plain text without links: at most 240 characters, ended at a sentence if one ends in these."""
+    """Make one line of plain text without links: at most 240 characters, ended at a sentence if one
+    ends in these.
+    """
     text = one_line(text[: 10 * MAX_COMMENT])
     while text != (without := _without_links(text)):  # what is left may be a link, too
         text = without

@@ -1,7 +1,8 @@
 """One question to a Chat Completions server: the request, its fallbacks, and what a reply means.
 
-Servers differ in what they accept. The first request carries every option; `fallback` chooses what to leave out after a
-refusal, and the server remembers it. This is the only module that imports `openai`, which takes 0.4 s.
+Servers differ in what they accept. The first request carries every option; `fallback` chooses what
+to leave out after a refusal, and the server remembers it. This is the only module that imports
+`openai`, which takes 0.4 s.
 """
 
 import hashlib
@@ -39,16 +40,25 @@ FORMATS: Mapping[str, Mapping[str, Any]] = {  # each falls back to the next
     "json_object": {"response_format": {"type": "json_object"}},
     "words": {},
 }
-CACHE_OPTIONS = {"prompt_cache_options", "prompt_cache_key", "prompt_cache_breakpoint"}  # one refused, all left out
-MIN_CACHED_BYTES = 4_000  # prompt caches take 1,024 tokens or more, which no shorter text of English has
+CACHE_OPTIONS = {
+    "prompt_cache_options",
+    "prompt_cache_key",
+    "prompt_cache_breakpoint",
+}  # one refused, all left out
+MIN_CACHED_BYTES = (
+    4_000  # prompt caches take 1,024 tokens or more, which no shorter text of English has
+)
 _ALIASES = {"reasoning_effort": "thinking"}  # other names of options in refusals
 _OBJECTIONS = {400, 415, 422, 501}  # the status of a reply that may object to the request's options
 _TRANSIENT = {408, 409, 425, 429}  # and all from 500 up
 _CUT_OFF = (
-    "answers, but the reply was cut off at the server's limit of tokens; lower LLM_BATCH_SIZE, or raise that limit"
+    "answers, but the reply was cut off at the server's limit of tokens; "
+    "lower LLM_BATCH_SIZE, or raise that limit"
 )
 _NO_TEXT = {"content_filter": "filters the content", "length": _CUT_OFF}
-_FORMAT = re.compile(r"response_?format|json_?schema|json_?object|structured.?output|grammar|guided", re.IGNORECASE)
+_FORMAT = re.compile(
+    r"response_?format|json_?schema|json_?object|structured.?output|grammar|guided", re.IGNORECASE
+)
 _CONTENT = re.compile(
     r"content.?(?:filter|policy|management|inspection)|moderation|flagged|safety|inappropriate"
     r"|context.?(?:length|window|size)|too (?:long|large|many tokens)|maximum.{0,20}(?:tokens|length)|above_max_length",
@@ -65,9 +75,13 @@ _NO_MODEL = re.compile(
     r"model_not_found|(?:invalid|unknown|not a valid).?model|model\b.{0,80}(?:not found|not exist|not a valid|unknown)",
     re.IGNORECASE,
 )
-_NO_CREDIT = re.compile(r"insufficient|billing|_quota", re.IGNORECASE)  # a code; words may mention billing anyway
+_NO_CREDIT = re.compile(
+    r"insufficient|billing|_quota", re.IGNORECASE
+)  # a code; words may mention billing anyway
 _FIXES = {  # by status: what an operator can do
-    **dict.fromkeys((301, 302, 303, 307, 308), "it redirects; set OPENAI_BASE_URL in .env to the new address"),
+    **dict.fromkeys(
+        (301, 302, 303, 307, 308), "it redirects; set OPENAI_BASE_URL in .env to the new address"
+    ),
     401: "the key is refused; check OPENAI_API_KEY in .env",
     402: "the account has no credit left; add some there",
     403: "the key may not use this model; check both in .env",
@@ -81,9 +95,13 @@ class Answer(NamedTuple):
     text: str = ""
     failure: str = ""  # completes the sentence "the LLM at … "; empty if there is a text
     cut_off: str = ""  # the same, of a text that is not whole: it counts if the text holds no score
-    pause: float | None = None  # seconds before a retry, as far as the server says; None: a retry would not help
+    pause: float | None = (
+        None  # seconds before a retry, as far as the server says; None: a retry would not help
+    )
     objection: str = ""  # the words of a refusal that may concern the request's format and options
-    usage: Usage | None = None  # None: no model worked on it; without tokens: the server counted nothing
+    usage: Usage | None = (
+        None  # None: no model worked on it; without tokens: the server counted nothing
+    )
     tier: str = ""  # the service tier that it had
 
 
@@ -93,12 +111,15 @@ def format_of(refused: Collection[str]) -> str:
 
 
 def fallback(said: str, options: Collection[str], form: str, *, proven: bool) -> Collection[str]:
-    """Choose what to leave out after a refusal in these words: some of the `options` that were sent, or the format.
+    """Choose what to leave out after a refusal in these words: some of the `options` that were
+    sent, or the format.
 
-    Nothing, if that would not help, or nothing was said. A refusal that names none of them concerns the content once
-    the server is `proven`, having answered before; until then it may concern any.
+    Nothing, if that would not help, or nothing was said. A refusal that names none of them concerns
+    the content once the server is `proven`, having answered before; until then it may concern any.
     """
-    if named := [option for option in options if option in said or _ALIASES.get(option, option) in said]:
+    if named := [
+        option for option in options if option in said or _ALIASES.get(option, option) in said
+    ]:
         return named
     if _FORMAT.search(said):
         return {form} - {"words"}
@@ -110,11 +131,12 @@ def fallback(said: str, options: Collection[str], form: str, *, proven: bool) ->
 class Server:
     """A model on a server; safe to use from several threads.
 
-    An empty `base_url` is OpenAI's; an empty `api_key` is for servers without keys. `timeout_seconds` limits a whole
-    exchange, however slowly the reply trickles in. `breakpoints` say whether the prompt cache works by breakpoints and
-    charges for writes, as OpenAI's does from 5.6 on (developers.openai.com, "Prompt caching"), if the model's name does
-    not tell. `connections` are kept open between calls; `proxy` is for https. `wait` sleeps between tries. Raises
-    ScoringError for a key that cannot be one.
+    An empty `base_url` is OpenAI's; an empty `api_key` is for servers without keys.
+    `timeout_seconds` limits a whole exchange, however slowly the reply trickles in. `breakpoints`
+    say whether the prompt cache works by breakpoints and charges for writes, as OpenAI's does from
+    5.6 on (developers.openai.com, "Prompt caching"), if the model's name does not tell.
+    `connections` are kept open between calls; `proxy` is for https. `wait` sleeps between tries.
+    Raises ScoringError for a key that cannot be one.
     """
 
     def __init__(
@@ -131,11 +153,17 @@ class Server:
         connections: int = 8,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        logging.getLogger("openai").setLevel(logging.WARNING)  # at OPENAI_LOG's it would log prompts
+        logging.getLogger("openai").setLevel(
+            logging.WARNING
+        )  # at OPENAI_LOG's it would log prompts
         if not (api_key.isascii() and api_key.isprintable()):
-            raise ScoringError("OPENAI_API_KEY holds characters that no key has; copy it into .env again")
+            raise ScoringError(
+                "OPENAI_API_KEY holds characters that no key has; copy it into .env again"
+            )
         self.model = model
-        self.refused: frozenset[str] = frozenset()  # formats and options that this server does not accept
+        self.refused: frozenset[str] = (
+            frozenset()
+        )  # formats and options that this server does not accept
         self._key = api_key
         self._wait = wait
         url = base_url or OPENAI_URL
@@ -144,22 +172,34 @@ class Server:
         self.place = f"{parts.scheme}://{parts.hostname}{port}{parts.path}"  # without what could be secret in it
         at_openai = f".{parts.hostname}".endswith(".api.openai.com")
         version = re.match(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?", model)
-        caches = at_openai and version is not None and (int(version[1]), int(version[2] or 0)) >= (5, 6)
+        caches = (
+            at_openai and version is not None and (int(version[1]), int(version[2] or 0)) >= (5, 6)
+        )
         self._breakpoints = caches if breakpoints is None else breakpoints
-        options: dict[str, Any] = {"reasoning_effort": reasoning_effort, "service_tier": service_tier}
+        options: dict[str, Any] = {
+            "reasoning_effort": reasoning_effort,
+            "service_tier": service_tier,
+        }
         self._options = {name: value for name, value in options.items() if value}
         if not at_openai:
-            self._options["temperature"] = 0  # the same paper gets the same score; OpenAI's models refuse it
+            self._options["temperature"] = (
+                0  # the same paper gets the same score; OpenAI's models refuse it
+            )
         self._proven = False  # it has answered once
         http = wire.Http(most=MAX_BYTES, proxy=proxy, connections=connections)
-        headers = {"User-Agent": f"OpenAI/Python {openai.__version__}", "Content-Type": "application/json"}
+        headers = {
+            "User-Agent": f"OpenAI/Python {openai.__version__}",
+            "Content-Type": "application/json",
+        }
         if api_key:
             headers["Authorization"] = f"Bearer {api_key}"
         self._client = openai.OpenAI(
             base_url=url,
             api_key="none",  # the client insists on one; the transport has ours
             max_retries=0,
-            http_client=httpx2.Client(transport=_Transport(http, headers, timeout_seconds), trust_env=False),
+            http_client=httpx2.Client(
+                transport=_Transport(http, headers, timeout_seconds), trust_env=False
+            ),
         )
 
     def quote(self, words: str, most: int) -> str:
@@ -174,12 +214,18 @@ class Server:
         self._client.close()
 
     def ask(
-        self, question: Question, *, shared: bool = False, tries: int = TRIES, stopped: Callable[[], object] = bool
+        self,
+        question: Question,
+        *,
+        shared: bool = False,
+        tries: int = TRIES,
+        stopped: Callable[[], object] = bool,
     ) -> list[Answer]:
         """Return all answers. The last one counts; earlier ones may have cost tokens, too.
 
-        `shared`: other questions of the same prefix are asked. There are no further tries once `stopped` is true (it
-        never is by default: bool() is False). A timeout is not retried: the caller asks for fewer papers.
+        `shared`: other questions of the same prefix are asked. There are no further tries once
+        `stopped` is true (it never is by default: bool() is False). A timeout is not retried: the
+        caller asks for fewer papers.
         """
         answers = [self._converse(question, shared=shared)]
         for number in range(tries - 1):
@@ -191,11 +237,13 @@ class Server:
                 answers.append(self._converse(question, shared=shared))
         return answers
 
-    def request(self, question: Question, *, shared: bool, refused: Collection[str] = ()) -> dict[str, Any]:
+    def request(
+        self, question: Question, *, shared: bool, refused: Collection[str] = ()
+    ) -> dict[str, Any]:
         """Return the body of a request that leaves out what was `refused`.
 
-        The cache's key routes questions of one prefix to the same machine. "explicit" without a breakpoint keeps a
-        prompt that nobody reads again out of a cache that charges for writes.
+        The cache's key routes questions of one prefix to the same machine. "explicit" without a
+        breakpoint keeps a prompt that nobody reads again out of a cache that charges for writes.
         """
         content: object = f"{question.shared}\n\n{question.own}"
         options = {name: value for name, value in self._options.items() if name not in refused}
@@ -203,10 +251,17 @@ class Server:
             options["prompt_cache_options"] = explicit = {"mode": "explicit"}
             prefix = f"{question.system}\0{question.shared}".encode()
             if shared and len(prefix) >= MIN_CACHED_BYTES:
-                mark = {"type": "text", "text": f"{question.shared}\n\n", "prompt_cache_breakpoint": explicit}
+                mark = {
+                    "type": "text",
+                    "text": f"{question.shared}\n\n",
+                    "prompt_cache_breakpoint": explicit,
+                }
                 content = [mark, {"type": "text", "text": question.own}]
                 options["prompt_cache_key"] = hashlib.sha256(prefix).hexdigest()[:16]
-        messages = [{"role": "system", "content": question.system}, {"role": "user", "content": content}]
+        messages = [
+            {"role": "system", "content": question.system},
+            {"role": "user", "content": content},
+        ]
         return {"model": self.model, "messages": messages, **options, **FORMATS[format_of(refused)]}
 
     def _converse(self, question: Question, *, shared: bool) -> Answer:
@@ -229,34 +284,46 @@ class Server:
     def _post(self, request: Mapping[str, Any]) -> Answer:
         content = json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode()
         try:
-            # `chat.completions.create` would walk through the types of every field: half of a call's processor time
-            response = self._client.post("/chat/completions", content=content, cast_to=httpx2.Response)
+            # `chat.completions.create` would walk through the types of every field: half of a
+            # call's processor time
+            response = self._client.post(
+                "/chat/completions", content=content, cast_to=httpx2.Response
+            )
         except openai.APITimeoutError:
             return Answer(failure="does not answer in time", pause=math.inf)
         except openai.APIConnectionError as error:
-            return Answer(failure=self.quote(f"cannot be reached ({error.__cause__})", 200), pause=0)
+            return Answer(
+                failure=self.quote(f"cannot be reached ({error.__cause__})", 200), pause=0
+            )
         except openai.APIStatusError as error:
             response = error.response
         reply: wire.Reply = response.extensions["reply"]
         try:
-            body = None if reply.body.count(b",") > MAX_COMMAS else json.loads(reply.body, parse_int=whole)
+            body = (
+                None
+                if reply.body.count(b",") > MAX_COMMAS
+                else json.loads(reply.body, parse_int=whole)
+            )
             answer = judge(reply.status, body, self.model)
         except (ValueError, RecursionError):  # some servers send their errors as plain text
             text = reply.body.decode(errors="replace").strip()
             body = {"message": text} if reply.status >= 400 and not text.startswith("<") else None
             answer = judge(reply.status, body, self.model)
         seconds = re.fullmatch(r"\d+(?:\.\d+)?", reply.headers.get("Retry-After", "").strip())
-        pause = min(float(seconds[0]), 1e9) if seconds and answer.pause is not None else answer.pause
+        pause = (
+            min(float(seconds[0]), 1e9) if seconds and answer.pause is not None else answer.pause
+        )
         tier = answer.tier or request.get("service_tier", "default")
         return answer._replace(failure=self.quote(answer.failure, 220), pause=pause, tier=tier)
 
 
 @dataclass(frozen=True, slots=True)
 class _Transport(httpx2.BaseTransport):
-    """Send what openai's client asks for, bounded, with our headers instead of what it takes from the environment.
+    """Send what openai's client asks for, bounded, with our headers instead of what it takes from
+    the environment.
 
-    The body is in the extension `reply`, and not where openai looks for it: it would decode the JSON of an error of any
-    size, and obey any charset.
+    The body is in the extension `reply`, and not where openai looks for it: it would decode the
+    JSON of an error of any size, and obey any charset.
     """
 
     http: wire.Http
@@ -266,7 +333,9 @@ class _Transport(httpx2.BaseTransport):
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         url = str(request.url)
         try:
-            reply = self.http.request(request.method, url, self.headers, request.read(), seconds=self.seconds)
+            reply = self.http.request(
+                request.method, url, self.headers, request.read(), seconds=self.seconds
+            )
         except wire.NoReplyError as error:
             kind = httpx2.ReadTimeout if error.slow else httpx2.NetworkError
             raise kind(str(error), request=request) from None
@@ -303,19 +372,29 @@ def judge(status: int, body: object, model: str) -> Answer:
         meaning = 404
     elif status == 403 and _CONTENT.search(said):
         meaning = 400
-    failure = f"answers {status}: {_FIXES.get(meaning, '').format(model=model) or message}".removesuffix(": ")
+    failure = (
+        f"answers {status}: {_FIXES.get(meaning, '').format(model=model) or message}".removesuffix(
+            ": "
+        )
+    )
     pause = 0 if meaning in _TRANSIENT or meaning >= 500 else None
     return Answer(failure=failure, pause=pause, objection=said if meaning in _OBJECTIONS else "")
 
 
 def _judge_completion(body: object) -> Answer:
     if not isinstance(body, dict):
-        return Answer(failure="answers with something that is not JSON; check OPENAI_BASE_URL", pause=0)
+        return Answer(
+            failure="answers with something that is not JSON; check OPENAI_BASE_URL", pause=0
+        )
     choice, tier = at(body, "choices", 0), str(at(body, "service_tier") or "")[:MAX_WORDS]
     text = at(choice, "message", "content")
     if isinstance(text, list):  # in parts, as messages with pictures are
         text = "".join(str(at(part, "text") or "") for part in text)
-    answer = Answer(text[:MAX_TEXT] if isinstance(text, str) else "", usage=read_usage(at(body, "usage")), tier=tier)
+    answer = Answer(
+        text[:MAX_TEXT] if isinstance(text, str) else "",
+        usage=read_usage(at(body, "usage")),
+        tier=tier,
+    )
     finish = str(at(choice, "finish_reason"))
     if answer.text.strip():  # also if it was cut off: whole entries count
         return answer._replace(cut_off=_CUT_OFF) if finish == "length" else answer
@@ -325,7 +404,8 @@ def _judge_completion(body: object) -> Answer:
 
 
 def read_usage(usage: object) -> Usage:
-    """Count the tokens of a call by the `usage` object of its reply; no tokens if the server does not count both kinds.
+    """Count the tokens of a call by the `usage` object of its reply; no tokens if the server does
+    not count both kinds.
 
     A detail that is absent, or no number of tokens, counts as 0.
     """
@@ -337,9 +417,13 @@ def read_usage(usage: object) -> Usage:
         calls=1,
         prompt_tokens=prompt,
         cached_tokens=cached,
-        cache_write_tokens=min(prompt - cached, _count(usage, "prompt_tokens_details", "cache_write_tokens") or 0),
+        cache_write_tokens=min(
+            prompt - cached, _count(usage, "prompt_tokens_details", "cache_write_tokens") or 0
+        ),
         completion_tokens=completion,
-        reasoning_tokens=min(completion, _count(usage, "completion_tokens_details", "reasoning_tokens") or 0),
+        reasoning_tokens=min(
+            completion, _count(usage, "completion_tokens_details", "reasoning_tokens") or 0
+        ),
     )
 
 

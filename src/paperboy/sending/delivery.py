@@ -11,9 +11,9 @@
     after a problem the server's retry backoff is a quarter of an hour
     addresses that did not exist in three digests in a row are suppressed
 
-A delivery that a crash left in `sending` waits like a pending one, and goes out with the same bytes and Message-ID.
-Each connection has a thread of its own, which takes, sends and settles one delivery after another. A lock guards
-everything except the sending.
+A delivery that a crash left in `sending` waits like a pending one, and goes out with the same bytes
+and Message-ID. Each connection has a thread of its own, which takes, sends and settles one delivery
+after another. A lock guards everything except the sending.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ _POLLS = 20  # of these between two looks at the lists, which may have a file ea
 
 
 class Transport(Protocol):
-    """One connection for one envelope at a time. Raises MailServerError if no recipient is to blame."""
+    """One connection for one envelope at a time. Raises MailServerError if no recipient is to
+    blame.
+    """
 
     via: str  # "smtp" or "outbox"
 
@@ -70,7 +72,9 @@ class Report:
     states: Mapping[DeliveryState, int]
     problem: str = ""  # why the server accepts nothing; deliveries keep waiting
     passing: bool = False  # the problem may pass without anybody's help
-    turned_away: bool = False  # the problem is that recipients are refused; an alert may get through
+    turned_away: bool = (
+        False  # the problem is that recipients are refused; an alert may get through
+    )
     since: datetime | None = None  # since when no digest was sent; None: none waited
     refused: tuple[str, ...] = ()  # lists whose digest nobody could get
 
@@ -99,8 +103,12 @@ class Round:
     progress: Progress
     stopped: Callable[[], bool]  # once it is, messages under way have 20 seconds to finish
     most_per_minute: int = 0
-    grows: bool = False  # the number of connections, as the server's answers are; else all of them are used
-    look: Callable[[], None] = lambda: None  # have the lists been edited? called while connections go on sending
+    grows: bool = (
+        False  # the number of connections, as the server's answers are; else all of them are used
+    )
+    look: Callable[[], None] = lambda: (
+        None
+    )  # have the lists been edited? called while connections go on sending
 
     _lock: Condition = field(default_factory=Condition)  # for the store and all that follows
     _pace: Pace = field(init=False)
@@ -112,13 +120,15 @@ class Round:
     _beside: set[int] = field(default_factory=set)  # deliveries beside digests that were taken up
     _taken: int = 0  # deliveries
     _states: defaultdict[str, Counter[DeliveryState]] = field(init=False)  # of each list's digests
-    _failed: set[int] = field(default_factory=set)  # digests of which a delivery has, for good or perhaps
+    _failed: set[int] = field(
+        default_factory=set
+    )  # digests of which a delivery has, for good or perhaps
     _crash: BaseException | None = None
     _spoilt: StoreError | None = None  # of one delivery, raised when the others were sent
 
     def deliver(self, *, by_hand: bool = False, only: int = 0, rest: bool = False) -> Report:
-        """Send what waits, or `only` the delivery of that id; or the `rest` after a round: what is beside digests, with
-        what had to wait for its end. `by_hand` ignores retry backoffs.
+        """Send what waits, or `only` the delivery of that id; or the `rest` after a round: what is
+        beside digests, with what had to wait for its end. `by_hand` ignores retry backoffs.
         """
         began = self.timer()
         ledger = self.store.ledger
@@ -150,7 +160,9 @@ class Round:
             logger.warning("%s is suppressed: %s", address, bounces.THRICE)
         total = Counter[DeliveryState]()
         for name, states in sorted(self._states.items()):
-            counts = ", ".join(f"{states[state]} {state}" for state in DeliveryState if states[state])
+            counts = ", ".join(
+                f"{states[state]} {state}" for state in DeliveryState if states[state]
+            )
             logger.info("%s: %s, in %.1f s", name, counts, self.timer() - began)
             total.update(states)
 
@@ -167,7 +179,9 @@ class Round:
     # --- threads
 
     def _run(self, show: Callable[[], None]) -> None:
-        """Watch for a stop until all connections have ended. Raises any error that is a bug outside one message."""
+        """Watch for a stop until all connections have ended. Raises any error that is a bug outside
+        one message.
+        """
         with self._lock:
             self._open()
         aborts_at = float("inf")
@@ -211,7 +225,9 @@ class Round:
                     self._lock.notify_all()
 
     def _next(self) -> _Task | None:
-        """Reserve the next delivery as soon as its message may begin. None: the connection has no more to do."""
+        """Reserve the next delivery as soon as its message may begin. None: the connection has no
+        more to do.
+        """
         while True:
             with self._lock:
                 if self._is_over() or self._pace.must_close():
@@ -248,8 +264,8 @@ class Round:
     # --- the next delivery
 
     def _take(self) -> _Task | None:
-        """Reserve the next delivery. None: it was settled without sending, another process took it, or its row is
-        spoilt.
+        """Reserve the next delivery. None: it was settled without sending, another process took it,
+        or its row is spoilt.
         """
         self._taken += 1
         if self._taken % _READ_AHEAD == 0:
@@ -261,8 +277,8 @@ class Round:
             if delivery_id not in self._ahead:
                 self._ahead = ledger.read([delivery_id, *islice(self._waiting, _READ_AHEAD)])
             delivery = self._ahead.pop(delivery_id, None)
-            # What changes a delivery after it was read changes its state, so that it cannot be reserved: except for one
-            # that a crash left in `sending`.
+            # What changes a delivery after it was read changes its state, so that it cannot be
+            # reserved: except for one that a crash left in `sending`.
             if delivery is None or delivery.state is DeliveryState.SENDING:
                 delivery = ledger.get(delivery_id)
             if self._is_ended(delivery):
@@ -314,7 +330,9 @@ class Round:
     # --- what became of it
 
     def _record(self, task: _Task, reply: Receipt | MailServerError) -> bool:
-        """Settle a delivery, or put it back if the server refused us, or perhaps did. False: the connection closes."""
+        """Settle a delivery, or put it back if the server refused us, or perhaps did. False: the
+        connection closes.
+        """
         self._under_way -= 1
         delivery = task.delivery
         ledger = self.store.ledger
@@ -327,7 +345,9 @@ class Round:
             )
             return self._obey(decision, str(reply))
         if delivery.counts and self._pace.holds(delivery, reply):
-            ledger.settle(delivery, delivery.state, reply.reply, self.clock(), undone=True, held=True)
+            ledger.settle(
+                delivery, delivery.state, reply.reply, self.clock(), undone=True, held=True
+            )
             return True
         self._settle(delivery, reply, task.began)
         self._settle_held(self._pace.released())
@@ -342,7 +362,9 @@ class Round:
     def _settle(self, delivery: Delivery, receipt: Receipt, began: float) -> None:
         now = self.clock()
         state, wait = what_follows(delivery, receipt, self.jitter())
-        if receipt.state is DeliveryState.PENDING and self.stopped():  # we aborted it before anything was handed over
+        if (
+            receipt.state is DeliveryState.PENDING and self.stopped()
+        ):  # we aborted it before anything was handed over
             state, wait = DeliveryState.PENDING, None
         is_settled = self.store.ledger.settle(
             delivery,
@@ -351,7 +373,8 @@ class Round:
             now,
             via=self.transports[0].via if state is DeliveryState.SENT else "",
             try_at=now + wait if wait else None,
-            uncertain=receipt.state is DeliveryState.AMBIGUOUS or delivery.state is DeliveryState.SENDING,
+            uncertain=receipt.state is DeliveryState.AMBIGUOUS
+            or delivery.state is DeliveryState.SENDING,
             bounce=receipt.bounce and delivery.counts,
             undone=state is DeliveryState.PENDING or receipt.slow_down,
         )
@@ -382,31 +405,48 @@ class Round:
         if decision.closes:
             logger.info("closing one connection: %s", why)
         if decision.halved_to:
-            logger.info("the mail server complains: %s from now on", counted(decision.halved_to, "connection"))
+            logger.info(
+                "the mail server complains: %s from now on",
+                counted(decision.halved_to, "connection"),
+            )
         if decision.pause:
             logger.warning("pausing for %.0f s: %s", decision.pause, why)
         return not decision.closes
 
 
 def record(store: Store, sent: Report, now: datetime, patience: timedelta) -> None:
-    """Note whether digests can be sent, as a round that had some has shown it; other mail says nothing of that. A
-    server that is down or busy is no incident before `patience` has passed, unless it lasts already: new digests that
-    wait do not end it.
+    """Note whether digests can be sent, as a round that had some has shown it; other mail says
+    nothing of that. A server that is down or busy is no incident before `patience` has passed,
+    unless it lasts already: new digests that wait do not end it.
     """
     with store.transaction():
         if sent.problem and sent.since:
-            lasts = any(incident.kind == Kind.MAIL and not incident.ended for incident in store.incidents.all())
+            lasts = any(
+                incident.kind == Kind.MAIL and not incident.ended
+                for incident in store.incidents.all()
+            )
             if lasts or not sent.passing or now - sent.since >= patience:
-                store.incidents.note([Incident(kind=Kind.MAIL, subject=MAIL_SERVER, reason=sent.problem)], now)
+                store.incidents.note(
+                    [Incident(kind=Kind.MAIL, subject=MAIL_SERVER, reason=sent.problem)], now
+                )
         if sent.states.get(DeliveryState.SENT) and not sent.problem:
             store.incidents.end(Kind.MAIL, MAIL_SERVER, now)
         store.incidents.end(Kind.PROCESS, THE_MORNING, now)
 
 
 def send_outside(
-    transport: Transport, composer: Composer, mail: Composed, name: str, to: Subscriber, now: datetime, *, test: bool
+    transport: Transport,
+    composer: Composer,
+    mail: Composed,
+    name: str,
+    to: Subscriber,
+    now: datetime,
+    *,
+    test: bool,
 ) -> Receipt:
-    """Send one copy outside the ledger. Its Message-ID is new: a server would drop a second mail with one it knows."""
+    """Send one copy outside the ledger. Its Message-ID is new: a server would drop a second mail
+    with one it knows.
+    """
     own = composer.addressed(name, now.date(), to)
     other = composer.addressed(f"{name}-{now:%H%M%S}", now.date(), to)
     copy = Delivery(0, 0, name, replace(own, message_id=other.message_id), DeliveryState.PENDING)
@@ -415,11 +455,14 @@ def send_outside(
         return transport.send(replace(envelope, list_name=f"{name}-preview"))
 
 
-def what_follows(delivery: Delivery, receipt: Receipt, jitter: float) -> tuple[DeliveryState, timedelta | None]:
+def what_follows(
+    delivery: Delivery, receipt: Receipt, jitter: float
+) -> tuple[DeliveryState, timedelta | None]:
     """The delivery's next state, and the retry backoff of its address.
 
-    A connection lost after the final dot is retried once; after that the delivery stays ambiguous. A message without an
-    end, an alert, is retried until it is replaced, even if it is refused for good.
+    A connection lost after the final dot is retried once; after that the delivery stays ambiguous.
+    A message without an end, an alert, is retried until it is replaced, even if it is refused for
+    good.
     """
     retried = {DeliveryState.DEFERRED, DeliveryState.PENDING}
     if not delivery.uncertain:

@@ -1,4 +1,6 @@
-"""The outbox takes mail while no mail server is set up: a Maildir, and each list's newest mail as files to open."""
+"""The outbox takes mail while no mail server is set up: a Maildir, and each list's newest mail as
+files to open.
+"""
 
 import email
 import email.policy
@@ -10,7 +12,9 @@ from paperboy.models import DeliveryState, Envelope, Receipt
 
 
 class Outbox:
-    """A folder that is its owner's alone, made by the first mail: `Maildir/`, `LIST.eml`, `LIST.html`, `LIST.txt`."""
+    """A folder that is its owner's alone, made by the first mail: `Maildir/`, `LIST.eml`,
+    `LIST.html`, `LIST.txt`.
+    """
 
     via = "outbox"
 
@@ -21,7 +25,9 @@ class Outbox:
         """Put the message into the Maildir. MailServerError if the folder cannot be written."""
         maildir = self._folder / "Maildir"
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)  # private by the command's umask, as its files are
+            self._folder.mkdir(
+                parents=True, exist_ok=True
+            )  # private by the command's umask, as its files are
             # A Maildir has local line ends.
             mailbox.Maildir(str(maildir), create=True).add(envelope.message.replace(b"\r\n", b"\n"))
             if envelope.list_name:
@@ -41,10 +47,14 @@ class Outbox:
 
 
 def show(folder: Path, name: str, message: bytes) -> Path:
-    """Write `NAME.eml`, `NAME.html` and `NAME.txt` of a message, and return the page's path. OSError if it cannot."""
+    """Write `NAME.eml`, `NAME.html` and `NAME.txt` of a message, and return the page's path.
+    OSError if it cannot.
+    """
     (folder / f"{name}.eml").write_bytes(message)
     parsed = email.message_from_bytes(message, policy=email.policy.default)
     for subtype, ending in (("plain", ".txt"), ("html", ".html")):
         if part := parsed.get_body((subtype,)):
-            (folder / (name + ending)).write_bytes(part.get_content().replace("\r\n", "\n").encode())
+            (folder / (name + ending)).write_bytes(
+                part.get_content().replace("\r\n", "\n").encode()
+            )
     return folder / f"{name}.html"

@@ -1,4 +1,5 @@
-"""How fast a round of sending goes, and when it ends and why. Pure: events go in, decisions come out.
+"""How fast a round of sending goes, and when it ends and why. Pure: events go in, decisions come
+out.
 
     the rate limit spaces messages; errors of the server in a row pause all connections, each pause twice as long as the
     last, and the fifth error ends the round
@@ -120,7 +121,9 @@ class Pace:
         waiting: int,
         counts: bool = True,
     ) -> Decision:
-        """Note what became of a delivery. `waiting`: how many are left; `counts`: it is of a digest."""
+        """Note what became of a delivery. `waiting`: how many are left; `counts`: it is of a
+        digest.
+        """
         if not self.grows:
             self.most = self.limit
         self._failed |= counts and state.is_lost
@@ -139,8 +142,12 @@ class Pace:
                 self.most += 1
         return _GO_ON
 
-    def refused(self, error: MailServerError, *, began: float, now: float, jitter: float, others: int) -> Decision:
-        """Note that the server refuses us. Beside `others`, the connection may be one too many, and closes."""
+    def refused(
+        self, error: MailServerError, *, began: float, now: float, jitter: float, others: int
+    ) -> Decision:
+        """Note that the server refuses us. Beside `others`, the connection may be one too many, and
+        closes.
+        """
         if others and (error.temporary or self._reached):
             halved_to = self._complained(began, now)
             self.opened -= 1
@@ -153,8 +160,8 @@ class Pace:
         return _GO_ON
 
     def conclude(self, reached: Collection[int]) -> Held:
-        """Decide what it means that nobody was accepted; return the held refusals that are the recipients' own: if they
-        are few, and others got the digest before (`reached` has its id).
+        """Decide what it means that nobody was accepted; return the held refusals that are the
+        recipients' own: if they are few, and others got the digest before (`reached` has its id).
         """
         if self._errors and self._troubled and not (self.problem or self._reached or self._failed):
             self.problem = f"the mail server accepts nothing: {self._error}"
@@ -163,12 +170,17 @@ class Pace:
             return []
         is_few = len(self.held) < _MOST_HELD
         if is_few and self._deferred:  # as a greylist does, which tells nothing of those beside it
-            return [(each, replace(receipt, state=DeliveryState.DEFERRED)) for each, receipt in self.held]
+            return [
+                (each, replace(receipt, state=DeliveryState.DEFERRED))
+                for each, receipt in self.held
+            ]
         own = [held for held in self.held if is_few and held[0].frozen_id in reached]
         others = [held for held in self.held if held not in own]
         if others:
             tried = counted(len(self.held), "recipient")
-            self.problem = f"the mail server refused all of {tried} tried: {others[-1][1].reply}. {REFUSES_US}"
+            self.problem = (
+                f"the mail server refused all of {tried} tried: {others[-1][1].reply}. {REFUSES_US}"
+            )
             self.turned_away = True
         return own
 
@@ -189,7 +201,9 @@ class Pace:
         return Decision(pause, halved_to)
 
     def _complained(self, began: float, now: float) -> int:
-        """Halve the number of connections for the rest of the round, and return it; one alone cannot be too many."""
+        """Halve the number of connections for the rest of the round, and return it; one alone
+        cannot be too many.
+        """
         if not self.grows or began <= self._trouble_at:
             return 0
         self._trouble_at = now

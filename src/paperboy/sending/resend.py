@@ -1,7 +1,7 @@
 """A digest sent again: to everyone it did not reach, or to one reader.
 
-A delivery that did not reach its reader becomes pending again, for the next sending. A reader who already has the
-digest gets a copy outside the ledger.
+A delivery that did not reach its reader becomes pending again, for the next sending. A reader who
+already has the digest gets a copy outside the ledger.
 """
 
 import logging
@@ -41,7 +41,9 @@ class Resend:
             )
         digest = self.store.ledger.newest(name)
         if digest is None:
-            raise PaperboyError(f"{name} has had no digest yet; paperboy once --list {name} makes it")
+            raise PaperboyError(
+                f"{name} has had no digest yet; paperboy once --list {name} makes it"
+            )
         what = f"{name}: the digest of {digest.date:%a %d %b}"
         if digest.superseded:
             raise PaperboyError(
@@ -57,9 +59,9 @@ class Resend:
         return digest
 
     def put_back(self, *, failed_only: bool) -> dict[date, int]:
-        """Make the newest digest's deliveries pending again. `failed_only`: only those that failed, and those of the
-        last two weeks that were given up. Gives their number by the digest's date. Raises PaperboyError if there is
-        nothing to send again.
+        """Make the newest digest's deliveries pending again. `failed_only`: only those that failed,
+        and those of the last two weeks that were given up. Gives their number by the digest's date.
+        Raises PaperboyError if there is nothing to send again.
         """
         earlier = dict[date, int]()
         if failed_only and not self.mailing_list.paused:
@@ -87,7 +89,9 @@ class Resend:
         return found if found and found.state in WAITING else None
 
     def outside(self, transport: Transport, reader: Subscriber) -> Receipt:
-        """Send the newest digest to one reader outside the ledger; a test mail if they are not on the list."""
+        """Send the newest digest to one reader outside the ledger; a test mail if they are not on
+        the list.
+        """
         composed = self.store.ledger.message(self.newest().id)
         name = self.mailing_list.name
         test = reader not in self.mailing_list.subscribers
@@ -97,7 +101,9 @@ class Resend:
         """To these readers, or to all on the list who are not suppressed."""
         name = self.mailing_list.name
         suppressed = self.store.suppressions.find
-        people = readers or [who for who in self.mailing_list.subscribers if not suppressed(name, who.address)]
+        people = readers or [
+            who for who in self.mailing_list.subscribers if not suppressed(name, who.address)
+        ]
         addressed = [self.composer.addressed(name, digest.date, who) for who in people]
         self.store.readers.know(name, addressed)
         return self.store.ledger.again(digest, addressed, missed, self.now, by_mail=self.by_mail)

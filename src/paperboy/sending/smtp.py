@@ -1,17 +1,19 @@
 """One connection to a mail server, reused for every message.
 
-`smtplib` speaks the protocol, but its `sendmail` cannot tell a connection lost before the final dot from one lost
-after it. In the first case the server took nothing; in the second nobody knows. So the phases are separate here:
+`smtplib` speaks the protocol, but its `sendmail` cannot tell a connection lost before the final dot
+from one lost after it. In the first case the server took nothing; in the second nobody knows. So
+the phases are separate here:
 
     connect, TLS, login     MailServerError: no recipient is to blame
     MAIL, RCPT, DATA        refused: failed or deferred · lost: pending, since nothing was handed over
     the message, its dot    lost: pending, since the final CRLF.CRLF was not sent
     the reply to the dot    taken: sent · refused: failed or deferred · lost: ambiguous
 
-Where the server pipelines (RFC 2920), MAIL, RCPT and DATA leave in one packet, which saves two round trips a message.
+Where the server pipelines (RFC 2920), MAIL, RCPT and DATA leave in one packet, which saves two
+round trips a message.
 
-An OSError means that the connection is gone; smtplib's own exceptions are OSErrors, too. A reply that is too long or
-too slow counts as lost.
+An OSError means that the connection is gone; smtplib's own exceptions are OSErrors, too. A reply
+that is too long or too slow counts as lost.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ _FAREWELL = 5.0  # seconds for the reply to QUIT
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class SmtpTransport:
-    """Sends through `host:port`. Certificates are verified, and neither password nor token is sent without TLS.
+    """Sends through `host:port`. Certificates are verified, and neither password nor token is sent
+    without TLS.
 
     Only `abort` may be called from another thread.
     """
@@ -68,7 +71,9 @@ class SmtpTransport:
         return f"mail server {self.host}:{self.port}"
 
     def send(self, envelope: Envelope) -> Receipt:
-        """Hand over one message. Raises MailServerError if the server refuses us, not the recipient."""
+        """Hand over one message. Raises MailServerError if the server refuses us, not the
+        recipient.
+        """
         try:
             return self._hand_over(self._announced(envelope), envelope.message)
         except RefusedError as refused:
@@ -84,7 +89,9 @@ class SmtpTransport:
             raise
 
     def abort(self) -> None:
-        """End what is under way, from another thread. From now on `send` returns everything as PENDING."""
+        """End what is under way, from another thread. From now on `send` returns everything as
+        PENDING.
+        """
         self._aborted = True
         if (handle := self._handle) is not None:
             with contextlib.suppress(OSError):  # the server hung up first
@@ -99,8 +106,9 @@ class SmtpTransport:
         self._drop()
 
     def probe(self, sender: str, recipient: str) -> tuple[str, datetime | None, Receipt | None]:
-        """Connect, log in, and name an envelope's sender and recipient; send nothing. Return how it went, when the
-        server's certificate expires, and the refusal of the recipient. Raises MailServerError if any else of it fails.
+        """Connect, log in, and name an envelope's sender and recipient; send nothing. Return how it
+        went, when the server's certificate expires, and the refusal of the recipient. Raises
+        MailServerError if any else of it fails.
         """
         connection = self._opened()
         refusal = None
@@ -110,7 +118,9 @@ class SmtpTransport:
             if isinstance(connection.sock, ssl.SSLSocket):
                 text = f"{self}, {self.security.upper()} ({connection.sock.version()})"
                 certificate = connection.sock.getpeercert() or {}
-                ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)
+                ends = datetime.fromtimestamp(
+                    ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC
+                )
             try:
                 self._announce(connection, Envelope(sender, recipient, b"", ""))
             except RefusedError as refused:
@@ -119,7 +129,9 @@ class SmtpTransport:
                     text = f"{self} answers MAIL FROM:<{sender}> with {refused}"
                     raise MailServerError(text, temporary=not refused.permanent) from None
             except OSError as error:
-                text = f"the connection to {self} was lost after the login: {self._complaint(error)}"
+                text = (
+                    f"the connection to {self} was lost after the login: {self._complaint(error)}"
+                )
                 raise MailServerError(text, temporary=True) from None
         login = f"logged in as {self.username}" if self.username else "no login"
         with_token = " with an access token" if self.tokens else ""
@@ -128,8 +140,9 @@ class SmtpTransport:
     # --- one message
 
     def _announced(self, envelope: Envelope) -> _Connection:
-        """Return the connection, once the server waits for the message. A used one may have reached the server's limit
-        of time or messages: nothing was handed over yet, so it is replaced by a new one.
+        """Return the connection, once the server waits for the message. A used one may have reached
+        the server's limit of time or messages: nothing was handed over yet, so it is replaced by a
+        new one.
         """
         if used := self._connection:
             try:
@@ -148,8 +161,8 @@ class SmtpTransport:
         return connection
 
     def _announce(self, connection: _Connection, envelope: Envelope) -> None:
-        """Send MAIL, RCPT and, if there is a message, DATA; in one packet if the server allows it. The first refusal is
-        raised, after all replies are read.
+        """Send MAIL, RCPT and, if there is a message, DATA; in one packet if the server allows it.
+        The first refusal is raised, after all replies are read.
         """
         lines = _lines(connection, envelope)
         refused: RefusedError | None = None
@@ -159,7 +172,9 @@ class SmtpTransport:
                 for line in batch:
                     code, reply = connection.getreply()
                     if code // 100 != (3 if line == "DATA" else 2):
-                        refused = refused or RefusedError(line[:4], code, reply, self._said(code, reply))
+                        refused = refused or RefusedError(
+                            line[:4], code, reply, self._said(code, reply)
+                        )
                     elif refused and line == "DATA":
                         connection.docmd(".")  # the server waits for a message to nobody
             except OSError:
@@ -170,8 +185,8 @@ class SmtpTransport:
                 raise refused
 
     def _hand_over(self, connection: _Connection, message: bytes) -> Receipt:
-        """Send the message with its final dot, and read the reply. If sending fails, the final CRLF.CRLF was not sent,
-        so the message was not accepted; only a lost reply leaves that open.
+        """Send the message with its final dot, and read the reply. If sending fails, the final
+        CRLF.CRLF was not sent, so the message was not accepted; only a lost reply leaves that open.
         """
         dot = b".\r\n" if message.endswith(b"\r\n") else b"\r\n.\r\n"
         connection.send(message + dot)
@@ -181,14 +196,16 @@ class SmtpTransport:
                 raise smtplib.SMTPDataError(code, reply)
         except OSError as error:
             self._drop()
-            return Receipt(DeliveryState.AMBIGUOUS, f"no clear reply to the message: {self._complaint(error)}")
+            return Receipt(
+                DeliveryState.AMBIGUOUS, f"no clear reply to the message: {self._complaint(error)}"
+            )
         if code // 100 != 2:
             raise RefusedError("end of message", code, reply, self._said(code, reply))
         return Receipt(DeliveryState.SENT, self._said(code, reply))
 
     def _receipt(self, refused: RefusedError, sender: str) -> Receipt:
-        """Return what a refusal means for the message; raise MailServerError if every other one would be refused, too.
-        The connection is ready for the next message afterwards, or dropped.
+        """Return what a refusal means for the message; raise MailServerError if every other one
+        would be refused, too. The connection is ready for the next message afterwards, or dropped.
         """
         is_ready = False
         with contextlib.suppress(OSError):
@@ -201,7 +218,9 @@ class SmtpTransport:
             about_us = f"takes no more from us for now: {refused}"
         elif self.security == "none" and re.search(r"\bSTARTTLS\b", str(refused)):
             about_us = f"wants encryption: {refused}. Set SMTP_SECURITY=starttls."
-        elif refused.code in {530, 534, 535, 538} and not self.username:  # some servers ask for it only at RCPT
+        elif (
+            refused.code in {530, 534, 535, 538} and not self.username
+        ):  # some servers ask for it only at RCPT
             about_us = f"wants a login: {refused}. Set SMTP_USERNAME and SMTP_PASSWORD."
         elif self.tokens is None and _NO_PASSWORDS.search(str(refused)):
             about_us = _WANTS_TOKENS.format(refused)
@@ -212,7 +231,9 @@ class SmtpTransport:
                 f"address that it lets you send from, and {login} for a login."
             )
         if about_us:
-            raise MailServerError(f"{self} {about_us}", busy=refused.verdict is Verdict.LIMIT) from refused
+            raise MailServerError(
+                f"{self} {about_us}", busy=refused.verdict is Verdict.LIMIT
+            ) from refused
 
         return Receipt(
             DeliveryState.FAILED if refused.permanent else DeliveryState.DEFERRED,
@@ -227,13 +248,16 @@ class SmtpTransport:
     def _opened(self, tries: int = 2) -> _Connection:
         """A new connection: greeted, secured and logged in. Raises MailServerError.
 
-        After a refused token, another one is offered on a connection of its own: a server may hang up.
+        After a refused token, another one is offered on a connection of its own: a server may hang
+        up.
         """
         if (self.password or self.tokens) and self.security == "none":
             raise MailServerError(
                 "SMTP_SECURITY is none, and no password or token is sent in the clear: use starttls or tls."
             )
-        self._connection = connection = _Connection(local_hostname=self.local_hostname, timeout=self.timeout)
+        self._connection = connection = _Connection(
+            local_hostname=self.local_hostname, timeout=self.timeout
+        )
         step = "connection"
         try:
             self._connect(connection)
@@ -260,7 +284,9 @@ class SmtpTransport:
         return connection
 
     def _log_in(self, connection: _Connection) -> None:
-        """Log in by one mechanism, where smtplib's `login` tries all: several refusals may lock the account."""
+        """Log in by one mechanism, where smtplib's `login` tries all: several refusals may lock the
+        account.
+        """
         offered = connection.esmtp_features.get("auth", "").upper().split()
         if self.tokens is None:
             connection.user = self.username
@@ -273,7 +299,8 @@ class SmtpTransport:
             raise smtplib.SMTPNotSupportedError(", ".join(offered) or "none")
 
         self._token = self.tokens.token()
-        # The token comes in a line of its own: with AUTH, it would be longer than a command may be (RFC 4954).
+        # The token comes in a line of its own: with AUTH, it would be longer than a command may be
+        # (RFC 4954).
         code, reply = connection.docmd("AUTH", "XOAUTH2")
         if code == 334:
             login = f"user={self.username}\x01auth=Bearer {self._token}\x01\x01"
@@ -299,7 +326,8 @@ class SmtpTransport:
         self._handle = sock.dup()
         if self._aborted:  # checked last: `abort` sets it before it looks for the handle
             raise ConnectionAbortedError
-        # Otherwise Nagle's algorithm delays the end of each TLS message by 40 ms. The option outlives STARTTLS.
+        # Otherwise Nagle's algorithm delays the end of each TLS message by 40 ms. The option
+        # outlives STARTTLS.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self.security == "tls":
             context = self.ssl_context or _usual_context()
@@ -323,7 +351,11 @@ class SmtpTransport:
         elif isinstance(error, smtplib.SMTPAuthenticationError):
             text = f"{self} {self._refused_login(code, said)}"
         elif isinstance(error, smtplib.SMTPNotSupportedError) and step == "login":
-            ways, other = ("XOAUTH2", "SMTP_PASSWORD") if self.tokens else ("PLAIN or LOGIN", "SMTP_TOKEN_COMMAND")
+            ways, other = (
+                ("XOAUTH2", "SMTP_PASSWORD")
+                if self.tokens
+                else ("PLAIN or LOGIN", "SMTP_TOKEN_COMMAND")
+            )
             fix = f"Log in by {other} instead, or without a login: leave SMTP_USERNAME empty."
             text = f"{self} offers no login that Paperboy supports ({ways}), but {said}. {fix}"
         elif isinstance(error, smtplib.SMTPNotSupportedError):
@@ -334,7 +366,10 @@ class SmtpTransport:
         elif code:
             text = f"{self} answers the {step} with {said}. Ask those who run it, or check SMTP_HOST and SMTP_PORT."
         else:
-            later = not isinstance(error, UnicodeError | socket.gaierror) or error.args[0] == socket.EAI_AGAIN
+            later = (
+                not isinstance(error, UnicodeError | socket.gaierror)
+                or error.args[0] == socket.EAI_AGAIN
+            )
             text = f"the connection to {self} was lost during the {step}: {said}.{ports}"
             if step == "connection":
                 text = f"cannot reach {self}: {said}. Check SMTP_HOST and SMTP_PORT.{ports}"
@@ -350,10 +385,14 @@ class SmtpTransport:
             )
         if _NO_PASSWORDS.search(said):
             return _WANTS_TOKENS.format(said)
-        return f"refuses the login of {self.username} ({code}). Check SMTP_USERNAME and SMTP_PASSWORD."
+        return (
+            f"refuses the login of {self.username} ({code}). Check SMTP_USERNAME and SMTP_PASSWORD."
+        )
 
     def _said(self, code: int, reply: bytes) -> str:
-        """One short line without password and token, since a server may repeat the login's words."""
+        """One short line without password and token, since a server may repeat the login's
+        words.
+        """
         return self._shown(f"{code} {reply.decode(errors='replace')}")
 
     def _complaint(self, error: Exception) -> str:
@@ -378,7 +417,9 @@ def _lines(connection: _Connection, envelope: Envelope) -> list[str]:
     if not envelope.recipient.isascii():  # RFC 6531
         options += " BODY=8BITMIME SMTPUTF8"
         if not connection.has_extn("smtputf8"):
-            raise RefusedError("SMTPUTF8", 553, b"", "the server does not offer it, and this address needs it")
+            raise RefusedError(
+                "SMTPUTF8", 553, b"", "the server does not offer it, and this address needs it"
+            )
     lines = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>"]
     if envelope.message:
         lines.append("DATA")
@@ -391,7 +432,9 @@ class _Connection(smtplib.SMTP):
     _unread = b""  # that came after the last reply
 
     def getreply(self, seconds: float | None = None) -> tuple[int, bytes]:
-        """Read a reply: its code (-1: none) and its lines. Raises OSError; the connection is of no more use then."""
+        """Read a reply: its code (-1: none) and its lines. Raises OSError; the connection is of no
+        more use then.
+        """
         end = time.monotonic() + (seconds or self.timeout)
         most = _MOST_BYTES
         lines: list[bytes] = []
@@ -423,8 +466,9 @@ class _Connection(smtplib.SMTP):
         self._unread += piece or b"\n"
 
     def send(self, s: Any) -> None:
-        """Send a command or a message. Raises OSError if it has not left as a whole, and before anything leaves if the
-        server has said more than it was asked: that would be taken for the reply.
+        """Send a command or a message. Raises OSError if it has not left as a whole, and before
+        anything leaves if the server has said more than it was asked: that would be taken for the
+        reply.
         """
         if self.sock is None:
             raise ConnectionError("the connection is closed")
@@ -446,7 +490,9 @@ _ONE_MAILBOX = re.compile(
     r"\b(?:mailbox|inbox|storage|size)\b|\b(?:over|user|recipient|account|disk)\W+(?:is\W+)?(?:over\W+)?quota",
     re.IGNORECASE,
 )
-_LIMIT = re.compile(r"\b(?:daily|hourly|sending|outgoing)\W+(?:\w+\W+){0,3}?(?:limit|quota)\b", re.IGNORECASE)
+_LIMIT = re.compile(
+    r"\b(?:daily|hourly|sending|outgoing)\W+(?:\w+\W+){0,3}?(?:limit|quota)\b", re.IGNORECASE
+)
 # Microsoft's 5.7.30 and 5.7.139. Not by the code: 5.7.30 is about REQUIRETLS, too (RFC 8689).
 _NO_PASSWORDS = re.compile(r"\bbasic authentication\b", re.IGNORECASE)
 _WANTS_TOKENS = (
@@ -472,10 +518,16 @@ def judge(command: str, code: int, text: str) -> Verdict:
     found = _ENHANCED.match(text)
     kind, detail = (int(found[2]), int(found[3])) if found and found[1] == str(code)[0] else (0, 0)
     if not 500 <= code <= 599:
-        about_rate = kind != 2 and _VOLUME.search(text) and not _ONE_MAILBOX.search(text)  # 4.2.x: a full mailbox
-        overloaded = code == 421 or kind == 3 or (kind, detail) in {(7, 28), (4, 5)}  # 4.3.x: its disk is full
+        about_rate = (
+            kind != 2 and _VOLUME.search(text) and not _ONE_MAILBOX.search(text)
+        )  # 4.2.x: a full mailbox
+        overloaded = (
+            code == 421 or kind == 3 or (kind, detail) in {(7, 28), (4, 5)}
+        )  # 4.3.x: its disk is full
         return Verdict.SLOW_DOWN if overloaded or about_rate or command == "MAIL" else Verdict.LATER
-    if (kind, detail) == (4, 5) or (kind not in {1, 2} and _LIMIT.search(text)):  # 5.1.x, 5.2.x: the recipient's
+    if (kind, detail) == (4, 5) or (
+        kind not in {1, 2} and _LIMIT.search(text)
+    ):  # 5.1.x, 5.2.x: the recipient's
         return Verdict.LIMIT
     if command == "MAIL" and code != 552:  # that is about the size of this message
         return Verdict.SENDER
@@ -499,4 +551,6 @@ class RefusedError(Exception):
         self.verdict = judge(command, code, one_line(reply.decode(errors="replace")))
 
 
-_usual_context = functools.cache(ssl.create_default_context)  # reading the authorities takes as long as 50 messages
+_usual_context = functools.cache(
+    ssl.create_default_context
+)  # reading the authorities takes as long as 50 messages

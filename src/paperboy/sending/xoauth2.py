@@ -1,7 +1,7 @@
 """Logging in with an access token (OAuth): the operator's command that prints one.
 
-The tools that print a token refresh it by themselves. What they print, on either stream, is never logged: it may hold
-the token, or the secret that buys a new one.
+The tools that print a token refresh it by themselves. What they print, on either stream, is never
+logged: it may hold the token, or the secret that buys a new one.
 """
 
 import contextlib
@@ -23,7 +23,9 @@ _TOKEN = re.compile(rb"[!-~]{1,9000}")  # RFC 4954 limits a line to 12,288 bytes
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class TokenCommand:
-    """The command of SMTP_TOKEN_COMMAND, and the token that all connections share. Any thread may ask."""
+    """The command of SMTP_TOKEN_COMMAND, and the token that all connections share. Any thread may
+    ask.
+    """
 
     words: tuple[str, ...]
     environ: Mapping[str, str]
@@ -35,7 +37,9 @@ class TokenCommand:
     _until: float = 0.0  # on the timer
 
     def token(self) -> str:
-        """Return the token, printed by the command unless it is fresh. Raises MailServerError if the command fails."""
+        """Return the token, printed by the command unless it is fresh. Raises MailServerError if
+        the command fails.
+        """
         with self._lock:
             now = self.timer()
             if now >= self._until:
@@ -79,8 +83,12 @@ class TokenCommand:
                     f"anything. {by_hand}"
                 ) from None
         if process.returncode:
-            raise MailServerError(f"SMTP_TOKEN_COMMAND failed with exit status {process.returncode}. {by_hand}")
+            raise MailServerError(
+                f"SMTP_TOKEN_COMMAND failed with exit status {process.returncode}. {by_hand}"
+            )
         line = output.partition(b"\n")[0].strip()
         if not _TOKEN.fullmatch(line):
-            raise MailServerError(f"SMTP_TOKEN_COMMAND printed no token in its first line. {by_hand}")
+            raise MailServerError(
+                f"SMTP_TOKEN_COMMAND printed no token in its first line. {by_hand}"
+            )
         return line.decode("ascii")

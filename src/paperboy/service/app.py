@@ -1,7 +1,7 @@
 """The façade: what Paperboy can do with one home, and the only builder of real parts.
 
-A part is built when it is first used, and closed with the `App`. The scorer and the mail rooms are imported then:
-`openai` alone takes 0.4 s, which a command that needs no LLM should not wait for.
+A part is built when it is first used, and closed with the `App`. The scorer and the mail rooms are
+imported then: `openai` alone takes 0.4 s, which a command that needs no LLM should not wait for.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ IN_FORCE = "The last good version stays in force until that is fixed."
 
 @dataclass(eq=False)
 class App(ExitStack):
-    """What Paperboy can do with one home. Use it as a context manager, which closes what was opened."""
+    """What Paperboy can do with one home. Use it as a context manager, which closes what was
+    opened.
+    """
 
     path: Path  # the folder, read when its settings or lists are first asked for
     environ: Mapping[str, str]
@@ -84,8 +86,9 @@ class App(ExitStack):
         return Home.load(self.path, self.environ)
 
     def take_own_or_in_force(self) -> None:
-        """Read the home for a command that changes none of its files, before it asks for anything else: while they are
-        broken, it gets what the service that is running uses, and that is said. Raises ConfigError.
+        """Read the home for a command that changes none of its files, before it asks for anything
+        else: while they are broken, it gets what the service that is running uses, and that is
+        said. Raises ConfigError.
         """
         self.home, broken = Home.own_or_in_force(self.path, self.environ)
         if broken and lock.holder(self.settings.paperboy_database, "run") is None:
@@ -106,7 +109,9 @@ class App(ExitStack):
 
     @property
     def store_to_ask(self) -> Store:
-        """The database; if there is none yet, an empty one in memory, so that a question creates no file."""
+        """The database; if there is none yet, an empty one in memory, so that a question creates no
+        file.
+        """
         return self.store if self.require_store() else self.enter_context(self.store_in_memory())
 
     def store_in_memory(self) -> Store:
@@ -114,14 +119,19 @@ class App(ExitStack):
         return Store.in_memory(self._tables)
 
     def open_store(self, *, check: bool = False) -> Store | None:
-        """Open the database for the caller, as it is; `check` reads all of it. None: there is none yet.
+        """Open the database for the caller, as it is; `check` reads all of it. None: there is none
+        yet.
 
         Raises StoreError.
         """
-        return self._open(check=check, patience=_PATIENCE_OF_A_PAGE) if self.require_store() else None
+        return (
+            self._open(check=check, patience=_PATIENCE_OF_A_PAGE) if self.require_store() else None
+        )
 
     def require_store(self) -> bool:
-        """Return whether there is a database. Raises StoreError where there was one and it is gone."""
+        """Return whether there is a database. Raises StoreError where there was one and it is
+        gone.
+        """
         database = self.settings.paperboy_database
         return require(database, self._mark) or database.exists()
 
@@ -142,8 +152,8 @@ class App(ExitStack):
 
     @cached_property
     def scorer(self) -> LlmScorer | LocalScorer:
-        """The LLM, or the embedded scorer if none is set up. Raises ConfigError for a broken prompt, and a budget
-        whose prices are unknown.
+        """The LLM, or the embedded scorer if none is set up. Raises ConfigError for a broken
+        prompt, and a budget whose prices are unknown.
         """
         settings = self.settings
         if not settings.has_llm:
@@ -169,7 +179,9 @@ class App(ExitStack):
             wait=self.wait,
         )
         self.enter_context(closing(server))
-        return LlmScorer(server, self.prompt, self.prices, settings.llm_batch_size, settings.llm_concurrency)
+        return LlmScorer(
+            server, self.prompt, self.prices, settings.llm_batch_size, settings.llm_concurrency
+        )
 
     @cached_property
     def prices(self) -> Prices | None:
@@ -177,7 +189,12 @@ class App(ExitStack):
         settings = self.settings
         kinds = ("input", "cached_input", "cache_write", "output")
         set_prices = {kind: getattr(settings, f"llm_price_{kind}") for kind in kinds}
-        return Prices.find(settings.openai_model, settings.openai_base_url, settings.openai_service_tier, **set_prices)
+        return Prices.find(
+            settings.openai_model,
+            settings.openai_base_url,
+            settings.openai_service_tier,
+            **set_prices,
+        )
 
     @cached_property
     def prompt(self) -> Prompt:
@@ -212,7 +229,9 @@ class App(ExitStack):
     @cached_property
     def signer(self) -> Signer | None:
         """What signs mail that goes to a mail server, if a feature does. Raises ConfigError."""
-        return next((feature.signer(self.settings) for feature in self.features if feature.signer), None)
+        return next(
+            (feature.signer(self.settings) for feature in self.features if feature.signer), None
+        )
 
     @cached_property
     def transports(self) -> tuple[delivery.Transport, ...]:
@@ -222,8 +241,9 @@ class App(ExitStack):
         return tuple(self.smtp() for _ in range(self.settings.smtp_connections or MOST_CONNECTIONS))
 
     def smtp(self, timeout: float = 60) -> SmtpTransport:
-        """A connection to the mail server; `timeout` (seconds) for each reply. Raises ConfigError for half a login,
-        of which the other half may be a credential that the service alone can see.
+        """A connection to the mail server; `timeout` (seconds) for each reply. Raises ConfigError
+        for half a login, of which the other half may be a credential that the service alone can
+        see.
         """
         from paperboy.sending.smtp import SmtpTransport
 
@@ -246,7 +266,9 @@ class App(ExitStack):
 
     @cached_property
     def token_command(self) -> TokenCommand | None:
-        """The operator's command for access tokens, which all connections share. It sees none of our settings."""
+        """The operator's command for access tokens, which all connections share. It sees none of
+        our settings.
+        """
         words = self.settings.smtp_token_command
         if not words:
             return None
@@ -259,14 +281,20 @@ class App(ExitStack):
         settings = self.settings
         person = settings.mail_reply_to or settings.alert_to or settings.mail_from
         contact = person.address if person else ""
-        return cache(lambda source: source.connect(settings, contact=contact, proxy=self.proxy, clock=self.clock))
+        return cache(
+            lambda source: source.connect(
+                settings, contact=contact, proxy=self.proxy, clock=self.clock
+            )
+        )
 
     def proxy(self, url: str) -> str:
         """Return the proxy for a server; empty: none. Raises ConfigError."""
         return proxy_for(url, self.environ)
 
     def prepare(self) -> None:
-        """Build what may be broken: prompt, prices, signing key, templates. Raises ConfigError before anything else."""
+        """Build what may be broken: prompt, prices, signing key, templates. Raises ConfigError
+        before anything else.
+        """
         _ = self.prompt, self.scorer, self.signer
         self.templates.check({each.language for each in self.home.lists})
 
@@ -284,7 +312,8 @@ class App(ExitStack):
     def alone(self, work: Job, command: str = "once") -> Iterator[None]:
         """Hold one of the home's locks, after waiting for its holder.
 
-        Raises ConfigError if a daemon still works with another database, since both would send the same digests.
+        Raises ConfigError if a daemon still works with another database, since both would send the
+        same digests.
         """
         before = self.home.database_in_force(self.environ)
         if before != self.settings.paperboy_database and (holder := lock.holder(before)):
@@ -305,7 +334,9 @@ class App(ExitStack):
             clock=self.clock,
             budget=settings.llm_budget_usd,
             budget_zone=settings.timezone,
-            learn=next((feature.learned(self) for feature in self.features if feature.learned), None),
+            learn=next(
+                (feature.learned(self) for feature in self.features if feature.learned), None
+            ),
         )
 
     def morning(
@@ -316,9 +347,10 @@ class App(ExitStack):
         any_day: bool = False,
         since: date | None = None,
     ) -> MorningReport:
-        """From new papers to frozen digests of these lists. `patience`: how long a list waits for its sources and
-        the LLM; None: it does not wait, because it runs by hand. `any_day`: whatever the lists' weekdays. `since`:
-        begin with the papers since that local date. Raises NotTodayError where that cannot be.
+        """From new papers to frozen digests of these lists. `patience`: how long a list waits for
+        its sources and the LLM; None: it does not wait, because it runs by hand. `any_day`:
+        whatever the lists' weekdays. `since`: begin with the papers since that local date. Raises
+        NotTodayError where that cannot be.
         """
         from paperboy.morning import morning
 
@@ -336,14 +368,20 @@ class App(ExitStack):
             frozen=[partial(feature.frozen, self) for feature in self.features if feature.frozen],
             since=since,
             crew=self.crew,
-            group=max(morning.GROUP, settings.llm_concurrency // 2),  # so that calls wait for few groups' last ones
+            group=max(
+                morning.GROUP, settings.llm_concurrency // 2
+            ),  # so that calls wait for few groups' last ones
         ).run(names)
 
     def due(self, now: datetime) -> dict[Job, frozenset[str]]:
-        """Return which jobs are due, and of a morning for which lists: one that is news, from its next hour on."""
+        """Return which jobs are due, and of a morning for which lists: one that is news, from its
+        next hour on.
+        """
         days = self.store.days
         lists = self.home.lists
-        since = days.know([mailing_list.name for mailing_list in lists if mailing_list.is_active], now)
+        since = days.know(
+            [mailing_list.name for mailing_list in lists if mailing_list.is_active], now
+        )
         standings = days.standings(lists, now, self.patience, since)
         ready = frozenset(name for name, standing in standings.items() if standing.ready(now))
         found: dict[Job, frozenset[str]] = {"morning": ready} if ready else {}
@@ -351,25 +389,37 @@ class App(ExitStack):
         mail = self.store.ledger.next_try(now)
         if mail and mail <= now:
             found["sending"] = frozenset()
-        tries = [self.store.tasks.next_try(kind) for feature in self.features for kind in feature.tasks]
+        tries = [
+            self.store.tasks.next_try(kind) for feature in self.features for kind in feature.tasks
+        ]
         if any(at and at <= now for at in tries):
             found["tasks"] = frozenset()
         return found
 
     def crew(self, lists: int) -> Crew | None:
-        """Those who compose for so many lists; None: this process alone, as it is quicker or so set."""
+        """Those who compose for so many lists; None: this process alone, as it is quicker or so
+        set.
+        """
         from paperboy.morning import workers
 
         if lists <= workers.WORTH_SHARING:
             return None
-        if crew := next((feature.crew(self.settings) for feature in self.features if feature.crew), None):
+        if crew := next(
+            (feature.crew(self.settings) for feature in self.features if feature.crew), None
+        ):
             return crew
         number = self.settings.workers or workers.helpful(lists)
-        return workers.Crew(partial(workers.processes, number), f"{number} processes") if number > 1 else None
+        return (
+            workers.Crew(partial(workers.processes, number), f"{number} processes")
+            if number > 1
+            else None
+        )
 
-    def deliver(self, stopped: Callable[[], bool], *, by_hand: bool = False, only: int = 0) -> delivery.Report:
-        """Send what waits, or `only` one delivery; then the alerts that follow, but not through a server that has just
-        refused us. See `delivery.Round`.
+    def deliver(
+        self, stopped: Callable[[], bool], *, by_hand: bool = False, only: int = 0
+    ) -> delivery.Report:
+        """Send what waits, or `only` one delivery; then the alerts that follow, but not through a
+        server that has just refused us. See `delivery.Round`.
         """
         if names := () if self.settings.uses_outbox else self.store.ledger.only_in_outbox():
             logger.warning("%s", status.moved_from_outbox(names))
@@ -395,7 +445,9 @@ class App(ExitStack):
         settings = self.settings
         try:
             composer = self.composer
-        except ConfigError:  # the key is gone since `prepare`: better an alert without a signature than none
+        except (
+            ConfigError
+        ):  # the key is gone since `prepare`: better an alert without a signature than none
             composer = self._composer(None)
         return delivery.Round(
             store=self.store,
@@ -419,15 +471,23 @@ class App(ExitStack):
 
         name = mailing_list.name
         if not self.require_store():
-            raise PaperboyError(f"{name} has had no digest yet; paperboy once --list {name} makes it")
-        return Resend(self.store, self.composer, mailing_list, self.clock(), by_mail=not self.settings.uses_outbox)
+            raise PaperboyError(
+                f"{name} has had no digest yet; paperboy once --list {name} makes it"
+            )
+        return Resend(
+            self.store,
+            self.composer,
+            mailing_list,
+            self.clock(),
+            by_mail=not self.settings.uses_outbox,
+        )
 
     # Subscribers
 
     def forget(self, address: str) -> tuple[dict[str, tuple[int, ...]], int]:
-        """Erase an address from the lists' files, from the version in force, and from the database once nobody composes
-        or sends, and return the files' lines and the number of rows that held it. Raises ConfigError before anything is
-        changed.
+        """Erase an address from the lists' files, from the version in force, and from the database
+        once nobody composes or sends, and return the files' lines and the number of rows that held
+        it. Raises ConfigError before anything is changed.
         """
         copies = Files(self.path)
         in_force = [each for each in copies.naming(address) if each == copies.in_force()]
@@ -436,7 +496,11 @@ class App(ExitStack):
         lines = edits.forget(versions, address)
         rows = 0
         if store:
-            with self.alone("morning", "forget"), self.alone("sending", "forget"), self.alone("tasks", "forget"):
+            with (
+                self.alone("morning", "forget"),
+                self.alone("sending", "forget"),
+                self.alone("tasks", "forget"),
+            ):
                 rows = store.erasure.erase(address, self.clock())
                 for copy in copies.naming(address):  # no longer in force, and nobody reads it
                     shutil.rmtree(copy, ignore_errors=True)
@@ -444,9 +508,13 @@ class App(ExitStack):
 
     # What is wrong, and its alerts
 
-    def standing(self, lists: Sequence[MailingList], mornings: int = 1, *, at_work: bool = False) -> status.Status:
+    def standing(
+        self, lists: Sequence[MailingList], mornings: int = 1, *, at_work: bool = False
+    ) -> status.Status:
         """Return how these lists stand, with the last `mornings` of each."""
-        return status.read(self.store_to_ask, lists, self.clock(), self.patience, mornings, at_work=at_work)
+        return status.read(
+            self.store_to_ask, lists, self.clock(), self.patience, mornings, at_work=at_work
+        )
 
     def problems(self) -> Sequence[Incident]:
         """Return all that is wrong now."""
@@ -463,11 +531,13 @@ class App(ExitStack):
         words = dict(problems.WORDS)
         for feature in self.features:
             words |= feature.words() if feature.words else {}
-        return alerts.Alerts(store=self.store_to_ask, lists=self.home.lists, words=words, zone=self.settings.timezone)
+        return alerts.Alerts(
+            store=self.store_to_ask, lists=self.home.lists, words=words, zone=self.settings.timezone
+        )
 
     def report(self, *, sends: bool = False) -> None:
-        """Report what is wrong: log it, and freeze mails to ALERT_TO; `sends`: before a round of sending. Never raises,
-        since no morning depends on it.
+        """Report what is wrong: log it, and freeze mails to ALERT_TO; `sends`: before a round of
+        sending. Never raises, since no morning depends on it.
         """
         with alerts.never_raising():
             to = self.settings.alert_to

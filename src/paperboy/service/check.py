@@ -1,8 +1,8 @@
 """Everything that would fail tomorrow, found today: one finding a line, each fault with its fix.
 
-files    settings, lists, templates, prompts: all that is wrong in each
-home     database, disk, file modes, where mail and alerts go
-servers  mail, the sender's DNS records, LLM, sources: asked side by side, so that silence costs its time only once
+files    settings, lists, templates, prompts: all that is wrong in each home     database, disk,
+file modes, where mail and alerts go servers  mail, the sender's DNS records, LLM, sources: asked
+side by side, so that silence costs its time only once
 """
 
 import multiprocessing
@@ -37,7 +37,10 @@ from paperboy.sources.source import Source
 
 T = TypeVar("T")
 
-LITTLE, TOO_LITTLE = 500_000_000, 50_000_000  # free bytes; a year of five lists takes less than 200 MB
+LITTLE, TOO_LITTLE = (
+    500_000_000,
+    50_000_000,
+)  # free bytes; a year of five lists takes less than 200 MB
 SMTP_SECONDS = 15.0  # for each reply
 DNS_SECONDS = 3.0  # for each kind of record
 WEB_SECONDS, WEB_MOST = 10.0, 100_000  # for the answer of the pages; bytes
@@ -80,7 +83,9 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     loaded, faults = _read("settings", lambda: load(app.path, app.environ))
     settings = loaded or Settings()
     env = app.path / ".env"
-    yield from faults or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults apply")]
+    yield from faults or [
+        Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults apply")
+    ]
     yield from (note("settings", str(problem)) for problem in ignored(app.path))
     found, faults = _read("lists", lambda: load_lists(app.path, settings))
     lists = found or ()
@@ -92,11 +97,17 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
             yield Finding("features", f"{message}, or put back the other", exit_code=78)
     late = f"did not answer within {patience:g} s"
     home = Home(app.path, settings, lists, app.path)
-    with app.at(home) as tried, ThreadPool(4) as pool:  # of daemon threads, so that no silent server delays the exit
+    with (
+        app.at(home) as tried,
+        ThreadPool(4) as pool,
+    ):  # of daemon threads, so that no silent server delays the exit
         # First, since whatever scores needs the prompt, and with a broken one would try it again.
         prompt, prompt_faults = _read("prompts", lambda: tried.prompt)
         servers = _servers(tried, late, scores=prompt is not None) if loaded and not offline else ()
-        asked = [(pool.apply_async(_tried, (silence.what, look, tried)), silence) for look, silence in servers]
+        asked = [
+            (pool.apply_async(_tried, (silence.what, look, tried)), silence)
+            for look, silence in servers
+        ]
         yield from _tried("emails", _templates, tried)
         yield from prompt_faults or [Finding("prompts", "the prompt renders")]
         if loaded is None:
@@ -144,14 +155,16 @@ def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterato
 
 
 def _templates(app: App) -> Iterator[Finding]:
-    """Render samples; name the operator's files that no shipped template has, and folders that are no list's language,
-    since they may be misspelt.
+    """Render samples; name the operator's files that no shipped template has, and folders that are
+    no list's language, since they may be misspelt.
     """
     languages = {mailing_list.language for mailing_list in app.home.lists}
     app.templates.check(languages, web=bool(app.settings.web_url))
     _, *shipped = app.home.folders("emails")
     ours = {file.name for folder in shipped for file in folder.glob("*.j2")}
-    strange = [path for path, _ in app.templates.texts if shipped and path.rpartition("/")[2] not in ours]
+    strange = [
+        path for path, _ in app.templates.texts if shipped and path.rpartition("/")[2] not in ours
+    ]
     unread = sorted(app.templates.languages - app.templates.used(languages))
     said = "the templates render"
     if strange:
@@ -173,7 +186,11 @@ def _of_the_home(app: App) -> Iterator[Finding]:
 
     folder = next(filter(Path.exists, settings.paperboy_database.parents))
     free = shutil.disk_usage(folder).free
-    told = f"{free / 1e9:,.1f} GB free at {folder}" if free >= 1e9 else f"{free / 1e6:.0f} MB free at {folder}"
+    told = (
+        f"{free / 1e9:,.1f} GB free at {folder}"
+        if free >= 1e9
+        else f"{free / 1e6:.0f} MB free at {folder}"
+    )
     if free < LITTLE:
         why = "too little for a morning" if free < TOO_LITTLE else "and digests are kept there"
         told = f"only {told}, {why}; free some space, or move PAPERBOY_DATABASE to another disk"
@@ -227,11 +244,16 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
         odd = [name for name in mailing_list.authors if len(name.split()) == 1 or "," in name]
         if unmatched := [f"{name!r}" for name in odd if name_key(name) not in stored]:
             fix = 'names are compared whole, so write Vera Rubin, or "Rubin, Vera" in quotes'
-            yield note("authors", f"{mailing_list.name}: no stored paper matches {together(unmatched, 3)}; {fix}")
+            yield note(
+                "authors",
+                f"{mailing_list.name}: no stored paper matches {together(unmatched, 3)}; {fix}",
+            )
         for name in mailing_list.authors:
             if name in spellings and name not in odd:
                 looked = f"of the {counted(len(papers), 'paper')} submitted since {since:%d %b %Y}"
-                found = f"{looked}, none is by {name}, but some are by {together(spellings[name], 3)}"
+                found = (
+                    f"{looked}, none is by {name}, but some are by {together(spellings[name], 3)}"
+                )
                 fix = "if that is the same person, add this spelling to authors"
                 yield note("authors", f"{mailing_list.name}: {found}; {fix}")
 
@@ -242,7 +264,9 @@ def _can_be_made(path: Path) -> bool:
 
 
 def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
-    """Report what users other than the owner can read or replace; opening the database has made it ours."""
+    """Report what users other than the owner can read or replace; opening the database has made it
+    ours.
+    """
     secret = settings.openai_api_key.get_secret_value() or settings.smtp_password.get_secret_value()
     theirs = [
         (settings.paperboy_database.parent, 0o022),
@@ -253,13 +277,21 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
         if path is None or not path.exists():
             continue
         mode = path.stat().st_mode & 0o7777
-        if mode & forbidden and not mode & 0o1000:  # sticky like /tmp: others cannot replace our files
+        if (
+            mode & forbidden and not mode & 0o1000
+        ):  # sticky like /tmp: others cannot replace our files
             fix = f"chmod {'go-w' if path.is_dir() else '600'} {shlex.quote(str(path))}"
-            yield note("privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}")
+            yield note(
+                "privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}"
+            )
 
 
-def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[App], Iterable[Finding]], Finding]]:
-    """Yield a probe for each server that the settings name, and the finding if it is silent, in the report's order."""
+def _servers(
+    app: App, late: str, *, scores: bool
+) -> Iterator[tuple[Callable[[App], Iterable[Finding]], Finding]]:
+    """Yield a probe for each server that the settings name, and the finding if it is silent, in the
+    report's order.
+    """
     settings = app.settings
     if not settings.uses_outbox:
         silence = f"{settings.smtp_host}:{settings.smtp_port} {late}; check SMTP_HOST and SMTP_PORT"
@@ -275,7 +307,9 @@ def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[A
         host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
         silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
         yield _scoring, Finding("scoring", silence, exit_code=1)
-    for source in sources_of(category for each in app.home.lists for category in each.categories) or SOURCES:
+    for source in (
+        sources_of(category for each in app.home.lists for category in each.categories) or SOURCES
+    ):
         silence = f"its server {late}; if that persists, see {source.status_page}"
         yield partial(_source, source), Finding(source.name, silence, exit_code=1)
 
@@ -300,7 +334,9 @@ def _mail(app: App) -> Iterator[Finding]:
         elif refusal.state is not DeliveryState.FAILED:
             yield note("mail", f"{message}. That may pass")
         elif settings.alert_to:
-            yield Finding("mail", f"{message}. Until ALERT_TO is fixed, nobody is alerted", exit_code=1)
+            yield Finding(
+                "mail", f"{message}. Until ALERT_TO is fixed, nobody is alerted", exit_code=1
+            )
         else:
             yield note("mail", f"{message}. Until MAIL_FROM is fixed, bounces get lost")
     else:
@@ -308,7 +344,10 @@ def _mail(app: App) -> Iterator[Finding]:
         number = counted(fixed, "connection") if fixed else f"1 to {MOST_CONNECTIONS} connections"
         yield Finding("mail", f"{text}, {number}")
     if ends and ends - app.clock() < RENEWED:
-        yield note("mail", f"the certificate of {settings.smtp_host} expires on {ends:%a %d %b %Y}; renew it")
+        yield note(
+            "mail",
+            f"the certificate of {settings.smtp_host} expires on {ends:%a %d %b %Y}; renew it",
+        )
 
 
 def _scoring(app: App) -> Iterator[Finding]:
@@ -330,11 +369,15 @@ def _source(source: Source, app: App) -> Iterator[Finding]:
 
 
 def _web(app: App) -> Iterator[Finding]:
-    """Ask whether readers' links lead to the pages of this home, through whatever proxy stands before them."""
+    """Ask whether readers' links lead to the pages of this home, through whatever proxy stands
+    before them.
+    """
     url = f"{app.settings.web_url}/robots.txt"
     ours = f"Disallow: {urlsplit(app.settings.web_url).path}/leave/".encode()
     try:
-        reply = Http(most=WEB_MOST, proxy=app.proxy(url)).request("GET", url, {}, seconds=WEB_SECONDS)
+        reply = Http(most=WEB_MOST, proxy=app.proxy(url)).request(
+            "GET", url, {}, seconds=WEB_SECONDS
+        )
     except NoReplyError as error:
         yield note("web", f"{url} does not answer ({error}), {_NO_PAGES}")
         return
@@ -345,16 +388,28 @@ def _web(app: App) -> Iterator[Finding]:
         yield Finding("web", f"{app.settings.web_url} answers")
     else:
         host, port = app.settings.web_listen
-        yield note("web", f"{says}, but not as these pages do; have the proxy pass it to {host}:{port}")
+        yield note(
+            "web", f"{says}, but not as these pages do; have the proxy pass it to {host}:{port}"
+        )
 
 
 def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
-    """Check whether the sender's domain has the records that replies, and other servers' trust, depend on."""
+    """Check whether the sender's domain has the records that replies, and other servers' trust,
+    depend on.
+    """
     parents = [domain.split(".", start)[-1] for start in range(domain.count("."))]
     try:
-        mx = next(filter(None, (records(domain, kind, seconds) for kind in ("MX", "A", "AAAA"))), [])
-        spf = [record for record in records(domain, "TXT", seconds) if record.lower().startswith('"v=spf1')]
-        policies = (record for name in parents for record in records(f"_dmarc.{name}", "TXT", seconds))
+        mx = next(
+            filter(None, (records(domain, kind, seconds) for kind in ("MX", "A", "AAAA"))), []
+        )
+        spf = [
+            record
+            for record in records(domain, "TXT", seconds)
+            if record.lower().startswith('"v=spf1')
+        ]
+        policies = (
+            record for name in parents for record in records(f"_dmarc.{name}", "TXT", seconds)
+        )
         dmarc = [record for record in policies if record.lower().startswith('"v=dmarc1')]
     except OSError:
         return [note("sender", f"DNS does not answer; MX, SPF and DMARC of {domain} not checked")]
@@ -363,18 +418,26 @@ def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
         return [Finding("MX", f"{message}; fix its MX record or MAIL_FROM", exit_code=1)]
     needed = {
         "MX": (mx, "bounces and replies get lost; add one, or fix MAIL_FROM"),
-        "SPF": (spf, "many servers distrust mail without it; publish the record that your mail provider names"),
-        "DMARC": (dmarc, f'large providers want one; publish the TXT record "v=DMARC1; p=none" at _dmarc.{domain}'),
+        "SPF": (
+            spf,
+            "many servers distrust mail without it; publish the record that your mail provider names",
+        ),
+        "DMARC": (
+            dmarc,
+            f'large providers want one; publish the TXT record "v=DMARC1; p=none" at _dmarc.{domain}',
+        ),
     }
     return [
-        Finding(kind, f"{domain} has a record") if found else note(kind, f"{domain} has no record: {why}")
+        Finding(kind, f"{domain} has a record")
+        if found
+        else note(kind, f"{domain} has no record: {why}")
         for kind, (found, why) in needed.items()
     ]
 
 
 def records(name: str, kind: str, seconds: float = DNS_SECONDS) -> list[str]:
-    """Return the records of that kind, as in a zone file: anybody's words, not to be quoted. Raises OSError if DNS does
-    not answer.
+    """Return the records of that kind, as in a zone file: anybody's words, not to be quoted. Raises
+    OSError if DNS does not answer.
     """
     from dns import exception, resolver  # most commands ask no DNS
 

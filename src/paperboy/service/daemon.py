@@ -12,8 +12,9 @@
     housekeeping, by `schedule`:
         tell systemd how the day stands: each minute if rows have changed, and each quarter of an hour
 
-A child writes dots of progress to its standard output, then its failures, one a line. Its memory goes back to the
-system when it ends, and its crash is contained. Retry times are data, so they survive a restart.
+A child writes dots of progress to its standard output, then its failures, one a line. Its memory
+goes back to the system when it ends, and its crash is contained. Retry times are data, so they
+survive a restart.
 """
 
 import logging
@@ -80,7 +81,9 @@ class _Child:
         return self.output.lstrip(".").strip().splitlines()
 
     def abnormal(self, code: int, silent: float) -> str:
-        """Describe an abnormal exit after so many seconds without progress; empty if all went well."""
+        """Describe an abnormal exit after so many seconds without progress; empty if all went
+        well.
+        """
         if code and silent >= self.patience:
             return f"it made no progress for {self.patience // 60:.0f} minutes and was stopped"
         if code < 0:
@@ -102,7 +105,9 @@ class Daemon:
         self._spawn = spawn
         self._files = Files(app.path)
         self._children: dict[Kind, _Child] = {}
-        self._backoff: dict[Kind, float] = {}  # retry backoff after an abnormal exit, until then on the timer
+        self._backoff: dict[
+            Kind, float
+        ] = {}  # retry backoff after an abnormal exit, until then on the timer
         self._seen = Fingerprint()  # of the files
         self._try_at = float("-inf")  # their next trial, on the timer
         self._looked_at = float("-inf")  # at the database, on the timer
@@ -112,7 +117,8 @@ class Daemon:
         self._stopping = ""  # the signal
         self.housekeeping = schedule.Scheduler()
         self._begin_housekeeping()
-        # Signals come at any moment, also within our own methods: unlike an Event, a SimpleQueue is made for that.
+        # Signals come at any moment, also within our own methods: unlike an Event, a SimpleQueue is
+        # made for that.
         self._calls: SimpleQueue[None] = SimpleQueue()
 
     @property
@@ -127,7 +133,9 @@ class Daemon:
     # ---- the loop
 
     def run(self) -> None:
-        """Work until SIGTERM, then end the children. Raises ConfigError if no version of the files was ever good."""
+        """Work until SIGTERM, then end the children. Raises ConfigError if no version of the files
+        was ever good.
+        """
         try:
             while not self._stopping:
                 self._app.require_store()  # a new one would know neither who is suppressed nor what was sent
@@ -139,7 +147,9 @@ class Daemon:
             self._end_children()
 
     def signalled(self, signum: int, _frame: FrameType | None = None) -> None:
-        """Look at everything at once: a signal handler. SIGHUP has the files tried; SIGTERM and SIGINT end the loop."""
+        """Look at everything at once: a signal handler. SIGHUP has the files tried; SIGTERM and
+        SIGINT end the loop.
+        """
         if signum == signal.SIGHUP:
             self._reload = True
         elif signum in {signal.SIGTERM, signal.SIGINT}:
@@ -184,7 +194,9 @@ class Daemon:
             for kind, lists in self._app.due(now).items():
                 self._start(kind, now, lists)
             with alerts.never_raising():  # last: a problem that cannot be read costs no mail
-                if any(mail.due <= now for mail in self._app.alerts.plan(self._app.problems(), now)):
+                if any(
+                    mail.due <= now for mail in self._app.alerts.plan(self._app.problems(), now)
+                ):
                     self._start("sending", now)
             if self._said != self._at_hand:
                 self.say_status()
@@ -193,8 +205,9 @@ class Daemon:
     # ---- the status line
 
     def _begin_housekeeping(self) -> None:
-        # `schedule` counts in local time, in which an autumn hour comes twice: what it runs may be an hour late.
-        # Children, the watchdog and what is due must not be, so these stay on the monotonic timer.
+        # `schedule` counts in local time, in which an autumn hour comes twice: what it runs may be
+        # an hour late. Children, the watchdog and what is due must not be, so these stay on the
+        # monotonic timer.
         self.housekeeping.clear()
         self.housekeeping.every().minute.do(self.say_changes)
         self.housekeeping.every(15).minutes.do(self.say_status)  # the words depend on the clock
@@ -208,7 +221,9 @@ class Daemon:
         """Tell systemd how the day stands, in one line, after any broken file."""
         self._said = self._at_hand
         self._said_rows = self._store.changes()
-        line = status.answer(self._app.standing(self.home.lists), at_work="morning" in self._children)
+        line = status.answer(
+            self._app.standing(self.home.lists), at_work="morning" in self._children
+        )
         if self.problems:
             line = f"{self.problems[0]} (the last good version stays in force). {line}"
         self._notifier.status(line)
@@ -228,7 +243,10 @@ class Daemon:
             return
         process = self._spawn(["work", kind, *sorted(lists)])
         logger.debug("%s: process %d begins", kind, process.pid)
-        patience = max(_STUCK_SECONDS[kind], 3 * self.home.settings.llm_timeout_seconds if kind == "morning" else 0.0)
+        patience = max(
+            _STUCK_SECONDS[kind],
+            3 * self.home.settings.llm_timeout_seconds if kind == "morning" else 0.0,
+        )
         stdout = cast("IO[bytes]", process.stdout)
         self._children[kind] = _Child(kind, process, stdout, now, self._timer(), patience, lists)
 
@@ -255,7 +273,12 @@ class Daemon:
 
     def _work_ended(self, child: _Child, how: str, now: datetime) -> None:
         """Report what the child did not report itself, and start the retry backoff of its kind."""
-        logger.log(logging.ERROR if how else logging.INFO, "the %s ended%s", child.kind, f": {how}" if how else "")
+        logger.log(
+            logging.ERROR if how else logging.INFO,
+            "the %s ended%s",
+            child.kind,
+            f": {how}" if how else "",
+        )
         attempts = self._store.days.attempts()
         noted = {name for name, attempt in attempts.items() if attempt.at >= child.began}
         left = self._app.due(now).get("morning", frozenset()) & child.lists - noted
@@ -268,7 +291,9 @@ class Daemon:
         for mailing_list in self.home.lists:
             if mailing_list.name in left:
                 before = attempts.get(mailing_list.name)
-                self._store.days.note_attempt(due.failed(mailing_list, why, before, child.began, now))
+                self._store.days.note_attempt(
+                    due.failed(mailing_list, why, before, child.began, now)
+                )
         if child.kind == "tasks":
             whole = Incident(kind=incidents.Kind.TASKS, subject=THE_TASKS, reason=how)
         else:
@@ -285,7 +310,9 @@ class Daemon:
             try:
                 child.process.wait(STOPS_WITHIN)
             except subprocess.TimeoutExpired:
-                logger.warning("the %s did not stop within %d s and is killed", child.kind, STOPS_WITHIN)
+                logger.warning(
+                    "the %s did not stop within %d s and is killed", child.kind, STOPS_WITHIN
+                )
                 child.process.kill()
                 child.process.wait()
             child.stdout.close()
@@ -293,7 +320,9 @@ class Daemon:
     # ---- the files
 
     def _look_at_files(self, now: datetime) -> None:
-        """Start a trial: of an edit that has rested, on a reload, and from time to time of broken files."""
+        """Start a trial: of an edit that has rested, on a reload, and from time to time of broken
+        files.
+        """
         found = self._files.fingerprint()
         timer = self._timer()
         if self._seen and found != self._seen:
@@ -308,32 +337,48 @@ class Daemon:
         self._start("trial", now)
 
     def _trial_ended(self, child: _Child, how: str, now: datetime) -> None:
-        """Load what came into force. A broken edit leaves the last good version in force, if this database has one."""
-        failures = (child.failures or [f"the home: its files could not be tried: {how}"]) if how else []
+        """Load what came into force. A broken edit leaves the last good version in force, if this
+        database has one.
+        """
+        failures = (
+            (child.failures or [f"the home: its files could not be tried: {how}"]) if how else []
+        )
         problems = tuple(Problem(*line.partition(": ")[::2]) for line in failures)
         first = not self._in_force
         if first or not problems:
             database = self.home.settings.paperboy_database
             self._app.home = Home.in_force(self._app.path, self._app.environ)
-            if problems and not (self._in_force and self.home.settings.paperboy_database == database):
+            if problems and not (
+                self._in_force and self.home.settings.paperboy_database == database
+            ):
                 raise ConfigError(problems)
             self.adopted()
 
         broken = _broken(problems)
-        if child.process.poll() in {0, ConfigError.exit_code}:  # else the trial did not come to each file
+        if child.process.poll() in {
+            0,
+            ConfigError.exit_code,
+        }:  # else the trial did not come to each file
             still = {incident.subject for incident in broken}
             for incident in self._store.incidents.all():
                 if incident.kind == incidents.Kind.FILES and incident.subject not in still:
                     self._store.incidents.end(incident.kind, incident.subject, now)
         if problems and problems != self.problems:
-            logger.error("%s\nthe last good version stays in force until that is fixed", "\n".join(map(str, problems)))
+            logger.error(
+                "%s\nthe last good version stays in force until that is fixed",
+                "\n".join(map(str, problems)),
+            )
             self._store.incidents.note(broken, now)
         if problems:
             self._try_at = min(self._try_at, self._timer() + RETRY.total_seconds())
         elif not first:  # whatever failed may be fixed
             self._backoff.clear()
             self._store.retry_now(now)
-            logger.info("an edit of %s is in force: %s", self.home.path, counted(len(self.home.lists), "list"))
+            logger.info(
+                "an edit of %s is in force: %s",
+                self.home.path,
+                counted(len(self.home.lists), "list"),
+            )
         self.problems = problems
         self._notifier.send("READY=1")
 
@@ -365,7 +410,9 @@ def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str]) -> P
 
 
 def emergency(app: App, problem: str) -> None:
-    """Mail the operator, at most once a day, a problem that no database can record. Errors are only logged."""
+    """Mail the operator, at most once a day, a problem that no database can record. Errors are only
+    logged.
+    """
     to = app.settings.alert_to
     mark = app.path / "data" / "emergency"  # its time is that of the last such mail
     if to is None or app.settings.uses_outbox:
@@ -376,7 +423,9 @@ def emergency(app: App, problem: str) -> None:
             return
         mark.parent.mkdir(mode=0o700, exist_ok=True)
         mark.touch(0o600)
-        os.utime(mark, (now.timestamp(),) * 2)  # first: even a full disk can store a time, and must not cause two mails
+        os.utime(
+            mark, (now.timestamp(),) * 2
+        )  # first: even a full disk can store a time, and must not cause two mails
         with app.at(app.home) as spare, closing(spare.smtp()) as transport:
             spare.store = spare.store_in_memory()
             alert, addressed = spare.composer.alert(alerts.no_start(problem), to, now)

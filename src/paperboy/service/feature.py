@@ -1,7 +1,7 @@
 """A feature: what a folder in `features/` brings, and the places where the core lets it take part.
 
-No framework: a place is a field here only where several features use it, or where the core would have to name one. The
-values are light; a feature imports what is heavy when it is called.
+No framework: a place is a field here only where several features use it, or where the core would
+have to name one. The values are light; a feature imports what is heavy when it is called.
 """
 
 from __future__ import annotations
@@ -42,18 +42,24 @@ class Feature:
 
     name: str
     tables: Tables | None = None
-    commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # name: its module, and a line for --help
+    commands: Mapping[str, tuple[str, str]] = field(
+        default_factory=dict
+    )  # name: its module, and a line for --help
     pages: Callable[[], Sequence[Rule]] | None = None  # of the web room
     links: frozenset[str] = frozenset()  # what its mails link: "view" or "vote"
     learned: Callable[[App], Learn] | None = None  # what a list has learned, for its morning
-    ballots: str = ""  # a query of readers' votes, for what learns from them: list, paper_id, vote, at
+    ballots: str = (
+        ""  # a query of readers' votes, for what learns from them: list, paper_id, vote, at
+    )
     frozen: Callable[[App, MailingList, Day, int | None, datetime], None] | None = None
     """Write rows in the transaction of a day; with its digest's id, if there is one."""
     tasks: Mapping[str, Work] = field(default_factory=dict)  # their work, by kind
     problems: Callable[[App], Iterable[Incident]] | None = None
     words: Callable[[], Mapping[str, Words]] | None = None  # of its kinds of problem
     signer: Callable[[Settings], Signer | None] | None = None  # raises ConfigError
-    crew: Callable[[Settings], Crew | None] | None = None  # who composes where a morning has many lists
+    crew: Callable[[Settings], Crew | None] | None = (
+        None  # who composes where a morning has many lists
+    )
     check: Callable[[App], Iterable[Finding]] | None = None  # what `check` asks of servers
     status: Callable[[App, Sequence[MailingList], datetime], Shown] | None = None
     why: Callable[[App, str], Mapping[str, str]] | None = None  # a line about a paper, by list

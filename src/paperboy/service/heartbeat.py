@@ -1,4 +1,6 @@
-"""The heartbeat: a URL of the operator's monitoring, which raises the alarm when nobody fetches it any more."""
+"""The heartbeat: a URL of the operator's monitoring, which raises the alarm when nobody fetches it
+any more.
+"""
 
 import logging
 from urllib.parse import urlsplit
@@ -15,14 +17,16 @@ _MOST = 1_000_000  # bytes
 
 
 def beat(app: App) -> None:
-    """Fetch HEARTBEAT_URL unless a list is late or has failed. Errors are only logged, without the path, which is often
-    a secret.
+    """Fetch HEARTBEAT_URL unless a list is late or has failed. Errors are only logged, without the
+    path, which is often a secret.
     """
     url = app.settings.heartbeat_url.get_secret_value()
     try:
         if not url or not app.standing(app.home.lists).health.well:
             return
-        answer = Http(most=_MOST, proxy=app.proxy(url)).request("GET", url, {}, seconds=_SECONDS).status
+        answer = (
+            Http(most=_MOST, proxy=app.proxy(url)).request("GET", url, {}, seconds=_SECONDS).status
+        )
         problem = "" if 200 <= answer < 300 else f"it answers {answer}"
     except PaperboyError as error:
         logger.warning("no heartbeat: %s", error)
@@ -30,4 +34,6 @@ def beat(app: App) -> None:
     except NoReplyError as error:
         problem = without_url(str(error), url)
     if problem:
-        logger.warning("HEARTBEAT_URL at %s could not be fetched: %s", urlsplit(url).hostname, problem)
+        logger.warning(
+            "HEARTBEAT_URL at %s could not be fetched: %s", urlsplit(url).hostname, problem
+        )

@@ -1,7 +1,9 @@
-"""Everything that a command writes: the log and progress bars on stderr, results as sentences on stdout.
+"""Everything that a command writes: the log and progress bars on stderr, results as sentences on
+stdout.
 
-No other module prints. Each argument of `say` is a line, and so is each record of the log but for its traceback:
-control characters, marks of the writing direction and line ends that came from outside are shown as escapes.
+No other module prints. Each argument of `say` is a line, and so is each record of the log but for
+its traceback: control characters, marks of the writing direction and line ends that came from
+outside are shown as escapes.
 """
 
 from __future__ import annotations
@@ -58,12 +60,16 @@ _LONGEST_STAGE = 15  # characters of its name: the bars of all stages begin in t
 
 
 class Stream(io.FileIO):
-    """A standard stream that keeps the error of a write that failed, instead of raising it: the work goes on."""
+    """A standard stream that keeps the error of a write that failed, instead of raising it: the
+    work goes on.
+    """
 
     failure: OSError | None = None
 
     def write(self, data: Any) -> int:
-        """Write what can be written. A reader of the results who has gone, as `head` does, still ends the command."""
+        """Write what can be written. A reader of the results who has gone, as `head` does, still
+        ends the command.
+        """
         try:
             return super().write(data)
         except OSError as error:
@@ -74,10 +80,12 @@ class Stream(io.FileIO):
 
 
 def take_streams() -> Stream:
-    """Make failed writes to stdout and stderr harmless, and return stdout, which knows whether one has failed.
+    """Make failed writes to stdout and stderr harmless, and return stdout, which knows whether one
+    has failed.
 
-    A closed descriptor is opened: else the next file, the database perhaps, would have its number, and get what is
-    written to stderr. In place of stdout it cannot be written, so that lost results are noticed.
+    A closed descriptor is opened: else the next file, the database perhaps, would have its number,
+    and get what is written to stderr. In place of stdout it cannot be written, so that lost results
+    are noticed.
     """
     for number, how in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
@@ -93,7 +101,9 @@ def take_streams() -> Stream:
 
 
 def _text(stream: Stream, old: TextIO | None) -> TextIO:
-    """Return the stream in its old encoding. What that cannot express, as where a locale is ASCII, is escaped."""
+    """Return the stream in its old encoding. What that cannot express, as where a locale is ASCII,
+    is escaped.
+    """
     buffered = io.BufferedWriter(stream)
     encoding = old.encoding if old else None
     return io.TextIOWrapper(buffered, encoding, errors="backslashreplace", line_buffering=True)
@@ -102,9 +112,11 @@ def _text(stream: Stream, old: TextIO | None) -> TextIO:
 # ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def say(*lines: str, mark: str = "", err: bool = False, verbatim: bool = False, **style: Any) -> None:
-    """Print lines, each after the mark in a style of `click.style`. On a terminal long ones wrap between words, unless
-    they are `verbatim`: a file, or commands to paste.
+def say(
+    *lines: str, mark: str = "", err: bool = False, verbatim: bool = False, **style: Any
+) -> None:
+    """Print lines, each after the mark in a style of `click.style`. On a terminal long ones wrap
+    between words, unless they are `verbatim`: a file, or commands to paste.
     """
     start = visible(mark)
     stream = sys.stderr if err else sys.stdout
@@ -112,15 +124,19 @@ def say(*lines: str, mark: str = "", err: bool = False, verbatim: bool = False, 
         text = start + visible(line)
         if not verbatim:
             text = _wrapped(text, stream)
-        marked = len(start) if text.startswith(start) else len(text)  # the mark itself may have wrapped
+        marked = (
+            len(start) if text.startswith(start) else len(text)
+        )  # the mark itself may have wrapped
         styled = click.style(text[:marked], **style) if mark else ""
         click.echo(styled + text[marked:], err=err)
 
 
 def _wrapped(line: str, stream: TextIO) -> str:
-    """Wrap the line for the stream: a terminal would break it within words. What follows its first line is indented.
+    """Wrap the line for the stream: a terminal would break it within words. What follows its first
+    line is indented.
 
-    A word that is longer, as a path may be, stays whole; so does the end of a line from a command to paste on.
+    A word that is longer, as a path may be, stays whole; so does the end of a line from a command
+    to paste on.
     """
     if not stream.isatty():
         return line
@@ -130,14 +146,20 @@ def _wrapped(line: str, stream: TextIO) -> str:
         return line
     indent = " " * (len(line) - len(line.lstrip()) + 2)
     whole = _COMMAND.sub(lambda command: command[0].replace(" ", _GLUE), line)
-    lines = textwrap.wrap(whole, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(
+        whole, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
     return "\n".join(lines).replace(_GLUE, " ")
 
 
 def program() -> str:
     """Return how a person calls this Paperboy."""
     script = Path(sys.executable).with_name("paperboy")
-    whole = shlex.quote(str(script)) if script.exists() else f"{shlex.quote(sys.executable)} -m paperboy"
+    whole = (
+        shlex.quote(str(script))
+        if script.exists()
+        else f"{shlex.quote(sys.executable)} -m paperboy"
+    )
     return "paperboy" if shutil.which("paperboy") else whole
 
 
@@ -152,7 +174,9 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Table]:
     """Return a table of a page, its columns as wide as what they hold; none without rows."""
     from rich.table import Table
 
-    found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_header=any(heads))
+    found = Table(
+        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_header=any(heads)
+    )
     for head in heads:
         found.add_column(head, overflow="fold")  # where a terminal is narrow, nothing is left out
     for row in rows:
@@ -185,20 +209,31 @@ def complaint(error: PaperboyError, environ: Mapping[str, str]) -> None:
 
 def lines_of(error: PaperboyError) -> list[str]:
     """Return the lines that a person reads of an error."""
-    return [str(problem) for problem in error.problems] if isinstance(error, ConfigError) else [str(error)]
+    return (
+        [str(problem) for problem in error.problems]
+        if isinstance(error, ConfigError)
+        else [str(error)]
+    )
 
 
 # ── The log ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _ALERTS = "paperboy.reports.alerts"  # a logger
-_PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
+_PRIORITIES = {
+    logging.DEBUG: 7,
+    logging.INFO: 6,
+    logging.WARNING: 4,
+    logging.ERROR: 3,
+    logging.CRITICAL: 2,
+}
 
 
 class _Stderr(logging.Handler):
-    """Prints to the current stderr: while bars are drawn, rich replaces it, so that log lines do not break them.
+    """Prints to the current stderr: while bars are drawn, rich replaces it, so that log lines do
+    not break them.
 
-    Masks every address above the level DEBUG, even one in a server's reply, a file or a traceback. Lines after a
-    record's first are indented, so that none passes for another record.
+    Masks every address above the level DEBUG, even one in a server's reply, a file or a traceback.
+    Lines after a record's first are indented, so that none passes for another record.
     """
 
     def __init__(self, level: int, *, journal: bool) -> None:
@@ -219,10 +254,12 @@ class _Stderr(logging.Handler):
 
 
 def set_up(app: App, *, by_hand: bool = True) -> None:
-    """Send Paperboy's log to stderr, with priorities for journald, and with times and levels to a file or a pipe.
+    """Send Paperboy's log to stderr, with priorities for journald, and with times and levels to a
+    file or a pipe.
 
-    At INFO a terminal shows only warnings, since the bars show the rest. Only DEBUG shows whole addresses. What a
-    command `by_hand` has met was logged, so the alerts' headlines do not say it again.
+    At INFO a terminal shows only warnings, since the bars show the rest. Only DEBUG shows whole
+    addresses. What a command `by_hand` has met was logged, so the alerts' headlines do not say it
+    again.
     """
     threshold = logging.getLevelNamesMapping()[app.settings.log_level]
     journal = _is_journal(app.environ)
@@ -232,16 +269,24 @@ def set_up(app: App, *, by_hand: bool = True) -> None:
     handler.setFormatter(None if journal or terminal else timed)
     if by_hand:
         handler.addFilter(
-            lambda record: record.name != _ALERTS or record.levelno != logging.WARNING or not handler.has_warned
+            lambda record: (
+                record.name != _ALERTS
+                or record.levelno != logging.WARNING
+                or not handler.has_warned
+            )
         )
     root = logging.getLogger("paperboy")
     root.handlers = [handler]
-    root.setLevel(max(threshold, logging.WARNING) if terminal and threshold > logging.DEBUG else threshold)
+    root.setLevel(
+        max(threshold, logging.WARNING) if terminal and threshold > logging.DEBUG else threshold
+    )
     root.propagate = False
 
 
 def catch_all(environ: Mapping[str, str]) -> None:
-    """Send warnings of other packages, and all that is logged before `set_up`, to stderr in the same way."""
+    """Send warnings of other packages, and all that is logged before `set_up`, to stderr in the
+    same way.
+    """
     logging.lastResort = _Stderr(logging.WARNING, journal=_is_journal(environ))
 
 
@@ -251,7 +296,9 @@ def _priority(level: int) -> str:
 
 
 def _is_journal(environ: Mapping[str, str]) -> bool:
-    """Check whether stderr is the journal; a service's children inherit the variable even if stderr is redirected."""
+    """Check whether stderr is the journal; a service's children inherit the variable even if stderr
+    is redirected.
+    """
     if not (stream := environ.get("JOURNAL_STREAM")):
         return False
     stderr = os.fstat(2)
@@ -259,7 +306,9 @@ def _is_journal(environ: Mapping[str, str]) -> bool:
 
 
 class Bars:
-    """Draws a bar per stage on a terminal; draws nothing elsewhere, where the log has a line per stage."""
+    """Draws a bar per stage on a terminal; draws nothing elsewhere, where the log has a line per
+    stage.
+    """
 
     @contextmanager
     def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
@@ -270,7 +319,9 @@ class Bars:
         from rich.console import Console
         from rich.progress import MofNCompleteColumn, Progress
 
-        with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=Console(stderr=True)) as progress:
+        with Progress(
+            *Progress.get_default_columns(), MofNCompleteColumn(), console=Console(stderr=True)
+        ) as progress:
             task = progress.add_task(visible(what).ljust(_LONGEST_STAGE), total=None)
             yield lambda done, total: progress.update(task, completed=done, total=total)
 
@@ -299,7 +350,9 @@ class Dots:
         yield progress
 
 
-def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]) -> list[str]:
+def a_morning(
+    report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]
+) -> list[str]:
     """Return a line per list, then how sending went."""
     lines = []
     for of in report.lists:
@@ -317,7 +370,9 @@ def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[Mail
         if of.outcome and of.problem:  # without an outcome, it is in the log as an error
             line += f"; {of.problem}"
         lines.append(line)
-    lines += [f"{empty.name}: no subscribers, nothing to do" for empty in lists if not empty.subscribers]
+    lines += [
+        f"{empty.name}: no subscribers, nothing to do" for empty in lists if not empty.subscribers
+    ]
     lines = lines or ["Nothing is due."]
     if sent.states:
         lines.append(f"Deliveries: {in_words(sent.states)}")
@@ -325,7 +380,9 @@ def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[Mail
 
 
 def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> list[str]:
-    """Say what a list would get now; in the next lines its papers with their scores, and the best of the others."""
+    """Say what a list would get now; in the next lines its papers with their scores, and the best
+    of the others.
+    """
     name = mailing_list.name
     counts = made.digest.counts
     if (outcome := made.outcome(missing)) is None:
@@ -373,7 +430,9 @@ def also(numbers: Mapping[str, int]) -> str:
 
 
 def uncounted(usage: Usage) -> bool:
-    """Check whether the server counts no tokens. No call takes none, so the tokens are unknown, not the price."""
+    """Check whether the server counts no tokens. No call takes none, so the tokens are unknown, not
+    the price.
+    """
     return usage.calls > 0 and not usage.total_tokens
 
 
@@ -390,13 +449,18 @@ def next_try(at: datetime, now: datetime, zone: tzinfo) -> str:
 
 
 def again(app: App, at: datetime | None) -> str:
-    """Say when something is retried, as the end of a sentence; empty if never, or where no daemon runs to do it."""
+    """Say when something is retried, as the end of a sentence; empty if never, or where no daemon
+    runs to do it.
+    """
     if at is None or lock.holder(app.settings.paperboy_database, "run") is None:
         return ""
     return f"; {next_try(at, app.clock(), app.settings.timezone)}"
 
 
-NO_REPLY = {DeliveryState.PENDING: "not tried yet", DeliveryState.SENDING: "being sent, or cut off by a crash"}
+NO_REPLY = {
+    DeliveryState.PENDING: "not tried yet",
+    DeliveryState.SENDING: "being sent, or cut off by a crash",
+}
 
 
 def in_words(states: Mapping[DeliveryState, int]) -> str:

@@ -1,7 +1,7 @@
 """systemd: the daemon's notifications, and the unit that starts it.
 
-A notification is one datagram of `NAME=value` lines to the socket named by `NOTIFY_SOCKET`; without that variable
-nothing is sent.
+A notification is one datagram of `NAME=value` lines to the socket named by `NOTIFY_SOCKET`; without
+that variable nothing is sent.
 """
 
 import logging
@@ -43,27 +43,42 @@ class Notifier:
                 name = f"\0{self.address[1:]}" if self.address.startswith("@") else self.address
                 out.sendto(message.encode(errors="replace"), name)
         except (OSError, ValueError) as error:  # ValueError: no address that a socket can have
-            logger.debug("systemd could not be notified of %s: %s", message.partition("\n")[0], error)
+            logger.debug(
+                "systemd could not be notified of %s: %s", message.partition("\n")[0], error
+            )
 
 
 def unit(
-    home: Path, python: Path, user: str, group: str, written: Sequence[Path], *, web: bool = False, local: bool = False
+    home: Path,
+    python: Path,
+    user: str,
+    group: str,
+    written: Sequence[Path],
+    *,
+    web: bool = False,
+    local: bool = False,
 ) -> str:
-    """Return the daemon's unit, or that of the `web` room, which starts and ends without the daemon; from absolute
-    paths. Raises ConfigError for a path that no unit can hold.
+    """Return the daemon's unit, or that of the `web` room, which starts and ends without the
+    daemon; from absolute paths. Raises ConfigError for a path that no unit can hold.
 
-    `python` is the interpreter as it is called: in a virtual environment that is a link. `written` are the folders in
-    which it may write. Without a `user`, the unit is one for `systemctl --user`. If the web room's proxy is `local`, so
-    is its network.
+    `python` is the interpreter as it is called: in a virtual environment that is a link. `written`
+    are the folders in which it may write. Without a `user`, the unit is one for `systemctl --user`.
+    If the web room's proxy is `local`, so is its network.
     """
     text = _DAEMON + _SANDBOX
     if web:
-        text = _WEB + re.sub("(?m)^RestrictAddressFamilies=.*", _WEB_NETWORK if local else _WEB_FAMILIES, _SANDBOX)
+        text = _WEB + re.sub(
+            "(?m)^RestrictAddressFamilies=.*", _WEB_NETWORK if local else _WEB_FAMILIES, _SANDBOX
+        )
     for path in [python, home, *written]:
         if not str(path).isprintable():
             fault = "its name holds a line end or another control character; rename it"
-            raise ConfigError.at(repr(str(path)), f"systemd cannot start a service from here: {fault}")
-    if not user:  # without what only the system's manager can do: other units, other users, namespaces
+            raise ConfigError.at(
+                repr(str(path)), f"systemd cannot start a service from here: {fault}"
+            )
+    if (
+        not user
+    ):  # without what only the system's manager can do: other units, other users, namespaces
         text = re.sub(r"(?m)^# Secrets may(.+\n)+", "", re.sub(_NOT_FOR_A_USER, "", text))
         start = "WantedBy=default.target  # Start with the machine after `loginctl enable-linger`, else with the login."
         text = re.sub("WantedBy=.*", start, text.replace("systemctl ", "systemctl --user "))
@@ -79,11 +94,15 @@ def unit(
 
 def _outermost(folders: Sequence[Path]) -> str:
     """Return the folders that lie in no other of them, as a unit names them."""
-    return " ".join(_literal(path) for path in dict.fromkeys(folders) if set(path.parents).isdisjoint(folders))
+    return " ".join(
+        _literal(path) for path in dict.fromkeys(folders) if set(path.parents).isdisjoint(folders)
+    )
 
 
 def _literal(path: Path) -> str:
-    """Quote a path as systemd reads it: % begins a specifier; spaces, quotes, colons and backslashes need quotes."""
+    """Quote a path as systemd reads it: % begins a specifier; spaces, quotes, colons and
+    backslashes need quotes.
+    """
     text = str(path).replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
     return text if re.fullmatch(r"[\w/.%+,@=~-]+", text) else f'"{text}"'
 
@@ -95,8 +114,8 @@ _NOT_FOR_A_USER = (
 
 # Each reason is printed above its directive: systemd knows no comments at the end of a line.
 _DAEMON = """\
-# The unit of one Paperboy, printed by `paperboy service` for one home and one interpreter. Print it again when either
-# has moved; make your own changes with `systemctl edit paperboy`.
+# The unit of one Paperboy, printed by `paperboy service` for one home and one interpreter. Print it
+# again when either has moved; make your own changes with `systemctl edit paperboy`.
 
 [Unit]
 Description=Paperboy, the arXiv newsletter
@@ -125,24 +144,26 @@ MemoryMax=75%  # A morning that runs wild does not take the machine with it.
 OOMPolicy=continue  # Such a morning is killed alone and retried; the daemon stays.
 TasksMax=2048  # Enough for the most that the settings allow: 1,000 LLM calls, and 50 connections to a mail server.
 
-# Secrets may stay in .env, readable by its owner alone (chmod 600). To keep them out of the home, put each into a file
-# that only root can read, and add its line, without the #, under [Service] in `systemctl edit paperboy`. A value in
-# .env wins. Move what belongs together, such as user and password, together: commands in a shell cannot see these.
+# Secrets may stay in .env, readable by its owner alone (chmod 600). To keep them out of the home,
+# put each into a file that only root can read, and add its line, without the #, under [Service] in
+# `systemctl edit paperboy`. A value in .env wins. Move what belongs together, such as user and
+# password, together: commands in a shell cannot see these.
 #LoadCredential=OPENAI_API_KEY:/etc/paperboy/OPENAI_API_KEY
 #LoadCredential=SMTP_USERNAME:/etc/paperboy/SMTP_USERNAME
 #LoadCredential=SMTP_PASSWORD:/etc/paperboy/SMTP_PASSWORD
 #
-# SMTP_TOKEN_COMMAND runs in this sandbox, too: in the home, as this user, and with nobody to type a passphrase. It can
-# write only to ReadWritePaths, and HOME is this user's own. So let it keep its token file in the home; or allow it
-# another folder by such a line, without the #, under [Service] in `systemctl edit paperboy`.
+# SMTP_TOKEN_COMMAND runs in this sandbox, too: in the home, as this user, and with nobody to type a
+# passphrase. It can write only to ReadWritePaths, and HOME is this user's own. So let it keep its
+# token file in the home; or allow it another folder by such a line, without the #, under [Service]
+# in `systemctl edit paperboy`.
 #ReadWritePaths=/home/ada/.local/state/oama
 
 """
 
 _WEB = """\
-# The unit of one Paperboy's pages for readers, printed by `paperboy service --web` for one home and one interpreter.
-# Print it again when either has moved or WEB_LISTEN has changed; make your own changes with
-# `systemctl edit paperboy-web`.
+# The unit of one Paperboy's pages for readers, printed by `paperboy service --web` for one home and
+# one interpreter. Print it again when either has moved or WEB_LISTEN has changed; make your own
+# changes with `systemctl edit paperboy-web`.
 
 [Unit]
 Description=Paperboy's pages for readers

@@ -1,4 +1,5 @@
-"""Tasks: small work beside the mail. It never holds up a morning or a sending, which run at the same time.
+"""Tasks: small work beside the mail. It never holds up a morning or a sending, which run at the
+same time.
 
     for each feature, and each of its kinds of task:
         for each task that is due, the longest overdue first, for half a minute:
@@ -24,8 +25,8 @@ SECONDS = 30.0  # for each kind in one round; what is left waits for the next, s
 
 
 def work(app: App, stopped: Stopped, *, by_hand: bool = False) -> None:
-    """Do the tasks that are due. What failed is logged. A task that hits an error does not keep the others from their
-    turn: the first such error is raised at the end. `by_hand` takes its time.
+    """Do the tasks that are due. What failed is logged. A task that hits an error does not keep the
+    others from their turn: the first such error is raised at the end. `by_hand` takes its time.
     """
 
     def turn() -> Stopped:

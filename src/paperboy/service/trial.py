@@ -13,12 +13,16 @@ from paperboy.service.app import App
 
 
 def adopt(app: App) -> None:
-    """Bring the home's files into force if a copy of them is sound. Raises ConfigError with all that is wrong."""
+    """Bring the home's files into force if a copy of them is sound. Raises ConfigError with all
+    that is wrong.
+    """
     files = Files(app.path)
     try:
         copy = files.copy()
     except ConfigError as error:
-        raise ConfigError(as_known([*error.problems, *_problems(app, app.path)], app.path)) from error
+        raise ConfigError(
+            as_known([*error.problems, *_problems(app, app.path)], app.path)
+        ) from error
 
     if problems := _problems(app, copy):
         shutil.rmtree(copy, ignore_errors=True)
@@ -27,7 +31,9 @@ def adopt(app: App) -> None:
 
 
 def _problems(app: App, source: Path) -> list[Problem]:
-    """Return all that is wrong in the files there. Each is tried, whatever is wrong in the others."""
+    """Return all that is wrong in the files there. Each is tried, whatever is wrong in the
+    others.
+    """
     found: list[Problem] = []
     with app.at(Home(app.path, Settings(), (), source)) as tried, one_timeout():
         with noted(found):

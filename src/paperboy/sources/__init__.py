@@ -33,10 +33,14 @@ def links_of(paper: Paper) -> Links:
 
 
 def categories(text: str) -> tuple[str, ...]:
-    """Return the categories that an entry of a list stands for. Raises ValueError, with a suggestion."""
+    """Return the categories that an entry of a list stands for. Raises ValueError, with a
+    suggestion.
+    """
     return source_of(text).categories(text)
 
 
 def read_id(text: str) -> str:
-    """Return the id in what people and LLMs write: a URL, or an id with its version; empty if there is none."""
+    """Return the id in what people and LLMs write: a URL, or an id with its version; empty if there
+    is none.
+    """
     return next(filter(None, (source.read_id(text.strip()) for source in SOURCES)), "")

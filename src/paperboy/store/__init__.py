@@ -1,4 +1,6 @@
-"""SQLite: a home's database, and the tables of the core with their SQL, a file per noun. Features have their own."""
+"""SQLite: a home's database, and the tables of the core with their SQL, a file per noun. Features
+have their own.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ _AHEAD = timedelta(minutes=5)  # more than two processes, or two looks at the cl
 
 
 class Store(AbstractContextManager["Store"]):
-    """The database of one home. The nouns are its attributes; features make theirs of its `database`."""
+    """The database of one home. The nouns are its attributes; features make theirs of its
+    `database`.
+    """
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -64,30 +68,45 @@ class Store(AbstractContextManager["Store"]):
         check: bool = False,
         patience: float = BUSY_SECONDS,
     ) -> Store:
-        """Open the file, or make it, with the `tables` of features; `check` reads all of it first. Raises StoreError
-        and leaves it as it was. `patience`: seconds that it waits for other writers.
+        """Open the file, or make it, with the `tables` of features; `check` reads all of it first.
+        Raises StoreError and leaves it as it was. `patience`: seconds that it waits for other
+        writers.
 
-        `mark` is a file, wherever the database lies, that is made as soon as there is one: from then on a database that
-        is gone or empty is an error.
+        `mark` is a file, wherever the database lies, that is made as soon as there is one: from
+        then on a database that is gone or empty is an error.
         """
-        had = mark if mark and require(path, mark) else None  # first: another process may be making both
+        had = (
+            mark if mark and require(path, mark) else None
+        )  # first: another process may be making both
         try:
             if path.exists() and not path.is_file():
-                raise StoreError(f"{path}: this is no regular file; PAPERBOY_DATABASE must name a file")
+                raise StoreError(
+                    f"{path}: this is no regular file; PAPERBOY_DATABASE must name a file"
+                )
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Never open a database that exists but through SQLite: closing any descriptor of a file drops all locks
-            # that this process holds on it, those of other threads' connections, too.
-            # https://sqlite.org/howtocorrupt.html, 2.2
+            # Never open a database that exists but through SQLite: closing any descriptor of a file
+            # drops all locks that this process holds on it, those of other threads' connections,
+            # too. https://sqlite.org/howtocorrupt.html, 2.2
             if not path.exists():
                 os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             with suppress(PermissionError):  # somebody else's
-                path.chmod(0o600)  # its owner's alone, whoever made it; the WAL beside it inherits that
+                path.chmod(
+                    0o600
+                )  # its owner's alone, whoever made it; the WAL beside it inherits that
             # several threads may use it, one at a time: whoever starts them sees to that
-            connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(
+                path, timeout=patience, isolation_level=None, check_same_thread=False
+            )
         except (OSError, sqlite3.Error) as error:
             reason = error.strerror if isinstance(error, OSError) else None
-            fix = files.denied(path) or files.denied(path.parent) or "PAPERBOY_DATABASE must name a file in a folder"
-            raise StoreError(f"{path}: the database cannot be opened ({reason or error}); {fix}") from error
+            fix = (
+                files.denied(path)
+                or files.denied(path.parent)
+                or "PAPERBOY_DATABASE must name a file in a folder"
+            )
+            raise StoreError(
+                f"{path}: the database cannot be opened ({reason or error}); {fix}"
+            ) from error
         database = Database(path, connection, tables)
         try:
             database.prepare(had, check=check)
@@ -102,17 +121,22 @@ class Store(AbstractContextManager["Store"]):
     @classmethod
     def in_memory(cls, tables: Sequence[Tables] = ()) -> Store:
         """An empty database in memory, for questions to a home that has none yet."""
-        database = Database(Path(":memory:"), sqlite3.connect(":memory:", isolation_level=None), tables)
+        database = Database(
+            Path(":memory:"), sqlite3.connect(":memory:", isolation_level=None), tables
+        )
         database.prepare()
         return cls(database)
 
     def settle_clock(self, now: datetime) -> bool:
-        """Date everything that was written while the clock was ahead to `now`; return whether there was any.
+        """Date everything that was written while the clock was ahead to `now`; return whether there
+        was any.
 
-        Days without a digest and reports of alerts are undone. Digests stay, since they may have been sent.
-        A clock before the newest paper is itself wrong, and nothing is changed.
+        Days without a digest and reports of alerts are undone. Digests stay, since they may have
+        been sent. A clock before the newest paper is itself wrong, and nothing is changed.
         """
-        newest = self.database.value("select max(published) as at from papers where published < '2200'")
+        newest = self.database.value(
+            "select max(published) as at from papers where published < '2200'"
+        )
         signs = self.database.first(
             """select 1 from (
                 select fetched_at as at from fetches union all select at from attempts
@@ -123,7 +147,10 @@ class Store(AbstractContextManager["Store"]):
         )
         if signs is None or (newest and newest > now):
             return False
-        logger.warning("the clock was ahead and is back at %s; records with a later date are dated now", iso(now))
+        logger.warning(
+            "the clock was ahead and is back at %s; records with a later date are dated now",
+            iso(now),
+        )
         instants = self.database.column(
             """select printf('update %s set %s = :now where %s > :now', tables.name, columns.name, columns.name)
             from sqlite_master as tables, pragma_table_info(tables.name) as columns
@@ -151,12 +178,14 @@ class Store(AbstractContextManager["Store"]):
         self.database.execute_each(statements, {"now": now})
 
     def secrets(self) -> tuple[bytes, ...]:
-        """The keys of Message-IDs and unsubscribe tokens, 32 random bytes each, newest first. The newest signs; a token
-        of an older one is still known, until its row is deleted.
+        """The keys of Message-IDs and unsubscribe tokens, 32 random bytes each, newest first. The
+        newest signs; a token of an older one is still known, until its row is deleted.
         """
         found = tuple(self.database.column("select value from secrets order by rowid desc"))
         if not found:
-            raise StoreError(f"{self.database.path}: the secret of all tokens is missing; restore a backup")
+            raise StoreError(
+                f"{self.database.path}: the secret of all tokens is missing; restore a backup"
+            )
         return found
 
     def __exit__(self, *_: object) -> None:

@@ -43,10 +43,16 @@ _Make = Callable[..., object]
 
 
 class Database:
-    """A connection whose writes are whole transactions and whose failures are StoreErrors naming the file."""
+    """A connection whose writes are whole transactions and whose failures are StoreErrors naming
+    the file.
+    """
 
     def __init__(
-        self, path: Path, connection: sqlite3.Connection, tables: Sequence[Tables] = (), core: Tables = CORE
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        tables: Sequence[Tables] = (),
+        core: Tables = CORE,
     ) -> None:
         self.path = path
         self.tables = tables  # of features
@@ -54,13 +60,17 @@ class Database:
         self._connection = connection
         self._is_durable: bool | None = None  # a transaction, as the connection is set
         self._connection.create_function(
-            "same", 2, lambda kept, given: hmac.compare_digest(kept.encode(), given.encode()), deterministic=True
+            "same",
+            2,
+            lambda kept, given: hmac.compare_digest(kept.encode(), given.encode()),
+            deterministic=True,
         )
         self._utils = sqlite_utils.Database(connection)
 
     def prepare(self, mark: Path | None = None, *, check: bool = False) -> None:
-        """Check the file, and apply the migrations that it lacks, of the core and of features: to a new one all. With
-        `mark` no new file is made. Raises StoreError; what was begun is undone with the end of the connection.
+        """Check the file, and apply the migrations that it lacks, of the core and of features: to a
+        new one all. With `mark` no new file is made. Raises StoreError; what was begun is undone
+        with the end of the connection.
         """
         execute = self._connection.execute
         try:
@@ -76,7 +86,9 @@ class Database:
                 execute("commit")
 
             execute("pragma foreign_keys = on")
-            with suppress(sqlite3.OperationalError):  # locked: another process opens it, too, and WAL mode persists
+            with suppress(
+                sqlite3.OperationalError
+            ):  # locked: another process opens it, too, and WAL mode persists
                 execute("pragma journal_mode = wal")
             execute("pragma wal_autocheckpoint = 16384")  # pages; retention is there first
             # of the oldest: a newer one would match nothing
@@ -90,8 +102,8 @@ class Database:
             raise StoreError(f"{self.path}: {advice}") from error
 
     def _behind(self, mark: Path | None) -> list[tuple[Tables, int]]:
-        """Return the tables that lack migrations, each with the number of those that were applied. Raises StoreError if
-        the database is not one that these lead to, or with `mark` is empty.
+        """Return the tables that lack migrations, each with the number of those that were applied.
+        Raises StoreError if the database is not one that these lead to, or with `mark` is empty.
         """
         # in one statement, while another process may be making them
         query = """
@@ -121,10 +133,11 @@ class Database:
 
     @contextmanager
     def transaction(self, *, durable: bool = True, kind: str = "immediate") -> Iterator[None]:
-        """All or nothing; an inner one is part of the outer. A durable one survives a power cut; any other survives the
-        end of the process.
+        """All or nothing; an inner one is part of the outer. A durable one survives a power cut;
+        any other survives the end of the process.
 
-        `begin immediate` waits for another writer; a deferred one would fail at its first write without waiting.
+        `begin immediate` waits for another writer; a deferred one would fail at its first write
+        without waiting.
         """
         if self._connection.in_transaction:
             yield
@@ -149,10 +162,12 @@ class Database:
         """One moment of the database for all queries within, while others write."""
         return self.transaction(durable=False, kind="deferred")
 
-    def rows(self, sql: str, values: _Values = (), make: _Make = dict, *, without_spoilt: bool = False) -> list[Any]:
-        """Return what `make` gives for each row of a query, called with its columns as keywords, which have the values
-        that `_MEANING` has for that name. Raises StoreError for a row that is spoilt, by a disk or by hand;
-        `without_spoilt` logs and skips it.
+    def rows(
+        self, sql: str, values: _Values = (), make: _Make = dict, *, without_spoilt: bool = False
+    ) -> list[Any]:
+        """Return what `make` gives for each row of a query, called with its columns as keywords,
+        which have the values that `_MEANING` has for that name. Raises StoreError for a row that is
+        spoilt, by a disk or by hand; `without_spoilt` logs and skips it.
         """
         cursor = self._connection.cursor()
         found = self._guarded(lambda: cursor.execute(sql, values).fetchall())
@@ -193,7 +208,9 @@ class Database:
         return dict(tuple(row.values()) for row in self.rows(sql, values))
 
     def changes(self) -> tuple[int, int]:
-        """What is another as soon as anybody has written: through this connection, or through others."""
+        """What is another as soon as anybody has written: through this connection, or through
+        others.
+        """
         (others,) = self._connection.execute("pragma data_version").fetchone()
         return self._connection.total_changes, others
 
@@ -201,24 +218,26 @@ class Database:
         """Run one statement inside a transaction, and return how many rows it touched."""
         return self._guarded(lambda: self._connection.execute(sql, values).rowcount)
 
-    def execute_each(self, statements: Iterable[str], values: Mapping[str, Any], *, durable: bool = True) -> int:
-        """Run statements with the same named values in one transaction, or a part of the one around it; return how many
-        rows they touched.
+    def execute_each(
+        self, statements: Iterable[str], values: Mapping[str, Any], *, durable: bool = True
+    ) -> int:
+        """Run statements with the same named values in one transaction, or a part of the one around
+        it; return how many rows they touched.
         """
         with self.transaction(durable=durable):
             return sum(self.execute(statement, values) for statement in statements)
 
     def commit(self, sql: str, values: _Values = (), *, durable: bool = True) -> int:
-        """Run one statement, by itself a transaction, or a part of the one around it; return how many rows it touched.
-        It waits for other writers, as `begin immediate` does.
+        """Run one statement, by itself a transaction, or a part of the one around it; return how
+        many rows it touched. It waits for other writers, as `begin immediate` does.
         """
         if not self._connection.in_transaction:
             self._set_durable(durable)
         return self.execute(sql, values)
 
     def execute_all(self, sql: str, rows: Iterable[_Values], *, durable: bool = True) -> None:
-        """Run one statement for each row in one transaction, or a part of the one around it, in half the time that
-        `execute` takes for them.
+        """Run one statement for each row in one transaction, or a part of the one around it, in
+        half the time that `execute` takes for them.
         """
         with self.transaction(durable=durable):
             self._guarded(lambda: self._connection.executemany(sql, rows))
@@ -228,11 +247,15 @@ class Database:
         self._connection.create_function(name, 1, function, deterministic=True)
 
     def insert(self, table: str, row: dict[str, Any]) -> None:
-        """Insert a row inside a transaction. Each of sqlite-utils' own commits is a savepoint of it."""
+        """Insert a row inside a transaction. Each of sqlite-utils' own commits is a savepoint of
+        it.
+        """
         self._guarded(lambda: self._utils.table(table).insert(row))
 
     def _guarded(self, work: Callable[[], _T]) -> _T:
-        """Turn disk errors into ours; errors of a statement are bugs. A context manager would take twice as long."""
+        """Turn disk errors into ours; errors of a statement are bugs. A context manager would take
+        twice as long.
+        """
         try:
             return work()
         except (sqlite3.ProgrammingError, sqlite3.IntegrityError):
@@ -261,7 +284,8 @@ class Noun:
 
 
 def backup(path: Path, copy: Path) -> None:
-    """Copy a database, whatever its version, to a new file: one moment of it, also while others write.
+    """Copy a database, whatever its version, to a new file: one moment of it, also while others
+    write.
 
     Raises StoreError and leaves no half of a file.
     """
@@ -269,7 +293,9 @@ def backup(path: Path, copy: Path) -> None:
         with tempfile.TemporaryDirectory(prefix=".backup-", dir=copy.parent) as folder:
             half = Path(folder, "copy.db")  # where nobody else can put a link
             os.close(os.open(half, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", timeout=BUSY_SECONDS, uri=True)) as connection:
+            with closing(
+                sqlite3.connect(f"{path.as_uri()}?mode=ro", timeout=BUSY_SECONDS, uri=True)
+            ) as connection:
                 connection.execute("vacuum into ?", [str(half)])
             with half.open("rb") as written:
                 os.fsync(written.fileno())
@@ -299,8 +325,8 @@ def _forgotten(secret: bytes, address: str) -> str:
 
 
 def is_token(column: str) -> str:
-    """Return the condition that a column is `:token`: it is looked up by half of its digits, and the others are
-    compared in constant time.
+    """Return the condition that a column is `:token`: it is looked up by half of its digits, and
+    the others are compared in constant time.
     """
     half = "substr(:token, 1, 16)"
     return f"{column} between {half} and {half} || 'g' and same({column}, :token)"
@@ -330,24 +356,43 @@ def _texts(text: str) -> tuple[str, ...]:
 sqlite3.register_adapter(datetime, iso)
 sqlite3.register_adapter(date, date.isoformat)
 for _kind in (dict, list, tuple):
-    sqlite3.register_adapter(_kind, partial(json.dumps, ensure_ascii=False))  # so that erasure finds an address in it
+    sqlite3.register_adapter(
+        _kind, partial(json.dumps, ensure_ascii=False)
+    )  # so that erasure finds an address in it
 
-# The reverse: what a column holds, by its name, wherever it stands in a query. Numbers and texts are themselves: all
-# tables are strict.
+# The reverse: what a column holds, by its name, wherever it stands in a query. Numbers and texts
+# are themselves: all tables are strict.
 _MEANING: Mapping[str, Callable[[Any], object]] = {
     **dict.fromkeys(("at", "expires", "fetched_at", "frozen_at", "published", "updated"), _instant),
-    **dict.fromkeys(("since", "last", "ended", "tried", "due", "next_try", "try_at", "oldest", "until"), _instant),
+    **dict.fromkeys(
+        ("since", "last", "ended", "tried", "due", "next_try", "try_at", "oldest", "until"),
+        _instant,
+    ),
     "date": date.fromisoformat,
     **dict.fromkeys(("authors", "categories"), _texts),
     "facts": lambda text: dict(json.loads(text)),
-    "deliveries": lambda text: {DeliveryState(state): number for state, number in json.loads(text).items()},
+    "deliveries": lambda text: {
+        DeliveryState(state): number for state, number in json.loads(text).items()
+    },
     "outcome": Outcome,
     "became": Became,
-    **dict.fromkeys(("counts", "event", "given_up", "newest", "over", "own", "superseded", "unsent"), bool),
+    **dict.fromkeys(
+        ("counts", "event", "given_up", "newest", "over", "own", "superseded", "unsent"), bool
+    ),
     "state": DeliveryState,
     **dict.fromkeys(("message", "shown"), lzma.decompress),
 }
-_KEYS = ("list", "list_name", "date", "paper_id", "id", "digest_id", "frozen_id", "kind", "category")  # no addresses
+_KEYS = (
+    "list",
+    "list_name",
+    "date",
+    "paper_id",
+    "id",
+    "digest_id",
+    "frozen_id",
+    "kind",
+    "category",
+)  # no addresses
 
 
 def _advice(error: sqlite3.DatabaseError) -> str:
@@ -358,6 +403,9 @@ def _advice(error: sqlite3.DatabaseError) -> str:
         return "another program holds the database; close it and run again"
     if "readonly" in text or "read-only" in text or "attempt to write" in text:
         return "the database cannot be written; give the file and its folder to the user who runs Paperboy"
-    if any(word in text for word in ("not a database", "malformed", "***", "missing", "no such", "decode")):
+    if any(
+        word in text
+        for word in ("not a database", "malformed", "***", "missing", "no such", "decode")
+    ):
         return f"the file is damaged or not a Paperboy database ({text}); restore a backup, or move it away"
     return f"the database failed ({text}); check the disk and run again"

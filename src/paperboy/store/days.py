@@ -16,7 +16,9 @@ class Days(Noun):
     """A list's day, by (list, local date), has one outcome and at most one digest."""
 
     def outcomes(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Outcome | None]:
-        """The outcome of each list's local date, by the list's name. None: none yet, or a quiet look too early."""
+        """The outcome of each list's local date, by the list's name. None: none yet, or a quiet
+        look too early.
+        """
         wanted = {each.name: local_date(each, now).isoformat() for each in lists}
         rows = self._rows(
             """select list, date, outcome, at
@@ -32,41 +34,64 @@ class Days(Noun):
         return outcomes
 
     def standings(
-        self, lists: Sequence[MailingList], now: datetime, patience: timedelta, since: Mapping[str, datetime]
+        self,
+        lists: Sequence[MailingList],
+        now: datetime,
+        patience: timedelta,
+        since: Mapping[str, datetime],
     ) -> dict[str, Standing]:
         """Return where each list stands, by its name. `since`: when the service first knew it."""
         outcomes = self.outcomes(lists, now)
         attempts = self.attempts()
         return {
-            each.name: standing(each, outcomes[each.name], attempts.get(each.name), now, patience, since.get(each.name))
+            each.name: standing(
+                each,
+                outcomes[each.name],
+                attempts.get(each.name),
+                now,
+                patience,
+                since.get(each.name),
+            )
             for each in lists
         }
 
     def last(self, list_name: str, until: date) -> date | None:
-        """The newest of the list's days that has an outcome; later ones are of a clock that was ahead."""
+        """The newest of the list's days that has an outcome; later ones are of a clock that was
+        ahead.
+        """
         query = "select max(date) as date from days where list = ? and date <= ?"
         return self._value(query, [list_name, until])
 
     def looked(self, list_name: str, before: date) -> datetime | None:
-        """Return when the list last looked at all papers that there were, on a day before that one."""
-        query = "select max(at) as at from days where list = ? and date < ? and outcome in (?, ?, ?)"
+        """Return when the list last looked at all papers that there were, on a day before that
+        one.
+        """
+        query = (
+            "select max(at) as at from days where list = ? and date < ? and outcome in (?, ?, ?)"
+        )
         values = [list_name, before, Outcome.DIGEST, Outcome.NOTE, Outcome.QUIET]
         return self._value(query, values)
 
     def know(self, list_names: Collection[str], now: datetime) -> dict[str, datetime]:
-        """Since when the service knows each list that was news to it: these from now on, unless they have begun."""
+        """Since when the service knows each list that was news to it: these from now on, unless
+        they have begun.
+        """
         values = {"names": list(list_names), "now": now}
         if self._rows(f"select value {_NEWS}", values):
             self._commit(f"insert into lists select value, :now {_NEWS}", values)
         return self._pairs("select name, since from lists")
 
     def pause(self, list_name: str) -> None:
-        """Forget that the list has begun: when it comes back, it is news, and starts with the newest batch."""
+        """Forget that the list has begun: when it comes back, it is news, and starts with the
+        newest batch.
+        """
         forgets = ("delete from started where list = :list", "delete from lists where name = :list")
         self._execute_each(forgets, {"list": list_name}, durable=False)
 
     def begin_again(self, list_name: str, source: str, since: datetime) -> None:
-        """Let a source's papers submitted since then, which were too old when the list began, come to it after all."""
+        """Let a source's papers submitted since then, which were too old when the list began, come
+        to it after all.
+        """
         self._commit(
             f"delete from seen_rows where list_key = {LIST_KEY} and became = :became and paper_key in "
             "(select paper_keys.key from papers join paper_keys using (id) where published >= :since "
@@ -80,16 +105,20 @@ class Days(Noun):
         )
 
     def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
-        """The ways by which papers come to the list since it began. Empty if it is new, and if other lists were served
-        during that `absence` and it was not: then it begins anew.
+        """The ways by which papers come to the list since it began. Empty if it is new, and if
+        other lists were served during that `absence` and it was not: then it begins anew.
         """
         newest = self._value("select max(at) as at from started")
         since = newest - absence if newest else ""
         query = "select way from started where list = ? and at >= ?"
         return frozenset(self._column(query, [list_name, since]))
 
-    def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None:
-        """Begin the list: papers come to it by these ways and no others, and it has seen those that are `too_old`."""
+    def begin(
+        self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime
+    ) -> None:
+        """Begin the list: papers come to it by these ways and no others, and it has seen those that
+        are `too_old`.
+        """
         with self._transaction(durable=False):
             self._execute("delete from started where list = ?", [list_name])
             for way in ways:
@@ -114,17 +143,23 @@ class Days(Noun):
         return {attempt.list_name: attempt for attempt in self._rows(query, make=Attempt)}
 
     def tries(self, list_name: str) -> dict[str, int]:
-        """By id: on how many of the list's mornings an unseen paper could not be scored, though others were."""
+        """By id: on how many of the list's mornings an unseen paper could not be scored, though
+        others were.
+        """
         return self._pairs("select paper_id, mornings from unscored where list = ?", [list_name])
 
-    def freeze(self, day: Day, at: datetime, also: Callable[[int | None], object] = lambda _: None) -> None:
-        """Everything a morning decides for a list, and what `also` writes, given the digest's id, in one durable
-        transaction: all of it stands, or nothing.
+    def freeze(
+        self, day: Day, at: datetime, also: Callable[[int | None], object] = lambda _: None
+    ) -> None:
+        """Everything a morning decides for a list, and what `also` writes, given the digest's id,
+        in one durable transaction: all of it stands, or nothing.
 
-        A day that was skipped, given up or quiet can still get an outcome. Raises StoreWriteError, and
-        sqlite3.IntegrityError where that day has another outcome already.
+        A day that was skipped, given up or quiet can still get an outcome. Raises StoreWriteError,
+        and sqlite3.IntegrityError where that day has another outcome already.
         """
-        packed = pack(day.composed) if day.composed else None  # before the transaction, while others may write
+        packed = (
+            pack(day.composed) if day.composed else None
+        )  # before the transaction, while others may write
         key = {"list": day.list_name, "date": day.date}
         values = key | {
             "day": day_number(day.date),
@@ -138,7 +173,12 @@ class Days(Noun):
             if packed:
                 Readers(self._database).know(day.list_name, day.addressed)
                 digest_id = Ledger(self._database).freeze(
-                    packed, day.addressed, at, list_name=day.list_name, day=day.date, expires=at + WORTH_SENDING
+                    packed,
+                    day.addressed,
+                    at,
+                    list_name=day.list_name,
+                    day=day.date,
+                    expires=at + WORTH_SENDING,
                 )
             row = key | {
                 "outcome": day.outcome,
@@ -151,12 +191,13 @@ class Days(Noun):
             also(digest_id)
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
-        """Give up digests that reached nobody: all of the list's from before the day `before`, back to the last that
-        reached somebody. Their papers are unseen again, except those let go. Returns the newest of those days.
+        """Give up digests that reached nobody: all of the list's from before the day `before`, back
+        to the last that reached somebody. Their papers are unseen again, except those let go.
+        Returns the newest of those days.
 
-        A digest whose last try was cut short, or went beyond the final dot, may have reached somebody. One that went
-        only to suppressed addresses and one address that does not exist is not superseded; that several do not exist
-        is more likely the server's fault.
+        A digest whose last try was cut short, or went beyond the final dot, may have reached
+        somebody. One that went only to suppressed addresses and one address that does not exist is
+        not superseded; that several do not exist is more likely the server's fault.
         """
         values = {"list": list_name, "before": before, "at": at}
         with self._transaction():

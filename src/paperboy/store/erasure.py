@@ -1,4 +1,6 @@
-"""Erasing a person: the ledger's rows stay, since counts and receipts are made of them, but tell of nobody."""
+"""Erasing a person: the ledger's rows stay, since counts and receipts are made of them, but tell of
+nobody.
+"""
 
 from datetime import datetime
 
@@ -40,8 +42,9 @@ class Erasure(Noun):
     """Only while nobody composes or sends: either would write the address down again."""
 
     def erase(self, address: str, at: datetime) -> int:
-        """Erase an address from all tables, and return how many rows held it. Waiting mail is not sent. A suppression
-        that holds stays, as a hash. What was erased is overwritten in the file, too.
+        """Erase an address from all tables, and return how many rows held it. Waiting mail is not
+        sent. A suppression that holds stays, as a hash. What was erased is overwritten in the file,
+        too.
         """
         mention = mentions(address)
         self._database.define("redacted", lambda text: mention.sub("…", text))
@@ -54,7 +57,9 @@ class Erasure(Noun):
                 rows += self._execute_each(its.erase, values)
             for table, column in _TEXTS:
                 where = f"redacted({column}) != {column}"
-                rows += self._execute(f"update {table} set {column} = redacted({column}) where {where}")
+                rows += self._execute(
+                    f"update {table} set {column} = redacted({column}) where {where}"
+                )
             # not counted, and last: triggers follow
             self._execute("delete from readers where redacted(address) = '…'")
         self._rows("pragma wal_checkpoint(truncate)")

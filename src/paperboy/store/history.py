@@ -5,17 +5,31 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
-from paperboy.models import Archived, Became, Counts, Day, DeliveryState, Paper, Score, Spending, Suppression
+from paperboy.models import (
+    Archived,
+    Became,
+    Counts,
+    Day,
+    DeliveryState,
+    Paper,
+    Score,
+    Spending,
+    Suppression,
+)
 from paperboy.store.database import Noun
 from paperboy.store.incidents import Incident, Kind
 from paperboy.store.scores import SUMS, summed
 
 WAITING = frozenset({DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.DEFERRED})
 
-_TRIED_FOR = timedelta(days=30)  # a delivery that was settled lately has a digest no older than this
+_TRIED_FOR = timedelta(
+    days=30
+)  # a delivery that was settled lately has a digest no older than this
 
 HAS_PAGE = "link != '' and shown is not null and superseded is null"
-ARCHIVED = f"select id, list as list_name, date, subject, at, link, shown from digests where {HAS_PAGE}"
+ARCHIVED = (
+    f"select id, list as list_name, date, subject, at, link, shown from digests where {HAS_PAGE}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +87,9 @@ class Life:
     failures: int = 0  # mornings on which it could not be scored, though others were
     became: Became | None = None  # None: the list has not seen it, and will consider it
     day: date | None = None  # of that outcome
-    deliveries: Mapping[DeliveryState, int] | None = None  # of its digest; None: there is none any more
+    deliveries: Mapping[DeliveryState, int] | None = (
+        None  # of its digest; None: there is none any more
+    )
 
 
 class History(Noun):
@@ -86,7 +102,9 @@ class History(Noun):
     def days(
         self, list_names: Iterable[str], most: int = 1, until: date = date.max
     ) -> dict[str, tuple[DaySummary, ...]]:
-        """Return the last days of each list that had any, newest first; later ones are of a clock that was ahead."""
+        """Return the last days of each list that had any, newest first; later ones are of a clock
+        that was ahead.
+        """
         days = self._rows(
             f"""select days.*, {_STATES} as deliveries, {SUMS}
             from json_each(:names) as name join days on days.list = name.value left join spending using (list, date)
@@ -104,8 +122,9 @@ class History(Noun):
         return found
 
     def months(self, now: datetime, list_names: Iterable[str] = ()) -> dict[date, Spending]:
-        """What these lists, or all, spent in the month of `now`, and in those of the 12 months before it in which
-        they spent anything, newest first, by its first day. Months are those of UTC.
+        """What these lists, or all, spent in the month of `now`, and in those of the 12 months
+        before it in which they spent anything, newest first, by its first day. Months are those of
+        UTC.
         """
         names = list(list_names)
         this = now.date().replace(day=1)
@@ -133,8 +152,9 @@ class History(Noun):
         return {mailed.list_name: mailed for mailed in rows}
 
     def undelivered(self, newest: Collection[int], since: datetime) -> tuple[Posted, ...]:
-        """Deliveries that wait; those of the `newest` digests that ended without a mail; and what failed or stayed
-        ambiguous `since` an instant. Newest digests first, superseded ones left out: their papers come again.
+        """Deliveries that wait; those of the `newest` digests that ended without a mail; and what
+        failed or stayed ambiguous `since` an instant. Newest digests first, superseded ones left
+        out: their papers come again.
         """
         rows = self._rows(
             f"""{_POSTED}
@@ -152,7 +172,9 @@ class History(Noun):
         return tuple(rows)
 
     def posted(self, address: str, since: datetime) -> list[Posted]:
-        """What became of each digest to an address, newest first, of those frozen `since` an instant."""
+        """What became of each digest to an address, newest first, of those frozen `since` an
+        instant.
+        """
         return self._rows(
             f"{_POSTED} where address = :address collate nocase and digests.at >= :since order by date desc, list",
             {"address": address, "since": since, "newest": []},
@@ -160,11 +182,15 @@ class History(Noun):
         )
 
     def nobody(self, list_names: Iterable[str]) -> list[Incident]:
-        """Return the lists whose newest digest reached nobody; the reason is the last reply to any recipient."""
+        """Return the lists whose newest digest reached nobody; the reason is the last reply to any
+        recipient.
+        """
         return self._rows(_NOBODY, {"names": list(list_names)}, _nobody)
 
     def failed(self, since: datetime) -> list[Incident]:
-        """Return the deliveries that failed for good since then, by a server or after three days, as events."""
+        """Return the deliveries that failed for good since then, by a server or after three days,
+        as events.
+        """
         return self._rows(_FAILED, {"since": since}, _failed)
 
     def suppressed(self, by: str, since: datetime) -> list[Suppression]:
@@ -177,9 +203,13 @@ class History(Noun):
         )
 
     def paper(self, paper_id: str) -> tuple[Paper, datetime] | None:
-        """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""
+        """The paper, and when it was first fetched; None if it never was, or was deleted by
+        retention.
+        """
         query = "select * from papers where id = ?"
-        return self._first(query, [paper_id], lambda fetched_at, **columns: (Paper(**columns), fetched_at))
+        return self._first(
+            query, [paper_id], lambda fetched_at, **columns: (Paper(**columns), fetched_at)
+        )
 
     def life(self, list_name: str, paper_id: str) -> Life:
         """What the list made of the paper."""
@@ -190,7 +220,9 @@ class History(Noun):
             key,
             lambda model, at, **score: Kept(Score(**score), model, at),
         )
-        failures = self._value("select mornings from unscored where list = ? and paper_id = ?", key) or 0
+        failures = (
+            self._value("select mornings from unscored where list = ? and paper_id = ?", key) or 0
+        )
         seen = self._first(
             f"""select became, seen.date, iif(digest_id is null, null, {_STATES}) as deliveries
             from seen left join days using (list, date) where list = ? and paper_id = ?""",
@@ -212,12 +244,29 @@ def _day(**row: Any) -> DaySummary:
     )
 
 
-def _nobody(list: str, reply: str, at: datetime, since: datetime | None, *, superseded: bool) -> Incident:  # noqa: A002  # a column
+def _nobody(
+    list: str,  # noqa: A002  # a column
+    reply: str,
+    at: datetime,
+    since: datetime | None,
+    *,
+    superseded: bool,
+) -> Incident:
     facts = {"list": list, "lines": [f"{list}: {reply}"], "back": superseded}
-    return Incident(kind=Kind.NOBODY, subject=list, since=since or at, last=at, reason=reply, facts=facts)
+    return Incident(
+        kind=Kind.NOBODY, subject=list, since=since or at, last=at, reason=reply, facts=facts
+    )
 
 
-def _failed(id: int, list: str, address: str, reply: str, at: datetime, *, given_up: bool) -> Incident:  # noqa: A002
+def _failed(
+    id: int,  # noqa: A002  # a column, as the next
+    list: str,  # noqa: A002
+    address: str,
+    reply: str,
+    at: datetime,
+    *,
+    given_up: bool,
+) -> Incident:
     facts = {"list": list, "address": address, "lines": [f"{list}: {address}: {reply}"]}
     kind = Kind.EXPIRED if given_up else Kind.REFUSED
     return Incident(kind=kind, subject=str(id), since=at, last=at, facts=facts, event=True)
@@ -225,7 +274,9 @@ def _failed(id: int, list: str, address: str, reply: str, at: datetime, *, given
 
 def _is(states: str, digest: str = "own") -> str:
     """Return the condition that a delivery of the digest is in one of these states."""
-    return f"exists (select 1 from deliveries where frozen_id = {digest}.id and state in ({states}))"
+    return (
+        f"exists (select 1 from deliveries where frozen_id = {digest}.id and state in ({states}))"
+    )
 
 
 # How many deliveries of a digest are in which state.

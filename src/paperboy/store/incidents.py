@@ -1,4 +1,6 @@
-"""What is wrong. What no other row shows is written here, in the transaction of what it is about."""
+"""What is wrong. What no other row shows is written here, in the transaction of what it is
+about.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -29,7 +31,12 @@ class Kind(StrEnum):
 
 
 # Subjects beside lists:
-MAIL_SERVER, THE_MORNING, THE_TASKS, THE_WORKERS = "the mail server", "the morning", "the tasks", "the workers"
+MAIL_SERVER, THE_MORNING, THE_TASKS, THE_WORKERS = (
+    "the mail server",
+    "the morning",
+    "the tasks",
+    "the workers",
+)
 NO_LISTS = frozenset({MAIL_SERVER, THE_MORNING, THE_TASKS, THE_WORKERS})
 
 

@@ -1,7 +1,7 @@
 """The ledger of mail: messages, each frozen once, and their deliveries, one to each recipient.
 
-Digests and notes are dated, which alerts and confirmations are not. Each move is a conditional update, in a commit of
-its own; the rows that it changed say whether it happened.
+Digests and notes are dated, which alerts and confirmations are not. Each move is a conditional
+update, in a commit of its own; the rows that it changed say whether it happened.
 """
 
 import lzma
@@ -20,12 +20,18 @@ WORTH_SENDING = timedelta(days=3)  # for which a digest is tried, once it has re
 _WAITING = "state in ('pending', 'sending', 'deferred')"  # spelled as in the partial index, or SQLite does not use it
 _BACKOFF = "(select max(until) from server_backoff where at <= :now)"
 _BESIDE = "(select id from messages where date is null)"  # alerts and confirmations
-_MESSAGE_ID = re.compile(r"<(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)\.(?P<list>[a-z0-9-]{1,63})\.[0-9a-f]{24}@[^\s<>]+>")
-_LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]  # bytes: a mail's two parts within one window
+_MESSAGE_ID = re.compile(
+    r"<(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)\.(?P<list>[a-z0-9-]{1,63})\.[0-9a-f]{24}@[^\s<>]+>"
+)
+_LZMA = [
+    {"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}
+]  # bytes: a mail's two parts within one window
 
 
 def pack(composed: Composed) -> Packed:
-    """Compress a mail's bytes, as the database has them; which takes as long as writing them: any process may do it."""
+    """Compress a mail's bytes, as the database has them; which takes as long as writing them: any
+    process may do it.
+    """
     if isinstance(composed, Packed):
         return composed
     message = lzma.compress(composed.message, filters=_LZMA)
@@ -64,11 +70,18 @@ class Ledger(Noun):
         expires: datetime | None = None,
         priority: int = 0,
     ) -> int:
-        """Add a message with a pending delivery to each recipient, and return its id. Joins the transaction of the
-        caller. `list_name`: on which they must be; `day`: of a digest or note; `priority`: the highest is sent first,
-        digests have 0, and what is below waits for the end of a round.
+        """Add a message with a pending delivery to each recipient, and return its id. Joins the
+        transaction of the caller. `list_name`: on which they must be; `day`: of a digest or note;
+        `priority`: the highest is sent first, digests have 0, and what is below waits for the end
+        of a round.
         """
-        message = {"list": list_name, "date": day, "at": at, "expires": expires, "priority": priority}
+        message = {
+            "list": list_name,
+            "date": day,
+            "at": at,
+            "expires": expires,
+            "priority": priority,
+        }
         frozen_id: int = self._column(
             """insert into messages (list, date, subject, sender, message, at, expires, priority, link, shown)
             values (:list, :date, :subject, :sender, :message, :at, :expires, :priority, :link, nullif(:shown, x''))
@@ -79,7 +92,14 @@ class Ledger(Noun):
             "insert into deliveries (frozen_id, address, name, state, message_id, token, at) "
             "values (?, ?, ?, 'pending', ?, ?, ?)",
             (
-                (frozen_id, copy.subscriber.address, copy.subscriber.name, copy.message_id, copy.token, at)
+                (
+                    frozen_id,
+                    copy.subscriber.address,
+                    copy.subscriber.name,
+                    copy.message_id,
+                    copy.token,
+                    at,
+                )
                 for copy in addressed
             ),
         )
@@ -89,7 +109,9 @@ class Ledger(Noun):
         """Return a message as it was frozen."""
         query = "select date, list, subject, sender, message from messages where id = ?"
         found: list[Composed] = self._rows(
-            query, [frozen_id], lambda subject, sender, message, **_: Composed(subject, sender, message)
+            query,
+            [frozen_id],
+            lambda subject, sender, message, **_: Composed(subject, sender, message),
         )
         return found[0]
 
@@ -99,8 +121,9 @@ class Ledger(Noun):
         self._commit(f"delete from messages where id = ? and {unsent}", [frozen_id, frozen_id])
 
     def beside(self, now: datetime, *, late: bool = False, by_hand: bool = False) -> list[int]:
-        """Return the ids of deliveries beside digests that may be sent now, the highest priority first. `late`: after a
-        round, which is the turn of those below 0, and whose end is no reason to wait. `by_hand` ignores retry backoffs.
+        """Return the ids of deliveries beside digests that may be sent now, the highest priority
+        first. `late`: after a round, which is the turn of those below 0, and whose end is no reason
+        to wait. `by_hand` ignores retry backoffs.
         """
         return self._column(
             f"""select deliveries.id from messages join deliveries on frozen_id = messages.id
@@ -112,11 +135,13 @@ class Ledger(Noun):
         )
 
     def waiting(self, now: datetime, *, by_hand: bool = False, only: int = 0) -> list[int]:
-        """The ids of digests' deliveries that may be sent now, oldest digest first, and at the end those whose
-        recipient was refused and put back, so that the next round begins with others; `only` that one, if it may.
-        Domains take turns, since a refusal by the first three recipients ends the round.
+        """The ids of digests' deliveries that may be sent now, oldest digest first, and at the end
+        those whose recipient was refused and put back, so that the next round begins with others;
+        `only` that one, if it may. Domains take turns, since a refusal by the first three
+        recipients ends the round.
 
-        `sending` is what a crash left behind. `by_hand` ignores retry backoffs; addresses that have one come last.
+        `sending` is what a crash left behind. `by_hand` ignores retry backoffs; addresses that have
+        one come last.
         """
         return self._column(
             f"""select id from deliveries where {_WAITING} and :only in (0, id) and frozen_id not in {_BESIDE}
@@ -134,7 +159,9 @@ class Ledger(Noun):
 
     def get(self, delivery_id: int) -> Delivery:
         """One delivery, in any state."""
-        found: list[Delivery] = self._rows(f"{_SELECT} where deliveries.id = ?", [delivery_id], _delivery)
+        found: list[Delivery] = self._rows(
+            f"{_SELECT} where deliveries.id = ?", [delivery_id], _delivery
+        )
         return found[0]
 
     def read(self, ids: Iterable[int]) -> dict[int, Delivery]:
@@ -174,10 +201,15 @@ class Ledger(Noun):
         return frozenset(reached)
 
     def is_expired(self, delivery: Delivery, now: datetime) -> bool:
-        """Whether its message is not worth sending any more. A digest is for three days from when it first reached
-        somebody: one that reached nobody is superseded instead. What a crash left in `sending` is tried once more.
+        """Whether its message is not worth sending any more. A digest is for three days from when
+        it first reached somebody: one that reached nobody is superseded instead. What a crash left
+        in `sending` is tried once more.
         """
-        if delivery.state is DeliveryState.SENDING or delivery.expires is None or delivery.expires > now:
+        if (
+            delivery.state is DeliveryState.SENDING
+            or delivery.expires is None
+            or delivery.expires > now
+        ):
             return False
         if not delivery.counts:
             return True
@@ -185,7 +217,9 @@ class Ledger(Noun):
         return bool(self._rows(reached, [delivery.frozen_id, now - WORTH_SENDING]))
 
     def only_in_outbox(self) -> list[str]:
-        """The lists whose newest digest is only in the outbox, from a sender that a mail server would accept."""
+        """The lists whose newest digest is only in the outbox, from a sender that a mail server
+        would accept.
+        """
         return self._column(
             """select list from digests join deliveries on frozen_id = digests.id
             where digests.id in (select max(id) from digests group by list) and sender not like '%@localhost'
@@ -193,7 +227,9 @@ class Ledger(Noun):
         )
 
     def reserve(self, delivery: Delivery, at: datetime) -> bool:
-        """Record that a delivery is being sent, before its message leaves. False: another process moved it."""
+        """Record that a delivery is being sent, before its message leaves. False: another process
+        moved it.
+        """
         return self._move(
             "update deliveries set state = 'sending', attempts = attempts + 1, at = ? "
             f"where id = ? and state = ? and {_WAITING}",
@@ -216,7 +252,8 @@ class Ledger(Noun):
     ) -> bool:
         """Record the new state of a reserved delivery. False: another process moved it.
 
-        `bounce`: its address does not exist. `undone`: the attempt does not count. `held`: the refusal may be about us.
+        `bounce`: its address does not exist. `undone`: the attempt does not count. `held`: the
+        refusal may be about us.
         """
         return self._move(
             "update deliveries set state = ?, reply = ?, at = ?, via = ?, try_at = ?, uncertain = uncertain + ?, "
@@ -230,10 +267,14 @@ class Ledger(Noun):
         if named is None:
             return None
         values = [named["list"], f"{named['y']}-{named['m']}-{named['d']}", named[0]]
-        return self._first(f"{_SELECT} where list = ? and date = ? and message_id = ?", values, _delivery)
+        return self._first(
+            f"{_SELECT} where list = ? and date = ? and message_id = ?", values, _delivery
+        )
 
     def came_back(self, delivery: Delivery, reply: str, at: datetime, *, gone: bool) -> bool:
-        """Record that a mail which the server had accepted was not delivered. False: that is known, or it waits."""
+        """Record that a mail which the server had accepted was not delivered. False: that is known,
+        or it waits.
+        """
         return self._move(
             "update deliveries set state = 'failed', reply = ?, at = ?, bounce = ? "
             "where id = ? and state in ('sent', 'ambiguous')",
@@ -267,11 +308,11 @@ class Ledger(Noun):
         return tuple(names)
 
     def bounced_thrice(self) -> tuple[tuple[str, str], ...]:
-        """Return addresses, lowered, that did not exist for the digests of the last three dates, over all lists, each
-        with the last reply; since the address was last unsuppressed.
+        """Return addresses, lowered, that did not exist for the digests of the last three dates,
+        over all lists, each with the last reply; since the address was last unsuppressed.
 
-        Only digests that reached somebody else by mail count: otherwise the server may be at fault. Addresses that are
-        suppressed for all lists are left out.
+        Only digests that reached somebody else by mail count: otherwise the server may be at fault.
+        Addresses that are suppressed for all lists are left out.
         """
         return tuple(self._pairs(_BOUNCED_THRICE).items())
 
@@ -286,11 +327,19 @@ class Ledger(Noun):
         return next(iter(self.digests(list_name)), None)
 
     def again(
-        self, digest: Frozen, addressed: Sequence[Addressed], missed: Missed, at: datetime, *, by_mail: bool
+        self,
+        digest: Frozen,
+        addressed: Sequence[Addressed],
+        missed: Missed,
+        at: datetime,
+        *,
+        by_mail: bool,
     ) -> int:
-        """Reset the `missed` deliveries of recipients in `addressed` to pending, as if never tried; returns how many.
+        """Reset the `missed` deliveries of recipients in `addressed` to pending, as if never tried;
+        returns how many.
 
-        `by_mail`: mail that is only in the outbox is missed. With Missed.ANY a recipient without a delivery gets one.
+        `by_mail`: mail that is only in the outbox is missed. With Missed.ANY a recipient without a
+        delivery gets one.
         """
         if digest.superseded:
             return 0
@@ -311,7 +360,12 @@ class Ledger(Noun):
             )
             for of in addressed if missed is Missed.ANY else ():
                 who = of.subscriber
-                own = {"address": who.address, "name": who.name, "message_id": of.message_id, "token": of.token}
+                own = {
+                    "address": who.address,
+                    "name": who.name,
+                    "message_id": of.message_id,
+                    "token": of.token,
+                }
                 number += self._execute(
                     """insert into deliveries (frozen_id, address, name, message_id, token, state, at)
                     select :digest, :address, :name, :message_id, :token, 'pending', :at where not exists (

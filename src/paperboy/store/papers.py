@@ -10,8 +10,8 @@ from paperboy.store.seen import CODES, LIST_KEY, PAPER_KEYS, day_number
 
 
 class Papers(Noun):
-    """The papers of all lists together; TeX stays in titles and abstracts. Each is read once and shared by the lists,
-    until `forget`.
+    """The papers of all lists together; TeX stays in titles and abstracts. Each is read once and
+    shared by the lists, until `forget`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -22,23 +22,33 @@ class Papers(Noun):
         """Drop the papers that were read."""
         self._read.clear()
 
-    def add(self, papers: Sequence[Paper], categories: Collection[str], at: datetime, source: str = "") -> int:
-        """Store a complete fetch of these categories of a source, by its key, in one transaction, or single papers
-        without any, and return how many papers are new here.
+    def add(
+        self, papers: Sequence[Paper], categories: Collection[str], at: datetime, source: str = ""
+    ) -> int:
+        """Store a complete fetch of these categories of a source, by its key, in one transaction,
+        or single papers without any, and return how many papers are new here.
 
         A newer version of a known paper replaces its text.
         """
         self.forget()
         with self._transaction():
             ids = [paper.id for paper in papers]
-            known = len(self._rows("select id from papers where id in (select value from json_each(?))", [ids]))
+            known = len(
+                self._rows(
+                    "select id from papers where id in (select value from json_each(?))", [ids]
+                )
+            )
             self._execute(PAPER_KEYS, {"ids": ids})
             for paper in papers:
                 self._execute(_UPSERT, asdict(paper) | {"fetched_at": at})
                 for category in {paper.primary_category, *paper.categories}:
-                    self._execute("insert or ignore into paper_categories values (?, ?)", [category, paper.id])
+                    self._execute(
+                        "insert or ignore into paper_categories values (?, ?)", [category, paper.id]
+                    )
             for category in categories:
-                self._execute("insert or replace into fetches values (?, ?, ?)", [source, category, at])
+                self._execute(
+                    "insert or replace into fetches values (?, ?, ?)", [source, category, at]
+                )
             return len({*ids}) - known
 
     def fetched(self, source: str) -> dict[str, datetime]:
@@ -47,11 +57,15 @@ class Papers(Noun):
 
     def newest(self, categories: Collection[str]) -> datetime | None:
         """When the newest stored paper of these categories was submitted."""
-        query = f"select max(published) as at from papers where published < '2200' and {_IN_CATEGORIES}"
+        query = (
+            f"select max(published) as at from papers where published < '2200' and {_IN_CATEGORIES}"
+        )
         return self._value(query, [list(categories)])
 
     def unseen(self, mailing_list: MailingList, before: date | None = None) -> tuple[Paper, ...]:
-        """The stored papers in the list's categories that it has not seen, or had not `before` a day; by id."""
+        """The stored papers in the list's categories that it has not seen, or had not `before` a
+        day; by id.
+        """
         paper_ids = self._column(
             f"""select distinct paper_id from paper_categories join paper_keys on paper_keys.id = paper_id
             where category in (select value from json_each(:categories)) and (:crossed or exists (
@@ -73,7 +87,9 @@ class Papers(Noun):
         return tuple(self._read[paper_id] for paper_id in paper_ids if paper_id in self._read)
 
     def recent(self, mailing_list: MailingList, since: datetime) -> list[Text]:
-        """The texts of stored papers in the list's categories that were submitted since then, seen or not, by id."""
+        """The texts of stored papers in the list's categories that were submitted since then, seen
+        or not, by id.
+        """
         categories = mailing_list.categories
         query = f"""select id, title, abstract from papers
             where {_IN_CATEGORIES} and published >= ? and (? or primary_{_WITHIN}) order by id"""
@@ -87,15 +103,21 @@ class Papers(Noun):
 
     def by_id(self, paper_ids: Collection[str]) -> dict[str, Paper]:
         """Those of the papers that are kept, by id."""
-        query = f"select {', '.join(_FIELDS)} from papers where id in (select value from json_each(?))"
-        found = self._rows(query, [list(paper_ids)], Paper, without_spoilt=True)  # one costs no morning
+        query = (
+            f"select {', '.join(_FIELDS)} from papers where id in (select value from json_each(?))"
+        )
+        found = self._rows(
+            query, [list(paper_ids)], Paper, without_spoilt=True
+        )  # one costs no morning
         return {paper.id: paper for paper in found}
 
     def lacking(self, categories: Mapping[str, Collection[str]]) -> list[str]:
         """Of papers with their categories, by id, those that are not stored in all of these."""
         query = "select id, categories from papers where id in (select value from json_each(?))"
         known = self._pairs(query, [list(categories)])
-        return [each for each, its in categories.items() if not set(its) <= set(known.get(each, ()))]
+        return [
+            each for each, its in categories.items() if not set(its) <= set(known.get(each, ()))
+        ]
 
 
 _WITHIN = "category in (select value from json_each(?))"

@@ -1,7 +1,8 @@
-"""The tokens that mails carry, and whom each one names: the only place that answers whose token it is.
+"""The tokens that mails carry, and whom each one names: the only place that answers whose token it
+is.
 
-They are written before a mail to a subscriber leaves, also before a test mail, and never end: a mail may lie in a
-folder for years.
+They are written before a mail to a subscriber leaves, also before a test mail, and never end: a
+mail may lie in a folder for years.
 """
 
 from collections.abc import Iterable
@@ -25,8 +26,13 @@ class Readers(Noun):
 
     def know(self, list_name: str, addressed: Iterable[Addressed]) -> None:
         """Keep the tokens of these copies, unless an earlier digest has made them known."""
-        rows = ((copy.token, vote_token(copy.token), list_name, copy.subscriber.address) for copy in addressed)
-        self._database.execute_all("insert or ignore into readers values (?, ?, ?, ?)", rows, durable=False)
+        rows = (
+            (copy.token, vote_token(copy.token), list_name, copy.subscriber.address)
+            for copy in addressed
+        )
+        self._database.execute_all(
+            "insert or ignore into readers values (?, ?, ?, ?)", rows, durable=False
+        )
 
     def leaving(self, token: str) -> Reader | None:
         """Whom the token of a way out names."""

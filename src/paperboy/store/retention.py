@@ -10,11 +10,12 @@
 
 Features add what is theirs.
 
-A paper on a page of the web room keeps its abstract as long as that page is kept; and where an LLM's scores are kept
-for learning, one that it scored keeps it for 93 days before its list's newest score.
+A paper on a page of the web room keeps its abstract as long as that page is kept; and where an
+LLM's scores are kept for learning, one that it scored keeps it for 93 days before its list's newest
+score.
 
-What lists have seen stays for ever, as do their days, what was spent, votes, and whom the tokens of mails name; so do,
-whatever their age, each list's newest digest and what waits to be delivered.
+What lists have seen stays for ever, as do their days, what was spent, votes, and whom the tokens of
+mails name; so do, whatever their age, each list's newest digest and what waits to be delivered.
 """
 
 import logging
@@ -32,21 +33,27 @@ logger = logging.getLogger(__name__)
 
 SETTLED = LONGEST_WINDOW + timedelta(days=1)  # after that, no fetch looks so far back
 _WEEK = timedelta(days=7)  # after which a settled alert or confirmation, and an event, are no news
-_LOOKED_BACK = timedelta(days=35)  # before that, for papers whose scores are a month old: a list may be a weekly one
+_LOOKED_BACK = timedelta(
+    days=35
+)  # before that, for papers whose scores are a month old: a list may be a weekly one
 
 
 class Retention(Noun):
-    """Called by the day's first morning as its last step; other writers wait for one short transaction at a time."""
+    """Called by the day's first morning as its last step; other writers wait for one short
+    transaction at a time.
+    """
 
     def is_due(self, now: datetime) -> bool:
         """Whether no list has had a morning since midnight, UTC."""
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         return not self._rows("select 1 from days where at >= ? limit 1", [midnight])
 
-    def thin(self, keep: timedelta, lists: Collection[str], now: datetime, *, keeps_scores: bool = False) -> None:
-        """Delete what is older than `keep`, and abstracts of settled papers; the file keeps its size, and new rows fill
-        it. `lists` are the names of the lists that a paper may still come to; `keeps_scores`: an LLM's are kept for
-        learning. A disk error is logged.
+    def thin(
+        self, keep: timedelta, lists: Collection[str], now: datetime, *, keeps_scores: bool = False
+    ) -> None:
+        """Delete what is older than `keep`, and abstracts of settled papers; the file keeps its
+        size, and new rows fill it. `lists` are the names of the lists that a paper may still come
+        to; `keeps_scores`: an LLM's are kept for learning. A disk error is logged.
         """
         values = {
             "settled": now - SETTLED,
@@ -57,7 +64,10 @@ class Retention(Noun):
             "month": day_number((now - SETTLED).date()),
             "looked": now - SETTLED - _LOOKED_BACK,
         }
-        steps = [*_STEPS.items(), *(step for its in self._database.tables for step in its.retain.items())]
+        steps = [
+            *_STEPS.items(),
+            *(step for its in self._database.tables for step in its.retain.items()),
+        ]
         gone = []
         try:
             for what, statements in steps:
@@ -94,8 +104,8 @@ where published < :settled and abstract != '' and not exists (
 )
 """
 
-# On a page of the web room, which shows what it showed on its morning; and in full there, not only named. `cross` fixes
-# the order: what lists have seen is the largest table.
+# On a page of the web room, which shows what it showed on its morning; and in full there, not only
+# named. `cross` fixes the order: what lists have seen is the largest table.
 _SHOWN = """
     select 1 from paper_keys cross join (select distinct list from digests where link != '') as lists
     cross join list_keys using (list) cross join seen_rows on list_key = list_keys.key and paper_key = paper_keys.key
@@ -105,7 +115,8 @@ _SHOWN = """
 _FULL = (Became.AUTHOR_MATCH, Became.SELECTED, Became.OVER_CAP)
 _IN_FULL = f"{_SHOWN} and became in ({', '.join(str(CODES[each]) for each in _FULL)})"
 
-# By the newest score and not by the clock: a list that has no LLM any more still learns from the scores it had.
+# By the newest score and not by the clock: a list that has no LLM any more still learns from the
+# scores it had.
 _LEARNED_FROM = """
 select id from paper_keys where key in (
     select paper_key from score_rows
@@ -134,7 +145,8 @@ delete from score_rows where judge_key in (select key from judges)
 and paper_key in (select key from paper_keys where id in ({_GONE}))
 """
 
-# At the end of the table: a row that becomes shorter where it is leaves a hole in its page for good.
+# At the end of the table: a row that becomes shorter where it is leaves a hole in its page for
+# good.
 _WITHOUT_ABSTRACT = f"""
 update papers set abstract = '', comment = '', rowid = (select max(rowid) from papers) + places.place
 from (
@@ -157,7 +169,10 @@ _STEPS = {
         )""",
         "delete from alerts where over and date < :week and mail is null",
     ),
-    "abstracts": (f"delete from paper_categories where paper_id in ({_SETTLED})", _WITHOUT_ABSTRACT),
+    "abstracts": (
+        f"delete from paper_categories where paper_id in ({_SETTLED})",
+        _WITHOUT_ABSTRACT,
+    ),
     "papers": (
         _WITHOUT_ANY_SCORE,
         f"delete from unscored where paper_id in ({_GONE})",

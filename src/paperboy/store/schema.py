@@ -287,7 +287,9 @@ CORE = Tables(name="", migrations=MIGRATIONS)
 
 
 def migrate(tables: Tables, applied: int, connection: sqlite3.Connection) -> None:
-    """Apply the migrations after those that were `applied`, inside a transaction. A new home gets its secret, too."""
+    """Apply the migrations after those that were `applied`, inside a transaction. A new home gets
+    its secret, too.
+    """
     for migration in tables.migrations[applied:]:
         for statement in re.sub(r" *--.*", "", migration).split(";\n"):
             connection.execute(statement)

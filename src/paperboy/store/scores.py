@@ -23,10 +23,15 @@ class Scores(Noun):
     def kept(
         self, list_name: str, criteria: str, model: str, paper_ids: Collection[str], at: datetime
     ) -> dict[str, Score]:
-        """The scores of some of these papers from the model on those criteria, by id. Where the list has none,
-        that of the list which the store has known longest is kept for this one, too.
+        """The scores of some of these papers from the model on those criteria, by id. Where the
+        list has none, that of the list which the store has known longest is kept for this one, too.
         """
-        asked = {"list": list_name, "criteria": criteria, "model": model, "given": int(at.timestamp())}
+        asked = {
+            "list": list_name,
+            "criteria": criteria,
+            "model": model,
+            "given": int(at.timestamp()),
+        }
         kept = dict(self._rows(_KEPT, asked | {"ids": list(paper_ids)}, _kept))
         missing = asked | {"ids": list({*paper_ids} - kept.keys())}
         if self._rows(f"select 1 {_OTHERS} limit 1", missing):
@@ -35,23 +40,48 @@ class Scores(Noun):
         return kept
 
     def keep(
-        self, list_name: str, criteria: str, model: str, scores: Mapping[str, Score], spending: Spending, at: datetime
+        self,
+        list_name: str,
+        criteria: str,
+        model: str,
+        scores: Mapping[str, Score],
+        spending: Spending,
+        at: datetime,
     ) -> None:
-        """Store what one request brought, and what it used, in one transaction. A kept score stays as it is."""
+        """Store what one request brought, and what it used, in one transaction. A kept score stays
+        as it is.
+        """
         cost = spending.cost
-        values = {"list": list_name, "criteria": criteria, "model": model, "given": int(at.timestamp())}
-        rows = {paper_id: (score.relevance, score.novelty, score.comment) for paper_id, score in scores.items()}
+        values = {
+            "list": list_name,
+            "criteria": criteria,
+            "model": model,
+            "given": int(at.timestamp()),
+        }
+        rows = {
+            paper_id: (score.relevance, score.novelty, score.comment)
+            for paper_id, score in scores.items()
+        }
         values |= {"ids": list(scores), "rows": rows}
         with self._transaction(durable=False):
             if scores:
                 self._execute_each((KNOW_LIST, PAPER_KEYS, _KNOW_JUDGE, _KEEP), values)
             if spending.usage.calls:
-                dollars = {"prompt_usd": cost and cost.prompt, "completion_usd": cost and cost.completion}
-                row = {"list": list_name, "model": model, "at": iso(at)} | asdict(spending.usage) | dollars
+                dollars = {
+                    "prompt_usd": cost and cost.prompt,
+                    "completion_usd": cost and cost.completion,
+                }
+                row = (
+                    {"list": list_name, "model": model, "at": iso(at)}
+                    | asdict(spending.usage)
+                    | dollars
+                )
                 self._database.insert("spending", row)
 
     def spending(self, list_name: str, day: date | None = None) -> Spending:
-        """What the list has spent since its last frozen day, over restarts and previews; and for a day's digest."""
+        """What the list has spent since its last frozen day, over restarts and previews; and for a
+        day's digest.
+        """
         own = f"select {SUMS} from spending where list = ? and (date is null or date = ?)"
         (row,) = self._rows(own, [list_name, day or ""])
         return summed(row)
@@ -62,7 +92,9 @@ class Scores(Noun):
         return self._value(query, [since]) or 0.0
 
 
-_KNOW_JUDGE = "insert into judges (criteria, model) values (:criteria, :model) on conflict do nothing"
+_KNOW_JUDGE = (
+    "insert into judges (criteria, model) values (:criteria, :model) on conflict do nothing"
+)
 _JUDGE = "(select key from judges where criteria = :criteria and model = :model)"
 _OTHERS = f"""
 from score_rows join paper_keys on paper_keys.key = paper_key

@@ -1,7 +1,8 @@
 """What lists have seen, for ever, and the short keys that make it small.
 
-Most rows of a home say what became of a paper for a list, and its score. Such a row names list, paper, model and day by
-whole numbers; the views `seen` and `scores` show them in words. Rows are written in `days.py` and `scores.py`, by key.
+Most rows of a home say what became of a paper for a list, and its score. Such a row names list,
+paper, model and day by whole numbers; the views `seen` and `scores` show them in words. Rows are
+written in `days.py` and `scores.py`, by key.
 """
 
 from datetime import date

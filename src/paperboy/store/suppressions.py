@@ -1,8 +1,8 @@
-"""Who must not get mail, whatever `subscribers.yaml` says. Addresses compare in lower case, which all those beyond
-ASCII are in already: casefolded, straße@ would be strasse@, somebody else.
+"""Who must not get mail, whatever `subscribers.yaml` says. Addresses compare in lower case, which
+all those beyond ASCII are in already: casefolded, straße@ would be strasse@, somebody else.
 
-The address of a person who was erased is kept as a keyed hash: it cannot be read, and still matches if somebody adds
-it again.
+The address of a person who was erased is kept as a keyed hash: it cannot be read, and still matches
+if somebody adds it again.
 """
 
 from datetime import datetime
@@ -12,7 +12,9 @@ from paperboy.store.database import Noun
 
 
 class Suppressions(Noun):
-    """One for each address and list; an empty list name stands for all lists. Each change is its own commit."""
+    """One for each address and list; an empty list name stands for all lists. Each change is its
+    own commit.
+    """
 
     def find(self, list_name: str, address: str) -> Suppression | None:
         """The suppression of the address for the list; the one for all lists if it has both."""
@@ -35,13 +37,23 @@ class Suppressions(Noun):
             make=Suppression,
         )
 
-    def add(self, address: str, list_name: str, reason: str, at: datetime, *, by: str = "operator") -> bool:
-        """Suppress the address and its waiting deliveries. False: it is suppressed already, and keeps its reason and
-        date. `by`: "reader" if the person wishes it, "operator", "bounces" or "complaint".
+    def add(
+        self, address: str, list_name: str, reason: str, at: datetime, *, by: str = "operator"
+    ) -> bool:
+        """Suppress the address and its waiting deliveries. False: it is suppressed already, and
+        keeps its reason and date. `by`: "reader" if the person wishes it, "operator", "bounces" or
+        "complaint".
 
-        A delivery in `sending` is left alone: another process may be sending it, and checks again before a retry.
+        A delivery in `sending` is left alone: another process may be sending it, and checks again
+        before a retry.
         """
-        values = {"address": address.lower(), "list": list_name, "reason": reason, "at": at, "by": by}
+        values = {
+            "address": address.lower(),
+            "list": list_name,
+            "reason": reason,
+            "at": at,
+            "by": by,
+        }
         with self._transaction():
             new = self._execute(
                 "insert into suppressions select :address, :list, :reason, :at, 1, null, :by where not exists "
@@ -59,7 +71,9 @@ class Suppressions(Noun):
         return new == 1
 
     def lift(self, address: str, list_name: str, at: datetime) -> bool:
-        """End one suppression; one for a list outlives the one for all lists. False: there was none."""
+        """End one suppression; one for a list outlives the one for all lists. False: there was
+        none.
+        """
         lifted = self._commit(
             "update suppressions set holds = 0, lifted = :at "
             "where address in (:address, forgotten(:address)) and list = :list and holds",

@@ -18,10 +18,14 @@ class Task:
 
 
 class Tasks(Noun):
-    """By kind and subject. One process does them at a time; a task that a crash cut short is due again later."""
+    """By kind and subject. One process does them at a time; a task that a crash cut short is due
+    again later.
+    """
 
     def add(self, kind: str, subject: str, due: datetime) -> None:
-        """Add a task, or make it due by then as if it had never been tried. Joins the transaction of the caller."""
+        """Add a task, or make it due by then as if it had never been tried. Joins the transaction
+        of the caller.
+        """
         self._commit(
             """insert into tasks (kind, subject, due) values (:kind, :subject, :due)
             on conflict do update set due = min(due, excluded.due), tries = 0, reply = ''""",
@@ -40,7 +44,9 @@ class Tasks(Noun):
     def begin(self, task: Task, again: datetime) -> None:
         """Record a try, before it, and when the task is due again unless that succeeds."""
         values = [again, task.kind, task.subject]
-        self._commit("update tasks set tries = tries + 1, due = ? where kind = ? and subject = ?", values)
+        self._commit(
+            "update tasks set tries = tries + 1, due = ? where kind = ? and subject = ?", values
+        )
 
     def fail(self, task: Task, reply: str) -> None:
         """Record why a try failed."""

@@ -1,12 +1,13 @@
 r"""TeX, as titles, abstracts and names carry it, turned into Unicode text for readers.
 
-`to_text` gives plain text. `to_marked` gives it with marks around each superscript and subscript that Unicode cannot
-write, for HTML; `plain` makes plain text of that. Nothing here raises, and no word is dropped: an unknown macro stays
-without its backslash and empty braces, and text without TeX comes back as it went in. `formulas` finds formulas, and
-`printing` names the macros that TeX itself may be given of a stranger's text.
+`to_text` gives plain text. `to_marked` gives it with marks around each superscript and subscript
+that Unicode cannot write, for HTML; `plain` makes plain text of that. Nothing here raises, and no
+word is dropped: an unknown macro stays without its backslash and empty braces, and text without TeX
+comes back as it went in. `formulas` finds formulas, and `printing` names the macros that TeX itself
+may be given of a stranger's text.
 
-The symbols are pylatexenc's. The reading is our own, because pylatexenc takes `50% of users` for a comment, drops the
-macros that it does not know, and has no superscripts.
+The symbols are pylatexenc's. The reading is our own, because pylatexenc takes `50% of users` for a
+comment, drops the macros that it does not know, and has no superscripts.
 """
 
 from paperboy.tex.macros import printing

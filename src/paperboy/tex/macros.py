@@ -16,7 +16,9 @@ def enclosed(text: str) -> str:
 
 
 def _in_alphabet(*alphabets: str) -> Callable[[str], str]:
-    """A writer of single letters and digits in one of Unicode's mathematical alphabets; words stay plain."""
+    """A writer of single letters and digits in one of Unicode's mathematical alphabets; words stay
+    plain.
+    """
 
     def write(text: str) -> str:
         kind = unicodedata.name(text, "") if len(text) == 1 else ""
@@ -51,7 +53,9 @@ def _ion(element: str, number: str) -> str:
 
 
 def over(text: str, combining: str) -> str:
-    """An accent over each letter of a group, but not over its scripts; over the sign, if it is only one."""
+    """An accent over each letter of a group, but not over its scripts; over the sign, if it is only
+    one.
+    """
     is_one, depth, out = len(bare(text)) == 1, 0, []
     for character in text:
         if character in MARKS:
@@ -109,15 +113,23 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, a
         (2, lambda above, below: f"{enclosed(above)}/{enclosed(below)}"),
     ),
     **dict.fromkeys(
-        _names("cite citep citet citealt citealp citeauthor citeyear citeyearpar citenum ref eqref"), (1, "[{}]".format)
+        _names(
+            "cite citep citet citealt citealp citeauthor citeyear citeyearpar citenum ref eqref"
+        ),
+        (1, "[{}]".format),
     ),
     **dict.fromkeys(_names("binom dbinom tbinom"), (2, "({} choose {})".format)),
     "bra": (1, "⟨{}|".format),
     "ket": (1, "|{}⟩".format),
     "braket": (1, "⟨{}⟩".format),
     **dict.fromkeys(_names("mathcal mathscr"), (1, _in_alphabet("MATHEMATICAL SCRIPT", "SCRIPT"))),
-    **dict.fromkeys(_names("mathbf boldsymbol bm pmb bold"), (1, _in_alphabet("MATHEMATICAL BOLD"))),
-    **dict.fromkeys(_names("mathbb mathds mathbbm"), (1, _in_alphabet("MATHEMATICAL DOUBLE-STRUCK", "DOUBLE-STRUCK"))),
+    **dict.fromkeys(
+        _names("mathbf boldsymbol bm pmb bold"), (1, _in_alphabet("MATHEMATICAL BOLD"))
+    ),
+    **dict.fromkeys(
+        _names("mathbb mathds mathbbm"),
+        (1, _in_alphabet("MATHEMATICAL DOUBLE-STRUCK", "DOUBLE-STRUCK")),
+    ),
     "mathfrak": (1, _in_alphabet("MATHEMATICAL FRAKTUR", "BLACK-LETTER")),
     "sqrt": (1, lambda text: f"√{enclosed(text)}"),
     "textsuperscript": (1, lambda text: script("^", text)),
@@ -151,7 +163,9 @@ _OUR_SYMBOLS = {
         halpha Hα   Hbeta Hβ   hbeta Hβ   Lya Lyα   lya Lyα   feh [Fe/H]   item •   thicksim ∼   varpropto ∝   Box □
     """),
     **dict.fromkeys(
-        _names("par newpage newline linebreak break hfill hfil smallskip medskip bigskip quad qquad thinspace > \\"),
+        _names(
+            "par newpage newline linebreak break hfill hfil smallskip medskip bigskip quad qquad thinspace > \\"
+        ),
         " ",
     ),
     **dict.fromkeys(_names("xspace protect relax allowbreak nobreak ! / - @"), ""),
@@ -163,7 +177,9 @@ _OUR_SYMBOLS = {
 def symbols() -> dict[str, str]:
     """The macros without an argument, without their backslash."""
     specs = get_default_latex_context_db().iter_macro_specs()
-    theirs = {spec.macroname: spec.simplify_repl for spec in specs if isinstance(spec.simplify_repl, str)}
+    theirs = {
+        spec.macroname: spec.simplify_repl for spec in specs if isinstance(spec.simplify_repl, str)
+    }
     taken = {*COMMANDS, *ACCENTS, *DECLARATIONS, "today"}
     plain = {name for name, text in theirs.items() if text and not re.search(r"%\(?\w|[<>]", text)}
     return {name: theirs[name] for name in plain - taken} | _OUR_SYMBOLS
@@ -176,12 +192,14 @@ _FORMATTING = _names(
     " overbrace underbrace xrightarrow xleftarrow textsuperscript textsubscript ce ion isotope SI si qty unit num ang"
     " abs norm bra ket braket texorpdfstring"
 )
-_LAYOUT = _names("par newpage newline linebreak nolinebreak break smallskip medskip bigskip hfil hfill item @")
+_LAYOUT = _names(
+    "par newpage newline linebreak nolinebreak break smallskip medskip bigskip hfil hfill item @"
+)
 
 
 @cache
 def printing() -> frozenset[str]:
-    r"""The macros that only print: signs, accents, fonts and the parts of formulas. None of them reads or writes a
-    file, defines another, or builds a name as `\begin` and `\csname` do.
+    r"""The macros that only print: signs, accents, fonts and the parts of formulas. None of them
+    reads or writes a file, defines another, or builds a name as `\begin` and `\csname` do.
     """
     return frozenset({*symbols(), *ACCENTS, *DECLARATIONS, *_FORMATTING} - _LAYOUT)

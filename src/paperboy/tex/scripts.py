@@ -13,11 +13,15 @@ _RAISED = str.maketrans(
     "0123456789+-−=()abcdefghijklmnoprstuvwxyzABDEGHIJKLMNOPRTUVWβγδφχ∘°′″∗*†‡⊤",
     "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᴬᴮᴰᴱᴳᴴᴵᴶᴷᴸᴹᴺᴼᴾᴿᵀᵁⱽᵂᵝᵞᵟᵠᵡ°°′″**†‡ᵀ",
 )
-_LOWERED = str.maketrans("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
+_LOWERED = str.maketrans(
+    "0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ"
+)
 _SMALL = {ord("′"), *map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹"), *_RAISED.values(), *_LOWERED.values()}
 _ALONE = frozenset("⊙⊕☉⋆★∗*†‡⊥∥″•∙°")  # read as well on the line of plain text: M⊙
 
-_WORDS = re.compile(rf"[^\W\d_]{{2}}[ {SPACE}]+[^\W\d_]|[^\W\d_][ {SPACE}]+[^\W\d_]{{2}}")  # T_room temp, not x_i j
+_WORDS = re.compile(
+    rf"[^\W\d_]{{2}}[ {SPACE}]+[^\W\d_]|[^\W\d_][ {SPACE}]+[^\W\d_]{{2}}"
+)  # T_room temp, not x_i j
 _INNERMOST = re.compile(f"{SUP}([^{MARKS}]*){SUP_END}|{SUB}([^{MARKS}]*){SUB_END}")
 SCRIPTED = re.compile(rf"(?<!\S)[^\s{SUP}{SUB}]*[{SUP}{SUB}]\S*")
 _ERROR = rf"[ {SPACE}]?\d[\d.,]*[ {SPACE}]?%?"
@@ -34,7 +38,9 @@ def script(sign: str, text: str) -> str:
 
 
 def _in_unicode(sign: str, text: str) -> str | None:
-    """Return a script in Unicode; None where a character of it has none, or words in it would become one."""
+    """Return a script in Unicode; None where a character of it has none, or words in it would
+    become one.
+    """
     table = _RAISED if sign == "^" else _LOWERED
     tight = re.sub(f"[ {SPACE}]", "", text)
     if _WORDS.search(text) or any(ord(character) not in table for character in tight):
@@ -59,7 +65,9 @@ def bare(marked: str) -> str:
 
 
 def settled(match: re.Match[str]) -> str:
-    """A word, or formula, of `SCRIPTED` with its scripts in Unicode, where Unicode has all of them."""
+    """A word, or formula, of `SCRIPTED` with its scripts in Unicode, where Unicode has all of
+    them.
+    """
     word = match[0]
     scripts = _INNERMOST.findall(word)
     is_nested = word.count(SUP) + word.count(SUB) > len(scripts)
@@ -68,14 +76,18 @@ def settled(match: re.Match[str]) -> str:
 
 
 def _raised(match: re.Match[str]) -> str:
-    """A script in Unicode if that has it, else legible on the line before the character that follows."""
+    """A script in Unicode if that has it, else legible on the line before the character that
+    follows.
+    """
     sign, text = ("_", match[2]) if match[1] is None else ("^", match[1])
     in_unicode = _in_unicode(sign, text)
     if in_unicode is not None:
         return in_unicode
     if text in _ALONE:
         return text
-    has_scripts = sign == "^" and any(ord(character) in _SMALL for character in text)  # 2^(n²) is not (2^n)²
+    has_scripts = sign == "^" and any(
+        ord(character) in _SMALL for character in text
+    )  # 2^(n²) is not (2^n)²
     after = match.string[match.end() : match.end() + 1]
     goes_on = re.search(r"\d\d$|[^\W\d_][A-Za-z\d]$", text[-1:] + after)  # not so 10^9.5M
     is_word = re.fullmatch(r"([^\W_]|[.⊙⊕∞])+|\S", text) and not goes_on and not has_scripts
@@ -87,5 +99,8 @@ def _on_line(match: re.Match[str]) -> str:
     above, below = match[1] or match[4], match[2] or match[3]
     if re.fullmatch("[-+−0-9]+", above + below):
         return match[0]
-    before, after = match.string[match.start() - 1 : match.start()], match.string[match.end() : match.end() + 1]
+    before, after = (
+        match.string[match.start() - 1 : match.start()],
+        match.string[match.end() : match.end() + 1],
+    )
     return " " * (before not in {" ", SPACE, "("}) + f"({above}/{below})" + " " * after.isalnum()

@@ -1,4 +1,6 @@
-"""Reads TeX from left to right and writes what it says: prose with its typography, and the formulas in it."""
+"""Reads TeX from left to right and writes what it says: prose with its typography, and the formulas
+in it.
+"""
 
 import re
 import unicodedata
@@ -6,7 +8,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from paperboy.edges.text import composed
-from paperboy.tex.macros import ACCENTS, COMMANDS, DECLARATIONS, LETTERS, PROSE_COMMANDS, over, stage, symbols
+from paperboy.tex.macros import (
+    ACCENTS,
+    COMMANDS,
+    DECLARATIONS,
+    LETTERS,
+    PROSE_COMMANDS,
+    over,
+    stage,
+    symbols,
+)
 from paperboy.tex.scripts import MARKS, SCRIPTED, SPACE, SUB_END, SUP_END, plain, script, settled
 
 
@@ -16,7 +27,9 @@ def to_text(tex: str) -> str:
 
 
 def to_marked(tex: str) -> str:
-    """The same with marks around each script that Unicode has not. No blank within a formula is a space."""
+    """The same with marks around each script that Unicode has not. No blank within a formula is a
+    space.
+    """
     if not re.search(r"[\\${}~`^]|--", tex):
         return tex
     tex = _clean(tex)
@@ -60,7 +73,9 @@ _MARK = "[\U000f0000-\U0010ffff]"
 _DELIMITED = re.compile(r"\\.|\$\$(?P<double>[^$]+)\$\$|\$(?P<single>(?:[^$\\]|\\.)+)\$", re.DOTALL)
 _DOLLAR = re.compile(r"\\.|[{}$]", re.DOTALL)
 _CLOSINGS = {r"\(": r"\)", r"\[": r"\]"}
-_PLAINLY = re.compile(r"\{?[-+/A-Za-z]\}?|'{1,2}|[\s\d.,]+'*")  # $W$1, and $ 300$, whose "<" got lost
+_PLAINLY = re.compile(
+    r"\{?[-+/A-Za-z]\}?|'{1,2}|[\s\d.,]+'*"
+)  # $W$1, and $ 300$, whose "<" got lost
 _PROSE = re.compile(r"\s[a-z]{2,}(\s|$)")
 
 
@@ -68,7 +83,9 @@ def formulas(tex: str) -> Iterator[tuple[int, int, str]]:
     """Start, end and inside of each formula."""
     at = 0
     braces = _closing_braces(tex)
-    last = {closing: tex.rfind(closing) for closing in _CLOSINGS.values()}  # searched for once, not from each opening
+    last = {
+        closing: tex.rfind(closing) for closing in _CLOSINGS.values()
+    }  # searched for once, not from each opening
     while match := _DELIMITED.search(tex, at):
         start, at = match.span()
         closing = _CLOSINGS.get(match[0], "")
@@ -77,7 +94,9 @@ def formulas(tex: str) -> Iterator[tuple[int, int, str]]:
             yield start, end + 2, tex[at:end]
             at = end + 2
         elif match.lastgroup == "single":
-            if match["single"].count("{") > match["single"].count("}"):  # \text{if $x$} within a formula
+            if match["single"].count("{") > match["single"].count(
+                "}"
+            ):  # \text{if $x$} within a formula
                 at = _after_dollar(tex, start + 1, braces) or at
             body = tex[start + 1 : at - 1]
             if _is_formula(body, tex[at : at + 1]):
@@ -89,7 +108,9 @@ def formulas(tex: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _after_dollar(tex: str, at: int, braces: Mapping[int, int]) -> int:
-    """After the next dollar that is in no group which begins before it; 0 if the group around ends, or the text."""
+    """After the next dollar that is in no group which begins before it; 0 if the group around ends,
+    or the text.
+    """
     while match := _DOLLAR.search(tex, at):
         at = match.end()
         if match[0] == "$":
@@ -102,10 +123,15 @@ def _after_dollar(tex: str, at: int, braces: Mapping[int, int]) -> int:
 
 
 def _is_formula(body: str, after: str) -> bool:
-    """Whether dollars hold a formula or are a currency: pandoc's rule (no space next to them inside, no digit after),
-    which TeX or a relation inside excuses; and what begins with a number and goes on in words is money.
+    """Whether dollars hold a formula or are a currency: pandoc's rule (no space next to them
+    inside, no digit after), which TeX or a relation inside excuses; and what begins with a number
+    and goes on in words is money.
     """
-    is_money = re.match(r"\s*\d", body) and _PROSE.search(body) and not re.search(r"\\[A-Za-z,;: ]|[\^~]", body)
+    is_money = (
+        re.match(r"\s*\d", body)
+        and _PROSE.search(body)
+        and not re.search(r"\\[A-Za-z,;: ]|[\^~]", body)
+    )
     if is_money or "\n\n" in body:
         return False
     is_plainly_math = re.search(r"[\\^_<>=]", body) or _PLAINLY.fullmatch(body)
@@ -162,8 +188,9 @@ def _read(tex: str, *, math: bool) -> str:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads a stretch of TeX from left to right. Each group inside it has a reader of its own, over the same text; what
-    closes it is known beforehand, so that the time is linear in the text's length.
+    """Reads a stretch of TeX from left to right. Each group inside it has a reader of its own, over
+    the same text; what closes it is known beforehand, so that the time is linear in the text's
+    length.
     """
 
     tex: str
@@ -204,7 +231,11 @@ class _Reader:
             return script("^", power[0])
         if self.formula:
             piece = piece.replace("$", "")
-        return {"'": "′", "~": " "}.get(piece, piece).replace("---", "—").replace("--", "–") if self.math else piece
+        return (
+            {"'": "′", "~": " "}.get(piece, piece).replace("---", "—").replace("--", "–")
+            if self.math
+            else piece
+        )
 
     def _group(self, group: _Stretch) -> str:
         start, end = group
@@ -230,7 +261,8 @@ class _Reader:
         if (text := self._command(name)) is not None:
             return text
 
-        # An unknown macro: its name, and the groups that come next with their braces, but for empty ones.
+        # An unknown macro: its name, and the groups that come next with their braces, but for empty
+        # ones.
         self.at = after_name
         written = name
         while group := self._next_group():
@@ -239,7 +271,9 @@ class _Reader:
         return written
 
     def _command(self, name: str) -> str | None:
-        """What a macro with arguments comes to; None where it is not known or an argument is missing."""
+        """What a macro with arguments comes to; None where it is not known or an argument is
+        missing.
+        """
         if name in ACCENTS:
             return self._accent(name)
         if name not in COMMANDS:
@@ -286,7 +320,11 @@ class _Reader:
             return over(text.strip(), combining)
         base = {"ı": "i", "ȷ": "j"}.get(text.strip(), text.strip())
         accented = unicodedata.normalize("NFC", base[:1] + combining)
-        if len(name) == 1 and base[:1].isalpha() and (is_braced or name.isalpha() or len(accented) == 1):
+        if (
+            len(name) == 1
+            and base[:1].isalpha()
+            and (is_braced or name.isalpha() or len(accented) == 1)
+        ):
             return accented + base[1:]
         if not text:
             return name  # \~{} and \^{} are how TeX writes the characters themselves
@@ -307,7 +345,9 @@ class _Reader:
         return start, self.at
 
     def _next_group(self) -> _Stretch | None:
-        """Read past the balanced group that begins here, and return where its inside is; None if there is none."""
+        """Read past the balanced group that begins here, and return where its inside is; None if
+        there is none.
+        """
         start = self.at
         end = self.closing.get(start, self.end)
         if end >= self.end:
@@ -319,7 +359,9 @@ class _Reader:
         start, end = stretch
         math = self.math if math is None else math
         formula = self.formula or math
-        inner = _Reader(self.tex, self.closing, start, end, math=math, formula=formula, depth=self.depth + 1)
+        inner = _Reader(
+            self.tex, self.closing, start, end, math=math, formula=formula, depth=self.depth + 1
+        )
         return inner.read()
 
     def _skip_spaces(self) -> str:

@@ -1,4 +1,5 @@
-"""The way out of a list: the one click of a mail program (RFC 8058), and the page behind the mail's own link.
+"""The way out of a list: the one click of a mail program (RFC 8058), and the page behind the mail's
+own link.
 
 GET  /leave/TOKEN       the page with its button; changes nothing
 POST /leave/TOKEN       the one click: acts on any POST, whatever its body
@@ -43,7 +44,9 @@ def undo(visit: Visit, token: str) -> Response:
 def _leave(visit: Visit, token: str, reason: str) -> None:
     with visit.store.transaction():  # whoever is forgotten at this moment stays so
         reader = found(visit.store.readers.leaving(token))
-        visit.store.suppressions.add(reader.address, reader.list_name, reason, visit.now, by="reader")
+        visit.store.suppressions.add(
+            reader.address, reader.list_name, reason, visit.now, by="reader"
+        )
 
 
 def _page(visit: Visit, token: str, on: str = "on") -> Response:

@@ -1,7 +1,7 @@
 """The web room as a WSGI application: routes, what every answer carries, and the home in force.
 
-No cookies, no scripts, and no change by GET: a token in the path is the only authority. Each request opens the database
-anew, so that a restored backup is what the next one sees.
+No cookies, no scripts, and no change by GET: a token in the path is the only authority. Each
+request opens the database anew, so that a restored backup is what the next one sees.
 """
 
 from __future__ import annotations
@@ -87,14 +87,18 @@ class Room:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = BoundedRequest(environ)
-        what = "no page"  # the name of the page for the log, which shows no path: tokens are in paths
+        what = (
+            "no page"  # the name of the page for the log, which shows no path: tokens are in paths
+        )
         try:
             version = self.version()
             base = urlsplit(version.app.settings.web_url).path
             path = request.path
             if path.startswith(f"{base}/"):
                 path = path.removeprefix(base)
-            adapter = self._map.bind("localhost", path_info=path or "/", default_method=request.method)
+            adapter = self._map.bind(
+                "localhost", path_info=path or "/", default_method=request.method
+            )
             handler, values = adapter.match()
             what = f"{handler.__module__.rpartition('.')[2]}.{handler.__name__.lstrip('_')}"
 
@@ -116,7 +120,9 @@ class Room:
 
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
-        method = request.method if request.method in {"GET", "HEAD", "POST"} else "?"  # a client may send any word
+        method = (
+            request.method if request.method in {"GET", "HEAD", "POST"} else "?"
+        )  # a client may send any word
         logger.info("%s %s: %d", method, what, response.status_code)
         return response(environ, start_response)
 
@@ -125,20 +131,24 @@ class Room:
         response = error.get_response()
         with suppress(PaperboyError):
             version = self.version()
-            page = version.templates.web("error", web_url=version.app.settings.web_url, code=response.status_code)
+            page = version.templates.web(
+                "error", web_url=version.app.settings.web_url, code=response.status_code
+            )
             response.set_data(page)
         return response
 
     def version(self) -> _Version:
-        """Return the home, read again when a file has changed. The version before stays while another thread reads, and
-        while a file is broken.
+        """Return the home, read again when a file has changed. The version before stays while
+        another thread reads, and while a file is broken.
         """
         seen = Files(self.app.path).fingerprint()
         if self._version.seen == seen or not self._lock.acquire(blocking=False):
             return self._version
         try:
             home = Home.load(self.app.path, self.app.environ)
-            self._version = _Version(seen, self.app.at(home), Templates.load(home.folders("emails")))
+            self._version = _Version(
+                seen, self.app.at(home), Templates.load(home.folders("emails"))
+            )
         except ConfigError as error:
             logger.error("%s\nthe version before stays until that is fixed", error)
             self._version = self._version._replace(seen=seen)
@@ -148,8 +158,13 @@ class Room:
 
 
 def _robots(visit: Visit) -> Response:
-    """Keep crawlers off pages with tokens. Those of public lists say themselves whether they are indexed."""
+    """Keep crawlers off pages with tokens. Those of public lists say themselves whether they are
+    indexed.
+    """
     base = urlsplit(visit.web_url).path
-    lines = ["User-agent: *", *(f"Disallow: {base}/{page}/" for page in ("leave", "vote", "confirm", "digest"))]
+    lines = [
+        "User-agent: *",
+        *(f"Disallow: {base}/{page}/" for page in ("leave", "vote", "confirm", "digest")),
+    ]
     headers = {"Cache-Control": "public, max-age=86400"}
     return Response("\n".join([*lines, ""]), headers=headers, mimetype="text/plain")

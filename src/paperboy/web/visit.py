@@ -40,13 +40,17 @@ class Visit:
 
     @property
     def web_url(self) -> str:
-        """Return where readers reach the room: every link begins with it, whatever host the request names."""
+        """Return where readers reach the room: every link begins with it, whatever host the request
+        names.
+        """
         return self.home.settings.web_url
 
     @staticmethod
     def looks_for(mailing_list: MailingList) -> str:
         """Return the list's topics in one paragraph."""
-        return " · ".join(block.text for block in blocks(mailing_list.topics) if block.kind != "heading")
+        return " · ".join(
+            block.text for block in blocks(mailing_list.topics) if block.kind != "heading"
+        )
 
     def thaw(self, archived: Archived) -> Digest:
         """Return what was frozen, as a digest. Raises StoreError."""
@@ -54,18 +58,22 @@ class Visit:
             return archive.load(archived.shown, self.store.papers.by_id)
         except (ValueError, KeyError, TypeError) as error:
             where = f"{archived.list_name} of {archived.date}"
-            raise StoreError(f"the page of the digest {where} is spoilt; its mail is not: {error!r}") from error
+            raise StoreError(
+                f"the page of the digest {where} is spoilt; its mail is not: {error!r}"
+            ) from error
 
     @property
     def from_a_click(self) -> bool:
         """Return whether a person may have pressed the button.
 
-        Browsers send Sec-Fetch-User with a real click alone; a script that submits the form sends the other Fetch
-        Metadata without it. Clients that know none send neither.
+        Browsers send Sec-Fetch-User with a real click alone; a script that submits the form sends
+        the other Fetch Metadata without it. Clients that know none send neither.
         """
         headers = self.request.headers
         site = headers.get("Sec-Fetch-Site")
-        return site is None or (site in {"same-origin", "none"} and headers.get("Sec-Fetch-User") == "?1")
+        return site is None or (
+            site in {"same-origin", "none"} and headers.get("Sec-Fetch-User") == "?1"
+        )
 
     def page(self, name: str, language: str = "", *, status: int = 200, **values: Any) -> Response:
         """Render a page, from the templates of a language."""

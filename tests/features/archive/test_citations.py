@@ -68,9 +68,15 @@ def test_entry_is_as_arxivs_own() -> None:
 
 
 def test_keys_differ() -> None:
-    same = [paper(f"2611.{number:05}", title="A Title", authors=("Łukasz Kaiser",)) for number in range(40)]
+    same = [
+        paper(f"2611.{number:05}", title="A Title", authors=("Łukasz Kaiser",))
+        for number in range(40)
+    ]
     keys = list(read(bibtex(same)))
-    assert (len(keys), keys[:3]) == (40, ["kaiser2026title", "kaiser2026titleb", "kaiser2026titlec"])
+    assert (len(keys), keys[:3]) == (
+        40,
+        ["kaiser2026title", "kaiser2026titleb", "kaiser2026titlec"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,7 +141,19 @@ def test_accents_and_formulas_of_a_title_stay(written: str) -> None:
 
 
 PIECES = st.sampled_from(
-    [*"\\\\\\^^^$${}()_@ ", "input", "write18", "in", "put", "i", "6e", "5c", "69", "alpha", "begin"]
+    [
+        *"\\\\\\^^^$${}()_@ ",
+        "input",
+        "write18",
+        "in",
+        "put",
+        "i",
+        "6e",
+        "5c",
+        "69",
+        "alpha",
+        "begin",
+    ]
 )
 
 

@@ -25,7 +25,9 @@ PUBLIC = f"{LISTS}    archive: public\n"
 
 def found(office: Office) -> list[str]:
     """Titles, the best match first, of the papers that a reader finds."""
-    return [paper["title"] for paper in search.find(office.store.database, "foundations", "learning", 9)]
+    return [
+        paper["title"] for paper in search.find(office.store.database, "foundations", "learning", 9)
+    ]
 
 
 @pytest.fixture
@@ -45,7 +47,9 @@ def test_papers_of_a_public_list_can_be_found_when_its_digest_is_sent(on_the_web
 
 
 @pytest.mark.long("children in processes of their own")
-def test_older_digests_of_a_list_that_becomes_public_can_be_found_with_its_next_one(on_the_web: Office) -> None:
+def test_older_digests_of_a_list_that_becomes_public_can_be_found_with_its_next_one(
+    on_the_web: Office,
+) -> None:
     office = on_the_web
     assert office.tick() == ["trial", "morning", "sending"]
     office.world.write("subscribers.yaml", PUBLIC)

@@ -54,22 +54,34 @@ def test_list_that_is_not_public_looks_like_none(web: Web, archive: str) -> None
     for path in PATHS:
         nothing = web.get(path.replace("foundations", "no-such-list"))
         answer = web.get(path)
-        assert (answer.status_code, answer.text) == (nothing.status_code, nothing.text) == (404, nothing.text)
+        assert (
+            (answer.status_code, answer.text)
+            == (nothing.status_code, nothing.text)
+            == (404, nothing.text)
+        )
     assert "No list here is for everybody" in web.get("/").text
     assert links(web, "/") == []
 
 
-@pytest.mark.parametrize(("archive", "robots"), [("public", "noindex, nofollow"), ("indexed", "all")])
+@pytest.mark.parametrize(
+    ("archive", "robots"), [("public", "noindex, nofollow"), ("indexed", "all")]
+)
 def test_only_indexed_lists_are_for_search_engines(web: Web, archive: str, robots: str) -> None:
     configure(web, archive=archive)
-    assert [web.get(path).headers["X-Robots-Tag"] for path in PATHS] == [robots, "noindex, nofollow", robots]
+    assert [web.get(path).headers["X-Robots-Tag"] for path in PATHS] == [
+        robots,
+        "noindex, nofollow",
+        robots,
+    ]
 
 
 def test_front_page_names_the_lists_that_everybody_may_read_or_join(public: Web) -> None:
     assert links(public, "/") == [f"{WEB_URL}/list/foundations"]
     assert "dwarf" not in public.get("/").text
     both = LISTS.replace("    title: F", "    archive: public\n    open: true\n    title: F")
-    public.world.write("subscribers.yaml", both.replace("name: galaxies", "name: galaxies\n    open: true"))
+    public.world.write(
+        "subscribers.yaml", both.replace("name: galaxies", "name: galaxies\n    open: true")
+    )
     at_home = f"{WEB_URL}/list/foundations"
     assert links(public, "/") == [at_home, f"{at_home}/join", f"{WEB_URL}/list/galaxies/join"]
 
@@ -87,7 +99,9 @@ def test_page_of_a_list_has_its_digests_newest_first(public: Web) -> None:
     assert "why networks generalise" in words(page)
     assert "Friday, 20 November" in words(page)
     assert "3 papers: On the Learning of Paper 2611.00001" in words(page)
-    (feed,) = lxml.html.document_fromstring(page.text).xpath("//link[@rel='alternate'][@type='application/atom+xml']")
+    (feed,) = lxml.html.document_fromstring(page.text).xpath(
+        "//link[@rel='alternate'][@type='application/atom+xml']"
+    )
     assert feed.get("href") == f"{WEB_URL}/list/foundations/feed.atom"
 
 
@@ -97,7 +111,9 @@ def test_sixty_digests_stand_on_a_page(public: Web) -> None:
         for number in range(1, 62):
             day = TODAY - timedelta(days=number)
             composed = Composed("1 paper: It", "papers@example.org", b"m", f"{number:032}", shown)
-            store.days.freeze(Day("foundations", day, Outcome.DIGEST, composed=composed), public.world.clock.now)
+            store.days.freeze(
+                Day("foundations", day, Outcome.DIGEST, composed=composed), public.world.clock.now
+            )
     url = f"{WEB_URL}/list/foundations"
     first, second = links(public, "/list/foundations"), links(public, "/list/foundations?page=2")
     assert len([each for each in first if "/2026-" in each]) == 60
@@ -151,7 +167,9 @@ HOSTILE = (
 def test_no_query_is_more_than_words(public: Web) -> None:
     another_morning(public, 11)
     for query in HOSTILE:
-        page = public.get("/list/foundations/search", query_string={"q": query.encode(errors="surrogateescape")})
+        page = public.get(
+            "/list/foundations/search", query_string={"q": query.encode(errors="surrogateescape")}
+        )
         assert page.status_code == 200, query
         assert "<script>" not in page.text
 
@@ -161,14 +179,18 @@ def test_papers_below_the_thresholds_and_of_other_lists_are_not_found(public: We
     public.world.write("subscribers.yaml", both)
     another_morning(public, 11)
     assert len(search(public, "lovelace")) == 3
-    public.world.write("subscribers.yaml", both.replace("name: galaxies", "name: galaxies\n    archive: public"))
+    public.world.write(
+        "subscribers.yaml", both.replace("name: galaxies", "name: galaxies\n    archive: public")
+    )
     assert public.get("/list/galaxies/search?q=lovelace").text.count("<li") == 0
 
 
 def test_deleted_digest_is_no_longer_found(public: Web) -> None:
     another_morning(public, 11)
     with public.store() as store:
-        store.retention.thin(timedelta(days=40), ["foundations"], public.world.clock.now + timedelta(days=39))
+        store.retention.thin(
+            timedelta(days=40), ["foundations"], public.world.clock.now + timedelta(days=39)
+        )
     assert search(public, "lovelace") == ["2611.00011"]
     with public.store() as store:
         assert store.database.rows("select count(*) as n from paper_search") == [{"n": 1}]
@@ -204,7 +226,10 @@ def test_feed_has_what_rfc_4287_demands(public: Web) -> None:
         "tag:papers.example.org,2026:foundations/2026-11-23",
         "tag:papers.example.org,2026:foundations/2026-11-20",
     ]
-    assert texts(root, "a:entry/a:link[@rel='alternate']/@href") == [f"{url}/2026-11-23", f"{url}/2026-11-20"]
+    assert texts(root, "a:entry/a:link[@rel='alternate']/@href") == [
+        f"{url}/2026-11-23",
+        f"{url}/2026-11-20",
+    ]
 
 
 def test_entry_of_the_feed_names_its_papers_without_their_abstracts(public: Web) -> None:
@@ -212,7 +237,9 @@ def test_entry_of_the_feed_names_its_papers_without_their_abstracts(public: Web)
     assert content.get("type") == "html"
     assert content.text is not None
     shown = lxml.html.fragment_fromstring(content.text, create_parent="div")
-    assert [link.get("href") for link in shown.iter("a")] == [f"https://arxiv.org/abs/2611.0000{n}" for n in (1, 2, 3)]
+    assert [link.get("href") for link in shown.iter("a")] == [
+        f"https://arxiv.org/abs/2611.0000{n}" for n in (1, 2, 3)
+    ]
     assert "9/8 On the Learning of Paper 2611.00001" in " ".join(shown.text_content().split())
     assert "Ada Lovelace, Grace Hopper" in content.text
     assert "It matters." in content.text
@@ -223,9 +250,16 @@ def test_reader_who_has_the_feed_is_sent_none(public: Web) -> None:
     first = public.get("/list/foundations/feed.atom")
     assert first.headers["Cache-Control"] == "public, max-age=600"
     assert first.headers["Last-Modified"] == "Fri, 20 Nov 2026 07:00:00 GMT"
-    for known in ({"If-None-Match": first.headers["ETag"]}, {"If-Modified-Since": first.headers["Last-Modified"]}):
+    for known in (
+        {"If-None-Match": first.headers["ETag"]},
+        {"If-Modified-Since": first.headers["Last-Modified"]},
+    ):
         again = public.get("/list/foundations/feed.atom", headers=known)
-        assert (again.status_code, again.data, again.headers["ETag"]) == (304, b"", first.headers["ETag"])
+        assert (again.status_code, again.data, again.headers["ETag"]) == (
+            304,
+            b"",
+            first.headers["ETag"],
+        )
     another_morning(public, 11)
     assert public.get("/list/foundations/feed.atom", headers=known).status_code == 200
 

@@ -20,12 +20,17 @@ from tests.web.conftest import WEB_URL, Web
 def configure(web: Web, **options: str) -> None:
     """Give the list foundations more options."""
     lines = "".join(f"    {name}: {value}\n" for name, value in options.items())
-    web.world.write("subscribers.yaml", LISTS.replace("    title: Foundations\n", f"    title: Foundations\n{lines}"))
+    web.world.write(
+        "subscribers.yaml",
+        LISTS.replace("    title: Foundations\n", f"    title: Foundations\n{lines}"),
+    )
 
 
 def digest_link(web: Web) -> str:
     with web.store() as store:
-        link = store.database.value("select link from digests where list = 'foundations' order by date desc")
+        link = store.database.value(
+            "select link from digests where list = 'foundations' order by date desc"
+        )
     return f"{WEB_URL}/digest/{link}"
 
 
@@ -38,7 +43,9 @@ def test_page_of_a_link_shows_the_whole_digest(web: Web) -> None:
     assert (page.status_code, page.mimetype) == (200, "text/html")
     shown = entries(page.text)
     assert [each.paper for each in shown] == ["2611.00001", "2611.00002", "2611.00003"]
-    assert all("The method is simple. It works on three benchmarks." in each.words for each in shown)
+    assert all(
+        "The method is simple. It works on three benchmarks." in each.words for each in shown
+    )
     assert page.text.count("<main>") == page.text.count("</main>") == 1
 
 
@@ -63,7 +70,10 @@ def test_page_is_nobodys_own(web: Web) -> None:
 
 
 def test_papers_over_the_cap_stand_in_full_under_their_own_heading(world: World) -> None:
-    world.write("subscribers.yaml", LISTS.replace("    title: Foundations\n", "    title: F\n    max_papers: 2\n"))
+    world.write(
+        "subscribers.yaml",
+        LISTS.replace("    title: Foundations\n", "    title: F\n    max_papers: 2\n"),
+    )
     world.env(WEB_URL=WEB_URL)
     world.announce(*range(1, 30))
     world.run("once", "--list", "foundations")
@@ -71,7 +81,10 @@ def test_papers_over_the_cap_stand_in_full_under_their_own_heading(world: World)
     shown = entries(web.get(digest_link(web)).text)
     assert len(shown) == 29
     assert {each.group for each in shown[2:]} == {"Passed, beyond the 2 that this list takes · 27"}
-    assert all("It works on three benchmarks." in each.words and "It matters." in each.words for each in shown)
+    assert all(
+        "It works on three benchmarks." in each.words and "It matters." in each.words
+        for each in shown
+    )
 
 
 def test_group_without_abstracts_in_the_mail_has_them_here(world: World) -> None:
@@ -96,7 +109,9 @@ def test_note_has_its_page(web: Web) -> None:
     assert "did not pass" in words(page)
 
 
-@pytest.mark.parametrize("path", ["/digest/" + "0" * 32, "/digest/short", "/list/foundations/2026-11-19"])
+@pytest.mark.parametrize(
+    "path", ["/digest/" + "0" * 32, "/digest/short", "/list/foundations/2026-11-19"]
+)
 def test_what_does_not_exist_is_not_found(web: Web, path: str) -> None:
     configure(web, archive="public")
     assert web.get(path).status_code == 404
@@ -156,7 +171,9 @@ def test_reader_who_has_the_page_is_sent_none(web: Web) -> None:
     again = web.get(digest_link(web), headers={"If-None-Match": etag})
     assert (again.status_code, again.data, again.headers["ETag"]) == (304, b"", etag)
     configure(web, archive="public")
-    assert web.get("/list/foundations/2026-11-20").headers["Cache-Control"] == "public, max-age=3600"
+    assert (
+        web.get("/list/foundations/2026-11-20").headers["Cache-Control"] == "public, max-age=3600"
+    )
 
 
 # --- retention
@@ -192,7 +209,11 @@ def test_page_keeps_its_abstracts_until_retention_takes_it_with_its_papers(world
 def test_page_has_a_span_for_each_paper(web: Web) -> None:
     page = lxml.html.document_fromstring(web.get(digest_link(web)).text)
     spans = [dict(parse_qsl(each)) for each in page.xpath("//span[@class='Z3988']/@title")]
-    assert [span["rft.identifier"].rpartition("/")[2] for span in spans] == ["2611.00001", "2611.00002", "2611.00003"]
+    assert [span["rft.identifier"].rpartition("/")[2] for span in spans] == [
+        "2611.00001",
+        "2611.00002",
+        "2611.00003",
+    ]
     assert page.xpath("//span[@class='Z3988']/following-sibling::*[1]/@id") == ["p1", "p2", "p3"]
 
 
@@ -203,9 +224,20 @@ def test_mail_has_no_spans_for_reference_managers(web: Web) -> None:
 def test_bib_is_a_file_of_all_papers(web: Web) -> None:
     answer = web.get(f"{digest_link(web)}.bib")
     assert answer.headers["Content-Type"] == "application/x-bibtex; charset=utf-8"
-    assert answer.headers["Content-Disposition"] == "attachment; filename=foundations-2026-11-20.bib"
-    assert re.findall(r"eprint = \{(.*)\}", answer.text) == ["2611.00001", "2611.00002", "2611.00003"]
-    assert web.get(f"{digest_link(web)}.bib", headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
+    assert (
+        answer.headers["Content-Disposition"] == "attachment; filename=foundations-2026-11-20.bib"
+    )
+    assert re.findall(r"eprint = \{(.*)\}", answer.text) == [
+        "2611.00001",
+        "2611.00002",
+        "2611.00003",
+    ]
+    assert (
+        web.get(
+            f"{digest_link(web)}.bib", headers={"If-None-Match": answer.headers["ETag"]}
+        ).status_code
+        == 304
+    )
 
 
 def test_hostile_title_stays_text(world: World) -> None:

@@ -24,7 +24,9 @@ def frozen(store: Store, list_name: str = "foundations", days: int = 0) -> int:
 
 
 def find(store: Store, words: str, list_name: str = "foundations") -> list[tuple[str, int]]:
-    return [(each["title"], each["place"]) for each in search.find(store.database, list_name, words, 50)]
+    return [
+        (each["title"], each["place"]) for each in search.find(store.database, list_name, words, 50)
+    ]
 
 
 def test_digests_of_a_list_wait_newest_first_until_they_are_added(store: Store) -> None:
@@ -45,7 +47,9 @@ def test_title_weighs_more_than_authors_and_these_more_than_the_abstract(store: 
 
 
 def test_words_are_found_without_case_and_accents(store: Store) -> None:
-    search.add(store.database, frozen(store), [(1, "Schrödinger's ℓ₁-norm", "Łukasz É", "10⁹ years")])
+    search.add(
+        store.database, frozen(store), [(1, "Schrödinger's ℓ₁-norm", "Łukasz É", "10⁹ years")]
+    )
     for words in ("SCHRODINGER", "schrödinger e", "ℓ₁ norm"):
         assert find(store, words) == [("Schrödinger's ℓ₁-norm", 1)], words
 
@@ -59,7 +63,9 @@ def test_digest_is_found_in_its_own_list_alone(store: Store) -> None:
 def test_papers_of_a_digest_that_goes_are_forgotten(store: Store) -> None:
     old, new = frozen(store, days=1), frozen(store)
     for digest in (old, new):
-        search.add(store.database, digest, [(1, f"halo {digest}", "", ""), (65_535, "halo", "", "")])
+        search.add(
+            store.database, digest, [(1, f"halo {digest}", "", ""), (65_535, "halo", "", "")]
+        )
     with store.transaction():
         store.database.execute("delete from days where digest_id = ?", [old])
         store.database.execute("delete from messages where id = ?", [old])
@@ -81,7 +87,9 @@ def test_words_are_quoted_and_the_last_may_go_on(words: str, said: str) -> None:
     assert expression(words) == said
 
 
-def test_search_that_is_put_back_knows_what_was_frozen_and_superseded_without_it(tmp_path: Path) -> None:
+def test_search_that_is_put_back_knows_what_was_frozen_and_superseded_without_it(
+    tmp_path: Path,
+) -> None:
     with Store.open(tmp_path / "paperboy.db") as before:
         old = frozen(before, days=1)
     with Store.open(tmp_path / "paperboy.db", tables=TABLES) as whole:
@@ -91,7 +99,9 @@ def test_search_that_is_put_back_knows_what_was_frozen_and_superseded_without_it
         new = frozen(without)
         with without.transaction():
             two_days_ago = TODAY - timedelta(days=2)
-            without.database.execute("update messages set superseded = at where date = ?", [str(two_days_ago)])
+            without.database.execute(
+                "update messages set superseded = at where date = ?", [str(two_days_ago)]
+            )
     with Store.open(tmp_path / "paperboy.db", tables=TABLES) as again:
         assert find(again, "halo") == [("halo", 1)]
         waiting = search.waiting(again.database, "foundations")

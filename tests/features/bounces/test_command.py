@@ -48,7 +48,10 @@ def store(world: World) -> Store:
 
 def suppressed(world: World) -> list[tuple[str, str, str, bool]]:
     with store(world) as opened:
-        return [(each.address, each.list_name, each.reason, each.own) for each in opened.suppressions.all()]
+        return [
+            (each.address, each.list_name, each.reason, each.own)
+            for each in opened.suppressions.all()
+        ]
 
 
 def test_bounce_that_comes_later_counts_once(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,21 +88,32 @@ def test_third_bounce_in_a_row_suppresses(sent: World, monkeypatch: pytest.Monke
     assert "did not exist for three digests in a row: bounced: 5.1.1" in reason
 
 
-def test_complaint_with_only_a_message_id_suppresses_for_its_list(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_complaint_with_only_a_message_id_suppresses_for_its_list(
+    sent: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever was forwarded a mail knows its Message-ID."""
     sent.env(ALERT_TO="operator@example.org")
     ran = bounce(sent, complaint(message_id=header(sent, "Message-ID")), monkeypatch)
-    assert (ran.code, "somebody called a mail spam, and gets no more of that list" in ran.err) == (0, True)
-    assert suppressed(sent) == [("ada@example.org", "foundations", "called a mail of foundations spam", False)]
+    assert (ran.code, "somebody called a mail spam, and gets no more of that list" in ran.err) == (
+        0,
+        True,
+    )
+    assert suppressed(sent) == [
+        ("ada@example.org", "foundations", "called a mail of foundations spam", False)
+    ]
     sent.clock.now += timedelta(days=3)
     sent.announce(11)
     sent.run("once", "--list", "foundations")
     assert sorted(sent.mails()[2:]) == ["grace@example.org", "operator@example.org"]
-    (mail,) = [message for message in sent.smtp.messages if message.recipient == "operator@example.org"]
+    (mail,) = [
+        message for message in sent.smtp.messages if message.recipient == "operator@example.org"
+    ]
     alert = email.message_from_bytes(mail.content, policy=email.policy.default)
     text = " ".join(alert.get_body(("plain",)).get_content().split())
     assert "1 address suppressed after a complaint" in text
-    assert "ada@example.org: called a mail of foundations spam, and gets no more of that list" in text
+    assert (
+        "ada@example.org: called a mail of foundations spam, and gets no more of that list" in text
+    )
 
 
 @pytest.mark.parametrize("message_id", ["", "somebody else's"])
@@ -109,7 +123,10 @@ def test_complaint_with_the_readers_token_suppresses_for_all_lists(
     other = header(sent, "Message-ID", to="grace@example.org") if message_id else ""
     mail = complaint(message_id=other).replace(TOKEN.encode(), token(sent).encode())
     ran = bounce(sent, mail, monkeypatch)
-    assert (ran.code, "somebody called a mail spam, and gets no more of any list" in ran.err) == (0, True)
+    assert (ran.code, "somebody called a mail spam, and gets no more of any list" in ran.err) == (
+        0,
+        True,
+    )
     assert suppressed(sent) == [("ada@example.org", "", "called a mail of foundations spam", False)]
 
 
@@ -119,8 +136,12 @@ def test_help_says_for_which_lists_a_complaint_counts(world: World) -> None:
     assert "for all lists if the reader's own token is" in said
 
 
-def test_unsubscribe_mail_leaves_its_list_alone(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran = bounce(sent, f"Subject: unsubscribe foundations {token(sent)}\r\n\r\n".encode(), monkeypatch)
+def test_unsubscribe_mail_leaves_its_list_alone(
+    sent: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = bounce(
+        sent, f"Subject: unsubscribe foundations {token(sent)}\r\n\r\n".encode(), monkeypatch
+    )
     assert (ran.code, "foundations: somebody left by mail" in ran.err) == (0, True)
     assert suppressed(sent) == [("ada@example.org", "foundations", "left by mail", True)]
 
@@ -134,9 +155,17 @@ def test_unsubscribe_mail_leaves_its_list_alone(sent: World, monkeypatch: pytest
         complaint().replace(b"leave", b"live"),
         b"Subject: unsubscribe foundations " + b"0" * 32,
     ],
-    ids=["nothing", "a letter", "a bounce of no mail of ours", "a complaint about no mail of ours", "a made-up token"],
+    ids=[
+        "nothing",
+        "a letter",
+        "a bounce of no mail of ours",
+        "a complaint about no mail of ours",
+        "a made-up token",
+    ],
 )
-def test_all_else_is_left_with_one_line(sent: World, mail: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_else_is_left_with_one_line(
+    sent: World, mail: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ran = bounce(sent, mail, monkeypatch)
     assert (ran.code, ran.out) == (0, "")
     assert len(ran.err.splitlines()) == 1
@@ -157,14 +186,18 @@ def test_while_the_database_cannot_be_used_the_mail_server_is_to_try_again(
     assert bounce(sent, mail, monkeypatch).code == 0
 
 
-def test_broken_lists_do_not_keep_a_bounce_from_counting(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_lists_do_not_keep_a_bounce_from_counting(
+    sent: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mail = report(message_id=header(sent, "Message-ID"))
     sent.write("subscribers.yaml", "lists: [")
     ran = bounce(sent, mail, monkeypatch)
     assert (ran.code, "its delivery counts as failed" in ran.err) == (0, True)
 
 
-def test_broken_settings_leave_the_mail_to_the_server(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_settings_leave_the_mail_to_the_server(
+    sent: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mail = report(message_id=header(sent, "Message-ID"))
     sent.write(".env", "SMTP_PORT=many\n")
     ran = bounce(sent, mail, monkeypatch)
@@ -180,13 +213,17 @@ def test_database_that_cannot_be_read_leaves_the_mail_to_the_server(
     assert (ran.code, "Traceback" in ran.err) == (75, False)
 
 
-def test_home_that_is_gone_leaves_the_mail_to_the_server(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_that_is_gone_leaves_the_mail_to_the_server(
+    sent: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mail = report(message_id=header(sent, "Message-ID"))
     sent.path.rename(sent.path.with_name("away"))
     assert bounce(sent, mail, monkeypatch).code == 75
 
 
-def test_mail_before_the_first_morning_makes_no_database(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mail_before_the_first_morning_makes_no_database(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ran = bounce(world, report(), monkeypatch)
     assert (ran.code, "left alone" in ran.err) == (0, True)
     assert not (world.path / "data").exists()
@@ -202,7 +239,9 @@ def test_long_mail_is_read_to_its_end_though_only_its_beginning_counts(
     assert mail.read() == b""
 
 
-def test_two_megabytes_of_encoded_words_take_no_time(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_megabytes_of_encoded_words_take_no_time(
+    sent: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ran = bounce(sent, b"Subject: " + b"=?utf-8?q?a?= " * 140_000 + b"\r\n\r\n", monkeypatch)
     assert (ran.code, "left alone: " in ran.err) == (0, True)
 
@@ -210,14 +249,18 @@ def test_two_megabytes_of_encoded_words_take_no_time(sent: World, monkeypatch: p
 def test_deadline_in_a_runaway_parse_leaves_the_mail_alone() -> None:
     """Another try would take as long."""
     request = f"Subject: unsubscribe foundations {TOKEN}\r\n".encode()
-    parts = b"".join(b'Content-Type: multipart/mixed; boundary="%d"\r\n\r\n--%d\r\n' % (n, n) for n in range(45))
+    parts = b"".join(
+        b'Content-Type: multipart/mixed; boundary="%d"\r\n\r\n--%d\r\n' % (n, n) for n in range(45)
+    )
     slow = request + parts + b"\n" * 400_000
     assert read(slow) == Request(TOKEN)
     with deadline(0.3):
         assert read(slow) is None
 
 
-def test_deadline_elsewhere_leaves_the_mail_to_the_server(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deadline_elsewhere_leaves_the_mail_to_the_server(
+    sent: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Late(io.BytesIO):
         def read(self, size: int | None = -1) -> bytes:
             signal.raise_signal(signal.SIGALRM)
@@ -241,7 +284,10 @@ def test_bounce_counts_while_a_morning_sends(sent: World, monkeypatch: pytest.Mo
 
 
 def test_person_who_was_forgotten_is_unknown(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    mails = complaint(message_id=header(sent, "Message-ID")), report(message_id=header(sent, "Message-ID"))
+    mails = (
+        complaint(message_id=header(sent, "Message-ID")),
+        report(message_id=header(sent, "Message-ID")),
+    )
     assert sent.run("forget", "ada@example.org").code == 0
     assert ["left alone" in bounce(sent, mail, monkeypatch).err for mail in mails] == [True, True]
     assert suppressed(sent) == []

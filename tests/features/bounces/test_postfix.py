@@ -52,7 +52,14 @@ def pipe() -> Iterator[Path]:
     ids=["the mail comes back", "its headers come back", "the mail was refused, not its reader"],
 )
 def test_report_of_postfix_counts_as_a_bounce(
-    command: str, refusal: str, returned: str, world: World, pipe: Path, monkeypatch: pytest.MonkeyPatch, *, gone: bool
+    command: str,
+    refusal: str,
+    returned: str,
+    world: World,
+    pipe: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    gone: bool,
 ) -> None:
     world.smtp.faults.append(Fault(command, refusal, address=ADA))
     next_server = f"smtp:[127.0.0.1]:{world.smtp.port}"

@@ -88,22 +88,39 @@ def test_report_of_a_mail_that_failed_for_good_is_a_bounce(returned: str) -> Non
         ("5.1.8", "smtp; 550 5.1.8 sender address rejected", False),
     ],
 )
-def test_only_some_codes_say_that_the_address_does_not_exist(status: str, code: str, *, gone: bool) -> None:
+def test_only_some_codes_say_that_the_address_does_not_exist(
+    status: str, code: str, *, gone: bool
+) -> None:
     said = read(report(status=status, code=code))
     assert isinstance(said, Bounce)
     assert said.gone is gone
 
 
 def test_mail_given_up_after_days_of_retries_has_bounced_though_its_address_may_exist() -> None:
-    said = read(report(status="4.4.1", code="X-Postfix; connect to mx.wren.edu[192.0.2.1]:25: Connection timed out"))
-    assert said == Bounce(ID, "bounced: 4.4.1 connect to mx.wren.edu[192.0.2.1]:25: Connection timed out", gone=False)
+    said = read(
+        report(
+            status="4.4.1",
+            code="X-Postfix; connect to mx.wren.edu[192.0.2.1]:25: Connection timed out",
+        )
+    )
+    assert said == Bounce(
+        ID, "bounced: 4.4.1 connect to mx.wren.edu[192.0.2.1]:25: Connection timed out", gone=False
+    )
 
 
 def test_code_of_the_server_that_refused_counts_where_the_report_has_none_of_its_own() -> None:
     """Exim reports every failure as 5.0.0."""
-    gone = read(report(status="5.0.0", code="smtp; 550-5.1.1 No such user here\n 550 5.1.1 Check the address"))
-    assert gone == Bounce(ID, "bounced: 5.1.1 No such user here 550 5.1.1 Check the address", gone=True)
-    assert read(report(status="5.0.0", code="smtp; 550 Unknown")) == Bounce(ID, "bounced: 5.0.0 Unknown", gone=False)
+    gone = read(
+        report(
+            status="5.0.0", code="smtp; 550-5.1.1 No such user here\n 550 5.1.1 Check the address"
+        )
+    )
+    assert gone == Bounce(
+        ID, "bounced: 5.1.1 No such user here 550 5.1.1 Check the address", gone=True
+    )
+    assert read(report(status="5.0.0", code="smtp; 550 Unknown")) == Bounce(
+        ID, "bounced: 5.0.0 Unknown", gone=False
+    )
     assert read(report(status="5.0.0", code="")) == Bounce(ID, "bounced: 5.0.0", gone=False)
 
 
@@ -255,7 +272,9 @@ def test_report_about_an_address_beyond_ascii_is_read_too() -> None:
 
 def test_long_digest_that_comes_back_whole_is_read() -> None:
     """Papers are about boundaries, too."""
-    whole = report().replace(b"\r\n\r\n--b--", b"\r\n\r\n" + b"A free boundary = the problem.\r\n" * 40 + b"--b--")
+    whole = report().replace(
+        b"\r\n\r\n--b--", b"\r\n\r\n" + b"A free boundary = the problem.\r\n" * 40 + b"--b--"
+    )
     assert read(whole) == read(report())
 
 
@@ -291,12 +310,16 @@ def test_all_else_counts_for_nothing(mail: bytes) -> None:
     ],
 )
 def test_unsubscribe_mail_names_its_token_in_the_subject(subject: str) -> None:
-    assert read(f"From: ada@wren.edu\r\nSubject: {subject}\r\nAuto-Submitted: no\r\n\r\n".encode()) == Request(TOKEN)
+    assert read(
+        f"From: ada@wren.edu\r\nSubject: {subject}\r\nAuto-Submitted: no\r\n\r\n".encode()
+    ) == Request(TOKEN)
 
 
 def test_unsubscribe_mail_of_apple_mail_counts_though_it_calls_itself_a_reply() -> None:
     head = "From: ada@icloud.com\r\nAuto-Submitted: auto-replied\r\nX-Apple-Unsubscribe: true\r\n"
-    assert read(f"{head}Subject: unsubscribe foundations {TOKEN}\r\n\r\n".encode()) == Request(TOKEN)
+    assert read(f"{head}Subject: unsubscribe foundations {TOKEN}\r\n\r\n".encode()) == Request(
+        TOKEN
+    )
 
 
 @pytest.mark.parametrize("feedback", ["abuse", "fraud", "opt-out"])
@@ -311,9 +334,13 @@ def test_no_mail_is_too_strange(noise: bytes, start: int, end: int) -> None:
         read(mail[:start] + noise + mail[end:])
 
 
-@pytest.mark.parametrize("word", [b"=?utf-8?b?A?=", b"=?rot13?q?A?=", b"=?a\0b?q?A?=", b"=?idna?q?\xff?=", b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "word", [b"=?utf-8?b?A?=", b"=?rot13?q?A?=", b"=?a\0b?q?A?=", b"=?idna?q?\xff?=", b"\xff\xfe"]
+)
 def test_header_that_cannot_be_decoded_is_read_as_it_is(word: bytes) -> None:
-    assert read(b"Subject: " + word + f" unsubscribe foundations {TOKEN}\r\n\r\n".encode()) == Request(TOKEN)
+    assert read(
+        b"Subject: " + word + f" unsubscribe foundations {TOKEN}\r\n\r\n".encode()
+    ) == Request(TOKEN)
 
 
 WORDS = "=?utf-8?q?a?= " * 140_000
@@ -350,5 +377,7 @@ def test_words_in_the_charsets_of_mail_programs_are_decoded() -> None:
 
 def test_parts_within_parts_and_a_million_lines_are_not_read() -> None:
     """Python's parser compares each line with the boundary of each part that is open: that would take minutes."""
-    parts = b"".join(b'Content-Type: multipart/mixed; boundary="%d"\r\n\r\n--%d\r\n' % (n, n) for n in range(400))
+    parts = b"".join(
+        b'Content-Type: multipart/mixed; boundary="%d"\r\n\r\n--%d\r\n' % (n, n) for n in range(400)
+    )
     assert read(parts + b"\n" * 1_900_000) is None

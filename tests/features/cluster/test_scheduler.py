@@ -31,7 +31,9 @@ needs_dask = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 def test_cluster_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:
     with dask_cluster(tmp_path) as dask, LlmServer(cache="none") as llm:
         on_it = f"CLUSTER={dask.address}"
-        with App(home, {"CLUSTER": dask.address}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
+        with App(
+            home, {"CLUSTER": dask.address}, lambda: NOW, time.sleep, time.monotonic, NoProgress()
+        ) as app:
             (found,) = scheduler.look(app)
         assert found.message.startswith("3 workers with 3 threads, which compose")
         assert a_morning(home, on_it) == a_morning(home, "WORKERS=1")
@@ -40,8 +42,12 @@ def test_cluster_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:
 
 
 @needs_dask
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of sockets that Dask leaves open
-def test_cluster_that_loses_workers_and_then_its_scheduler_costs_time_alone(home: Path, tmp_path: Path) -> None:
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # of sockets that Dask leaves open
+def test_cluster_that_loses_workers_and_then_its_scheduler_costs_time_alone(
+    home: Path, tmp_path: Path
+) -> None:
     with dask_cluster(tmp_path) as dask:
 
         def kill() -> None:
@@ -50,7 +56,9 @@ def test_cluster_that_loses_workers_and_then_its_scheduler_costs_time_alone(home
             time.sleep(0.3)
             dask.scheduler.kill()
 
-        killed = a_morning(home, f"CLUSTER={dask.address}", meanwhile=lambda app: once_some_are_frozen(app, kill))
+        killed = a_morning(
+            home, f"CLUSTER={dask.address}", meanwhile=lambda app: once_some_are_frozen(app, kill)
+        )
         later = a_morning(home, f"CLUSTER={dask.address}")  # nobody answers there any more
     gc.collect()  # which closes them
     alone = a_morning(home, "WORKERS=1")
@@ -78,7 +86,9 @@ class Workers:
 def test_workers_of_another_version_are_not_used() -> None:
     ours = versions()
     (problem,) = scheduler.differences(Workers())
-    assert problem.startswith(f"tls://10.0.0.7:4711: a worker has paperboy {ours['paperboy']}, and here is 0.1; ")
+    assert problem.startswith(
+        f"tls://10.0.0.7:4711: a worker has paperboy {ours['paperboy']}, and here is 0.1; "
+    )
     assert problem.endswith(f"jinja2 {ours['jinja2']}, and here is 2.0")
 
 
@@ -92,12 +102,15 @@ def test_scheduler_that_does_not_answer_is_named(scheme: str) -> None:
 
 @pytest.mark.long("Dask")
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
-def test_cluster_is_looked_at_and_a_morning_does_without_one_that_is_gone(small_home: Path, tmp_path: Path) -> None:
+def test_cluster_is_looked_at_and_a_morning_does_without_one_that_is_gone(
+    small_home: Path, tmp_path: Path
+) -> None:
     with dask_cluster(tmp_path, workers=1) as dask:
         write_env(small_home, CLUSTER=dask.address)
         (found,) = about("cluster", check(small_home, offline=False))
         assert found == Finding(
-            "cluster", "1 worker with 1 thread, which compose where a morning has more than 16 lists"
+            "cluster",
+            "1 worker with 1 thread, which compose where a morning has more than 16 lists",
         )
         dask.workers[0].kill()
         dask.workers[0].wait()
@@ -112,7 +125,9 @@ def test_cluster_is_looked_at_and_a_morning_does_without_one_that_is_gone(small_
     assert gone.message.endswith("; without it, mornings take longer")
 
 
-@pytest.mark.parametrize(("lists", "name"), [(16, ""), (17, "the cluster at tls://scheduler.example.org:8786")])
+@pytest.mark.parametrize(
+    ("lists", "name"), [(16, ""), (17, "the cluster at tls://scheduler.example.org:8786")]
+)
 def test_small_morning_pays_for_no_cluster(small_home: Path, lists: int, name: str) -> None:
     with an_app(small_home, "CLUSTER=tls://scheduler.example.org:8786") as app:
         found = app.crew(lists)

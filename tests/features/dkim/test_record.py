@@ -24,12 +24,16 @@ def test_key_of_the_selector_is_looked_up(
 ) -> None:
     key, other = make(tmp_path), make(tmp_path, 1100)
     own = {"DKIM_KEY": key} if signs else {}
-    write_env(home, SMTP_HOST="127.0.0.1", MAIL_FROM="papers@wren.edu", DKIM_SELECTOR="s2026", **own)
+    write_env(
+        home, SMTP_HOST="127.0.0.1", MAIL_FROM="papers@wren.edu", DKIM_SELECTOR="s2026", **own
+    )
     name, found = "s2026._domainkey.wren.edu", list[tuple[str, int, bool]]()
     for records in ([], ['"v=DKIM1; p="'], [record(other)], [record(key)]):
         with DnsServer({f"{name} TXT": records}) as server:
             ask(server)
-            with App(home, {}, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress(), features=FEATURES) as app:
+            with App(
+                home, {}, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress(), features=FEATURES
+            ) as app:
                 (said,) = look(app)
         found.append((said.message, said.exit_code, said.note))
     none = f"{name} has no key: fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"

@@ -28,7 +28,9 @@ WEB_URL = "https://papers.example.org"
 def make(folder: Path, bits: int = 1024, *, form: str = "-traditional") -> Path:
     key = folder / f"dkim-{bits}{form}.pem"
     subprocess.run(
-        ["openssl", "genrsa", *([form] if form else []), "-out", str(key), str(bits)], check=True, capture_output=True
+        ["openssl", "genrsa", *([form] if form else []), "-out", str(key), str(bits)],
+        check=True,
+        capture_output=True,
     )
     return key
 
@@ -36,7 +38,9 @@ def make(folder: Path, bits: int = 1024, *, form: str = "-traditional") -> Path:
 def record(key: Path, p: str | None = None) -> str:
     """The TXT record of a key, in strings of at most 255 characters."""
     public = subprocess.run(
-        ["openssl", "rsa", "-in", str(key), "-pubout", "-outform", "DER"], check=True, capture_output=True
+        ["openssl", "rsa", "-in", str(key), "-pubout", "-outform", "DER"],
+        check=True,
+        capture_output=True,
     ).stdout
     text = f"v=DKIM1; k=rsa; p={base64.b64encode(public).decode() if p is None else p}"
     return " ".join(f'"{text[start : start + 200]}"' for start in range(0, len(text), 200))
@@ -110,14 +114,20 @@ def test_mail_to_the_outbox_is_not_signed(world: World, key: Path) -> None:
 
 def test_usual_forms_of_a_key_are_read(tmp_path: Path) -> None:
     for form in ("-traditional", ""):  # PKCS#1, PKCS#8
-        assert Signer.load(make(tmp_path, form=form), "s2026", "example.org").modulus.bit_length() == 1024
+        assert (
+            Signer.load(make(tmp_path, form=form), "s2026", "example.org").modulus.bit_length()
+            == 1024
+        )
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
         (None, "there is no {path}; name the file with the private key"),
-        ("", "{path} is no private RSA key in PEM, without a passphrase; openssl genrsa 2048 makes one"),
+        (
+            "",
+            "{path} is no private RSA key in PEM, without a passphrase; openssl genrsa 2048 makes one",
+        ),
         (
             "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA==\n-----END PRIVATE KEY-----\n",
             "is no private RSA key",
@@ -139,7 +149,10 @@ def test_key_that_cannot_sign_is_a_fault_before_anything_is_sent(
     for command in (["once"], ["check", "--offline"]):
         ran = world.run(*command)
         assert ran.code == 78
-        assert "DKIM_KEY: " + says.format(path=path) in ran.out + ran.err or says.format(path=path) in ran.out + ran.err
+        assert (
+            "DKIM_KEY: " + says.format(path=path) in ran.out + ran.err
+            or says.format(path=path) in ran.out + ran.err
+        )
     assert world.mails() == []
 
 
@@ -171,7 +184,9 @@ def test_strings_of_a_record_may_end_anywhere(key: Path) -> None:
 
 def test_key_with_the_line_ends_of_windows_is_read(key: Path, tmp_path: Path) -> None:
     (tmp_path / "key.pem").write_bytes(key.read_bytes().replace(b"\n", b"\r\n"))
-    assert Signer.load(tmp_path / "key.pem", "s2026", "example.org") == Signer.load(key, "s2026", "example.org")
+    assert Signer.load(tmp_path / "key.pem", "s2026", "example.org") == Signer.load(
+        key, "s2026", "example.org"
+    )
 
 
 @pytest.mark.parametrize("gone", [False, True], ids=["key", "the key is gone"])
@@ -183,7 +198,15 @@ def test_operator_is_alerted_even_without_the_key(world: World, key: Path, *, go
     assert world.run("once").code == 0
     if gone:
         (world.path / "dkim.pem").unlink()
-    with App(world.path, {}, world.clock, world.waits.append, lambda: 0.0, NoProgress(), features=FEATURES) as app:
+    with App(
+        world.path,
+        {},
+        world.clock,
+        world.waits.append,
+        lambda: 0.0,
+        NoProgress(),
+        features=FEATURES,
+    ) as app:
         app.store.suppressions.add("ada@example.org", "", "5.1.1", world.clock(), by="bounces")
         app.deliver_rest(lambda: False)
     alert = world.smtp.messages[-1]
@@ -199,7 +222,10 @@ def test_missing_package_is_named_before_anything_is_sent(
     world.announce(1)
     ran = world.run("once")
     assert (ran.code, world.mails()) == (78, [])
-    assert f"DKIM_KEY: signing needs one more package: {sys.executable} -m pip install 'dkimpy>=1.1.8,<2'" in ran.err
+    assert (
+        f"DKIM_KEY: signing needs one more package: {sys.executable} -m pip install 'dkimpy>=1.1.8,<2'"
+        in ran.err
+    )
 
 
 @pytest.mark.parametrize("signs", [False, True], ids=["the relay signs", "signed here"])
@@ -209,4 +235,6 @@ def test_test_mail_explains_how_to_see_whether_the_relay_covers_the_one_click(
     world.env(WEB_URL=WEB_URL, **({"DKIM_KEY": key, "DKIM_SELECTOR": "s2026"} if signs else {}))
     world.announce(1)
     out = " ".join(world.run("preview", "foundations", "--to", "ada@example.org").out.split())
-    assert ("h= of DKIM-Signature has to name list-unsubscribe and list-unsubscribe-post" in out) is not signs
+    assert (
+        "h= of DKIM-Signature has to name list-unsubscribe and list-unsubscribe-post" in out
+    ) is not signs

@@ -49,7 +49,9 @@ class World:
             self.store.papers.add(papers, LIST.categories, at)
             scores = {each.id: Score(9 if "deep" in each.title else 2, 5) for each in papers}
             criteria = self.learning.criteria(LIST)
-            self.store.scores.keep(LIST.name, criteria, "luna", scores, Spending(Usage(1)), at + timedelta(minutes=1))
+            self.store.scores.keep(
+                LIST.name, criteria, "luna", scores, Spending(Usage(1)), at + timedelta(minutes=1)
+            )
             became = dict.fromkeys(scores, Became.BELOW)
             self.store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, became=became), at)
             if learns:
@@ -61,7 +63,9 @@ class World:
 
     def paper(self, number: int, **changes: object) -> Paper:
         arxiv_id = f"26{self.now.month:02}.{100 * self.now.day + number:05}"
-        return paper(arxiv_id, **{**text_of(arxiv_id), "published": self.now - timedelta(days=1), **changes})
+        return paper(
+            arxiv_id, **{**text_of(arxiv_id), "published": self.now - timedelta(days=1), **changes}
+        )
 
     def state(self, kind: Kind = Kind.SCORES, of: MailingList = LIST) -> State | None:
         return self.learning.of(of).get(kind)
@@ -70,7 +74,9 @@ class World:
         """Forty papers of a batch that the list has not seen."""
         return [self.paper(number, published=self.now) for number in range(40)]
 
-    def called(self, papers: list[Paper], followed: tuple[str, ...] = (), **changes: object) -> set[str]:
+    def called(
+        self, papers: list[Paper], followed: tuple[str, ...] = (), **changes: object
+    ) -> set[str]:
         """Whom the LLM would be asked about, but for the sample."""
         found = replace(self.learning, **changes).learned(LIST, papers, followed, self.now)
         return {each.id for each in papers} - found.not_called - found.sampled
@@ -78,14 +84,18 @@ class World:
 
 @pytest.fixture
 def world(store: Store, lessons: Lessons) -> World:
-    return World(store, Learning(store=store, lessons=lessons, criteria=lambda each: each.topics, share=0.5))
+    return World(
+        store, Learning(store=store, lessons=lessons, criteria=lambda each: each.topics, share=0.5)
+    )
 
 
 def ranks(world: World, kind: Kind = Kind.SCORES) -> bool:
     """Whether what is wanted comes before what is not."""
     state = world.state(kind)
     assert state is not None
-    liked, disliked = Ranker(state.weights).strengths([paper(**text_of(f"2612.0000{number}")) for number in (1, 2)])
+    liked, disliked = Ranker(state.weights).strengths(
+        [paper(**text_of(f"2612.0000{number}")) for number in (1, 2)]
+    )
     return liked > disliked + 1
 
 

@@ -27,7 +27,11 @@ def fetched(store: Store, *ids: str) -> None:
 
 
 def judged(
-    store: Store, scores: dict[str, int], at: datetime = NOW, name: str = LIST, criteria: str = CRITERIA
+    store: Store,
+    scores: dict[str, int],
+    at: datetime = NOW,
+    name: str = LIST,
+    criteria: str = CRITERIA,
 ) -> None:
     """Scores by an LLM."""
     given = {arxiv_id: Score(relevance, 5) for arxiv_id, relevance in scores.items()}
@@ -40,20 +44,33 @@ def froze(store: Store, at: datetime = TOMORROW, name: str = LIST, **became: Bec
 
 
 def learned_from(lessons: Lessons, **changes: object) -> list[tuple[str, int]]:
-    return [(each.paper_id, each.relevance) for each in lessons.judged(LIST, CRITERIA, BEGINNING, **changes)]  # type: ignore[arg-type]
+    return [
+        (each.paper_id, each.relevance)
+        for each in lessons.judged(LIST, CRITERIA, BEGINNING, **changes)
+    ]  # type: ignore[arg-type]
 
 
 def due(lessons: Lessons, now: datetime, *, scores: bool = True) -> set[tuple[str, Kind]]:
-    return {(name, kind) for name in (LIST, "galaxies") for kind in lessons.due(name, now, scores=scores)}
+    return {
+        (name, kind)
+        for name in (LIST, "galaxies")
+        for kind in lessons.due(name, now, scores=scores)
+    }
 
 
 # --- states
 
 
-def test_state_is_found_by_list_kind_and_key_until_another_takes_its_place(lessons: Lessons) -> None:
+def test_state_is_found_by_list_kind_and_key_until_another_takes_its_place(
+    lessons: Lessons,
+) -> None:
     lessons.keep(LIST, Kind.SCORES, STATE, NOW)
     assert lessons.state(LIST, Kind.SCORES, "key") == STATE
-    for other in [("galaxies", Kind.SCORES, "key"), (LIST, Kind.VOTES, "key"), (LIST, Kind.SCORES, "tomorrow's")]:
+    for other in [
+        ("galaxies", Kind.SCORES, "key"),
+        (LIST, Kind.VOTES, "key"),
+        (LIST, Kind.SCORES, "tomorrow's"),
+    ]:
         assert lessons.state(*other) is None
     lessons.keep(LIST, Kind.SCORES, None, NOW)
     assert lessons.state(LIST, Kind.SCORES, "key") is None
@@ -128,10 +145,14 @@ def test_papers_share_of_votes_is_the_mean_over_its_voters(store: Store, lessons
     assert (shares[first], shares[second]) == (0.5, 1.0)
 
 
-def test_papers_that_the_list_had_and_nobody_voted_on_come_with_them(store: Store, lessons: Lessons) -> None:
+def test_papers_that_the_list_had_and_nobody_voted_on_come_with_them(
+    store: Store, lessons: Lessons
+) -> None:
     ids = voted(store, LEAST_VOTES)
     fetched(store, *(f"2610.{number:05}" for number in range(200)))
-    seen = {f"2610_{number:05}": Became.BELOW for number in range(150)} | {ids[0].replace(".", "_"): Became.SELECTED}
+    seen = {f"2610_{number:05}": Became.BELOW for number in range(150)} | {
+        ids[0].replace(".", "_"): Became.SELECTED
+    }
     froze(store, **seen)
     unvoted = [id_of(each) for each in lessons.voted(LIST) if each.target is None]
     assert len(unvoted) == 10 * LEAST_VOTES
@@ -154,7 +175,9 @@ def test_scores_are_due_once_after_each_frozen_day(store: Store, lessons: Lesson
     assert due(lessons, TOMORROW) == {(LIST, Kind.SCORES)}
 
 
-def test_nothing_is_due_where_no_llm_was_ever_called_and_nobody_votes(store: Store, lessons: Lessons) -> None:
+def test_nothing_is_due_where_no_llm_was_ever_called_and_nobody_votes(
+    store: Store, lessons: Lessons
+) -> None:
     froze(store, NOW)
     assert due(lessons, TOMORROW) == set()
 
@@ -172,7 +195,9 @@ def test_votes_are_due_at_once_and_then_hourly(store: Store, lessons: Lessons) -
     assert due(lessons, TOMORROW + HOUR) == {(LIST, Kind.VOTES)}
 
 
-def test_erasing_a_reader_erases_what_was_learned_from_the_votes_of_the_list(store: Store, lessons: Lessons) -> None:
+def test_erasing_a_reader_erases_what_was_learned_from_the_votes_of_the_list(
+    store: Store, lessons: Lessons
+) -> None:
     """Whoever gets a list's mails may have voted."""
     store.readers.know(LIST, [Addressed(Subscriber(ADA.address), "<1@example.org>", "token")])
     for kind in Kind:

@@ -15,7 +15,18 @@ from paperboy.features.learning.learning import Learning
 from paperboy.features.learning.lessons import Lessons
 from paperboy.features.votes.votes import Votes
 from paperboy.home.settings import Share
-from paperboy.models import Became, Day, MailingList, Model, Outcome, Paper, Problem, Score, Spending, Usage
+from paperboy.models import (
+    Became,
+    Day,
+    MailingList,
+    Model,
+    Outcome,
+    Paper,
+    Problem,
+    Score,
+    Spending,
+    Usage,
+)
 from paperboy.morning.drafting import Drafter
 from paperboy.morning.preview import Previews
 from paperboy.store import Store
@@ -66,9 +77,18 @@ class TestShortlist:
         world.store.papers.add(old, foundations().categories, month_ago)
         scores = {each.id: Score(9 if "Deep" in each.title else 2, 6) for each in old}
         criteria = world.scorer.criteria(foundations())
-        world.store.scores.keep("foundations", criteria, "luna", scores, Spending(Usage(1)), month_ago)
-        world.store.days.begin("foundations", curate.ways_in(foundations()), (), month_ago.date(), month_ago)
-        seen = Day("foundations", yesterday.date(), Outcome.NOTE, became=dict.fromkeys(scores, Became.BELOW))
+        world.store.scores.keep(
+            "foundations", criteria, "luna", scores, Spending(Usage(1)), month_ago
+        )
+        world.store.days.begin(
+            "foundations", curate.ways_in(foundations()), (), month_ago.date(), month_ago
+        )
+        seen = Day(
+            "foundations",
+            yesterday.date(),
+            Outcome.NOTE,
+            became=dict.fromkeys(scores, Became.BELOW),
+        )
         world.store.days.freeze(seen, yesterday)
         world.share = 0.5
         world.clock.now = yesterday
@@ -82,18 +102,30 @@ class TestShortlist:
         return new(number, **{"title": words, "abstract": words.lower(), **changes})
 
     def left_out(self, world: World) -> set[str]:
-        lives = {each.id: world.store.history.life("foundations", each.id) for each in world.feed.papers}
+        lives = {
+            each.id: world.store.history.life("foundations", each.id) for each in world.feed.papers
+        }
         return {arxiv_id for arxiv_id, life in lives.items() if life.became is Became.NOT_CALLED}
 
-    def test_llm_is_asked_about_the_best_half_and_a_sample_of_the_rest(self, learned: World) -> None:
+    def test_llm_is_asked_about_the_best_half_and_a_sample_of_the_rest(
+        self, learned: World
+    ) -> None:
         (report,) = learned.run(foundations()).lists
         unwanted = {each.id for each in learned.feed.papers if "Galaxies" in each.title}
         counts, out = report.counts, self.left_out(learned)
         assert out < unwanted
         assert {each.id for each in learned.feed.papers} - out == set(learned.scorer.asked)
-        assert (counts.considered, counts.not_called, counts.scored) == (40, len(out), 40 - len(out))
+        assert (counts.considered, counts.not_called, counts.scored) == (
+            40,
+            len(out),
+            40 - len(out),
+        )
         recall, _ = learned.learning.lessons.recalls(["foundations"], FRIDAY.date())["foundations"]
-        assert (recall.called, recall.not_called, recall.sampled) == (40 - len(out), len(out), 20 - len(out))
+        assert (recall.called, recall.not_called, recall.sampled) == (
+            40 - len(out),
+            len(out),
+            20 - len(out),
+        )
 
     def test_what_was_left_out_never_comes_back(self, learned: World) -> None:
         """Not even with the papers of a digest that reached nobody."""
@@ -116,7 +148,9 @@ class TestShortlist:
         learned.run(foundations())
         out = self.left_out(learned)
         assert len(set(learned.scorer.asked)) == len(learned.scorer.asked) == 40 - len(out)
-        previews = Previews(learned.drafter(), learned.connect, [foundations()], nullcontext, FRIDAY)
+        previews = Previews(
+            learned.drafter(), learned.connect, [foundations()], nullcontext, FRIDAY
+        )
         assert previews.of(foundations()).digest.counts.not_called == len(out)
         assert len(learned.scorer.asked) == 40 - len(out)
 
@@ -142,24 +176,38 @@ class TestShortlist:
         learned.scorer.known = good(*learned.feed.papers)
         learned.scorer.dies_after = 1
         (report,) = learned.run(foundations()).lists
-        assert (report.counts.scored, report.counts.carried_over, report.counts.not_called) == (1, 21, 18)
+        assert (report.counts.scored, report.counts.carried_over, report.counts.not_called) == (
+            1,
+            21,
+            18,
+        )
         drawn = learned.store.database.column("select paper_id from samples")
         assert set(drawn) <= set(learned.scorer.asked)
 
-    def test_sixth_sampled_paper_that_passes_switches_auto_off_and_alerts_once(self, learned: World) -> None:
+    def test_sixth_sampled_paper_that_passes_switches_auto_off_and_alerts_once(
+        self, learned: World
+    ) -> None:
         before = FRIDAY - timedelta(days=10)
         passed = {f"2611.0510{number}": Became.SELECTED for number in range(5)}
-        five = Day("foundations", before.date(), Outcome.NOTE, became=passed, sampled=frozenset(passed))
-        learned.store.days.freeze(five, before, lambda _: learned.learning.freeze(foundations(), five, None, before))
+        five = Day(
+            "foundations", before.date(), Outcome.NOTE, became=passed, sampled=frozenset(passed)
+        )
+        learned.store.days.freeze(
+            five, before, lambda _: learned.learning.freeze(foundations(), five, None, before)
+        )
         learned.share = "auto"
         learned.feed.papers = [self.about(number) for number in range(100)]
         learned.scorer.known = good(*learned.feed.papers)
         (report,) = learned.run(foundations()).lists
         assert report.counts.not_called > 30
-        assert [(row.kind, row.subject) for row in learned.store.incidents.all()] == [("shortlist", "foundations")]
+        assert [(row.kind, row.subject) for row in learned.store.incidents.all()] == [
+            ("shortlist", "foundations")
+        ]
         learned.clock.now += timedelta(days=3)  # a Monday
         published = FRIDAY + timedelta(hours=1)
-        learned.feed.papers = [self.about(number, published=published) for number in range(200, 240)]
+        learned.feed.papers = [
+            self.about(number, published=published) for number in range(200, 240)
+        ]
         learned.scorer.known = good(*learned.feed.papers)
         learned.store.incidents.forget("shortlist", "foundations")
         (report,) = learned.run(foundations()).lists
@@ -170,7 +218,8 @@ class TestShortlist:
 def test_votes_order_papers_with_equal_scores_and_hide_none(world: World) -> None:
     week_ago = FRIDAY - timedelta(days=7)
     old = [
-        new(900 + number, published=week_ago, title=f"Why {'cats' if number % 2 else 'dogs'}") for number in range(20)
+        new(900 + number, published=week_ago, title=f"Why {'cats' if number % 2 else 'dogs'}")
+        for number in range(20)
     ]
     world.store.papers.add(old, foundations().categories, week_ago)
     votes = {each.id: 1 if "cats" in each.title else -1 for each in old}
@@ -186,7 +235,9 @@ def test_votes_order_papers_with_equal_scores_and_hide_none(world: World) -> Non
     assert digest == ["2611.00003", "2611.00002", "2611.00004", "2611.00001"]
 
 
-def test_embedded_lists_on_the_same_topics_share_no_ranking_once_one_has_learned(world: World) -> None:
+def test_embedded_lists_on_the_same_topics_share_no_ranking_once_one_has_learned(
+    world: World,
+) -> None:
     """Nor does a ranking from before the votes outlive them."""
     world.scorer.model = Model("embedded ranker", is_llm=False)
     world.feed.papers = [new(1)]

@@ -24,7 +24,10 @@ def learned(world: World, database: Path) -> None:
     """Let foundations have learned enough, from papers that all begin alike: later numbers are wanted."""
     home = Home.load(world.path, {})
     criteria = Prompt(home.folders("prompts")).criteria(home.list("foundations").topics)
-    rows = [ranking.Example(f"Wanted {number}", "", 1.0 if number > 20 else 0.0) for number in range(1, 41)]
+    rows = [
+        ranking.Example(f"Wanted {number}", "", 1.0 if number > 20 else 0.0)
+        for number in range(1, 41)
+    ]
     key, since = f"{ranking.FEATURES}; {criteria}; 7", FRIDAY - timedelta(days=31)
     state = State(key, since, YESTERDAY, "2611.00001", 300, ranking.train(b"", rows))
     with Store.open(database, tables=TABLES) as store:

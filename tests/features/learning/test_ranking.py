@@ -14,8 +14,20 @@ from paperboy.features.learning.ranking import Example, Ranker, features, target
 from paperboy.models import Text
 from tests.benchmarks import learning
 
-WANTED = ["dwarf galaxies", "tidal streams", "dark matter haloes", "stellar kinematics", "satellite planes"]
-OTHER = ["solar flares", "exoplanet atmospheres", "pulsar timing", "cosmic rays", "protoplanetary discs"]
+WANTED = [
+    "dwarf galaxies",
+    "tidal streams",
+    "dark matter haloes",
+    "stellar kinematics",
+    "satellite planes",
+]
+OTHER = [
+    "solar flares",
+    "exoplanet atmospheres",
+    "pulsar timing",
+    "cosmic rays",
+    "protoplanetary discs",
+]
 FILLER = [
     "we",
     "present",
@@ -43,7 +55,9 @@ few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthChec
 def written(subject: str, seed: int) -> tuple[str, str]:
     """A title and an abstract on the subject."""
     rng = random.Random(f"{subject} {seed}")  # noqa: S311 - the same at every run
-    return f"{subject} {rng.choice(FILLER)}", " ".join([*rng.sample(FILLER, 9), subject, *rng.sample(FILLER, 5)])
+    return f"{subject} {rng.choice(FILLER)}", " ".join(
+        [*rng.sample(FILLER, 9), subject, *rng.sample(FILLER, 5)]
+    )
 
 
 def judged(number: int) -> list[Example]:
@@ -120,7 +134,13 @@ def test_state_is_the_same_on_every_machine_and_in_every_process() -> None:
 
 @pytest.mark.parametrize(
     "abstract",
-    ["word " * 200_000, "\ufdfa" * 200_000, "a" * 1_000_000, "\ud800 \udfff" * 10_000, r"$\frac{x_{1}}$" * 9999],
+    [
+        "word " * 200_000,
+        "\ufdfa" * 200_000,
+        "a" * 1_000_000,
+        "\ud800 \udfff" * 10_000,
+        r"$\frac{x_{1}}$" * 9999,
+    ],
 )
 def test_endless_and_broken_text_is_learned_up_to_a_length(abstract: str) -> None:
     longer = abstract + " dwarf galaxies" * 1000
@@ -145,14 +165,20 @@ def unvoted(number: int) -> list[Example]:
 
 def test_liked_papers_rank_above_disliked_ones() -> None:
     state = train_votes([*votes(10, 1.0, WANTED), *votes(10, 0.0, OTHER), *unvoted(100)])
-    assert min(strength(state, each) for each in WANTED) > max(strength(state, each) for each in OTHER)
+    assert min(strength(state, each) for each in WANTED) > max(
+        strength(state, each) for each in OTHER
+    )
 
 
 def test_up_votes_alone_tell_liked_papers_from_the_unvoted() -> None:
     """Without the unvoted ones to compare with, every word of the liked ones would be a good one."""
     state = train_votes([*votes(10, 1.0, WANTED), *unvoted(100)])
     assert min(strength(state, each) for each in WANTED) > strength(state, "quiet stars")
-    assert strength(state, "quiet stars") < 0 < strength(train_votes(votes(10, 1.0, WANTED)), "quiet stars")
+    assert (
+        strength(state, "quiet stars")
+        < 0
+        < strength(train_votes(votes(10, 1.0, WANTED)), "quiet stars")
+    )
 
 
 def test_votes_in_any_order_give_the_same_bytes() -> None:
@@ -166,7 +192,8 @@ def test_votes_in_any_order_give_the_same_bytes() -> None:
 
 @pytest.mark.long("fifty real days")
 @pytest.mark.skipif(
-    not learning.DATA.is_dir(), reason="needs judged days of arXiv, which this repository does not hold"
+    not learning.DATA.is_dir(),
+    reason="needs judged days of arXiv, which this repository does not hold",
 )
 def test_half_of_the_calls_find_nearly_all_that_passes_on_real_days() -> None:
     """The first 50 days of the benchmark, `python -m tests.benchmarks.learning`."""

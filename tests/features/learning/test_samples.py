@@ -7,7 +7,18 @@ from datetime import date, timedelta
 
 from paperboy.features.learning.lessons import Lessons
 from paperboy.features.learning.shortlist import Recall
-from paperboy.models import Addressed, Became, Composed, Cost, Counts, Day, Outcome, Spending, Subscriber, Usage
+from paperboy.models import (
+    Addressed,
+    Became,
+    Composed,
+    Cost,
+    Counts,
+    Day,
+    Outcome,
+    Spending,
+    Subscriber,
+    Usage,
+)
 from paperboy.store import Store
 from tests.builders import added
 from tests.store.ledger import TODAY, at
@@ -19,7 +30,11 @@ COUNTS = Counts(considered=40, selected=3, over_cap=1, below=16, not_called=20)
 
 
 def froze(
-    store: Store, day: date, sampled: dict[str, Became], counts: Counts = COUNTS, name: str = "foundations"
+    store: Store,
+    day: date,
+    sampled: dict[str, Became],
+    counts: Counts = COUNTS,
+    name: str = "foundations",
 ) -> None:
     """A day of the list that cost something, with a sample that became so."""
     store.scores.keep(name, "abc", "luna", {}, SPENT, at(day))
@@ -27,9 +42,15 @@ def froze(
     store.days.freeze(frozen, at(day), lambda _: Lessons(store.database).add_sample(frozen))
 
 
-def test_days_on_which_a_sampled_paper_passed_are_found_in_order(store: Store, lessons: Lessons) -> None:
+def test_days_on_which_a_sampled_paper_passed_are_found_in_order(
+    store: Store, lessons: Lessons
+) -> None:
     yesterday, long_ago = TODAY - timedelta(days=1), TODAY - timedelta(days=90)
-    froze(store, TODAY, {"2611.00001": Became.SELECTED, "2611.00002": Became.BELOW, "2611.00003": Became.OVER_CAP})
+    froze(
+        store,
+        TODAY,
+        {"2611.00001": Became.SELECTED, "2611.00002": Became.BELOW, "2611.00003": Became.OVER_CAP},
+    )
     froze(store, yesterday, {"2611.00004": Became.SELECTED})
     froze(store, long_ago, {"2608.00001": Became.SELECTED})
     froze(store, TODAY, {"2611.00005": Became.SELECTED}, name="galaxies")
@@ -38,17 +59,29 @@ def test_days_on_which_a_sampled_paper_passed_are_found_in_order(store: Store, l
     assert lessons.found("nobody", TODAY) == []
 
 
-def test_recall_counts_the_days_on_which_something_was_left_out(store: Store, lessons: Lessons) -> None:
+def test_recall_counts_the_days_on_which_something_was_left_out(
+    store: Store, lessons: Lessons
+) -> None:
     froze(store, TODAY, {"2611.00001": Became.SELECTED, "2611.00002": Became.BELOW})
     froze(store, TODAY - timedelta(days=1), {"2611.00003": Became.BELOW})
-    froze(store, TODAY - timedelta(days=2), {}, Counts(considered=40, selected=4, below=36))  # all were called
+    froze(
+        store, TODAY - timedelta(days=2), {}, Counts(considered=40, selected=4, below=36)
+    )  # all were called
     gave_up = Day("foundations", TODAY - timedelta(days=3), Outcome.GAVE_UP, counts=COUNTS)
     store.days.freeze(gave_up, at(gave_up.date))  # all of its papers come again
     nobody = replace(
-        gave_up, date=TODAY - timedelta(days=4), outcome=Outcome.DIGEST, composed=COMPOSED, addressed=(ADA,)
+        gave_up,
+        date=TODAY - timedelta(days=4),
+        outcome=Outcome.DIGEST,
+        composed=COMPOSED,
+        addressed=(ADA,),
     )
-    store.days.freeze(nobody, at(nobody.date))  # its digest reached nobody, so its papers come again, too
+    store.days.freeze(
+        nobody, at(nobody.date)
+    )  # its digest reached nobody, so its papers come again, too
     store.days.supersede("foundations", nobody.date + timedelta(days=1), at(TODAY))
     froze(store, TODAY - timedelta(days=61), {"2609.00001": Became.SELECTED})
     found = lessons.recalls(["foundations", "galaxies"], TODAY)
-    assert found == {"foundations": (Recall(40, 40, passed=8, sampled=3, found=1), added(SPENT, SPENT))}
+    assert found == {
+        "foundations": (Recall(40, 40, passed=8, sampled=3, found=1), added(SPENT, SPENT))
+    }

@@ -8,7 +8,9 @@ from paperboy.features.learning.shortlist import Recall, share_of, shortlist
 from paperboy.morning.drafting import Learned
 
 DAY = date(2026, 11, 20)
-PAPERS = {f"2611.{number:05}": float(number) for number in range(100)}  # the higher its number, the better
+PAPERS = {
+    f"2611.{number:05}": float(number) for number in range(100)
+}  # the higher its number, the better
 
 
 def ago(*days: int) -> list[date]:
@@ -17,7 +19,9 @@ def ago(*days: int) -> list[date]:
 
 def test_best_share_is_called_and_the_rest_is_not_but_for_a_sample() -> None:
     found = shortlist(PAPERS, 0.5, "foundations 2026-11-20")
-    assert found.not_called | found.sampled == {each for each, strength in PAPERS.items() if strength < 50}
+    assert found.not_called | found.sampled == {
+        each for each, strength in PAPERS.items() if strength < 50
+    }
     assert not found.not_called & found.sampled
 
 
@@ -25,7 +29,9 @@ def test_sample_depends_on_the_seed_and_the_paper_alone() -> None:
     """So a second try on the same day samples the same papers, whatever else has come."""
     seeds = [f"foundations {day}" for day in range(40)]
     more = PAPERS | {f"2610.{number:05}": -1.0 - number for number in range(100)}
-    one, other = ([shortlist(*how, seed).sampled for seed in seeds] for how in ((PAPERS, 0.4), (more, 0.2)))
+    one, other = (
+        [shortlist(*how, seed).sampled for seed in seeds] for how in ((PAPERS, 0.4), (more, 0.2))
+    )
     assert one == [each & PAPERS.keys() for each in other]
     assert len(set(one)) > 20
 
@@ -67,7 +73,9 @@ def test_recall_is_estimated_from_the_sample() -> None:
     assert recall.share == pytest.approx(0.525)
     assert recall.estimate == pytest.approx(181 / 200)
     low, high = recall.interval or (0, 0)
-    assert low == pytest.approx(0.637, abs=0.001)  # Wilson: 0.18 % to 5.45 % of what was not called would have passed
+    assert low == pytest.approx(
+        0.637, abs=0.001
+    )  # Wilson: 0.18 % to 5.45 % of what was not called would have passed
     assert high == pytest.approx(0.982, abs=0.001)
 
 

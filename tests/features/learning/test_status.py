@@ -19,18 +19,32 @@ PAID = Spending(Usage(1, 900), Cost(1.06, 0))
 COUNTS = Counts(considered=200, selected=20, below=86, not_called=94)
 
 
-def had(world: World, sample: dict[str, Became] | None = None, counts: Counts = COUNTS, spent: Spending = PAID) -> None:
+def had(
+    world: World,
+    sample: dict[str, Became] | None = None,
+    counts: Counts = COUNTS,
+    spent: Spending = PAID,
+) -> None:
     """Yesterday of foundations, and what became of its random sample."""
     sample, at = sample or {}, FRIDAY - timedelta(days=1)
     with Store.open(world.path / "data" / "paperboy.db", tables=TABLES) as store:
         store.scores.keep("foundations", "criteria", "gpt-6-luna", {}, spent, at)
-        day = Day("foundations", YESTERDAY, Outcome.NOTE, counts=counts, became=sample, sampled=frozenset(sample))
+        day = Day(
+            "foundations",
+            YESTERDAY,
+            Outcome.NOTE,
+            counts=counts,
+            became=sample,
+            sampled=frozenset(sample),
+        )
         store.days.freeze(day, at, lambda _: Lessons(store.database).add_sample(day))
 
 
 def sample(size: int, found: int = 0) -> dict[str, Became]:
     ids = [f"2611.{number:05}" for number in range(size)]
-    return {each: Became.SELECTED if number < found else Became.BELOW for number, each in enumerate(ids)}
+    return {
+        each: Became.SELECTED if number < found else Became.BELOW for number, each in enumerate(ids)
+    }
 
 
 def learned(world: World, name: str, papers: int, days: int) -> None:
@@ -97,7 +111,9 @@ def test_too_small_a_sample_says_nothing(busy: World, size: int, counts: Counts,
 
 
 @pytest.mark.parametrize("cost", [None, Cost(0, 0)])
-def test_no_money_is_saved_where_a_price_is_unknown_or_nothing(busy: World, cost: Cost | None) -> None:
+def test_no_money_is_saved_where_a_price_is_unknown_or_nothing(
+    busy: World, cost: Cost | None
+) -> None:
     had(busy, spent=Spending(Usage(1, 900), cost))
     assert told(busy)[0].endswith("; left out 94 papers")
     shown = in_json(busy)[0]

@@ -14,7 +14,9 @@ __all__ = ["world"]  # a fixture
 def test_why_says_what_was_scored_by_chance(world: World) -> None:
     world.announce(1, 2)
     became = {"2611.00001": Became.NOT_CALLED, "2611.00002": Became.BELOW}
-    day = Day("foundations", FRIDAY.date(), Outcome.NOTE, became=became, sampled=frozenset({"2611.00002"}))
+    day = Day(
+        "foundations", FRIDAY.date(), Outcome.NOTE, became=became, sampled=frozenset({"2611.00002"})
+    )
     with Store.open(world.path / "data/paperboy.db", tables=TABLES) as store:
         store.papers.add(world.arxiv.papers, ["cs.LG"], FRIDAY)
         scores = {"2611.00002": Score(3, 5, "")}

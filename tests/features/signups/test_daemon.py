@@ -7,7 +7,17 @@ import pytest
 from tests.cli.conftest import world
 from tests.features.signups.test_pages import ask
 from tests.servers.smtp import Fault
-from tests.service.test_daemon import HOUR, LISTS, MINUTE, OPERATOR, SECOND, SKY, Office, home, office
+from tests.service.test_daemon import (
+    HOUR,
+    LISTS,
+    MINUTE,
+    OPERATOR,
+    SECOND,
+    SKY,
+    Office,
+    home,
+    office,
+)
 from tests.web.conftest import WEB_URL, Web
 
 __all__ = ["home", "office", "world"]  # fixtures
@@ -55,7 +65,9 @@ def test_mail_and_edit_come_within_half_a_minute(room: Web, office: Office) -> N
     assert mails(office) == 1
 
 
-def test_mail_that_is_refused_for_now_is_tried_again_after_minutes(room: Web, office: Office) -> None:
+def test_mail_that_is_refused_for_now_is_tried_again_after_minutes(
+    room: Web, office: Office
+) -> None:
     """As by greylisting, which a second try within seconds may prolong."""
     office.world.smtp.faults.append(Fault("RCPT", "450 4.7.1 greylisted", address=EMMY, times=2))
     met = tries(office)
@@ -80,7 +92,9 @@ def test_mail_waits_while_the_server_is_away(room: Web, office: Office) -> None:
     assert mails(office) == 1
 
 
-def test_address_that_does_not_exist_gets_no_second_mail_and_troubles_nobody(room: Web, office: Office) -> None:
+def test_address_that_does_not_exist_gets_no_second_mail_and_troubles_nobody(
+    room: Web, office: Office
+) -> None:
     """Anybody can type one into the form."""
     office.world.smtp.faults.append(Fault("RCPT", "550 5.1.1 no such user", address=EMMY))
     met = tries(office)
@@ -91,7 +105,9 @@ def test_address_that_does_not_exist_gets_no_second_mail_and_troubles_nobody(roo
     assert EMMY not in room.run("status", "--suppressed").out
 
 
-def test_refused_edit_is_reported_and_tried_again_at_once_after_an_edit_of_the_file(room: Web, office: Office) -> None:
+def test_refused_edit_is_reported_and_tried_again_at_once_after_an_edit_of_the_file(
+    room: Web, office: Office
+) -> None:
     file = office.world.path / "subscribers.yaml"
     shared = OPEN.replace("subscribers: [", "subscribers: &people [")
     shared += SKY.format("23:00").replace("[v@example.org]", "*people")
@@ -102,6 +118,11 @@ def test_refused_edit_is_reported_and_tried_again_at_once_after_an_edit_of_the_f
     assert office.alerts() == ["Paperboy: Somebody who signed up for foundations cannot be added"]
     assert office.tick(4 * MINUTE) == []
     file.write_text(OPEN)
-    assert office.settle() == ["trial", "tasks", "sending", "trial"]  # the last is of the edit that it made itself
+    assert office.settle() == [
+        "trial",
+        "tasks",
+        "sending",
+        "trial",
+    ]  # the last is of the edit that it made itself
     assert EMMY in file.read_text()
     assert office.alerts()[1:] == ["Paperboy: Resolved: sign-ups for foundations are added again"]

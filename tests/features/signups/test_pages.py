@@ -75,7 +75,8 @@ def test_who_confirms_comes_into_the_lists_own_file(open_web: Web) -> None:
     web, world = open_web, open_web.world
     world.write("readers.csv", "name,address\nBo,bo@example.org\n")
     world.write(
-        "subscribers.yaml", OPEN.replace("    open: true\n", "    open: true\n    subscribers_file: readers.csv\n")
+        "subscribers.yaml",
+        OPEN.replace("    open: true\n", "    open: true\n    subscribers_file: readers.csv\n"),
     )
     before = listed(web)
     for address in ("emmy@wren.edu", "BO@example.org"):
@@ -83,14 +84,19 @@ def test_who_confirms_comes_into_the_lists_own_file(open_web: Web) -> None:
     assert work(web) == ["emmy@wren.edu"]
     web.post(web.link("confirm/", "emmy@wren.edu"))
     work(web)
-    assert (world.path / "readers.csv").read_text() == "name,address\nBo,bo@example.org\n,emmy@wren.edu\n"
+    assert (
+        world.path / "readers.csv"
+    ).read_text() == "name,address\nBo,bo@example.org\n,emmy@wren.edu\n"
     assert listed(web) == before
 
 
 def test_answer_tells_nobody_who_is_on_the_list(open_web: Web) -> None:
     web = open_web
     web.run("suppress", "gone@wren.edu")
-    answers = {ask(web, address) for address in ("new@wren.edu", "ada@example.org", "gone@wren.edu", "new@wren.edu")}
+    answers = {
+        ask(web, address)
+        for address in ("new@wren.edu", "ada@example.org", "gone@wren.edu", "new@wren.edu")
+    }
     assert len(answers) == 1
     assert work(web) == ["new@wren.edu"]
 
@@ -124,15 +130,23 @@ def test_international_address_can_sign_up(open_web: Web) -> None:
 def test_only_open_lists_take_sign_ups(open_web: Web) -> None:
     for name in ("galaxies", "nowhere", "../foundations"):
         assert open_web.get(f"/list/{name}/join").status_code == 404
-        assert open_web.post(f"/list/{name}/join", data={"address": "emmy@wren.edu"}).status_code == 404
-    open_web.world.write("subscribers.yaml", OPEN.replace("open: true", "open: true\n    paused: true"))
+        assert (
+            open_web.post(f"/list/{name}/join", data={"address": "emmy@wren.edu"}).status_code
+            == 404
+        )
+    open_web.world.write(
+        "subscribers.yaml", OPEN.replace("open: true", "open: true\n    paused: true")
+    )
     assert open_web.get(JOIN).status_code == 404
 
 
 def test_scripts_and_robots_sign_nobody_up(open_web: Web) -> None:
     web = open_web
     assert "Get Foundations by mail" in ask(web, "emmy@wren.edu", headers=SCRIPT)
-    assert "Look into your mailbox" in web.post(JOIN, data={"address": "emmy@wren.edu", "trap": "x"}).text
+    assert (
+        "Look into your mailbox"
+        in web.post(JOIN, data={"address": "emmy@wren.edu", "trap": "x"}).text
+    )
     assert rows(web) == []
     ask(web, "emmy@wren.edu")
     work(web)
@@ -146,12 +160,20 @@ def test_scripts_and_robots_sign_nobody_up(open_web: Web) -> None:
 def flood(web: Web, path: str = JOIN, number: int = 100) -> None:
     """Ask for many mailboxes at once."""
     for at in range(number):
-        assert web.post(path, data={"address": f"reader{at}@{path.split('/')[2]}.edu"}).status_code == 200
+        assert (
+            web.post(path, data={"address": f"reader{at}@{path.split('/')[2]}.edu"}).status_code
+            == 200
+        )
 
 
 def test_mailbox_gets_one_mail_a_day_however_it_is_spelt(open_web: Web) -> None:
     web, clock = open_web, open_web.world.clock
-    spellings = ["Emmy.N@gmail.com", "emmyn@gmail.com", "e.m.m.y.n+1@googlemail.com", "EMMYN+2@gmail.com"]
+    spellings = [
+        "Emmy.N@gmail.com",
+        "emmyn@gmail.com",
+        "e.m.m.y.n+1@googlemail.com",
+        "EMMYN+2@gmail.com",
+    ]
     others = ["emmy.n@wren.edu", "emmyn@wren.edu", "emmy@gmail.com"]
     pages = {ask(web, address) for address in (*spellings, *others)}
     assert len(pages) == 1
@@ -165,7 +187,10 @@ def test_beyond_the_rate_the_form_says_to_try_later_and_nothing_is_noted(open_we
     web = open_web
     flood(web)
     noted = rows(web)
-    answers = [web.post(JOIN, data={"address": address}) for address in ("emmy@wren.edu", "reader0@foundations.edu")]
+    answers = [
+        web.post(JOIN, data={"address": address})
+        for address in ("emmy@wren.edu", "reader0@foundations.edu")
+    ]
     assert {answer.status_code for answer in answers} == {429}
     assert {answer.headers["Retry-After"] for answer in answers} == {"3600"}
     assert len({answer.text for answer in answers}) == 1  # nobody learns who has asked
@@ -185,10 +210,16 @@ def test_form_is_open_again_after_an_hour(open_web: Web) -> None:
 
 def test_flood_of_one_list_leaves_the_other_open(open_web: Web) -> None:
     web = open_web
-    web.world.write("subscribers.yaml", OPEN.replace("  - name: galaxies\n", "  - name: galaxies\n    open: true\n"))
+    web.world.write(
+        "subscribers.yaml",
+        OPEN.replace("  - name: galaxies\n", "  - name: galaxies\n    open: true\n"),
+    )
     flood(web)
     assert "Try again later" in ask(web, "emmy@wren.edu")
-    assert "Look into your mailbox" in web.post("/list/galaxies/join", data={"address": "emmy@wren.edu"}).text
+    assert (
+        "Look into your mailbox"
+        in web.post("/list/galaxies/join", data={"address": "emmy@wren.edu"}).text
+    )
 
 
 def test_link_holds_for_seven_days(open_web: Web) -> None:
@@ -205,7 +236,9 @@ def test_link_holds_for_seven_days(open_web: Web) -> None:
     assert rows(web) == []
 
 
-def test_whoever_left_comes_back_by_confirming_and_whose_address_bounced_does_not(open_web: Web) -> None:
+def test_whoever_left_comes_back_by_confirming_and_whose_address_bounced_does_not(
+    open_web: Web,
+) -> None:
     web = open_web
     web.post(f"{web.link('leave/')}/now")
     web.run("suppress", "grace@example.org")
@@ -220,13 +253,17 @@ def test_whoever_left_comes_back_by_confirming_and_whose_address_bounced_does_no
     assert listed(web) == before
 
 
-def test_file_that_cannot_be_edited_makes_the_sign_up_wait_and_tells_the_operator(open_web: Web) -> None:
+def test_file_that_cannot_be_edited_makes_the_sign_up_wait_and_tells_the_operator(
+    open_web: Web,
+) -> None:
     web, world = open_web, open_web.world
     world.env(WEB_URL=WEB_URL, ALERT_TO="operator@example.org")
     ask(web, "emmy@wren.edu")
     work(web)
     web.post(web.link("confirm/", "emmy@wren.edu"))
-    shared = OPEN.replace("    subscribers:\n", "    subscribers: &people\n").replace("[vera@example.org]", "*people")
+    shared = OPEN.replace("    subscribers:\n", "    subscribers: &people\n").replace(
+        "[vera@example.org]", "*people"
+    )
     world.write("subscribers.yaml", shared)
     ran = web.run("once", "--list", "foundations")
     assert "foundations: a sign-up waits: subscribers.yaml:" in ran.err
@@ -235,7 +272,10 @@ def test_file_that_cannot_be_edited_makes_the_sign_up_wait_and_tells_the_operato
     world.clock.now += timedelta(minutes=16)
     work(web)
     assert world.mails().count("operator@example.org") == 1
-    assert "foundations: emmy@wren.edu has signed up and is not on the list yet" in web.run("status").out
+    assert (
+        "foundations: emmy@wren.edu has signed up and is not on the list yet"
+        in web.run("status").out
+    )
     assert '"problem": "subscribers.yaml:' in web.run("status", "--json").out
     assert "cannot be added" in web.mail("operator@example.org")
     world.write("subscribers.yaml", OPEN)
@@ -272,7 +312,9 @@ def confirmed(web: Web, address: str = "emmy@wren.edu") -> None:
 def test_crash_after_the_edit_adds_nobody_twice(open_web: Web) -> None:
     web = open_web
     confirmed(web)
-    web.run("subscribe", "foundations", "emmy@wren.edu")  # the edit, after which nothing was recorded
+    web.run(
+        "subscribe", "foundations", "emmy@wren.edu"
+    )  # the edit, after which nothing was recorded
     work(web)
     assert listed(web).count("emmy@wren.edu") == 1
     assert [each.stage for each in rows(web)] == ["done"]

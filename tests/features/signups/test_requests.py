@@ -19,7 +19,10 @@ def test_flood_that_never_stops_is_held_to_the_rate(store: Store) -> None:
     instants = [NOW + timedelta(seconds=20 * number) for number in range(3 * 180)]
     with store.transaction():
         noted = [at for number, at in enumerate(instants) if ask(store, number, at)]
-    assert all(later - first >= timedelta(hours=1) for first, later in zip(noted, noted[100:], strict=False))
+    assert all(
+        later - first >= timedelta(hours=1)
+        for first, later in zip(noted, noted[100:], strict=False)
+    )
     assert len(noted) == 300
 
 

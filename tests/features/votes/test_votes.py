@@ -19,7 +19,9 @@ def test_votes_are_the_readers_own(store: Store) -> None:
     Votes(store.database).cast(GRACE, {ONE: -1}, NOW)
     assert Votes(store.database).of(ADA, [ONE, OLD]) == {ONE: 1, OLD: -1}
     assert Votes(store.database).of(ADA, [OLD, "2611.00002"]) == {OLD: -1}
-    assert Votes(store.database).of(Reader("foundations", "GRACE@Example.org"), [ONE, OLD]) == {ONE: -1}
+    assert Votes(store.database).of(Reader("foundations", "GRACE@Example.org"), [ONE, OLD]) == {
+        ONE: -1
+    }
     assert Votes(store.database).of(Reader("galaxies", "ada@example.org"), [ONE, OLD]) == {}
 
 

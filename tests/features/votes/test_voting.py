@@ -45,7 +45,11 @@ def thumbs(html: str) -> dict[str, str]:
 def sent(html: str) -> dict[str, str]:
     """What the page's form sends as it is."""
     radios = lxml.html.document_fromstring(html).findall(".//fieldset//input")
-    return {radio.get("name"): radio.get("value") for radio in radios if radio.get("checked") is not None}
+    return {
+        radio.get("name"): radio.get("value")
+        for radio in radios
+        if radio.get("checked") is not None
+    }
 
 
 def votes(web: Web, arxiv_id: str = ONE) -> Tally:
@@ -61,7 +65,10 @@ def test_mail_leads_to_a_page_with_thumbs_for_each_paper(web: Web) -> None:
     assert "Vote · 20 November 2026 Foundations You vote as a…@example.org." in words
     assert "On the Learning of Paper 2611.00001 9/8 · cs.LG · 2611.00001" in words
     assert "shown to nobody by name" in words
-    assert "they order papers that score the same; where no LLM scores, they are part of the ranking." in words
+    assert (
+        "they order papers that score the same; where no LLM scores, they are part of the ranking."
+        in words
+    )
     assert "Nothing that an LLM passes is left out because of them." in words
     assert '<a href="https://arxiv.org/abs/2611.00001">' in page.text
     assert "ada@" not in page.text
@@ -98,7 +105,11 @@ def test_page_in_another_tab_takes_back_no_later_vote(web: Web) -> None:
     web.post(page_of(web), data=sent(second) | {THREE: "down"})
     saved = web.post(page_of(web), data=sent(first))
     assert thumbs(saved.text) == {ONE: "up", TWO: "up", THREE: "down"}
-    assert [votes(web, each) for each in (ONE, TWO, THREE)] == [Tally(1, 0), Tally(1, 0), Tally(0, 1)]
+    assert [votes(web, each) for each in (ONE, TWO, THREE)] == [
+        Tally(1, 0),
+        Tally(1, 0),
+        Tally(0, 1),
+    ]
 
 
 def test_each_reader_has_votes_of_their_own(web: Web) -> None:
@@ -120,9 +131,14 @@ def test_scanner_that_fetches_links_and_submits_forms_votes_on_nothing(web: Web)
 
 
 def test_only_papers_of_the_digest_and_known_votes_count(web: Web) -> None:
-    web.post(page_of(web), data={"2611.99999": "up", ONE: "7", TWO: "UP", THREE: ["down", "up"], "<b>": "up"})
+    web.post(
+        page_of(web),
+        data={"2611.99999": "up", ONE: "7", TWO: "UP", THREE: ["down", "up"], "<b>": "up"},
+    )
     with web.store() as store:
-        assert Votes(store.database).since(web.world.clock().replace(year=2000)) == {"foundations": Tally(0, 1)}
+        assert Votes(store.database).since(web.world.clock().replace(year=2000)) == {
+            "foundations": Tally(0, 1)
+        }
     assert votes(web, THREE) == Tally(0, 1)  # the first of two
 
 
@@ -152,7 +168,10 @@ def test_old_id_has_a_slash(web: Web) -> None:
     ],
 )
 def test_there_is_no_page_for_another_day_or_token(web: Web, path: str) -> None:
-    mine, leave = page_of(web).removeprefix(WEB_URL).rpartition("/")[0], web.link("leave/").rpartition("/")[2]
+    mine, leave = (
+        page_of(web).removeprefix(WEB_URL).rpartition("/")[0],
+        web.link("leave/").rpartition("/")[2],
+    )
     assert web.get(path.format(mine, leave)).status_code == 404
 
 
@@ -180,14 +199,19 @@ def test_forgotten_person_leaves_no_vote(web: Web) -> None:
     assert web.get(link).status_code == 404
 
 
-in_a_browser = pytest.mark.skipif(bool(browser.missing()), reason=f"{browser.missing()}; .ci/run installs it")
+in_a_browser = pytest.mark.skipif(
+    bool(browser.missing()), reason=f"{browser.missing()}; .ci/run installs it"
+)
 
 
 @pytest.mark.long("Chromium")
 @in_a_browser
 @needs_axe
 def test_axe_finds_no_violation(web: Web) -> None:
-    pages = [web.get(thumb(web, "up", ONE)).text, web.post(page_of(web), data={ONE: "up", TWO: "down"}).text]
+    pages = [
+        web.get(thumb(web, "up", ONE)).text,
+        web.post(page_of(web), data={ONE: "up", TWO: "down"}).text,
+    ]
     with browser.browser() as window:
         for page in pages:
             for scheme in ("light", "dark"):

@@ -65,7 +65,19 @@ def hook() -> Iterator[Hook]:
 
 # ---- what is told
 
-CALL = Call(1, "foundations", TODAY, "3 new papers: On <x>", "l1nk", NOW, False, DeliveryState.PENDING, 0, "", NOW)
+CALL = Call(
+    1,
+    "foundations",
+    TODAY,
+    "3 new papers: On <x>",
+    "l1nk",
+    NOW,
+    False,
+    DeliveryState.PENDING,
+    0,
+    "",
+    NOW,
+)
 
 
 def shown(*of: Any, **more: Any) -> Page:
@@ -79,10 +91,24 @@ def told(of: Page, form: str = "json") -> Any:
 
 
 def test_json_has_the_digest_and_its_papers_in_plain_text() -> None:
-    of = paper("2611.00007", title=r"Learning $\alpha^2$ {\em fast}", authors=tuple(f"A. Author{n}" for n in range(20)))
-    found = told(shown(entry(1, of, relevance=9, novelty=None, comment="It **matters**, see evil.com."), below=4))
+    of = paper(
+        "2611.00007",
+        title=r"Learning $\alpha^2$ {\em fast}",
+        authors=tuple(f"A. Author{n}" for n in range(20)),
+    )
+    found = told(
+        shown(
+            entry(1, of, relevance=9, novelty=None, comment="It **matters**, see evil.com."),
+            below=4,
+        )
+    )
     counts = found.pop("counts")
-    assert (counts["considered"], counts["scored"], counts["selected"], counts["below"]) == (5, 5, 1, 4)
+    assert (counts["considered"], counts["scored"], counts["selected"], counts["below"]) == (
+        5,
+        5,
+        1,
+        4,
+    )
     assert found == {
         "list": "foundations",
         "title": "Foundations of machine learning",
@@ -111,7 +137,9 @@ def test_ten_papers_are_told_by_their_ranks() -> None:
 
 def test_slack_has_a_line_for_each_paper_with_its_link_scores_and_comment() -> None:
     followed = entry(2, relevance=9, novelty=None, comment="", matched_author="Ada Lovelace")
-    assert told(shown(entry(1, comment="It explains why."), followed), "slack").splitlines()[1:] == [
+    assert told(shown(entry(1, comment="It explains why."), followed), "slack").splitlines()[
+        1:
+    ] == [
         f"1. <{ABS}2611.00001|On the Learning of Paper 2611.00001> – relevance 8, novelty 7 – It explains why.",
         f"2. <{ABS}2611.00002|On the Learning of Paper 2611.00002> – relevance 9",
     ]
@@ -136,7 +164,12 @@ def test_hostile_title_or_comment_calls_nobody_and_makes_no_link_or_mark() -> No
 
 
 def test_slack_text_has_at_most_4000_characters_whole_lines_alone() -> None:
-    long = shown(*(entry(n, paper(f"2611.{n:05}", title="& < " * 99), comment="& > " * 99) for n in range(1, 11)))
+    long = shown(
+        *(
+            entry(n, paper(f"2611.{n:05}", title="& < " * 99), comment="& > " * 99)
+            for n in range(1, 11)
+        )
+    )
     lines = told(long, "slack").splitlines()
     assert sum(map(len, lines)) + len(lines) - 1 <= webhook.MOST
     assert 3 < len(lines) < 11
@@ -170,7 +203,9 @@ def call(
 ) -> Call:
     """Make the calls that are due; return what became of the newest one."""
     clock = clock or Clock(NOW)
-    app = app_of(store, clock, *([mailing_list(webhook=url)] if lists is None else lists), **environ)
+    app = app_of(
+        store, clock, *([mailing_list(webhook=url)] if lists is None else lists), **environ
+    )
     for task in store.tasks.due(KIND, clock()):
         attempt(app, task, partial(webhook.work, seconds=seconds), lambda: False)
     return rows.newest(store.database, ["foundations"])["foundations"]
@@ -195,11 +230,17 @@ def test_success_is_settled_and_never_told_again(store: Store, hook: Hook, statu
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
-def test_refusal_fails_for_good_at_once_and_is_one_alert(store: Store, hook: Hook, status: int) -> None:
+def test_refusal_fails_for_good_at_once_and_is_one_alert(
+    store: Store, hook: Hook, status: int
+) -> None:
     hook.statuses, hook.body = [status], b"no_service"
     frozen(store)
     found = call(store, hook.url)
-    assert (found.state, found.reply, found.try_at) == (DeliveryState.FAILED, f"HTTP {status} (no_service)", None)
+    assert (found.state, found.reply, found.try_at) == (
+        DeliveryState.FAILED,
+        f"HTTP {status} (no_service)",
+        None,
+    )
     assert store.tasks.next_try(KIND) is None
     (alert,) = alerts(store, hook.url)
     assert alert.headline == "The webhook of foundations was not told of a digest"
@@ -225,9 +266,12 @@ def test_redirect_is_not_followed_and_that_is_said(store: Store, hook: Hook) -> 
 
 
 @pytest.mark.parametrize(
-    ("what", "says"), [("silent", "no reply: the reply took too long"), ("huge", "no reply: the reply is too large")]
+    ("what", "says"),
+    [("silent", "no reply: the reply took too long"), ("huge", "no reply: the reply is too large")],
 )
-def test_reply_that_never_comes_or_never_ends_is_tried_again(store: Store, hook: Hook, what: str, says: str) -> None:
+def test_reply_that_never_comes_or_never_ends_is_tried_again(
+    store: Store, hook: Hook, what: str, says: str
+) -> None:
     hook.silent, hook.body = what == "silent", b"x" * (1_500_000 if what == "huge" else 1)
     frozen(store)
     found = call(store, hook.url, seconds=0.3 if what == "silent" else 10.0)
@@ -277,7 +321,9 @@ def test_retries_come_less_and_less_often_for_three_days(store: Store, hook: Hoo
 
 
 @pytest.mark.parametrize("lists", [[], [mailing_list()]], ids=["no list", "no key"])
-def test_webhook_that_is_gone_is_not_called_and_no_alert(store: Store, hook: Hook, lists: list[MailingList]) -> None:
+def test_webhook_that_is_gone_is_not_called_and_no_alert(
+    store: Store, hook: Hook, lists: list[MailingList]
+) -> None:
     frozen(store)
     found = call(store, hook.url, lists=lists)
     assert (found.state, found.reply, hook.told) == (DeliveryState.FAILED, "no longer set", [])
@@ -297,7 +343,9 @@ def test_superseded_digest_is_not_told_and_no_alert(store: Store, hook: Hook) ->
     assert alerts(store, hook.url) == []
 
 
-def test_call_that_meets_a_bug_is_tried_again_later_and_delays_no_other(store: Store, hook: Hook) -> None:
+def test_call_that_meets_a_bug_is_tried_again_later_and_delays_no_other(
+    store: Store, hook: Hook
+) -> None:
     freeze(store, Composed("3 new papers", "papers@example.org", b"mail", shown=b'{"entries": 7}'))
     frozen(store, day=TODAY + DAY)
     with pytest.raises(TypeError):
@@ -322,26 +370,37 @@ def alerted(world: World) -> str:
     mails = [message for message in world.smtp.messages if message.recipient == OPERATOR]
     found = [message_from_bytes(mail.content, policy=policy.default) for mail in mails]
     return "\n".join(
-        f"{mail['Subject']}\n{part.get_content()}" for mail in found if (part := mail.get_body(("plain",)))
+        f"{mail['Subject']}\n{part.get_content()}"
+        for mail in found
+        if (part := mail.get_body(("plain",)))
     )
 
 
-def test_digest_is_told_to_its_webhook_with_the_page_where_there_is_one(home: World, hook: Hook) -> None:
+def test_digest_is_told_to_its_webhook_with_the_page_where_there_is_one(
+    home: World, hook: Hook
+) -> None:
     home.env(WEB_URL="https://papers.example.org")
     assert home.run("once").code == 0
     (found,) = [request.json for request in hook.told]
-    assert (found["title"], [each["rank"] for each in found["papers"]]) == ("Foundations & more", [1, 2])
+    assert (found["title"], [each["rank"] for each in found["papers"]]) == (
+        "Foundations & more",
+        [1, 2],
+    )
     with Store.open(home.path / "data" / "paperboy.db") as store:
         archived = store.history.digest("foundations", TODAY)
         assert archived
         assert found["url"] == f"https://papers.example.org/digest/{archived.link}"
 
 
-def test_failed_webhook_is_said_and_changes_neither_mail_nor_exit_code(home: World, hook: Hook) -> None:
+def test_failed_webhook_is_said_and_changes_neither_mail_nor_exit_code(
+    home: World, hook: Hook
+) -> None:
     hook.statuses = [403]
     ran = home.run("once")
     assert ran.code == 0
-    assert "foundations: the webhook at 127.0.0.1 was not told of 2026-11-20: HTTP 403 (ok)" in ran.err
+    assert (
+        "foundations: the webhook at 127.0.0.1 was not told of 2026-11-20: HTTP 403 (ok)" in ran.err
+    )
     assert home.mails() == ["ada@example.org", OPERATOR]
     assert "The webhook of foundations was not told of a digest" in alerted(home)
 
@@ -389,9 +448,20 @@ def test_alert_that_waits_is_withdrawn_when_the_key_is_removed(home: World, hook
 def test_url_is_in_no_log_error_status_or_mail(home: World, hook: Hook) -> None:
     """Also where the server repeats it, as some do."""
     home.env(ALERT_TO=OPERATOR, LOG_LEVEL="DEBUG")
-    hook.statuses, hook.body = [500, 404], f"no hook at {PATH}: verysecrettoken of T0ZEBRA/B0WALRUS".encode()
+    hook.statuses, hook.body = (
+        [500, 404],
+        f"no hook at {PATH}: verysecrettoken of T0ZEBRA/B0WALRUS".encode(),
+    )
     said = ""
-    for command in (["once"], ["status"], ["status", "--json"], ["once"], ["status"], ["status", "--json"], ["check"]):
+    for command in (
+        ["once"],
+        ["status"],
+        ["status", "--json"],
+        ["once"],
+        ["status"],
+        ["status", "--json"],
+        ["check"],
+    ):
         ran = home.run(*command)
         said += ran.out + ran.err
         home.clock.now += HOUR
@@ -413,7 +483,9 @@ def test_kill_while_the_webhook_is_told_repeats_that_call_once(home: World, hook
     command = [sys.executable, "-m", "paperboy", "--home", str(home.path), "once", "--all"]
     hook.on_request = lambda: os.kill(process.pid, signal.SIGKILL)
     hook.silent = True
-    process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     _, said = process.communicate(timeout=300)
     assert process.returncode == -signal.SIGKILL, said.decode()
     hook.on_request, hook.silent = lambda: None, False

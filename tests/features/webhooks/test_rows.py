@@ -17,12 +17,23 @@ from tests.store.ledger import NOW, TODAY, addressed
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 
 
-def frozen(store: Store, days_ago: int = 0, list_name: str = "foundations", *, webhook: bool = True) -> int:
+def frozen(
+    store: Store, days_ago: int = 0, list_name: str = "foundations", *, webhook: bool = True
+) -> int:
     """The digest of a day, of a list that has a webhook; gives its id."""
     date, at, found = TODAY - days_ago * DAY, NOW - days_ago * DAY, list[int]()
-    app, of = app_of(store, lambda: at), mailing_list(name=list_name, webhook="https://example.org" if webhook else "")
+    app, of = (
+        app_of(store, lambda: at),
+        mailing_list(name=list_name, webhook="https://example.org" if webhook else ""),
+    )
     mail = Composed("3 new papers", "papers@example.org", b"mail", shown=b"{}")
-    day = Day(list_name, date, Outcome.DIGEST, composed=mail, addressed=(addressed("ada", list_name, date),))
+    day = Day(
+        list_name,
+        date,
+        Outcome.DIGEST,
+        composed=mail,
+        addressed=(addressed("ada", list_name, date),),
+    )
 
     def also(digest_id: int | None) -> None:
         assert digest_id
@@ -40,7 +51,10 @@ def call_of(store: Store, digest_id: int) -> Call:
 
 
 def newest(store: Store, *names: str, ended: bool = False) -> dict[str, int]:
-    return {name: call.digest_id for name, call in rows.newest(store.database, names, ended=ended).items()}
+    return {
+        name: call.digest_id
+        for name, call in rows.newest(store.database, names, ended=ended).items()
+    }
 
 
 def test_call_is_frozen_with_its_digest_and_waits_at_once(store: Store) -> None:
@@ -48,7 +62,12 @@ def test_call_is_frozen_with_its_digest_and_waits_at_once(store: Store) -> None:
     assert rows.get(store.database, other) is None
     digest_id = frozen(store)
     call = call_of(store, digest_id)
-    assert (call.list_name, call.date, call.subject, call.shown) == ("foundations", TODAY, "3 new papers", b"{}")
+    assert (call.list_name, call.date, call.subject, call.shown) == (
+        "foundations",
+        TODAY,
+        "3 new papers",
+        b"{}",
+    )
     assert (call.state, call.attempts, call.frozen_at) == (DeliveryState.PENDING, 0, NOW)
     assert (call.try_at, call.superseded) == (NOW, False)
 
@@ -63,7 +82,9 @@ def test_call_shows_the_tries_and_the_next_one_of_its_task(store: Store) -> None
 
 
 @pytest.mark.parametrize("state", [DeliveryState.SENT, DeliveryState.FAILED])
-def test_call_that_ended_keeps_its_tries_and_is_never_tried_again(store: Store, state: DeliveryState) -> None:
+def test_call_that_ended_keeps_its_tries_and_is_never_tried_again(
+    store: Store, state: DeliveryState
+) -> None:
     digest_id = frozen(store)
     (task,) = store.tasks.due(KIND, NOW)
     store.tasks.begin(task, NOW + MINUTE)
@@ -77,24 +98,35 @@ def test_call_that_ended_keeps_its_tries_and_is_never_tried_again(store: Store, 
 def test_newest_call_of_each_list_is_known(store: Store) -> None:
     frozen(store, 1)
     today, other = frozen(store), frozen(store, 1, "galaxies")
-    assert newest(store, "foundations", "galaxies", "unknown") == {"foundations": today, "galaxies": other}
+    assert newest(store, "foundations", "galaxies", "unknown") == {
+        "foundations": today,
+        "galaxies": other,
+    }
     assert newest(store, "unknown") == {}
 
 
-def test_newest_call_that_ended_is_not_one_that_waits_or_that_was_no_longer_wanted(store: Store) -> None:
+def test_newest_call_that_ended_is_not_one_that_waits_or_that_was_no_longer_wanted(
+    store: Store,
+) -> None:
     old, unwanted = frozen(store, 2), frozen(store, 1)
     frozen(store)
     rows.record(store.database, call_of(store, old), DeliveryState.FAILED, "HTTP 404", NOW)
-    rows.record(store.database, call_of(store, unwanted), DeliveryState.FAILED, "no longer set", NOW)
+    rows.record(
+        store.database, call_of(store, unwanted), DeliveryState.FAILED, "no longer set", NOW
+    )
     assert newest(store, "foundations", ended=True) == {"foundations": old}
 
 
-def test_problem_lasts_since_the_first_call_that_failed_after_the_last_good_one(store: Store) -> None:
+def test_problem_lasts_since_the_first_call_that_failed_after_the_last_good_one(
+    store: Store,
+) -> None:
     ended = [DeliveryState.FAILED, DeliveryState.SENT, DeliveryState.FAILED, DeliveryState.FAILED]
     for days_ago, state in zip((3, 2, 1, 0), ended, strict=True):
         call = call_of(store, frozen(store, days_ago))
         rows.record(store.database, call, state, "HTTP 200 or 404", NOW - days_ago * DAY)
-    (problem,) = rows.problems(app_of(store, lambda: NOW, mailing_list(webhook="https://example.org")))
+    (problem,) = rows.problems(
+        app_of(store, lambda: NOW, mailing_list(webhook="https://example.org"))
+    )
     assert (problem.since, problem.last) == (NOW - DAY, NOW)
 
 
@@ -107,7 +139,9 @@ def test_nobody_is_told_of_a_digest_that_reached_nobody_and_is_superseded(store:
 
 def test_call_that_failed_before_its_digest_was_superseded_is_still_a_problem(store: Store) -> None:
     digest_id = frozen(store, 1)
-    rows.record(store.database, call_of(store, digest_id), DeliveryState.FAILED, "HTTP 404", NOW - DAY)
+    rows.record(
+        store.database, call_of(store, digest_id), DeliveryState.FAILED, "HTTP 404", NOW - DAY
+    )
     assert store.days.supersede("foundations", TODAY, NOW) == TODAY - DAY
     frozen(store)
     assert newest(store, "foundations", ended=True) == {"foundations": digest_id}

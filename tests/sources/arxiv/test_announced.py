@@ -19,7 +19,9 @@ from tests.servers import arxiv_faults as faults
 from tests.servers.arxiv_api import ArxivServer
 
 RAW = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "raw"
-OLD = paper("2312.02073", published=datetime(2023, 12, 4, tzinfo=UTC), categories=("cs.CV", "cs.LG"))
+OLD = paper(
+    "2312.02073", published=datetime(2023, 12, 4, tzinfo=UTC), categories=("cs.CV", "cs.LG")
+)
 YOUNG = paper("2611.00001", categories=("cs.CV", "cs.LG"))
 NEW = paper("2611.00002")
 NOW = datetime(2026, 11, 20, 7, 0, tzinfo=UTC)
@@ -27,7 +29,9 @@ NOW = datetime(2026, 11, 20, 7, 0, tzinfo=UTC)
 HEAD = b'<feed xmlns="http://www.w3.org/2005/Atom" xmlns:arxiv="http://arxiv.org/schemas/atom">'
 
 
-def entry(arxiv_id: str = "oai:arXiv.org:2611.00001v1", kind: str = "cross", categories: str = "cs.LG") -> bytes:
+def entry(
+    arxiv_id: str = "oai:arXiv.org:2611.00001v1", kind: str = "cross", categories: str = "cs.LG"
+) -> bytes:
     terms = "".join(f'<category term="{each}"/>' for each in categories.split())
     return f"<entry><id>{arxiv_id}</id>{terms}<arxiv:announce_type>{kind}</arxiv:announce_type></entry>".encode()
 
@@ -39,13 +43,20 @@ def everything(crossed: Mapping[str, Collection[str]]) -> Sequence[str]:
 @pytest.fixture
 def server() -> Iterator[ArxivServer]:
     with ArxivServer([OLD, YOUNG, NEW]) as running:
-        running.announced = [(OLD, "cross"), (YOUNG, "cross"), (NEW, "new"), (paper("2610.00001"), "replace")]
+        running.announced = [
+            (OLD, "cross"),
+            (YOUNG, "cross"),
+            (NEW, "new"),
+            (paper("2610.00001"), "replace"),
+        ]
         yield running
 
 
 def feed(server: ArxivServer, waits: list[float] | None = None) -> ArxivClient:
     wait = [].append if waits is None else waits.append
-    return ArxivClient(server.url, contact="ada@example.org", feed_url=server.feed_url, clock=Clock(NOW), wait=wait)
+    return ArxivClient(
+        server.url, contact="ada@example.org", feed_url=server.feed_url, clock=Clock(NOW), wait=wait
+    )
 
 
 # --- one feed
@@ -61,7 +72,9 @@ def test_real_feed_is_read() -> None:
 
 
 @pytest.mark.skipif(not RAW.is_dir(), reason="../shared is not there")
-@pytest.mark.parametrize("name", ["rss_atom_csAI_2025-08-20_truncated.xml", "rss20_header_csAI_2025-09-18.xml"])
+@pytest.mark.parametrize(
+    "name", ["rss_atom_csAI_2025-08-20_truncated.xml", "rss20_header_csAI_2025-09-18.xml"]
+)
 def test_real_feed_that_is_cut_or_of_another_form_is_refused(name: str) -> None:
     with pytest.raises(FaultError, match="sent something else than a whole feed"):
         read_feed((RAW / name).read_bytes())
@@ -71,7 +84,9 @@ def test_feed_of_a_weekend_is_empty() -> None:
     assert read_feed(HEAD + b"</feed>") == ()
 
 
-@pytest.mark.parametrize("body", [b"", b"not xml", HEAD, b"<html><body>Busy</body></html>", b"<feed/>"])
+@pytest.mark.parametrize(
+    "body", [b"", b"not xml", HEAD, b"<html><body>Busy</body></html>", b"<feed/>"]
+)
 def test_what_is_no_feed_is_refused(body: bytes) -> None:
     with pytest.raises(FaultError, match="whole feed"):
         read_feed(body)
@@ -150,7 +165,9 @@ def test_at_most_a_hundred_papers_are_asked_for(server: ArxivServer) -> None:
 
 def test_feed_that_is_cut_is_read_by_category(server: ArxivServer) -> None:
     """The cut takes new papers first, then cross-lists, and says nothing."""
-    many = [(paper(f"2610.{number:05}", categories=("stat.ML",)), "replace") for number in range(2_000)]
+    many = [
+        (paper(f"2610.{number:05}", categories=("stat.ML",)), "replace") for number in range(2_000)
+    ]
     server.announced += many
     assert feed(server).cross_lists(["stat.ML", "cs.LG"], everything) == [OLD, YOUNG]
     assert server.feeds == ["cs.LG+stat.ML", "cs.LG", "stat.ML"]
@@ -161,7 +178,9 @@ def test_paper_that_the_api_does_not_have_is_none(server: ArxivServer) -> None:
     assert feed(server).cross_lists(["cs.LG"], everything) == []
 
 
-@pytest.mark.parametrize("name", ["html", "429", "503", "400", "no-body", "truncated", "short", "dropped"])
+@pytest.mark.parametrize(
+    "name", ["html", "429", "503", "400", "no-body", "truncated", "short", "dropped"]
+)
 def test_failing_feed_is_an_error_after_one_try(server: ArxivServer, name: str) -> None:
     server.feed_fault = faults.BY_NAME[name]
     with pytest.raises(FeedError, match=r"^127\.0\.0\.1 "):

@@ -32,7 +32,9 @@ def server() -> Iterator[ArxivServer]:
 
 
 def fetch(server: ArxivServer, seconds: float = 60) -> list[Paper]:
-    feed = ArxivClient(server.url, delay_seconds=0, tries=2, seconds=seconds, clock=Clock(NOW), wait=lambda _: None)
+    feed = ArxivClient(
+        server.url, delay_seconds=0, tries=2, seconds=seconds, clock=Clock(NOW), wait=lambda _: None
+    )
     return feed.fetch(["cs.LG"], SINCE, NOW)
 
 
@@ -51,8 +53,16 @@ MANY = [f"math.{a}{b}" for a in string.ascii_uppercase for b in string.ascii_upp
 SECOND = "Grace Hopper"
 CUT = {
     "title": ("title", f"<title>{words(MB)}</title>", {"title": words(1_000) + "…"}),
-    "abstract": ("summary", f"<summary>{words(21 * MB // 2)}</summary>", {"abstract": words(10_000) + "…"}),
-    "comment": ("link", f"<arxiv:comment>{words(MB)}</arxiv:comment>", {"comment": words(2_000) + "…"}),
+    "abstract": (
+        "summary",
+        f"<summary>{words(21 * MB // 2)}</summary>",
+        {"abstract": words(10_000) + "…"},
+    ),
+    "comment": (
+        "link",
+        f"<arxiv:comment>{words(MB)}</arxiv:comment>",
+        {"comment": words(2_000) + "…"},
+    ),
     "doi": ("link", f"<arxiv:doi>{'1' * MB}</arxiv:doi>", {"doi": "1" * 299 + "…"}),
     "name": ("author", author(words(MB)), {"authors": (words(200) + "…", SECOND)}),
     "authors": ("author", author("Ada") * 50_000, {"authors": ("Ada",) * 5_000 + ("…",)}),
@@ -82,10 +92,26 @@ def test_field_beyond_its_bound_is_cut_with_a_mark(server: ArxivServer, name: st
 
 
 BAD = {
-    "id": ("id", f"<id>http://arxiv.org/abs/2611.{'0' * MB}1v1</id>", "entry 1 without an arXiv id"),
-    "long archive": ("id", f"<id>http://arxiv.org/abs/{'a' * MB}/0601001</id>", "entry 1 without an arXiv id"),
-    "id of many ids": ("id", f"<id>{'http://arxiv.org/abs/' * 50_000}</id>", "entry 1 without an arXiv id"),
-    "version": ("id", f"<id>http://arxiv.org/abs/2611.00001v{'1' * 99}</id>", "entry 1 without an arXiv id"),
+    "id": (
+        "id",
+        f"<id>http://arxiv.org/abs/2611.{'0' * MB}1v1</id>",
+        "entry 1 without an arXiv id",
+    ),
+    "long archive": (
+        "id",
+        f"<id>http://arxiv.org/abs/{'a' * MB}/0601001</id>",
+        "entry 1 without an arXiv id",
+    ),
+    "id of many ids": (
+        "id",
+        f"<id>{'http://arxiv.org/abs/' * 50_000}</id>",
+        "entry 1 without an arXiv id",
+    ),
+    "version": (
+        "id",
+        f"<id>http://arxiv.org/abs/2611.00001v{'1' * 99}</id>",
+        "entry 1 without an arXiv id",
+    ),
     "date": ("published", f"<published>{'2' * MB}</published>", "2611.00001 with a bad date"),
     "update": ("updated", f"<updated>{'2' * MB}</updated>", "2611.00001 with a bad date"),
     "title of spaces": ("title", f"<title>{' ' * 11 * MB}x</title>", "2611.00001 without a title"),
@@ -128,10 +154,22 @@ BROKEN = {
         faults.body(b'<!DOCTYPE feed [<!ENTITY e0 "ha">', BOMB, b']><feed a="&e8;">&e8;</feed>'),
         f"{NO_LIST} (<!DOCTYPE feed [",
     ),
-    "count of 60 MB": (faults.claimed_total("\U0001f600" + "x" * 60 * MB), "sent a page of 30 papers and counts none"),
-    "one text": (faults.body("<feed>\U0001f600".encode(), b"x" * 63 * MB, b"</feed>"), f"{NO_LIST} ("),
-    "UTF-16": (faults.body("<feed>".encode("utf-16"), "<a/>".encode("utf-16-le") * 5 * MB), NO_LIST),
-    "EBCDIC": (faults.body("<?xml version='1.0' encoding='cp037'?><feed/>".encode("cp037")), f"{NO_LIST} (Lo"),
+    "count of 60 MB": (
+        faults.claimed_total("\U0001f600" + "x" * 60 * MB),
+        "sent a page of 30 papers and counts none",
+    ),
+    "one text": (
+        faults.body("<feed>\U0001f600".encode(), b"x" * 63 * MB, b"</feed>"),
+        f"{NO_LIST} (",
+    ),
+    "UTF-16": (
+        faults.body("<feed>".encode("utf-16"), "<a/>".encode("utf-16-le") * 5 * MB),
+        NO_LIST,
+    ),
+    "EBCDIC": (
+        faults.body("<?xml version='1.0' encoding='cp037'?><feed/>".encode("cp037")),
+        f"{NO_LIST} (Lo",
+    ),
 }
 CHILD = """
 import json, resource, sys
@@ -152,7 +190,9 @@ print(json.dumps([said, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - bef
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_reply_beyond_its_bound_is_a_broken_page_in_little_memory(server: ArxivServer, name: str) -> None:
+def test_reply_beyond_its_bound_is_a_broken_page_in_little_memory(
+    server: ArxivServer, name: str
+) -> None:
     fault, says = BROKEN[name]
     server.faults += [fault] * 2
     command = [sys.executable, "-c", CHILD, server.url, SINCE.isoformat(), NOW.isoformat()]
@@ -176,15 +216,22 @@ ENDLESS = {
 @pytest.mark.parametrize("name", ENDLESS)
 def test_reply_that_never_ends_meets_the_deadline(server: ArxivServer, name: str) -> None:
     server.faults += [ENDLESS[name]] * 2
-    with pytest.raises(FeedError, match=r"^127\.0\.0\.1 gave no whole reply \(the reply took too long\), after 2"):
+    with pytest.raises(
+        FeedError, match=r"^127\.0\.0\.1 gave no whole reply \(the reply took too long\), after 2"
+    ):
         fetch(server, seconds=0.3)
     assert len(server.requests) == 2
 
 
-@pytest.mark.parametrize("fault", [faults.endless_headers, faults.endless_header, faults.endless_continue])
+@pytest.mark.parametrize(
+    "fault", [faults.endless_headers, faults.endless_header, faults.endless_continue]
+)
 def test_endless_head_is_no_whole_reply(server: ArxivServer, fault: faults.Fault) -> None:
     server.faults += [fault] * 2
-    with pytest.raises(FeedError, match=r"^127\.0\.0\.1 gave no whole reply \(.+\), after 2 attempts\. Check the net"):
+    with pytest.raises(
+        FeedError,
+        match=r"^127\.0\.0\.1 gave no whole reply \(.+\), after 2 attempts\. Check the net",
+    ):
         fetch(server, seconds=1)
     assert len(server.requests) == 2
 
@@ -200,11 +247,16 @@ def test_endless_head_is_no_whole_reply(server: ArxivServer, fault: faults.Fault
         ("9" * 5_000, "sent a page of 30 papers and counts none, after 2 attempts."),
         ("-1", "sent a page of 30 papers and counts none, after 2 attempts."),
         ("29", "sent a page of 30 papers and counts 29, after 2 attempts."),
-        ("3\n2026-11-20 07:00:00 ERROR forged", "sent a page of 30 papers and counts none, after 2 attempts."),
+        (
+            "3\n2026-11-20 07:00:00 ERROR forged",
+            "sent a page of 30 papers and counts none, after 2 attempts.",
+        ),
         ("\u0663\u0660", "sent a page of 30 papers and counts none, after 2 attempts."),
     ],
 )
-def test_count_beyond_its_range_is_a_plain_outcome(server: ArxivServer, total: str, says: str) -> None:
+def test_count_beyond_its_range_is_a_plain_outcome(
+    server: ArxivServer, total: str, says: str
+) -> None:
     server.faults += [faults.claimed_total(total)] * 2
     with pytest.raises(FeedError) as caught:
         fetch(server)
@@ -214,7 +266,9 @@ def test_count_beyond_its_range_is_a_plain_outcome(server: ArxivServer, total: s
 def test_pages_of_one_paper_come_to_an_end(server: ArxivServer) -> None:
     server.papers *= 2
     server.lasting_fault = faults.both(faults.claimed_total(30_000), faults.first_entries(1))
-    with pytest.raises(FeedError, match=r"spreads 30000 papers over more than 33 pages\. The next run fetches"):
+    with pytest.raises(
+        FeedError, match=r"spreads 30000 papers over more than 33 pages\. The next run fetches"
+    ):
         fetch(server)
     assert len(server.requests) == 33
 
@@ -242,7 +296,9 @@ def test_redirect_on_the_same_host_is_followed_after_the_delay(server: ArxivServ
         ("https://" + "a" * 5_000, "redirects to https://" + "a" * 111 + "…"),
     ],
 )
-def test_other_redirect_is_an_error_that_names_the_host(server: ArxivServer, location: str, says: str) -> None:
+def test_other_redirect_is_an_error_that_names_the_host(
+    server: ArxivServer, location: str, says: str
+) -> None:
     server.faults += [faults.redirected(location)] * 4
     with pytest.raises(FeedError) as caught:
         fetch(server)
@@ -259,7 +315,10 @@ def test_other_redirect_is_an_error_that_names_the_host(server: ArxivServer, loc
             faults.refused("no\n2026-11-20 07:00:00 ERROR forged\u202e"),
             r"HTTP 400 (no 2026-11-20 07:00:00 ERROR forged\u202e)",
         ),
-        (faults.plain(404, "no\r\n2026-11-20 ERROR \x1b[2J"), r"HTTP 404 (no 2026-11-20 ERROR \x1b[2J)"),
+        (
+            faults.plain(404, "no\r\n2026-11-20 ERROR \x1b[2J"),
+            r"HTTP 404 (no 2026-11-20 ERROR \x1b[2J)",
+        ),
         (faults.refused("x" * MB), f"HTTP 400 ({'x' * 119}…)"),
         (faults.plain(404, "<" * MB), f"HTTP 404 ({'<' * 119}…)"),
     ],

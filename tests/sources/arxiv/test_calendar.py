@@ -36,11 +36,41 @@ def in_eastern(batch: Batch) -> tuple[str, str, str, str]:
 
 
 WEEK = [  # an ordinary week, from arXiv's own table
-    ("2026-11-15T20:00", "Thu 11-12 14:00", "Fri 11-13 14:00", "Sun 11-15 20:00", "Mon 11-16 00:15"),
-    ("2026-11-16T20:00", "Fri 11-13 14:00", "Mon 11-16 14:00", "Mon 11-16 20:00", "Tue 11-17 00:15"),
-    ("2026-11-17T20:00", "Mon 11-16 14:00", "Tue 11-17 14:00", "Tue 11-17 20:00", "Wed 11-18 00:15"),
-    ("2026-11-18T20:00", "Tue 11-17 14:00", "Wed 11-18 14:00", "Wed 11-18 20:00", "Thu 11-19 00:15"),
-    ("2026-11-19T20:00", "Wed 11-18 14:00", "Thu 11-19 14:00", "Thu 11-19 20:00", "Fri 11-20 00:15"),
+    (
+        "2026-11-15T20:00",
+        "Thu 11-12 14:00",
+        "Fri 11-13 14:00",
+        "Sun 11-15 20:00",
+        "Mon 11-16 00:15",
+    ),
+    (
+        "2026-11-16T20:00",
+        "Fri 11-13 14:00",
+        "Mon 11-16 14:00",
+        "Mon 11-16 20:00",
+        "Tue 11-17 00:15",
+    ),
+    (
+        "2026-11-17T20:00",
+        "Mon 11-16 14:00",
+        "Tue 11-17 14:00",
+        "Tue 11-17 20:00",
+        "Wed 11-18 00:15",
+    ),
+    (
+        "2026-11-18T20:00",
+        "Tue 11-17 14:00",
+        "Wed 11-18 14:00",
+        "Wed 11-18 20:00",
+        "Thu 11-19 00:15",
+    ),
+    (
+        "2026-11-19T20:00",
+        "Wed 11-18 14:00",
+        "Thu 11-19 14:00",
+        "Thu 11-19 20:00",
+        "Fri 11-20 00:15",
+    ),
 ]
 
 
@@ -51,7 +81,9 @@ def batch_of(published: datetime, deferred: Collection[date] = ()) -> Batch:
 
 
 @pytest.mark.parametrize(("announced", *("start", "end", "at", "visible")), WEEK)
-def test_ordinary_week_follows_arxivs_table(announced: str, start: str, end: str, at: str, visible: str) -> None:
+def test_ordinary_week_follows_arxivs_table(
+    announced: str, start: str, end: str, at: str, visible: str
+) -> None:
     batch = newest_batch(eastern(announced) + timedelta(hours=4, minutes=15))
     assert in_eastern(batch) == (start, end, at, visible)
     assert batch_of(batch.submitted_from) == batch, "a window holds its first instant"
@@ -70,13 +102,31 @@ def test_batch_is_newest_once_the_api_should_show_it() -> None:
     [
         ("2026-11-26T10:00", "2026-11-29T20:00", "2026-11-25T14:00"),  # Thanksgiving joins Sunday
         ("2026-11-25T15:00", "2026-11-29T20:00", "2026-11-25T14:00"),
-        ("2026-09-05T12:00", "2026-09-08T20:00", "2026-09-04T14:00"),  # Labor Day, a Monday, joins Tuesday
-        ("2026-12-28T15:00", "2026-12-30T20:00", "2026-12-28T14:00"),  # the 29th is on arXiv's own list
-        ("2026-12-31T12:00", "2027-01-03T20:00", "2026-12-30T14:00"),  # the 31st too; Friday 1 January has no evening
-        ("2026-06-19T09:00", "2026-06-21T20:00", "2026-06-18T14:00"),  # a holiday on a Friday skips nothing
+        (
+            "2026-09-05T12:00",
+            "2026-09-08T20:00",
+            "2026-09-04T14:00",
+        ),  # Labor Day, a Monday, joins Tuesday
+        (
+            "2026-12-28T15:00",
+            "2026-12-30T20:00",
+            "2026-12-28T14:00",
+        ),  # the 29th is on arXiv's own list
+        (
+            "2026-12-31T12:00",
+            "2027-01-03T20:00",
+            "2026-12-30T14:00",
+        ),  # the 31st too; Friday 1 January has no evening
+        (
+            "2026-06-19T09:00",
+            "2026-06-21T20:00",
+            "2026-06-18T14:00",
+        ),  # a holiday on a Friday skips nothing
     ],
 )
-def test_papers_of_a_holiday_join_the_next_batch(published: str, announced: str, start: str) -> None:
+def test_papers_of_a_holiday_join_the_next_batch(
+    published: str, announced: str, start: str
+) -> None:
     batch = batch_of(eastern(published))
     assert (batch.announced, batch.submitted_from) == (eastern(announced), eastern(start))
 
@@ -97,7 +147,10 @@ def test_deferred_announcement_merges_into_the_next_batch() -> None:
     assert newest_batch(now).announced == eastern("2026-11-18T20:00")
     assert newest_batch(now, {evening}).announced == eastern("2026-11-17T20:00")
     merged = newest_batch(now + timedelta(days=1), {evening})
-    assert (merged.submitted_from, merged.announced) == (eastern("2026-11-17T14:00"), eastern("2026-11-19T20:00"))
+    assert (merged.submitted_from, merged.announced) == (
+        eastern("2026-11-17T14:00"),
+        eastern("2026-11-19T20:00"),
+    )
     assert batch_of(eastern("2026-11-18T10:00"), {evening}) == merged
     assert state(now, eastern("2026-11-17T13:00"), {evening}) is State.QUIET
     assert state(now, eastern("2026-11-17T13:00")) is State.LATE
@@ -121,13 +174,19 @@ F, Q = State.FRESH, State.QUIET
         ("Europe/Berlin", "07:00", [F, F, F, F, F, Q, Q]),
         ("Europe/Moscow", "09:00", [F, F, F, F, F, Q, Q]),
         ("Asia/Kolkata", "11:00", [F, F, F, F, F, Q, Q]),
-        ("Asia/Kolkata", "07:00", [Q, F, F, F, F, F, Q]),  # the API has Monday's batch at 10:45 there
+        (
+            "Asia/Kolkata",
+            "07:00",
+            [Q, F, F, F, F, F, Q],
+        ),  # the API has Monday's batch at 10:45 there
         ("Asia/Tokyo", "07:00", [Q, F, F, F, F, F, Q]),
         ("Asia/Tokyo", "15:00", [F, F, F, F, F, Q, Q]),
         ("Pacific/Auckland", "07:00", [Q, F, F, F, F, F, Q]),
     ],
 )
-@pytest.mark.parametrize("monday", ["2026-03-02", "2026-03-16", "2026-07-13", "2026-11-09", "2026-11-16"])
+@pytest.mark.parametrize(
+    "monday", ["2026-03-02", "2026-03-16", "2026-07-13", "2026-11-09", "2026-11-16"]
+)
 def test_each_batch_is_news_on_one_morning_in_every_time_zone(
     monday: str, zone: str, clock: str, monday_to_sunday: list[State]
 ) -> None:
@@ -141,7 +200,9 @@ def test_clock_changes_hide_no_batch_from_a_daily_reader() -> None:
     for zone in ("America/Los_Angeles", "UTC", "Europe/Berlin", "Asia/Tokyo"):
         first = datetime(2026, 1, 1, 7, tzinfo=ZoneInfo(zone))
         mornings = [(first + timedelta(days=day)).astimezone(UTC) for day in range(365)]
-        news = [newest_batch(now) for now in mornings if state(now, everything_at(now)) is State.FRESH]
+        news = [
+            newest_batch(now) for now in mornings if state(now, everything_at(now)) is State.FRESH
+        ]
         assert len(news) == len(set(news)), zone
         came = {newest_batch(now) for now in mornings if newest_batch(now).visible > mornings[0]}
         assert len(came) > 240
@@ -173,7 +234,11 @@ def test_morning_after_a_holiday_is_quiet(now: str, expected: State) -> None:
         ("2026-11-18T07:00", "2026-11-16T14:00", State.FRESH),
         ("2026-11-18T00:10", "2026-11-16T13:59", State.FRESH),  # nothing more is due yet
         ("2026-11-18T00:10", "2026-11-17T13:00", State.FRESH),  # early is not late
-        ("2026-11-21T07:00", "2026-11-18T13:00", State.LATE),  # a weekend does not excuse Thursday's batch
+        (
+            "2026-11-21T07:00",
+            "2026-11-18T13:00",
+            State.LATE,
+        ),  # a weekend does not excuse Thursday's batch
         ("2026-11-21T07:00", "2026-11-18T14:30", State.QUIET),
         ("2026-11-22T07:00", None, State.LATE),
     ],
@@ -189,7 +254,11 @@ def test_arxiv_is_late_while_the_newest_batch_has_no_paper(
     ("published", "now", "start"),
     [
         # the newest batch is here: older papers of the week lie before the start
-        (["2026-11-12T09:00", "2026-11-17T09:00", "2026-11-16T15:00"], "2026-11-18T07:00", "2026-11-16T14:00"),
+        (
+            ["2026-11-12T09:00", "2026-11-17T09:00", "2026-11-16T15:00"],
+            "2026-11-18T07:00",
+            "2026-11-16T14:00",
+        ),
         # arXiv is late, or the category had no paper: the batch before it
         (["2026-11-12T09:00", "2026-11-16T09:00"], "2026-11-18T07:00", "2026-11-13T14:00"),
         # on a weekend, Thursday's
@@ -202,7 +271,9 @@ def test_arxiv_is_late_while_the_newest_batch_has_no_paper(
         ([], "2026-11-18T07:00", "2026-11-16T14:00"),
     ],
 )
-def test_new_list_starts_with_the_newest_batch_that_has_papers(published: list[str], now: str, start: str) -> None:
+def test_new_list_starts_with_the_newest_batch_that_has_papers(
+    published: list[str], now: str, start: str
+) -> None:
     assert start_of_newest([eastern(text) for text in published], eastern(now)) == eastern(start)
 
 

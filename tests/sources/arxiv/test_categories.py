@@ -17,7 +17,9 @@ def test_taxonomy_has_todays_categories_and_the_divided_archives() -> None:
     } <= CATEGORIES
     assert {"astro-ph", "cond-mat", "nlin", "q-bio"} <= CATEGORIES
     assert {"cs", "math", "physics", "stat"} <= ARCHIVES_ONLY
-    assert len(CATEGORIES) == 155 + 4, "155 categories as arXiv lists them, 4 that were divided since"
+    assert len(CATEGORIES) == 155 + 4, (
+        "155 categories as arXiv lists them, 4 that were divided since"
+    )
 
 
 def test_archive_that_was_divided_later_stands_for_its_present_categories() -> None:

@@ -29,7 +29,8 @@ SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"
 def some_papers(count: int) -> list[Paper]:
     """Submitted ten minutes apart, ending a day before NOW."""
     return [
-        paper(f"2611.{n:05}", published=NOW - timedelta(days=1, minutes=10 * (count - n))) for n in range(1, count + 1)
+        paper(f"2611.{n:05}", published=NOW - timedelta(days=1, minutes=10 * (count - n)))
+        for n in range(1, count + 1)
     ]
 
 
@@ -73,8 +74,12 @@ def test_one_query_asks_for_the_union_of_the_categories(server: ArxivServer) -> 
     asked = Asked(server.url, page_size=2_000)
     server.papers[0] = replace(server.papers[0], categories=("math.OC",))
     server.papers[1] = replace(server.papers[1], categories=("math.ST",))
-    found = asked.feed.fetch(["cs.LG", "math.OC"], SINCE + timedelta(seconds=30), NOW + timedelta(seconds=1))
-    assert [paper.id for paper in found] == [p.id for p in server.papers if p.categories != ("math.ST",)]
+    found = asked.feed.fetch(
+        ["cs.LG", "math.OC"], SINCE + timedelta(seconds=30), NOW + timedelta(seconds=1)
+    )
+    assert [paper.id for paper in found] == [
+        p.id for p in server.papers if p.categories != ("math.ST",)
+    ]
     (request,) = server.requests
     assert request.query == {
         "search_query": "(cat:cs.LG OR cat:math.OC) AND submittedDate:[202611130700 TO 202611200701]",
@@ -120,7 +125,9 @@ def test_old_ids_keep_their_archive(server: ArxivServer) -> None:
 
 def test_pages_are_requested_one_at_a_time_three_seconds_apart(server: ArxivServer) -> None:
     asked, progress = Asked(server.url, page_size=10), list[tuple[int, int]]()
-    found = asked.feed.fetch(["cs.LG"], SINCE, NOW, lambda done, total: progress.append((done, total)))
+    found = asked.feed.fetch(
+        ["cs.LG"], SINCE, NOW, lambda done, total: progress.append((done, total))
+    )
     assert found == server.papers
     assert [request.query["start"] for request in server.requests] == ["0", "10", "20"]
     assert asked.waits == [3.0, 3.0]
@@ -154,15 +161,23 @@ PASSING = {
     "truncated XML": (faults.truncated, 6.0),
     "body short of its Content-Length": (faults.short_body, 6.0),
     "dropped connection": (faults.dropped, 6.0),
-    "endless count": (faults.edited(r">30</opensearch:t", ">" + "9" * 5000 + "</opensearch:t"), 6.0),
+    "endless count": (
+        faults.edited(r">30</opensearch:t", ">" + "9" * 5000 + "</opensearch:t"),
+        6.0,
+    ),
     "all dates bad": (faults.all_bad_dates, 6.0),
-    "no totalResults": (faults.edited(r"<opensearch:totalResults>\d+</opensearch:totalResults>", ""), 6.0),
+    "no totalResults": (
+        faults.edited(r"<opensearch:totalResults>\d+</opensearch:totalResults>", ""),
+        6.0,
+    ),
     "error entry under 200": (faults.refused("internal error", status=200), 6.0),
 }
 
 
 @pytest.mark.parametrize("name", PASSING)
-@pytest.mark.parametrize(("before", "starts"), [([], ["0", "0", "15"]), ([faults.fine], ["0", "15", "15"])])
+@pytest.mark.parametrize(
+    ("before", "starts"), [([], ["0", "0", "15"]), ([faults.fine], ["0", "15", "15"])]
+)
 def test_passing_fault_repeats_its_page_alone_after_one_wait(
     server: ArxivServer, name: str, before: list[faults.Fault], starts: list[str]
 ) -> None:
@@ -197,12 +212,28 @@ def test_week_without_a_paper_is_no_fault_of_a_longer_window(server: ArxivServer
 
 LASTING = {
     "429": (faults.rate_limited(), r"answered HTTP 429 \(Rate exceeded\.\)", [30, 60, 120, 240]),
-    "HTML page": (faults.html_page, r"something else than a whole list of papers \(arXiv is down", [6, 12, 24, 48]),
+    "HTML page": (
+        faults.html_page,
+        r"something else than a whole list of papers \(arXiv is down",
+        [6, 12, 24, 48],
+    ),
     "nothing at all": (faults.nothing, "no paper at all, .* check the categories", [6, 12, 24, 48]),
-    "0-byte body": (faults.no_body, r"something else than a whole list of papers \(nothing\)", [6, 12, 24, 48]),
+    "0-byte body": (
+        faults.no_body,
+        r"something else than a whole list of papers \(nothing\)",
+        [6, 12, 24, 48],
+    ),
     "short body": (faults.short_body, r"gave no whole reply \(IncompleteRead", [6, 12, 24, 48]),
-    "dropped connection": (faults.dropped, r"gave no whole reply \(Remote end closed", [6, 12, 24, 48]),
-    "all dates bad": (faults.all_bad_dates, "30 bad entries in 30 .2611.00001 with a bad date", [6, 12, 24, 48]),
+    "dropped connection": (
+        faults.dropped,
+        r"gave no whole reply \(Remote end closed",
+        [6, 12, 24, 48],
+    ),
+    "all dates bad": (
+        faults.all_bad_dates,
+        "30 bad entries in 30 .2611.00001 with a bad date",
+        [6, 12, 24, 48],
+    ),
 }
 
 
@@ -223,7 +254,10 @@ def test_lasting_fault_is_an_error_and_never_an_empty_list(server: ArxivServer, 
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
-        (faults.refused("incorrect id format for abc"), r"HTTP 400 \(incorrect id format for abc\)\. Check"),
+        (
+            faults.refused("incorrect id format for abc"),
+            r"HTTP 400 \(incorrect id format for abc\)\. Check",
+        ),
         (faults.plain(403, "<h1>Forbidden</h1>"), r"HTTP 403 \(Forbidden\)\. .*wait some hours"),
         (faults.plain(404, ""), r"HTTP 404\. Check ARXIV_API_URL"),
     ],
@@ -237,7 +271,9 @@ def test_refusal_is_not_retried(server: ArxivServer, fault: faults.Fault, says: 
 
 
 def test_malformed_query_is_reported_in_arxivs_words(server: ArxivServer) -> None:
-    with pytest.raises(FeedError, match=r"malformed query: .*Check the categories in subscribers\.yaml\."):
+    with pytest.raises(
+        FeedError, match=r"malformed query: .*Check the categories in subscribers\.yaml\."
+    ):
         Asked(server.url).fetch("cs.LG)")
 
 
@@ -245,7 +281,9 @@ def test_unreachable_server_is_reported_without_the_password_of_its_address() ->
     with socket.socket() as taken:  # bound, not listening: refuses
         taken.bind(("127.0.0.1", 0))
         asked = Asked(f"http://user:secret@127.0.0.1:{taken.getsockname()[1]}/api/query", tries=2)
-        with pytest.raises(FeedError, match=r"gave no whole reply \(Connection refused\).*Check the network") as caught:
+        with pytest.raises(
+            FeedError, match=r"gave no whole reply \(Connection refused\).*Check the network"
+        ) as caught:
             asked.fetch()
     assert "secret" not in str(caught.value)
     assert asked.waits == [6.0]
@@ -258,7 +296,10 @@ def test_host_that_dns_does_not_find_keeps_nobody_waiting() -> None:
         pytest.skip("no DNS answers here, and that is tried again")
     waits: list[float] = []
     feed = ArxivClient("http://arxiv.invalid/api/query", clock=Clock(NOW), wait=waits.append)
-    with pytest.raises(FeedError, match=r"arxiv\.invalid gave no whole reply \(.*Check the network and ARXIV_API_URL"):
+    with pytest.raises(
+        FeedError,
+        match=r"arxiv\.invalid gave no whole reply \(.*Check the network and ARXIV_API_URL",
+    ):
         feed.fetch(["cs.LG"], SINCE, NOW)
     assert waits == []
 
@@ -298,7 +339,9 @@ def test_window_includes_its_first_and_last_minute(server: ArxivServer, instant:
 
 
 @pytest.mark.parametrize("instant", ["1991-01-01T00:00:00Z", "2026-11-21T07:00:00Z"])
-def test_version_may_be_from_1991_to_a_day_ahead_of_the_clock(server: ArxivServer, instant: str) -> None:
+def test_version_may_be_from_1991_to_a_day_ahead_of_the_clock(
+    server: ArxivServer, instant: str
+) -> None:
     server.faults += [faults.updated(instant)]
     assert len(Asked(server.url).fetch()) == 30
 
@@ -312,7 +355,9 @@ def test_paper_of_the_future_is_no_news(server: ArxivServer) -> None:
 
 
 def test_paper_that_quotes_an_error_is_no_error(server: ArxivServer) -> None:
-    server.papers[0] = replace(server.papers[0], title="On https://arxiv.org/api/errors <summary>no</summary>")
+    server.papers[0] = replace(
+        server.papers[0], title="On https://arxiv.org/api/errors <summary>no</summary>"
+    )
     assert Asked(server.url).fetch() == server.papers
 
 
@@ -323,7 +368,9 @@ def test_window_with_fewer_papers_than_counted_is_read_again(server: ArxivServer
     """Page two repeats page one: arXiv's index changed between them."""
 
     def first_page_again(answer: faults.Answer) -> faults.Answer:
-        return replace(answer, body=re.sub(rb"2611\.000(1[6-9]|2\d|30)", b"2611.00001", answer.body))
+        return replace(
+            answer, body=re.sub(rb"2611\.000(1[6-9]|2\d|30)", b"2611.00001", answer.body)
+        )
 
     server.faults += [faults.fine, first_page_again]
     asked = Asked(server.url, page_size=15)
@@ -354,19 +401,25 @@ def test_two_passes_complete_each_other(server: ArxivServer) -> None:
 
 def test_silent_server_meets_the_time_limit(server: ArxivServer) -> None:
     server.faults += [faults.hang(30)] * 2
-    with pytest.raises(FeedError, match=r"gave no whole reply \(the reply took too long\), after 2 attempts"):
+    with pytest.raises(
+        FeedError, match=r"gave no whole reply \(the reply took too long\), after 2 attempts"
+    ):
         Asked(server.url, tries=2, seconds=0.1).fetch()
 
 
 def test_long_window_is_fetched_week_by_week(server: ArxivServer) -> None:
     """A short last week is joined to the one before, since it may well hold no paper."""
-    server.papers[:] = [paper(f"2611.{day:05}", published=NOW - timedelta(days=day, hours=1)) for day in range(30)]
+    server.papers[:] = [
+        paper(f"2611.{day:05}", published=NOW - timedelta(days=day, hours=1)) for day in range(30)
+    ]
     progress = list[tuple[int, int]]()
     found = Asked(server.url).feed.fetch(
         ["cs.LG"], NOW - timedelta(days=30), NOW, lambda done, total: progress.append((done, total))
     )
     assert {paper.id for paper in found} == {f"2611.{day:05}" for day in range(30)}
-    windows = [request.query["search_query"].split("submittedDate:")[1] for request in server.requests]
+    windows = [
+        request.query["search_query"].split("submittedDate:")[1] for request in server.requests
+    ]
     assert windows == [
         "[202610210700 TO 202610280700]",
         "[202610280700 TO 202611040700]",
@@ -406,7 +459,10 @@ def test_probe_asks_for_the_newest_paper(server: ArxivServer) -> None:
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
-        (faults.rate_limited(), r"HTTP 429 \(Rate exceeded\.\)\. A morning would ask up to 5 times"),
+        (
+            faults.rate_limited(),
+            r"HTTP 429 \(Rate exceeded\.\)\. A morning would ask up to 5 times",
+        ),
         (faults.html_page, "something else than a whole list of papers"),
         (faults.plain(404, ""), r"HTTP 404\. Check ARXIV_API_URL\."),
         (faults.nothing, "no paper at all"),
@@ -455,4 +511,7 @@ def test_captured_search_is_read_whole(count: int) -> None:
         assert found.primary_category in found.categories
         assert found.published <= found.updated
         assert found.published.tzinfo is UTC
-        assert not any("\n " in text or text != text.strip() for text in (found.title, found.abstract, found.comment))
+        assert not any(
+            "\n " in text or text != text.strip()
+            for text in (found.title, found.abstract, found.comment)
+        )

@@ -57,7 +57,16 @@ def home(world: World) -> Iterator[World]:
 
 
 def service(home: World) -> App:
-    return App(home.path, home.environ, home.clock, home.waits.append, lambda: 0.0, NoProgress(), print, FEATURES)
+    return App(
+        home.path,
+        home.environ,
+        home.clock,
+        home.waits.append,
+        lambda: 0.0,
+        NoProgress(),
+        print,
+        FEATURES,
+    )
 
 
 def scheduled(home: World) -> MorningReport:
@@ -150,7 +159,11 @@ def test_older_papers_of_a_late_source_alone_are_no_reason_to_go(home: World) ->
     home.clock.now += 3 * DAY  # a Monday; those of Friday are there, those of Sunday are not
     home.announce(2)
     trial.SERVER["late"] = 1
-    assert outcomes(scheduled(home)) == {"both": Outcome.DIGEST, "birds": None, "networks": Outcome.DIGEST}
+    assert outcomes(scheduled(home)) == {
+        "both": Outcome.DIGEST,
+        "birds": None,
+        "networks": Outcome.DIGEST,
+    }
     home.clock.now += PATIENCE
     assert outcomes(scheduled(home))["birds"] is Outcome.DIGEST
     assert "trial:10.9/11-20.1" in seen(home, "birds")
@@ -162,7 +175,11 @@ def test_late_arxiv_holds_its_lists_and_no_others(home: World) -> None:
     home.clock.now += 3 * DAY
     assert outcomes(scheduled(home)) == {"both": None, "birds": Outcome.DIGEST, "networks": None}
     home.clock.now += PATIENCE
-    assert outcomes(scheduled(home)) == {"both": Outcome.DIGEST, "birds": Outcome.DIGEST, "networks": Outcome.GAVE_UP}
+    assert outcomes(scheduled(home)) == {
+        "both": Outcome.DIGEST,
+        "birds": Outcome.DIGEST,
+        "networks": Outcome.GAVE_UP,
+    }
 
 
 def test_no_day_is_quiet_while_a_source_is_late(home: World) -> None:
@@ -170,7 +187,11 @@ def test_no_day_is_quiet_while_a_source_is_late(home: World) -> None:
     home.announce(1)
     scheduled(home)
     home.clock.now += DAY
-    assert outcomes(scheduled(home)) == {"both": Outcome.DIGEST, "birds": Outcome.DIGEST, "networks": Outcome.QUIET}
+    assert outcomes(scheduled(home)) == {
+        "both": Outcome.DIGEST,
+        "birds": Outcome.DIGEST,
+        "networks": Outcome.QUIET,
+    }
     home.clock.now += DAY
     trial.SERVER["down"] = 1
     report = scheduled(home)
@@ -328,7 +349,9 @@ def test_archive_feed_and_bibtex_have_them(home: World) -> None:
 def test_why_knows_them_by_id_and_link(home: World, written: str) -> None:
     home.run("once")
     said = home.run("why", written).out
-    assert said.startswith("How CO₂ changes song 1 of 19 November\nhttps://trial.example.org/10.9/11-19.1v1\n")
+    assert said.startswith(
+        "How CO₂ changes song 1 of 19 November\nhttps://trial.example.org/10.9/11-19.1v1\n"
+    )
     assert "networks: not in its categories (cs.LG)" in said
     assert "birds: selected" in said
 
@@ -367,10 +390,13 @@ def test_shortlist_leaves_some_of_them_out(home: World) -> None:
         scores = {paper.id: Score(9 if paper.id.endswith("2") else 2, 8) for paper in old}
         app.store.papers.add(old, both.categories, days[0], "trial")
         learning = learned(app)
-        app.store.scores.keep("both", learning.criteria(both), "gpt-6-luna", scores, Spending(Usage(1)), days[50])
+        app.store.scores.keep(
+            "both", learning.criteria(both), "gpt-6-luna", scores, Spending(Usage(1)), days[50]
+        )
         app.store.days.begin("both", ways_in(both), (), days[0].date(), days[0])
         app.store.days.freeze(
-            Day("both", days[0].date(), Outcome.NOTE, became=dict.fromkeys(scores, Became.BELOW)), days[0]
+            Day("both", days[0].date(), Outcome.NOTE, became=dict.fromkeys(scores, Became.BELOW)),
+            days[0],
         )
         learning.work(both, home.clock())
     home.announce(*range(1, 12))
@@ -388,4 +414,6 @@ def test_check_asks_it_and_a_wrong_category_is_an_error(home: World) -> None:
     home.write("subscribers.yaml", LISTS.replace("Trial/robins", "trial/robbins"))
     ran = home.run("check", "--offline")
     assert ran.code == 78
-    assert "subscribers.yaml:3:25: categories: 'trial/robbins' is no category of the trial" in flat(ran.out + ran.err)
+    assert "subscribers.yaml:3:25: categories: 'trial/robbins' is no category of the trial" in flat(
+        ran.out + ran.err
+    )

@@ -42,7 +42,9 @@ class Feed:
         papers = [paper for paper in papers if paper.primary_category in categories]
         if SERVER["late"]:
             papers = [paper for paper in papers if paper.published < newest]
-            return Fetched(papers, news=False, missing=f"the trial's papers of {newest:%A} have not come yet")
+            return Fetched(
+                papers, news=False, missing=f"the trial's papers of {newest:%A} have not come yet"
+            )
         return Fetched(papers, news=now.weekday() != 6)
 
     def probe(self, category: str) -> tuple[str, str]:
@@ -54,7 +56,15 @@ def new(day: datetime, number: int) -> Paper:
     title = f"How *CO~2~* changes song {number} of {day:%d %B}"
     at = day.replace(hour=8 + number)
     return Paper(
-        f"trial:10.9/{day:%m-%d}.{number}", 1, title, ("Ada Wren",), "It *does*. So.", category, (category,), at, at
+        f"trial:10.9/{day:%m-%d}.{number}",
+        1,
+        title,
+        ("Ada Wren",),
+        "It *does*. So.",
+        category,
+        (category,),
+        at,
+        at,
     )
 
 
@@ -69,7 +79,9 @@ def marked(text: str) -> str:
 
 
 def read_id(text: str) -> str:
-    found = re.fullmatch(r"(?:https://trial\.example\.org/|trial:)(10\.9/\d\d-\d\d\.\d)(?:v\d)?", text)
+    found = re.fullmatch(
+        r"(?:https://trial\.example\.org/|trial:)(10\.9/\d\d-\d\d\.\d)(?:v\d)?", text
+    )
     return f"trial:{found[1]}" if found else ""
 
 
@@ -80,7 +92,9 @@ TRIAL = Source(
     categories=category,
     read_id=read_id,
     marked=marked,
-    links=lambda paper_id, version: Links(f"https://trial.example.org/{paper_id.partition(':')[2]}v{version}"),
+    links=lambda paper_id, version: Links(
+        f"https://trial.example.org/{paper_id.partition(':')[2]}v{version}"
+    ),
     citation=lambda _: {"howpublished": "Trial & error"},
     calendar=CALENDAR,
     waits=False,

@@ -12,7 +12,22 @@ from paperboy.models import Paper
 from paperboy.sources import links_of, source_of, title_of
 from paperboy.tex import formulas, printing, to_marked
 
-_OF_TITLES = {"a", "an", "the", "on", "of", "in", "for", "and", "to", "is", "are", "do", "does", "towards"}
+_OF_TITLES = {
+    "a",
+    "an",
+    "the",
+    "on",
+    "of",
+    "in",
+    "for",
+    "and",
+    "to",
+    "is",
+    "are",
+    "do",
+    "does",
+    "towards",
+}
 
 
 def bibtex(papers: Iterable[Paper]) -> str:
@@ -39,7 +54,9 @@ def bibtex(papers: Iterable[Paper]) -> str:
 
 
 def _key(paper: Paper) -> str:
-    """Return a key as Google Scholar makes it: the first author's last name, the year, the title's first word."""
+    """Return a key as Google Scholar makes it: the first author's last name, the year, the title's
+    first word.
+    """
     name = _letters(paper.authors[0].rpartition(" ")[2]) if paper.authors else ""
     words = map(_letters, title_of(paper).replace("-", " ").split())
     word = next((word for word in words if word and word not in _OF_TITLES), "")
@@ -62,8 +79,9 @@ def _plain(text: str) -> str:
 
 
 def _safe(paper: Paper) -> str:
-    """Return the title with its TeX, if it has any that only prints, and no brace ends the field early or late; else as
-    text, since authors' commands are not executed. To BibTeX an escaped brace is a brace.
+    """Return the title with its TeX, if it has any that only prints, and no brace ends the field
+    early or late; else as text, since authors' commands are not executed. To BibTeX an escaped
+    brace is a brace.
     """
     if source_of(paper.id).marked is not to_marked:
         return _plain(title_of(paper))

@@ -1,4 +1,5 @@
-"""The archive's pages: lists and digests, rendered anew from what was frozen, whole, and for nobody in particular.
+"""The archive's pages: lists and digests, rendered anew from what was frozen, whole, and for nobody
+in particular.
 
 GET /                      public and open lists
 GET /list/NAME             the digests of a public list
@@ -60,7 +61,11 @@ def rules() -> list[Rule]:
 def front(visit: Visit) -> Response:
     """Show all lists that everybody may read or join, or that there are none: the room is up."""
     lists = [
-        {"title": one_line(each.title), "url": list_url(visit, each), "join_url": join_url(visit, each)}
+        {
+            "title": one_line(each.title),
+            "url": list_url(visit, each),
+            "join_url": join_url(visit, each),
+        }
         for each in visit.home.lists
         if each.is_public or each.open
     ]
@@ -77,7 +82,10 @@ def past(visit: Visit, name: str) -> Response:
     digests = visit.store.database.rows(_PAST, [name, _A_PAGE + 1, (page - 1) * _A_PAGE])
     if page < 1 or (page > 1 and not digests):
         raise NotFound
-    shown = [{**sent, "month": f"{sent['date']:%Y-%m}", "url": f"{url}/{sent['date']}"} for sent in digests[:_A_PAGE]]
+    shown = [
+        {**sent, "month": f"{sent['date']:%Y-%m}", "url": f"{url}/{sent['date']}"}
+        for sent in digests[:_A_PAGE]
+    ]
 
     response = visit.page(
         "list",
@@ -121,13 +129,21 @@ def digest(visit: Visit, **where: Any) -> Response:
     """Return the digest of a link, or of a public list's day."""
     archived, mailing_list = _archived(visit, **where)
     list_page = list_url(visit, mailing_list)
-    url = f"{visit.web_url}/digest/{archived.link}" if "link" in where else f"{list_page}/{archived.date}"
-    whole = online(visit.thaw(archived), url=url, list_url=list_page, join_url=join_url(visit, mailing_list))
+    url = (
+        f"{visit.web_url}/digest/{archived.link}"
+        if "link" in where
+        else f"{list_page}/{archived.date}"
+    )
+    whole = online(
+        visit.thaw(archived), url=url, list_url=list_page, join_url=join_url(visit, mailing_list)
+    )
     html = visit.templates.online(whole)
 
     # The mail's HTML becomes a page here: restyled templates need not know what is added.
     if list_page:
-        link = Markup('<link rel="alternate" type="application/atom+xml" title="{}" href="{}/feed.atom">')
+        link = Markup(
+            '<link rel="alternate" type="application/atom+xml" title="{}" href="{}/feed.atom">'
+        )
         html = html.replace("</head>", f"{link.format(mailing_list.title, list_page)}\n</head>", 1)
     html = re.sub(r"<body\b[^>]*>", lambda body: f"{body[0]}<main>", html, count=1)
     html = "</main></body>".join(html.rsplit("</body>", 1))
@@ -172,12 +188,16 @@ def list_url(visit: Visit, mailing_list: MailingList) -> str:
     return f"{visit.web_url}/list/{mailing_list.name}" if mailing_list.is_public else ""
 
 
-def _archived(visit: Visit, link: str = "", name: str = "", day: date = date.min) -> tuple[Archived, MailingList]:
+def _archived(
+    visit: Visit, link: str = "", name: str = "", day: date = date.min
+) -> tuple[Archived, MailingList]:
     if name:
         mailing_list: MailingList | None = public(visit, name)
         archived = found(visit.store.history.digest(name, day))
     else:
-        linked = visit.store.database.first(f"{ARCHIVED} and {is_token('link')}", {"token": link}, Archived)
+        linked = visit.store.database.first(
+            f"{ARCHIVED} and {is_token('link')}", {"token": link}, Archived
+        )
         archived = found(linked)
         mailing_list = visit.home.find(archived.list_name)  # as the file has it today
     if mailing_list is None or mailing_list.archive == "none":
@@ -188,7 +208,9 @@ def _archived(visit: Visit, link: str = "", name: str = "", day: date = date.min
 def _answer(visit: Visit, text: str, mimetype: str, mailing_list: MailingList) -> Response:
     """Return the response; without its body for those who have it."""
     response = Response(text.encode(errors="replace"), content_type=f"{mimetype}; charset=utf-8")
-    return cached(visit, response, "public, max-age=3600" if mailing_list.is_public else "private, no-cache")
+    return cached(
+        visit, response, "public, max-age=3600" if mailing_list.is_public else "private, no-cache"
+    )
 
 
 def cached(visit: Visit, response: Response, control: str) -> Response:
@@ -217,7 +239,9 @@ def atom(visit: Visit, name: str) -> Response:
             updated=sent.at.isoformat(),
             url=f"{url}/{sent.date}",
             content=visit.templates.web(
-                "feed", mailing_list.language, page=online(visit.thaw(sent), url=f"{url}/{sent.date}")
+                "feed",
+                mailing_list.language,
+                page=online(visit.thaw(sent), url=f"{url}/{sent.date}"),
             ),
         )
         for sent in digests
@@ -230,7 +254,9 @@ def atom(visit: Visit, name: str) -> Response:
         entries=Markup().join(entries),
     )
 
-    response = Response(text.encode(errors="replace"), content_type="application/atom+xml; charset=utf-8")
+    response = Response(
+        text.encode(errors="replace"), content_type="application/atom+xml; charset=utf-8"
+    )
     response.last_modified = updated
     return indexable(cached(visit, response, _FRESH), mailing_list)
 

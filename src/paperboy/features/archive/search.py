@@ -1,4 +1,5 @@
-"""Search over the papers of public lists' digests: SQLite's full-text index, which a task fills beside the mail.
+"""Search over the papers of public lists' digests: SQLite's full-text index, which a task fills
+beside the mail.
 
 A paper's place in the table is its digest and rank.
 """
@@ -33,7 +34,9 @@ def waiting(database: Database, list_name: str) -> Archived | None:
 
 
 def add(database: Database, digest_id: int, papers: Iterable[tuple[int, str, str, str]]) -> None:
-    """Let the papers of a digest be found: the rank, the title, the authors and the abstract of each, without TeX."""
+    """Let the papers of a digest be found: the rank, the title, the authors and the abstract of
+    each, without TeX.
+    """
     insert = "insert into paper_search (rowid, title, authors, abstract) values (?, ?, ?, ?)"
     with database.transaction(durable=False):
         for rank, *texts in papers:
@@ -42,16 +45,16 @@ def add(database: Database, digest_id: int, papers: Iterable[tuple[int, str, str
 
 
 def find(database: Database, list_name: str, words: str, most: int) -> list[dict[str, Any]]:
-    """Return a list's papers that have all these words, the best first: the date of the digest, the place there, the
-    title, and the names of the authors.
+    """Return a list's papers that have all these words, the best first: the date of the digest, the
+    place there, the title, and the names of the authors.
     """
     query = expression(words)
     return database.rows(_FIND, [query, list_name, most]) if query else []
 
 
 def expression(words: str) -> str:
-    """Quote each of a visitor's words for FTS5, so that nothing of its language is heard: papers with all of them, and
-    with words that begin like the last. Empty: there is nothing to look for.
+    """Quote each of a visitor's words for FTS5, so that nothing of its language is heard: papers
+    with all of them, and with words that begin like the last. Empty: there is nothing to look for.
     """
     found = re.findall(r"[^\W_]+", one_line(words))[:MOST_WORDS]
     last = "*" if found and len(found[-1]) > 1 else ""
@@ -69,15 +72,17 @@ order by bm25(paper_search, 8.0, 3.0, 1.0), date desc limit ?
 # The task, for a digest at a time
 
 
-def frozen(app: App, mailing_list: MailingList, _: Day, digest_id: int | None, at: datetime) -> None:
+def frozen(
+    app: App, mailing_list: MailingList, _: Day, digest_id: int | None, at: datetime
+) -> None:
     """Add the task to index the digest of a public list."""
     if digest_id and mailing_list.is_public:
         app.store.tasks.add("index", mailing_list.name, at)
 
 
 def work(app: App, task: Task, stopped: Stopped) -> str:
-    """Add the digests of a public list that are not yet in the search, newest first. If `stopped`, add the task anew
-    for the others.
+    """Add the digests of a public list that are not yet in the search, newest first. If `stopped`,
+    add the task anew for the others.
     """
     store = app.store
     name = task.subject
@@ -95,10 +100,14 @@ def work(app: App, task: Task, stopped: Stopped) -> str:
             for entry in thawed.entries + thawed.over_cap:
                 paper = entry.paper
                 marked = source_of(paper.id).marked
-                title, abstract = (str(prose(text, marked)) for text in (paper.title, paper.abstract))
+                title, abstract = (
+                    str(prose(text, marked)) for text in (paper.title, paper.abstract)
+                )
                 papers.append((entry.rank, title, one_line(", ".join(paper.authors)), abstract))
         except (ValueError, KeyError, TypeError) as error:
-            logger.error("the digest %s of %s is spoilt, and not searched: %r", name, digest.date, error)
+            logger.error(
+                "the digest %s of %s is spoilt, and not searched: %r", name, digest.date, error
+            )
             papers = []
         add(store.database, digest.id, papers)
     return ""

@@ -1,4 +1,6 @@
-"""Returned mail: `paperboy bounce` takes bounces, complaints and unsubscribe mails from a mail server's pipe."""
+"""Returned mail: `paperboy bounce` takes bounces, complaints and unsubscribe mails from a mail
+server's pipe.
+"""
 
 from paperboy.service.feature import Feature, lazily
 

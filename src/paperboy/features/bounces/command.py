@@ -60,7 +60,9 @@ def bounce(app: App) -> int:
     try:
         with deadline(_SECONDS):
             mail = sys.stdin.buffer.read(MOST_BYTES)
-            while sys.stdin.buffer.read(1_000_000):  # what is left: a server may take a closed pipe for a failure
+            while sys.stdin.buffer.read(
+                1_000_000
+            ):  # what is left: a server may take a closed pipe for a failure
                 pass
             require_folder(app.path)
             # Without the lists, which nobody needs here and which may be broken.
@@ -68,7 +70,9 @@ def bounce(app: App) -> int:
             output.set_up(app, by_hand=False)
             logger.info("%s", take(app.store_to_ask, mail, app.clock()))
     except (PaperboyError, OSError) as error:
-        output.complaint(error if isinstance(error, PaperboyError) else PaperboyError(str(error)), app.environ)
+        output.complaint(
+            error if isinstance(error, PaperboyError) else PaperboyError(str(error)), app.environ
+        )
         return _RETRY
     return 0
 
@@ -77,13 +81,15 @@ def bounce(app: App) -> int:
 def deadline(seconds: float) -> Iterator[None]:
     """Raise TimeoutError after that time, wherever the block is.
 
-    Where the mail is being parsed, it is left alone, since another try would take as long; elsewhere, the server tries
-    again.
+    Where the mail is being parsed, it is left alone, since another try would take as long;
+    elsewhere, the server tries again.
     """
 
     def end(_signal: int, _frame: FrameType | None) -> None:
         took = f"paperboy bounce took more than {seconds:g} seconds"
-        raise TimeoutError(f"{took}: its input did not end, or the database was busy; the mail server tries again")
+        raise TimeoutError(
+            f"{took}: its input did not end, or the database was busy; the mail server tries again"
+        )
 
     before = signal.signal(signal.SIGALRM, end)
     signal.setitimer(signal.ITIMER_REAL, seconds)

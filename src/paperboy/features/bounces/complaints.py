@@ -24,7 +24,9 @@ def words() -> Mapping[str, Words]:
 def problems(app: App) -> Iterator[Incident]:
     """Yield the complaints of the last days."""
     for held in app.store_to_ask.history.suppressed("complaint", app.clock() - NEWS):
-        yield of_suppression(_COMPLAINT, replace(held, reason=f"{held.reason}, and {no_more(held.list_name)}"))
+        yield of_suppression(
+            _COMPLAINT, replace(held, reason=f"{held.reason}, and {no_more(held.list_name)}")
+        )
 
 
 def no_more(list_name: str) -> str:

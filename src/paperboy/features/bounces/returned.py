@@ -1,7 +1,8 @@
-"""What a mail that came back to us says: that a digest bounced, that somebody complained, or wants to leave. Pure.
+"""What a mail that came back to us says: that a digest bounced, that somebody complained, or wants
+to leave. Pure.
 
-Anybody can write such a mail. It counts only by what nobody can guess: the Message-ID of one copy, or a token. Both
-go along with a forwarded mail.
+Anybody can write such a mail. It counts only by what nobody can guess: the Message-ID of one copy,
+or a token. Both go along with a forwarded mail.
 """
 
 import email
@@ -49,7 +50,9 @@ class Request(NamedTuple):
 
 
 class _Policy(Compat32):
-    """The parser's own policy, with every header cut before anything is decoded: Content-Type, too."""
+    """The parser's own policy, with every header cut before anything is decoded: Content-Type,
+    too.
+    """
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
@@ -62,8 +65,12 @@ _POLICY = _Policy()
 def read(mail: bytes) -> Bounce | Complaint | Request | None:
     """Return what the mail says; None: nothing that counts."""
     try:
-        mail = mail[:MOST_BYTES].replace(b"message/global-delivery-status", b"message/delivery-status")  # RFC 6533
-        if len(_BOUNDARY.findall(mail)) > _MOST_PARTS:  # one in another: each line is compared with all
+        mail = mail[:MOST_BYTES].replace(
+            b"message/global-delivery-status", b"message/delivery-status"
+        )  # RFC 6533
+        if (
+            len(_BOUNDARY.findall(mail)) > _MOST_PARTS
+        ):  # one in another: each line is compared with all
             return None
         message = email.message_from_bytes(mail, policy=_POLICY)
         parts = list(islice(message.walk(), _MOST_PARTS))
@@ -76,11 +83,20 @@ def read(mail: bytes) -> Bounce | Complaint | Request | None:
             return Complaint(_field(ours, "Message-ID"), way_out) if _SPAM & said else None
 
         if report := kinds.get("message/delivery-status"):
-            own_id = _field(ours, "Message-ID") or _field(message, "In-Reply-To") or _field(message, "References")
+            own_id = (
+                _field(ours, "Message-ID")
+                or _field(message, "In-Reply-To")
+                or _field(message, "References")
+            )
             return _failure(report, own_id) if own_id else None
 
-        if _field(message, "X-Apple-Unsubscribe").lower() != "true":  # Apple Mail calls these auto-replied
-            is_report = message.get_content_type() == "multipart/report" or _field(message, "Return-Path") == "<>"
+        if (
+            _field(message, "X-Apple-Unsubscribe").lower() != "true"
+        ):  # Apple Mail calls these auto-replied
+            is_report = (
+                message.get_content_type() == "multipart/report"
+                or _field(message, "Return-Path") == "<>"
+            )
             if is_report or _field(message, "Auto-Submitted").lower() not in {"", "no"}:
                 return None
         token = _token(_field(message, "Subject"))
@@ -92,22 +108,33 @@ def read(mail: bytes) -> Bounce | Complaint | Request | None:
 def _returned(parts: list[Message]) -> Message:
     """Return our mail, or its headers, as the other side sends it back."""
     for part in parts:
-        if part.get_content_type() in {"message/rfc822", "message/global"} and isinstance(part.get_payload(), list):
+        if part.get_content_type() in {"message/rfc822", "message/global"} and isinstance(
+            part.get_payload(), list
+        ):
             return part.get_payload(0)  # type: ignore[return-value]
-        if part.get_content_type() in {"text/rfc822-headers", "message/rfc822-headers", "message/global-headers"}:
+        if part.get_content_type() in {
+            "text/rfc822-headers",
+            "message/rfc822-headers",
+            "message/global-headers",
+        }:
             text = part.get_payload(decode=True)
-            headers = BytesHeaderParser(policy=_POLICY)  # no parts, which encoded text could hold any number of
+            headers = BytesHeaderParser(
+                policy=_POLICY
+            )  # no parts, which encoded text could hold any number of
             found = headers.parsebytes(text if isinstance(text, bytes) else b"")
             return found if found.keys() else part.get_payload(0) if part.is_multipart() else found  # type: ignore[return-value]
     return Message()
 
 
 def _failure(report: Message, message_id: str) -> Bounce | None:
-    """Return the first delivery that failed for good: also after days of retries, whose code is 4.x."""
+    """Return the first delivery that failed for good: also after days of retries, whose code is
+    4.x.
+    """
     for block in report.walk():
         status = _STATUS.match(_field(block, "Status"))
         if status and _field(block, "Action").lower() == "failed":
-            # As in "smtp; 550 5.1.1 …". Exim has 5.0.0 as the status, whatever the server's own code is.
+            # As in "smtp; 550 5.1.1 …". Exim has 5.0.0 as the status, whatever the server's own
+            # code is.
             words = re.sub(r"^[\w-]+\s*;\s*(?:[45]\d\d[ -])?", "", _field(block, "Diagnostic-Code"))
             reply = words if _STATUS.match(words) else f"{status[0]} {words}".strip()
             gone = status[0][0] == "5" and judge("RCPT", 550, reply) is Verdict.BOUNCE
@@ -123,8 +150,14 @@ def _token(text: str) -> str:
 def _field(message: Message, name: str) -> str:
     """Return a header as one line of text; empty: there is none that can be read."""
     found = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
-    value = found.encode(errors="surrogateescape").decode(errors="replace")  # bytes beyond ASCII are surrogates
+    value = found.encode(errors="surrogateescape").decode(
+        errors="replace"
+    )  # bytes beyond ASCII are surrogates
     try:
         return one_line(str(make_header(decode_header(value))))
-    except (ValueError, LookupError, MessageError):  # half an encoded word, or a charset that nobody knows
+    except (
+        ValueError,
+        LookupError,
+        MessageError,
+    ):  # half an encoded word, or a charset that nobody knows
         return one_line(value)

@@ -1,4 +1,5 @@
-"""What comes back by mail: bounces, complaints and requests to leave, as `paperboy bounce` is given them.
+"""What comes back by mail: bounces, complaints and requests to leave, as `paperboy bounce` is given
+them.
 
 Takes no lock: each is one transaction, also while a morning sends.
 """
@@ -36,7 +37,9 @@ def take(store: Store, mail: bytes, now: datetime) -> str:
             reader = store.readers.leaving(said.token)
             if reader is None:
                 return "left alone: an unsubscribe mail whose token is unknown"
-            store.suppressions.add(reader.address, reader.list_name, "left by mail", now, by="reader")
+            store.suppressions.add(
+                reader.address, reader.list_name, "left by mail", now, by="reader"
+            )
             return f"{reader.list_name}: somebody left by mail"
     return "left alone: it is no bounce, no complaint and no unsubscribe mail"
 

@@ -38,8 +38,17 @@ def look(app: App) -> list[Finding]:
         return [note("cluster", f"the scheduler has no worker; {fix}")]
     size = f"{counted(len(found), 'worker')} with {counted(sum(one['nthreads'] for one in found), 'thread')}"
     if unlike:
-        return [note("cluster", f"{size}; not used, since all must run the same versions: {together(unlike, 3)}")]
-    return [Finding("cluster", f"{size}, which compose where a morning has more than {WORTH_SHARING} lists")]
+        return [
+            note(
+                "cluster",
+                f"{size}; not used, since all must run the same versions: {together(unlike, 3)}",
+            )
+        ]
+    return [
+        Finding(
+            "cluster", f"{size}, which compose where a morning has more than {WORTH_SHARING} lists"
+        )
+    ]
 
 
 @contextmanager
@@ -55,10 +64,16 @@ def client(address: str) -> Iterator[Any]:
     try:
         import distributed  # one second, and an extra
     except ImportError as error:
-        raise WorkersError("CLUSTER needs the extra [cluster], in this environment: it brings distributed") from error
+        raise WorkersError(
+            "CLUSTER needs the extra [cluster], in this environment: it brings distributed"
+        ) from error
     make = cast("Any", distributed.Client)  # it has no types
-    for name in [each for each in logging.root.manager.loggerDict if each.startswith("distributed")]:
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is told by the one who asks
+    for name in [
+        each for each in logging.root.manager.loggerDict if each.startswith("distributed")
+    ]:
+        logging.getLogger(name).setLevel(
+            logging.CRITICAL
+        )  # what matters is told by the one who asks
     try:
         made = make(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except Exception as error:
@@ -66,7 +81,9 @@ def client(address: str) -> Iterator[Any]:
     try:
         yield made
     finally:
-        with suppress(Exception):  # where the scheduler died, closing raises whatever its loop was at
+        with suppress(
+            Exception
+        ):  # where the scheduler died, closing raises whatever its loop was at
             made.close(timeout=_CONNECT_SECONDS)
 
 
@@ -75,5 +92,11 @@ def differences(client: Any) -> list[str]:
     try:
         found: Mapping[str, object] = client.run(done, str, "", versions(), on_error="return")
     except Exception as error:  # noqa: BLE001  # it has another Paperboy, or none
-        return [f"a worker cannot run Paperboy ({first_line(error)}); install the version that runs here"]
-    return [f"{worker}: {first_line(error)}" for worker, error in found.items() if isinstance(error, Exception)]
+        return [
+            f"a worker cannot run Paperboy ({first_line(error)}); install the version that runs here"
+        ]
+    return [
+        f"{worker}: {first_line(error)}"
+        for worker, error in found.items()
+        if isinstance(error, Exception)
+    ]

@@ -1,5 +1,9 @@
-"""DKIM: sign mail for a sender whose relay does not, and check the key that the sender's domain publishes."""
+"""DKIM: sign mail for a sender whose relay does not, and check the key that the sender's domain
+publishes.
+"""
 
 from paperboy.service.feature import Feature, lazily
 
-FEATURE = Feature(name="dkim", signer=lazily("dkim.signer", "signer_of"), check=lazily("dkim.signer", "look"))
+FEATURE = Feature(
+    name="dkim", signer=lazily("dkim.signer", "signer_of"), check=lazily("dkim.signer", "look")
+)

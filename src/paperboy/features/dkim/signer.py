@@ -1,4 +1,5 @@
-"""DKIM signatures (RFC 6376), for senders without a relay that signs. RSA alone: few verify anything else.
+"""DKIM signatures (RFC 6376), for senders without a relay that signs. RSA alone: few verify
+anything else.
 
 dkimpy does it in pure Python, in some ten milliseconds a mail. Left to itself it would not cover
 List-Unsubscribe-Post, and no mail program would offer the one click (RFC 8058).
@@ -53,12 +54,16 @@ class Signer:
 
     @property
     def modulus(self) -> int:
-        """Return that of the key: the record in DNS has the same. Raises ValueError if this is no such key."""
+        """Return that of the key: the record in DNS has the same. Raises ValueError if this is no
+        such key.
+        """
         crypto = dkimpy("dkim.crypto")
         try:
             return int(crypto.parse_pem_private_key(self.key)["modulus"])
         except Exception:  # noqa: BLE001 - dkimpy raises whatever its parsers do
-            raise ValueError(f"is no private RSA key in PEM, without a passphrase; {_MADE_BY}") from None
+            raise ValueError(
+                f"is no private RSA key in PEM, without a passphrase; {_MADE_BY}"
+            ) from None
 
     def signed(self, message: bytes) -> bytes:
         """Return the message after its signature."""
@@ -75,10 +80,14 @@ class Signer:
 
 
 def signer_of(settings: Settings) -> Signer | None:
-    """Return the signer that the settings name, for mail that goes to a mail server. Raises ConfigError."""
+    """Return the signer that the settings name, for mail that goes to a mail server. Raises
+    ConfigError.
+    """
     if settings.dkim_key is None or settings.mail_from is None or settings.uses_outbox:
         return None
-    return Signer.load(settings.dkim_key, settings.dkim_selector, settings.mail_from.address.rpartition("@")[2])
+    return Signer.load(
+        settings.dkim_key, settings.dkim_selector, settings.mail_from.address.rpartition("@")[2]
+    )
 
 
 def dkimpy(module: str) -> Any:
@@ -86,7 +95,9 @@ def dkimpy(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise _fault(f"signing needs one more package: {sys.executable} -m pip install 'dkimpy>=1.1.8,<2'") from error
+        raise _fault(
+            f"signing needs one more package: {sys.executable} -m pip install 'dkimpy>=1.1.8,<2'"
+        ) from error
 
 
 def _fault(message: str) -> ConfigError:
@@ -113,7 +124,11 @@ def look(app: App) -> list[Finding]:
         return [note("DKIM", f"DNS does not answer; {name} not checked")]
     if not keys:
         fix = "fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"
-        return [Finding("DKIM", f"{name} has no key: {fix}", int(signer is not None), note=signer is None)]
+        return [
+            Finding(
+                "DKIM", f"{name} has no key: {fix}", int(signer is not None), note=signer is None
+            )
+        ]
     if signer and signer.modulus not in map(modulus, keys):
         message = f"{name} has another key than DKIM_KEY, so every signature is wrong; publish its public half"
         return [Finding("DKIM", message, exit_code=1)]
@@ -121,7 +136,9 @@ def look(app: App) -> list[Finding]:
 
 
 def published(record: str) -> str:
-    """Read the key in a TXT record as a zone file has it, in strings that may end anywhere; empty: it was withdrawn."""
+    """Read the key in a TXT record as a zone file has it, in strings that may end anywhere; empty:
+    it was withdrawn.
+    """
     text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', record))
     found = re.search(r"(?:^|;)\s*p\s*=\s*([A-Za-z0-9+/][A-Za-z0-9+/=\s]*)", text)
     return re.sub(r"\s", "", found[1]) if found else ""

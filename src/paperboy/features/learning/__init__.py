@@ -1,6 +1,8 @@
-"""What lists learn: which papers are worth an LLM's call, what readers may like, and a ranking for the embedded scorer.
+"""What lists learn: which papers are worth an LLM's call, what readers may like, and a ranking for
+the embedded scorer.
 
-It learns from an LLM's scores and from readers' votes, beside the morning; a random sample measures what it misses.
+It learns from an LLM's scores and from readers' votes, beside the morning; a random sample measures
+what it misses.
 """
 
 from paperboy.models import Tables
@@ -37,7 +39,9 @@ begin delete from learned where kind = 'votes' and list = old.list; end
     ),
     retain={
         "samples": ["delete from samples where date < :old"],
-        "states": ["delete from learned where at < :settled and list not in (select value from json_each(:lists))"],
+        "states": [
+            "delete from learned where at < :settled and list not in (select value from json_each(:lists))"
+        ],
     },
 )
 
@@ -48,7 +52,11 @@ FEATURE = Feature(
     tables=_TABLES,
     learned=lambda app: _learning(app).learned,
     frozen=lambda app, *given: _learning(app).freeze(*given),
-    tasks={"learning": lambda app, task, _: _learning(app).work(app.home.find(task.subject), app.clock())},
+    tasks={
+        "learning": lambda app, task, _: _learning(app).work(
+            app.home.find(task.subject), app.clock()
+        )
+    },
     words=lazily("learning.learning", "words"),
     status=lazily("learning.learning", "status"),
     why=lambda app, paper_id: _learning(app).why(paper_id),

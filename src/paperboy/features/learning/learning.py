@@ -1,11 +1,12 @@
-"""What lists learn: outside the morning from what they have, and in the morning which papers are worth a call.
+"""What lists learn: outside the morning from what they have, and in the morning which papers are
+worth a call.
 
     learn     a state for each list and kind, from an LLM's scores and from readers' votes
     of        what a list has learned
     learned   what its morning makes of that
 
-A state of scores learns only what has come since it was last made, and never forgets; where its key has changed, it
-begins anew with the last three months. One of votes is always made anew.
+A state of scores learns only what has come since it was last made, and never forgets; where its key
+has changed, it begins anew with the last three months. One of votes is always made anew.
 """
 
 import hashlib
@@ -44,7 +45,9 @@ _OFF = "shortlist"  # missed too much, and is off
 _SOME = 5  # names of lists in a line
 _YOUNG = "{} (learned {papers} of {papers_needed} papers, day {days} of {days_needed})"
 
-BEGINS = timedelta(days=92)  # before a state is made anew: then its examples begin, since all their texts are kept
+BEGINS = timedelta(
+    days=92
+)  # before a state is made anew: then its examples begin, since all their texts are kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +63,16 @@ class Learning:
     # In the morning
 
     def learned(
-        self, mailing_list: MailingList, papers: Sequence[Paper], followed: Collection[str], now: datetime
+        self,
+        mailing_list: MailingList,
+        papers: Sequence[Paper],
+        followed: Collection[str],
+        now: datetime,
     ) -> Learned:
         """Return what the list's morning makes of what it has learned.
 
-        Where the list or its criteria are young, the LLM is asked about everything; and in any case about papers by
-        followed authors, and those of a batch that the list has seen before.
+        Where the list or its criteria are young, the LLM is asked about everything; and in any case
+        about papers by followed authors, and those of a batch that the list has seen before.
         """
         states = self.of(mailing_list)
         rankers = {str(kind): Ranker(state.weights) for kind, state in states.items()}
@@ -73,7 +80,9 @@ class Learning:
         votes = rankers.get(Kind.VOTES)
         liked = _strengths(votes, papers) if votes else {}
         if self.ranks and rankers:
-            key = hashlib.sha256(b"".join(ranker.state for ranker in rankers.values())).hexdigest()[:16]
+            key = hashlib.sha256(b"".join(ranker.state for ranker in rankers.values())).hexdigest()[
+                :16
+            ]
             return Learned(liked=liked, rankers=rankers, key=key)
 
         name = mailing_list.name
@@ -87,7 +96,9 @@ class Learning:
             for source in sources_of(mailing_list.categories)
         }
         ranked = [
-            paper for paper in papers if paper.id not in followed and paper.published >= over[source_of(paper.id).key]
+            paper
+            for paper in papers
+            if paper.id not in followed and paper.published >= over[source_of(paper.id).key]
         ]
         strengths = _strengths(rankers[Kind.SCORES], ranked)
         return replace(shortlist(strengths, share, f"{name} {day}"), liked=liked)
@@ -96,18 +107,25 @@ class Learning:
         """Return what the list has learned."""
         if not mailing_list.topics:
             return {}
-        states = {kind: self.lessons.state(mailing_list.name, kind, self._key(kind, mailing_list)) for kind in Kind}
+        states = {
+            kind: self.lessons.state(mailing_list.name, kind, self._key(kind, mailing_list))
+            for kind in Kind
+        }
         return {kind: state for kind, state in states.items() if state}
 
     def freeze(self, mailing_list: MailingList, day: Day, _: int | None, at: datetime) -> None:
-        """Keep the day's sample, note where what passed of it switches `auto` off, and add the task to learn."""
+        """Keep the day's sample, note where what passed of it switches `auto` off, and add the task
+        to learn.
+        """
         if self._due(mailing_list, at):
             self.store.tasks.add("learning", day.list_name, at)
         found = partial(self.lessons.found, day.list_name, day.date)
         was_off = off_until(found(), day.date)
         self.lessons.add_sample(day)
         if self.share == "auto" and off_until(found(), day.date) and not was_off:
-            off = Incident(kind=_OFF, subject=day.list_name, facts={"list": day.list_name}, event=True)
+            off = Incident(
+                kind=_OFF, subject=day.list_name, facts={"list": day.list_name}, event=True
+            )
             self.store.incidents.note([off], at)
 
     def why(self, paper_id: str) -> Mapping[str, str]:
@@ -130,12 +148,17 @@ class Learning:
                 if judged:
                     least = mailing_list.min_relevance
                     examples = [
-                        ranking.Example(row.title, row.abstract, ranking.target(row.relevance, least)) for row in judged
+                        ranking.Example(
+                            row.title, row.abstract, ranking.target(row.relevance, least)
+                        )
+                        for row in judged
                     ]
                     weights = ranking.train(state.weights if state else b"", examples)
                     oldest = state.oldest if state else judged[0].at
                     last = judged[-1]
-                    state = State(key, oldest, last.at, last.paper_id, Ranker(weights).examples, weights)
+                    state = State(
+                        key, oldest, last.at, last.paper_id, Ranker(weights).examples, weights
+                    )
             elif votes := self.lessons.voted(name):
                 weights = ranking.train_votes(votes)
                 state = State(key, now, now, "", Ranker(weights).examples, weights)
@@ -173,7 +196,9 @@ def of(app: App) -> Learning:
     return Learning(
         store=store,
         lessons=Lessons(store.database, votes=votes),
-        criteria=lambda mailing_list: app.prompt.criteria(mailing_list.topics, mailing_list.language),
+        criteria=lambda mailing_list: app.prompt.criteria(
+            mailing_list.topics, mailing_list.language
+        ),
         share=settings.llm_shortlist if settings.has_llm else 1.0,
         ranks=not settings.has_llm,
     )
@@ -196,8 +221,8 @@ def words() -> Mapping[str, Words]:
 
 
 def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
-    """Show the shortlists of those of these lists that use one now, or did in the last 60 days: a line for each that
-    left something out, and one for all that still learn.
+    """Show the shortlists of those of these lists that use one now, or did in the last 60 days: a
+    line for each that left something out, and one for all that still learn.
     """
     learning = of(app)
     lessons = learning.lessons
@@ -224,7 +249,9 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
         if share < 1 and (learned is None or is_young(learned, now)):
             learns = _progress(learned, now)
         cost = spending.cost.total if spending.cost else 0.0
-        saved = cost / max(1, recall.called) * recall.not_called if cost else None  # by what a paper cost on those days
+        saved = (
+            cost / max(1, recall.called) * recall.not_called if cost else None
+        )  # by what a paper cost on those days
         shown[name] = {
             "share": share,
             "off_until": off,

@@ -1,4 +1,6 @@
-"""What each list has learned, and what it learns from: an LLM's scores, readers' votes, and a random sample."""
+"""What each list has learned, and what it learns from: an LLM's scores, readers' votes, and a
+random sample.
+"""
 
 from collections.abc import Collection
 from dataclasses import astuple, dataclass, field
@@ -58,8 +60,8 @@ class Judged(NamedTuple):
 
 
 class Lessons:
-    """States by list and kind, and a row for each paper of the sample that was scored. `votes` is a query of readers'
-    votes, with the columns of NO_VOTES.
+    """States by list and kind, and a row for each paper of the sample that was scored. `votes` is a
+    query of readers' votes, with the columns of NO_VOTES.
     """
 
     def __init__(self, database: Database, votes: str = NO_VOTES) -> None:
@@ -87,24 +89,31 @@ class Lessons:
         self._database.commit(insert, [list_name, kind, at, *learned])
 
     def due(self, list_name: str, now: datetime, *, scores: bool) -> list[Kind]:
-        """Return from what the list may have something to learn: from scores of the past, since another day of it was
-        frozen, and from votes. Without `scores`, from votes alone.
+        """Return from what the list may have something to learn: from scores of the past, since
+        another day of it was frozen, and from votes. Without `scores`, from votes alone.
         """
         values = {"list": list_name, "scores": scores, "rested": now - _REST}
         return [Kind(kind) for kind in self._database.column(self._ballots + _DUE, values)]
 
-    def judged(self, list_name: str, criteria: str, since: datetime, after: State | None = None) -> list[Judged]:
-        """Return the papers that LLMs have scored since then for the list on these criteria, in the order of that;
-        `after` the last that a state has learned. Those of the newest morning come with the next: until that is over,
-        more of them may come.
+    def judged(
+        self, list_name: str, criteria: str, since: datetime, after: State | None = None
+    ) -> list[Judged]:
+        """Return the papers that LLMs have scored since then for the list on these criteria, in the
+        order of that; `after` the last that a state has learned. Those of the newest morning come
+        with the next: until that is over, more of them may come.
         """
         at, paper_id = (after.until, after.until_id) if after else (since, "")
-        values = {"list": list_name, "criteria": criteria, "at": at.timestamp(), "paper_id": paper_id}
+        values = {
+            "list": list_name,
+            "criteria": criteria,
+            "at": at.timestamp(),
+            "paper_id": paper_id,
+        }
         return self._database.rows(_JUDGED, values, Judged)
 
     def voted(self, list_name: str) -> list[Example]:
-        """Return the newest papers with a vote whose text is kept; and some that the list has had and nobody voted on,
-        drawn by their ids. Empty if too few have a vote.
+        """Return the newest papers with a vote whose text is kept; and some that the list has had
+        and nobody voted on, drawn by their ids. Empty if too few have a vote.
         """
         values = {"list": list_name, "most": MOST_VOTES}
         voted: list[Example] = self._database.rows(self._ballots + _VOTED, values, Example)
@@ -118,11 +127,13 @@ class Lessons:
     def add_sample(self, day: Day) -> None:
         """Add the day's sample. Joins the transaction of the caller."""
         rows = [(day.list_name, paper_id, day.date) for paper_id in day.sampled]
-        self._database.execute_all("insert into samples values (?, ?, ?) on conflict do nothing", rows)
+        self._database.execute_all(
+            "insert into samples values (?, ?, ?) on conflict do nothing", rows
+        )
 
     def found(self, list_name: str, day: date) -> list[date]:
-        """Return the days on which papers of the list's sample passed, one for each paper, in order, in the 120 days
-        up to that day.
+        """Return the days on which papers of the list's sample passed, one for each paper, in
+        order, in the 120 days up to that day.
         """
         return self._database.column(_FOUND, [list_name, day - 2 * LOOKED_BACK])
 
@@ -131,13 +142,15 @@ class Lessons:
         return self._database.column("select list from samples where paper_id = ?", [paper_id])
 
     def recalls(self, list_names: Collection[str], day: date) -> dict[str, tuple[Recall, Spending]]:
-        """Return how well the lists' shortlists did in 60 days up to that day, on those on which they left papers out;
-        and what these cost.
+        """Return how well the lists' shortlists did in 60 days up to that day, on those on which
+        they left papers out; and what these cost.
         """
         asked = {"names": list(list_names), "since": day - LOOKED_BACK}
         spent = {row["list"]: summed(row) for row in self._database.rows(_SPENT, asked)}
         rows = {row.pop("list"): row for row in self._database.rows(_RECALLS, asked)}
-        return {name: (Recall(**counts), spent.get(name, Spending())) for name, counts in rows.items()}
+        return {
+            name: (Recall(**counts), spent.get(name, Spending())) for name, counts in rows.items()
+        }
 
 
 _STATE = "key, oldest, until, until_id, examples, weights"
@@ -155,8 +168,8 @@ where {_NEWEST_DAY} > looked.at or (coalesce(looked.at, '') < :rested and exists
 order by kind
 """
 
-# The list's own newest morning is not over before its day is frozen; and that is dated to its beginning. By whole
-# numbers: the view `scores` would write out the instant of each row.
+# The list's own newest morning is not over before its day is frozen; and that is dated to its
+# beginning. By whole numbers: the view `scores` would write out the instant of each row.
 _SCORES = f"""score_rows join paper_keys on paper_keys.key = paper_key join papers using (id)
 where judge_key in (select key from judges where criteria = :criteria) and list_key = {LIST_KEY}
 and novelty is not null and abstract != '' and given < (

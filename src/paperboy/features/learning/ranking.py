@@ -1,8 +1,9 @@
-"""What a list learns of papers by their words: an online logistic regression, in plain Python. Pure.
+"""What a list learns of papers by their words: an online logistic regression, in plain Python.
+Pure.
 
-A paper is its words and adjacent pairs of them, hashed into a fixed number of buckets and weighted by TF-IDF. A state
-is bytes: the weights, and in how many examples each bucket occurred. The same examples in the same order give the same
-state, whether they are learned at once or in pieces.
+A paper is its words and adjacent pairs of them, hashed into a fixed number of buckets and weighted
+by TF-IDF. A state is bytes: the weights, and in how many examples each bucket occurred. The same
+examples in the same order give the same state, whether they are learned at once or in pieces.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _MOST_COUNTED = (1 << 16) - 1  # examples with a bucket
 _HEAD = struct.Struct("<IId")  # the examples, those of them that were labels, the offset
 _WORD = re.compile(r"[^\W_]{2,}")
 
-# Votes are few, and about papers that were chosen: without others to compare with, every word would be a good one.
+# Votes are few, and about papers that were chosen: without others to compare with, every word would
+# be a good one.
 _VOTE_RATE = 0.5
 _UNVOTED = 0.15
 _PASSES = 6  # over all of them, or as many as fit in _STEPS; at least one
@@ -50,7 +52,9 @@ class Features(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A paper's text, and how much it was wanted: from 0 to 1. Of votes that is the share of those for it."""
+    """A paper's text, and how much it was wanted: from 0 to 1. Of votes that is the share of those
+    for it.
+    """
 
     title: str
     abstract: str
@@ -58,7 +62,9 @@ class Example(NamedTuple):
 
 
 def target(relevance: int, threshold: int) -> float:
-    """Return how much a paper with that relevance was wanted: the farther from the threshold, the surer."""
+    """Return how much a paper with that relevance was wanted: the farther from the threshold, the
+    surer.
+    """
     return _logistic(_SLOPE * (relevance - threshold + 0.5))
 
 
@@ -73,7 +79,9 @@ def train(state: bytes, examples: Iterable[Example]) -> bytes:
 
 
 def train_votes(votes: Iterable[Example]) -> bytes:
-    """Learn what readers vote for, whatever the papers' order. Those without a vote count a little against."""
+    """Learn what readers vote for, whatever the papers' order. Those without a vote count a little
+    against.
+    """
     weights = _Weights(b"")
     mixed = sorted(votes, key=lambda vote: crc32(vote.title.encode(errors="replace")))
     rows = [(features(vote.title, vote.abstract), vote.target) for vote in mixed]
@@ -106,7 +114,9 @@ class Ranker(NamedTuple):
         return strengths
 
 
-@lru_cache(maxsize=1)  # lists on the same categories, which come one after the other, share a month's papers
+@lru_cache(
+    maxsize=1
+)  # lists on the same categories, which come one after the other, share a month's papers
 def _features_of(texts: tuple[Paper | Text, ...]) -> list[Features]:
     return [features(text.title, text.abstract) for text in texts]
 
@@ -146,7 +156,9 @@ class _Weights:
 
     def strength(self, found: Features, vector: list[float]) -> float:
         """Return how much a paper with these features is wanted, as log-odds."""
-        return self._offset + float(sum(map(mul, vector, map(self._weights.__getitem__, found.buckets))))
+        return self._offset + float(
+            sum(map(mul, vector, map(self._weights.__getitem__, found.buckets)))
+        )
 
     def learn(self, found: Features, wanted: float, rate: float) -> None:
         """Take one step towards what was wanted."""
@@ -164,7 +176,9 @@ def features(title: str, abstract: str) -> Features:
         plain = unicodedata.normalize("NFKC", text[:_LONGEST]).casefold()
         words = [word.encode() for word in _WORD.findall(plain)]
         of_words = list(map(crc32, words))
-        of_pairs = map(crc32, [b" " + word for word in words[1:]], of_words)  # goes on from the first word's
+        of_pairs = map(
+            crc32, [b" " + word for word in words[1:]], of_words
+        )  # goes on from the first word's
         found.update([value % _BUCKETS for value in (*of_words, *of_pairs)] * times)
     return Features(array("H", found), bytes(min(number, 255) for number in found.values()))
 

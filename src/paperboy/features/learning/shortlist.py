@@ -1,7 +1,8 @@
-"""The learned shortlist: for which of a day's papers the LLM is called, and how well that finds what passes. Pure.
+"""The learned shortlist: for which of a day's papers the LLM is called, and how well that finds
+what passes. Pure.
 
-A threshold that learns only from what it let through deceives itself, so each day has the same share; and a random
-sample of the rest is called, too, from which the recall is estimated.
+A threshold that learns only from what it let through deceives itself, so each day has the same
+share; and a random sample of the rest is called, too, from which the recall is estimated.
 """
 
 import math
@@ -25,8 +26,9 @@ _SWITCHES_OFF = 6  # papers of the sample that passed
 
 
 def shortlist(papers: Mapping[str, float], share: float, seed: str) -> Learned:
-    """Leave out all but the best share of a day's papers and a random sample of the rest. `papers` are their strengths
-    by id, without those that are called in any case. The same `seed` draws the same papers, whatever the others.
+    """Leave out all but the best share of a day's papers and a random sample of the rest. `papers`
+    are their strengths by id, without those that are called in any case. The same `seed` draws the
+    same papers, whatever the others.
     """
     if len(papers) < _TOO_FEW:
         return Learned()
@@ -37,15 +39,16 @@ def shortlist(papers: Mapping[str, float], share: float, seed: str) -> Learned:
 
 
 def off_until(found: Sequence[date], day: date) -> date | None:
-    """Return the last day on which `auto` is off: from the sixth paper of the sample that passed within 60 days, for 60
-    days. None: it is not. `found` are the days of those that passed, in order.
+    """Return the last day on which `auto` is off: from the sixth paper of the sample that passed
+    within 60 days, for 60 days. None: it is not. `found` are the days of those that passed, in
+    order.
     """
     return _until(found, day, _SWITCHES_OFF)
 
 
 def share_of(setting: Share, found: Sequence[date], day: date) -> float:
-    """Return the share of a day's papers that the LLM is asked about. Three papers of the sample that passed within 60
-    days raise it for the 60 days after the third.
+    """Return the share of a day's papers that the LLM is asked about. Three papers of the sample
+    that passed within 60 days raise it for the 60 days after the third.
     """
     if setting == "auto" and off_until(found, day):
         return 1.0
@@ -55,7 +58,9 @@ def share_of(setting: Share, found: Sequence[date], day: date) -> float:
 
 def _until(found: Sequence[date], day: date, number: int) -> date | None:
     spans = zip(found, found[number - 1 :], strict=False)
-    ends = [last + LOOKED_BACK for first, last in spans if last - first <= LOOKED_BACK and last <= day]
+    ends = [
+        last + LOOKED_BACK for first, last in spans if last - first <= LOOKED_BACK and last <= day
+    ]
     return max((end for end in ends if day <= end), default=None)
 
 
@@ -75,7 +80,9 @@ class Recall(NamedTuple):
 
     @property
     def estimate(self) -> float | None:
-        """Return the share of the papers that would pass that were called. None: nothing was sampled, or would pass."""
+        """Return the share of the papers that would pass that were called. None: nothing was
+        sampled, or would pass.
+        """
         return self._with(self.found / self.sampled) if self.sampled else None
 
     @property

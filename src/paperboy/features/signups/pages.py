@@ -1,9 +1,9 @@
-"""Signing up for a list that is open: the form, and the page behind the link of the confirmation mail.
+"""Signing up for a list that is open: the form, and the page behind the link of the confirmation
+mail.
 
-GET  /list/NAME/join   the form
-POST /list/NAME/join   notes the request; the answer is the same for every address, and 429 while too many come
-GET  /confirm/TOKEN    the page with its button; changes nothing
-POST /confirm/TOKEN    confirms: a task writes the address into the list's file
+GET  /list/NAME/join   the form POST /list/NAME/join   notes the request; the answer is the same for
+every address, and 429 while too many come GET  /confirm/TOKEN    the page with its button; changes
+nothing POST /confirm/TOKEN    confirms: a task writes the address into the list's file
 """
 
 from collections.abc import Sequence
@@ -70,7 +70,9 @@ def confirm(visit: Visit, token: str) -> Response:
     if visit.request.method == "POST" and visit.from_a_click and signup.stage not in _CONFIRMED:
         with store.transaction():
             requests.move(database, signup, Stage.CONFIRMED)
-            signup = found(requests.find(database, token, visit.now))  # whoever is forgotten at this moment stays so
+            signup = found(
+                requests.find(database, token, visit.now)
+            )  # whoever is forgotten at this moment stays so
             store.tasks.add(KIND, token, visit.now)
             store.readers.know(name, [Addressed(Subscriber(address), "", leave)])
             if held:  # whoever left comes back
@@ -86,7 +88,9 @@ def confirm(visit: Visit, token: str) -> Response:
     )
 
 
-def _form(visit: Visit, mailing_list: MailingList, *, typed: str = "", wrong: bool = False) -> Response:
+def _form(
+    visit: Visit, mailing_list: MailingList, *, typed: str = "", wrong: bool = False
+) -> Response:
     return visit.page(
         "join",
         mailing_list.language,

@@ -45,7 +45,9 @@ class Signup(NamedTuple):
     problem: str = ""  # why the last attempt failed
 
 
-_ASKED = "select count(*) as of_all, total(list = :list) as of_list from signups where at > :hour_ago"
+_ASKED = (
+    "select count(*) as of_all, total(list = :list) as of_list from signups where at > :hour_ago"
+)
 _SELECT = f"""
 select token, list as list_name, address, state as stage, at, coalesce(reply, '') as problem
 from signups left join tasks on kind = '{KIND}' and subject = token
@@ -55,8 +57,9 @@ from signups left join tasks on kind = '{KIND}' and subject = token
 def ask(database: Database, token: str, list_name: str, address: str, now: datetime) -> bool:
     """Note a request. Return False, whatever the address, while a rate limit is reached.
 
-    For a mailbox that had a request within a day nothing is noted, and True returned, so that the page tells no
-    stranger who has asked. (Whoever has filled the rate to its last request can still see whether one was noted.)
+    For a mailbox that had a request within a day nothing is noted, and True returned, so that the
+    page tells no stranger who has asked. (Whoever has filled the rate to its last request can still
+    see whether one was noted.)
     """
     values = {
         "token": token,
@@ -93,8 +96,8 @@ def waiting(database: Database) -> list[Signup]:
 
 
 def move(database: Database, signup: Signup, stage: Stage) -> None:
-    """Record its new stage, unless it has come further meanwhile, as when somebody confirms while the mail is being
-    recorded.
+    """Record its new stage, unless it has come further meanwhile, as when somebody confirms while
+    the mail is being recorded.
     """
     database.commit(
         "update signups set state = ? where token = ? and state = ?",
@@ -103,7 +106,8 @@ def move(database: Database, signup: Signup, stage: Stage) -> None:
     )
 
 
-# Where a mail server knows no "+", "ada+x" is not Ada's: a request for it does not use up hers for "ada".
+# Where a mail server knows no "+", "ada+x" is not Ada's: a request for it does not use up hers for
+# "ada".
 _ASK = """
 insert or ignore into signups select :token, :list, :address, 'asked', :now
 where not exists (

@@ -68,7 +68,9 @@ def _mail(app: App, signup: Signup) -> None:
     ):
         requests.move(store.database, signup, Stage.ENDED)
         return
-    composed, addressed = app.composer.confirmation(mailing_list, Subscriber(signup.address), signup.token, signup.at)
+    composed, addressed = app.composer.confirmation(
+        mailing_list, Subscriber(signup.address), signup.token, signup.at
+    )
     with store.transaction():
         store.ledger.freeze(composed, [addressed], now, expires=now + _WORTH_SENDING, priority=1)
         requests.move(store.database, signup, Stage.MAILED)
@@ -98,7 +100,11 @@ def problems(app: App) -> Iterator[Incident]:
             since=signup.at,
             last=app.clock(),
             reason=signup.problem,
-            facts={"list": name, "lines": [signup.problem], "place": signup.problem.partition(": ")[0]},
+            facts={
+                "list": name,
+                "lines": [signup.problem],
+                "place": signup.problem.partition(": ")[0],
+            },
         )
 
 
@@ -109,7 +115,12 @@ def status(app: App, lists: Sequence[MailingList], _: datetime) -> Shown:
     for signup in requests.waiting(app.store_to_ask.database):
         if signup.list_name in found:
             why = f": {signup.problem}" if signup.problem else ", and comes within a minute"
-            wrong.append((signup.list_name, f": {signup.address} has signed up and is not on the list yet{why}"))
+            wrong.append(
+                (
+                    signup.list_name,
+                    f": {signup.address} has signed up and is not on the list yet{why}",
+                )
+            )
             one = {"address": signup.address, "since": signup.at, "problem": signup.problem}
             found[signup.list_name].append(one)
     return Shown(key="signups", of_lists=found, wrong=wrong)

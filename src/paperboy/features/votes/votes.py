@@ -33,7 +33,9 @@ class Votes(Noun):
     """1 for thumbs up, -1 for thumbs down."""
 
     def cast(self, reader: Reader, votes: Mapping[str, int], at: datetime) -> None:
-        """Keep a reader's votes by id, instead of earlier ones; 0 takes one back. Equal ones keep their date."""
+        """Keep a reader's votes by id, instead of earlier ones; 0 takes one back. Equal ones keep
+        their date.
+        """
         database = self._database
         with database.transaction():
             if votes:
@@ -43,7 +45,9 @@ class Votes(Noun):
                 if vote:
                     database.execute(_CAST, [*values, vote, at])
                 else:
-                    database.execute("delete from votes where list = ? and paper_id = ? and address = ?", values)
+                    database.execute(
+                        "delete from votes where list = ? and paper_id = ? and address = ?", values
+                    )
 
     def of(self, reader: Reader, paper_ids: Collection[str]) -> dict[str, int]:
         """Return the reader's votes on these papers."""
@@ -60,7 +64,10 @@ class Votes(Noun):
 
     def _tallies(self, condition: str, value: object) -> dict[str, Tally]:
         query = f"select list, sum(vote > 0) as up, sum(vote < 0) as down from votes where {condition} group by list"
-        return {row["list"]: Tally(row["up"], row["down"]) for row in self._database.rows(query, [value])}
+        return {
+            row["list"]: Tally(row["up"], row["down"])
+            for row in self._database.rows(query, [value])
+        }
 
 
 _CAST = """
@@ -80,10 +87,17 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
     return Shown(
         key="votes",
         of_lists={name: found.get(name, Tally())._asdict() for name in names},
-        lines=[f"Votes for {name} in {_RECENT.days} days: {found[name]}" for name in names if name in found],
+        lines=[
+            f"Votes for {name} in {_RECENT.days} days: {found[name]}"
+            for name in names
+            if name in found
+        ],
     )
 
 
 def why(app: App, paper_id: str) -> Mapping[str, str]:
     """Count the votes on a paper, by list."""
-    return {name: f"votes: {tally}" for name, tally in Votes(app.store_to_ask.database).on(paper_id).items()}
+    return {
+        name: f"votes: {tally}"
+        for name, tally in Votes(app.store_to_ask.database).on(paper_id).items()
+    }

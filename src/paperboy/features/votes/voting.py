@@ -1,10 +1,11 @@
 """Votes: a page with thumbs for the papers of a digest, behind the links in its mail.
 
-GET  /vote/TOKEN/DATE                  the page, with the person's votes
-GET  /vote/TOKEN/DATE/up/ID            the same, with that vote chosen and its paper first; changes nothing
-POST /vote/TOKEN/DATE                  save: `ID=up`, `down` or `none` for each paper whose vote changed
+GET  /vote/TOKEN/DATE                  the page, with the person's votes GET  /vote/TOKEN/DATE/up/ID
+the same, with that vote chosen and its paper first; changes nothing POST /vote/TOKEN/DATE
+save: `ID=up`, `down` or `none` for each paper whose vote changed
 
-A thumb that was chosen before is sent without a value, so that a page in another tab takes back no later vote.
+A thumb that was chosen before is sent without a value, so that a page in another tab takes back no
+later vote.
 """
 
 from dataclasses import replace
@@ -33,11 +34,15 @@ def rules() -> list[Rule]:
 
 
 def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "") -> Response:
-    """Return the page, or save what its form says. A vote for a paper that the digest lacks is ignored."""
+    """Return the page, or save what its form says. A vote for a paper that the digest lacks is
+    ignored.
+    """
     store = visit.store
     reader = found(store.readers.voting(token))
     frozen = found(store.history.digest(reader.list_name, day))
-    found(store.ledger.find(frozen.id, reader.address))  # it went to them: a token opens no other digest
+    found(
+        store.ledger.find(frozen.id, reader.address)
+    )  # it went to them: a token opens no other digest
     digest = visit.thaw(frozen)
     entries = (digest.entries + digest.over_cap)[:_MOST]
     shown = page(replace(digest, entries=entries), copy=Copy(), unsubscribe_address="")

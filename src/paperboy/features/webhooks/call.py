@@ -41,9 +41,19 @@ _LONGEST = 200  # characters of a title or a comment
 _LONGEST_REPLY = 80  # characters
 _MAY_PASS = frozenset({408, 425, 429})
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "Paperboy"}
-# What Slack, Mattermost or Discord would obey: marks become letters that look alike, and nobody is called by an @.
+# What Slack, Mattermost or Discord would obey: marks become letters that look alike, and nobody is
+# called by an @.
 _MARKS = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "ˋ", "*": "∗", "~": "∼", "|": "∣", "@": f"@{JOINER}"}
+    {
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+        "`": "ˋ",
+        "*": "∗",
+        "~": "∼",
+        "|": "∣",
+        "@": f"@{JOINER}",
+    }
 )
 
 
@@ -81,14 +91,18 @@ def payload(call: Call, shown: Page, form: str) -> bytes:
 
 
 def _slack(call: Call, shown: Page, top: Sequence[Item]) -> str:
-    """Return the list's title, linked to the digest, its subject, and a line for each of the top papers."""
+    """Return the list's title, linked to the digest, its subject, and a line for each of the top
+    papers.
+    """
     title = _mrkdwn(shown.title)
     title = f"<{shown.view_url}|{title}>" if shown.view_url else title
     text = f"{title}, {call.date:%a %d %b %Y}: {_mrkdwn(call.subject)}"
     for item in top:
         line = f"\n{item.rank}. <{item.url}|{_mrkdwn(item.title)}>"
         scores = {"relevance": item.relevance, "novelty": item.novelty}
-        if judged := ", ".join(f"{name} {score}" for name, score in scores.items() if score is not None):
+        if judged := ", ".join(
+            f"{name} {score}" for name, score in scores.items() if score is not None
+        ):
             line += f" – {judged}"
         if item.comment:
             line += f" – {_mrkdwn(item.comment)}"
@@ -106,8 +120,8 @@ def _mrkdwn(text: str) -> str:
 
 
 def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
-    """Make a call, and record what became of it; return why it is to be made again. The whole reply has to come within
-    so many seconds.
+    """Make a call, and record what became of it; return why it is to be made again. The whole reply
+    has to come within so many seconds.
     """
     now = app.clock()
     database = app.store.database
@@ -141,8 +155,8 @@ def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
 
 
 def _post(http: Http, url: str, body: bytes, seconds: float) -> tuple[DeliveryState, str]:
-    """Make one request. Return how the call ended, SENT or FAILED for good; or that it is PENDING, to be tried again;
-    and why, in a line for people without the URL, often a secret.
+    """Make one request. Return how the call ended, SENT or FAILED for good; or that it is PENDING,
+    to be tried again; and why, in a line for people without the URL, often a secret.
     """
     state = DeliveryState.PENDING
     try:

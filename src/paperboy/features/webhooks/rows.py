@@ -1,4 +1,6 @@
-"""What each webhook was told: a row for each digest of a list that has one, written when it is frozen."""
+"""What each webhook was told: a row for each digest of a list that has one, written when it is
+frozen.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,9 +43,11 @@ def get(database: Database, digest_id: int) -> Call | None:
     return database.first(query, [digest_id], Call)
 
 
-def newest(database: Database, list_names: Collection[str], *, ended: bool = False) -> dict[str, Call]:
-    """Return the call of each list's newest digest that has one and is not superseded; with `ended`, of the newest,
-    superseded or not, whose call has ended.
+def newest(
+    database: Database, list_names: Collection[str], *, ended: bool = False
+) -> dict[str, Call]:
+    """Return the call of each list's newest digest that has one and is not superseded; with
+    `ended`, of the newest, superseded or not, whose call has ended.
     """
     values = {"names": list(list_names), "ended": ended}
     calls = database.rows(f"{_SELECT} where digest_id in {_NEWEST}", values, Call)
@@ -58,7 +62,9 @@ def record(database: Database, call: Call, state: DeliveryState, reply: str, at:
     )
 
 
-def frozen(app: App, mailing_list: MailingList, _: Day, digest_id: int | None, at: datetime) -> None:
+def frozen(
+    app: App, mailing_list: MailingList, _: Day, digest_id: int | None, at: datetime
+) -> None:
     """Add the call of a digest whose list has a webhook, and its task."""
     if mailing_list.webhook and digest_id:
         insert = "insert into webhooks (digest_id, state, at) values (?, 'pending', ?)"
@@ -108,13 +114,17 @@ def words() -> Mapping[str, Words]:
 
 def problems(app: App) -> Iterator[Incident]:
     """Yield a problem for each list whose last call failed for good."""
-    called = {mailing_list.name: mailing_list for mailing_list in app.home.lists if mailing_list.webhook}
+    called = {
+        mailing_list.name: mailing_list for mailing_list in app.home.lists if mailing_list.webhook
+    }
     database = app.store_to_ask.database
     for name, call in newest(database, called, ended=True).items():
         if call.state is DeliveryState.FAILED:
             since = database.value(_SINCE, {"list": name}) or call.at
             facts = {"lines": [line(call, called[name], call.reply)]}
-            yield Incident(kind=KIND, subject=name, since=since, last=call.at, reason=call.reply, facts=facts)
+            yield Incident(
+                kind=KIND, subject=name, since=since, last=call.at, reason=call.reply, facts=facts
+            )
 
 
 def status(app: App, lists: Sequence[MailingList], _: datetime) -> Shown:
@@ -128,5 +138,10 @@ def status(app: App, lists: Sequence[MailingList], _: datetime) -> Shown:
         found[name] = {**{key: getattr(call, key) for key in kept}, "next_try": call.try_at}
         if call.reply and call.state is not DeliveryState.SENT:
             how = "failed, " if call.state is DeliveryState.FAILED else ""
-            wrong.append((name, f", {call.date:%a %d %b}: webhook: {how}{call.reply}{again(app, call.try_at)}"))
+            wrong.append(
+                (
+                    name,
+                    f", {call.date:%a %d %b}: webhook: {how}{call.reply}{again(app, call.try_at)}",
+                )
+            )
     return Shown(key="webhook", of_lists=found, wrong=wrong)

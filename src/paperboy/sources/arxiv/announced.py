@@ -1,13 +1,23 @@
 """arXiv's announcement feed: which papers it announced today, and in which categories. Pure.
 
-The feed has one day and no dates of submission, and holds at most 2,000 entries. What matters here are papers that were
-cross-listed long after they were submitted: the API finds papers by the date of their submission alone.
+The feed has one day and no dates of submission, and holds at most 2,000 entries. What matters here
+are papers that were cross-listed long after they were submitted: the API finds papers by the date
+of their submission alone.
 """
 
 import re
 from dataclasses import dataclass
 
-from paperboy.sources.arxiv.atom import ARXIV_ID, CATEGORIES, CATEGORY, FaultError, beginning, text_at, texts, tree
+from paperboy.sources.arxiv.atom import (
+    ARXIV_ID,
+    CATEGORIES,
+    CATEGORY,
+    FaultError,
+    beginning,
+    text_at,
+    texts,
+    tree,
+)
 
 MOST = 2_000  # entries of a feed; one with so many is cut
 
@@ -25,8 +35,8 @@ class Announced:
 
 
 def read_feed(body: bytes) -> tuple[Announced, ...]:
-    """Read a feed in Atom; on weekends it has no entries. Those that make no sense are left out. Raises FaultError if
-    it is no feed, or not whole.
+    """Read a feed in Atom; on weekends it has no entries. Those that make no sense are left out.
+    Raises FaultError if it is no feed, or not whole.
     """
     feed = tree(body)
     if feed.tag != "{http://www.w3.org/2005/Atom}feed":

@@ -1,7 +1,8 @@
 """One page of arXiv's Atom: whether it is whole, and the papers on it. Pure.
 
-The elements of a page are limited in number, and its texts are cut where they are read. What is longer than a field
-may be ends in "…", so that one paper never costs the others. All of it takes linear time.
+The elements of a page are limited in number, and its texts are cut where they are read. What is
+longer than a field may be ends in "…", so that one paper never costs the others. All of it takes
+linear time.
 """
 
 import re
@@ -38,9 +39,12 @@ _BEGINNING = etree.XPath(f"substring(@term | text()[1], 1, {ABSTRACT + 1})", sma
 _ARCHIVE = "[a-zA-Z-]{1,20}(?:\\.[a-zA-Z-]{1,20})?"
 ARXIV_ID = rf"\d{{4}}\.\d{{4,5}}|{_ARCHIVE}/\d{{7}}"
 _ID = re.compile(
-    rf"https?://(?:export\.|www\.)?arxiv\.org/abs/(?P<id>{ARXIV_ID})(?:v(?P<version>\d{{1,4}}))?", re.ASCII
+    rf"https?://(?:export\.|www\.)?arxiv\.org/abs/(?P<id>{ARXIV_ID})(?:v(?P<version>\d{{1,4}}))?",
+    re.ASCII,
 )
-CATEGORY = re.compile(r"[a-z-]{1,20}(\.[A-Za-z-]{1,20})?")  # authors add MSC and ACM classes to arXiv's own
+CATEGORY = re.compile(
+    r"[a-z-]{1,20}(\.[A-Za-z-]{1,20})?"
+)  # authors add MSC and ACM classes to arXiv's own
 
 Window = tuple[datetime, datetime]  # of submissions: from one minute to another, both included
 
@@ -48,10 +52,13 @@ Window = tuple[datetime, datetime]  # of submissions: from one minute to another
 class FaultError(Exception):
     """An unusable answer, in words that follow the host's name; `hint` is a sentence about the fix.
 
-    `backoff` counts delays, and 0 says that a retry would not help; `retry_after` are the seconds that arXiv asked for.
+    `backoff` counts delays, and 0 says that a retry would not help; `retry_after` are the seconds
+    that arXiv asked for.
     """
 
-    def __init__(self, what: str, hint: str = "", backoff: int = 2, retry_after: float = 0.0) -> None:
+    def __init__(
+        self, what: str, hint: str = "", backoff: int = 2, retry_after: float = 0.0
+    ) -> None:
         super().__init__(what)
         self.hint = hint
         self.backoff = backoff
@@ -72,24 +79,33 @@ class Page:
 
 
 def read_page(body: bytes, now: datetime, window: Window | None = None) -> Page:
-    """Read a page of the papers submitted in a window, by now. Raises FaultError if it is not whole.
+    """Read a page of the papers submitted in a window, by now. Raises FaultError if it is not
+    whole.
 
     One bad entry must not cost all others; a page with more than one in ten is broken.
     """
     feed = tree(body)
     if feed.tag != f"{{{_NAMESPACES['atom']}}}feed":
-        raise FaultError(f"sent something else than a whole list of papers ({beginning(body) or 'nothing'})")
+        raise FaultError(
+            f"sent something else than a whole list of papers ({beginning(body) or 'nothing'})"
+        )
     if error := _error(feed):
         raise FaultError(f"answered with an error ({error})")
     entries = feed.findall("atom:entry", _NAMESPACES)
     count = text_at(feed, "opensearch:totalResults").strip()
     total = int(count) if re.fullmatch(r"\d{1,9}", count, re.ASCII) else -1
     if total == 0 and not entries:
-        raise EmptyError("says that there is no paper at all", "Check the categories in subscribers.yaml.")
+        raise EmptyError(
+            "says that there is no paper at all", "Check the categories in subscribers.yaml."
+        )
     if total > LONGEST:
-        raise FaultError(f"counts {total} papers", "Set ARXIV_LOOKBACK_DAYS to fewer days.", backoff=0)
+        raise FaultError(
+            f"counts {total} papers", "Set ARXIV_LOOKBACK_DAYS to fewer days.", backoff=0
+        )
     if not entries or total < len(entries):
-        raise FaultError(f"sent a page of {len(entries)} papers and counts {'none' if total < 0 else total}")
+        raise FaultError(
+            f"sent a page of {len(entries)} papers and counts {'none' if total < 0 else total}"
+        )
     read = [_paper(entry, place, now, window) for place, entry in enumerate(entries, 1)]
     bad = [defect for defect in read if isinstance(defect, str)]
     if len(bad) > min(len(entries) - 1, max(1, len(entries) // 10)):
@@ -99,8 +115,11 @@ def read_page(body: bytes, now: datetime, window: Window | None = None) -> Page:
 
 def tree(body: bytes) -> Any:
     """Parse a page; an empty element if it is no XML, or has more elements than a page may have."""
-    # huge_tree: or a text of 10 MB costs the page. An encoding of the page's own would hide its markup.
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, encoding="utf-8")
+    # huge_tree: or a text of 10 MB costs the page. An encoding of the page's own would hide its
+    # markup.
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, huge_tree=True, encoding="utf-8"
+    )
     few = body.count(b"<") + body.count(b"=") <= MARKUP
     try:
         return etree.fromstring(body if few else b"", parser)
@@ -127,14 +146,19 @@ def _paper(entry: Any, place: int, now: datetime, window: Window | None) -> Pape
         updated = _instant(text_at(entry, "atom:updated"), now)
     except (ValueError, OverflowError):
         return f"{match['id']} with a bad date"
-    # arXiv selects by the very date that it shows; whether the last minute's seconds belong to it, it does not say.
+    # arXiv selects by the very date that it shows; whether the last minute's seconds belong to it,
+    # it does not say.
     if window and not window[0] <= published < window[1] + timedelta(minutes=1):
         return f"{match['id']} with a date outside the window"
     if not (title := " ".join(text_at(entry, "atom:title").split())):
         return f"{match['id']} without a title"
-    if not (categories := list(filter(CATEGORY.fullmatch, texts(entry, "atom:category", CATEGORIES)))):
+    if not (
+        categories := list(filter(CATEGORY.fullmatch, texts(entry, "atom:category", CATEGORIES)))
+    ):
         return f"{match['id']} without a category"
-    primary = next(filter(CATEGORY.fullmatch, [text_at(entry, "arxiv:primary_category"), *categories]))
+    primary = next(
+        filter(CATEGORY.fullmatch, [text_at(entry, "arxiv:primary_category"), *categories])
+    )
     names = texts(entry, "atom:author/atom:name", AUTHORS + 1)
     authors = [name_to_text(shortened(name, AUTHOR)).strip() for name in names[:AUTHORS]]
     # arXiv puts lone colons between a collaboration and its members.
@@ -182,5 +206,7 @@ def beginning(body: bytes) -> str:
 
 
 def quoted(foreign: str) -> str:
-    """Quote arXiv in a message: one line of at most 120 characters, with nothing that a log would obey."""
+    """Quote arXiv in a message: one line of at most 120 characters, with nothing that a log would
+    obey.
+    """
     return shortened(visible(" ".join(foreign[:2_000].split())), 120)

@@ -1,7 +1,7 @@
 """arXiv's category taxonomy as data.
 
-After <https://arxiv.org/category_taxonomy>. Aliases such as `cs.NA` for `math.NA` are categories of their own here:
-papers carry both.
+After <https://arxiv.org/category_taxonomy>. Aliases such as `cs.NA` for `math.NA` are categories of
+their own here: papers carry both.
 """
 
 from paperboy.edges.text import did_you_mean
@@ -23,11 +23,16 @@ _IN_ARCHIVES = {
 }
 _UNDIVIDED = "gr-qc hep-ex hep-lat hep-ph hep-th math-ph nucl-ex nucl-th quant-ph"
 
-# Archives that were categories before they were divided. Such a name stands for all their present categories.
+# Archives that were categories before they were divided. Such a name stands for all their present
+# categories.
 _DIVIDED_LATER = ("astro-ph", "cond-mat", "nlin", "q-bio")
 
 CATEGORIES = frozenset(
-    [f"{archive}.{subject}" for archive, subjects in _IN_ARCHIVES.items() for subject in subjects.split()]
+    [
+        f"{archive}.{subject}"
+        for archive, subjects in _IN_ARCHIVES.items()
+        for subject in subjects.split()
+    ]
     + _UNDIVIDED.split()
     + list(_DIVIDED_LATER)
 )
@@ -37,8 +42,8 @@ ARCHIVES_ONLY = frozenset(_IN_ARCHIVES) - CATEGORIES
 
 
 def read(text: str) -> tuple[str, ...]:
-    """Return the category, and where it is a whole archive such as `astro-ph`, all its present ones after it. Raises
-    ValueError, with a suggestion.
+    """Return the category, and where it is a whole archive such as `astro-ph`, all its present ones
+    after it. Raises ValueError, with a suggestion.
     """
     if text in CATEGORIES:
         subjects = _IN_ARCHIVES[text].split() if text in _DIVIDED_LATER else []
@@ -47,5 +52,8 @@ def read(text: str) -> tuple[str, ...]:
         example = min(category for category in CATEGORIES if category.startswith(f"{text}."))
         raise ValueError(f"{text!r} is a whole archive; name its categories, such as {example}")
     # The same archive alone makes two names alike.
-    hint = did_you_mean(text, CATEGORIES, cutoff=0.85) or "; they are listed at arxiv.org/category_taxonomy"
+    hint = (
+        did_you_mean(text, CATEGORIES, cutoff=0.85)
+        or "; they are listed at arxiv.org/category_taxonomy"
+    )
     raise ValueError(f"unknown category {text!r}{hint}")

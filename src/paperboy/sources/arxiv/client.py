@@ -8,8 +8,8 @@
 
 Its announcement feed is asked once, without a retry: see announced.py.
 
-`arxiv.Search` says what is asked for. The pages are asked for here: `arxiv.Client.results` takes a broken page for the
-end of the list, has no time limit, and ignores Retry-After.
+`arxiv.Search` says what is asked for. The pages are asked for here: `arxiv.Client.results` takes a
+broken page for the end of the list, has no time limit, and ignores Retry-After.
 """
 
 import logging
@@ -28,7 +28,15 @@ from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import FeedError
 from paperboy.models import Paper
 from paperboy.sources.arxiv.announced import MOST, Announced, read_feed
-from paperboy.sources.arxiv.atom import EmptyError, FaultError, Page, Window, quoted, read_page, said
+from paperboy.sources.arxiv.atom import (
+    EmptyError,
+    FaultError,
+    Page,
+    Window,
+    quoted,
+    read_page,
+    said,
+)
 
 WEEK = timedelta(days=7)  # some 7,000 papers in all of arXiv, which pages through 30,000
 MINUTE = timedelta(minutes=1)
@@ -38,7 +46,10 @@ PATIENCE = 30.0  # seconds for what a morning does not wait for
 AT_ONCE = 100  # papers that are asked for by their ids
 LONGEST_WAIT = 600.0  # seconds; no retry if a Retry-After asks for more
 REDIRECTS = 3
-HINTS = {400: "Check the categories in subscribers.yaml.", 403: "arXiv may have blocked us: wait some hours."}
+HINTS = {
+    400: "Check the categories in subscribers.yaml.",
+    403: "arXiv may have blocked us: wait some hours.",
+}
 
 _NEXT_RUN = "The next run fetches the same days again, so no paper is lost."
 
@@ -51,10 +62,11 @@ logger = logging.getLogger(__name__)
 class ArxivClient:
     """Asks the arXiv API at `url`, over one connection and under our own User-Agent.
 
-    `delay_seconds` separate any two requests, and the backoff is a multiple of it; the settings refuse less than 3
-    against arxiv.org. `contact` is an address for arXiv's staff. `seconds` are for a whole reply. `tries` includes the
-    first one; `proxy`, a URL, is for https. `feed_url` is the address of the announcement feed, without its categories;
-    empty: there is none. `feed_proxy` is for that. `clock` bounds the dates of papers.
+    `delay_seconds` separate any two requests, and the backoff is a multiple of it; the settings
+    refuse less than 3 against arxiv.org. `contact` is an address for arXiv's staff. `seconds` are
+    for a whole reply. `tries` includes the first one; `proxy`, a URL, is for https. `feed_url` is
+    the address of the announcement feed, without its categories; empty: there is none. `feed_proxy`
+    is for that. `clock` bounds the dates of papers.
     """
 
     url: str
@@ -74,17 +86,24 @@ class ArxivClient:
         self._host = urlsplit(self.url).hostname
         self._pause = 0.0  # before the next request
         safe = re.sub(r"[^ -~]", "", self.contact)  # a header is printable ASCII
-        self._headers = {"User-Agent": f"paperboy/{__version__} (arXiv e-mail digests{'; ' * bool(safe)}{safe})"}
+        self._headers = {
+            "User-Agent": f"paperboy/{__version__} (arXiv e-mail digests{'; ' * bool(safe)}{safe})"
+        }
         self._http = Http(most=LARGEST_PAGE, proxy=self.proxy)
         self._feed_http = Http(most=LARGEST_PAGE, proxy=self.feed_proxy)
 
     def fetch(
-        self, categories: Sequence[str], since: datetime, until: datetime, progress: Progress = lambda *_: None
+        self,
+        categories: Sequence[str],
+        since: datetime,
+        until: datetime,
+        progress: Progress = lambda *_: None,
     ) -> list[Paper]:
-        """Return all papers submitted to any of `categories` between two aware instants, oldest first.
+        """Return all papers submitted to any of `categories` between two aware instants, oldest
+        first.
 
-        The window is widened to whole minutes. Raises FeedError if arXiv does not give the whole list, and if it gives
-        an empty one, which is one of its faults.
+        The window is widened to whole minutes. Raises FeedError if arXiv does not give the whole
+        list, and if it gives an empty one, which is one of its faults.
         """
         papers: dict[str, Paper] = {}
         empty: FeedError | None = None
@@ -101,7 +120,9 @@ class ArxivClient:
         return sorted(papers.values(), key=lambda paper: (paper.published, paper.id))
 
     def has_news(self, since: datetime, until: datetime) -> bool:
-        """Check by one request whether arXiv has any paper submitted in between. False also if it does not answer."""
+        """Check by one request whether arXiv has any paper submitted in between. False also if it
+        does not answer.
+        """
         window = _whole_minutes(since, until)
         try:
             with closing(self._http):
@@ -110,11 +131,13 @@ class ArxivClient:
             return False
 
     def cross_lists(
-        self, categories: Collection[str], lacking: Callable[[Mapping[str, Collection[str]]], Sequence[str]]
+        self,
+        categories: Collection[str],
+        lacking: Callable[[Mapping[str, Collection[str]]], Sequence[str]],
     ) -> list[Paper]:
-        """Papers that today's announcement cross-lists in some of these categories. `lacking` chooses from all of them,
-        given with those categories by arXiv id, those that are asked for, of which AT_ONCE come. None on weekends, and
-        where there is no feed. Raises FeedError.
+        """Papers that today's announcement cross-lists in some of these categories. `lacking`
+        chooses from all of them, given with those categories by arXiv id, those that are asked for,
+        of which AT_ONCE come. None on weekends, and where there is no feed. Raises FeedError.
         """
         if not self.feed_url:
             return []
@@ -122,7 +145,11 @@ class ArxivClient:
             with closing(self._feed_http):
                 announced = self._announced("+".join(sorted(categories)))
                 if len(announced) >= MOST and len(categories) > 1:
-                    announced = [paper for category in sorted(categories) for paper in self._announced(category)]
+                    announced = [
+                        paper
+                        for category in sorted(categories)
+                        for paper in self._announced(category)
+                    ]
         except FaultError as fault:
             raise FeedError(f"{urlsplit(self.feed_url).hostname} {fault}") from fault
 
@@ -130,7 +157,9 @@ class ArxivClient:
         for paper in announced:
             if paper.kind == "cross":
                 crossed.setdefault(paper.id, set()).update({*paper.categories} & {*categories})
-        oldest_first = sorted(lacking(crossed), key=lambda paper_id: ("/" not in paper_id, paper_id))
+        oldest_first = sorted(
+            lacking(crossed), key=lambda paper_id: ("/" not in paper_id, paper_id)
+        )
         ids = oldest_first[:AT_ONCE]
         if not ids:
             return []
@@ -144,7 +173,10 @@ class ArxivClient:
             raise FeedError(f"{self._host} {fault}") from fault
         # The API may know of a new category later than the feed.
         return [
-            replace(paper, categories=tuple(dict.fromkeys([*paper.categories, *sorted(crossed[paper.id])])))
+            replace(
+                paper,
+                categories=tuple(dict.fromkeys([*paper.categories, *sorted(crossed[paper.id])])),
+            )
             for paper in found
             if paper.id in ids
         ]
@@ -154,17 +186,27 @@ class ArxivClient:
         return read_feed(self._get(url, self._feed_http, PATIENCE, "ARXIV_FEED_URL"))
 
     def probe(self, category: str) -> int:
-        """Count arXiv's papers in a category by one small request without a retry. Raises FeedError."""
+        """Count arXiv's papers in a category by one small request without a retry. Raises
+        FeedError.
+        """
         try:
             with closing(self._http):
-                newest = arxiv.Search(f"cat:{category}", max_results=1, sort_by=arxiv.SortCriterion.SubmittedDate)
+                newest = arxiv.Search(
+                    f"cat:{category}", max_results=1, sort_by=arxiv.SortCriterion.SubmittedDate
+                )
                 return self._ask(newest).total
         except FaultError as fault:
-            then = fault.hint or f"A morning would ask up to {self.tries} times, with growing waits."
+            then = (
+                fault.hint or f"A morning would ask up to {self.tries} times, with growing waits."
+            )
             raise FeedError(f"{self._host} {fault}. {then}") from fault
 
-    def _week(self, categories: Sequence[str], window: Window, progress: Progress, before: int) -> dict[str, Paper]:
-        """Read a window, and once more if its pages changed while we read them: together two passes skip no paper."""
+    def _week(
+        self, categories: Sequence[str], window: Window, progress: Progress, before: int
+    ) -> dict[str, Paper]:
+        """Read a window, and once more if its pages changed while we read them: together two passes
+        skip no paper.
+        """
         search = _search(categories, window, self.page_size)
         papers: dict[str, Paper] = {}
         for _ in range(2):
@@ -183,14 +225,20 @@ class ArxivClient:
                 pages += 1
                 progress(before + len(papers), before + total)
                 if pages > 2 * total / self.page_size + self.tries:
-                    raise FeedError(f"{self._host} spreads {total} papers over more than {pages} pages. {_NEXT_RUN}")
+                    raise FeedError(
+                        f"{self._host} spreads {total} papers over more than {pages} pages. {_NEXT_RUN}"
+                    )
             if len(papers) + bad >= most:
                 return papers
-        logger.warning("%s counts %d papers and listed only %d, twice", self._host, most, len(papers))
+        logger.warning(
+            "%s counts %d papers and listed only %d, twice", self._host, most, len(papers)
+        )
         return papers
 
     def _retried(self, search: arxiv.Search, start: int, window: Window) -> Page:
-        """Ask for a page until it is whole. Raises FeedError after the last try, and if a retry would not help."""
+        """Ask for a page until it is whole. Raises FeedError after the last try, and if a retry
+        would not help.
+        """
         attempt = 0
         while True:
             attempt += 1
@@ -200,15 +248,23 @@ class ArxivClient:
                 if not fault.backoff or attempt >= self.tries or fault.retry_after > LONGEST_WAIT:
                     after = f", after {attempt} attempts" if attempt > 1 else ""
                     then = _NEXT_RUN if fault.backoff else ""
-                    raise FeedError(f"{self._host} {fault}{after}. {f'{fault.hint} {then}'.strip()}") from fault
+                    raise FeedError(
+                        f"{self._host} {fault}{after}. {f'{fault.hint} {then}'.strip()}"
+                    ) from fault
                 backoff = self.delay_seconds * fault.backoff * 2 ** (attempt - 1)
                 self._pause = min(LONGEST_WAIT, max(backoff, fault.retry_after))
                 logger.info("%s %s; retrying in %.0f s", self._host, fault, self._pause)
 
     def _ask(
-        self, search: arxiv.Search, start: int = 0, window: Window | None = None, seconds: float | None = None
+        self,
+        search: arxiv.Search,
+        start: int = 0,
+        window: Window | None = None,
+        seconds: float | None = None,
     ) -> Page:
-        """Ask once for a page of `search.max_results` papers, in our time limit or this one. Raises FaultError."""
+        """Ask once for a page of `search.max_results` papers, in our time limit or this one. Raises
+        FaultError.
+        """
         parameters = {
             "search_query": search.query,
             "id_list": ",".join(search.id_list),
@@ -218,14 +274,18 @@ class ArxivClient:
             "max_results": search.max_results,
         }
         url = f"{self.url}?{urlencode(parameters)}"
-        page = read_page(self._get(url, self._http, seconds or self.seconds, "ARXIV_API_URL"), self.clock(), window)
+        page = read_page(
+            self._get(url, self._http, seconds or self.seconds, "ARXIV_API_URL"),
+            self.clock(),
+            window,
+        )
         if page.bad:
             logger.warning("Left out: %s. Every morning asks for it again.", ", ".join(page.bad))
         return page
 
     def _get(self, url: str, http: Http, seconds: float, setting: str) -> bytes:
-        """Get an address, or where its host redirects to, if not less safe; the delay precedes each request. Raises
-        FaultError; `setting` may be wrong then.
+        """Get an address, or where its host redirects to, if not less safe; the delay precedes each
+        request. Raises FaultError; `setting` may be wrong then.
         """
         host = urlsplit(url).hostname
         for _ in range(1 + REDIRECTS):
@@ -237,9 +297,13 @@ class ArxivClient:
             except NoReplyError as error:
                 hint = f"Check the network and {setting}."
                 if "certificate" in str(error):
-                    hint = "Install the authority that signed it, or name its file in SSL_CERT_FILE."
+                    hint = (
+                        "Install the authority that signed it, or name its file in SSL_CERT_FILE."
+                    )
                 backoff = 0 if error.unknown else 2  # without a network, nobody is kept waiting
-                raise FaultError(f"gave no whole reply ({quoted(str(error))})", hint, backoff) from error
+                raise FaultError(
+                    f"gave no whole reply ({quoted(str(error))})", hint, backoff
+                ) from error
             status = reply.status
             if status == 200:
                 return reply.body
@@ -282,9 +346,13 @@ def _weeks(since: datetime, until: datetime) -> Iterator[Window]:
 
 
 def _search(categories: Sequence[str], window: Window, most: int) -> arxiv.Search:
-    """Return what to ask for, oldest first, with minutes in GMT in exactly the form that arXiv accepts."""
+    """Return what to ask for, oldest first, with minutes in GMT in exactly the form that arXiv
+    accepts.
+    """
     query = f"submittedDate:[{window[0]:%Y%m%d%H%M} TO {window[1]:%Y%m%d%H%M}]"
     if union := " OR ".join(f"cat:{category}" for category in categories):
         query = f"({union}) AND {query}"
     by_date = arxiv.SortCriterion.SubmittedDate
-    return arxiv.Search(query, max_results=most, sort_by=by_date, sort_order=arxiv.SortOrder.Ascending)
+    return arxiv.Search(
+        query, max_results=most, sort_by=by_date, sort_order=arxiv.SortOrder.Ascending
+    )

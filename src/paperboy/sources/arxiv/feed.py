@@ -1,4 +1,6 @@
-"""arXiv as a home reaches it: how far a fetch looks back, whether arXiv is late, and late cross-lists."""
+"""arXiv as a home reaches it: how far a fetch looks back, whether arXiv is late, and late
+cross-lists.
+"""
 
 from __future__ import annotations
 
@@ -52,16 +54,18 @@ def connect(
 
 @dataclass(frozen=True, slots=True)
 class ArxivFeed:
-    """arXiv through its client. `holidays` are evenings without an announcement, beyond those that the calendar has."""
+    """arXiv through its client. `holidays` are evenings without an announcement, beyond those that
+    the calendar has.
+    """
 
     client: ArxivClient
     lookback: timedelta
     holidays: Collection[date] = ()
 
     def window(self, now: datetime, last_fetch: datetime | None) -> datetime:
-        """Return since when papers are to be fetched. After an outage that is as far back as the daily fetches would
-        have looked, and at least the days for which moderation can hold a paper: what surfaced meanwhile was submitted
-        before.
+        """Return since when papers are to be fetched. After an outage that is as far back as the
+        daily fetches would have looked, and at least the days for which moderation can hold a
+        paper: what surfaced meanwhile was submitted before.
         """
         outage = now - last_fetch + max(_HELD, self.lookback - _DAY) if last_fetch else timedelta()
         return now - max(self.lookback, outage)
@@ -74,22 +78,35 @@ class ArxivFeed:
         newest: datetime | None,
         progress: Callable[[int, int], None],
     ) -> Fetched:
-        """Return all papers submitted since then. What surfaces later comes the next morning, from the look-back."""
+        """Return all papers submitted since then. What surfaces later comes the next morning, from
+        the look-back.
+        """
         papers = self.client.fetch(categories, since, now, progress)
         submitted = [paper.published for paper in papers] + ([newest] if newest else [])
         state = calendar.state(now, max(submitted, default=None), self.holidays)
         batch = calendar.newest_batch(now, self.holidays)
         if state is State.LATE and self.client.has_news(batch.submitted_from, now):
-            state = calendar.state(now, now, self.holidays)  # the batch is there, without these categories
+            state = calendar.state(
+                now, now, self.holidays
+            )  # the batch is there, without these categories
         missing = ""
-        if state is State.LATE and now - batch.visible < calendar.NEWS_FOR:  # after a day it counts as a gap
+        if (
+            state is State.LATE and now - batch.visible < calendar.NEWS_FOR
+        ):  # after a day it counts as a gap
             evening = f"{batch.announced.astimezone(calendar.EASTERN):%A %d %B}"
             missing = f"arXiv's batch of {evening} was due at {batch.visible:%H:%M} UTC and has not arrived yet"
-        return Fetched(papers, state is State.FRESH, missing, partial(self._late_cross_lists, categories, since))
+        return Fetched(
+            papers,
+            state is State.FRESH,
+            missing,
+            partial(self._late_cross_lists, categories, since),
+        )
 
-    def _late_cross_lists(self, categories: Sequence[str], since: datetime, lacking: Lacking) -> list[Paper]:
-        """Return papers that were cross-listed today and submitted before the window. A failure costs them alone: the
-        announcement feed has one day.
+    def _late_cross_lists(
+        self, categories: Sequence[str], since: datetime, lacking: Lacking
+    ) -> list[Paper]:
+        """Return papers that were cross-listed today and submitted before the window. A failure
+        costs them alone: the announcement feed has one day.
         """
         try:
             crossed = self.client.cross_lists(categories, lacking)
@@ -98,7 +115,9 @@ class ArxivFeed:
             return []
         found = [paper for paper in crossed if paper.published < since]
         if found:
-            logger.info("arXiv: %d late cross-lists: %s", len(found), ", ".join(paper.id for paper in found))
+            logger.info(
+                "arXiv: %d late cross-lists: %s", len(found), ", ".join(paper.id for paper in found)
+            )
         return found
 
     def probe(self, category: str) -> tuple[str, str]:

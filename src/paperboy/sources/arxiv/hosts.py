@@ -13,7 +13,7 @@ def is_arxiv(url: str) -> bool:
 
 
 def announcements(api_url: str, feed_url: str) -> str:
-    """Return the address of the announcement feed. Empty where somebody else's API was set and no feed: then nobody
-    wants requests to arXiv.
+    """Return the address of the announcement feed. Empty where somebody else's API was set and no
+    feed: then nobody wants requests to arXiv.
     """
     return feed_url if feed_url != FEED or is_arxiv(api_url) else ""

@@ -8,7 +8,8 @@ from paperboy.models import Paper
 from paperboy.sources.source import Links
 
 _WRITTEN = re.compile(
-    r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:\s*)?(.+?)(?:v\d+)?(?:\.pdf)?/?", re.IGNORECASE | re.DOTALL
+    r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:\s*)?(.+?)(?:v\d+)?(?:\.pdf)?/?",
+    re.IGNORECASE | re.DOTALL,
 )
 
 
@@ -20,7 +21,9 @@ def read(text: str) -> str:
 
 def links(paper_id: str, _: int) -> Links:
     """Return where the newest version stands. arXiv began to make HTML in December 2023."""
-    page, pdf, html = (f"https://arxiv.org/{form}/{quote(paper_id)}" for form in ("abs", "pdf", "html"))
+    page, pdf, html = (
+        f"https://arxiv.org/{form}/{quote(paper_id)}" for form in ("abs", "pdf", "html")
+    )
     return Links(page, pdf, html if "2312" <= paper_id[:4] <= "9999" else "")
 
 
