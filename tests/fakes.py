@@ -10,13 +10,13 @@ from typing import Self
 
 from paperboy.errors import FeedError, MailServerError, ScoringError
 from paperboy.models import (
-    Addressed,
     Composed,
     Cost,
     DeliveryState,
     Digest,
     Envelope,
     MailingList,
+    MessageCopy,
     Model,
     Paper,
     Receipt,
@@ -69,11 +69,13 @@ class FakeArxiv:
     def cross_lists(
         self,
         categories: Sequence[str],
-        lacking: Callable[[Mapping[str, Collection[str]]], Sequence[str]],
+        missing_ids: Callable[[Mapping[str, Collection[str]]], Sequence[str]],
     ) -> list[Paper]:
         if self.no_cross_lists:
             raise self.no_cross_lists
-        wanted = lacking({each.id: set(each.categories) & set(categories) for each in self.crossed})
+        wanted = missing_ids(
+            {each.id: set(each.categories) & set(categories) for each in self.crossed}
+        )
         return [each for each in self.crossed if each.id in wanted]
 
     def has_news(self, since: datetime, until: datetime) -> bool:
@@ -127,7 +129,7 @@ class FakeComposer:
     made: list[Digest] = field(default_factory=list)
     broken: Exception | None = None
 
-    def stationery(self, mailing_list: MailingList, day: date) -> Self:
+    def for_list(self, mailing_list: MailingList, day: date) -> Self:
         return self
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
@@ -139,8 +141,8 @@ class FakeComposer:
             f"{'digest' if ids else 'note'} {digest.date}", "papers@example.org", ids.encode()
         )
 
-    def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:
-        return Addressed(subscriber, f"<{day}.{list_name}.{subscriber.address}>", "token")
+    def copy_for(self, list_name: str, day: date, subscriber: Subscriber) -> MessageCopy:
+        return MessageCopy(subscriber, f"<{day}.{list_name}.{subscriber.address}>", "token")
 
 
 class NoProgress:

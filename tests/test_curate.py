@@ -16,7 +16,7 @@ from paperboy.curate import (
     passes,
     why_filtered,
 )
-from paperboy.models import Became, Counts, Digest, Keywords, Outcome, Score
+from paperboy.models import Counts, Digest, Keywords, Outcome, PaperOutcome, Score
 from tests.builders import LLM, entry, mailing_list, paper
 
 TODAY = date(2026, 11, 20)
@@ -209,7 +209,7 @@ def test_best_ten_below_the_thresholds_are_kept_in_sight() -> None:
     assert [
         s.relevance + (s.novelty or 0) for s in (each.score for each in of.nearest) if s
     ] == best[:10]
-    assert {of.became[each.paper.id] for each in of.nearest} == {Became.BELOW}
+    assert {of.became[each.paper.id] for each in of.nearest} == {PaperOutcome.BELOW}
 
 
 def test_every_paper_is_accounted_for() -> None:
@@ -243,12 +243,12 @@ def test_every_paper_is_accounted_for() -> None:
         filtered=1,
     )
     assert chosen.became == {
-        "2611.00001": Became.AUTHOR_MATCH,
-        "2611.00002": Became.AUTHOR_MATCH,
-        "2611.00009": Became.FILTERED,
-        "2611.00003": Became.SELECTED,
-        "2611.00004": Became.OVER_CAP,
-        "2611.00005": Became.BELOW,
+        "2611.00001": PaperOutcome.AUTHOR_MATCH,
+        "2611.00002": PaperOutcome.AUTHOR_MATCH,
+        "2611.00009": PaperOutcome.FILTERED,
+        "2611.00003": PaperOutcome.SELECTED,
+        "2611.00004": PaperOutcome.OVER_CAP,
+        "2611.00005": PaperOutcome.BELOW,
     }
     assert [entry.score for entry in chosen.entries] == [Score(3, 3), None, Score(9, 9)]
     assert [entry.id for entry in chosen.carried_over] == ["2611.00006"]
@@ -279,7 +279,7 @@ def test_paper_that_cannot_be_scored_comes_back_twice_and_is_then_let_go() -> No
         chosen = curate(empty, papers, scores, {"2611.00002": mornings})
         assert (chosen.counts.carried_over, chosen.counts.let_go) == counts
     assert chosen.let_go == (papers[1],)
-    assert chosen.became == {"2611.00001": Became.BELOW, "2611.00002": Became.LET_GO}
+    assert chosen.became == {"2611.00001": PaperOutcome.BELOW, "2611.00002": PaperOutcome.LET_GO}
 
 
 def test_where_nothing_could_be_scored_no_paper_is_to_blame() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from paperboy.due import (
     RETRY,
+    ListState,
     Standing,
-    State,
     begins,
     failed,
     is_open,
@@ -72,17 +72,21 @@ def stands(
 
 def test_list_is_due_from_its_hour_until_it_has_an_outcome() -> None:
     early = stands(FRIDAY_SEVEN - timedelta(minutes=1))
-    assert (early.state, early.next_try, early.next_digest) == (State.COMING, None, FRIDAY_SEVEN)
+    assert (early.state, early.next_try, early.next_digest) == (
+        ListState.COMING,
+        None,
+        FRIDAY_SEVEN,
+    )
     at_seven = stands(FRIDAY_SEVEN)
     assert (at_seven.state, at_seven.next_try, at_seven.next_digest) == (
-        State.DUE,
+        ListState.DUE,
         FRIDAY_SEVEN,
         FRIDAY_SEVEN,
     )
     assert at_seven.ready(FRIDAY_SEVEN)
     done = stands(FRIDAY_SEVEN, Outcome.QUIET)
     assert (done.state, done.next_try, done.next_digest) == (
-        State.DONE,
+        ListState.DONE,
         None,
         FRIDAY_SEVEN + timedelta(days=1),
     )
@@ -92,10 +96,10 @@ def test_day_off_is_written_down_at_its_hour_and_then_done_with() -> None:
     monday = {"weekdays": frozenset({0})}
     assert stands(FRIDAY_SEVEN - timedelta(minutes=1), **monday).next_try is None
     at_seven = stands(FRIDAY_SEVEN, **monday)
-    assert (at_seven.state, at_seven.next_try) == (State.OFF, FRIDAY_SEVEN)
+    assert (at_seven.state, at_seven.next_try) == (ListState.OFF, FRIDAY_SEVEN)
     assert at_seven.next_digest == FRIDAY_SEVEN + timedelta(days=3)
     skipped = stands(FRIDAY_SEVEN, Outcome.SKIPPED, **monday)
-    assert (skipped.state, skipped.next_try) == (State.OFF, None)
+    assert (skipped.state, skipped.next_try) == (ListState.OFF, None)
 
 
 def test_new_list_is_due_from_its_next_hour_on() -> None:
@@ -103,12 +107,14 @@ def test_new_list_is_due_from_its_next_hour_on() -> None:
     for now in (FRIDAY_SEVEN + second, FRIDAY_SEVEN + timedelta(hours=9)):
         new = stands(now, since=FRIDAY_SEVEN + second)
         assert (new.state, new.next_try, new.next_digest) == (
-            State.OFF,
+            ListState.OFF,
             None,
             FRIDAY_SEVEN + timedelta(days=1),
         )
-    assert stands(FRIDAY_SEVEN, since=FRIDAY_SEVEN - second).state is State.DUE
-    assert stands(FRIDAY_SEVEN + timedelta(days=1), since=FRIDAY_SEVEN + second).state is State.DUE
+    assert stands(FRIDAY_SEVEN, since=FRIDAY_SEVEN - second).state is ListState.DUE
+    assert (
+        stands(FRIDAY_SEVEN + timedelta(days=1), since=FRIDAY_SEVEN + second).state is ListState.DUE
+    )
 
 
 def test_paused_list_is_never_due_and_its_day_is_written_down_at_its_hour() -> None:
@@ -116,7 +122,7 @@ def test_paused_list_is_never_due_and_its_day_is_written_down_at_its_hour() -> N
         stands(FRIDAY_SEVEN + timedelta(hours=hours), outcome, paused=True)
         for hours, outcome in ((-1, None), (0, None), (1, Outcome.SKIPPED))
     )
-    assert {each.state for each in (early, at_seven, later)} == {State.PAUSED}
+    assert {each.state for each in (early, at_seven, later)} == {ListState.PAUSED}
     assert [each.next_try for each in (early, at_seven, later)] == [None, FRIDAY_SEVEN, None]
     assert {each.next_digest for each in (early, at_seven, later)} == {None}
 
@@ -135,7 +141,7 @@ def test_failure_on_a_day_off_is_tried_again_after_the_backoff_too() -> None:
 def test_skipped_day_whose_weekday_is_added_is_due_today_and_not_tomorrow() -> None:
     noon = FRIDAY_SEVEN + timedelta(hours=5)
     added = stands(noon, Outcome.SKIPPED, weekdays=frozenset({0, 4}))
-    assert (added.state, added.next_digest) == (State.DUE, FRIDAY_SEVEN)
+    assert (added.state, added.next_digest) == (ListState.DUE, FRIDAY_SEVEN)
     assert added.ready(noon)
 
 
@@ -192,7 +198,7 @@ def test_patience_lasts_from_the_first_try_of_the_day() -> None:
 
 def test_list_without_subscribers_is_never_due() -> None:
     empty = stands(FRIDAY_SEVEN, subscribers=())
-    assert (empty.state, empty.next_try, empty.next_digest) == (State.EMPTY, None, None)
+    assert (empty.state, empty.next_try, empty.next_digest) == (ListState.EMPTY, None, None)
 
 
 def test_next_morning_is_on_the_next_weekday_of_the_lists_own_dates() -> None:
@@ -236,10 +242,10 @@ YEAR = datetime(2028, 1, 1, tzinfo=UTC)  # with a 29 February
 HOURS = (time(7), time(2, 30), time(0), time(23, 59))
 
 
-def mornings(entry: MailingList, looks: Iterable[datetime]) -> dict[date, datetime]:
+def mornings(entry: MailingList, results: Iterable[datetime]) -> dict[date, datetime]:
     """Do what is due at each of these instants; return the times by local date."""
     done: dict[date, datetime] = {}
-    for now in looks:
+    for now in results:
         day = local_date(entry, now)
         outcome = Outcome.QUIET if day in done else None
         if standing(entry, outcome, None, now, SIX_HOURS).ready(now):
@@ -277,12 +283,12 @@ def test_laptop_that_sleeps_has_today_and_none_of_the_days_before(zone: str) -> 
     """It wakes up at any minute, after hours or days."""
     entry = mailing_list(subscribers=ADA, timezone=ZoneInfo(zone), send_at=time(7))
     dice = random.Random(7)  # noqa: S311  # no secret
-    looks, now = [], YEAR
+    results, now = [], YEAR
     while now < YEAR + timedelta(days=366):
         now += timedelta(minutes=dice.choice((1, 7, 45, 500, 3_000)))
-        looks.append(now)
-    done = mornings(entry, looks)
+        results.append(now)
+    done = mornings(entry, results)
     awake = {
-        local_date(entry, now) for now in looks if now >= begins(entry, local_date(entry, now))
+        local_date(entry, now) for now in results if now >= begins(entry, local_date(entry, now))
     }
     assert set(done) == awake

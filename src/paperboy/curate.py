@@ -13,7 +13,17 @@ from datetime import datetime
 from functools import lru_cache, partial
 from types import MappingProxyType
 
-from paperboy.models import Became, Counts, Digest, Entry, Group, MailingList, Outcome, Paper, Score
+from paperboy.models import (
+    Counts,
+    Digest,
+    Entry,
+    Group,
+    MailingList,
+    Outcome,
+    Paper,
+    PaperOutcome,
+    Score,
+)
 from paperboy.sources import source_of
 from paperboy.tex import plain, to_marked
 
@@ -222,15 +232,17 @@ def curate(
     )
     carried = tuple(paper for paper in unscored if paper not in let_go)
 
-    became = dict.fromkeys(filtered, Became.FILTERED) | dict.fromkeys(not_called, Became.NOT_CALLED)
+    became = dict.fromkeys(filtered, PaperOutcome.FILTERED) | dict.fromkeys(
+        not_called, PaperOutcome.NOT_CALLED
+    )
     chosen = {
-        Became.BELOW: below,
-        Became.SELECTED: entries,
-        Became.AUTHOR_MATCH: matches,
-        Became.OVER_CAP: over_cap,
+        PaperOutcome.BELOW: below,
+        PaperOutcome.SELECTED: entries,
+        PaperOutcome.AUTHOR_MATCH: matches,
+        PaperOutcome.OVER_CAP: over_cap,
     }
     became |= {entry.paper.id: what for what, some in chosen.items() for entry in some}
-    became |= {paper.id: Became.LET_GO for paper in let_go}
+    became |= {paper.id: PaperOutcome.LET_GO for paper in let_go}
     counts = Counts(
         considered=len(papers) + len(filtered) + len(not_called),
         carried_over=len(carried),

@@ -27,7 +27,7 @@ _LAST_TRY = timedelta(minutes=20)  # before midnight, longer than a retry takes 
 _DAY = timedelta(days=1)
 
 
-class State(StrEnum):
+class ListState(StrEnum):
     """Where a list stands on its local date."""
 
     EMPTY = "empty"
@@ -42,7 +42,7 @@ class State(StrEnum):
 class Standing:
     """Where a list stands, and what comes next. Instants are in UTC."""
 
-    state: State
+    state: ListState
     day: date  # the list's local date
     start: datetime  # the hour at which that day's work starts
     next_try: (
@@ -73,27 +73,32 @@ def standing(
     start = begins(mailing_list, day)
     is_new = since is not None and start < since
     if not mailing_list.subscribers:
-        state = State.EMPTY
+        state = ListState.EMPTY
     elif mailing_list.paused:
-        state = State.PAUSED
+        state = ListState.PAUSED
     elif outcome not in {None, Outcome.SKIPPED}:
-        state = State.DONE
+        state = ListState.DONE
     elif is_new or not sends_on(mailing_list, day):
-        state = State.OFF
+        state = ListState.OFF
     else:
-        state = State.DUE if now >= start else State.COMING
+        state = ListState.DUE if now >= start else ListState.COMING
 
     of_today = attempt if attempt and local_date(mailing_list, attempt.at) == day else None
     next_try = next_digest = None
-    off = state in {State.OFF, State.PAUSED} and outcome is None and now >= start and not is_new
-    if state is State.DUE or off:
+    off = (
+        state in {ListState.OFF, ListState.PAUSED}
+        and outcome is None
+        and now >= start
+        and not is_new
+    )
+    if state is ListState.DUE or off:
         next_try = max(start, of_today.next_try) if of_today else start
-    if state in {State.DUE, State.COMING}:
+    if state in {ListState.DUE, ListState.COMING}:
         next_digest = start
-    elif state not in {State.EMPTY, State.PAUSED}:
+    elif state not in {ListState.EMPTY, ListState.PAUSED}:
         next_digest = next_morning(mailing_list, max(now, start))
 
-    first_try = of_today.since if of_today else now if state is State.DUE else start
+    first_try = of_today.since if of_today else now if state is ListState.DUE else start
     midnight = datetime.combine(day + _DAY, time(), mailing_list.timezone).astimezone(UTC)
     gives_up = min(max(start, first_try) + patience, midnight - _LAST_TRY)
     return Standing(state, day, start, next_try, gives_up, next_digest)

@@ -5,7 +5,7 @@ compare by value and can be pickled. Instants are aware and in UTC; a local date
 
     to read    MailingList, Subscriber, Paper
     to score   ToScore → Scored: a Score for each paper, Spending
-    to choose  Digest: Entry, Counts, what each paper Became
+    to choose  Digest: Entry, Counts, what each paper PaperOutcome
     to freeze  Composed, Day with its Outcome; an Attempt where there is none yet
     to send    Delivery → Envelope → Receipt; Suppression
     to keep    Tables of a feature
@@ -37,7 +37,7 @@ class Subscriber:
         return str(Address(self.name, *self.address.rsplit("@", 1)))
 
 
-class Readers(Sequence[Subscriber]):
+class Subscribers(Sequence[Subscriber]):
     """Subscribers who are made only when they are asked for, since there may be a million."""
 
     __slots__ = ()
@@ -87,7 +87,7 @@ class MailingList:
     open: bool = False  # whoever confirms an address may sign up
     webhook: str = field(default="", repr=False)  # a URL, often with a secret in it
     webhook_format: str = "json"  # or "slack"
-    subscribers: tuple[Subscriber, ...] | Readers = ()
+    subscribers: tuple[Subscriber, ...] | Subscribers = ()
     subscribers_file: str = ""  # in the home; its people are among the subscribers
 
     @property
@@ -102,7 +102,7 @@ class MailingList:
 
     def subscriber(self, address: str) -> Subscriber | None:
         """The subscriber with the address, in upper or lower case."""
-        if isinstance(self.subscribers, Readers):
+        if isinstance(self.subscribers, Subscribers):
             return self.subscribers.find(address)
         return next(
             (who for who in self.subscribers if who.address.lower() == address.lower()), None
@@ -110,7 +110,7 @@ class MailingList:
 
     def addresses(self) -> Iterator[str]:
         """All subscribers' addresses in lower case."""
-        if isinstance(self.subscribers, Readers):
+        if isinstance(self.subscribers, Subscribers):
             return self.subscribers.addresses()
         return (who.address.lower() for who in self.subscribers)
 
@@ -306,7 +306,7 @@ class Counts:
         return self.author_matches + self.selected
 
 
-class Became(StrEnum):
+class PaperOutcome(StrEnum):
     """The outcome of a paper that a list has seen."""
 
     AUTHOR_MATCH = "author match"
@@ -336,7 +336,7 @@ class Digest:
     nearest: tuple[Entry, ...] = ()  # the best ten below the thresholds, without a rank
     carried_over: tuple[Paper, ...] = ()
     let_go: tuple[Paper, ...] = ()
-    became: Mapping[str, Became] = field(
+    became: Mapping[str, PaperOutcome] = field(
         default_factory=dict
     )  # by id; papers carried over come back
     counts: Counts = Counts()
@@ -442,7 +442,7 @@ class DeliveryState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Addressed:
+class MessageCopy:
     """One subscriber's own values in a copy of a digest."""
 
     subscriber: Subscriber
@@ -457,7 +457,7 @@ class Delivery:
     id: int
     frozen_id: int  # of its message
     list_name: str  # on which the recipient must be; empty: on none
-    addressed: Addressed
+    copy: MessageCopy
     state: DeliveryState
     attempts: int = 0
     uncertain: int = 0  # how often the connection was lost after the final dot
@@ -476,7 +476,7 @@ class Delivery:
         """Return the list's name for the log; of other mail what the Message-ID has in its place,
         such as "alert".
         """
-        return self.list_name or self.addressed.message_id.split(".")[1]
+        return self.list_name or self.copy.message_id.split(".")[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -555,11 +555,13 @@ class Day:
     reason: str = ""  # for people; empty where the outcome says it all
     model: str = ""
     counts: Counts = Counts()
-    became: Mapping[str, Became] = field(default_factory=dict)  # by id: what the list has now seen
+    became: Mapping[str, PaperOutcome] = field(
+        default_factory=dict
+    )  # by id: what the list has now seen
     tried: frozenset[str] = frozenset()  # ids that could not be scored, though others were
     sampled: frozenset[str] = frozenset()  # ids that were scored by chance, beside the shortlist
     composed: Composed | None = None  # None: there is nothing to send
-    addressed: tuple[Addressed, ...] = ()
+    copies: tuple[MessageCopy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from typing import Any
 
 from paperboy.features.learning import ranking
 from paperboy.features.learning.lessons import BACKGROUND
-from paperboy.features.learning.ranking import Ranker
+from paperboy.features.learning.ranking import LearnedRanker
 from paperboy.features.learning.shortlist import SAMPLED, Recall, share_of, shortlist
 from paperboy.home.settings import Share
 from paperboy.models import Paper, ToScore
@@ -112,7 +112,7 @@ def _judged_day(day: str, rows: Sequence[dict[str, Any]]) -> JudgedDay:
 
 
 @dataclass(slots=True)
-class Life:
+class PaperHistory:
     """A list with a shortlist. What was called, and what of it would have passed, counts from the day YOUNG + 1."""
 
     share: Share
@@ -147,12 +147,12 @@ class Life:
         self.found += [day.date] * len(choice.sampled & day.chosen)
 
 
-def live(days: Sequence[JudgedDay], relevance: Mapping[str, int], share: Share) -> Life:
-    life, state, judged = Life(share), b"", list[list[ranking.Example]]()
+def live(days: Sequence[JudgedDay], relevance: Mapping[str, int], share: Share) -> PaperHistory:
+    life, state, judged = PaperHistory(share), b"", list[list[ranking.Example]]()
     for number, day in enumerate(days, start=1):
         begun, choice = time.process_time(), Learned()
         if state:
-            found = Ranker(state).strengths(day.papers)
+            found = LearnedRanker(state).strengths(day.papers)
             strengths = dict(zip((paper.id for paper in day.papers), found, strict=True))
             if number > YOUNG:
                 choice = shortlist(
@@ -201,7 +201,9 @@ class Embedded:
             for paper in other.papers
         )
         jobs = [
-            ToScore(self._wants, day.papers, recent, rankers=[Ranker(state) for state in some])
+            ToScore(
+                self._wants, day.papers, recent, rankers=[LearnedRanker(state) for state in some]
+            )
             for some in states
         ]
         return [
@@ -253,7 +255,7 @@ def _learned(papers: Mapping[str, Paper], votes: Mapping[str, bool]) -> bytes:
 # ---- what is printed
 
 
-def print_lives(lives: Sequence[Life], days: int) -> None:
+def print_lives(lives: Sequence[PaperHistory], days: int) -> None:
     print(f"A shortlist and {SAMPLED:.0%} of the rest; days {YOUNG + 1} to {days}")
     print("share   called   recall   estimated   passed in the sample   area   s/day")
     for life in lives:

@@ -53,9 +53,9 @@ home, today, began = Home.load(Path(sys.argv[1]), {}), date(2026, 3, 2), time.pr
 composer = Composer(TEMPLATES, "papers@example.org", "", b"the secret of a benchmark", ())
 composed = Composed("Papers", "papers@example.org", b"x" * 68_000)
 with Store.open(Path(sys.argv[1]) / "frozen.db") as store:
-    addressed = tuple(composer.addressed("big", today, each) for each in home.lists[0].subscribers)
+    copies = tuple(composer.copy_for("big", today, each) for each in home.lists[0].subscribers)
     made = time.process_time()
-    day = Day("big", today, Outcome.DIGEST, "", "m", Counts(), composed=composed, addressed=addressed)
+    day = Day("big", today, Outcome.DIGEST, "", "m", Counts(), composed=composed, copies=copies)
     store.days.freeze(day, datetime(2026, 3, 2, 8, tzinfo=UTC))
     frozen = time.process_time()
 print(f"{made - began:.2f} s to address, {frozen - made:.2f} s to freeze")

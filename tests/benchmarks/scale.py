@@ -28,7 +28,7 @@ from pathlib import Path
 from paperboy import curate, sample
 from paperboy.edges import lock
 from paperboy.features import FEATURES
-from paperboy.models import Became, Paper
+from paperboy.models import Paper, PaperOutcome
 from paperboy.service.app import App
 from paperboy.sources.arxiv import calendar as announcements
 from paperboy.store.seen import CODES, day_number
@@ -101,7 +101,7 @@ def live(app: App, papers: Sequence[Paper], now: datetime) -> None:
         database.execute(
             "insert into seen_rows select list_keys.key, paper_keys.key, ?, ? from wanted join list_keys using (list), "
             "papers join paper_keys using (id) where published < ?",
-            [CODES[Became.BELOW], day_number(yesterday), today.isoformat()],
+            [CODES[PaperOutcome.BELOW], day_number(yesterday), today.isoformat()],
         )
 
 

@@ -153,11 +153,11 @@ def freeze(path: Path, number: int) -> None:
     now = datetime.now(UTC)
     name, day = DIGEST.mailing_list.name, now.date()
     people = tuple(
-        COMPOSER.addressed(name, day, Subscriber(address)) for address in recipients(number)
+        COMPOSER.copy_for(name, day, Subscriber(address)) for address in recipients(number)
     )
     with Store.open(path) as store:
         composed = compose(DIGEST, COMPOSER, now)
-        store.days.freeze(Day(name, day, Outcome.DIGEST, composed=composed, addressed=people), now)
+        store.days.freeze(Day(name, day, Outcome.DIGEST, composed=composed, copies=people), now)
 
 
 def deliver(path: Path, line: Line, connections: int) -> None:

@@ -16,7 +16,7 @@ import pytest
 from paperboy.features import FEATURES
 from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Shortfall
 from paperboy.morning import incidents
-from paperboy.morning.fetching import Look
+from paperboy.morning.fetching import FetchResult
 from paperboy.sending import delivery
 from paperboy.service import output
 from paperboy.service.app import App
@@ -70,7 +70,7 @@ def note(app: App, *entries: ListReport) -> None:
     """What a morning with these ends writes down."""
     now = app.clock()
     for each in entries:
-        incidents.record(app.store, each, Look(news=True), now, overdue=False)
+        incidents.record(app.store, each, FetchResult(news=True), now, overdue=False)
 
 
 def run(world: World, *entries: ListReport, sent: delivery.Report = NOTHING_SENT) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from paperboy.curate import MOST_MORNINGS
 from paperboy.features.votes.votes import Votes
-from paperboy.models import Became, Day, Outcome, Score, Spending
+from paperboy.models import Day, Outcome, PaperOutcome, Score, Spending
 from paperboy.store import Store
 from paperboy.store.readers import Reader
 from tests.builders import paper
@@ -151,7 +151,9 @@ def test_why_counts_the_failed_mornings_until_a_paper_is_let_go(world: World) ->
 
 def test_why_says_that_the_llm_was_not_asked(world: World) -> None:
     world.announce(1)
-    day = Day("foundations", FRIDAY.date(), Outcome.NOTE, became={"2611.00001": Became.NOT_CALLED})
+    day = Day(
+        "foundations", FRIDAY.date(), Outcome.NOTE, became={"2611.00001": PaperOutcome.NOT_CALLED}
+    )
     with Store.open(world.path / "data/paperboy.db") as store:
         store.papers.add(world.arxiv.papers, ["cs.LG"], FRIDAY)
         store.days.freeze(day, FRIDAY)

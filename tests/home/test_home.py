@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from paperboy.errors import ConfigError, StoreWriteError
-from paperboy.home.versions import RESTED, Files, Home, Recipients
+from paperboy.home.versions import RESTED, CurrentSubscribers, Files, Home
 
 LISTS = """\
 lists:
@@ -203,7 +203,7 @@ def now() -> datetime:
 
 def test_subscriber_who_leaves_the_file_is_off_the_list_when_it_has_rested(home: Path) -> None:
     clock = [now()]
-    on_list = Recipients(Home.load(home, {}), lambda: clock[0])
+    on_list = CurrentSubscribers(Home.load(home, {}), lambda: clock[0])
     assert on_list("foundations", "Ada@Example.org")
     save(home, WITHOUT_ADA)
     clock[0] = now()
@@ -220,7 +220,7 @@ def test_subscriber_who_leaves_the_file_is_off_the_list_when_it_has_rested(home:
 
 
 def test_broken_file_keeps_the_recipients_it_had(home: Path) -> None:
-    on_list = Recipients(Home.load(home, {}), lambda: now() + timedelta(hours=1))
+    on_list = CurrentSubscribers(Home.load(home, {}), lambda: now() + timedelta(hours=1))
     save(home, "lists: broken")
     on_list.look()
     assert on_list("foundations", "ada@example.org")
@@ -234,7 +234,7 @@ def test_broken_file_keeps_the_recipients_it_had(home: Path) -> None:
 
 def test_child_of_the_daemon_follows_the_version_in_force(home: Path) -> None:
     in_force(home)
-    on_list = Recipients(Home.in_force(home, {}), now)
+    on_list = CurrentSubscribers(Home.in_force(home, {}), now)
     save(home, WITHOUT_ADA)
     on_list.look()
     assert on_list("foundations", "ada@example.org")
@@ -245,7 +245,7 @@ def test_child_of_the_daemon_follows_the_version_in_force(home: Path) -> None:
 
 def test_file_dated_in_the_future_counts_at_once(home: Path) -> None:
     """The clock was put back since."""
-    on_list = Recipients(Home.load(home, {}), lambda: now() - timedelta(days=1))
+    on_list = CurrentSubscribers(Home.load(home, {}), lambda: now() - timedelta(days=1))
     save(home, WITHOUT_ADA)
     on_list.look()
     assert not on_list("foundations", "ada@example.org")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home import edits, values
-from paperboy.home.people import People
-from paperboy.home.versions import RESTED, Files, Home, Recipients
+from paperboy.home.people import SubscribersFile
+from paperboy.home.versions import RESTED, CurrentSubscribers, Files, Home
 from paperboy.models import Subscriber
 from tests.home.test_home import in_force, now
 
@@ -111,7 +111,7 @@ ANYBODY = st.tuples(
 
 @given(st.lists(ANYBODY, max_size=4))
 def test_addresses_are_those_of_the_people_however_they_are_written(lines: list[str]) -> None:
-    made = People((), "readers.txt", "\n".join(lines).encode())
+    made = SubscribersFile((), "readers.txt", "\n".join(lines).encode())
     assert list(made.addresses()) == [who.address.lower() for who in made]
     assert all(made.find(address.upper().replace("Ü", "ü")) for address in made.addresses())
     assert len(made) == len(lines)
@@ -260,12 +260,12 @@ def test_whoever_is_added_is_found_again(name: str, local_part: str, form: tuple
     except ValueError:
         assume(False)
     try:
-        line = People((), file, head.encode()).written(who)
+        line = SubscribersFile((), file, head.encode()).written(who)
     except ValueError as error:
         assert "#" in name + local_part, "which may begin a comment"
         assert "add them by hand" in str(error)  # noqa: PT017
         return
-    made = People((), file, f"{head}{line}\n".encode())
+    made = SubscribersFile((), file, f"{head}{line}\n".encode())
     assert (list(made), made.problems()) == ([who], [])
 
 
@@ -431,7 +431,7 @@ def test_who_leaves_the_file_while_mail_goes_out_is_off_the_list_when_it_has_res
     tmp_path: Path,
 ) -> None:
     clock = [now()]
-    on_list = Recipients(home_of(tmp_path, "ada@example.org\nbo@b.org\n"), lambda: clock[0])
+    on_list = CurrentSubscribers(home_of(tmp_path, "ada@example.org\nbo@b.org\n"), lambda: clock[0])
     assert on_list("big", "Ada@example.org")
     (tmp_path / "readers.txt").write_text("bo@b.org\n")
     clock[0] = now()

@@ -43,7 +43,7 @@ and exists (select 1 from deliveries where frozen_id = digest_id and state = 'se
 
 
 @dataclass
-class Kept:
+class KeptScore:
     """A home, on the morning after."""
 
     world: World
@@ -74,7 +74,7 @@ class Kept:
 
 
 @pytest.fixture(params=sorted(path.parent.name for path in HOMES.glob("*/database.sql")))
-def kept(request: pytest.FixtureRequest, world: World) -> Iterator[Kept]:
+def kept(request: pytest.FixtureRequest, world: World) -> Iterator[KeptScore]:
     """Each of them, whose database this version has not opened yet. Its servers have moved."""
     shutil.rmtree(world.path)
     shutil.copytree(HOMES / request.param, world.path)
@@ -89,7 +89,7 @@ def kept(request: pytest.FixtureRequest, world: World) -> Iterator[Kept]:
             "subscribers.yaml",
             (world.path / "subscribers.yaml").read_text("utf-8").replace(HOOK, hook.url),
         )
-        found = Kept(world, hook)
+        found = KeptScore(world, hook)
         found.database.parent.mkdir()
         with closing(sqlite3.connect(found.database)) as database:
             database.create_function("inflated", 1, zlib.decompress)
@@ -103,7 +103,7 @@ def test_this_version_has_a_home() -> None:
     assert (HOMES / __version__.rpartition(".")[0] / "database.sql").is_file()
 
 
-def test_schema_is_that_of_a_new_home(kept: Kept, tmp_path: Path) -> None:
+def test_schema_is_that_of_a_new_home(kept: KeptScore, tmp_path: Path) -> None:
     query = "select type, name, tbl_name, sql from sqlite_master where name not glob 'sqlite_stat*' order by type, name"
     with Store.open(tmp_path / "new.db", tables=TABLES) as new:
         assert kept.rows(query) == new.database.rows(query)
@@ -114,7 +114,7 @@ def test_schema_is_that_of_a_new_home(kept: Kept, tmp_path: Path) -> None:
     assert kept.rows("pragma integrity_check") == [{"integrity_check": "ok"}]
 
 
-def test_no_paper_is_sent_again(kept: Kept) -> None:
+def test_no_paper_is_sent_again(kept: KeptScore) -> None:
     """Those that reached nobody are sent."""
     before = kept.rows(SENT)
     assert len(before) == 6
@@ -129,7 +129,7 @@ def test_no_paper_is_sent_again(kept: Kept) -> None:
     assert b"2611.00023" in kept.digests("galaxies")["vera@example.org"]
 
 
-def test_kept_scores_are_not_paid_for_again(kept: Kept) -> None:
+def test_kept_scores_are_not_paid_for_again(kept: KeptScore) -> None:
     known = {row["paper_id"] for row in kept.rows("select paper_id from scores")}
     kept.live()
     asked = {paper_id for call in kept.world.llm.asked for paper_id in call}
@@ -138,7 +138,7 @@ def test_kept_scores_are_not_paid_for_again(kept: Kept) -> None:
     assert asked.isdisjoint(known)
 
 
-def test_everybody_but_the_suppressed_gets_the_digest(kept: Kept) -> None:
+def test_everybody_but_the_suppressed_gets_the_digest(kept: KeptScore) -> None:
     kept.live()
     assert set(kept.digests("foundations")) == {
         f"{name}@example.org" for name in ("ada", "grace", "emmy")
@@ -150,7 +150,7 @@ def test_everybody_but_the_suppressed_gets_the_digest(kept: Kept) -> None:
     )  # in the home's own template
 
 
-def test_what_waited_leaves_as_it_was_frozen(kept: Kept) -> None:
+def test_what_waited_leaves_as_it_was_frozen(kept: KeptScore) -> None:
     """But for the digest that had reached nobody: its papers come with today's."""
     query = """
         select address, state, message_id, message from deliveries join messages on frozen_id = messages.id
@@ -174,7 +174,7 @@ def test_what_waited_leaves_as_it_was_frozen(kept: Kept) -> None:
     assert [told.json["date"] for told in kept.hook.told] == ["2026-11-23", "2026-11-24"]
 
 
-def test_readers_find_past_digests_and_their_votes(kept: Kept) -> None:
+def test_readers_find_past_digests_and_their_votes(kept: KeptScore) -> None:
     web = Web(kept.world)
     for day, title in (
         ("20", "On the Learning of Paper 2611.00002"),
@@ -189,7 +189,7 @@ def test_readers_find_past_digests_and_their_votes(kept: Kept) -> None:
         assert Votes(store.database).on("2611.00003") == {"foundations": Tally(down=1)}
 
 
-def test_links_of_old_mails_work(kept: Kept) -> None:
+def test_links_of_old_mails_work(kept: KeptScore) -> None:
     web = Web(kept.world)
     (grace,) = kept.rows("select leave, vote from readers where address = 'grace@example.org'")
     chosen = thumbs(web.get(f"/vote/{grace['vote']}/2026-11-20").text)

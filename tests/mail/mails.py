@@ -79,11 +79,11 @@ def read(envelope: Envelope, digest: Digest | None) -> Mail:
 
 def to_ada(digest: Digest) -> Delivery:
     name = digest.mailing_list.name
-    return Delivery(1, 1, name, COMPOSER.addressed(name, digest.date, ADA), DeliveryState.SENDING)
+    return Delivery(1, 1, name, COMPOSER.copy_for(name, digest.date, ADA), DeliveryState.SENDING)
 
 
 def compose(digest: Digest, composer: Composer = COMPOSER, now: datetime = NOW) -> Composed:
-    return composer.stationery(digest.mailing_list, digest.date).digest(digest, now)
+    return composer.for_list(digest.mailing_list, digest.date).digest(digest, now)
 
 
 def as_digest(digest: Digest, composer: Composer = COMPOSER) -> Mail:
@@ -96,10 +96,8 @@ def as_test(digest: Digest) -> Mail:
 
 
 def as_alert(alert: Alert) -> Mail:
-    composed, addressed = COMPOSER.alert(alert, ADA, NOW)
-    return read(
-        COMPOSER.envelope(composed, Delivery(1, 1, "", addressed, DeliveryState.SENDING)), None
-    )
+    composed, copy = COMPOSER.alert(alert, ADA, NOW)
+    return read(COMPOSER.envelope(composed, Delivery(1, 1, "", copy, DeliveryState.SENDING)), None)
 
 
 def curated(

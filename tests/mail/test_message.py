@@ -26,13 +26,13 @@ from paperboy.mail.message import Composer, addr_spec, complete, freeze, own_hea
 from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.text import clipped
 from paperboy.models import (
-    Addressed,
     Alert,
     Composed,
     Delivery,
     DeliveryState,
     Envelope,
     MailingList,
+    MessageCopy,
     Rendered,
     Subscriber,
 )
@@ -79,13 +79,13 @@ def composer(
 
 
 def delivery(by: Composer, subscriber: Subscriber = ADA, day: date = TODAY) -> Delivery:
-    addressed = by.addressed("foundations", day, subscriber)
-    return Delivery(1, 1, "foundations", addressed, DeliveryState.SENDING)
+    own = by.copy_for("foundations", day, subscriber)
+    return Delivery(1, 1, "foundations", own, DeliveryState.SENDING)
 
 
-def alone(by: Composer, composed: Composed, addressed: Addressed) -> Envelope:
+def alone(by: Composer, composed: Composed, copy: MessageCopy) -> Envelope:
     """A mail for one recipient."""
-    return by.envelope(composed, Delivery(1, 1, "", addressed, DeliveryState.SENDING))
+    return by.envelope(composed, Delivery(1, 1, "", copy, DeliveryState.SENDING))
 
 
 def to_ada(of: MailingList, **of_composer: str) -> bytes:
@@ -229,7 +229,7 @@ def test_retry_sends_the_same_bytes_after_settings_have_changed(sender: str, rep
 def test_completed_copy_equals_a_copy_rendered_alone(address: str) -> None:
     by, given = composer(), digest()
     own = delivery(by, Subscriber(address))
-    copy = Copy("Paperboy", own.addressed.token, address)
+    copy = Copy("Paperboy", own.copy.token, address)
     alone = TEMPLATES.to_readers(page(given, copy=copy, unsubscribe_address="papers@example.org"))
     assert bodies(by.envelope(compose(given, by, NOW), own).message) == (
         body(alone.text),
@@ -263,7 +263,7 @@ def test_test_mail_is_marked_and_has_the_headers_of_a_real_one() -> None:
     for part in bodies(trial):
         assert "Test mail to ada@example.org alone, nothing was marked as sent · Friday" in part
         assert "Your address (each reader's own) is on this list." in unescape(part)
-        assert delivery(by).addressed.token in part
+        assert delivery(by).copy.token in part
 
 
 # --- alerts
@@ -368,7 +368,7 @@ def test_message_id_is_stable_unique_per_delivery_and_hides_the_address() -> Non
         to: Subscriber = ADA,
         secret: bytes = b"secret",
     ) -> str:
-        return composer(secret=secret).addressed(name, day, to).message_id
+        return composer(secret=secret).copy_for(name, day, to).message_id
 
     first = of()
     assert re.fullmatch(r"<20261120\.foundations\.[0-9a-f]{24}@example\.org>", first)
@@ -389,7 +389,7 @@ def test_token_depends_on_list_address_and_secret() -> None:
     assert (
         token
         == unsubscribe_token("foundations", "ada@example.org", b"secret")
-        == composer().addressed("foundations", TODAY, ADA).token
+        == composer().copy_for("foundations", TODAY, ADA).token
     )
     others = [
         ("foundations", "bob@example.org", b"secret"),

@@ -11,7 +11,7 @@ from paperboy.edges.tokens import vote_token
 from paperboy.mail.templates import HTML_BUDGET
 from tests.mail.mails import ADA, COMPOSER, MAILS, TODAY
 
-TOKEN = COMPOSER.addressed("foundations", TODAY, ADA).token
+TOKEN = COMPOSER.copy_for("foundations", TODAY, ADA).token
 WEB = "https://papers.example.org"
 VOTE = f"{WEB}/vote/{vote_token(TOKEN)}/2026-11-20"
 

@@ -28,7 +28,7 @@ def scored(relevance: int, **changes: object) -> ScoredList:
         papers=papers,
         criteria="criteria",
         model=LLM,
-        stationery=composer.stationery(wants, NOW.date()),
+        for_list=composer.for_list(wants, NOW.date()),
         now=NOW,
         filtered=frozenset(),
         followed=frozenset(),

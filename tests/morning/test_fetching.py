@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from paperboy.errors import FeedError, StoreWriteError
-from paperboy.models import Became, Outcome, Paper, Score
+from paperboy.models import Outcome, Paper, PaperOutcome, Score
 from paperboy.store import Store
 from tests.builders import paper
 from tests.cli.conftest import World as Home
@@ -42,7 +42,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield world
 
 
-def became(world: World, arxiv_id: str = OLD.id) -> Became | None:
+def became(world: World, arxiv_id: str = OLD.id) -> PaperOutcome | None:
     return world.store.history.life("foundations", arxiv_id).became
 
 
@@ -70,7 +70,7 @@ def test_paper_that_is_kept_and_gets_a_new_category_comes_to_the_lists_of_that(
     world.feed.crossed = [OLD]
     world.clock.now += DAY
     world.run(foundations(), robots)
-    assert became(world) is Became.SELECTED
+    assert became(world) is PaperOutcome.SELECTED
     assert sum(OLD.id in ids for ids in world.digests()) == 2
 
 
@@ -80,8 +80,8 @@ def test_it_is_no_news_to_a_list_on_the_category_that_it_always_had(world: World
     world.feed.crossed = [OLD]
     world.clock.now += DAY
     world.run(foundations(), vision)
-    assert became(world) is Became.SELECTED
-    assert world.store.history.life("vision", OLD.id).became is Became.BEFORE_START
+    assert became(world) is PaperOutcome.SELECTED
+    assert world.store.history.life("vision", OLD.id).became is PaperOutcome.BEFORE_START
 
 
 def test_it_waits_whole_for_a_list_that_is_not_served_for_weeks(world: World) -> None:
@@ -103,7 +103,7 @@ def test_it_waits_whole_for_a_list_that_is_not_served_for_weeks(world: World) ->
 def test_new_list_begins_with_the_newest_batch_nevertheless(world: World) -> None:
     world.feed.crossed = [OLD]
     world.run(foundations(name="young", categories=("cs.LG", "cs.CV")))
-    assert world.store.history.life("young", OLD.id).became is Became.BEFORE_START
+    assert world.store.history.life("young", OLD.id).became is PaperOutcome.BEFORE_START
 
 
 def test_younger_papers_are_left_to_the_fetch(world: World) -> None:

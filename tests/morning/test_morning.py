@@ -15,7 +15,6 @@ from paperboy.due import RETRY
 from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError, StoreWriteError
 from paperboy.models import (
     Attempt,
-    Became,
     Cost,
     Day,
     DeliveryState,
@@ -24,6 +23,7 @@ from paperboy.models import (
     MorningReport,
     Outcome,
     Paper,
+    PaperOutcome,
     Problem,
     Score,
     Shortfall,
@@ -94,7 +94,7 @@ class World:
             keep=timedelta(days=365),
             keeps_scores=False,
             frozen=self.frozen,
-            crew=lambda _: None,
+            worker_pool=lambda _: None,
             group=morning.GROUP,
         ).run(names)
 
@@ -719,7 +719,7 @@ def test_what_is_not_called_comes_free_or_not_at_all(world: World) -> None:
     (report,) = world.run(foundations(), learn=lambda *_: out).lists
     assert (report.counts.not_called, report.counts.selected) == (1, 2)
     assert other.id not in world.scorer.asked
-    assert world.store.history.life("foundations", other.id).became is Became.NOT_CALLED
+    assert world.store.history.life("foundations", other.id).became is PaperOutcome.NOT_CALLED
 
 
 def test_likes_order_papers_with_equal_scores_and_hide_none(world: World) -> None:

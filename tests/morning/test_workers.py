@@ -26,7 +26,7 @@ from paperboy.features import FEATURES
 from paperboy.models import Paper
 from paperboy.morning import workers
 from paperboy.morning.drafting import compose
-from paperboy.morning.workers import Crew, WorkersError
+from paperboy.morning.workers import WorkerPool, WorkersError
 from paperboy.service.app import App
 from paperboy.sources.arxiv import calendar as announcements
 from paperboy.store.incidents import Kind
@@ -49,8 +49,8 @@ def test_processes_help_from_five_hundred_lists_on(lists: int, most: int) -> Non
     assert workers.helpful(lists) == min(most, len(os.sched_getaffinity(0)))
 
 
-def crew(hire: Hire, seconds: float = 60) -> Crew:
-    return Crew(hire, "the threads", seconds=seconds)
+def worker_pool(hire: Hire, seconds: float = 60) -> WorkerPool:
+    return WorkerPool(hire, "the threads", seconds=seconds)
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def test_tasks_are_read_some_ahead_of_the_results() -> None:
 
     held = threading.Event()
     threading.Timer(0.5, held.set).start()
-    results = crew(threads).map(lambda _: held.wait(60), tasks())
+    results = worker_pool(threads).map(lambda _: held.wait(60), tasks())
     assert next(results) == (0, True)
     assert len(read) == 129
     results.close()
@@ -92,14 +92,14 @@ def test_a_result_that_is_there_waits_for_no_other_task() -> None:
             yield 4
 
     given, found = threading.Event(), list[tuple[int, int | None]]()
-    for each in crew(threads).map(halved, tasks()):
+    for each in worker_pool(threads).map(halved, tasks()):
         given.set()
         found.append(each)
     assert found[0] == (2, 1)
 
 
 def test_executor_that_fails_once_is_not_used_any_more() -> None:
-    some = crew(threads)
+    some = worker_pool(threads)
     tasks = [2, 5, *range(6, 46, 2)]
     found = list(some.map(halved, tasks))
     assert [task for task, _ in found] == tasks
@@ -112,14 +112,14 @@ def test_executor_that_cannot_be_had_leaves_all_tasks_to_the_caller() -> None:
     def hire() -> AbstractContextManager[Executor]:
         raise WorkersError("no scheduler answers")
 
-    some = crew(hire)
+    some = worker_pool(hire)
     assert list(some.map(halved, (2, 4))) == [(2, None), (4, None)]
     assert some.problem == "the threads cannot be used: no scheduler answers"
 
 
 def test_nobody_waits_for_ever() -> None:
     stop = threading.Event()
-    some = crew(threads, seconds=0.05)
+    some = worker_pool(threads, seconds=0.05)
     results = some.map(lambda _: stop.wait(60), range(6))
     assert [next(results)[1] for _ in range(2)] == [None, None]
     stop.set()
@@ -330,5 +330,5 @@ def test_small_home_pays_for_no_process_that_it_does_not_need(
         "lists: [{name: a, categories: [cs.LG], topics: b}]\n"
     )
     with an_app(tmp_path, setting) as app:
-        found = app.crew(lists)
+        found = app.worker_pool(lists)
         assert (found.name if found else "") == name

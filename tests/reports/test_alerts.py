@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from paperboy.models import (
-    Addressed,
     Composed,
     Counts,
     DeliveryState,
     ListReport,
     MailingList,
+    MessageCopy,
     Outcome,
     Shortfall,
     Subscriber,
 )
 from paperboy.morning import incidents
-from paperboy.morning.fetching import Look
-from paperboy.reports.alerts import Alerts, Mail, lasting
+from paperboy.morning.fetching import FetchResult
+from paperboy.reports.alerts import AlertReporter, Mail, lasting
 from paperboy.reports.problems import WORDS, problems, read
 from paperboy.sending import delivery
 from paperboy.sending.delivery import Report as Sent
@@ -91,7 +91,7 @@ def waiting(
     store: Store, lists: Sequence[MailingList] = LISTS, now: datetime = AT_SEVEN
 ) -> list[Mail]:
     """The mails that are to be written."""
-    desk = Alerts(store=store, lists=lists, words=WORDS, zone=UTC)
+    desk = AlertReporter(store=store, lists=lists, words=WORDS, zone=UTC)
     return desk.plan(wrong(store, lists, now), now)
 
 
@@ -108,7 +108,7 @@ def met(
         incidents.record(
             store,
             each,
-            Look(missing, holds=bool(missing), news=not missing),
+            FetchResult(missing, holds=bool(missing), news=not missing),
             now,
             overdue=now >= AT_SEVEN + PATIENCE,
         )
@@ -406,9 +406,9 @@ def test_day_of_a_list_ends_the_causes_that_it_came_through_without(
 def test_quiet_day_without_news_does_not_end_a_late_arxiv(store: Store) -> None:
     """As a weekend after a gap. A digest of what was left over does."""
     note(store, Kind.LATE)
-    incidents.record(store, QUIET, Look(), AT_SEVEN, overdue=False)
+    incidents.record(store, QUIET, FetchResult(), AT_SEVEN, overdue=False)
     assert kept(store) == {Kind.LATE: {"foundations"}}
-    incidents.record(store, DIGEST, Look(), AT_SEVEN, overdue=False)
+    incidents.record(store, DIGEST, FetchResult(), AT_SEVEN, overdue=False)
     assert kept(store) == {}
 
 
@@ -489,7 +489,7 @@ def test_mail_that_leaves_late_is_that_days(store: Store) -> None:
     only(store, UNSCORED)
     tomorrow = AT_SEVEN + timedelta(days=1)
     mail = Composed("subject", "papers@example.org", b"bytes")
-    to = Addressed(Subscriber("olga@example.org"), "<1@example.org>", "")
+    to = MessageCopy(Subscriber("olga@example.org"), "<1@example.org>", "")
     store.alerts.add(wrong(store), DAY, store.ledger.freeze(mail, [to], AT_SEVEN), over=False)
     (waits,) = store.ledger.beside(tomorrow)
     assert store.ledger.reserve(store.ledger.get(waits), tomorrow)

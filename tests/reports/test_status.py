@@ -25,7 +25,7 @@ from paperboy.models import (
 from paperboy.reports import status
 from paperboy.reports.status import ListStatus, Status
 from paperboy.store import Store
-from paperboy.store.history import DaySummary, Mailed, Posted
+from paperboy.store.history import DaySummary, DeliveryRecord, NewestDigest
 from tests.store.ledger import NOW, TODAY, morning
 
 PATIENCE = timedelta(hours=6)
@@ -72,9 +72,9 @@ def tried(reason: str, when: datetime, name: str = "foundations") -> Attempt:
 
 def missed(
     state: DeliveryState, reason: str = "", try_at: datetime | None = None, who: str = "ada"
-) -> Posted:
+) -> DeliveryRecord:
     who = f"{who}@example.org"
-    return Posted(
+    return DeliveryRecord(
         1,
         "foundations",
         TODAY,
@@ -91,7 +91,7 @@ def missed(
 
 def crowd(
     number: int, state: DeliveryState, reason: str = "", try_at: datetime | None = None
-) -> list[Posted]:
+) -> list[DeliveryRecord]:
     """As many people who missed their mail for one reason."""
     return [missed(state, reason, try_at, f"{state}{each}") for each in range(number)]
 
@@ -102,7 +102,7 @@ class Known:
 
     days: Sequence[DaySummary] = ()
     subscribers: int = 0
-    missed: Sequence[Posted] = ()
+    missed: Sequence[DeliveryRecord] = ()
     attempts: Sequence[Attempt] = ()
     boxed: Mapping[str, int] = field(
         default_factory=dict
@@ -120,7 +120,9 @@ class Known:
             digest = next((each for each in mine if each.outcome is Outcome.DIGEST), None)
             boxed = self.boxed.get(entry.name, 0)
             mailed = (
-                Mailed(entry.name, 1, digest.date, digest.deliveries, boxed) if digest else None
+                NewestDigest(entry.name, 1, digest.date, digest.deliveries, boxed)
+                if digest
+                else None
             )
             found.append(ListStatus(entry, standing, now, attempts.get(entry.name), mine, mailed))
         return Status(
@@ -302,7 +304,9 @@ WAITS, LATER, FAILED, UNSURE = (
         (crowd(50, WAITS), "70 of 120 subscribers got today's mail so far; 50 to be sent."),
     ],
 )
-def test_the_answer_counts_who_did_not_get_it_and_says_why(rows: list[Posted], said: str) -> None:
+def test_the_answer_counts_who_did_not_get_it_and_says_why(
+    rows: list[DeliveryRecord], said: str
+) -> None:
     assert (
         answer(
             [FOUNDATIONS],
@@ -518,7 +522,7 @@ def test_the_answer_is_always_one_short_line(
     names: list[str],
     outcomes: list[Outcome | None],
     reason: str,
-    rows: list[Posted],
+    rows: list[DeliveryRecord],
     hour: int,
 ) -> None:
     lists = [replace(FOUNDATIONS, name=name) for name in names]

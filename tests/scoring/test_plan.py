@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperboy.models import ToScore
-from paperboy.scoring.llm import Batch, even_parts, plan
+from paperboy.scoring.llm import RequestBatch, even_parts, plan
 from tests.builders import mailing_list, paper
 
 PAPERS = [paper(f"2611.{n:05}") for n in range(60)]
@@ -18,7 +18,7 @@ def job(name: str, *numbers: int) -> ToScore:
     return ToScore(mailing_list(name=name), tuple(PAPERS[number] for number in numbers))
 
 
-def ids(batch: Batch) -> list[int]:
+def ids(batch: RequestBatch) -> list[int]:
     return [int(each.id[-5:]) for each in batch.papers]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.models import Addressed, Composed, DeliveryState, Envelope, Receipt, Subscriber
+from paperboy.models import Composed, DeliveryState, Envelope, MessageCopy, Receipt, Subscriber
 from paperboy.sending.delivery import record
 from paperboy.store import Store
 from tests.fakes import FakeTransport
@@ -26,7 +26,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def add(world: World, name: str, *, expires: bool = False, priority: int = 1) -> int:
     mail = Composed("subject", "papers@example.org", b"own bytes")
-    to = Addressed(Subscriber(f"{name}@example.org"), f"<20261120.alert.{name}@example.org>", "")
+    to = MessageCopy(Subscriber(f"{name}@example.org"), f"<20261120.alert.{name}@example.org>", "")
     end = world.clock() + DAY if expires else None
     return world.store.ledger.freeze(mail, [to], world.clock(), expires=end, priority=priority)
 

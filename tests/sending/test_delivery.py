@@ -18,12 +18,12 @@ import pytest
 from paperboy.edges.text import one_line
 from paperboy.errors import MailServerError, StoreError
 from paperboy.models import (
-    Addressed,
     Composed,
     Day,
     Delivery,
     DeliveryState,
     Envelope,
+    MessageCopy,
     Outcome,
     Receipt,
     Subscriber,
@@ -51,16 +51,16 @@ TOO_MANY = Receipt(DEFERRED, "421 too many messages", slow_down=True)
 REFUSED = Receipt(FAILED, "RCPT: 554 5.7.1 no")
 
 
-def addressed(name: str) -> Addressed:
-    return Addressed(Subscriber(f"{name}@example.org"), f"<{name}@example.org>", name)
+def copy_for(name: str) -> MessageCopy:
+    return MessageCopy(Subscriber(f"{name}@example.org"), f"<{name}@example.org>", name)
 
 
 class Copies:
     """A copy is the Message-ID and the shared bytes."""
 
     def envelope(self, composed: Composed, one: Delivery) -> Envelope:
-        message = one.addressed.message_id.encode() + composed.message
-        return Envelope(composed.sender, one.addressed.subscriber.address, message, one.list_name)
+        message = one.copy.message_id.encode() + composed.message
+        return Envelope(composed.sender, one.copy.subscriber.address, message, one.list_name)
 
 
 @dataclass
@@ -108,9 +108,9 @@ class World:
 
     def freeze(self, list_name: str, day: date, names: list[str]) -> None:
         composed = Composed("subject", "papers@example.org", b"shared bytes")
-        people = tuple(addressed(name) for name in names)
+        people = tuple(copy_for(name) for name in names)
         self.store.days.freeze(
-            Day(list_name, day, Outcome.DIGEST, composed=composed, addressed=people), self.clock()
+            Day(list_name, day, Outcome.DIGEST, composed=composed, copies=people), self.clock()
         )
 
     def recipients(self) -> list[str]:
@@ -237,7 +237,7 @@ def test_connection_lost_after_the_dot_is_tried_once_more_and_then_ambiguous(wor
     ("attempts", "minutes"), [(0, 5), (1, 10), (2, 20), (5, 160), (6, 240), (20, 240)]
 )
 def test_backoff_of_an_address_doubles_up_to_four_hours(attempts: int, minutes: int) -> None:
-    one = Delivery(1, 1, "foundations", addressed("ada"), DEFERRED, attempts=attempts)
+    one = Delivery(1, 1, "foundations", copy_for("ada"), DEFERRED, attempts=attempts)
     assert what_follows(one, Receipt(DEFERRED, "450 busy"), jitter=0.5) == (
         DEFERRED,
         timedelta(minutes=minutes),

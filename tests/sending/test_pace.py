@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paperboy.errors import MailServerError
-from paperboy.models import Addressed, Delivery, DeliveryState, Receipt, Subscriber
+from paperboy.models import Delivery, DeliveryState, MessageCopy, Receipt, Subscriber
 from paperboy.sending.pace import Decision, Pace
 
 SENT, PENDING, DEFERRED = DeliveryState.SENT, DeliveryState.PENDING, DeliveryState.DEFERRED
@@ -17,7 +17,7 @@ LATER = Receipt(DEFERRED, "450 later")
 NO = Receipt(FAILED, "550 no")
 OURS = Receipt(FAILED, "RCPT: 554 5.7.1 denied", unclear=True)
 ADA = Delivery(
-    1, 7, "foundations", Addressed(Subscriber("ada@example.org"), "<ada>", "ada"), PENDING
+    1, 7, "foundations", MessageCopy(Subscriber("ada@example.org"), "<ada>", "ada"), PENDING
 )
 
 

@@ -28,7 +28,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from paperboy import sample
 from paperboy.models import Paper
-from paperboy.sources.arxiv.calendar import Batch, newest_batch
+from paperboy.sources.arxiv.calendar import Announcement, newest_batch
 from tests.servers.arxiv_faults import Answer, Fault, refused
 
 LARGEST_PAGE = 2_000
@@ -323,7 +323,7 @@ def _stamp(instant: datetime) -> str:
     return f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def papers_from_day(path: Path, published: Batch) -> list[Paper]:
+def papers_from_day(path: Path, published: Announcement) -> list[Paper]:
     """The papers of a day's jsonl, submitted at even distances inside the window of that batch."""
     rows = [
         json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 
 from paperboy.models import (
-    Addressed,
-    Became,
     Composed,
     Day,
     Delivery,
     DeliveryState,
+    MessageCopy,
     Outcome,
+    PaperOutcome,
     Subscriber,
 )
 from paperboy.store import Store
@@ -48,8 +48,8 @@ def outcome(store: Store, list_name: str, day: date) -> Outcome | None:
     return next((each.outcome for each in days if each.date == day), None)
 
 
-def addressed(name: str, list_name: str = "foundations", day: date = TODAY) -> Addressed:
-    return Addressed(
+def copy_for(name: str, list_name: str = "foundations", day: date = TODAY) -> MessageCopy:
+    return MessageCopy(
         Subscriber(f"{name}@example.org"),
         f"<{day}.{list_name}.{name.lower()}@example.org>",
         f"{list_name} {name}",
@@ -65,7 +65,7 @@ def morning(
     came: Mapping[str, str],
     day: date = TODAY,
     list_name: str = "foundations",
-    became: Mapping[str, Became] | None = None,
+    became: Mapping[str, PaperOutcome] | None = None,
     reason: str = "",
 ) -> int:
     """A digest of that day to these subscribers, and what each delivery came to within its hour; gives its id."""
@@ -77,7 +77,7 @@ def morning(
             reason=reason,
             became=became or {},
             composed=Composed("s", "papers@example.org", b"m"),
-            addressed=tuple(addressed(name, list_name, day) for name in came),
+            copies=tuple(copy_for(name, list_name, day) for name in came),
         ),
         at(day),
     )

@@ -5,10 +5,10 @@ from datetime import date, timedelta
 
 import pytest
 
-from paperboy.models import Addressed, DeliveryState
+from paperboy.models import DeliveryState, MessageCopy
 from paperboy.store import Store
 from paperboy.store.ledger import WORTH_SENDING, Missed
-from tests.store.ledger import NOW, TODAY, WAITS, addressed, delivery, morning, states, waiting
+from tests.store.ledger import NOW, TODAY, WAITS, copy_for, delivery, morning, states, waiting
 
 LATER = NOW + timedelta(days=5)
 
@@ -21,7 +21,7 @@ def again(
     by_mail: bool = True,
     day: date = TODAY,
 ) -> int:
-    people: list[Addressed] = [addressed(name, day=day) for name in to]
+    people: list[MessageCopy] = [copy_for(name, day=day) for name in to]
     digest = store.ledger.newest("foundations")
     assert digest is not None
     return store.ledger.again(
@@ -54,7 +54,7 @@ def test_resend_puts_back_what_did_not_reach_its_recipient(
     assert again(store, ["ada", "grace"]) == put_back - with_failed_only
     after = delivery(store, "ada", digest)
     assert (after.state is DeliveryState.PENDING) == (put_back or how == WAITS)
-    assert after.addressed == before.addressed
+    assert after.copy == before.copy
     assert states(store, digest, "grace") == ["sent"]
 
 
@@ -75,7 +75,7 @@ def test_subscriber_who_joined_since_gets_a_delivery(store: Store) -> None:
     assert again(store, ["ada", "grace"], failed_only=True) == 0
     assert again(store, ["ada", "grace"]) == 1
     grace = delivery(store, "grace", digest)
-    assert (grace.state, grace.addressed) == (DeliveryState.PENDING, addressed("grace"))
+    assert (grace.state, grace.copy) == (DeliveryState.PENDING, copy_for("grace"))
     assert grace.expires == LATER + WORTH_SENDING
     assert again(store, ["ada", "grace"]) == 0
 
@@ -103,7 +103,7 @@ def test_only_the_newest_digest_of_the_list_is_put_back(store: Store) -> None:
 
 
 def given_up_again(store: Store, *names: str) -> dict[date, int]:
-    people = [addressed(name) for name in names]
+    people = [copy_for(name) for name in names]
     numbers = {
         digest.date: store.ledger.again(digest, people, Missed.EXPIRED, LATER, by_mail=True)
         for digest in store.ledger.digests("foundations")

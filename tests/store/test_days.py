@@ -9,7 +9,16 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from paperboy.edges.tokens import vote_token
-from paperboy.models import Addressed, Attempt, Became, Composed, Counts, Day, Outcome, Subscriber
+from paperboy.models import (
+    Attempt,
+    Composed,
+    Counts,
+    Day,
+    MessageCopy,
+    Outcome,
+    PaperOutcome,
+    Subscriber,
+)
 from paperboy.store import Store
 from paperboy.store.days import Days
 from paperboy.store.readers import Reader
@@ -30,11 +39,11 @@ DAY = Day(
     reason="",
     model="luna",
     counts=Counts(considered=3, selected=1, below=1, carried_over=1),
-    became={"2611.00001": Became.SELECTED, "2611.00002": Became.BELOW},
+    became={"2611.00001": PaperOutcome.SELECTED, "2611.00002": PaperOutcome.BELOW},
     composed=COMPOSED,
-    addressed=(
-        Addressed(Subscriber("ada@example.org", "Ada"), "<1@example.org>", "token1"),
-        Addressed(Subscriber("grace@example.org"), "<2@example.org>", "token2"),
+    copies=(
+        MessageCopy(Subscriber("ada@example.org", "Ada"), "<1@example.org>", "token1"),
+        MessageCopy(Subscriber("grace@example.org"), "<2@example.org>", "token2"),
     ),
 )
 
@@ -48,7 +57,7 @@ def test_frozen_day_is_read_back_whole(store: Store) -> None:
     assert outcome(store, "foundations", TODAY) is Outcome.DIGEST
     assert [entry.id for entry in store.papers.unseen(mailing_list())] == ["2611.00003"]
     found = waiting(store)
-    assert [delivery.addressed for delivery in found] == list(DAY.addressed)
+    assert [delivery.copy for delivery in found] == list(DAY.copies)
     assert store.ledger.message(found[0].frozen_id) == COMPOSED
 
 
@@ -67,21 +76,21 @@ def test_frozen_day_survives_a_power_cut(tmp_path: Path) -> None:
 
 def test_tokens_lead_to_their_readers_from_the_first_digest_on(store: Store) -> None:
     """Those of an earlier digest are kept, and those who have come since are added."""
-    ada, grace = DAY.addressed
-    for day, addressed in enumerate(((ada,), (ada, grace))):
-        found = replace(DAY, date=TODAY + timedelta(days=day), became={}, addressed=addressed)
+    ada, grace = DAY.copies
+    for day, copies in enumerate(((ada,), (ada, grace))):
+        found = replace(DAY, date=TODAY + timedelta(days=day), became={}, copies=copies)
         store.days.freeze(replace(found, counts=Counts()), NOW)
-        known = [store.readers.leaving(each.token) for each in DAY.addressed]
-        assert known == [Reader("foundations", each.subscriber.address) for each in addressed] + [
+        known = [store.readers.leaving(each.token) for each in DAY.copies]
+        assert known == [Reader("foundations", each.subscriber.address) for each in copies] + [
             None
         ] * (1 - day)
-        votes = [store.readers.voting(vote_token(each.token)) for each in DAY.addressed]
+        votes = [store.readers.voting(vote_token(each.token)) for each in DAY.copies]
         assert votes == known
 
 
 def test_failure_in_the_middle_leaves_nothing(store: Store) -> None:
     """Two deliveries to one address break a constraint after outcome and digest were written."""
-    twice = replace(DAY, addressed=(DAY.addressed[0], DAY.addressed[0]))
+    twice = replace(DAY, copies=(DAY.copies[0], DAY.copies[0]))
     with pytest.raises(sqlite3.IntegrityError):
         store.days.freeze(twice, NOW)
     assert outcome(store, "foundations", TODAY) is None

@@ -5,18 +5,18 @@ from datetime import date, datetime, timedelta
 import pytest
 
 from paperboy.models import (
-    Became,
     Cost,
     Counts,
     Day,
     DeliveryState,
     Outcome,
+    PaperOutcome,
     Score,
     Spending,
     Usage,
 )
 from paperboy.store import Store
-from paperboy.store.history import Life, Mailed
+from paperboy.store.history import NewestDigest, PaperHistory
 from tests.builders import added, paper
 from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, morning, move
 
@@ -76,7 +76,7 @@ def test_newest_digest_of_a_list_is_the_last_unless_it_was_superseded(store: Sto
     morning(store, {"ada": "sent"}, YESTERDAY)
     digest = morning(store, {"ada": "refused"})
     assert store.history.mailed(["foundations", "galaxies"]) == {
-        "foundations": Mailed("foundations", digest, TODAY, {DeliveryState.FAILED: 1}, 0)
+        "foundations": NewestDigest("foundations", digest, TODAY, {DeliveryState.FAILED: 1}, 0)
     }
     store.days.supersede("foundations", TODAY + timedelta(days=1), NOW)
     assert store.history.mailed(["foundations"]) == {}
@@ -156,7 +156,7 @@ def test_paper_is_remembered_with_its_scores_and_what_became_of_it(store: Store)
     assert store.history.paper("2611.00001") is None
     store.papers.add([paper()], ["cs.LG"], NOW)
     assert store.history.paper("2611.00001") == (paper(), NOW)
-    assert store.history.life("foundations", "2611.00001") == Life()
+    assert store.history.life("foundations", "2611.00001") == PaperHistory()
     for days, relevance in ((0, 5), (1, 9)):
         scores = {"2611.00001": Score(relevance, 7, "Why.")}
         store.scores.keep(
@@ -177,11 +177,13 @@ def test_paper_is_remembered_with_its_scores_and_what_became_of_it(store: Store)
         "luna",
         None,
     )
-    morning(store, {"ada": "sent", "grace": "refused"}, became={"2611.00001": Became.SELECTED})
+    morning(
+        store, {"ada": "sent", "grace": "refused"}, became={"2611.00001": PaperOutcome.SELECTED}
+    )
     life = store.history.life("foundations", "2611.00001")
-    assert (life.became, life.day) == (Became.SELECTED, TODAY)
+    assert (life.became, life.day) == (PaperOutcome.SELECTED, TODAY)
     assert life.deliveries == {DeliveryState.SENT: 1, DeliveryState.FAILED: 1}
-    assert store.history.life("galaxies", "2611.00001") == Life()
+    assert store.history.life("galaxies", "2611.00001") == PaperHistory()
 
 
 def test_failed_scorings_of_a_paper_are_counted_until_the_list_has_seen_it(store: Store) -> None:
@@ -190,12 +192,12 @@ def test_failed_scorings_of_a_paper_are_counted_until_the_list_has_seen_it(store
         store.days.freeze(Day("foundations", date(2026, 11, day), Outcome.NOTE, tried=refused), NOW)
     assert store.history.life("foundations", "2611.00001").failures == 2
     assert store.history.life("galaxies", "2611.00001").failures == 0
-    gone = {"2611.00001": Became.LET_GO}
+    gone = {"2611.00001": PaperOutcome.LET_GO}
     store.days.freeze(
         Day("foundations", date(2026, 11, 22), Outcome.NOTE, became=gone, tried=refused), NOW
     )
-    assert store.history.life("foundations", "2611.00001") == Life(
-        (), 0, Became.LET_GO, date(2026, 11, 22), None
+    assert store.history.life("foundations", "2611.00001") == PaperHistory(
+        (), 0, PaperOutcome.LET_GO, date(2026, 11, 22), None
     )
 
 
@@ -248,7 +250,7 @@ def test_month_begins_at_midnight_in_utc(store: Store) -> None:
 
 def test_whatever_became_of_a_paper_is_told_as_it_was_frozen(store: Store) -> None:
     """It is kept as a number."""
-    became = {f"2611.{number:05}": each for number, each in enumerate(Became)}
+    became = {f"2611.{number:05}": each for number, each in enumerate(PaperOutcome)}
     store.days.freeze(Day("foundations", NOW.date(), Outcome.NOTE, became=became), NOW)
     lives = {arxiv_id: store.history.life("foundations", arxiv_id) for arxiv_id in became}
     assert {arxiv_id: life.became for arxiv_id, life in lives.items()} == became

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.models import Addressed, Composed, Day, Delivery, DeliveryState, Outcome, Subscriber
+from paperboy.models import Composed, Day, Delivery, DeliveryState, MessageCopy, Outcome, Subscriber
 from paperboy.store import Store
 from tests.builders import TABLES
 from tests.store.ledger import waiting
@@ -24,8 +24,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
             date(2026, 11, 20),
             Outcome.DIGEST,
             composed=Composed("s", "papers@example.org", b"m"),
-            addressed=tuple(
-                Addressed(Subscriber(f"{name}@example.org"), f"<{name}@example.org>", name)
+            copies=tuple(
+                MessageCopy(Subscriber(f"{name}@example.org"), f"<{name}@example.org>", name)
                 for name in ("ada", "grace")
             ),
         ),
@@ -51,7 +51,7 @@ def test_delivery_left_in_sending_waits_and_keeps_its_message_id(store: Store) -
     delivery = first(store)
     store.ledger.reserve(delivery, NOW)
     left = first(store)
-    assert left.addressed == delivery.addressed
+    assert left.copy == delivery.copy
     assert store.ledger.reserve(left, NOW)
     assert first(store).attempts == 2
 
@@ -110,7 +110,7 @@ def test_sent_delivery_never_waits_again(store: Store) -> None:
     store.ledger.reserve(delivery, NOW)
     assert store.ledger.settle(delivery, DeliveryState.SENT, "250 ok", NOW, via="smtp")
     assert not store.ledger.reserve(delivery, NOW)
-    assert [left.addressed.token for left in waiting(store)] == ["grace"]
+    assert [left.copy.token for left in waiting(store)] == ["grace"]
     assert store.ledger.unfinished() == 1
 
 
@@ -118,7 +118,7 @@ def test_deferred_delivery_waits_for_its_retry_time(store: Store) -> None:
     delivery, later = first(store), NOW + timedelta(minutes=5)
     store.ledger.reserve(delivery, NOW)
     store.ledger.settle(delivery, DeliveryState.DEFERRED, "450", NOW, try_at=later, uncertain=True)
-    assert [left.addressed.token for left in waiting(store)] == ["grace"]
+    assert [left.copy.token for left in waiting(store)] == ["grace"]
     back = waiting(store, later)[0]
     assert (back.state, back.uncertain) == (DeliveryState.DEFERRED, 1)
     assert store.ledger.unfinished() == 2

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from paperboy.models import Became, Day, Outcome
+from paperboy.models import Day, Outcome, PaperOutcome
 from paperboy.store import Store
 from tests.builders import mailing_list, paper
 
@@ -51,7 +51,7 @@ def test_each_list_sees_its_own_categories_and_its_own_memory(store: Store) -> N
             "foundations",
             date(2026, 11, 20),
             Outcome.DIGEST,
-            became={"2611.00001": Became.SELECTED},
+            became={"2611.00001": PaperOutcome.SELECTED},
         ),
         NOW,
     )
@@ -86,7 +86,12 @@ def test_texts_of_recent_papers_are_there_seen_or_not(store: Store) -> None:
     )
     store.papers.add([new, old], ["cs.LG"], NOW)
     store.days.freeze(
-        Day("foundations", date(2026, 11, 20), Outcome.NOTE, became={"2611.00001": Became.BELOW}),
+        Day(
+            "foundations",
+            date(2026, 11, 20),
+            Outcome.NOTE,
+            became={"2611.00001": PaperOutcome.BELOW},
+        ),
         NOW,
     )
     assert store.papers.recent(mailing_list(), NOW - timedelta(days=30)) == [

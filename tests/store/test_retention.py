@@ -11,12 +11,12 @@ import pytest
 
 from paperboy.models import (
     Attempt,
-    Became,
     Composed,
     Cost,
     Day,
     DeliveryState,
     Outcome,
+    PaperOutcome,
     Score,
     Spending,
     Usage,
@@ -53,7 +53,7 @@ def scored(store: Store, *ids: str, list_name: str = LIST.name) -> None:
     )
 
 
-def froze(store: Store, became: Mapping[str, Became], list_name: str = LIST.name) -> None:
+def froze(store: Store, became: Mapping[str, PaperOutcome], list_name: str = LIST.name) -> None:
     """A day of the list without a mail."""
     store.days.freeze(Day(list_name, LONG_AGO.date(), Outcome.NOTE, became=became), LONG_AGO)
 
@@ -78,7 +78,7 @@ def test_old_paper_goes_with_its_scores_and_is_never_sent_again(store: Store) ->
     fetched(store, young, at=LONG_AGO + timedelta(days=2))
     scored(store, old, young)
     scored(store, old, list_name="galaxies")
-    froze(store, {old: Became.SELECTED, young: Became.BELOW})
+    froze(store, {old: PaperOutcome.SELECTED, young: PaperOutcome.BELOW})
     thin(store)
     assert (whole(store, old), whole(store, young)) == (None, False)
     assert store.scores.kept("galaxies", "criteria", "luna", [old], NOW) == {}
@@ -91,13 +91,13 @@ def test_old_paper_goes_with_its_scores_and_is_never_sent_again(store: Store) ->
 @pytest.mark.parametrize(
     ("became", "days", "novelty", "keeps_scores", "stays"),
     [
-        (Became.BELOW, 32, 8, False, False),
-        (Became.BELOW, 32, None, True, False),
-        (Became.BELOW, 30, 8, False, True),
-        (Became.BELOW, 32, 8, True, True),
-        (Became.SELECTED, 32, 8, False, True),
-        (Became.AUTHOR_MATCH, 32, 8, False, True),
-        (Became.OVER_CAP, 32, 8, False, True),
+        (PaperOutcome.BELOW, 32, 8, False, False),
+        (PaperOutcome.BELOW, 32, None, True, False),
+        (PaperOutcome.BELOW, 30, 8, False, True),
+        (PaperOutcome.BELOW, 32, 8, True, True),
+        (PaperOutcome.SELECTED, 32, 8, False, True),
+        (PaperOutcome.AUTHOR_MATCH, 32, 8, False, True),
+        (PaperOutcome.OVER_CAP, 32, 8, False, True),
     ],
     ids=[
         "below",
@@ -110,7 +110,13 @@ def test_old_paper_goes_with_its_scores_and_is_never_sent_again(store: Store) ->
     ],
 )
 def test_score_below_the_thresholds_goes_a_month_after_the_list_saw_the_paper(
-    store: Store, became: Became, days: int, novelty: int | None, *, keeps_scores: bool, stays: bool
+    store: Store,
+    became: PaperOutcome,
+    days: int,
+    novelty: int | None,
+    *,
+    keeps_scores: bool,
+    stays: bool,
 ) -> None:
     """What became of the paper stays, as does the score that another list may still need."""
     one, at = "2608.00001", NOW - timedelta(days=days)
@@ -136,7 +142,7 @@ def test_scores_of_a_weekly_list_go_like_all_others(store: Store) -> None:
         store.scores.keep(
             LIST.name, "criteria", "luna", dict.fromkeys(came, Score(3, 8, "")), Spending(), at
         )
-        became = dict.fromkeys(came, Became.BELOW)
+        became = dict.fromkeys(came, PaperOutcome.BELOW)
         store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, became=became), at)
     for days in range(6, 80, 7):
         store.retention.thin(KEEP, [LIST.name], NOW + timedelta(days=days))
@@ -151,7 +157,7 @@ def test_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store:
         NOW - SETTLED,
     )
     store.papers.add([paper(fresh, published=NOW - SETTLED)], LIST.categories, NOW - SETTLED)
-    froze(store, {settled: Became.BELOW, fresh: Became.BELOW})
+    froze(store, {settled: PaperOutcome.BELOW, fresh: PaperOutcome.BELOW})
     thin(store, keep=timedelta())
     assert (whole(store, settled), whole(store, fresh)) == (False, True)
     assert [each.id for each in store.papers.recent(LIST, LONG_AGO)] == [fresh]
@@ -160,11 +166,17 @@ def test_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store:
 @pytest.mark.parametrize("link", ["l1nk", ""])
 def test_abstract_stays_while_a_page_of_the_web_room_shows_it(store: Store, link: str) -> None:
     """A digest of which only a webhook was told has no page. What is below the thresholds is only named there."""
-    shown = dict(zip("123", (Became.AUTHOR_MATCH, Became.SELECTED, Became.OVER_CAP), strict=True))
+    shown = dict(
+        zip(
+            "123",
+            (PaperOutcome.AUTHOR_MATCH, PaperOutcome.SELECTED, PaperOutcome.OVER_CAP),
+            strict=True,
+        )
+    )
     for month, day in ((8, LONG_AGO), (9, NOW)):
         became = {
             f"260{month}.0000{number}": what
-            for number, what in (shown | {"4": Became.BELOW}).items()
+            for number, what in (shown | {"4": PaperOutcome.BELOW}).items()
         }
         fetched(store, *became, at=day)
         mail = Composed("3 papers", "papers@example.org", b"mail", link, b"{}")
@@ -183,7 +195,7 @@ def test_abstract_of_a_paper_that_an_llm_scored_stays_for_93_days_where_lists_le
     """By the newest score of its list, and not by the clock: the LLM may be gone."""
     newest, young, old, ranked = ids = [f"2608.0000{number}" for number in range(4)]
     fetched(store, *ids)
-    froze(store, dict.fromkeys(ids, Became.BELOW))
+    froze(store, dict.fromkeys(ids, PaperOutcome.BELOW))
     for arxiv_id, days in ((newest, 0), (young, 92), (old, 94)):
         at = LONG_AGO - timedelta(days=days)
         store.scores.keep(LIST.name, "criteria", "luna", {arxiv_id: Score(3, 3)}, Spending(), at)
@@ -221,7 +233,7 @@ def test_old_paper_stays_whole_while_its_list_may_supersede_the_digest_that_has_
 ) -> None:
     """It was carried over for a month, and its digest may reach nobody."""
     fetched(store, "2608.00001")
-    became = {"2608.00001": Became.SELECTED}
+    became = {"2608.00001": PaperOutcome.SELECTED}
     ledger.morning(store, {"ada": "refused"}, TODAY, became=became)
     thin(store)
     assert whole(store, "2608.00001")
@@ -245,7 +257,7 @@ def test_old_digest_goes_with_its_deliveries_and_its_day_stays(store: Store) -> 
 
 
 def test_readers_of_old_mails_and_what_each_month_cost_stay(store: Store) -> None:
-    token = ledger.addressed("ada").token
+    token = ledger.copy_for("ada").token
     ledger.morning(store, {"ada": "sent"}, LONG_AGO.date())
     store.scores.keep(
         LIST.name, "criteria", "luna", {}, Spending(Usage(calls=1), Cost(0.5)), LONG_AGO
@@ -293,7 +305,7 @@ def test_digest_stays_while_one_of_its_deliveries_waits(store: Store, how: str) 
 def test_good_news_that_waits_for_the_mail_server_stays(store: Store) -> None:
     """Else nobody would know that it is to be replaced when the problem comes back."""
     told = [Incident(kind=Kind.SCORING, subject=LIST.name, since=LONG_AGO, last=LONG_AGO)]
-    to = ledger.addressed("olga")
+    to = ledger.copy_for("olga")
     mail = store.ledger.freeze(Composed("subject", "papers@example.org", b"bytes"), [to], LONG_AGO)
     store.alerts.add(told, LONG_AGO.date(), mail, over=True)
     thin(store)

@@ -51,7 +51,7 @@ SPOILT = {  # a statement, the command that meets what it did, and what is said
     "what became of a paper": (
         "update seen_rows set became = 99",
         "why 2611.00001",
-        "99 is not a valid Became",
+        "99 is not a valid PaperOutcome",
     ),
     "a score": (
         "update score_rows set relevance = 85",

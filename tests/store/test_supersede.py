@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from paperboy.models import Became, DeliveryState
+from paperboy.models import DeliveryState, PaperOutcome
 from paperboy.store import Store
 from tests.builders import mailing_list, paper
 from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, morning, move, states
@@ -13,11 +13,11 @@ LATER = NOW + timedelta(days=99)
 
 TOMORROW = TODAY + timedelta(days=1)
 SAW = {
-    "2611.00001": Became.AUTHOR_MATCH,
-    "2611.00002": Became.SELECTED,
-    "2611.00003": Became.OVER_CAP,
-    "2611.00004": Became.BELOW,
-    "2611.00005": Became.LET_GO,
+    "2611.00001": PaperOutcome.AUTHOR_MATCH,
+    "2611.00002": PaperOutcome.SELECTED,
+    "2611.00003": PaperOutcome.OVER_CAP,
+    "2611.00004": PaperOutcome.BELOW,
+    "2611.00005": PaperOutcome.LET_GO,
 }
 
 
@@ -41,10 +41,13 @@ def test_superseded_papers_return_to_the_pool_except_let_go_and_before_start(sto
 def test_papers_seen_on_another_day_or_list_stay_seen(store: Store) -> None:
     store.papers.add([paper("2611.00001"), paper("2611.00002")], ["cs.LG"], NOW)
     morning(
-        store, {"ada": "sent"}, TODAY - timedelta(days=1), became={"2611.00001": Became.SELECTED}
+        store,
+        {"ada": "sent"},
+        TODAY - timedelta(days=1),
+        became={"2611.00001": PaperOutcome.SELECTED},
     )
-    morning(store, {"ada": WAITS}, became={"2611.00002": Became.SELECTED})
-    morning(store, {"vera": WAITS}, TODAY, "galaxies", became={"2611.00002": Became.SELECTED})
+    morning(store, {"ada": WAITS}, became={"2611.00002": PaperOutcome.SELECTED})
+    morning(store, {"vera": WAITS}, TODAY, "galaxies", became={"2611.00002": PaperOutcome.SELECTED})
     supersede(store)
     assert unseen(store) == ["2611.00002"]
     galaxies = [entry.id for entry in store.papers.unseen(mailing_list(name="galaxies"))]
@@ -173,8 +176,8 @@ def test_all_digests_since_the_last_that_reached_somebody_are_superseded(store: 
 def test_later_digest_with_nobody_to_reach_keeps_its_papers(store: Store) -> None:
     store.papers.add([paper("2611.00001"), paper("2611.00002")], ["cs.LG"], NOW)
     yesterday = TODAY - timedelta(days=1)
-    morning(store, {"ada": "refused"}, yesterday, became={"2611.00001": Became.SELECTED})
-    morning(store, {"ada": "bounced"}, became={"2611.00002": Became.SELECTED})
+    morning(store, {"ada": "refused"}, yesterday, became={"2611.00001": PaperOutcome.SELECTED})
+    morning(store, {"ada": "bounced"}, became={"2611.00002": PaperOutcome.SELECTED})
     assert supersede(store) == yesterday
     assert unseen(store) == ["2611.00001"]
 

@@ -14,7 +14,7 @@ import pytest
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
-from paperboy.models import Addressed, Subscriber
+from paperboy.models import MessageCopy, Subscriber
 from tests.web.conftest import Web
 from tests.web.served import SRC
 
@@ -28,7 +28,7 @@ def test_no_answered_commit_is_lost_beside_commands(
 ) -> None:
     tokens = {f"reader-{number}@example.org": f"{number:032x}" for number in range(10_000)}
     with web.store() as store:
-        readers = [Addressed(Subscriber(address), "", token) for address, token in tokens.items()]
+        readers = [MessageCopy(Subscriber(address), "", token) for address, token in tokens.items()]
         store.readers.know("foundations", readers)
     waiting = iter(tokens.items())
     end = time.monotonic() + SECONDS

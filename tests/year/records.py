@@ -92,7 +92,7 @@ class Copy:
 class Doom:
     """A kill of the child that has looked at the clock so many times."""
 
-    looks: int
+    results: int
     off: datetime | None = (
         None  # until when the whole machine is off then; None: the child dies alone
     )

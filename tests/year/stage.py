@@ -159,9 +159,9 @@ class Stage:
 
     def doom(self, at: datetime, until: datetime, off: datetime | None = None) -> None:
         """Kill the first child that looks at the clock often enough."""
-        looks = self.dice.randrange(45)
+        results = self.dice.randrange(45)
         self.between(
             (at, until),
-            lambda: setattr(self.world, "doom", Doom(looks, off)),
+            lambda: setattr(self.world, "doom", Doom(results, off)),
             lambda: setattr(self.world, "doom", None),
         )

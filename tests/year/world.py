@@ -92,7 +92,7 @@ class World:
     away: list[tuple[datetime, datetime]] = field(
         default_factory=list
     )  # when the machine was off or asleep
-    looks: int = 0
+    results: int = 0
     doom: Doom | None = None
     off_until: datetime | None = None  # the machine is
     asleep_until: datetime | None = None  # the laptop is
@@ -230,8 +230,8 @@ class World:
                 and self._at_work is not None
                 and self._at_work.command in HALVES
             ):
-                self.doom.looks -= 1
-                if self.doom.looks < 0:
+                self.doom.results -= 1
+                if self.doom.results < 0:
                     raise Killed
             return self.now
 
@@ -307,7 +307,7 @@ class World:
     def _look(self) -> None:
         if self._store is None:
             self._begin()
-        self.looks += 1
+        self.results += 1
         before = len(self.runs)
         self._daemon.tick(self.now)
         for run in self.runs[before:]:

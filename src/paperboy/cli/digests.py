@@ -76,7 +76,7 @@ def preview(
         return 0
     if reader:
         if reader in mailing_list.subscribers:  # then the links of a test mail work
-            app.store.readers.know(name, [app.composer.addressed(name, app.clock().date(), reader)])
+            app.store.readers.know(name, [app.composer.copy_for(name, app.clock().date(), reader)])
         test = send_outside(
             app.transports[0], app.composer, composed, name, reader, app.clock(), test=True
         )

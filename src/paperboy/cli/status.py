@@ -19,7 +19,7 @@ from paperboy.reports import status as picture
 from paperboy.reports.status import ListStatus
 from paperboy.service import output
 from paperboy.service.app import App
-from paperboy.store.history import DaySummary, Posted
+from paperboy.store.history import DaySummary, DeliveryRecord
 
 _MOMENT = "%a %d %b %H:%M %Z"
 _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are asked for
@@ -251,7 +251,7 @@ def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part
     last.
     """
     now = seen.status.now
-    groups = defaultdict[tuple[DeliveryState, str], list[Posted]](list)
+    groups = defaultdict[tuple[DeliveryState, str], list[DeliveryRecord]](list)
     for row in seen.status.undelivered:
         reason = row.reason.replace(row.address, "…") or output.NO_REPLY.get(
             row.state, "no reply is known"
@@ -386,7 +386,7 @@ def _spending(spending: Spending) -> dict[str, Any]:
     return {"cost": cost and round(cost.total, 6), "usage": usage}
 
 
-def _lack(row: Posted, now: datetime) -> dict[str, Any]:
+def _lack(row: DeliveryRecord, now: datetime) -> dict[str, Any]:
     """`reply` is the last one for this address, `reason` why it has no digest."""
     kept = {
         name: getattr(row, name)

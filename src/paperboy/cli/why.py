@@ -11,11 +11,11 @@ from paperboy.curate import matched_author, why_filtered
 from paperboy.edges.text import did_you_mean, visible
 from paperboy.errors import UnknownNameError
 from paperboy.mail.text import counted, together
-from paperboy.models import Became, MailingList, Paper
+from paperboy.models import MailingList, Paper, PaperOutcome
 from paperboy.service import output
 from paperboy.service.app import App
 from paperboy.sources import read_id, source_of, title_of
-from paperboy.store.history import Life
+from paperboy.store.history import PaperHistory
 
 _WEEKS = 8  # of digests to an address
 
@@ -71,7 +71,7 @@ def why(app: App, asked_for: str, name: str | None) -> None:
                 output.say(f"  {said[mailing_list.name]}")
 
 
-def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
+def _outcome(mailing_list: MailingList, paper: Paper | None, life: PaperHistory) -> str:
     """Return the list's verdict. Without a paper it was deleted by retention, and the list has seen
     it.
     """
@@ -94,20 +94,21 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
         asked = f"the threshold is {least}"
     author = matched_author(paper, mailing_list.authors) if paper else None
     followed = f"{author}, whom it follows" if author else "an author it followed then"
+    filtered_by = why_filtered(mailing_list, paper) if paper else ""
     return {
-        Became.AUTHOR_MATCH: f"by {followed}, {digest}",
-        Became.SELECTED: f"selected, {digest}; {asked}",
-        Became.OVER_CAP: f"passed, but over the cap of {mailing_list.max_papers}; only named, {digest}",
-        Became.BELOW: f"below the {limit} on {day}; {asked if life.scores else 'its score is no longer kept'}",
-        Became.FILTERED: f"filtered on {day}: {(paper and why_filtered(mailing_list, paper)) or 'the filter is gone'}",
-        Became.NOT_CALLED: f"not called on {day}: by what the list has learned, others of that day were more likely to "
-        "pass, and the LLM was asked about those alone (LLM_SHORTLIST)",
-        Became.LET_GO: f"let go on {day}, because it could not be scored on three mornings, though others were",
-        Became.BEFORE_START: f"older than the list, or than its category, when that began on {day}; never sent",
+        PaperOutcome.AUTHOR_MATCH: f"by {followed}, {digest}",
+        PaperOutcome.SELECTED: f"selected, {digest}; {asked}",
+        PaperOutcome.OVER_CAP: f"passed, but over the cap of {mailing_list.max_papers}; only named, {digest}",
+        PaperOutcome.BELOW: f"below the {limit} on {day}; {asked if life.scores else 'its score is no longer kept'}",
+        PaperOutcome.FILTERED: f"filtered on {day}: {filtered_by or 'the filter is gone'}",
+        PaperOutcome.NOT_CALLED: f"not called on {day}: by what the list has learned, others of that day "
+        "were more likely to pass, and the LLM was asked about those alone (LLM_SHORTLIST)",
+        PaperOutcome.LET_GO: f"let go on {day}, because it could not be scored on three mornings, though others were",
+        PaperOutcome.BEFORE_START: f"older than the list, or than its category, when that began on {day}; never sent",
     }[life.became]
 
 
-def _not_seen(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
+def _not_seen(mailing_list: MailingList, paper: Paper | None, life: PaperHistory) -> str:
     crossed = paper.categories if paper and mailing_list.cross_lists else ()
     if {paper and paper.primary_category, *crossed}.isdisjoint(mailing_list.categories):
         without = "" if mailing_list.cross_lists else "; cross_lists is false"

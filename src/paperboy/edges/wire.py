@@ -77,7 +77,7 @@ class BoundedReader(io.RawIOBase):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpReply:
     """A whole HTTP reply, unpacked."""
 
     status: int
@@ -116,7 +116,7 @@ class Http:
         body: bytes | None = None,
         *,
         seconds: float,
-    ) -> Reply:
+    ) -> HttpReply:
         """Make a request and read its whole reply within so many seconds. Raises NoReplyError."""
         timeout = urllib3.Timeout(connect=min(seconds, CONNECTS_WITHIN), total=seconds)
         pool = self._https if url.lower().startswith("https:") else self._http
@@ -148,7 +148,7 @@ class Http:
         self._https.clear()
 
 
-def _whole(response: urllib3.BaseHTTPResponse, most: int) -> Reply:
+def _whole(response: urllib3.BaseHTTPResponse, most: int) -> HttpReply:
     body = bytearray()
     while piece := response.read(_PIECE):
         body += piece
@@ -166,7 +166,7 @@ def _whole(response: urllib3.BaseHTTPResponse, most: int) -> Reply:
             raise TooLargeError
         if not unpacker.eof:
             raise ValueError("the reply ends too early")
-    return Reply(response.status, response.headers, unpacked)
+    return HttpReply(response.status, response.headers, unpacked)
 
 
 def _no_reply(error: Exception) -> NoReplyError:

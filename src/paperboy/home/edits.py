@@ -25,7 +25,7 @@ from paperboy.edges.text import mentions
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home import nodes, values
 from paperboy.home.lists import parse
-from paperboy.home.people import People
+from paperboy.home.people import SubscribersFile
 from paperboy.home.versions import LISTS_FILE, Home, of_lists
 from paperboy.models import MailingList, Problem, Subscriber
 
@@ -144,9 +144,9 @@ def _require_alone(home: Home, mailing_list: MailingList) -> None:
         )
 
 
-def _people(name: str, content: bytes) -> People:
+def _people(name: str, content: bytes) -> SubscribersFile:
     """Return the subscribers of a file. Raises ValueError."""
-    return People((), name, files.text(content).encode())
+    return SubscribersFile((), name, files.text(content).encode())
 
 
 def _without_lines(content: bytes, numbers: Collection[int]) -> bytes:
@@ -188,11 +188,11 @@ def _made(text: str, edits: Iterable[_Edit]) -> str:
 def _less(mailing_list: MailingList, address: str) -> MailingList:
     """Return the list without that subscriber in subscribers.yaml."""
     people = mailing_list.subscribers
-    inline = people.inline if isinstance(people, People) else people
+    inline = people.inline if isinstance(people, SubscribersFile) else people
     left = tuple(who for who in inline if who.address.lower() != address.lower())
     return replace(
         mailing_list,
-        subscribers=replace(people, inline=left) if isinstance(people, People) else left,
+        subscribers=replace(people, inline=left) if isinstance(people, SubscribersFile) else left,
     )
 
 

@@ -20,7 +20,7 @@ from paperboy.edges import files
 from paperboy.edges.text import did_you_mean, shortened
 from paperboy.errors import MOST_PROBLEMS, ConfigError
 from paperboy.home import nodes, values
-from paperboy.home.people import People, file_name, named
+from paperboy.home.people import SubscribersFile, file_name, named
 from paperboy.home.settings import Settings
 from paperboy.home.values import Parser, one_line, one_of, whole
 from paperboy.models import Keywords, MailingList, Problem, Subscriber
@@ -186,7 +186,7 @@ class _File:
         try:
             if name not in self._watched:
                 raise ValueError("write the file's name as it is, right after the key")
-            people = People(inline, name, self._content(name))
+            people = SubscribersFile(inline, name, self._content(name))
         except ValueError as error:
             self.note(node, f"subscribers_file: {error}")
             return inline

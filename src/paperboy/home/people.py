@@ -16,7 +16,7 @@ from typing import Any
 from paperboy.edges.text import shortened
 from paperboy.errors import MOST_PROBLEMS
 from paperboy.home.values import mailbox
-from paperboy.models import Problem, Readers, Subscriber
+from paperboy.models import Problem, Subscriber, Subscribers
 
 _NAME = r"\w[\w./-]*\.(?:txt|csv)"
 _KEYS = re.compile(  # and comments, since a key in them is none
@@ -91,7 +91,7 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class People(Readers):
+class SubscribersFile(Subscribers):
     """The subscribers in subscribers.yaml, then those of the file. A line that is no address is
     left out; `problems` reports it.
     """
@@ -180,9 +180,9 @@ class People(Readers):
             made = _Columns(header).row(who)
         elif self.is_csv:
             made = f"address,name\n{_Columns('address,name').row(who)}"
-        if [found.address for found in People((), self.file, f"{header}\n{made}".encode())] != [
-            who.address
-        ]:
+        if [
+            found.address for found in SubscribersFile((), self.file, f"{header}\n{made}".encode())
+        ] != [who.address]:
             raise ValueError(
                 f"cannot take {who} as a line of its own; add them by hand, then run paperboy check"
             )

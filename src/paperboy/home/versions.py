@@ -308,13 +308,14 @@ def _names(file: Path, address: str) -> bool:
         content = files.read(file)
         written = mentions(address).search(content.decode(errors="replace"))
         return bool(
-            written or people.People((), file.name, files.text(content).encode()).lines(address)
+            written
+            or people.SubscribersFile((), file.name, files.text(content).encode()).lines(address)
         )
     except (ValueError, FileNotFoundError):
         return False
 
 
-class Recipients:
+class CurrentSubscribers:
     """Who is on each list now: sending may take hours, and people leave meanwhile.
 
     A child of the daemon follows the version in force; elsewhere an edit counts when it has rested

@@ -32,13 +32,13 @@ from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.templates import Templates
 from paperboy.mail.text import clipped
 from paperboy.models import (
-    Addressed,
     Alert,
     Composed,
     Delivery,
     Digest,
     Envelope,
     MailingList,
+    MessageCopy,
     Rendered,
     Subscriber,
 )
@@ -54,7 +54,7 @@ class Signer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Stationery:
+class ListComposer:
     """What one list's mail of one day is composed with. A value without a secret: any process may
     compose.
     """
@@ -115,10 +115,10 @@ class Composer:
     links: frozenset[str] = frozenset()  # to its pages of a digest: "view" and "vote"
     signer: Signer | None = None  # None: the relay signs
 
-    def stationery(self, mailing_list: MailingList, day: date) -> Stationery:
+    def for_list(self, mailing_list: MailingList, day: date) -> ListComposer:
         """What that list's mail of that day is composed with."""
         links = self.links if self.web_url else frozenset[str]()
-        return Stationery(
+        return ListComposer(
             templates=self.templates,
             sender=self.sender,
             reply_to=self.reply_to,
@@ -129,7 +129,7 @@ class Composer:
             shown=bool(links or mailing_list.webhook),
         )
 
-    def alert(self, alert: Alert, to: Subscriber, now: datetime) -> tuple[Composed, Addressed]:
+    def alert(self, alert: Alert, to: Subscriber, now: datetime) -> tuple[Composed, MessageCopy]:
         """Compose a mail to the operator, dated `now`. Errors as for `Templates.alert`."""
         instant = now.astimezone(UTC)
         name = parseaddr(self.sender)[0]
@@ -140,7 +140,7 @@ class Composer:
 
     def confirmation(
         self, mailing_list: MailingList, to: Subscriber, token: str, at: datetime
-    ) -> tuple[Composed, Addressed]:
+    ) -> tuple[Composed, MessageCopy]:
         """Compose the mail that asks whether somebody, who typed this address into a form `at` that
         time, wants the list. Nothing in it but the address is theirs. Errors as for
         `Templates.confirmation`.
@@ -153,22 +153,22 @@ class Composer:
 
     def _beside(
         self, to: Subscriber, name: str, rendered: Rendered, at: datetime, kind: str, *fields: str
-    ) -> tuple[Composed, Addressed]:
+    ) -> tuple[Composed, MessageCopy]:
         """Compose a mail to one person, which is no digest; its identifier is made of `kind` and
         the fields.
         """
         own_id = self._message_id(kind, at.astimezone(UTC).date(), kind, *fields)
         message = freeze(_headers(name, self.sender, rendered.subject, at), rendered)
-        return Composed(rendered.subject, addr_spec(self.sender), message), Addressed(
+        return Composed(rendered.subject, addr_spec(self.sender), message), MessageCopy(
             to, own_id, ""
         )
 
-    def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:
+    def copy_for(self, list_name: str, day: date, subscriber: Subscriber) -> MessageCopy:
         """Make the identifiers of one subscriber's copy; always the same for the same arguments."""
         own_id = self._message_id(
             list_name, day, "message", list_name, day.isoformat(), subscriber.address
         )
-        return Addressed(
+        return MessageCopy(
             subscriber, own_id, unsubscribe_token(list_name, subscriber.address, self.secret)
         )
 
@@ -176,7 +176,7 @@ class Composer:
         """Complete the frozen message for the delivery's recipient. Subject and body of a test mail
         say what it is; all its other headers are the real ones.
         """
-        own, list_name = delivery.addressed, delivery.list_name
+        own, list_name = delivery.copy, delivery.list_name
         to, message = own.subscriber, composed.message
 
         kicker, address = "Paperboy", to.address

@@ -33,7 +33,7 @@ class Author(NamedTuple):
     followed: bool = False
 
 
-class Mention(NamedTuple):
+class PaperLink(NamedTuple):
     """A paper that is only named."""
 
     arxiv_id: str  # the id, whatever the source: templates know it by this name
@@ -108,8 +108,8 @@ class Page:
     topics: tuple[Block, ...]
     followed: tuple[str, ...]
     over_cap: tuple[Item, ...]
-    carried_over: tuple[Mention, ...]
-    let_go: tuple[Mention, ...]
+    carried_over: tuple[PaperLink, ...]
+    let_go: tuple[PaperLink, ...]
     unsubscribe_address: str
     unsubscribe_subject: str
     unsubscribe_url: str  # the page of the way out, or without a web room that mail as a link
@@ -279,8 +279,8 @@ def without_middle(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]
     return tuple(each for each, _ in groupby(shown))
 
 
-def _mention(paper: Paper) -> Mention:
-    return Mention(paper.id, links_of(paper).page, _title(paper, source_of(paper.id)))
+def _mention(paper: Paper) -> PaperLink:
+    return PaperLink(paper.id, links_of(paper).page, _title(paper, source_of(paper.id)))
 
 
 def _title(paper: Paper, source: Source) -> Prose:

@@ -46,7 +46,7 @@ from paperboy.store import Store
 from paperboy.store.ledger import pack
 
 if TYPE_CHECKING:
-    from paperboy.mail.message import Composer, Stationery
+    from paperboy.mail.message import Composer, ListComposer
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ class Gathered:
     papers: tuple[Paper, ...]  # less the filtered; those by followed authors first
     criteria: str
     model: Model
-    stationery: Stationery
+    for_list: ListComposer
     now: datetime
     filtered: frozenset[str]  # by id
     followed: frozenset[str]  # by id: written by followed authors
@@ -227,7 +227,7 @@ def compose(scored: ScoredList) -> Draft:
     )
     if not counts.relevant and not has_note:
         return made
-    return replace(made, mail=gathered.stationery.digest(made.digest, gathered.now))
+    return replace(made, mail=gathered.for_list.digest(made.digest, gathered.now))
 
 
 def work(scored: ScoredList) -> Draft | None:
@@ -331,7 +331,7 @@ class Drafter:
             papers=tuple(wanted),
             criteria=criteria,
             model=replace(model, learned_from=" and ".join(learned.rankers)),
-            stationery=self.composer.stationery(mailing_list, local_date(mailing_list, now)),
+            for_list=self.composer.for_list(mailing_list, local_date(mailing_list, now)),
             now=now,
             filtered=filtered,
             followed=followed,

@@ -20,14 +20,14 @@ from paperboy.errors import FeedError, StoreError, StoreWriteError
 from paperboy.models import MailingList, Paper
 from paperboy.morning.drafting import Drafter
 from paperboy.sources import source_of, sources_of
-from paperboy.sources.source import Connect, Feed, Lacking, Source
+from paperboy.sources.source import Connect, Feed, MissingIds, Source
 from paperboy.store import Store
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FetchResult:
     """The result of a fetch, of one source or of several."""
 
     missing: str = ""  # why papers are missing, for people; empty if none are
@@ -36,8 +36,8 @@ class Look:
     holds: bool = False  # lists wait for what is missing, whatever else they have
     news: bool = False  # a newest batch is there, and is today's
 
-    def both(self, other: "Look") -> "Look":
-        return Look(
+    def merged(self, other: "FetchResult") -> "FetchResult":
+        return FetchResult(
             "; ".join(filter(None, [self.missing, other.missing])),
             self.late | other.late,
             self.unread | other.unread,
@@ -46,19 +46,21 @@ class Look:
         )
 
 
-def of(looks: Mapping[str, Look], mailing_list: MailingList) -> Look:
+def result_for(results: Mapping[str, FetchResult], mailing_list: MailingList) -> FetchResult:
     """Return the result for a list, from those by the keys of its sources."""
-    return reduce(Look.both, (looks[source.key] for source in sources_of(mailing_list.categories)))
+    return reduce(
+        FetchResult.merged, (results[source.key] for source in sources_of(mailing_list.categories))
+    )
 
 
-def look(
+def fetch(
     drafter: Drafter,
     connect: Connect,
     wanted: Sequence[MailingList],
     lists: Sequence[MailingList],
     now: datetime,
     since: Mapping[str, datetime] = MappingProxyType({}),
-) -> dict[str, Look]:
+) -> dict[str, FetchResult]:
     """Fetch the papers of all lists from the sources of those `wanted`, and return the result by
     the keys of sources. A failure leaves the store as it was, and is a sentence in the result.
     `since`: how far back to look at least, by those keys.
@@ -72,16 +74,16 @@ def look(
     feeds = [
         connect(source) for source in sources
     ]  # before anything is fetched: it may be set wrongly
-    looks = dict[str, Look]()
+    results = dict[str, FetchResult]()
     for source, feed in zip(sources, feeds, strict=True):
         its = [category for category in categories if source_of(category) is source]
-        looks[source.key] = _look(
+        results[source.key] = _fetch_source(
             drafter, source, feed, lists, its, now, since.get(source.key, now)
         )
-    return looks
+    return results
 
 
-def _look(
+def _fetch_source(
     drafter: Drafter,
     source: Source,
     feed: Feed,
@@ -89,7 +91,7 @@ def _look(
     categories: Sequence[str],
     now: datetime,
     reach: datetime,
-) -> Look:
+) -> FetchResult:
     store = drafter.store
     try:
         before = store.papers.fetched(
@@ -125,16 +127,16 @@ def _look(
     if fetched.missing:
         logger.warning("%s", fetched.missing)
         return _late(source, fetched.missing)
-    return Look(news=fetched.news)
+    return FetchResult(news=fetched.news)
 
 
-def _late(source: Source, missing: str, unread: Sequence[str] = ()) -> Look:
-    return Look(missing, frozenset({source.key}), frozenset(unread), holds=source.waits)
+def _late(source: Source, missing: str, unread: Sequence[str] = ()) -> FetchResult:
+    return FetchResult(missing, frozenset({source.key}), frozenset(unread), holds=source.waits)
 
 
 def _add_older(
     store: Store,
-    older: Callable[[Lacking], Sequence[Paper]],
+    older: Callable[[MissingIds], Sequence[Paper]],
     lists: Sequence[MailingList],
     now: datetime,
 ) -> None:
@@ -142,7 +144,7 @@ def _add_older(
     lists on their primary category. A failure costs them alone.
     """
     try:
-        found = {paper.id: paper for paper in older(store.papers.lacking)}
+        found = {paper.id: paper for paper in older(store.papers.missing_ids)}
         if not found:
             return
         new = found.keys() - store.papers.by_id(found).keys()

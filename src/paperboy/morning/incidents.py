@@ -7,13 +7,15 @@ from datetime import datetime
 
 from paperboy.mail.text import counted
 from paperboy.models import ListReport, Outcome, Shortfall
-from paperboy.morning.fetching import Look
+from paperboy.morning.fetching import FetchResult
 from paperboy.sources import title_of
 from paperboy.store import Store
 from paperboy.store.incidents import Incident, Kind
 
 
-def record(store: Store, report: ListReport, looked: Look, now: datetime, *, overdue: bool) -> None:
+def record(
+    store: Store, report: ListReport, looked: FetchResult, now: datetime, *, overdue: bool
+) -> None:
     """Note the incidents of one list's morning, and end those that it shows to be over, in the
     transaction of its day or attempt. `overdue`: GIVE_UP_AFTER_HOURS have passed since its hour.
     One that is ended and noted again lasts.
@@ -36,7 +38,7 @@ def record(store: Store, report: ListReport, looked: Look, now: datetime, *, ove
     store.incidents.note(met(report, looked, overdue=overdue), now)
 
 
-def met(report: ListReport, looked: Look, *, overdue: bool) -> Iterator[Incident]:
+def met(report: ListReport, looked: FetchResult, *, overdue: bool) -> Iterator[Incident]:
     """Yield the incidents. Before `overdue` a late source is none; a dead LLM is one at the first
     try, since the scorer has retried by then.
     """
@@ -70,7 +72,7 @@ def met(report: ListReport, looked: Look, *, overdue: bool) -> Iterator[Incident
         )
 
 
-def _kind(report: ListReport, looked: Look, *, overdue: bool) -> Kind | None:
+def _kind(report: ListReport, looked: FetchResult, *, overdue: bool) -> Kind | None:
     if report.bug:
         return Kind.PROCESS
     if report.shortfall is Shortfall.BUDGET:

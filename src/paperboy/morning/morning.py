@@ -39,7 +39,7 @@ from paperboy.mail.text import together
 from paperboy.models import Attempt, Counts, Day, ListReport, MailingList, MorningReport, Outcome
 from paperboy.morning import drafting, fetching, incidents
 from paperboy.morning.drafting import Draft, Drafter, ScoredList
-from paperboy.morning.workers import Crew
+from paperboy.morning.workers import WorkerPool
 from paperboy.sources import source_of, sources_of
 from paperboy.sources.source import Connect
 from paperboy.store import Store
@@ -90,12 +90,14 @@ class Morning:
     keep: timedelta
     keeps_scores: bool
     frozen: Sequence[Frozen]
-    crew: Callable[[int], Crew | None]  # composes for so many lists; None: this process alone
+    worker_pool: Callable[
+        [int], WorkerPool | None
+    ]  # composes for so many lists; None: this process alone
     group: int  # lists that go through it together
 
     store: Store = field(init=False)
     now: datetime = field(init=False)
-    looks: Mapping[str, fetching.Look] = field(
+    results: Mapping[str, fetching.FetchResult] = field(
         default_factory=dict, init=False
     )  # by the names of lists that are not paused
     attempts: Mapping[str, Attempt] = field(init=False)  # as they were before it
@@ -137,9 +139,10 @@ class Morning:
         is_first = store.retention.is_due(now)
         active = [mailing_list for mailing_list in lists if mailing_list.is_active]
         due_now = [mailing_list for mailing_list in active if mailing_list.name in self.to_serve]
-        by_source = fetching.look(self.drafter, self.connect, due_now, active, now, reach)
-        self.looks = {
-            mailing_list.name: fetching.of(by_source, mailing_list) for mailing_list in due_now
+        by_source = fetching.fetch(self.drafter, self.connect, due_now, active, now, reach)
+        self.results = {
+            mailing_list.name: fetching.result_for(by_source, mailing_list)
+            for mailing_list in due_now
         }
         self.serve_all()
         if is_first:
@@ -152,10 +155,10 @@ class Morning:
         """Put a report of each list into the reports. A crew composes while this process opens and
         scores the next lists and closes the last.
         """
-        crew = self.crew(len(self.to_serve))
+        worker_pool = self.worker_pool(len(self.to_serve))
         drafts = (
-            crew.map(drafting.work, self.scored())
-            if crew
+            worker_pool.map(drafting.work, self.scored())
+            if worker_pool
             else ((scored, None) for scored in self.scored())
         )
         with closing(drafts):
@@ -163,8 +166,8 @@ class Morning:
                 mailing_list = self.to_serve[scored.gathered.mailing_list.name]
                 report = self.serve(mailing_list, partial(self.close, mailing_list, scored, made))
                 self.reports[mailing_list.name] = report
-        if crew and crew.problem:
-            incident = Incident(kind=Kind.WORKERS, subject=THE_WORKERS, reason=crew.problem)
+        if worker_pool and worker_pool.problem:
+            incident = Incident(kind=Kind.WORKERS, subject=THE_WORKERS, reason=worker_pool.problem)
             self.store.incidents.note([incident], self.now)
         else:
             self.store.incidents.end(Kind.WORKERS, THE_WORKERS, self.now)
@@ -247,7 +250,7 @@ class Morning:
             self.skip(mailing_list, day)
             return _skipped(mailing_list, "")
 
-        looked = self.looks[name]
+        looked = self.results[name]
         may_wait = self.patience is not None and looked.late and self.waits(mailing_list)
         began, report = store.days.started(name, LONGEST_WINDOW), None
         if why := due.off(mailing_list, day, any_day=self.any_day):
@@ -301,7 +304,7 @@ class Morning:
     ) -> ListReport:
         """Freeze the day, unless it stays due. `made`: by another process."""
         draft = made or drafting.compose(scored)
-        digest, missing = draft.digest, self.looks[mailing_list.name].missing
+        digest, missing = draft.digest, self.results[mailing_list.name].missing
         name, day = mailing_list.name, digest.date
         outcome = draft.outcome(missing, waits=self.waits(mailing_list))
         reason = missing if draft.leftover and missing else draft.problem or missing
@@ -334,7 +337,7 @@ class Morning:
         )
         if outcome is None:
             return report
-        addressed = self.drafter.composer.addressed
+        copy_for = self.drafter.composer.copy_for
         became = (
             {} if outcome is Outcome.GAVE_UP else digest.became
         )  # then all of its papers come again
@@ -349,7 +352,7 @@ class Morning:
             tried=frozenset(scored.unscored if scored.scores else ()),
             sampled=scored.gathered.learned.sampled & scored.scores.keys() & became.keys(),
             composed=draft.mail,
-            addressed=tuple(addressed(name, day, reader) for reader in mailing_list.subscribers)
+            copies=tuple(copy_for(name, day, reader) for reader in mailing_list.subscribers)
             if draft.mail
             else (),
         )
@@ -369,7 +372,7 @@ class Morning:
 
     def record(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the list's incidents, in the transaction of its outcome or attempt."""
-        looked = self.looks.get(mailing_list.name, fetching.Look())
+        looked = self.results.get(mailing_list.name, fetching.FetchResult())
         overdue = (
             self.now
             >= begins(mailing_list, local_date(mailing_list, self.now)) + self.overdue_after
@@ -391,7 +394,7 @@ class Morning:
         # Features need neither addresses nor papers.
         bare = (
             replace(mailing_list, subscribers=()),
-            replace(day, addressed=(), became={}, composed=None),
+            replace(day, copies=(), became={}, composed=None),
         )
 
         def more(digest_id: int | None) -> None:

@@ -49,8 +49,8 @@ class Previews:
         if not all(
             fetched.get(name, _NEVER) >= self.now - _FETCH_HOLDS for name in mailing_list.categories
         ):
-            looks = fetching.look(self.drafter, self.connect, [mailing_list], lists, self.now)
-            missing = fetching.of(looks, mailing_list).missing
+            results = fetching.fetch(self.drafter, self.connect, [mailing_list], lists, self.now)
+            missing = fetching.result_for(results, mailing_list).missing
         (scored,) = self._scored([mailing_list], due.local_date(mailing_list, self.now))
         made = drafting.compose(scored)
         if made.outcome(missing) is None:
@@ -86,14 +86,14 @@ class Previews:
                 still_due.append(mailing_list)
 
         active = [mailing_list for mailing_list in self.lists if mailing_list.is_active]
-        looks = fetching.look(self.drafter, self.connect, still_due, active, self.now)
-        unread = frozenset(category for look in looks.values() for category in look.unread)
+        results = fetching.fetch(self.drafter, self.connect, still_due, active, self.now)
+        unread = frozenset(category for result in results.values() for category in result.unread)
         for mailing_list, scored in zip(
             still_due, self._scored(still_due, unread=unread), strict=True
         ):
             found[mailing_list.name] = (
                 drafting.draft(scored),
-                fetching.of(looks, mailing_list).missing,
+                fetching.result_for(results, mailing_list).missing,
             )
         return found
 
@@ -145,7 +145,7 @@ def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed
 
 def write(composer: Composer, box: Path, list_name: str, composed: Composed, now: datetime) -> Path:
     """Write a reader's copy to the outbox folder `box`, and return the HTML's path."""
-    folder, own = box / "preview", composer.addressed(list_name, now.date(), _SOMEBODY)
+    folder, own = box / "preview", composer.copy_for(list_name, now.date(), _SOMEBODY)
     try:
         for owned in (box, folder):
             owned.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -38,7 +38,7 @@ class WorkersError(PaperboyError):
 
 
 @dataclass(slots=True)
-class Crew:
+class WorkerPool:
     """Those who do the tasks. `hire` gives the executor when the first task comes."""
 
     hire: Callable[[], AbstractContextManager[Executor]]

@@ -235,7 +235,7 @@ def never_raising() -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alerts:
+class AlertReporter:
     """Reports the problems of one home."""
 
     store: Store
@@ -278,10 +278,10 @@ class Alerts:
                     for unsent in mail.instead:
                         self.store.ledger.withdraw(unsent)
                     if to:
-                        composed, addressed = composer.alert(mail.alert, to, mail.at)
+                        composed, copy = composer.alert(mail.alert, to, mail.at)
                         priority = -1 if mail.kind in _AFTER_THE_ROUND and not mail.over else 2
                         frozen_id = self.store.ledger.freeze(
-                            composed, [addressed], now, priority=priority
+                            composed, [copy], now, priority=priority
                         )
                     if mail.over:
                         for incident in mail.about:

@@ -17,19 +17,21 @@ from enum import StrEnum
 from functools import cached_property
 
 from paperboy import due
-from paperboy.due import Standing, State
+from paperboy.due import ListState, Standing
 from paperboy.edges.text import one_line, shortened, without_addresses
 from paperboy.mail.text import counted, together
 from paperboy.models import Attempt, DeliveryState, MailingList, Outcome
 from paperboy.store import Store
-from paperboy.store.history import DaySummary, Mailed, Posted
+from paperboy.store.history import DaySummary, DeliveryRecord, NewestDigest
 
 MOST = 120  # characters of the answer
 IDLE = "paperboy run is not active"
 NOTHING_IS_SENT = f"{IDLE}: nothing is sent until you start it, or paperboy once"
 
 _PATIENCE = timedelta(hours=1)  # after which what nobody works at is late
-_WITH_MAIL = {State.COMING, State.DUE, *Outcome} - {Outcome.SKIPPED}  # of lists that send today
+_WITH_MAIL = {ListState.COMING, ListState.DUE, *Outcome} - {
+    Outcome.SKIPPED
+}  # of lists that send today
 _LATELY = timedelta(days=7)  # older failures are no longer news
 _WHERE = re.compile(
     r"(?<=the LLM) at \S+|(?<=mail server) \S+:\d+"
@@ -61,7 +63,7 @@ class ListStatus:
     now: datetime
     attempt: Attempt | None = None  # the last failed one
     days: tuple[DaySummary, ...] = ()  # newest first
-    mailed: Mailed | None = None  # its newest digest, unless that was superseded
+    mailed: NewestDigest | None = None  # its newest digest, unless that was superseded
 
     @property
     def name(self) -> str:
@@ -72,9 +74,9 @@ class ListStatus:
         return self.days[0] if self.days else None
 
     @property
-    def today(self) -> State | Outcome:
+    def today(self) -> ListState | Outcome:
         """Today's outcome, or the list's state if there is none yet."""
-        if self.standing.state is not State.DONE or self.newest is None:
+        if self.standing.state is not ListState.DONE or self.newest is None:
             return self.standing.state
         noted = self.newest.outcome is Outcome.NOTE and self.mailed_today
         return Outcome.DIGEST if noted else self.newest.outcome
@@ -139,12 +141,12 @@ class Status:
 
     now: datetime
     lists: tuple[ListStatus, ...]
-    undelivered: tuple[Posted, ...] = ()  # of those who are on the lists now
-    missed: tuple[Posted, ...] = ()  # of those digests, without suppressed addresses
+    undelivered: tuple[DeliveryRecord, ...] = ()  # of those who are on the lists now
+    missed: tuple[DeliveryRecord, ...] = ()  # of those digests, without suppressed addresses
     subscribers: int = 0  # of those digests; a subscriber of two lists counts twice
     at_work: bool = False  # a morning or a sending is under way
 
-    def on(self, *today: State | Outcome) -> list[ListStatus]:
+    def on(self, *today: ListState | Outcome) -> list[ListStatus]:
         """Return the lists that are in one of these states today."""
         return [found for found in self.lists if found.today in today]
 
@@ -158,9 +160,9 @@ class Status:
         """Return how one of the lists fares."""
         today = found.today
         mailed = found.mailed
-        if today is State.PAUSED:
+        if today is ListState.PAUSED:
             return Health.PAUSED
-        if today is State.EMPTY:  # nobody is left of those whom its last digest did not reach
+        if today is ListState.EMPTY:  # nobody is left of those whom its last digest did not reach
             return Health.OK
 
         came = mailed.deliveries.keys() - {DeliveryState.SUPPRESSED} if mailed else set()
@@ -169,21 +171,23 @@ class Status:
 
         waiting = self._waiting.get(mailed.digest_id, []) if mailed else []
         since = [row.at for row in waiting]
-        if today is State.DUE:
+        if today is ListState.DUE:
             since.append(found.standing.start)
-        failed = today is State.DUE and found.attempt and found.attempt.at >= found.standing.start
+        failed = (
+            today is ListState.DUE and found.attempt and found.attempt.at >= found.standing.start
+        )
         overdue = not self.at_work and min(since, default=self.now) < self.now - _PATIENCE
         nobody = came and all(state.is_lost or state is DeliveryState.DEFERRED for state in came)
         if failed or overdue or nobody or any(row.reason for row in waiting):
             return Health.LATE
 
         is_new = found.newest is None and found.next is not None
-        return Health.WAITING if since or is_new or today is State.COMING else Health.OK
+        return Health.WAITING if since or is_new or today is ListState.COMING else Health.OK
 
     @cached_property
-    def _waiting(self) -> dict[int, list[Posted]]:
+    def _waiting(self) -> dict[int, list[DeliveryRecord]]:
         """What may be sent at once, by digest."""
-        found = defaultdict[int, list[Posted]](list)
+        found = defaultdict[int, list[DeliveryRecord]](list)
         for row in self.undelivered:
             if row.state in {DeliveryState.PENDING, DeliveryState.SENDING}:
                 found[row.digest_id].append(row)
@@ -228,8 +232,10 @@ def read(
         )
         for of in lists
     )
-    lacking = {row.list_name for row in rows}
-    on = {(of.name, address) for of in lists if of.name in lacking for address in of.addresses()}
+    missing_ids = {row.list_name for row in rows}
+    on = {
+        (of.name, address) for of in lists if of.name in missing_ids for address in of.addresses()
+    }
     rows = tuple(row for row in rows if (row.list_name, row.address.lower()) in on)
 
     lately = [of for of in found if of.mailed and of.standing.day - of.mailed.date <= _LATELY]
@@ -249,7 +255,7 @@ def answer(
     way. `running`: the daemon is active, so a next try can be promised. `reasons_follow`: nothing
     is cut, however long the line; a reason that does not fit is left out, since it follows in full.
     """
-    if len(status.on(State.EMPTY)) == len(status.lists):
+    if len(status.on(ListState.EMPTY)) == len(status.lists):
         return "No list has subscribers, so there is no mail."
     if not any(found.next for found in status.lists):
         return "All lists are paused, so there is no mail."
@@ -283,7 +289,7 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> tuple[str, str]:
             of.days[0].reason for of in lists
         )
 
-    if lists := status.on(State.DUE):
+    if lists := status.on(ListState.DUE):
         since = min(of.standing.start for of in lists).astimezone(lists[0].mailing_list.timezone)
         head = f"{_names(lists)}, due since {since:%H:%M %Z}"
         if at_work:
@@ -328,7 +334,7 @@ def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
         why = _commonest(of.quiet for of in lists)
         yield f"No mail today{_for(status, lists)}: {why}; {_next_batch(lists)}."
 
-    coming = status.on(State.COMING)
+    coming = status.on(ListState.COMING)
     if lists := [of for of in coming if not of.no_batch]:
         at = min(of.next for of in lists if of.next)
         yield f"Today's mail{_for(status, lists)} is due at {at:%H:%M %Z}{'' if running else f'; {IDLE}'}."
@@ -336,7 +342,7 @@ def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
         yield f"No mail is expected today{_for(status, coming)} ({coming[0].no_batch}); {_next_batch(coming)}."
 
     if not status.on(*_WITH_MAIL):
-        off = status.on(State.OFF)
+        off = status.on(ListState.OFF)
         if new := [of for of in off if due.sends_on(of.mailing_list, of.standing.day)]:
             which = "" if len(new) == len(status.lists) else f" for {_names(new)}"
             comes = f"the first comes {_first(of.next for of in new)}, or now with paperboy once"

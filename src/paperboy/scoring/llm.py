@@ -29,7 +29,7 @@ _PROBE = Question("Reply with JSON.", "Reply with this JSON and nothing else:", 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class RequestBatch:
     """Papers to ask for together, for one list."""
 
     mailing_list: MailingList
@@ -37,10 +37,10 @@ class Batch:
     shares: str = ""  # what its prompt begins with, as those of its group do: "topics" or "papers"
 
 
-Group = Sequence[Batch]
+BatchGroup = Sequence[RequestBatch]
 
 
-def plan(jobs: Sequence[ToScore], size: int) -> Iterator[Group]:
+def plan(jobs: Sequence[ToScore], size: int) -> Iterator[BatchGroup]:
     """Yield all batches, of at most `size` papers, in groups that share the beginning of their
     prompts.
 
@@ -58,14 +58,16 @@ def plan(jobs: Sequence[ToScore], size: int) -> Iterator[Group]:
     for sharers, papers in common.items():
         if len(sharers) > 1 and 2 * len(papers) >= size:
             for part in even_parts(papers, size):
-                yield [Batch(jobs[number].mailing_list, part, "papers") for number in sharers]
+                yield [
+                    RequestBatch(jobs[number].mailing_list, part, "papers") for number in sharers
+                ]
         else:
             for number in sharers:
                 unshared[number] += papers
     for job, rest in zip(jobs, unshared, strict=True):
         shares = "topics" if len(rest) > size else ""
         if rest:
-            yield [Batch(job.mailing_list, part, shares) for part in even_parts(rest, size)]
+            yield [RequestBatch(job.mailing_list, part, shares) for part in even_parts(rest, size)]
 
 
 def even_parts(papers: Sequence[Paper], size: int) -> Iterator[tuple[Paper, ...]]:
@@ -82,9 +84,9 @@ class _Run:
     """
 
     llm: str  # who and where, to begin a sentence
-    waiting: deque[Group]  # of each, the first batch is asked for before the others
+    waiting: deque[BatchGroup]  # of each, the first batch is asked for before the others
     may_spend: Callable[[], bool] | None
-    under_way: dict[Future[list[Answer]], Group] = field(default_factory=dict)
+    under_way: dict[Future[list[Answer]], BatchGroup] = field(default_factory=dict)
     in_a_row: int = 0  # failures of any list
     failures: Counter[str] = field(default_factory=Counter)  # in a row, by list
     problems: dict[str, str] = field(
@@ -101,7 +103,7 @@ class _Run:
     def may_begin(self) -> bool:
         return not self.over and (self.may_spend is None or self.may_spend())
 
-    def note(self, batch: Batch, reply: Reply, failure: str) -> None:
+    def note(self, batch: RequestBatch, reply: Reply, failure: str) -> None:
         """Ask again for papers without a score, in halves if none has one. A paper that fails alone
         is blamed.
         """
@@ -123,7 +125,7 @@ class _Run:
         elif len(batch.papers) > 1:
             most = len(batch.papers) if scored else (len(missing) + 1) // 2
             self.waiting.extend(
-                [Batch(batch.mailing_list, part)] for part in even_parts(missing, most)
+                [RequestBatch(batch.mailing_list, part)] for part in even_parts(missing, most)
             )
         elif missing:
             self.blamed.setdefault(name, {})[missing[0].id] = f"{self.llm} {self.failure}"

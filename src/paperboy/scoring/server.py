@@ -297,7 +297,7 @@ class Server:
             )
         except openai.APIStatusError as error:
             response = error.response
-        reply: wire.Reply = response.extensions["reply"]
+        reply: wire.HttpReply = response.extensions["reply"]
         try:
             body = (
                 None

@@ -257,7 +257,7 @@ class Round:
         except Exception as error:  # noqa: BLE001  # logged without its text, which may hold anything
             kind = type(error).__name__
             trace = "".join(format_tb(error.__traceback__))
-            address = delivery.addressed.subscriber.address
+            address = delivery.copy.subscriber.address
             logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.what, address, kind, trace)
             return Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log")
 
@@ -308,7 +308,7 @@ class Round:
         now = self.clock()
         ledger = self.store.ledger
         name = delivery.list_name
-        address = delivery.addressed.subscriber.address
+        address = delivery.copy.subscriber.address
         state = DeliveryState.SUPPRESSED
         if name and not self.on_list(name, address):
             reason = "no longer on the list, or the list is paused"
@@ -383,7 +383,7 @@ class Round:
             if state.is_lost:
                 self._failed.add(delivery.frozen_id)
 
-        address = delivery.addressed.subscriber.address
+        address = delivery.copy.subscriber.address
         if state is not DeliveryState.SENT:
             logger.warning("%s to %s: %s (%s)", delivery.what, address, state, receipt.reply)
         elif not delivery.counts:
@@ -447,8 +447,8 @@ def send_outside(
     """Send one copy outside the ledger. Its Message-ID is new: a server would drop a second mail
     with one it knows.
     """
-    own = composer.addressed(name, now.date(), to)
-    other = composer.addressed(f"{name}-{now:%H%M%S}", now.date(), to)
+    own = composer.copy_for(name, now.date(), to)
+    other = composer.copy_for(f"{name}-{now:%H%M%S}", now.date(), to)
     copy = Delivery(0, 0, name, replace(own, message_id=other.message_id), DeliveryState.PENDING)
     envelope = composer.envelope(mail, copy, test=test)
     with closing(transport):

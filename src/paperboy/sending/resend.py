@@ -104,6 +104,6 @@ class Resend:
         people = readers or [
             who for who in self.mailing_list.subscribers if not suppressed(name, who.address)
         ]
-        addressed = [self.composer.addressed(name, digest.date, who) for who in people]
-        self.store.readers.know(name, addressed)
-        return self.store.ledger.again(digest, addressed, missed, self.now, by_mail=self.by_mail)
+        copies = [self.composer.copy_for(name, digest.date, who) for who in people]
+        self.store.readers.know(name, copies)
+        return self.store.ledger.again(digest, copies, missed, self.now, by_mail=self.by_mail)

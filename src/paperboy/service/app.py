@@ -22,7 +22,7 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home import edits
 from paperboy.home.proxy import proxy_for
 from paperboy.home.settings import MOST_CONNECTIONS, SETTINGS, Settings
-from paperboy.home.versions import Files, Home, Recipients
+from paperboy.home.versions import CurrentSubscribers, Files, Home
 from paperboy.models import MailingList, MorningReport, Problem, Tables
 from paperboy.morning import drafting
 from paperboy.reports import alerts, problems, status
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from paperboy.mail.message import Composer, Signer
     from paperboy.mail.templates import Templates
     from paperboy.morning.preview import Previews
-    from paperboy.morning.workers import Crew
+    from paperboy.morning.workers import WorkerPool
     from paperboy.scoring.llm import LlmScorer
     from paperboy.scoring.prompt import Prompt
     from paperboy.sending.resend import Resend
@@ -367,7 +367,7 @@ class App(ExitStack):
             keeps_scores=settings.learns_from_scores and self.drafter.learn is not None,
             frozen=[partial(feature.frozen, self) for feature in self.features if feature.frozen],
             since=since,
-            crew=self.crew,
+            worker_pool=self.worker_pool,
             group=max(
                 morning.GROUP, settings.llm_concurrency // 2
             ),  # so that calls wait for few groups' last ones
@@ -396,7 +396,7 @@ class App(ExitStack):
             found["tasks"] = frozenset()
         return found
 
-    def crew(self, lists: int) -> Crew | None:
+    def worker_pool(self, lists: int) -> WorkerPool | None:
         """Those who compose for so many lists; None: this process alone, as it is quicker or so
         set.
         """
@@ -404,13 +404,18 @@ class App(ExitStack):
 
         if lists <= workers.WORTH_SHARING:
             return None
-        if crew := next(
-            (feature.crew(self.settings) for feature in self.features if feature.crew), None
+        if worker_pool := next(
+            (
+                feature.worker_pool(self.settings)
+                for feature in self.features
+                if feature.worker_pool
+            ),
+            None,
         ):
-            return crew
+            return worker_pool
         number = self.settings.workers or workers.helpful(lists)
         return (
-            workers.Crew(partial(workers.processes, number), f"{number} processes")
+            workers.WorkerPool(partial(workers.processes, number), f"{number} processes")
             if number > 1
             else None
         )
@@ -437,9 +442,9 @@ class App(ExitStack):
         self._round(stopped).deliver(rest=True)
 
     @cached_property
-    def recipients(self) -> Recipients:
+    def recipients(self) -> CurrentSubscribers:
         """Who is on each list while mail is sent."""
-        return Recipients(self.home, self.clock)
+        return CurrentSubscribers(self.home, self.clock)
 
     def _round(self, stopped: Callable[[], bool]) -> delivery.Round:
         settings = self.settings
@@ -526,12 +531,12 @@ class App(ExitStack):
         return problems.problems(found, self.home.lists)
 
     @property
-    def alerts(self) -> alerts.Alerts:
+    def alerts(self) -> alerts.AlertReporter:
         """What reports it."""
         words = dict(problems.WORDS)
         for feature in self.features:
             words |= feature.words() if feature.words else {}
-        return alerts.Alerts(
+        return alerts.AlertReporter(
             store=self.store_to_ask, lists=self.home.lists, words=words, zone=self.settings.timezone
         )
 

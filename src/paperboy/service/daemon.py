@@ -428,8 +428,8 @@ def emergency(app: App, problem: str) -> None:
         )  # first: even a full disk can store a time, and must not cause two mails
         with app.at(app.home) as spare, closing(spare.smtp()) as transport:
             spare.store = spare.store_in_memory()
-            alert, addressed = spare.composer.alert(alerts.no_start(problem), to, now)
-            copy = Delivery(0, 0, "", addressed, DeliveryState.PENDING)
+            alert, own = spare.composer.alert(alerts.no_start(problem), to, now)
+            copy = Delivery(0, 0, "", own, DeliveryState.PENDING)
             receipt = transport.send(spare.composer.envelope(alert, copy))
             if receipt.state is not DeliveryState.SENT:
                 raise MailServerError(f"{receipt.state}: {receipt.reply}")

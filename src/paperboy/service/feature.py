@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from paperboy.mail.message import Signer
     from paperboy.models import Day, MailingList, Tables
     from paperboy.morning.drafting import Learn
-    from paperboy.morning.workers import Crew
+    from paperboy.morning.workers import WorkerPool
     from paperboy.reports.problems import Words
     from paperboy.service.app import App
     from paperboy.service.check import Finding
@@ -57,7 +57,7 @@ class Feature:
     problems: Callable[[App], Iterable[Incident]] | None = None
     words: Callable[[], Mapping[str, Words]] | None = None  # of its kinds of problem
     signer: Callable[[Settings], Signer | None] | None = None  # raises ConfigError
-    crew: Callable[[Settings], Crew | None] | None = (
+    worker_pool: Callable[[Settings], WorkerPool | None] | None = (
         None  # who composes where a morning has many lists
     )
     check: Callable[[App], Iterable[Finding]] | None = None  # what `check` asks of servers

@@ -47,7 +47,7 @@ class Calendar(Protocol):
         """
 
 
-Lacking = Callable[[Mapping[str, Collection[str]]], Sequence[str]]
+MissingIds = Callable[[Mapping[str, Collection[str]]], Sequence[str]]
 """Of papers with their categories, by id, gives the ids of those that are not stored in all of these."""
 
 
@@ -58,7 +58,7 @@ class Fetched:
     papers: Sequence[Paper]  # all of the window
     news: bool  # the newest batch is here, and today's
     missing: str = ""  # the source is late: why, for people, while its newest batch may still come
-    older: Callable[[Lacking], Sequence[Paper]] = (
+    older: Callable[[MissingIds], Sequence[Paper]] = (
         lambda _: ()
     )  # of those lacking, that come today from before it; raises FeedError
 

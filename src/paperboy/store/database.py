@@ -21,7 +21,7 @@ import sqlite_utils
 
 from paperboy.edges.text import shortened, visible
 from paperboy.errors import StoreError, StoreWriteError
-from paperboy.models import Became, DeliveryState, Outcome, Tables
+from paperboy.models import DeliveryState, Outcome, PaperOutcome, Tables
 from paperboy.store.schema import CORE, migrate
 
 logger = logging.getLogger(__name__)
@@ -375,7 +375,7 @@ _MEANING: Mapping[str, Callable[[Any], object]] = {
         DeliveryState(state): number for state, number in json.loads(text).items()
     },
     "outcome": Outcome,
-    "became": Became,
+    "became": PaperOutcome,
     **dict.fromkeys(
         ("counts", "event", "given_up", "newest", "over", "own", "superseded", "unsent"), bool
     ),

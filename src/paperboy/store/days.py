@@ -5,7 +5,7 @@ from dataclasses import asdict
 from datetime import date, datetime, timedelta
 
 from paperboy.due import Standing, local_date, looked_early, standing
-from paperboy.models import Attempt, Became, Day, MailingList, Outcome
+from paperboy.models import Attempt, Day, MailingList, Outcome, PaperOutcome
 from paperboy.store.database import Noun, iso
 from paperboy.store.ledger import WORTH_SENDING, Ledger, pack
 from paperboy.store.readers import Readers
@@ -98,7 +98,7 @@ class Days(Noun):
             "and substr(id, 1, instr(id, ':')) = :begins)",
             {
                 "list": list_name,
-                "became": CODES[Became.BEFORE_START],
+                "became": CODES[PaperOutcome.BEFORE_START],
                 "since": since,
                 "begins": f"{source}:" if source else "",
             },
@@ -171,10 +171,10 @@ class Days(Noun):
             self._execute_each(_FREEZE, values)
             digest_id = None
             if packed:
-                Readers(self._database).know(day.list_name, day.addressed)
+                Readers(self._database).know(day.list_name, day.copies)
                 digest_id = Ledger(self._database).freeze(
                     packed,
-                    day.addressed,
+                    day.copies,
                     at,
                     list_name=day.list_name,
                     day=day.date,
@@ -227,7 +227,7 @@ _FREEZE = (
     from json_each(:codes) as codes join paper_keys on paper_keys.id = codes.key""",
 )
 _TOO_OLD = f"""
-insert or ignore into seen_rows select {LIST_KEY}, paper_keys.key, {CODES[Became.BEFORE_START]}, :day
+insert or ignore into seen_rows select {LIST_KEY}, paper_keys.key, {CODES[PaperOutcome.BEFORE_START]}, :day
 from json_each(:ids) as ids join paper_keys on paper_keys.id = ids.value
 """
 _REACHED = """exists (
@@ -249,7 +249,7 @@ where list = :list and date < :before and superseded is null and {_HAS_A_CHANCE}
 ), '')
 order by date desc
 """
-_STAY_SEEN = (Became.BEFORE_START, Became.LET_GO, Became.NOT_CALLED)
+_STAY_SEEN = (PaperOutcome.BEFORE_START, PaperOutcome.LET_GO, PaperOutcome.NOT_CALLED)
 _THESE = "in (select value from json_each(:ids))"
 _THEIR_DAYS = f"list = :list and date in (select date from digests where id {_THESE})"
 _SUPERSEDE = (

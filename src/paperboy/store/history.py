@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from paperboy.models import (
     Archived,
-    Became,
     Counts,
     Day,
     DeliveryState,
     Paper,
+    PaperOutcome,
     Score,
     Spending,
     Suppression,
@@ -40,7 +40,7 @@ class DaySummary(Day):
     deliveries: Mapping[DeliveryState, int] = field(default_factory=dict)
 
 
-class Mailed(NamedTuple):
+class NewestDigest(NamedTuple):
     """A list's newest digest."""
 
     list_name: str
@@ -51,7 +51,7 @@ class Mailed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class DeliveryRecord:
     """What became of one digest to one recipient."""
 
     digest_id: int
@@ -71,7 +71,7 @@ class Posted:
         return max(self.try_at or now, now) if self.state in WAITING else None
 
 
-class Kept(NamedTuple):
+class KeptScore(NamedTuple):
     """A score that was kept."""
 
     score: Score
@@ -80,12 +80,12 @@ class Kept(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class PaperHistory:
     """What one list made of one paper."""
 
-    scores: tuple[Kept, ...] = ()  # newest first
+    scores: tuple[KeptScore, ...] = ()  # newest first
     failures: int = 0  # mornings on which it could not be scored, though others were
-    became: Became | None = None  # None: the list has not seen it, and will consider it
+    became: PaperOutcome | None = None  # None: the list has not seen it, and will consider it
     day: date | None = None  # of that outcome
     deliveries: Mapping[DeliveryState, int] | None = (
         None  # of its digest; None: there is none any more
@@ -135,7 +135,7 @@ class History(Noun):
         )
         return {this: Spending()} | {row["date"]: summed(row) for row in rows}
 
-    def mailed(self, list_names: Iterable[str], until: date = date.max) -> dict[str, Mailed]:
+    def mailed(self, list_names: Iterable[str], until: date = date.max) -> dict[str, NewestDigest]:
         """The newest digest of each list, unless it was superseded."""
         rows = self._rows(
             f"""select list as list_name, digest_id, date, {_STATES} as deliveries, (
@@ -147,11 +147,11 @@ class History(Noun):
                 select max(date) from digests where list = name.value and date <= :until
             )""",
             {"names": list(list_names), "until": until},
-            Mailed,
+            NewestDigest,
         )
         return {mailed.list_name: mailed for mailed in rows}
 
-    def undelivered(self, newest: Collection[int], since: datetime) -> tuple[Posted, ...]:
+    def undelivered(self, newest: Collection[int], since: datetime) -> tuple[DeliveryRecord, ...]:
         """Deliveries that wait; those of the `newest` digests that ended without a mail; and what
         failed or stayed ambiguous `since` an instant. Newest digests first, superseded ones left
         out: their papers come again.
@@ -167,18 +167,18 @@ class History(Noun):
             )
             order by date desc, list, address""",
             {"newest": list(newest), "since": since, "recent": since - _TRIED_FOR},
-            Posted,
+            DeliveryRecord,
         )
         return tuple(rows)
 
-    def posted(self, address: str, since: datetime) -> list[Posted]:
+    def posted(self, address: str, since: datetime) -> list[DeliveryRecord]:
         """What became of each digest to an address, newest first, of those frozen `since` an
         instant.
         """
         return self._rows(
             f"{_POSTED} where address = :address collate nocase and digests.at >= :since order by date desc, list",
             {"address": address, "since": since, "newest": []},
-            Posted,
+            DeliveryRecord,
         )
 
     def nobody(self, list_names: Iterable[str]) -> list[Incident]:
@@ -211,14 +211,14 @@ class History(Noun):
             query, [paper_id], lambda fetched_at, **columns: (Paper(**columns), fetched_at)
         )
 
-    def life(self, list_name: str, paper_id: str) -> Life:
+    def life(self, list_name: str, paper_id: str) -> PaperHistory:
         """What the list made of the paper."""
         key = [list_name, paper_id]
         scores = self._rows(
             """select relevance, novelty, comment, scores.model, at from judges join scores using (criteria, model)
             where list = ? and paper_id = ? order by at desc, scores.model""",
             key,
-            lambda model, at, **score: Kept(Score(**score), model, at),
+            lambda model, at, **score: KeptScore(Score(**score), model, at),
         )
         failures = (
             self._value("select mornings from unscored where list = ? and paper_id = ?", key) or 0
@@ -229,7 +229,7 @@ class History(Noun):
             key,
         )
         became, day, deliveries = seen.values() if seen else (None, None, None)
-        return Life(tuple(scores), failures, became, day, deliveries)
+        return PaperHistory(tuple(scores), failures, became, day, deliveries)
 
 
 def _day(**row: Any) -> DaySummary:

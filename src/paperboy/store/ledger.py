@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from enum import Enum
 from typing import Any
 
-from paperboy.models import Addressed, Composed, Delivery, DeliveryState, Packed, Subscriber
+from paperboy.models import Composed, Delivery, DeliveryState, MessageCopy, Packed, Subscriber
 from paperboy.store.database import Noun
 
 WORTH_SENDING = timedelta(days=3)  # for which a digest is tried, once it has reached somebody
@@ -62,7 +62,7 @@ class Ledger(Noun):
     def freeze(
         self,
         mail: Composed,
-        addressed: Iterable[Addressed],
+        copies: Iterable[MessageCopy],
         at: datetime,
         *,
         list_name: str = "",
@@ -100,7 +100,7 @@ class Ledger(Noun):
                     copy.token,
                     at,
                 )
-                for copy in addressed
+                for copy in copies
             ),
         )
         return frozen_id
@@ -329,13 +329,13 @@ class Ledger(Noun):
     def again(
         self,
         digest: Frozen,
-        addressed: Sequence[Addressed],
+        copies: Sequence[MessageCopy],
         missed: Missed,
         at: datetime,
         *,
         by_mail: bool,
     ) -> int:
-        """Reset the `missed` deliveries of recipients in `addressed` to pending, as if never tried;
+        """Reset the `missed` deliveries of recipients in `copies` to pending, as if never tried;
         returns how many.
 
         `by_mail`: mail that is only in the outbox is missed. With Missed.ANY a recipient without a
@@ -347,7 +347,7 @@ class Ledger(Noun):
             "digest": digest.id,
             "at": at,
             "expires": at + WORTH_SENDING,
-            "to": [of.subscriber.address for of in addressed],
+            "to": [of.subscriber.address for of in copies],
             "by_mail": by_mail,
         }
         with self._transaction():
@@ -358,7 +358,7 @@ class Ledger(Noun):
                 and {missed.value}""",
                 values,
             )
-            for of in addressed if missed is Missed.ANY else ():
+            for of in copies if missed is Missed.ANY else ():
                 who = of.subscriber
                 own = {
                     "address": who.address,
@@ -380,7 +380,7 @@ class Ledger(Noun):
 
 
 def _delivery(address: str, name: str, message_id: str, token: str, **others: Any) -> Delivery:
-    return Delivery(addressed=Addressed(Subscriber(address, name), message_id, token), **others)
+    return Delivery(copy=MessageCopy(Subscriber(address, name), message_id, token), **others)
 
 
 _SELECT = """

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, datetime
 
-from paperboy.models import Became, MailingList, Paper, Text
+from paperboy.models import MailingList, Paper, PaperOutcome, Text
 from paperboy.store.database import Database, Noun
 from paperboy.store.seen import CODES, LIST_KEY, PAPER_KEYS, day_number
 
@@ -73,7 +73,7 @@ class Papers(Noun):
                 and primary_category in (select value from json_each(:categories))
             )) and not exists (
                 select 1 from seen_rows where list_key = {LIST_KEY} and paper_key = paper_keys.key
-                and (day is not :besides or became = {CODES[Became.BEFORE_START]})
+                and (day is not :besides or became = {CODES[PaperOutcome.BEFORE_START]})
             ) order by paper_id""",
             {
                 "list": mailing_list.name,
@@ -111,7 +111,7 @@ class Papers(Noun):
         )  # one costs no morning
         return {paper.id: paper for paper in found}
 
-    def lacking(self, categories: Mapping[str, Collection[str]]) -> list[str]:
+    def missing_ids(self, categories: Mapping[str, Collection[str]]) -> list[str]:
         """Of papers with their categories, by id, those that are not stored in all of these."""
         query = "select id, categories from papers where id in (select value from json_each(?))"
         known = self._pairs(query, [list(categories)])

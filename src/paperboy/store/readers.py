@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from paperboy.edges.tokens import vote_token
-from paperboy.models import Addressed
+from paperboy.models import MessageCopy
 from paperboy.store.database import Noun, is_token
 
 
@@ -24,11 +24,11 @@ class Reader:
 class Readers(Noun):
     """Written when a delivery is, so that no request has to try everybody's token."""
 
-    def know(self, list_name: str, addressed: Iterable[Addressed]) -> None:
+    def know(self, list_name: str, copies: Iterable[MessageCopy]) -> None:
         """Keep the tokens of these copies, unless an earlier digest has made them known."""
         rows = (
             (copy.token, vote_token(copy.token), list_name, copy.subscriber.address)
-            for copy in addressed
+            for copy in copies
         )
         self._database.execute_all(
             "insert or ignore into readers values (?, ?, ?, ?)", rows, durable=False

@@ -25,7 +25,7 @@ from datetime import datetime, timedelta
 from paperboy.curate import CROSS_LIST
 from paperboy.due import LONGEST_WINDOW
 from paperboy.errors import StoreWriteError
-from paperboy.models import Became
+from paperboy.models import PaperOutcome
 from paperboy.store.database import Noun
 from paperboy.store.seen import CODES, day_number
 
@@ -112,7 +112,7 @@ _SHOWN = """
     cross join digests on digests.list = lists.list and digests.date = date(day * 86400, 'unixepoch')
     where paper_keys.id = papers.id and link != ''
 """
-_FULL = (Became.AUTHOR_MATCH, Became.SELECTED, Became.OVER_CAP)
+_FULL = (PaperOutcome.AUTHOR_MATCH, PaperOutcome.SELECTED, PaperOutcome.OVER_CAP)
 _IN_FULL = f"{_SHOWN} and became in ({', '.join(str(CODES[each]) for each in _FULL)})"
 
 # By the newest score and not by the clock: a list that has no LLM any more still learns from the
@@ -137,7 +137,7 @@ and paper_key between (select min(paper_keys.key) {_MONTH_OLD}) and (select max(
 and exists (
     select 1 from seen_rows
     where seen_rows.list_key = score_rows.list_key and seen_rows.paper_key = score_rows.paper_key
-    and became = {CODES[Became.BELOW]} and day < :month
+    and became = {CODES[PaperOutcome.BELOW]} and day < :month
 ) and not (:keeps_scores and novelty is not null)
 """
 _WITHOUT_ANY_SCORE = f"""

@@ -7,17 +7,17 @@ written in `days.py` and `scores.py`, by key.
 
 from datetime import date
 
-from paperboy.models import Became
+from paperboy.models import PaperOutcome
 
 CODES = {  # those of the schema's view; 0 and 1 take no room
-    Became.BELOW: 0,
-    Became.FILTERED: 1,
-    Became.NOT_CALLED: 2,
-    Became.SELECTED: 3,
-    Became.AUTHOR_MATCH: 4,
-    Became.OVER_CAP: 5,
-    Became.LET_GO: 6,
-    Became.BEFORE_START: 7,
+    PaperOutcome.BELOW: 0,
+    PaperOutcome.FILTERED: 1,
+    PaperOutcome.NOT_CALLED: 2,
+    PaperOutcome.SELECTED: 3,
+    PaperOutcome.AUTHOR_MATCH: 4,
+    PaperOutcome.OVER_CAP: 5,
+    PaperOutcome.LET_GO: 6,
+    PaperOutcome.BEFORE_START: 7,
 }
 LIST_KEY = "(select key from list_keys where list = :list)"
 PAPER_KEYS = "insert into paper_keys (id) select value from json_each(:ids) where true on conflict do nothing"

@@ -130,5 +130,5 @@ def test_cluster_is_looked_at_and_a_morning_does_without_one_that_is_gone(
 )
 def test_small_morning_pays_for_no_cluster(small_home: Path, lists: int, name: str) -> None:
     with an_app(small_home, "CLUSTER=tls://scheduler.example.org:8786") as app:
-        found = app.crew(lists)
+        found = app.worker_pool(lists)
         assert (found.name if found else "") == name

@@ -14,7 +14,7 @@ import dns.resolver
 import pytest
 
 from paperboy.features import FEATURES
-from paperboy.features.dkim.signer import Signer, modulus, published
+from paperboy.features.dkim.signer import DkimSigner, modulus, published
 from paperboy.service.app import App
 from tests.cli.conftest import World, world
 from tests.fakes import NoProgress
@@ -115,7 +115,7 @@ def test_mail_to_the_outbox_is_not_signed(world: World, key: Path) -> None:
 def test_usual_forms_of_a_key_are_read(tmp_path: Path) -> None:
     for form in ("-traditional", ""):  # PKCS#1, PKCS#8
         assert (
-            Signer.load(make(tmp_path, form=form), "s2026", "example.org").modulus.bit_length()
+            DkimSigner.load(make(tmp_path, form=form), "s2026", "example.org").modulus.bit_length()
             == 1024
         )
 
@@ -164,11 +164,11 @@ def test_key_needs_its_selector(world: World, key: Path) -> None:
 
 
 def test_signer_tells_nobody_its_key(key: Path) -> None:
-    assert "PRIVATE" not in repr(Signer.load(key, "s2026", "example.org"))
+    assert "PRIVATE" not in repr(DkimSigner.load(key, "s2026", "example.org"))
 
 
 def test_published_key_is_compared_by_its_number(key: Path) -> None:
-    signer = Signer.load(key, "s2026", "example.org")
+    signer = DkimSigner.load(key, "s2026", "example.org")
     assert modulus(published(record(key))) == signer.modulus
     for none in ("", '"v=DKIM1; p="', '"v=spf1 -all"', '"v=DKIM1; sp=AAAA"'):
         assert published(none) == ""
@@ -184,7 +184,7 @@ def test_strings_of_a_record_may_end_anywhere(key: Path) -> None:
 
 def test_key_with_the_line_ends_of_windows_is_read(key: Path, tmp_path: Path) -> None:
     (tmp_path / "key.pem").write_bytes(key.read_bytes().replace(b"\n", b"\r\n"))
-    assert Signer.load(tmp_path / "key.pem", "s2026", "example.org") == Signer.load(
+    assert DkimSigner.load(tmp_path / "key.pem", "s2026", "example.org") == DkimSigner.load(
         key, "s2026", "example.org"
     )
 

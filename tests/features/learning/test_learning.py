@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from paperboy.features.learning.learning import Learning
-from paperboy.features.learning.lessons import Kind, Lessons, State
-from paperboy.features.learning.ranking import Ranker
+from paperboy.features.learning.lessons import ExampleKind, LearnedState, Lessons
+from paperboy.features.learning.ranking import LearnedRanker
 from paperboy.features.learning.shortlist import LEAST_AGE, LEAST_EXAMPLES
 from paperboy.features.votes.votes import Votes
-from paperboy.models import Became, Day, MailingList, Outcome, Paper, Score, Spending, Usage
+from paperboy.models import Day, MailingList, Outcome, Paper, PaperOutcome, Score, Spending, Usage
 from paperboy.store import Store
 from paperboy.store.readers import Reader
 from tests.builders import mailing_list, paper
@@ -52,7 +52,7 @@ class World:
             self.store.scores.keep(
                 LIST.name, criteria, "luna", scores, Spending(Usage(1)), at + timedelta(minutes=1)
             )
-            became = dict.fromkeys(scores, Became.BELOW)
+            became = dict.fromkeys(scores, PaperOutcome.BELOW)
             self.store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, became=became), at)
             if learns:
                 self.learn(at + timedelta(minutes=2))
@@ -67,7 +67,9 @@ class World:
             arxiv_id, **{**text_of(arxiv_id), "published": self.now - timedelta(days=1), **changes}
         )
 
-    def state(self, kind: Kind = Kind.SCORES, of: MailingList = LIST) -> State | None:
+    def state(
+        self, kind: ExampleKind = ExampleKind.SCORES, of: MailingList = LIST
+    ) -> LearnedState | None:
         return self.learning.of(of).get(kind)
 
     def todays(self) -> list[Paper]:
@@ -89,11 +91,11 @@ def world(store: Store, lessons: Lessons) -> World:
     )
 
 
-def ranks(world: World, kind: Kind = Kind.SCORES) -> bool:
+def ranks(world: World, kind: ExampleKind = ExampleKind.SCORES) -> bool:
     """Whether what is wanted comes before what is not."""
     state = world.state(kind)
     assert state is not None
-    liked, disliked = Ranker(state.weights).strengths(
+    liked, disliked = LearnedRanker(state.weights).strengths(
         [paper(**text_of(f"2612.0000{number}")) for number in (1, 2)]
     )
     return liked > disliked + 1
@@ -116,7 +118,7 @@ def test_state_made_anew_is_the_one_that_was_lost(world: World) -> None:
     """To the byte, whether learned day by day or at once."""
     world.live(20)
     before = world.state()
-    world.learning.lessons.keep(LIST.name, Kind.SCORES, None, BEGAN)
+    world.learning.lessons.keep(LIST.name, ExampleKind.SCORES, None, BEGAN)
     world.learn()
     assert world.state() == before is not None
 
@@ -137,10 +139,10 @@ def test_home_that_has_no_use_for_scores_learns_from_votes_alone(world: World) -
         votes = {each: 1 if int(each[-1]) % 2 else -1 for each in some}
         Votes(world.store.database).cast(Reader(LIST.name, address), votes, world.now)
     world.learn()
-    state = world.state(Kind.VOTES)
+    state = world.state(ExampleKind.VOTES)
     assert state is not None
     assert state.examples == len(ids)
-    assert ranks(world, Kind.VOTES)
+    assert ranks(world, ExampleKind.VOTES)
 
 
 # --- the morning
@@ -154,7 +156,7 @@ def test_no_vote_changes_what_is_called(world: World) -> None:
     votes = {each: -1 if int(each[-1]) % 2 else 1 for each in ids}
     Votes(world.store.database).cast(Reader(LIST.name, "ada@example.org"), votes, world.now)
     world.learn()
-    assert world.state(Kind.VOTES) is not None
+    assert world.state(ExampleKind.VOTES) is not None
     assert world.called(world.todays()) == before
 
 

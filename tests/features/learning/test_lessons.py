@@ -6,17 +6,26 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from paperboy.features.learning.lessons import LEAST_VOTES, Kind, Lessons, State
+from paperboy.features.learning.lessons import LEAST_VOTES, ExampleKind, LearnedState, Lessons
 from paperboy.features.learning.ranking import Example
 from paperboy.features.votes.votes import Votes
-from paperboy.models import Addressed, Became, Day, Outcome, Score, Spending, Subscriber, Usage
+from paperboy.models import (
+    Day,
+    MessageCopy,
+    Outcome,
+    PaperOutcome,
+    Score,
+    Spending,
+    Subscriber,
+    Usage,
+)
 from paperboy.store import Store
 from paperboy.store.readers import Reader
 from tests.builders import paper
 from tests.store.ledger import NOW
 
 LIST, CRITERIA = "foundations", "abc"
-STATE = State("key", NOW, NOW, "2611.00001", 1, b"weights")
+STATE = LearnedState("key", NOW, NOW, "2611.00001", 1, b"weights")
 BEGINNING = datetime(2026, 9, 1, tzinfo=UTC)
 TOMORROW, HOUR = NOW + timedelta(days=1), timedelta(hours=1)
 ADA, GRACE = Reader(LIST, "ada@example.org"), Reader(LIST, "grace@example.org")
@@ -38,7 +47,7 @@ def judged(
     store.scores.keep(name, criteria, "luna", given, Spending(Usage(1)), at)
 
 
-def froze(store: Store, at: datetime = TOMORROW, name: str = LIST, **became: Became) -> None:
+def froze(store: Store, at: datetime = TOMORROW, name: str = LIST, **became: PaperOutcome) -> None:
     papers = {arxiv_id.replace("_", "."): what for arxiv_id, what in became.items()}
     store.days.freeze(Day(name, at.date(), Outcome.NOTE, became=papers), at)
 
@@ -50,7 +59,7 @@ def learned_from(lessons: Lessons, **changes: object) -> list[tuple[str, int]]:
     ]  # type: ignore[arg-type]
 
 
-def due(lessons: Lessons, now: datetime, *, scores: bool = True) -> set[tuple[str, Kind]]:
+def due(lessons: Lessons, now: datetime, *, scores: bool = True) -> set[tuple[str, ExampleKind]]:
     return {
         (name, kind)
         for name in (LIST, "galaxies")
@@ -64,16 +73,16 @@ def due(lessons: Lessons, now: datetime, *, scores: bool = True) -> set[tuple[st
 def test_state_is_found_by_list_kind_and_key_until_another_takes_its_place(
     lessons: Lessons,
 ) -> None:
-    lessons.keep(LIST, Kind.SCORES, STATE, NOW)
-    assert lessons.state(LIST, Kind.SCORES, "key") == STATE
+    lessons.keep(LIST, ExampleKind.SCORES, STATE, NOW)
+    assert lessons.state(LIST, ExampleKind.SCORES, "key") == STATE
     for other in [
-        ("galaxies", Kind.SCORES, "key"),
-        (LIST, Kind.VOTES, "key"),
-        (LIST, Kind.SCORES, "tomorrow's"),
+        ("galaxies", ExampleKind.SCORES, "key"),
+        (LIST, ExampleKind.VOTES, "key"),
+        (LIST, ExampleKind.SCORES, "tomorrow's"),
     ]:
         assert lessons.state(*other) is None
-    lessons.keep(LIST, Kind.SCORES, None, NOW)
-    assert lessons.state(LIST, Kind.SCORES, "key") is None
+    lessons.keep(LIST, ExampleKind.SCORES, None, NOW)
+    assert lessons.state(LIST, ExampleKind.SCORES, "key") is None
 
 
 # --- scores
@@ -85,7 +94,7 @@ def test_scores_come_in_the_order_in_which_they_were_given(store: Store, lessons
     judged(store, {"2611.00001": 7}, NOW + HOUR)
     froze(store)
     assert learned_from(lessons) == [("2611.00002", 2), ("2611.00003", 9), ("2611.00001", 7)]
-    after = State("key", NOW, NOW, "2611.00002", 1, b"")
+    after = LearnedState("key", NOW, NOW, "2611.00002", 1, b"")
     assert learned_from(lessons, after=after) == [("2611.00003", 9), ("2611.00001", 7)]
 
 
@@ -150,8 +159,8 @@ def test_papers_that_the_list_had_and_nobody_voted_on_come_with_them(
 ) -> None:
     ids = voted(store, LEAST_VOTES)
     fetched(store, *(f"2610.{number:05}" for number in range(200)))
-    seen = {f"2610_{number:05}": Became.BELOW for number in range(150)} | {
-        ids[0].replace(".", "_"): Became.SELECTED
+    seen = {f"2610_{number:05}": PaperOutcome.BELOW for number in range(150)} | {
+        ids[0].replace(".", "_"): PaperOutcome.SELECTED
     }
     froze(store, **seen)
     unvoted = [id_of(each) for each in lessons.voted(LIST) if each.target is None]
@@ -167,12 +176,12 @@ def test_scores_are_due_once_after_each_frozen_day(store: Store, lessons: Lesson
     judged(store, {"2611.00001": 9})
     assert due(lessons, NOW) == set()
     froze(store, NOW)
-    assert due(lessons, NOW + HOUR) == {(LIST, Kind.SCORES)}
+    assert due(lessons, NOW + HOUR) == {(LIST, ExampleKind.SCORES)}
     assert due(lessons, NOW + HOUR, scores=False) == set()
-    lessons.keep(LIST, Kind.SCORES, None, NOW + HOUR)
+    lessons.keep(LIST, ExampleKind.SCORES, None, NOW + HOUR)
     assert due(lessons, NOW + 2 * HOUR) == set()
     froze(store, TOMORROW)
-    assert due(lessons, TOMORROW) == {(LIST, Kind.SCORES)}
+    assert due(lessons, TOMORROW) == {(LIST, ExampleKind.SCORES)}
 
 
 def test_nothing_is_due_where_no_llm_was_ever_called_and_nobody_votes(
@@ -184,37 +193,37 @@ def test_nothing_is_due_where_no_llm_was_ever_called_and_nobody_votes(
 
 def test_votes_are_due_at_once_and_then_hourly(store: Store, lessons: Lessons) -> None:
     Votes(store.database).cast(ADA, {"2611.00001": 1}, NOW)
-    assert due(lessons, NOW) == {(LIST, Kind.VOTES)}
-    lessons.keep(LIST, Kind.VOTES, None, NOW)
+    assert due(lessons, NOW) == {(LIST, ExampleKind.VOTES)}
+    lessons.keep(LIST, ExampleKind.VOTES, None, NOW)
     Votes(store.database).cast(GRACE, {"2611.00001": 1}, NOW + timedelta(minutes=1))
     assert due(lessons, NOW + timedelta(minutes=59)) == set()
-    assert due(lessons, NOW + timedelta(minutes=61)) == {(LIST, Kind.VOTES)}
-    lessons.keep(LIST, Kind.VOTES, None, NOW + timedelta(minutes=61))
+    assert due(lessons, NOW + timedelta(minutes=61)) == {(LIST, ExampleKind.VOTES)}
+    lessons.keep(LIST, ExampleKind.VOTES, None, NOW + timedelta(minutes=61))
     assert due(lessons, NOW + timedelta(hours=3)) == set()
     froze(store, TOMORROW)  # what nobody voted on has changed
-    assert due(lessons, TOMORROW + HOUR) == {(LIST, Kind.VOTES)}
+    assert due(lessons, TOMORROW + HOUR) == {(LIST, ExampleKind.VOTES)}
 
 
 def test_erasing_a_reader_erases_what_was_learned_from_the_votes_of_the_list(
     store: Store, lessons: Lessons
 ) -> None:
     """Whoever gets a list's mails may have voted."""
-    store.readers.know(LIST, [Addressed(Subscriber(ADA.address), "<1@example.org>", "token")])
-    for kind in Kind:
+    store.readers.know(LIST, [MessageCopy(Subscriber(ADA.address), "<1@example.org>", "token")])
+    for kind in ExampleKind:
         lessons.keep(LIST, kind, STATE, NOW)
     store.erasure.erase(GRACE.address, NOW)
-    assert lessons.state(LIST, Kind.VOTES, "key") == STATE
+    assert lessons.state(LIST, ExampleKind.VOTES, "key") == STATE
     store.erasure.erase(ADA.address, NOW)
-    assert lessons.state(LIST, Kind.VOTES, "key") is None
-    assert lessons.state(LIST, Kind.SCORES, "key") == STATE
+    assert lessons.state(LIST, ExampleKind.VOTES, "key") is None
+    assert lessons.state(LIST, ExampleKind.SCORES, "key") == STATE
 
 
 @pytest.mark.parametrize(("lists", "stays"), [([LIST], True), ([], False)])
 def test_state_of_a_list_that_is_gone_goes_after_a_month(
     store: Store, lessons: Lessons, lists: list[str], *, stays: bool
 ) -> None:
-    lessons.keep(LIST, Kind.SCORES, STATE, NOW)
+    lessons.keep(LIST, ExampleKind.SCORES, STATE, NOW)
     store.retention.thin(timedelta(days=100), lists, NOW + timedelta(days=30))
-    assert lessons.state(LIST, Kind.SCORES, "key") == STATE
+    assert lessons.state(LIST, ExampleKind.SCORES, "key") == STATE
     store.retention.thin(timedelta(days=100), lists, NOW + timedelta(days=32))
-    assert (lessons.state(LIST, Kind.SCORES, "key") is not None) == stays
+    assert (lessons.state(LIST, ExampleKind.SCORES, "key") is not None) == stays

@@ -16,12 +16,12 @@ from paperboy.features.learning.lessons import Lessons
 from paperboy.features.votes.votes import Votes
 from paperboy.home.settings import Share
 from paperboy.models import (
-    Became,
     Day,
     MailingList,
     Model,
     Outcome,
     Paper,
+    PaperOutcome,
     Problem,
     Score,
     Spending,
@@ -87,7 +87,7 @@ class TestShortlist:
             "foundations",
             yesterday.date(),
             Outcome.NOTE,
-            became=dict.fromkeys(scores, Became.BELOW),
+            became=dict.fromkeys(scores, PaperOutcome.BELOW),
         )
         world.store.days.freeze(seen, yesterday)
         world.share = 0.5
@@ -105,7 +105,9 @@ class TestShortlist:
         lives = {
             each.id: world.store.history.life("foundations", each.id) for each in world.feed.papers
         }
-        return {arxiv_id for arxiv_id, life in lives.items() if life.became is Became.NOT_CALLED}
+        return {
+            arxiv_id for arxiv_id, life in lives.items() if life.became is PaperOutcome.NOT_CALLED
+        }
 
     def test_llm_is_asked_about_the_best_half_and_a_sample_of_the_rest(
         self, learned: World
@@ -188,7 +190,7 @@ class TestShortlist:
         self, learned: World
     ) -> None:
         before = FRIDAY - timedelta(days=10)
-        passed = {f"2611.0510{number}": Became.SELECTED for number in range(5)}
+        passed = {f"2611.0510{number}": PaperOutcome.SELECTED for number in range(5)}
         five = Day(
             "foundations", before.date(), Outcome.NOTE, became=passed, sampled=frozenset(passed)
         )

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from paperboy.features.learning import ranking
-from paperboy.features.learning.lessons import Kind, Lessons, State
+from paperboy.features.learning.lessons import ExampleKind, LearnedState, Lessons
 from paperboy.home.versions import Home
 from paperboy.models import Day, Outcome
 from paperboy.scoring.prompt import Prompt
@@ -29,10 +29,10 @@ def learned(world: World, database: Path) -> None:
         for number in range(1, 41)
     ]
     key, since = f"{ranking.FEATURES}; {criteria}; 7", FRIDAY - timedelta(days=31)
-    state = State(key, since, YESTERDAY, "2611.00001", 300, ranking.train(b"", rows))
+    state = LearnedState(key, since, YESTERDAY, "2611.00001", 300, ranking.train(b"", rows))
     with Store.open(database, tables=TABLES) as store:
         store.days.freeze(Day("foundations", YESTERDAY.date(), Outcome.NOTE), YESTERDAY)
-        Lessons(store.database).keep("foundations", Kind.SCORES, state, YESTERDAY)
+        Lessons(store.database).keep("foundations", ExampleKind.SCORES, state, YESTERDAY)
 
 
 def test_once_asks_the_llm_about_half_of_the_papers_and_keeps_the_sample(world: World) -> None:

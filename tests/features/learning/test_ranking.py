@@ -10,7 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from paperboy.features.learning import ranking
-from paperboy.features.learning.ranking import Example, Ranker, features, target, train, train_votes
+from paperboy.features.learning.ranking import (
+    Example,
+    LearnedRanker,
+    features,
+    target,
+    train,
+    train_votes,
+)
 from paperboy.models import Text
 from tests.benchmarks import learning
 
@@ -70,12 +77,12 @@ def judged(number: int) -> list[Example]:
 
 
 def strength(state: bytes, subject: str, seed: int = -1) -> float:
-    (found,) = Ranker(state).strengths([Text("", *written(subject, seed))])
+    (found,) = LearnedRanker(state).strengths([Text("", *written(subject, seed))])
     return found
 
 
 def strengths(state: bytes, *titles: str) -> list[float]:
-    return Ranker(state).strengths([Text("", title, "") for title in titles])
+    return LearnedRanker(state).strengths([Text("", title, "") for title in titles])
 
 
 # ---- what is learned

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from paperboy.features.learning.lessons import Kind, Lessons, State
-from paperboy.models import Became, Cost, Counts, Day, Outcome, Spending, Usage
+from paperboy.features.learning.lessons import ExampleKind, LearnedState, Lessons
+from paperboy.models import Cost, Counts, Day, Outcome, PaperOutcome, Spending, Usage
 from paperboy.store import Store
 from tests.builders import TABLES
 from tests.cli.conftest import FRIDAY, World, world
@@ -21,7 +21,7 @@ COUNTS = Counts(considered=200, selected=20, below=86, not_called=94)
 
 def had(
     world: World,
-    sample: dict[str, Became] | None = None,
+    sample: dict[str, PaperOutcome] | None = None,
     counts: Counts = COUNTS,
     spent: Spending = PAID,
 ) -> None:
@@ -40,18 +40,19 @@ def had(
         store.days.freeze(day, at, lambda _: Lessons(store.database).add_sample(day))
 
 
-def sample(size: int, found: int = 0) -> dict[str, Became]:
+def sample(size: int, found: int = 0) -> dict[str, PaperOutcome]:
     ids = [f"2611.{number:05}" for number in range(size)]
     return {
-        each: Became.SELECTED if number < found else Became.BELOW for number, each in enumerate(ids)
+        each: PaperOutcome.SELECTED if number < found else PaperOutcome.BELOW
+        for number, each in enumerate(ids)
     }
 
 
 def learned(world: World, name: str, papers: int, days: int) -> None:
     since = FRIDAY - timedelta(days=days)
     with Store.open(world.path / "data" / "paperboy.db", tables=TABLES) as store:
-        state = State("key", since, FRIDAY, "2611.00001", papers, b"weights")
-        Lessons(store.database).keep(name, Kind.SCORES, state, FRIDAY)
+        state = LearnedState("key", since, FRIDAY, "2611.00001", papers, b"weights")
+        Lessons(store.database).keep(name, ExampleKind.SCORES, state, FRIDAY)
 
 
 def told(world: World) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paperboy.features.learning.lessons import Lessons
-from paperboy.models import Became, Day, Outcome, Score, Spending
+from paperboy.models import Day, Outcome, PaperOutcome, Score, Spending
 from paperboy.store import Store
 from tests.builders import TABLES
 from tests.cli.conftest import FRIDAY, World, world
@@ -13,7 +13,7 @@ __all__ = ["world"]  # a fixture
 
 def test_why_says_what_was_scored_by_chance(world: World) -> None:
     world.announce(1, 2)
-    became = {"2611.00001": Became.NOT_CALLED, "2611.00002": Became.BELOW}
+    became = {"2611.00001": PaperOutcome.NOT_CALLED, "2611.00002": PaperOutcome.BELOW}
     day = Day(
         "foundations", FRIDAY.date(), Outcome.NOTE, became=became, sampled=frozenset({"2611.00002"})
     )

@@ -24,7 +24,7 @@ from paperboy.features.webhooks.rows import KIND, Call
 from paperboy.mail.archive import dump
 from paperboy.mail.page import Copy, Page, page
 from paperboy.models import Alert, Composed, Day, DeliveryState, MailingList, Outcome
-from paperboy.reports.alerts import Alerts
+from paperboy.reports.alerts import AlertReporter
 from paperboy.service.tasks import attempt
 from paperboy.store import Store
 from tests.builders import digest, entries, entry, mailing_list, paper
@@ -214,7 +214,7 @@ def call(
 def alerts(store: Store, url: str) -> list[Alert]:
     """What the operator is to be told."""
     app = app_of(store, Clock(NOW), mailing_list(webhook=url))
-    planner = Alerts(store=store, lists=app.home.lists, words=rows.words(), zone=UTC)
+    planner = AlertReporter(store=store, lists=app.home.lists, words=rows.words(), zone=UTC)
     return [mail.alert for mail in planner.plan([*rows.problems(app)], NOW)]
 
 

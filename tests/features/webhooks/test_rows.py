@@ -12,7 +12,7 @@ from paperboy.models import Composed, Day, DeliveryState, Outcome
 from paperboy.store import Store
 from tests.builders import mailing_list
 from tests.features.conftest import app_of
-from tests.store.ledger import NOW, TODAY, addressed
+from tests.store.ledger import NOW, TODAY, copy_for
 
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 
@@ -32,7 +32,7 @@ def frozen(
         date,
         Outcome.DIGEST,
         composed=mail,
-        addressed=(addressed("ada", list_name, date),),
+        copies=(copy_for("ada", list_name, date),),
     )
 
     def also(digest_id: int | None) -> None:

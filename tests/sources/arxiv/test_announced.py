@@ -115,11 +115,11 @@ def test_cross_lists_come_by_their_ids_and_in_their_new_categories(server: Arxiv
     server.papers[0] = replace(OLD, categories=("cs.CV",))  # the API does not know yet
     asked: list[Mapping[str, Collection[str]]] = []
 
-    def lacking(crossed: Mapping[str, Collection[str]]) -> Sequence[str]:
+    def missing_ids(crossed: Mapping[str, Collection[str]]) -> Sequence[str]:
         asked.append(crossed)
         return [OLD.id]
 
-    assert feed(server).cross_lists(["cs.LG", "stat.ML"], lacking) == [OLD]
+    assert feed(server).cross_lists(["cs.LG", "stat.ML"], missing_ids) == [OLD]
     assert asked == [{OLD.id: {"cs.LG"}, YOUNG.id: {"cs.LG"}}]
     assert server.feeds == ["cs.LG+stat.ML"]
     assert server.requests[-1].query["id_list"] == OLD.id

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperboy.sources.arxiv.calendar import (
-    Batch,
-    State,
+    Announcement,
+    Freshness,
     holidays,
     newest_batch,
     start_of_newest,
@@ -30,7 +30,7 @@ def utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def in_eastern(batch: Batch) -> tuple[str, str, str, str]:
+def in_eastern(batch: Announcement) -> tuple[str, str, str, str]:
     instants = (batch.submitted_from, batch.submitted_until, batch.announced, batch.visible)
     return tuple(f"{instant.astimezone(EASTERN):%a %m-%d %H:%M}" for instant in instants)
 
@@ -74,7 +74,7 @@ WEEK = [  # an ordinary week, from arXiv's own table
 ]
 
 
-def batch_of(published: datetime, deferred: Collection[date] = ()) -> Batch:
+def batch_of(published: datetime, deferred: Collection[date] = ()) -> Announcement:
     """The batch with a paper submitted then, as the next days show it."""
     days = (newest_batch(published + timedelta(days=day), deferred) for day in range(30))
     return next(batch for batch in days if batch.submitted_until > published)
@@ -152,8 +152,8 @@ def test_deferred_announcement_merges_into_the_next_batch() -> None:
         eastern("2026-11-19T20:00"),
     )
     assert batch_of(eastern("2026-11-18T10:00"), {evening}) == merged
-    assert state(now, eastern("2026-11-17T13:00"), {evening}) is State.QUIET
-    assert state(now, eastern("2026-11-17T13:00")) is State.LATE
+    assert state(now, eastern("2026-11-17T13:00"), {evening}) is Freshness.QUIET
+    assert state(now, eastern("2026-11-17T13:00")) is Freshness.LATE
 
 
 def everything_at(now: datetime) -> datetime:
@@ -161,7 +161,7 @@ def everything_at(now: datetime) -> datetime:
     return newest_batch(now).submitted_until - timedelta(minutes=1)
 
 
-F, Q = State.FRESH, State.QUIET
+F, Q = Freshness.FRESH, Freshness.QUIET
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ F, Q = State.FRESH, State.QUIET
     "monday", ["2026-03-02", "2026-03-16", "2026-07-13", "2026-11-09", "2026-11-16"]
 )
 def test_each_batch_is_news_on_one_morning_in_every_time_zone(
-    monday: str, zone: str, clock: str, monday_to_sunday: list[State]
+    monday: str, zone: str, clock: str, monday_to_sunday: list[Freshness]
 ) -> None:
     first = datetime.fromisoformat(f"{monday}T{clock}").replace(tzinfo=ZoneInfo(zone))
     mornings = [first + timedelta(days=day) for day in range(7)]
@@ -201,7 +201,9 @@ def test_clock_changes_hide_no_batch_from_a_daily_reader() -> None:
         first = datetime(2026, 1, 1, 7, tzinfo=ZoneInfo(zone))
         mornings = [(first + timedelta(days=day)).astimezone(UTC) for day in range(365)]
         news = [
-            newest_batch(now) for now in mornings if state(now, everything_at(now)) is State.FRESH
+            newest_batch(now)
+            for now in mornings
+            if state(now, everything_at(now)) is Freshness.FRESH
         ]
         assert len(news) == len(set(news)), zone
         came = {newest_batch(now) for now in mornings if newest_batch(now).visible > mornings[0]}
@@ -212,39 +214,39 @@ def test_clock_changes_hide_no_batch_from_a_daily_reader() -> None:
 @pytest.mark.parametrize(
     ("now", "expected"),
     [
-        ("2026-11-26T07:00", State.FRESH),  # Thanksgiving: Wednesday's batch
-        ("2026-11-27T07:00", State.QUIET),  # nothing was announced on the holiday's evening
-        ("2026-11-30T07:00", State.FRESH),
-        ("2026-09-07T07:00", State.FRESH),  # Labor Day: Friday's submissions came out on Sunday
-        ("2026-09-08T07:00", State.QUIET),
-        ("2026-09-09T07:00", State.FRESH),
-        ("2026-12-26T07:00", State.QUIET),
-        ("2026-12-30T07:00", State.QUIET),
+        ("2026-11-26T07:00", Freshness.FRESH),  # Thanksgiving: Wednesday's batch
+        ("2026-11-27T07:00", Freshness.QUIET),  # nothing was announced on the holiday's evening
+        ("2026-11-30T07:00", Freshness.FRESH),
+        ("2026-09-07T07:00", Freshness.FRESH),  # Labor Day: Friday's submissions came out on Sunday
+        ("2026-09-08T07:00", Freshness.QUIET),
+        ("2026-09-09T07:00", Freshness.FRESH),
+        ("2026-12-26T07:00", Freshness.QUIET),
+        ("2026-12-30T07:00", Freshness.QUIET),
     ],
 )
-def test_morning_after_a_holiday_is_quiet(now: str, expected: State) -> None:
+def test_morning_after_a_holiday_is_quiet(now: str, expected: Freshness) -> None:
     assert state(eastern(now), everything_at(eastern(now))) is expected
 
 
 @pytest.mark.parametrize(
     ("now", "newest_published", "expected"),
     [
-        ("2026-11-18T07:00", None, State.LATE),
-        ("2026-11-18T07:00", "2026-11-16T13:59", State.LATE),  # still yesterday's batch
-        ("2026-11-18T07:00", "2026-11-16T14:00", State.FRESH),
-        ("2026-11-18T00:10", "2026-11-16T13:59", State.FRESH),  # nothing more is due yet
-        ("2026-11-18T00:10", "2026-11-17T13:00", State.FRESH),  # early is not late
+        ("2026-11-18T07:00", None, Freshness.LATE),
+        ("2026-11-18T07:00", "2026-11-16T13:59", Freshness.LATE),  # still yesterday's batch
+        ("2026-11-18T07:00", "2026-11-16T14:00", Freshness.FRESH),
+        ("2026-11-18T00:10", "2026-11-16T13:59", Freshness.FRESH),  # nothing more is due yet
+        ("2026-11-18T00:10", "2026-11-17T13:00", Freshness.FRESH),  # early is not late
         (
             "2026-11-21T07:00",
             "2026-11-18T13:00",
-            State.LATE,
+            Freshness.LATE,
         ),  # a weekend does not excuse Thursday's batch
-        ("2026-11-21T07:00", "2026-11-18T14:30", State.QUIET),
-        ("2026-11-22T07:00", None, State.LATE),
+        ("2026-11-21T07:00", "2026-11-18T14:30", Freshness.QUIET),
+        ("2026-11-22T07:00", None, Freshness.LATE),
     ],
 )
 def test_arxiv_is_late_while_the_newest_batch_has_no_paper(
-    now: str, newest_published: str | None, expected: State
+    now: str, newest_published: str | None, expected: Freshness
 ) -> None:
     newest = newest_published and eastern(newest_published)
     assert state(eastern(now), newest or None) is expected

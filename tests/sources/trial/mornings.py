@@ -14,7 +14,7 @@ import pytest
 from paperboy.curate import ways_in
 from paperboy.features import FEATURES
 from paperboy.features.learning.learning import of as learned
-from paperboy.models import Became, Day, MorningReport, Outcome, Score, Spending, Usage
+from paperboy.models import Day, MorningReport, Outcome, PaperOutcome, Score, Spending, Usage
 from paperboy.service.app import App
 from paperboy.sources import trial  # type: ignore[attr-defined]
 from paperboy.store import Store
@@ -395,7 +395,12 @@ def test_shortlist_leaves_some_of_them_out(home: World) -> None:
         )
         app.store.days.begin("both", ways_in(both), (), days[0].date(), days[0])
         app.store.days.freeze(
-            Day("both", days[0].date(), Outcome.NOTE, became=dict.fromkeys(scores, Became.BELOW)),
+            Day(
+                "both",
+                days[0].date(),
+                Outcome.NOTE,
+                became=dict.fromkeys(scores, PaperOutcome.BELOW),
+            ),
             days[0],
         )
         learning.work(both, home.clock())
@@ -403,7 +408,7 @@ def test_shortlist_leaves_some_of_them_out(home: World) -> None:
     home.run("once", "--list", "both")
     with Store.open(home.path / "data" / "paperboy.db") as store:
         rows = store.database.rows("select paper_id, became from seen where date = '2026-11-20'")
-    left_out = [row["paper_id"] for row in rows if row["became"] is Became.NOT_CALLED]
+    left_out = [row["paper_id"] for row in rows if row["became"] is PaperOutcome.NOT_CALLED]
     of_trial = [paper_id for paper_id in left_out if paper_id.startswith("trial:")]
     assert 3 < len(of_trial) < len(left_out)
 

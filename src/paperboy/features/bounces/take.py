@@ -28,7 +28,7 @@ def take(store: Store, mail: bytes, now: datetime) -> str:
                 if delivery is None:
                     return "left alone: a complaint about no mail that is known here"
                 list_name = delivery.list_name
-                reader = Reader(list_name, delivery.addressed.subscriber.address)
+                reader = Reader(list_name, delivery.copy.subscriber.address)
             reason = f"called a mail of {reader.list_name} spam"
             store.suppressions.add(reader.address, list_name, reason, now, by="complaint")
             return f"{reader.list_name}: somebody called a mail spam, and {no_more(list_name)}"

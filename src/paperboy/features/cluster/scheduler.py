@@ -9,17 +9,24 @@ from typing import Any, cast
 
 from paperboy.home.settings import Settings
 from paperboy.mail.text import counted, together
-from paperboy.morning.workers import WORTH_SHARING, Crew, WorkersError, done, first_line, versions
+from paperboy.morning.workers import (
+    WORTH_SHARING,
+    WorkerPool,
+    WorkersError,
+    done,
+    first_line,
+    versions,
+)
 from paperboy.service.app import App
 from paperboy.service.check import Finding, note
 
 _CONNECT_SECONDS = 10
 
 
-def crew(settings: Settings) -> Crew | None:
+def worker_pool(settings: Settings) -> WorkerPool | None:
     """Return the workers of CLUSTER, as a morning uses them."""
     address = settings.cluster
-    return Crew(partial(workers, address), f"the cluster at {address}") if address else None
+    return WorkerPool(partial(workers, address), f"the cluster at {address}") if address else None
 
 
 def look(app: App) -> list[Finding]:

@@ -31,7 +31,7 @@ _COVERED = (  # From twice, so that nobody adds another
 
 
 @dataclass(frozen=True, slots=True)
-class Signer:
+class DkimSigner:
     """Signs for a domain with the key of a selector."""
 
     domain: str
@@ -39,7 +39,7 @@ class Signer:
     key: bytes = field(repr=False)  # PEM
 
     @classmethod
-    def load(cls, path: Path, selector: str, domain: str) -> Signer:
+    def load(cls, path: Path, selector: str, domain: str) -> DkimSigner:
         """Read and try the key. Raises ConfigError."""
         try:
             signer = cls(domain, selector, files.read(path, 100_000).replace(b"\r\n", b"\n"))
@@ -79,13 +79,13 @@ class Signer:
         return signature + message
 
 
-def signer_of(settings: Settings) -> Signer | None:
+def signer_of(settings: Settings) -> DkimSigner | None:
     """Return the signer that the settings name, for mail that goes to a mail server. Raises
     ConfigError.
     """
     if settings.dkim_key is None or settings.mail_from is None or settings.uses_outbox:
         return None
-    return Signer.load(
+    return DkimSigner.load(
         settings.dkim_key, settings.dkim_selector, settings.mail_from.address.rpartition("@")[2]
     )
 

@@ -17,8 +17,14 @@ from functools import partial
 
 from paperboy.due import local_date
 from paperboy.features.learning import ranking
-from paperboy.features.learning.lessons import NO_VOTES, Kind, Lessons, Progress, State
-from paperboy.features.learning.ranking import Ranker
+from paperboy.features.learning.lessons import (
+    NO_VOTES,
+    ExampleKind,
+    LearnedState,
+    Lessons,
+    TrainingProgress,
+)
+from paperboy.features.learning.ranking import LearnedRanker
 from paperboy.features.learning.shortlist import (
     LEAST_AGE,
     LEAST_EXAMPLES,
@@ -75,9 +81,9 @@ class Learning:
         about papers by followed authors, and those of a batch that the list has seen before.
         """
         states = self.of(mailing_list)
-        rankers = {str(kind): Ranker(state.weights) for kind, state in states.items()}
-        scores = states.get(Kind.SCORES)
-        votes = rankers.get(Kind.VOTES)
+        rankers = {str(kind): LearnedRanker(state.weights) for kind, state in states.items()}
+        scores = states.get(ExampleKind.SCORES)
+        votes = rankers.get(ExampleKind.VOTES)
         liked = _strengths(votes, papers) if votes else {}
         if self.ranks and rankers:
             key = hashlib.sha256(b"".join(ranker.state for ranker in rankers.values())).hexdigest()[
@@ -100,16 +106,16 @@ class Learning:
             for paper in papers
             if paper.id not in followed and paper.published >= over[source_of(paper.id).key]
         ]
-        strengths = _strengths(rankers[Kind.SCORES], ranked)
+        strengths = _strengths(rankers[ExampleKind.SCORES], ranked)
         return replace(shortlist(strengths, share, f"{name} {day}"), liked=liked)
 
-    def of(self, mailing_list: MailingList) -> Mapping[Kind, State]:
+    def of(self, mailing_list: MailingList) -> Mapping[ExampleKind, LearnedState]:
         """Return what the list has learned."""
         if not mailing_list.topics:
             return {}
         states = {
             kind: self.lessons.state(mailing_list.name, kind, self._key(kind, mailing_list))
-            for kind in Kind
+            for kind in ExampleKind
         }
         return {kind: state for kind, state in states.items() if state}
 
@@ -142,7 +148,7 @@ class Learning:
         for kind in self._due(mailing_list, now):
             key = self._key(kind, mailing_list)
             state = None
-            if kind is Kind.SCORES:
+            if kind is ExampleKind.SCORES:
                 state = self.lessons.state(name, kind, key)
                 judged = self.lessons.judged(name, self.criteria(mailing_list), now - BEGINS, state)
                 if judged:
@@ -156,34 +162,39 @@ class Learning:
                     weights = ranking.train(state.weights if state else b"", examples)
                     oldest = state.oldest if state else judged[0].at
                     last = judged[-1]
-                    state = State(
-                        key, oldest, last.at, last.paper_id, Ranker(weights).examples, weights
+                    state = LearnedState(
+                        key,
+                        oldest,
+                        last.at,
+                        last.paper_id,
+                        LearnedRanker(weights).examples,
+                        weights,
                     )
             elif votes := self.lessons.voted(name):
                 weights = ranking.train_votes(votes)
-                state = State(key, now, now, "", Ranker(weights).examples, weights)
+                state = LearnedState(key, now, now, "", LearnedRanker(weights).examples, weights)
             self.lessons.keep(name, kind, state, now)
         return ""
 
-    def _due(self, mailing_list: MailingList, now: datetime) -> list[Kind]:
+    def _due(self, mailing_list: MailingList, now: datetime) -> list[ExampleKind]:
         """Return from what the list may have something to learn."""
         if not mailing_list.topics:
             return []
         return self.lessons.due(mailing_list.name, now, scores=self.share != 1 or self.ranks)
 
-    def _key(self, kind: Kind, mailing_list: MailingList) -> str:
+    def _key(self, kind: ExampleKind, mailing_list: MailingList) -> str:
         """Return what a state depends on, beside its examples."""
-        if kind is Kind.VOTES:
+        if kind is ExampleKind.VOTES:
             return ranking.FEATURES
         return f"{ranking.FEATURES}; {self.criteria(mailing_list)}; {mailing_list.min_relevance}"
 
 
-def _strengths(ranker: Ranker, papers: Sequence[Paper]) -> dict[str, float]:
+def _strengths(ranker: LearnedRanker, papers: Sequence[Paper]) -> dict[str, float]:
     """Return how the papers rank, by id."""
     return dict(zip((paper.id for paper in papers), ranker.strengths(papers), strict=True))
 
 
-def is_young(state: State | Progress, now: datetime) -> bool:
+def is_young(state: LearnedState | TrainingProgress, now: datetime) -> bool:
     """Return whether too little was learned for a shortlist."""
     return state.examples < LEAST_EXAMPLES or now - state.oldest < LEAST_AGE
 
@@ -297,7 +308,7 @@ def _changed(setting: Share, share: float, off: date | None, day: date) -> str:
     return f"; raised to {share:.0%} of papers, since it missed some" if share > usual else ""
 
 
-def _progress(learned: Progress | None, now: datetime) -> dict[str, int]:
+def _progress(learned: TrainingProgress | None, now: datetime) -> dict[str, int]:
     """Return how much was learned, and how much is needed."""
     papers, days = (learned.examples, (now - learned.oldest).days) if learned else (0, 0)
     return {

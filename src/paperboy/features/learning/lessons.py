@@ -23,7 +23,7 @@ _REST = timedelta(hours=1)  # between two looks at new votes
 NO_VOTES = "select '' as list, '' as paper_id, 0 as vote, '' as at where false"
 
 
-class Kind(StrEnum):
+class ExampleKind(StrEnum):
     """What a state was learned from."""
 
     SCORES = "scores"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class LearnedState:
     """What a list has learned. What it depends on beside its examples is its `key`."""
 
     key: str
@@ -42,14 +42,14 @@ class State:
     weights: bytes = field(repr=False)  # see ranking.py
 
 
-class Progress(NamedTuple):
+class TrainingProgress(NamedTuple):
     """How much a list has learned from scores."""
 
     examples: int
     oldest: datetime
 
 
-class Judged(NamedTuple):
+class ScoredPaper(NamedTuple):
     """A paper that an LLM scored for a list."""
 
     paper_id: str
@@ -68,36 +68,38 @@ class Lessons:
         self._database = database
         self._ballots = f"with ballots as not materialized ({votes})"
 
-    def state(self, list_name: str, kind: Kind, key: str) -> State | None:
+    def state(self, list_name: str, kind: ExampleKind, key: str) -> LearnedState | None:
         """Return what the list has learned with that key."""
         query = f"select {_STATE} from learned where list = ? and kind = ? and key = ? and weights is not null"
-        return self._database.first(query, [list_name, kind, key], State)
+        return self._database.first(query, [list_name, kind, key], LearnedState)
 
-    def progress(self, list_names: Collection[str]) -> dict[str, Progress]:
+    def progress(self, list_names: Collection[str]) -> dict[str, TrainingProgress]:
         """Return how much those lists have learned from scores that have learned anything."""
         query = """
             select list, examples, oldest from learned
             where kind = 'scores' and examples > 0 and list in (select value from json_each(?))
         """
         rows = self._database.rows(query, [list(list_names)])
-        return {row.pop("list"): Progress(**row) for row in rows}
+        return {row.pop("list"): TrainingProgress(**row) for row in rows}
 
-    def keep(self, list_name: str, kind: Kind, state: State | None, at: datetime) -> None:
+    def keep(
+        self, list_name: str, kind: ExampleKind, state: LearnedState | None, at: datetime
+    ) -> None:
         """Keep a state instead of the one before; None: there is nothing to learn from."""
         insert = f"insert or replace into learned (list, kind, at, {_STATE}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
         learned = astuple(state) if state else ("", None, None, None, None, None)
         self._database.commit(insert, [list_name, kind, at, *learned])
 
-    def due(self, list_name: str, now: datetime, *, scores: bool) -> list[Kind]:
+    def due(self, list_name: str, now: datetime, *, scores: bool) -> list[ExampleKind]:
         """Return from what the list may have something to learn: from scores of the past, since
         another day of it was frozen, and from votes. Without `scores`, from votes alone.
         """
         values = {"list": list_name, "scores": scores, "rested": now - _REST}
-        return [Kind(kind) for kind in self._database.column(self._ballots + _DUE, values)]
+        return [ExampleKind(kind) for kind in self._database.column(self._ballots + _DUE, values)]
 
     def judged(
-        self, list_name: str, criteria: str, since: datetime, after: State | None = None
-    ) -> list[Judged]:
+        self, list_name: str, criteria: str, since: datetime, after: LearnedState | None = None
+    ) -> list[ScoredPaper]:
         """Return the papers that LLMs have scored since then for the list on these criteria, in the
         order of that; `after` the last that a state has learned. Those of the newest morning come
         with the next: until that is over, more of them may come.
@@ -109,7 +111,7 @@ class Lessons:
             "at": at.timestamp(),
             "paper_id": paper_id,
         }
-        return self._database.rows(_JUDGED, values, Judged)
+        return self._database.rows(_JUDGED, values, ScoredPaper)
 
     def voted(self, list_name: str) -> list[Example]:
         """Return the newest papers with a vote whose text is kept; and some that the list has had

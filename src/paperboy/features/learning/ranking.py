@@ -93,7 +93,7 @@ def train_votes(votes: Iterable[Example]) -> bytes:
     return weights.state()
 
 
-class Ranker(NamedTuple):
+class LearnedRanker(NamedTuple):
     """Ranks papers by what was learned."""
 
     state: bytes

@@ -17,7 +17,7 @@ from paperboy.edges.tokens import signup_token, unsubscribe_token
 from paperboy.features.signups import requests
 from paperboy.features.signups.requests import KIND, WINDOW, Stage
 from paperboy.home import values
-from paperboy.models import Addressed, MailingList, Subscriber
+from paperboy.models import MailingList, MessageCopy, Subscriber
 from paperboy.web.visit import Visit, found
 
 _CONFIRMED = frozenset({Stage.CONFIRMED, Stage.DONE})
@@ -74,7 +74,7 @@ def confirm(visit: Visit, token: str) -> Response:
                 requests.find(database, token, visit.now)
             )  # whoever is forgotten at this moment stays so
             store.tasks.add(KIND, token, visit.now)
-            store.readers.know(name, [Addressed(Subscriber(address), "", leave)])
+            store.readers.know(name, [MessageCopy(Subscriber(address), "", leave)])
             if held:  # whoever left comes back
                 store.suppressions.lift(address, held.list_name, visit.now)
     is_done = signup.stage in _CONFIRMED

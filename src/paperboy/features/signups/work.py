@@ -68,11 +68,11 @@ def _mail(app: App, signup: Signup) -> None:
     ):
         requests.move(store.database, signup, Stage.ENDED)
         return
-    composed, addressed = app.composer.confirmation(
+    composed, copy = app.composer.confirmation(
         mailing_list, Subscriber(signup.address), signup.token, signup.at
     )
     with store.transaction():
-        store.ledger.freeze(composed, [addressed], now, expires=now + _WORTH_SENDING, priority=1)
+        store.ledger.freeze(composed, [copy], now, expires=now + _WORTH_SENDING, priority=1)
         requests.move(store.database, signup, Stage.MAILED)
 
 

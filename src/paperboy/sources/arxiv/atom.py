@@ -70,7 +70,7 @@ class EmptyError(FaultError):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class FeedPage:
     """A page of a longer list."""
 
     total: int  # papers in the whole list
@@ -78,7 +78,7 @@ class Page:
     bad: tuple[str, ...]  # the other entries, each with its defect
 
 
-def read_page(body: bytes, now: datetime, window: Window | None = None) -> Page:
+def read_page(body: bytes, now: datetime, window: Window | None = None) -> FeedPage:
     """Read a page of the papers submitted in a window, by now. Raises FaultError if it is not
     whole.
 
@@ -110,7 +110,7 @@ def read_page(body: bytes, now: datetime, window: Window | None = None) -> Page:
     bad = [defect for defect in read if isinstance(defect, str)]
     if len(bad) > min(len(entries) - 1, max(1, len(entries) // 10)):
         raise FaultError(f"sent {len(bad)} bad entries in {len(entries)} ({', '.join(bad[:3])})")
-    return Page(total, tuple(paper for paper in read if isinstance(paper, Paper)), tuple(bad))
+    return FeedPage(total, tuple(paper for paper in read if isinstance(paper, Paper)), tuple(bad))
 
 
 def tree(body: bytes) -> Any:

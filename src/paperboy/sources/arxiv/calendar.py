@@ -37,13 +37,13 @@ _LISTED = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Batch(source.Batch):
+class Announcement(source.Batch):
     """The papers that arXiv announces together."""
 
     announced: datetime
 
 
-class State(StrEnum):
+class Freshness(StrEnum):
     """The state of arXiv's announcements at an instant."""
 
     FRESH = "fresh"  # the newest batch is here and today's news
@@ -51,7 +51,7 @@ class State(StrEnum):
     LATE = "late"  # the newest batch should be here and is not
 
 
-def newest_batch(now: datetime, deferred: Collection[date] = ()) -> Batch:
+def newest_batch(now: datetime, deferred: Collection[date] = ()) -> Announcement:
     """Return the newest batch that the API should show at `now` (aware)."""
     return next(batch for batch in _backwards(now, deferred) if batch.visible <= now)
 
@@ -70,7 +70,7 @@ def why_none(since: datetime, until: datetime, deferred: Collection[date] = ()) 
 
 def state(
     now: datetime, newest_published: datetime | None, deferred: Collection[date] = ()
-) -> State:
+) -> Freshness:
     """Derive the state at `now` from the newest submission that the API gave (`None`: it gave no
     paper).
 
@@ -80,8 +80,8 @@ def state(
     """
     batch = newest_batch(now, deferred)
     if newest_published is None or newest_published < batch.submitted_from:
-        return State.LATE
-    return State.FRESH if now - batch.visible < NEWS_FOR else State.QUIET
+        return Freshness.LATE
+    return Freshness.FRESH if now - batch.visible < NEWS_FOR else Freshness.QUIET
 
 
 def start_of_newest(
@@ -138,7 +138,7 @@ def _announcement(evening: date, deferred: Collection[date]) -> date:
     return evening
 
 
-def _backwards(now: datetime, deferred: Collection[date]) -> Iterator[Batch]:
+def _backwards(now: datetime, deferred: Collection[date]) -> Iterator[Announcement]:
     """Yield batches into the past, from the one announced on the local date of `now` or the last
     before it.
     """
@@ -149,8 +149,8 @@ def _backwards(now: datetime, deferred: Collection[date]) -> Iterator[Batch]:
         evening -= _DAY
 
 
-def _batch(evening: date, deferred: Collection[date]) -> Batch:
-    return Batch(
+def _batch(evening: date, deferred: Collection[date]) -> Announcement:
+    return Announcement(
         submitted_from=_closing(_announcement(evening - _DAY, deferred)),
         submitted_until=_closing(evening),
         announced=_instant(evening, ANNOUNCED),

@@ -31,7 +31,7 @@ from paperboy.sources.arxiv.announced import MOST, Announced, read_feed
 from paperboy.sources.arxiv.atom import (
     EmptyError,
     FaultError,
-    Page,
+    FeedPage,
     Window,
     quoted,
     read_page,
@@ -133,7 +133,7 @@ class ArxivClient:
     def cross_lists(
         self,
         categories: Collection[str],
-        lacking: Callable[[Mapping[str, Collection[str]]], Sequence[str]],
+        missing_ids: Callable[[Mapping[str, Collection[str]]], Sequence[str]],
     ) -> list[Paper]:
         """Papers that today's announcement cross-lists in some of these categories. `lacking`
         chooses from all of them, given with those categories by arXiv id, those that are asked for,
@@ -158,7 +158,7 @@ class ArxivClient:
             if paper.kind == "cross":
                 crossed.setdefault(paper.id, set()).update({*paper.categories} & {*categories})
         oldest_first = sorted(
-            lacking(crossed), key=lambda paper_id: ("/" not in paper_id, paper_id)
+            missing_ids(crossed), key=lambda paper_id: ("/" not in paper_id, paper_id)
         )
         ids = oldest_first[:AT_ONCE]
         if not ids:
@@ -235,7 +235,7 @@ class ArxivClient:
         )
         return papers
 
-    def _retried(self, search: arxiv.Search, start: int, window: Window) -> Page:
+    def _retried(self, search: arxiv.Search, start: int, window: Window) -> FeedPage:
         """Ask for a page until it is whole. Raises FeedError after the last try, and if a retry
         would not help.
         """
@@ -261,7 +261,7 @@ class ArxivClient:
         start: int = 0,
         window: Window | None = None,
         seconds: float | None = None,
-    ) -> Page:
+    ) -> FeedPage:
         """Ask once for a page of `search.max_results` papers, in our time limit or this one. Raises
         FaultError.
         """

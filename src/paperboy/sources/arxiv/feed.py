@@ -14,9 +14,9 @@ from typing import Protocol
 from paperboy.errors import FeedError
 from paperboy.models import Paper
 from paperboy.sources.arxiv import calendar, hosts
-from paperboy.sources.arxiv.calendar import State
+from paperboy.sources.arxiv.calendar import Freshness
 from paperboy.sources.arxiv.client import ArxivClient
-from paperboy.sources.source import Fetched, Lacking
+from paperboy.sources.source import Fetched, MissingIds
 
 _DAY = timedelta(days=1)
 _HELD = timedelta(days=4)  # by moderation, at most
@@ -25,7 +25,7 @@ _ANY = "cs.LG"
 logger = logging.getLogger(__name__)
 
 
-class Settings(Protocol):
+class ArxivSettings(Protocol):
     """Those of arXiv."""
 
     arxiv_api_url: str
@@ -36,7 +36,11 @@ class Settings(Protocol):
 
 
 def connect(
-    settings: Settings, *, contact: str, proxy: Callable[[str], str], clock: Callable[[], datetime]
+    settings: ArxivSettings,
+    *,
+    contact: str,
+    proxy: Callable[[str], str],
+    clock: Callable[[], datetime],
 ) -> ArxivFeed:
     """Return the feed of the configured server, polite at the configured pace."""
     announcements = hosts.announcements(settings.arxiv_api_url, settings.arxiv_feed_url)
@@ -85,31 +89,31 @@ class ArxivFeed:
         submitted = [paper.published for paper in papers] + ([newest] if newest else [])
         state = calendar.state(now, max(submitted, default=None), self.holidays)
         batch = calendar.newest_batch(now, self.holidays)
-        if state is State.LATE and self.client.has_news(batch.submitted_from, now):
+        if state is Freshness.LATE and self.client.has_news(batch.submitted_from, now):
             state = calendar.state(
                 now, now, self.holidays
             )  # the batch is there, without these categories
         missing = ""
         if (
-            state is State.LATE and now - batch.visible < calendar.NEWS_FOR
+            state is Freshness.LATE and now - batch.visible < calendar.NEWS_FOR
         ):  # after a day it counts as a gap
             evening = f"{batch.announced.astimezone(calendar.EASTERN):%A %d %B}"
             missing = f"arXiv's batch of {evening} was due at {batch.visible:%H:%M} UTC and has not arrived yet"
         return Fetched(
             papers,
-            state is State.FRESH,
+            state is Freshness.FRESH,
             missing,
             partial(self._late_cross_lists, categories, since),
         )
 
     def _late_cross_lists(
-        self, categories: Sequence[str], since: datetime, lacking: Lacking
+        self, categories: Sequence[str], since: datetime, missing_ids: MissingIds
     ) -> list[Paper]:
         """Return papers that were cross-listed today and submitted before the window. A failure
         costs them alone: the announcement feed has one day.
         """
         try:
-            crossed = self.client.cross_lists(categories, lacking)
+            crossed = self.client.cross_lists(categories, missing_ids)
         except FeedError as error:
             logger.warning("late cross-lists are not looked for today: %s", error)
             return []
