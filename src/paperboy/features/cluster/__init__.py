@@ -4,6 +4,6 @@ from paperboy.service.feature import Feature, lazily
 
 FEATURE = Feature(
     name="cluster",
-    worker_pool=lazily("cluster.scheduler", "crew"),
+    worker_pool=lazily("cluster.scheduler", "worker_pool"),
     check=lazily("cluster.scheduler", "look"),
 )
