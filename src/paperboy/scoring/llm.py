@@ -1,10 +1,11 @@
 """Papers → scores by an LLM: batches over threads, in which no paper can spoil another.
 
-groups              ← batches whose prompts begin alike: once the first is answered, the others find
-it in a cache a batch has scores  → yield them; ask again for the papers that the reply left out a
-batch has none    → ask for both halves, until a paper that spoils its batch is alone and is blamed
-circuit breaker     → after three failures in a row, ask a trivial question: a server that fails it
-is dead
+groups              ← batches whose prompts begin alike: once the first is answered, the others
+                      find it in a cache
+a batch has scores  → yield them; ask again for the papers that the reply left out
+a batch has none    → ask for both halves, until a paper that spoils its batch is alone and blamed
+circuit breaker     → after three failures in a row, ask a trivial question: a server that fails
+                      it is dead
 """
 
 import math

@@ -1,8 +1,9 @@
 """Everything that would fail tomorrow, found today: one finding a line, each fault with its fix.
 
-files    settings, lists, templates, prompts: all that is wrong in each home     database, disk,
-file modes, where mail and alerts go servers  mail, the sender's DNS records, LLM, sources: asked
-side by side, so that silence costs its time only once
+files    settings, lists, templates, prompts: all that is wrong in each
+home     database, disk, file modes, where mail and alerts go
+servers  mail, the sender's DNS records, LLM, sources: asked side by side, so that silence costs
+         its time only once
 """
 
 import multiprocessing

@@ -1,9 +1,11 @@
 """Signing up for a list that is open: the form, and the page behind the link of the confirmation
 mail.
 
-GET  /list/NAME/join   the form POST /list/NAME/join   notes the request; the answer is the same for
-every address, and 429 while too many come GET  /confirm/TOKEN    the page with its button; changes
-nothing POST /confirm/TOKEN    confirms: a task writes the address into the list's file
+GET  /list/NAME/join   the form
+POST /list/NAME/join   notes the request; the answer is the same for every address,
+                       and 429 while too many come
+GET  /confirm/TOKEN    the page with its button; changes nothing
+POST /confirm/TOKEN    confirms: a task writes the address into the list's file
 """
 
 from collections.abc import Sequence

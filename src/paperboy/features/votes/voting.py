@@ -1,8 +1,8 @@
 """Votes: a page with thumbs for the papers of a digest, behind the links in its mail.
 
-GET  /vote/TOKEN/DATE                  the page, with the person's votes GET  /vote/TOKEN/DATE/up/ID
-the same, with that vote chosen and its paper first; changes nothing POST /vote/TOKEN/DATE
-save: `ID=up`, `down` or `none` for each paper whose vote changed
+GET  /vote/TOKEN/DATE         the page, with the person's votes
+GET  /vote/TOKEN/DATE/up/ID   the same, with that vote chosen and its paper first; changes nothing
+POST /vote/TOKEN/DATE         save: `ID=up`, `down` or `none` for each paper whose vote changed
 
 A thumb that was chosen before is sent without a value, so that a page in another tab takes back no
 later vote.
