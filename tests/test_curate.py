@@ -209,7 +209,7 @@ def test_best_ten_below_the_thresholds_are_kept_in_sight() -> None:
     assert [
         s.relevance + (s.novelty or 0) for s in (each.score for each in of.nearest) if s
     ] == best[:10]
-    assert {of.became[each.paper.id] for each in of.nearest} == {PaperOutcome.BELOW}
+    assert {of.outcomes[each.paper.id] for each in of.nearest} == {PaperOutcome.BELOW}
 
 
 def test_every_paper_is_accounted_for() -> None:
@@ -242,7 +242,7 @@ def test_every_paper_is_accounted_for() -> None:
         below=1,
         filtered=1,
     )
-    assert chosen.became == {
+    assert chosen.outcomes == {
         "2611.00001": PaperOutcome.AUTHOR_MATCH,
         "2611.00002": PaperOutcome.AUTHOR_MATCH,
         "2611.00009": PaperOutcome.FILTERED,
@@ -279,7 +279,7 @@ def test_paper_that_cannot_be_scored_comes_back_twice_and_is_then_let_go() -> No
         chosen = curate(empty, papers, scores, {"2611.00002": mornings})
         assert (chosen.counts.carried_over, chosen.counts.let_go) == counts
     assert chosen.let_go == (papers[1],)
-    assert chosen.became == {"2611.00001": PaperOutcome.BELOW, "2611.00002": PaperOutcome.LET_GO}
+    assert chosen.outcomes == {"2611.00001": PaperOutcome.BELOW, "2611.00002": PaperOutcome.LET_GO}
 
 
 def test_where_nothing_could_be_scored_no_paper_is_to_blame() -> None:

@@ -232,7 +232,7 @@ def curate(
     )
     carried = tuple(paper for paper in unscored if paper not in let_go)
 
-    became = dict.fromkeys(filtered, PaperOutcome.FILTERED) | dict.fromkeys(
+    outcomes = dict.fromkeys(filtered, PaperOutcome.FILTERED) | dict.fromkeys(
         not_called, PaperOutcome.NOT_CALLED
     )
     chosen = {
@@ -241,8 +241,8 @@ def curate(
         PaperOutcome.AUTHOR_MATCH: matches,
         PaperOutcome.OVER_CAP: over_cap,
     }
-    became |= {entry.paper.id: what for what, some in chosen.items() for entry in some}
-    became |= {paper.id: PaperOutcome.LET_GO for paper in let_go}
+    outcomes |= {entry.paper.id: what for what, some in chosen.items() for entry in some}
+    outcomes |= {paper.id: PaperOutcome.LET_GO for paper in let_go}
     counts = Counts(
         considered=len(papers) + len(filtered) + len(not_called),
         carried_over=len(carried),
@@ -254,7 +254,7 @@ def curate(
         filtered=len(filtered),
         not_called=len(not_called),
     )
-    digest = replace(digest, carried_over=carried, let_go=let_go, became=became, counts=counts)
+    digest = replace(digest, carried_over=carried, let_go=let_go, outcomes=outcomes, counts=counts)
     return replace(digest, entries=entries, over_cap=over_cap, nearest=tuple(below[:NEAREST]))
 
 

@@ -336,7 +336,7 @@ class Digest:
     nearest: tuple[Entry, ...] = ()  # the best ten below the thresholds, without a rank
     carried_over: tuple[Paper, ...] = ()
     let_go: tuple[Paper, ...] = ()
-    became: Mapping[str, PaperOutcome] = field(
+    outcomes: Mapping[str, PaperOutcome] = field(
         default_factory=dict
     )  # by id; papers carried over come back
     counts: Counts = Counts()
@@ -555,7 +555,7 @@ class Day:
     reason: str = ""  # for people; empty where the outcome says it all
     model: str = ""
     counts: Counts = Counts()
-    became: Mapping[str, PaperOutcome] = field(
+    outcomes: Mapping[str, PaperOutcome] = field(
         default_factory=dict
     )  # by id: what the list has now seen
     tried: frozenset[str] = frozenset()  # ids that could not be scored, though others were

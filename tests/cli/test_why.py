@@ -152,7 +152,7 @@ def test_why_counts_the_failed_mornings_until_a_paper_is_let_go(world: World) ->
 def test_why_says_that_the_llm_was_not_asked(world: World) -> None:
     world.announce(1)
     day = Day(
-        "foundations", FRIDAY.date(), Outcome.NOTE, became={"2611.00001": PaperOutcome.NOT_CALLED}
+        "foundations", FRIDAY.date(), Outcome.NOTE, outcomes={"2611.00001": PaperOutcome.NOT_CALLED}
     )
     with Store.open(world.path / "data/paperboy.db") as store:
         store.papers.add(world.arxiv.papers, ["cs.LG"], FRIDAY)

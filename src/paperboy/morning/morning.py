@@ -338,8 +338,8 @@ class Morning:
         if outcome is None:
             return report
         copy_for = self.drafter.composer.copy_for
-        became = (
-            {} if outcome is Outcome.GAVE_UP else digest.became
+        outcomes = (
+            {} if outcome is Outcome.GAVE_UP else digest.outcomes
         )  # then all of its papers come again
         frozen = Day(
             list_name=name,
@@ -348,9 +348,9 @@ class Morning:
             reason=reason,
             model=digest.model.name,
             counts=digest.counts,
-            became=became,
+            outcomes=outcomes,
             tried=frozenset(scored.unscored if scored.scores else ()),
-            sampled=scored.gathered.learned.sampled & scored.scores.keys() & became.keys(),
+            sampled=scored.gathered.learned.sampled & scored.scores.keys() & outcomes.keys(),
             composed=draft.mail,
             copies=tuple(copy_for(name, day, reader) for reader in mailing_list.subscribers)
             if draft.mail
@@ -394,7 +394,7 @@ class Morning:
         # Features need neither addresses nor papers.
         bare = (
             replace(mailing_list, subscribers=()),
-            replace(day, copies=(), became={}, composed=None),
+            replace(day, copies=(), outcomes={}, composed=None),
         )
 
         def more(digest_id: int | None) -> None:

@@ -163,9 +163,9 @@ class Days(Noun):
         key = {"list": day.list_name, "date": day.date}
         values = key | {
             "day": day_number(day.date),
-            "ids": list(day.became),
-            "codes": {paper_id: CODES[became] for paper_id, became in day.became.items()},
-            "tried": list(day.tried - day.became.keys()),
+            "ids": list(day.outcomes),
+            "codes": {paper_id: CODES[outcome] for paper_id, outcome in day.outcomes.items()},
+            "tried": list(day.tried - day.outcomes.keys()),
         }
         with self._transaction():
             self._execute_each(_FREEZE, values)

@@ -52,8 +52,8 @@ class World:
             self.store.scores.keep(
                 LIST.name, criteria, "luna", scores, Spending(Usage(1)), at + timedelta(minutes=1)
             )
-            became = dict.fromkeys(scores, PaperOutcome.BELOW)
-            self.store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, became=became), at)
+            outcomes = dict.fromkeys(scores, PaperOutcome.BELOW)
+            self.store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, outcomes=outcomes), at)
             if learns:
                 self.learn(at + timedelta(minutes=2))
             self.days += 1

@@ -49,7 +49,7 @@ def judged(
 
 def froze(store: Store, at: datetime = TOMORROW, name: str = LIST, **became: PaperOutcome) -> None:
     papers = {arxiv_id.replace("_", "."): what for arxiv_id, what in became.items()}
-    store.days.freeze(Day(name, at.date(), Outcome.NOTE, became=papers), at)
+    store.days.freeze(Day(name, at.date(), Outcome.NOTE, outcomes=papers), at)
 
 
 def learned_from(lessons: Lessons, **changes: object) -> list[tuple[str, int]]:

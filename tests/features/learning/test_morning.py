@@ -87,7 +87,7 @@ class TestShortlist:
             "foundations",
             yesterday.date(),
             Outcome.NOTE,
-            became=dict.fromkeys(scores, PaperOutcome.BELOW),
+            outcomes=dict.fromkeys(scores, PaperOutcome.BELOW),
         )
         world.store.days.freeze(seen, yesterday)
         world.share = 0.5
@@ -192,7 +192,7 @@ class TestShortlist:
         before = FRIDAY - timedelta(days=10)
         passed = {f"2611.0510{number}": PaperOutcome.SELECTED for number in range(5)}
         five = Day(
-            "foundations", before.date(), Outcome.NOTE, became=passed, sampled=frozenset(passed)
+            "foundations", before.date(), Outcome.NOTE, outcomes=passed, sampled=frozenset(passed)
         )
         learned.store.days.freeze(
             five, before, lambda _: learned.learning.freeze(foundations(), five, None, before)

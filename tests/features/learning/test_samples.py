@@ -38,7 +38,9 @@ def froze(
 ) -> None:
     """A day of the list that cost something, with a sample that became so."""
     store.scores.keep(name, "abc", "luna", {}, SPENT, at(day))
-    frozen = Day(name, day, Outcome.NOTE, counts=counts, became=sampled, sampled=frozenset(sampled))
+    frozen = Day(
+        name, day, Outcome.NOTE, counts=counts, outcomes=sampled, sampled=frozenset(sampled)
+    )
     store.days.freeze(frozen, at(day), lambda _: Lessons(store.database).add_sample(frozen))
 
 

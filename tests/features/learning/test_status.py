@@ -34,7 +34,7 @@ def had(
             YESTERDAY,
             Outcome.NOTE,
             counts=counts,
-            became=sample,
+            outcomes=sample,
             sampled=frozenset(sample),
         )
         store.days.freeze(day, at, lambda _: Lessons(store.database).add_sample(day))

@@ -13,9 +13,13 @@ __all__ = ["world"]  # a fixture
 
 def test_why_says_what_was_scored_by_chance(world: World) -> None:
     world.announce(1, 2)
-    became = {"2611.00001": PaperOutcome.NOT_CALLED, "2611.00002": PaperOutcome.BELOW}
+    outcomes = {"2611.00001": PaperOutcome.NOT_CALLED, "2611.00002": PaperOutcome.BELOW}
     day = Day(
-        "foundations", FRIDAY.date(), Outcome.NOTE, became=became, sampled=frozenset({"2611.00002"})
+        "foundations",
+        FRIDAY.date(),
+        Outcome.NOTE,
+        outcomes=outcomes,
+        sampled=frozenset({"2611.00002"}),
     )
     with Store.open(world.path / "data/paperboy.db", tables=TABLES) as store:
         store.papers.add(world.arxiv.papers, ["cs.LG"], FRIDAY)
