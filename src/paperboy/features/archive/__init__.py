@@ -1,14 +1,12 @@
-"""The archive: past digests on the web, and of public lists a search over their papers, and a
-feed.
-"""
+"""The archive: past digests on the web; for public lists also a search and a feed."""
 
 from paperboy.models import Tables
 from paperboy.service.feature import Feature, lazily
 
 SHIFT = 1 << 16  # more than a digest's papers
 
-# The triggers work without this folder, too: put back, it knows what was frozen and deleted
-# meanwhile.
+# The triggers also run while this folder is left out: put back, it knows what was frozen and
+# deleted meanwhile.
 _TABLES = Tables(
     name="archive",
     migrations=(

@@ -1,5 +1,5 @@
-"""The archive's pages: lists and digests, rendered anew from what was frozen, whole, and for nobody
-in particular.
+"""The archive's pages: lists and digests, rendered anew and in full from what was frozen, for
+nobody in particular.
 
 GET /                      public and open lists
 GET /list/NAME             the digests of a public list
@@ -30,27 +30,27 @@ from paperboy.store.database import is_token
 from paperboy.store.history import ARCHIVED, HAS_PAGE
 from paperboy.web.visit import Visit, found
 
-_A_PAGE = 60  # digests
-_MOST_FOUND = 50  # papers
-_QUERY = 200  # characters
-_FRESH = "public, max-age=600"  # until the next digest, or the next edit of the lists
-_IN_FEED = 30  # digests
-_NEVER = datetime(2026, 1, 1, tzinfo=UTC)  # of a list that has had no digest
+_DIGESTS_A_PAGE = 60
+_MOST_RESULTS = 50  # papers
+_LONGEST_QUERY = 200  # characters
+_FEED_LENGTH = 30  # digests
+_PUBLIC = "public, max-age=600"  # until the next digest, or the next edit of the lists
+_NEVER = datetime(2026, 1, 1, tzinfo=UTC)  # the feed's date while a list has had no digest
 
 
 def rules() -> list[Rule]:
-    """Return new ones, each for one map."""
-    of_link = "/digest/<string(length=32):link>"
-    of_list = "/list/<string(maxlength=64):name>"
+    """Return the routes of these pages; each rule can be bound to one map only."""
+    link = "/digest/<string(length=32):link>"
+    name = "/list/<string(maxlength=64):name>"
     pages = {
         "/": front,
-        of_list: past,
-        f"{of_list}/search": search,
-        f"{of_list}/feed.atom": atom,
-        f"{of_list}/<day:day>": digest,
-        f"{of_list}/<day:day>.bib": bib,
-        of_link: digest,
-        f"{of_link}.bib": bib,
+        name: past,
+        f"{name}/search": search,
+        f"{name}/feed.atom": atom,
+        f"{name}/<day:day>": digest,
+        f"{name}/<day:day>.bib": bib,
+        link: digest,
+        f"{link}.bib": bib,
     }
     return [Rule(path, endpoint=page) for path, page in pages.items()]
 
@@ -59,17 +59,17 @@ def rules() -> list[Rule]:
 
 
 def front(visit: Visit) -> Response:
-    """Show all lists that everybody may read or join, or that there are none: the room is up."""
+    """Show every list that is public or open; without any, the page says that the service is up."""
     lists = [
         {
-            "title": one_line(each.title),
-            "url": list_url(visit, each),
-            "join_url": join_url(visit, each),
+            "title": one_line(mailing_list.title),
+            "url": list_url(visit, mailing_list),
+            "join_url": join_url(visit, mailing_list),
         }
-        for each in visit.home.lists
-        if each.is_public or each.open
+        for mailing_list in visit.home.lists
+        if mailing_list.is_public or mailing_list.open
     ]
-    return cached(visit, visit.page("lists", lists=lists), _FRESH)
+    return cached(visit, visit.page("lists", lists=lists), _PUBLIC)
 
 
 def past(visit: Visit, name: str) -> Response:
@@ -79,14 +79,21 @@ def past(visit: Visit, name: str) -> Response:
 
     number = visit.request.args.get("page", "1")[:4]
     page = int(number) if number.isascii() and number.isdigit() else 1
-    digests = visit.store.database.rows(_PAST, [name, _A_PAGE + 1, (page - 1) * _A_PAGE])
+    offset = (page - 1) * _DIGESTS_A_PAGE
+    digests = visit.store.database.rows(_PAST, [name, _DIGESTS_A_PAGE + 1, offset])
     if page < 1 or (page > 1 and not digests):
         raise NotFound
     shown = [
-        {**sent, "month": f"{sent['date']:%Y-%m}", "url": f"{url}/{sent['date']}"}
-        for sent in digests[:_A_PAGE]
+        {**row, "month": f"{row['date']:%Y-%m}", "url": f"{url}/{row['date']}"}
+        for row in digests[:_DIGESTS_A_PAGE]
     ]
 
+    newer = ""
+    if page > 1:
+        newer = f"{url}?page={page - 1}" if page > 2 else url
+    older = ""
+    if len(digests) > _DIGESTS_A_PAGE:
+        older = f"{url}?page={page + 1}"
     response = visit.page(
         "list",
         mailing_list.language,
@@ -96,18 +103,18 @@ def past(visit: Visit, name: str) -> Response:
         looks_for=visit.looks_for(mailing_list),
         categories=mailing_list.categories,
         past=shown,
-        newer=f"{url}?page={page - 1}" if page > 2 else url if page == 2 else "",
-        older=f"{url}?page={page + 1}" if len(digests) > _A_PAGE else "",
+        newer=newer,
+        older=older,
     )
-    return cached(visit, indexable(response, mailing_list), _FRESH)
+    return cached(visit, indexable(response, mailing_list), _PUBLIC)
 
 
 def search(visit: Visit, name: str) -> Response:
-    """Show a list's papers that have the words of the visitor."""
+    """Show a list's papers that match the visitor's words."""
     mailing_list = public(visit, name)
     url = list_url(visit, mailing_list)
-    query = one_line(visit.request.args.get("q", "")[:_QUERY])
-    papers = find(visit.store.database, name, query, _MOST_FOUND + 1)
+    query = one_line(visit.request.args.get("q", "")[:_LONGEST_QUERY])
+    papers = find(visit.store.database, name, query, _MOST_RESULTS + 1)
     return visit.page(
         "search",
         mailing_list.language,
@@ -116,9 +123,9 @@ def search(visit: Visit, name: str) -> Response:
         url=url,
         papers=[
             {**paper, "authors": paper["names"], "url": f"{url}/{paper['date']}#p{paper['place']}"}
-            for paper in papers[:_MOST_FOUND]
+            for paper in papers[:_MOST_RESULTS]
         ],
-        most=len(papers) > _MOST_FOUND,
+        most=len(papers) > _MOST_RESULTS,
     )
 
 
@@ -126,45 +133,43 @@ def search(visit: Visit, name: str) -> Response:
 
 
 def digest(visit: Visit, **where: Any) -> Response:
-    """Return the digest of a link, or of a public list's day."""
+    """Return the digest behind a link, or of a public list's day."""
     archived, mailing_list = _archived(visit, **where)
     list_page = list_url(visit, mailing_list)
-    url = (
-        f"{visit.web_url}/digest/{archived.link}"
-        if "link" in where
-        else f"{list_page}/{archived.date}"
-    )
-    whole = online(
+    url = f"{list_page}/{archived.date}"
+    if "link" in where:
+        url = f"{visit.web_url}/digest/{archived.link}"
+    page = online(
         visit.thaw(archived), url=url, list_url=list_page, join_url=join_url(visit, mailing_list)
     )
-    html = visit.templates.online(whole)
+    html = visit.templates.online(page)
 
-    # The mail's HTML becomes a page here: restyled templates need not know what is added.
+    # The mail's HTML becomes a page here, so that restyled templates need not know what is added.
     if list_page:
-        link = Markup(
-            '<link rel="alternate" type="application/atom+xml" title="{}" href="{}/feed.atom">'
-        )
-        html = html.replace("</head>", f"{link.format(mailing_list.title, list_page)}\n</head>", 1)
+        feed = _FEED_LINK.format(mailing_list.title, list_page)
+        html = html.replace("</head>", f"{feed}\n</head>", 1)
     html = re.sub(r"<body\b[^>]*>", lambda body: f"{body[0]}<main>", html, count=1)
     html = "</main></body>".join(html.rsplit("</body>", 1))
 
     response = _answer(visit, html, "text/html", mailing_list)
-    return response if "link" in where else indexable(response, mailing_list)
+    if "link" in where:
+        return response
+    return indexable(response, mailing_list)
 
 
 def bib(visit: Visit, **where: Any) -> Response:
-    """Return its papers for reference managers."""
+    """Return a digest's papers as a BibTeX file."""
     archived, mailing_list = _archived(visit, **where)
-    shown = visit.thaw(archived)
-    papers = bibtex(entry.paper for entry in shown.entries + shown.over_cap)
+    thawed = visit.thaw(archived)
+    papers = bibtex(entry.paper for entry in thawed.entries + thawed.over_cap)
     response = _answer(visit, papers, "application/x-bibtex", mailing_list)
-    file = f"{mailing_list.name}-{archived.date}.bib"
-    response.headers.set("Content-Disposition", "attachment", filename=file)
+    filename = f"{mailing_list.name}-{archived.date}.bib"
+    response.headers.set("Content-Disposition", "attachment", filename=filename)
     return response
 
 
 def public(visit: Visit, name: str) -> MailingList:
-    """Return the list, if everybody may see its digests; else raise NotFound."""
+    """Return a list whose digests everybody may see, or raise NotFound."""
     mailing_list = visit.home.find(name)
     if mailing_list is None or not mailing_list.is_public:
         raise NotFound
@@ -172,49 +177,46 @@ def public(visit: Visit, name: str) -> MailingList:
 
 
 def indexable(response: Response, mailing_list: MailingList) -> Response:
-    """Let search engines show the page, if the list does."""
+    """Let search engines index the page, if the list allows it."""
     if mailing_list.archive == "indexed":
         response.headers["X-Robots-Tag"] = "all"
     return response
 
 
 def join_url(visit: Visit, mailing_list: MailingList) -> str:
-    """Return where to sign up; empty: it is not open."""
+    """Return where to sign up, or an empty string if the list is not open."""
     return f"{visit.web_url}/list/{mailing_list.name}/join" if mailing_list.open else ""
 
 
 def list_url(visit: Visit, mailing_list: MailingList) -> str:
-    """Return the page of the list; empty: it has none."""
+    """Return the list's page, or an empty string if it is not public."""
     return f"{visit.web_url}/list/{mailing_list.name}" if mailing_list.is_public else ""
 
 
 def _archived(
     visit: Visit, link: str = "", name: str = "", day: date = date.min
 ) -> tuple[Archived, MailingList]:
+    """Return a digest and its list as the file has it today, or raise NotFound."""
     if name:
-        mailing_list: MailingList | None = public(visit, name)
+        public(visit, name)
         archived = found(visit.store.history.digest(name, day))
     else:
-        linked = visit.store.database.first(
-            f"{ARCHIVED} and {is_token('link')}", {"token": link}, Archived
-        )
-        archived = found(linked)
-        mailing_list = visit.home.find(archived.list_name)  # as the file has it today
+        query = f"{ARCHIVED} and {is_token('link')}"
+        archived = found(visit.store.database.first(query, {"token": link}, Archived))
+    mailing_list = visit.home.find(archived.list_name)
     if mailing_list is None or mailing_list.archive == "none":
         raise NotFound
     return archived, mailing_list
 
 
 def _answer(visit: Visit, text: str, mimetype: str, mailing_list: MailingList) -> Response:
-    """Return the response; without its body for those who have it."""
     response = Response(text.encode(errors="replace"), content_type=f"{mimetype}; charset=utf-8")
-    return cached(
-        visit, response, "public, max-age=3600" if mailing_list.is_public else "private, no-cache"
-    )
+    control = "public, max-age=3600" if mailing_list.is_public else "private, no-cache"
+    return cached(visit, response, control)
 
 
 def cached(visit: Visit, response: Response, control: str) -> Response:
-    """Let browsers keep the response, by an ETag."""
+    """Add an ETag, and leave out the body if the browser already has it."""
     response.add_etag()
     response.headers["Cache-Control"] = control
     return response.make_conditional(visit.request.environ)
@@ -224,28 +226,27 @@ def cached(visit: Visit, response: Response, control: str) -> Response:
 
 
 def atom(visit: Visit, name: str) -> Response:
-    """Return the feed; to those who have it only that."""
+    """Return the list's newest digests as an Atom feed."""
     mailing_list = public(visit, name)
-    digests = visit.store.database.rows(_NEWEST, [name, _IN_FEED], Archived)
-    updated = max((sent.at for sent in digests), default=_NEVER)
+    digests = visit.store.database.rows(_NEWEST, [name, _FEED_LENGTH], Archived)
+    updated = max((archived.at for archived in digests), default=_NEVER)
 
     url = list_url(visit, mailing_list)
-    where = urlsplit(visit.web_url)
-    tag = f"tag:{where.hostname},2026:{where.path.lstrip('/')}{'/' if where.path else ''}{name}"
-    entries = [
-        _ENTRY.format(
-            id=f"{tag}/{sent.date}",
-            title=one_line(sent.subject),
-            updated=sent.at.isoformat(),
-            url=f"{url}/{sent.date}",
-            content=visit.templates.web(
-                "feed",
-                mailing_list.language,
-                page=online(visit.thaw(sent), url=f"{url}/{sent.date}"),
-            ),
+    web_url = urlsplit(visit.web_url)
+    path = f"{web_url.path}/".lstrip("/")
+    tag = f"tag:{web_url.hostname},2026:{path}{name}"
+    entries = []
+    for archived in digests:
+        digest_url = f"{url}/{archived.date}"
+        page = online(visit.thaw(archived), url=digest_url)
+        entry = _ENTRY.format(
+            id=f"{tag}/{archived.date}",
+            title=one_line(archived.subject),
+            updated=archived.at.isoformat(),
+            url=digest_url,
+            content=visit.templates.web("feed", mailing_list.language, page=page),
         )
-        for sent in digests
-    ]
+        entries.append(entry)
     text = _FEED.format(
         id=tag,
         title=one_line(mailing_list.title),
@@ -258,9 +259,12 @@ def atom(visit: Visit, name: str) -> Response:
         text.encode(errors="replace"), content_type="application/atom+xml; charset=utf-8"
     )
     response.last_modified = updated
-    return indexable(cached(visit, response, _FRESH), mailing_list)
+    return indexable(cached(visit, response, _PUBLIC), mailing_list)
 
 
+_FEED_LINK = Markup(
+    '<link rel="alternate" type="application/atom+xml" title="{}" href="{}/feed.atom">'
+)
 _FEED = Markup(
     """<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom"><id>{id}</id><title>{title}</title><updated>{updated}</updated>
@@ -276,10 +280,10 @@ _ENTRY = Markup(
 )
 
 
-# Their rows
+# Queries
 
 _PAST = f"""
-select date, subject, author_matches + selected as papers -- none: it is a note
+select date, subject, author_matches + selected as papers -- 0 of a note
 from digests join days using (list, date)
 where list = ? and {HAS_PAGE} order by date desc limit ? offset ?
 """

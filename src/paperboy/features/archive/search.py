@@ -1,7 +1,6 @@
-"""Search over the papers of public lists' digests: SQLite's full-text index, which a task fills
-beside the mail.
+"""Full-text search over the papers of public lists' digests, in SQLite; a task fills the index.
 
-A paper's place in the table is its digest and rank.
+A paper's row id is made of its digest's id and its rank there.
 """
 
 import logging
@@ -27,15 +26,15 @@ MOST_WORDS = 20
 
 
 def waiting(database: Database, list_name: str) -> Archived | None:
-    """Return the newest digest of the list that is to be added."""
+    """Return the list's newest digest that is not in the index yet."""
     query = """select id, list as list_name, date, subject, at, link, shown from digests
         where id = (select digest_id from unindexed where list = ? order by date desc limit 1)"""
     return database.first(query, [list_name], Archived)
 
 
 def add(database: Database, digest_id: int, papers: Iterable[tuple[int, str, str, str]]) -> None:
-    """Let the papers of a digest be found: the rank, the title, the authors and the abstract of
-    each, without TeX.
+    """Index the papers of a digest, each with its rank, and title, authors and abstract without
+    TeX.
     """
     insert = "insert into paper_search (rowid, title, authors, abstract) values (?, ?, ?, ?)"
     with database.transaction(durable=False):
@@ -45,20 +44,22 @@ def add(database: Database, digest_id: int, papers: Iterable[tuple[int, str, str
 
 
 def find(database: Database, list_name: str, words: str, most: int) -> list[dict[str, Any]]:
-    """Return a list's papers that have all these words, the best first: the date of the digest, the
-    place there, the title, and the names of the authors.
+    """Return a list's papers that match all these words, the best first: the date of the digest,
+    the place there, the title, and the authors' names.
     """
     query = expression(words)
     return database.rows(_FIND, [query, list_name, most]) if query else []
 
 
-def expression(words: str) -> str:
-    """Quote each of a visitor's words for FTS5, so that nothing of its language is heard: papers
-    with all of them, and with words that begin like the last. Empty: there is nothing to look for.
+def expression(text: str) -> str:
+    """Return an FTS5 query for a visitor's text: all its words, the last one as a prefix; empty
+    without words. Each is quoted, so that no operator of FTS5 is obeyed.
     """
-    found = re.findall(r"[^\W_]+", one_line(words))[:MOST_WORDS]
-    last = "*" if found and len(found[-1]) > 1 else ""
-    return " AND ".join(f'"{word}"' for word in found) + last
+    words = re.findall(r"[^\W_]+", one_line(text))[:MOST_WORDS]
+    query = " AND ".join(f'"{word}"' for word in words)
+    if words and len(words[-1]) > 1:
+        query += "*"
+    return query
 
 
 _FIND = f"""
@@ -69,20 +70,20 @@ order by bm25(paper_search, 8.0, 3.0, 1.0), date desc limit ?
 """
 
 
-# The task, for a digest at a time
+# The task
 
 
 def frozen(
     app: App, mailing_list: MailingList, _: Day, digest_id: int | None, at: datetime
 ) -> None:
-    """Add the task to index the digest of a public list."""
+    """Add the task that indexes the digest of a public list."""
     if digest_id and mailing_list.is_public:
         app.store.tasks.add("index", mailing_list.name, at)
 
 
 def work(app: App, task: Task, stopped: Stopped) -> str:
-    """Add the digests of a public list that are not yet in the search, newest first. If `stopped`,
-    add the task anew for the others.
+    """Index a public list's new digests, newest first. If `stopped`, add the task again for the
+    rest.
     """
     store = app.store
     name = task.subject
@@ -94,19 +95,19 @@ def work(app: App, task: Task, stopped: Stopped) -> str:
             store.tasks.add("index", name, app.clock())
             break
 
-        papers = []  # what is shown of the digest, but for papers that are only named
+        papers = []
         try:
             thawed = archive.load(digest.shown, store.papers.by_id)
             for entry in thawed.entries + thawed.over_cap:
                 paper = entry.paper
                 marked = source_of(paper.id).marked
-                title, abstract = (
-                    str(prose(text, marked)) for text in (paper.title, paper.abstract)
-                )
-                papers.append((entry.rank, title, one_line(", ".join(paper.authors)), abstract))
+                title = str(prose(paper.title, marked))
+                abstract = str(prose(paper.abstract, marked))
+                authors = one_line(", ".join(paper.authors))
+                papers.append((entry.rank, title, authors, abstract))
         except (ValueError, KeyError, TypeError) as error:
             logger.error(
-                "the digest %s of %s is spoilt, and not searched: %r", name, digest.date, error
+                "%s: the digest of %s is damaged and not indexed: %r", name, digest.date, error
             )
             papers = []
         add(store.database, digest.id, papers)
