@@ -94,12 +94,15 @@ def test_complaint_with_only_a_message_id_suppresses_for_its_list(
     """Whoever was forwarded a mail knows its Message-ID."""
     sent.env(ALERT_TO="operator@example.org")
     ran = bounce(sent, complaint(message_id=header(sent, "Message-ID")), monkeypatch)
-    assert (ran.code, "somebody called a mail spam, and gets no more of that list" in ran.err) == (
+    assert (
+        ran.code,
+        "a reader marked a mail as spam, and gets no more mail from that list" in ran.err,
+    ) == (
         0,
         True,
     )
     assert suppressed(sent) == [
-        ("ada@example.org", "foundations", "called a mail of foundations spam", False)
+        ("ada@example.org", "foundations", "marked a mail of foundations as spam", False)
     ]
     sent.clock.now += timedelta(days=3)
     sent.announce(11)
@@ -112,7 +115,8 @@ def test_complaint_with_only_a_message_id_suppresses_for_its_list(
     text = " ".join(alert.get_body(("plain",)).get_content().split())
     assert "1 address suppressed after a complaint" in text
     assert (
-        "ada@example.org: called a mail of foundations spam, and gets no more of that list" in text
+        "ada@example.org: marked a mail of foundations as spam, and gets no more mail from that list"
+        in text
     )
 
 
@@ -123,11 +127,16 @@ def test_complaint_with_the_readers_token_suppresses_for_all_lists(
     other = header(sent, "Message-ID", to="grace@example.org") if message_id else ""
     mail = complaint(message_id=other).replace(TOKEN.encode(), token(sent).encode())
     ran = bounce(sent, mail, monkeypatch)
-    assert (ran.code, "somebody called a mail spam, and gets no more of any list" in ran.err) == (
+    assert (
+        ran.code,
+        "a reader marked a mail as spam, and gets no more mail from any list" in ran.err,
+    ) == (
         0,
         True,
     )
-    assert suppressed(sent) == [("ada@example.org", "", "called a mail of foundations spam", False)]
+    assert suppressed(sent) == [
+        ("ada@example.org", "", "marked a mail of foundations as spam", False)
+    ]
 
 
 def test_help_says_for_which_lists_a_complaint_counts(world: World) -> None:
@@ -142,7 +151,7 @@ def test_unsubscribe_mail_leaves_its_list_alone(
     ran = bounce(
         sent, f"Subject: unsubscribe foundations {token(sent)}\r\n\r\n".encode(), monkeypatch
     )
-    assert (ran.code, "foundations: somebody left by mail" in ran.err) == (0, True)
+    assert (ran.code, "foundations: a reader left by mail" in ran.err) == (0, True)
     assert suppressed(sent) == [("ada@example.org", "foundations", "left by mail", True)]
 
 

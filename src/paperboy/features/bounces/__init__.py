@@ -1,6 +1,4 @@
-"""Returned mail: `paperboy bounce` takes bounces, complaints and unsubscribe mails from a mail
-server's pipe.
-"""
+"""Bounces: `paperboy bounce` takes returned mail from a mail server's pipe."""
 
 from paperboy.service.feature import Feature, lazily
 

@@ -1,4 +1,4 @@
-"""`paperboy bounce`: what comes back by mail, from a mail server's pipe."""
+"""`paperboy bounce`: one returned mail, from a mail server's pipe."""
 
 import logging
 import signal
@@ -60,35 +60,36 @@ def bounce(app: App) -> int:
     try:
         with deadline(_SECONDS):
             mail = sys.stdin.buffer.read(MOST_BYTES)
-            while sys.stdin.buffer.read(
-                1_000_000
-            ):  # what is left: a server may take a closed pipe for a failure
+            # Read the rest as well: a mail server may take a closed pipe for a failure.
+            while sys.stdin.buffer.read(1_000_000):
                 pass
+
             require_folder(app.path)
-            # Without the lists, which nobody needs here and which may be broken.
+            # Without the lists, which are not needed here and may be broken.
             app.home = Home(app.path, settings.load(app.path, app.environ), (), app.path)
             output.set_up(app, by_hand=False)
             logger.info("%s", take(app.store_to_ask, mail, app.clock()))
-    except (PaperboyError, OSError) as error:
-        output.complaint(
-            error if isinstance(error, PaperboyError) else PaperboyError(str(error)), app.environ
-        )
+    except PaperboyError as error:
+        output.complaint(error, app.environ)
+        return _RETRY
+    except OSError as error:
+        output.complaint(PaperboyError(str(error)), app.environ)
         return _RETRY
     return 0
 
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError after that time, wherever the block is.
+    """Raise TimeoutError in the block after so many seconds.
 
-    Where the mail is being parsed, it is left alone, since another try would take as long;
-    elsewhere, the server tries again.
+    A mail that is still being parsed then is left alone, since a retry would take as long; at any
+    other step the mail server tries again.
     """
 
     def end(_signal: int, _frame: FrameType | None) -> None:
-        took = f"paperboy bounce took more than {seconds:g} seconds"
         raise TimeoutError(
-            f"{took}: its input did not end, or the database was busy; the mail server tries again"
+            f"paperboy bounce took more than {seconds:g} seconds: its input did not end, "
+            "or the database was busy; the mail server tries again"
         )
 
     before = signal.signal(signal.SIGALRM, end)

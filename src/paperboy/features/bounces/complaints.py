@@ -7,7 +7,7 @@ from paperboy.reports.problems import NEWS, Words, of_suppression
 from paperboy.service.app import App
 from paperboy.store.incidents import Incident
 
-_COMPLAINT = "complaint"  # of somebody who called a mail spam
+_COMPLAINT = "complaint"  # a reader marked a mail as spam
 
 
 def words() -> Mapping[str, Words]:
@@ -15,7 +15,7 @@ def words() -> Mapping[str, Words]:
     return {
         _COMPLAINT: Words(
             "{addresses} suppressed after a complaint",
-            "Somebody called a digest spam, as their mail provider reports. What they no longer get is said below.",
+            "A reader marked a digest as spam, as their mail provider reports. What they no longer get is said below.",
             "Remove them from the lists' files. Many complaints make providers sort the mail of all readers into spam.",
         ),
     }
@@ -23,12 +23,11 @@ def words() -> Mapping[str, Words]:
 
 def problems(app: App) -> Iterator[Incident]:
     """Yield the complaints of the last days."""
-    for held in app.store_to_ask.history.suppressed("complaint", app.clock() - NEWS):
-        yield of_suppression(
-            _COMPLAINT, replace(held, reason=f"{held.reason}, and {no_more(held.list_name)}")
-        )
+    for suppression in app.store_to_ask.history.suppressed("complaint", app.clock() - NEWS):
+        reason = f"{suppression.reason}, and {no_more(suppression.list_name)}"
+        yield of_suppression(_COMPLAINT, replace(suppression, reason=reason))
 
 
 def no_more(list_name: str) -> str:
-    """Say what somebody who complained no longer gets; no name stands for all lists."""
-    return f"gets no more of {'that' if list_name else 'any'} list"
+    """Say what a reader who complained no longer gets; no name stands for all lists."""
+    return f"gets no more mail from {'that' if list_name else 'any'} list"

@@ -1,7 +1,6 @@
-"""What comes back by mail: bounces, complaints and requests to leave, as `paperboy bounce` is given
-them.
+"""Record a bounce, a complaint or a request to leave that `paperboy bounce` was given.
 
-Takes no lock: each is one transaction, also while a morning sends.
+No lock is taken: each is one transaction, also while a morning sends.
 """
 
 from datetime import datetime
@@ -14,41 +13,42 @@ from paperboy.store.readers import Reader
 
 
 def take(store: Store, mail: bytes, now: datetime) -> str:
-    """Do what the mail asks for; return what was done, without an address."""
-    said = read(mail)
-    with store.transaction():  # whoever is forgotten at this moment stays so
-        if isinstance(said, Bounce):
-            return _bounced(store, said, now)
+    """Do what a returned mail asks for; return what was done, without an address."""
+    returned = read(mail)
+    with store.transaction():  # so that an address erased at this moment stays erased
+        if isinstance(returned, Bounce):
+            return _take_bounce(store, returned, now)
 
-        if isinstance(said, Complaint):
-            reader = store.readers.leaving(said.token) if said.token else None
-            list_name = ""  # all: the token is the reader's own. A Message-ID goes along with every forwarded mail.
+        if isinstance(returned, Complaint):
+            reader = store.readers.leaving(returned.token) if returned.token else None
+            list_name = ""  # all lists: the token is the reader's own
             if reader is None:
-                delivery = store.ledger.by_message_id(said.message_id)
+                delivery = store.ledger.by_message_id(returned.message_id)
                 if delivery is None:
-                    return "left alone: a complaint about no mail that is known here"
-                list_name = delivery.list_name
+                    return "left alone: a complaint about an unknown mail"
+                list_name = delivery.list_name  # every forwarded mail carries its Message-ID
                 reader = Reader(list_name, delivery.copy.subscriber.address)
-            reason = f"called a mail of {reader.list_name} spam"
+            reason = f"marked a mail of {reader.list_name} as spam"
             store.suppressions.add(reader.address, list_name, reason, now, by="complaint")
-            return f"{reader.list_name}: somebody called a mail spam, and {no_more(list_name)}"
+            return f"{reader.list_name}: a reader marked a mail as spam, and {no_more(list_name)}"
 
-        if isinstance(said, Request):
-            reader = store.readers.leaving(said.token)
+        if isinstance(returned, Request):
+            reader = store.readers.leaving(returned.token)
             if reader is None:
-                return "left alone: an unsubscribe mail whose token is unknown"
-            store.suppressions.add(
-                reader.address, reader.list_name, "left by mail", now, by="reader"
-            )
-            return f"{reader.list_name}: somebody left by mail"
-    return "left alone: it is no bounce, no complaint and no unsubscribe mail"
+                return "left alone: an unsubscribe mail with an unknown token"
+            name = reader.list_name
+            store.suppressions.add(reader.address, name, "left by mail", now, by="reader")
+            return f"{name}: a reader left by mail"
+    return "left alone: neither a bounce nor a complaint nor an unsubscribe mail"
 
 
-def _bounced(store: Store, bounce: Bounce, now: datetime) -> str:
+def _take_bounce(store: Store, bounce: Bounce, now: datetime) -> str:
     delivery = store.ledger.by_message_id(bounce.message_id)
     if delivery is None:
-        return "left alone: a bounce of no mail that is known here"
+        return "left alone: a bounce of an unknown mail"
     if not store.ledger.came_back(delivery, bounce.reply, now, gone=bounce.gone):
         return f"{delivery.list_name}: a bounce that is known already"
-    third = f"; its address is suppressed, since {THRICE}" if suppress_bounced(store, now) else ""
-    return f"{delivery.list_name}: a digest has bounced; its delivery counts as failed{third}"
+    done = f"{delivery.list_name}: a digest has bounced; its delivery counts as failed"
+    if suppress_bounced(store, now):
+        done += f"; its address is suppressed, since {THRICE}"
+    return done
