@@ -290,7 +290,7 @@ def test_where_nothing_could_be_scored_no_paper_is_to_blame() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "missing", "judged", "leftover", "in_time", "in_the_end"),
+    ("counts", "missing", "scoring_done", "leftover", "in_time", "in_the_end"),
     [
         (
             Counts(considered=2, selected=1, below=1),
@@ -329,12 +329,12 @@ def test_outcome_follows_the_scores_or_waits_for_arxiv_or_the_llm(
     counts: Counts,
     missing: str,
     *,
-    judged: bool,
+    scoring_done: bool,
     leftover: bool,
     in_time: Outcome | None,
     in_the_end: Outcome,
 ) -> None:
     """While it may be tried again, and when not. No day is quiet while papers are missing."""
-    decide = partial(outcome_of, counts, missing, judged=judged, leftover=leftover)
+    decide = partial(outcome_of, counts, missing, scoring_done=scoring_done, leftover=leftover)
     assert decide(waits=True) is in_time
     assert decide(waits=False) is in_the_end

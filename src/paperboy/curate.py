@@ -275,16 +275,16 @@ def grouped(entries: Sequence[Entry]) -> Mapping[Group, tuple[Entry, ...]]:
 
 
 def outcome_of(
-    counts: Counts, missing: str, *, judged: bool, leftover: bool, waits: bool
+    counts: Counts, missing: str, *, scoring_done: bool, leftover: bool, waits: bool
 ) -> Outcome | None:
     """The day's outcome; None: the list stays due.
 
-    `judged`: there are scores, or nothing to wait for; else author matches make a digest alone,
+    `scoring_done`: there are scores, or none to wait for; else author matches make a digest alone,
     once the list is given up. `missing`: why papers are missing; no day is quiet then. `leftover`:
     all papers, if any, failed before on a morning when others were scored, and fail again; `waits`:
     the list may be retried today.
     """
-    if judged and (counts.scored or counts.filtered):
+    if scoring_done and (counts.scored or counts.filtered):
         return Outcome.DIGEST if counts.relevant else Outcome.NOTE
     if leftover and not missing:
         return Outcome.QUIET

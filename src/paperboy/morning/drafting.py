@@ -175,7 +175,7 @@ class Draft:
     """A scored list's digest as it would be frozen now."""
 
     digest: Digest
-    judged: bool  # there are scores, or nothing to wait for
+    scoring_done: bool  # there are scores, or none to wait for
     leftover: bool  # all papers, if any, failed before while others were scored, and fail again
     problem: str  # why some papers have no score
     mail: Composed | None = None  # None: there is nothing to send, or it was not rendered
@@ -184,7 +184,7 @@ class Draft:
         """Return what the day's outcome would be; see `curate.outcome_of`."""
         counts = self.digest.counts
         return curate.outcome_of(
-            counts, missing, judged=self.judged, leftover=self.leftover, waits=waits
+            counts, missing, scoring_done=self.scoring_done, leftover=self.leftover, waits=waits
         )
 
 
@@ -210,7 +210,7 @@ def draft(scored: ScoredList) -> Draft:
     leftover = failed_again >= {paper.id for paper in papers}
     return Draft(
         digest=digest,
-        judged=bool(scores) or leftover or not mailing_list.topics,
+        scoring_done=bool(scores) or leftover or not mailing_list.topics,
         leftover=leftover,
         problem=scored.problem,
     )
@@ -223,7 +223,9 @@ def compose(scored: ScoredList) -> Draft:
     made, gathered = draft(scored), scored.gathered
     counts = made.digest.counts
     has_note = (
-        made.judged and (counts.scored or counts.filtered) and gathered.mailing_list.send_empty
+        made.scoring_done
+        and (counts.scored or counts.filtered)
+        and gathered.mailing_list.send_empty
     )
     if not counts.relevant and not has_note:
         return made
