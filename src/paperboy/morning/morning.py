@@ -1,4 +1,4 @@
-"""The imperative shell, first half: from papers to frozen digests.
+"""The flow of one morning, from papers to frozen digests.
 
     lists ← the caller
     fetch the union of all lists' categories into the store; each source says fresh | quiet | late
@@ -18,7 +18,7 @@
     once a day: retention
 
 Papers of a group are read once and shared, so memory does not grow with the number of lists. Where
-there are many, a crew of other processes composes while the next group is opened; see `workers.py`.
+there are many, worker processes compose while the next group is opened; see `workers.py`.
 Sending is in `sending/delivery.py`.
 """
 
@@ -36,7 +36,16 @@ from paperboy import due
 from paperboy.due import LONGEST_WINDOW, begins, local_date
 from paperboy.errors import NotTodayError, PaperboyError, StoreWriteError
 from paperboy.mail.text import together
-from paperboy.models import Attempt, Counts, Day, ListReport, MailingList, MorningReport, Outcome
+from paperboy.models import (
+    Attempt,
+    Counts,
+    Day,
+    ListReport,
+    MailingList,
+    MessageCopy,
+    MorningReport,
+    Outcome,
+)
 from paperboy.morning import drafting, fetching, incidents
 from paperboy.morning.drafting import Draft, Drafter, ScoredList
 from paperboy.morning.workers import WorkerPool
@@ -48,7 +57,7 @@ from paperboy.store.incidents import THE_WORKERS, Incident, Kind
 logger = logging.getLogger(__name__)
 
 GROUP = (
-    60  # lists that go through a morning together; of an LLM that answers many calls at once, more
+    60  # lists that go through a morning together; more for an LLM that takes many calls at once
 )
 NOTHING_WAS_DONE = (
     "no morning of this list finished: Paperboy was not running, or the list had no subscribers"
@@ -58,16 +67,6 @@ Frozen = Callable[[MailingList, Day, int | None, datetime], object]
 """Writes rows in the transaction of a day, whose digest may have an id."""
 
 _T = TypeVar("_T")
-
-
-def _skipped(mailing_list: MailingList, why: str) -> ListReport:
-    name = mailing_list.name
-    words = (
-        "it is paused"
-        if mailing_list.paused
-        else f"{why}; paperboy once --list {name} sends it today"
-    )
-    return ListReport(name, Outcome.SKIPPED, problem=words)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,90 +81,102 @@ class Morning:
     lists: Sequence[MailingList]  # all the home's: one fetch serves them all
     patience: timedelta | None  # None: by hand
     any_day: bool  # by hand, whatever the weekday; else a list is skipped on other weekdays
-    since: (
-        date | None
-    )  # the lists begin anew with the first batch that became visible from that local date on
+
+    # The lists begin anew with the first batch that outcomes visible from this local date on.
+    since: date | None
+
     overdue_after: timedelta  # of a list's hour: then a problem that lasts is reported
     lookback: timedelta
     keep: timedelta
     keeps_scores: bool
     frozen: Sequence[Frozen]
-    worker_pool: Callable[
-        [int], WorkerPool | None
-    ]  # composes for so many lists; None: this process alone
+
+    # Composes for so many lists; None: this process alone.
+    worker_pool: Callable[[int], WorkerPool | None]
+
     group: int  # lists that go through it together
 
     store: Store = field(init=False)
     now: datetime = field(init=False)
-    results: Mapping[str, fetching.FetchResult] = field(
-        default_factory=dict, init=False
-    )  # by the names of lists that are not paused
     attempts: Mapping[str, Attempt] = field(init=False)  # as they were before it
-    to_serve: dict[str, MailingList] = field(default_factory=dict, init=False)  # by their names
-    reports: dict[str, ListReport] = field(
-        default_factory=dict, init=False
-    )  # by their lists' names
+
+    # By the names of lists; results only of those that are not paused.
+    results: Mapping[str, fetching.FetchResult] = field(default_factory=dict, init=False)
+    to_serve: dict[str, MailingList] = field(default_factory=dict, init=False)
+    reports: dict[str, ListReport] = field(default_factory=dict, init=False)
 
     def run(self, chosen: Collection[str]) -> MorningReport:
         """Do this morning's work for the chosen lists whose local date is open. Raises
         NotTodayError where one of them cannot begin with the papers of `since`.
         """
-        self.now = now = self.drafter.clock()
-        self.store = store = self.drafter.store
-        self.attempts = store.days.attempts()
+        self.now = self.drafter.clock()
+        self.store = self.drafter.store
+        self.attempts = self.store.days.attempts()
+
         lists = [mailing_list for mailing_list in self.lists if mailing_list.subscribers]
         wanted = [mailing_list for mailing_list in lists if mailing_list.name in chosen]
-        outcomes = store.days.outcomes(wanted, now)
-        reach = dict[str, datetime]()  # by the keys of sources
+        reach = self.choose(wanted)
+        if not self.to_serve:
+            return MorningReport(tuple(self.reports.values()))
+
+        retention_is_due = self.store.retention.is_due(self.now)
+        active = [mailing_list for mailing_list in lists if mailing_list.is_active]
+        due_now = [mailing_list for mailing_list in active if mailing_list.name in self.to_serve]
+        by_source = fetching.fetch(self.drafter, self.connect, due_now, active, self.now, reach)
+        self.results = {
+            mailing_list.name: fetching.result_for(by_source, mailing_list)
+            for mailing_list in due_now
+        }
+
+        self.serve_all()
+
+        if retention_is_due:
+            names = [mailing_list.name for mailing_list in lists]
+            self.store.retention.thin(self.keep, names, self.now, keeps_scores=self.keeps_scores)
+        return MorningReport(tuple(self.reports[mailing_list.name] for mailing_list in wanted))
+
+    def choose(self, wanted: Sequence[MailingList]) -> Mapping[str, datetime]:
+        """Choose the lists to serve and report on the others. Return how far back to fetch for
+        `since`, by the keys of sources.
+        """
+        outcomes = self.store.days.outcomes(wanted, self.now)
+        by_hand = self.patience is None
+        reach = dict[str, datetime]()
         for mailing_list in wanted:
-            name, day = mailing_list.name, local_date(mailing_list, now)
+            name = mailing_list.name
+            day = local_date(mailing_list, self.now)
             outcome = outcomes[name]
+
             if self.since and mailing_list.is_active:
-                if why := due.cannot_begin(mailing_list, self.since, outcome, now, self.lookback):
+                why = due.cannot_begin(mailing_list, self.since, outcome, self.now, self.lookback)
+                if why:
                     raise NotTodayError(f"{name}: {why}")
                 for key, at in due.beginning(mailing_list, self.since).items():
                     reach[key] = min(at, reach.get(key, at))
-            if due.is_open(
-                mailing_list, day, outcome, by_hand=self.patience is None, any_day=self.any_day
-            ):
+
+            if due.is_open(mailing_list, day, outcome, by_hand=by_hand, any_day=self.any_day):
                 self.to_serve[name] = mailing_list
             elif outcome is Outcome.SKIPPED:
                 self.reports[name] = _skipped(mailing_list, due.off(mailing_list, day))
             else:
                 self.reports[name] = ListReport(name, outcome, earlier=True)
-        if not self.to_serve:
-            return MorningReport(tuple(self.reports.values()))
-
-        is_first = store.retention.is_due(now)
-        active = [mailing_list for mailing_list in lists if mailing_list.is_active]
-        due_now = [mailing_list for mailing_list in active if mailing_list.name in self.to_serve]
-        by_source = fetching.fetch(self.drafter, self.connect, due_now, active, now, reach)
-        self.results = {
-            mailing_list.name: fetching.result_for(by_source, mailing_list)
-            for mailing_list in due_now
-        }
-        self.serve_all()
-        if is_first:
-            store.retention.thin(
-                self.keep, [each.name for each in lists], now, keeps_scores=self.keeps_scores
-            )
-        return MorningReport(tuple(self.reports[mailing_list.name] for mailing_list in wanted))
+        return reach
 
     def serve_all(self) -> None:
-        """Put a report of each list into the reports. A crew composes while this process opens and
+        """Put a report of each list into the reports. Workers compose while this process opens and
         scores the next lists and closes the last.
         """
         worker_pool = self.worker_pool(len(self.to_serve))
-        drafts = (
-            worker_pool.map(drafting.work, self.scored())
-            if worker_pool
-            else ((scored, None) for scored in self.scored())
-        )
+        if worker_pool:
+            drafts = worker_pool.map(drafting.work, self.scored())
+        else:
+            drafts = ((scored, None) for scored in self.scored())
         with closing(drafts):
-            for scored, made in drafts:
+            for scored, draft in drafts:
                 mailing_list = self.to_serve[scored.gathered.mailing_list.name]
-                report = self.serve(mailing_list, partial(self.close, mailing_list, scored, made))
-                self.reports[mailing_list.name] = report
+                close = partial(self.close, mailing_list, scored, draft)
+                self.reports[mailing_list.name] = self.serve(mailing_list, close)
+
         if worker_pool and worker_pool.problem:
             incident = Incident(kind=Kind.WORKERS, subject=THE_WORKERS, reason=worker_pool.problem)
             self.store.incidents.note([incident], self.now)
@@ -186,11 +197,11 @@ class Morning:
         for start in range(0, len(ordered), self.group):
             kept = list[ScoredList]()
             for mailing_list in ordered[start : start + self.group]:
-                found = self.serve(mailing_list, partial(self.open, mailing_list))
-                if isinstance(found, ScoredList):
-                    kept.append(found)
+                opened = self.serve(mailing_list, partial(self.open, mailing_list))
+                if isinstance(opened, ScoredList):
+                    kept.append(opened)
                 else:
-                    self.reports[mailing_list.name] = found
+                    self.reports[mailing_list.name] = opened
             yield from self.drafter.score(kept, aloud=self.since is not None)
             self.store.papers.forget()
 
@@ -198,14 +209,14 @@ class Morning:
         self, mailing_list: MailingList, work: Callable[[], _T | ListReport]
     ) -> _T | ListReport:
         """Do a list's work, and note the attempt where the list stays due."""
-        found = self.guarded(mailing_list, work)
-        if isinstance(found, ListReport) and found.outcome is None:
-            self.guarded(mailing_list, partial(self.stays_due, mailing_list, found))
-        return found
+        result = self.guarded(mailing_list, work)
+        if isinstance(result, ListReport) and result.outcome is None:
+            self.guarded(mailing_list, partial(self.stays_due, mailing_list, result))
+        return result
 
     def guarded(self, mailing_list: MailingList, work: Callable[[], _T]) -> _T | ListReport:
-        """One list's failure stops no other: an expected one is a sentence in the report, a bug
-        also a traceback.
+        """Return what the work returns, or a report of its failure, which stops no other list: an
+        expected one is a sentence in the report, a bug also a traceback.
         """
         try:
             return work()
@@ -223,41 +234,44 @@ class Morning:
         """Give each past day an outcome: days that ended before the list was served, or while
         nothing was running.
         """
-        name, today = mailing_list.name, local_date(mailing_list, self.now)
+        name = mailing_list.name
+        today = local_date(mailing_list, self.now)
         last = self.store.days.last(name, today)
-        attempt = self.attempts.get(name)
         if last is None or today - last > LONGEST_WINDOW:  # it is new, or back after a long absence
             return
+
+        attempt = self.attempts.get(name)
         for ahead in range(1, (today - last).days):
             day = last + timedelta(days=ahead)
             if due.off(mailing_list, day):
                 self.skip(mailing_list, day)
-            else:
-                why = (
-                    attempt.why
-                    if attempt and local_date(mailing_list, attempt.at) == day
-                    else NOTHING_WAS_DONE
-                )
-                self.freeze(Day(name, day, Outcome.GAVE_UP, why))
+                continue
+            why = NOTHING_WAS_DONE
+            if attempt and local_date(mailing_list, attempt.at) == day:
+                why = attempt.why
+            self.freeze(Day(name, day, Outcome.GAVE_UP, why))
 
     def open(self, mailing_list: MailingList) -> ListReport | ScoredList:
         """Return what is to be scored; or the report of a list that has nothing to do, or has to
         wait.
         """
-        name, day, store = mailing_list.name, local_date(mailing_list, self.now), self.store
+        name = mailing_list.name
+        day = local_date(mailing_list, self.now)
+        days = self.store.days
         self.explain(mailing_list)
         if mailing_list.paused:
             self.skip(mailing_list, day)
             return _skipped(mailing_list, "")
 
-        looked = self.results[name]
-        may_wait = self.patience is not None and looked.late and self.waits(mailing_list)
-        began, report = store.days.started(name, LONGEST_WINDOW), None
+        fetched = self.results[name]
+        may_wait = self.patience is not None and fetched.late and self.waits(mailing_list)
+        began = days.started(name, LONGEST_WINDOW)
+        report = None
         if why := due.off(mailing_list, day, any_day=self.any_day):
             report = _skipped(mailing_list, why)
-        elif may_wait and looked.holds:
-            report = ListReport(name, None, problem=looked.missing)
-        elif began and (superseded := store.days.supersede(name, day, self.now)):
+        elif may_wait and fetched.holds:
+            report = ListReport(name, None, problem=fetched.missing)
+        elif began and (superseded := days.supersede(name, day, self.now)):
             logger.warning(
                 "%s: the digest of %s reached nobody; its papers come with today's",
                 name,
@@ -266,26 +280,23 @@ class Morning:
 
         begins_at = due.beginning(mailing_list, self.since) if self.since else {}
         for key, at in begins_at.items():
-            store.days.begin_again(name, key, at)
-        found = self.drafter.candidates(
-            mailing_list, self.now, since=begins_at, unread=looked.unread
+            days.begin_again(name, key, at)
+        papers, too_old, ways = self.drafter.candidates(
+            mailing_list, self.now, since=begins_at, unread=fetched.unread
         )
-        papers, too_old, ways = found
         if papers or too_old or began:
             # before the first digest: if that has to wait, today's papers are not too old tomorrow
-            store.days.begin(name, ways, too_old, day, self.now)
-        if (
-            report is None
-            and may_wait
-            and all(source_of(paper.id).key in looked.late for paper in papers)
-        ):
-            report = ListReport(name, None, problem=looked.missing)
+            days.begin(name, ways, too_old, day, self.now)
+
+        all_are_late = all(source_of(paper.id).key in fetched.late for paper in papers)
+        if report is None and may_wait and all_are_late:
+            report = ListReport(name, None, problem=fetched.missing)
         if report is not None:
             if report.outcome:
                 self.skip(mailing_list, day, report)
             return report
 
-        last = store.days.last(name, day)
+        last = days.last(name, day)
         was_away = began and last and day - last > LONGEST_WINDOW
         only_days = LONGEST_WINDOW.days if was_away else 0
         return self.drafter.gather(mailing_list, papers, self.now, only_days=only_days)
@@ -295,76 +306,66 @@ class Morning:
         if self.patience is None:
             return True
         attempt = self.attempts.get(mailing_list.name)
-        return (
-            self.now < due.standing(mailing_list, None, attempt, self.now, self.patience).gives_up
-        )
+        standing = due.standing(mailing_list, None, attempt, self.now, self.patience)
+        return self.now < standing.gives_up
 
     def close(
-        self, mailing_list: MailingList, scored: ScoredList, made: Draft | None
+        self, mailing_list: MailingList, scored: ScoredList, draft: Draft | None
     ) -> ListReport:
-        """Freeze the day, unless it stays due. `made`: by another process."""
-        draft = made or drafting.compose(scored)
-        digest, missing = draft.digest, self.results[mailing_list.name].missing
-        name, day = mailing_list.name, digest.date
+        """Freeze the day, unless it stays due. `draft`: a worker's; None: compose it here."""
+        draft = draft or drafting.compose(scored)
+        digest = draft.digest
+        name = mailing_list.name
+        missing = self.results[name].missing
         outcome = draft.outcome(missing, waits=self.waits(mailing_list))
-        reason = missing if draft.leftover and missing else draft.problem or missing
-        if days := digest.only_days:
-            away = f"Paperboy was away: papers submitted before {day - timedelta(days):%a %d %b} were not looked at"
-            reason = "; ".join(filter(None, [reason, away]))
 
-        if outcome is Outcome.QUIET and not reason:
-            why = due.no_batch(mailing_list, begins(mailing_list, day))
-            names = together([source.name for source in sources_of(mailing_list.categories)])
-            reason = (
-                f"{names} announced nothing ({why})"
-                if why
-                else f"{names} had nothing new in its categories"
-            )
-
-        waits_for_papers = draft.leftover and outcome in {
-            None,
-            Outcome.GAVE_UP,
-        }  # whatever is left over
         report = ListReport(
-            name,
-            outcome,
-            Counts() if waits_for_papers else digest.counts,
-            digest.spending,
-            reason,
+            list_name=name,
+            outcome=outcome,
+            counts=digest.counts,
+            spending=digest.spending,
+            problem=_reason(mailing_list, draft, outcome, missing),
             shortfall=digest.shortfall,
             let_go=digest.let_go,
             bug=scored.bug,
         )
+        if draft.leftover and outcome in {None, Outcome.GAVE_UP}:
+            report = replace(report, counts=Counts())  # it waits for papers, whatever is left over
         if outcome is None:
             return report
-        copy_for = self.drafter.composer.copy_for
-        outcomes = (
-            {} if outcome is Outcome.GAVE_UP else digest.outcomes
-        )  # then all of its papers come again
+
+        outcomes = digest.outcomes
+        if outcome is Outcome.GAVE_UP:
+            outcomes = {}  # all papers come again
+        copies = tuple[MessageCopy, ...]()
+        if draft.mail:
+            copy_for = partial(self.drafter.composer.copy_for, name, digest.date)
+            copies = tuple(map(copy_for, mailing_list.subscribers))
         frozen = Day(
             list_name=name,
-            date=day,
+            date=digest.date,
             outcome=outcome,
-            reason=reason,
+            reason=report.problem,
             model=digest.model.name,
             counts=digest.counts,
             outcomes=outcomes,
             tried=frozenset(scored.unscored if scored.scores else ()),
             sampled=scored.gathered.learned.sampled & scored.scores.keys() & outcomes.keys(),
             composed=draft.mail,
-            copies=tuple(copy_for(name, day, reader) for reader in mailing_list.subscribers)
-            if draft.mail
-            else (),
+            copies=copies,
         )
         self.freeze(frozen, report)
         return report
 
     def stays_due(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the attempt."""
-        before = self.attempts.get(mailing_list.name)
-        unscored = report.counts.to_score
         attempt = due.failed(
-            mailing_list, report.problem, before, self.now, self.drafter.clock(), unscored=unscored
+            mailing_list,
+            report.problem,
+            before=self.attempts.get(mailing_list.name),
+            began=self.now,
+            now=self.drafter.clock(),
+            unscored=report.counts.to_score,
         )
         with self.store.transaction():
             self.store.days.note_attempt(attempt)
@@ -372,19 +373,15 @@ class Morning:
 
     def record(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the list's incidents, in the transaction of its outcome or attempt."""
-        looked = self.results.get(mailing_list.name, fetching.FetchResult())
-        overdue = (
-            self.now
-            >= begins(mailing_list, local_date(mailing_list, self.now)) + self.overdue_after
-        )
-        incidents.record(self.store, report, looked, self.now, overdue=overdue)
+        fetched = self.results.get(mailing_list.name, fetching.FetchResult())
+        start = begins(mailing_list, local_date(mailing_list, self.now))
+        overdue = self.now >= start + self.overdue_after
+        incidents.record(self.store, report, fetched, self.now, overdue=overdue)
 
     def skip(self, mailing_list: MailingList, day: date, report: ListReport | None = None) -> None:
         """Freeze a day on which the list does not send."""
-        self.freeze(
-            Day(mailing_list.name, day, Outcome.SKIPPED, "paused" if mailing_list.paused else ""),
-            report,
-        )
+        reason = "paused" if mailing_list.paused else ""
+        self.freeze(Day(mailing_list.name, day, Outcome.SKIPPED, reason), report)
 
     def freeze(self, day: Day, report: ListReport | None = None) -> None:
         """Make one durable transaction, also of what features add, a list's pause, and the
@@ -392,27 +389,51 @@ class Morning:
         """
         mailing_list = self.to_serve[day.list_name]
         # Features need neither addresses nor papers.
-        bare = (
-            replace(mailing_list, subscribers=()),
-            replace(day, copies=(), outcomes={}, composed=None),
-        )
+        bare_list = replace(mailing_list, subscribers=())
+        bare_day = replace(day, copies=(), outcomes={}, composed=None)
 
         def more(digest_id: int | None) -> None:
             for write in self.frozen:
-                write(*bare, digest_id, self.now)
+                write(bare_list, bare_day, digest_id, self.now)
             if mailing_list.paused:
                 self.store.days.pause(mailing_list.name)
             if report:
                 self.record(mailing_list, report)
 
         self.store.days.freeze(day, self.now, more)
+
         because = f"; {day.reason}" if day.outcome is Outcome.GAVE_UP else ""
         counts = f"; {_in_words(day.counts)}" if day.counts.considered else ""
         logger.info("%s: %s %s%s%s", day.list_name, day.date, day.outcome, because, counts)
 
 
+def _skipped(mailing_list: MailingList, why: str) -> ListReport:
+    name = mailing_list.name
+    problem = f"{why}; paperboy once --list {name} sends it today"
+    if mailing_list.paused:
+        problem = "it is paused"
+    return ListReport(name, Outcome.SKIPPED, problem=problem)
+
+
+def _reason(mailing_list: MailingList, draft: Draft, outcome: Outcome | None, missing: str) -> str:
+    """Return the reason for the outcome, or for having none; empty if the outcome says it all."""
+    day = draft.digest.date
+    reason = missing if draft.leftover and missing else draft.problem or missing
+    if days := draft.digest.only_days:
+        oldest = day - timedelta(days)
+        away = f"Paperboy was away: papers submitted before {oldest:%a %d %b} were not looked at"
+        reason = f"{reason}; {away}" if reason else away
+    if reason or outcome is not Outcome.QUIET:
+        return reason
+
+    names = together([source.name for source in sources_of(mailing_list.categories)])
+    if why := due.no_batch(mailing_list, begins(mailing_list, day)):
+        return f"{names} announced nothing ({why})"
+    return f"{names} had nothing new in its categories"
+
+
 def _in_words(counts: Counts) -> str:
-    """The counts as one sentence that adds up."""
+    """Return the counts as one sentence that adds up."""
     filtered = f" + {counts.filtered} filtered" if counts.filtered else ""
     filtered += f" + {counts.not_called} not called" if counts.not_called else ""
     return (
