@@ -1,4 +1,4 @@
-"""What a list's digest would be now: from the papers in the store to a composed draft.
+"""A list's digest as it would be now: from the papers in the store to a composed draft.
 
     candidates ← stored papers in the list's categories that it has not seen, less those from before its start
     gathered   ← the candidates that the list's filters leave, followed authors' papers first, with their kept scores
@@ -50,15 +50,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-RECENT = timedelta(
-    days=30
-)  # a scorer that ranks compares with the papers of these days, the candidates among them
+# A scorer that ranks compares with the papers of these days, the candidates among them.
+RECENT = timedelta(days=30)
 
 
 class Scorer(Protocol):
     """Scores several lists at once, asking once for what they share. `score` yields the result of
-    each request as it arrives, and raises ScoringError when it cannot continue. `estimate` is what
-    scoring may cost; None: the price is unknown.
+    each request as it arrives, and raises ScoringError when it cannot continue. `estimate` returns
+    what scoring may cost; None: the price is unknown.
     """
 
     @property
@@ -86,20 +85,19 @@ class Learned:
     """
 
     not_called: frozenset[str] = frozenset()  # ids that the LLM is not asked about
-    sampled: frozenset[str] = (
-        frozenset()
-    )  # those that it is asked about by chance, beside the others
-    liked: Mapping[str, float] = field(
-        default_factory=dict
-    )  # by id: the order of papers with equal scores
-    rankers: Mapping[str, Ranker] = field(
-        default_factory=dict
-    )  # for the embedded scorer, by what they learned from
-    key: str = ""  # fingerprint of these
+    sampled: frozenset[str] = frozenset()  # ids that it is asked about by chance, too
+
+    # By id: the order of papers with equal scores.
+    liked: Mapping[str, float] = field(default_factory=dict)
+
+    # For the embedded scorer, by what they learned from.
+    rankers: Mapping[str, Ranker] = field(default_factory=dict)
+
+    key: str = ""  # fingerprint of the rankers
 
 
 Learn = Callable[[MailingList, Sequence[Paper], Collection[str], datetime], Learned]
-"""Gives what a list has learned: for its papers, the ids of those by followed authors, and now."""
+"""Returns what a list has learned: for its papers, the ids of those by followed authors, and now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,17 +153,21 @@ class ScoredList:
         the first pays. What costs nothing is welcome, also where it was left out.
         """
         wanted = {paper.id for paper in self.missing}
-        free = wanted | self.not_called
-        scores = {paper_id: score for paper_id, score in result.scores.items() if paper_id in free}
+        welcome = wanted | self.not_called
+        scores = {
+            paper_id: score for paper_id, score in result.scores.items() if paper_id in welcome
+        }
         unscored = {
             paper_id: why for paper_id, why in result.unscored.items() if paper_id in wanted
         }
-        pays = self.gathered.mailing_list.name == result.list_name
+        spending = self.spending
+        if self.gathered.mailing_list.name == result.list_name:
+            spending += result.spending
         return replace(
             self,
             scores={**self.scores, **scores},
             unscored={**self.unscored, **unscored},
-            spending=self.spending + result.spending if pays else self.spending,
+            spending=spending,
             problem=self.problem or result.problem,
         )
 
@@ -182,35 +184,44 @@ class Draft:
 
     def outcome(self, missing: str, *, waits: bool = True) -> Outcome | None:
         """Return what the day's outcome would be; see `curate.outcome_of`."""
-        counts = self.digest.counts
         return curate.outcome_of(
-            counts, missing, scoring_done=self.scoring_done, leftover=self.leftover, waits=waits
+            self.digest.counts,
+            missing,
+            scoring_done=self.scoring_done,
+            leftover=self.leftover,
+            waits=waits,
         )
 
 
 def draft(scored: ScoredList) -> Draft:
     """Choose what the list's digest would be now. Pure."""
-    gathered, scores, unscored = scored.gathered, scored.scores, scored.unscored
+    gathered = scored.gathered
     mailing_list = gathered.mailing_list
     empty = Digest(
-        mailing_list,
-        local_date(mailing_list, gathered.now),
-        gathered.model,
-        scored.spending,
-        scored.shortfall,
+        mailing_list=mailing_list,
+        date=local_date(mailing_list, gathered.now),
+        model=gathered.model,
+        spending=scored.spending,
+        shortfall=scored.shortfall,
         only_days=gathered.only_days,
     )
     papers = [paper for paper in gathered.papers if paper.id not in scored.not_called]
-    tries = {paper_id: gathered.tries.get(paper_id, 0) + 1 for paper_id in unscored}
+    tries = {paper_id: gathered.tries.get(paper_id, 0) + 1 for paper_id in scored.unscored}
     digest = curate.curate(
-        empty, papers, scores, tries, gathered.filtered, scored.not_called, gathered.learned.liked
+        empty,
+        papers,
+        scored.scores,
+        tries,
+        filtered=gathered.filtered,
+        not_called=scored.not_called,
+        liked=gathered.learned.liked,
     )
 
-    failed_again = unscored.keys() & gathered.tries.keys()
+    failed_again = scored.unscored.keys() & gathered.tries.keys()
     leftover = failed_again >= {paper.id for paper in papers}
     return Draft(
         digest=digest,
-        scoring_done=bool(scores) or leftover or not mailing_list.topics,
+        scoring_done=bool(scored.scores) or leftover or not mailing_list.topics,
         leftover=leftover,
         problem=scored.problem,
     )
@@ -220,16 +231,14 @@ def compose(scored: ScoredList) -> Draft:
     """Choose and render. Pure, from one value that can be pickled to another: any process may do
     it.
     """
-    made, gathered = draft(scored), scored.gathered
-    counts = made.digest.counts
-    has_note = (
-        made.scoring_done
-        and (counts.scored or counts.filtered)
-        and gathered.mailing_list.send_empty
-    )
-    if not counts.relevant and not has_note:
-        return made
-    return replace(made, mail=gathered.for_list.digest(made.digest, gathered.now))
+    result = draft(scored)
+    gathered = scored.gathered
+    counts = result.digest.counts
+    if not counts.relevant:
+        passed_none = result.scoring_done and (counts.scored or counts.filtered)
+        if not (passed_none and gathered.mailing_list.send_empty):
+            return result
+    return replace(result, mail=gathered.for_list.digest(result.digest, gathered.now))
 
 
 def work(scored: ScoredList) -> Draft | None:
@@ -237,16 +246,18 @@ def work(scored: ScoredList) -> Draft | None:
     another.
     """
     try:
-        made = compose(scored)
-        return replace(made, mail=pack(made.mail)) if made.mail else made
+        result = compose(scored)
+        if result.mail:
+            result = replace(result, mail=pack(result.mail))
     except Exception as error:  # noqa: BLE001  # it will be raised, and reported, where the list is closed
         logger.debug("%r", error)
         return None
+    return result
 
 
 @dataclass(slots=True, kw_only=True)
 class Drafter:
-    """From the store and the scorer to scored lists."""
+    """Gathers lists' papers from the store and has them scored."""
 
     store: Store
     scorer: Scorer
@@ -256,14 +267,14 @@ class Drafter:
     budget: float  # US dollars a day, all lists; 0: no limit
     budget_zone: tzinfo  # in which that day begins at midnight
     learn: Learn | None
-    _recent: tuple[object, Sequence[Text]] = (
-        None,
-        (),
-    )  # the last that a scorer compared with, and what they are of
-    _dead: tuple[str, Shortfall | None] | None = (
-        None  # why the scorer is asked for nothing more; None in it: a bug
-    )
-    _said: str = ""  # the last reason that was logged
+
+    # The last papers that a scorer compared with, and what selects them.
+    _recent: Sequence[Text] = ()
+    _recent_key: object = None
+
+    _dead: str = ""  # why the scorer is asked for nothing more; empty: it is not dead
+    _shortfall: Shortfall | None = Shortfall.SERVER  # None: scoring hit a bug
+    _logged: str = ""  # the last reason that was logged
 
     def candidates(
         self,
@@ -274,10 +285,12 @@ class Drafter:
         since: Mapping[str, datetime] = MappingProxyType({}),
         unread: Collection[str] = (),
     ) -> tuple[list[Paper], frozenset[str], frozenset[str]]:
-        """Papers that the list has not seen, or had not `before` a day: those to consider; the ids
-        of those from before its start: with the newest batch of each source, or with papers
-        submitted `since` then, by its key; and the ways by which they come. With categories that
-        are `unread` today, a list begins on the day when they can be read.
+        """Return the papers to consider, which the list has not seen, or had not `before` a day;
+        the ids of those from before its start; and the ways by which they come.
+
+        A list starts with the newest batch of each source, or with the papers submitted `since`
+        then, by the source's key; with categories that are `unread` today, on the day when they
+        can be read.
         """
         started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
         known = [
@@ -287,18 +300,17 @@ class Drafter:
         ]
         mailing_list = replace(mailing_list, categories=tuple(known))
         unseen = self.store.papers.unseen(mailing_list, before)
+
         too_old = frozenset[str]()
         for source in sources_of(mailing_list.categories):
-            its = [paper for paper in unseen if source_of(paper.id) is source]
-            published = (paper.published for paper in its)
+            papers = [paper for paper in unseen if source_of(paper.id) is source]
+            published = (paper.published for paper in papers)
             start = source.calendar.start_of_newest(published, now, mailing_list.holidays)
             start = min(start, since.get(source.key, start))
-            too_old |= curate.before_start(mailing_list, its, started, start)
-        return (
-            [paper for paper in unseen if paper.id not in too_old],
-            too_old,
-            curate.ways_in(mailing_list),
-        )
+            too_old |= curate.before_start(mailing_list, papers, started, start)
+
+        considered = [paper for paper in unseen if paper.id not in too_old]
+        return considered, too_old, curate.ways_in(mailing_list)
 
     def gather(
         self,
@@ -312,10 +324,10 @@ class Drafter:
         """Return the candidates with their kept scores, including those that another list paid for.
         The spending is what no frozen day has yet, and that of the day `spent_on`.
         """
-        mailing_list = replace(
-            mailing_list, subscribers=()
-        )  # nobody's address is needed from here on
-        name, model = mailing_list.name, self.scorer.model
+        # Nobody's address is needed from here on.
+        mailing_list = replace(mailing_list, subscribers=())
+        name = mailing_list.name
+        model = self.scorer.model
         filtered = frozenset(
             paper.id for paper in papers if curate.why_filtered(mailing_list, paper)
         )
@@ -325,7 +337,9 @@ class Drafter:
         wanted = [paper for paper in papers if paper.id not in filtered]
         wanted.sort(key=lambda paper: paper.id not in followed)
 
-        learned = self.learn(mailing_list, wanted, followed, now) if self.learn else Learned()
+        learned = Learned()
+        if self.learn:
+            learned = self.learn(mailing_list, wanted, followed, now)
         # What was learned since, or by another list on the same topics, ranks otherwise.
         criteria = self.scorer.criteria(mailing_list) + learned.key
         gathered = Gathered(
@@ -341,47 +355,48 @@ class Drafter:
             tries=self.store.days.tries(name),
             only_days=only_days,
         )
-        scores = self.store.scores.kept(
-            name, criteria, model.name, [paper.id for paper in wanted], now
-        )
+        ids = [paper.id for paper in wanted]
         return ScoredList(
-            gathered=gathered, scores=scores, spending=self.store.scores.spending(name, spent_on)
+            gathered=gathered,
+            scores=self.store.scores.kept(name, criteria, model.name, ids, now),
+            spending=self.store.scores.spending(name, spent_on),
         )
 
     def score(self, kept: Sequence[ScoredList], *, aloud: bool = False) -> Sequence[ScoredList]:
         """Return the lists with the scorer's scores, which are kept as they arrive.
 
         Lists with the same criteria are scored once. A scorer that could not continue is not asked
-        again. What a bug leaves unscored is carried over, too. `aloud`: tell a terminal, too, what
-        it will cost.
+        again. What a bug leaves unscored is carried over, too. `aloud`: show the cost on a
+        terminal, too.
         """
         lists = list(kept)
         jobs = list(self._jobs(lists))
         if not jobs:
             return lists
         try:
-            if self._dead is None:
+            if not self._dead:
                 self._announce(jobs, aloud=aloud)
                 self._ask(lists, jobs)
         except ScoringError as error:
-            used_up = isinstance(error, BudgetUsedUpError)
-            self._dead = str(error), Shortfall.BUDGET if used_up else Shortfall.SERVER
+            self._dead = str(error)
+            if isinstance(error, BudgetUsedUpError):
+                self._shortfall = Shortfall.BUDGET
         except StoreWriteError:
             raise  # without a disk there is no morning
         except Exception as error:
             logger.exception(
                 "this is a bug in Paperboy; the morning continues with the scores it has"
             )
-            self._dead = f"scoring hit a bug in Paperboy: {error!r}; see the log", None
+            self._dead = f"scoring hit a bug in Paperboy: {error!r}; see the log"
+            self._shortfall = None
         return list(map(self._explained, lists, kept))
 
     def _ask(self, lists: list[ScoredList], jobs: Sequence[ToScore]) -> None:
         """Let the lists take over the results as they arrive, those with the criteria of the list
         that asked, too; and keep the scores.
         """
-        criteria_of = {
-            scored.gathered.mailing_list.name: scored.gathered.criteria for scored in lists
-        }
+        gathered = [scored.gathered for scored in lists]
+        criteria_of = {parts.mailing_list.name: parts.criteria for parts in gathered}
         total = sum(len(job.papers) for job in jobs)
         done = 0
         with (
@@ -393,12 +408,16 @@ class Drafter:
                 for place, old in enumerate(lists):
                     if old.gathered.criteria != criteria:
                         continue
-                    lists[place] = new = old.take(result)
-                    name, model = new.gathered.mailing_list.name, new.gathered.model
-                    scores = dict(new.scores.items() - old.scores.items())
-                    spending = result.spending if name == result.list_name else Spending()
+                    new = old.take(result)
+                    lists[place] = new
+                    name = new.gathered.mailing_list.name
                     self.store.scores.keep(
-                        name, criteria, model.name, scores, spending, self.clock()
+                        name,
+                        criteria,
+                        new.gathered.model.name,
+                        dict(new.scores.items() - old.scores.items()),
+                        result.spending if name == result.list_name else Spending(),
+                        self.clock(),
                     )
                 done += len(result.scores) + len(result.unscored)
                 show(done, total)
@@ -408,14 +427,17 @@ class Drafter:
         if not self.scorer.model.is_llm:
             return
         papers = [paper for job in jobs for paper in job.papers]
-        names = together([job.mailing_list.name for job in jobs], 3)
         cost = self.scorer.estimate(papers)
-        price = "price unknown" if cost is None else f"about {money(cost.total)}"
         week_ago = self.clock() - timedelta(days=7)
         backlog = 2 * sum(paper.published < week_ago for paper in papers) > len(papers)
-        level = logging.WARNING if aloud or backlog else logging.INFO
-        number, model = counted(len(papers), "paper"), self.scorer.model.name
-        logger.log(level, "scoring %s for %s by %s: %s", number, names, model, price)
+        logger.log(
+            logging.WARNING if aloud or backlog else logging.INFO,
+            "scoring %s for %s by %s: %s",
+            counted(len(papers), "paper"),
+            together([job.mailing_list.name for job in jobs], 3),
+            self.scorer.model.name,
+            "price unknown" if cost is None else f"about {money(cost.total)}",
+        )
 
     def _jobs(self, lists: Sequence[ScoredList]) -> Iterator[ToScore]:
         """Yield what to ask for. Of lists with the same criteria, the first asks for what several
@@ -424,25 +446,26 @@ class Drafter:
         asked: set[tuple[str, str]] = set()
         ranks = not self.scorer.model.is_llm
         for scored in lists:
-            of, criteria = scored.gathered, scored.gathered.criteria
+            gathered = scored.gathered
+            mailing_list = gathered.mailing_list
+            criteria = gathered.criteria
             papers = tuple(paper for paper in scored.missing if (criteria, paper.id) not in asked)
             if not papers:
                 continue
             asked |= {(criteria, paper.id) for paper in papers}
-            recent: Sequence[Text] = ()
+
             if ranks:
-                since = of.now - RECENT
-                among = frozenset(of.mailing_list.categories), of.mailing_list.cross_lists, since
-                if (
-                    self._recent[0] != among
-                ):  # lists on the same categories come one after the other
-                    self._recent = among, self.store.papers.recent(of.mailing_list, since)
-                recent = self._recent[1]
-            yield ToScore(of.mailing_list, papers, recent, tuple(of.learned.rankers.values()))
+                since = gathered.now - RECENT
+                key = frozenset(mailing_list.categories), mailing_list.cross_lists, since
+                if key != self._recent_key:  # lists on the same categories come one after the other
+                    self._recent_key = key
+                    self._recent = self.store.papers.recent(mailing_list, since)
+            rankers = tuple(gathered.learned.rankers.values())
+            yield ToScore(mailing_list, papers, self._recent, rankers)
 
     def _may_spend(self) -> Callable[[], bool] | None:
-        """Return what checks whether anything is left of the day's budget for all lists; None:
-        there is no budget.
+        """Return a check whether anything is left of the day's budget for all lists; None: there is
+        no budget.
         """
         if not self.budget:
             return None
@@ -455,7 +478,8 @@ class Drafter:
         gathered = scored.gathered
         if not gathered.mailing_list.topics:
             return scored
-        name, number = gathered.mailing_list.name, len(scored.scores)
+        name = gathered.mailing_list.name
+        number = len(scored.scores)
         logger.info(
             "%s: %d of %d scored, %d now",
             name,
@@ -466,22 +490,22 @@ class Drafter:
         for reason, times in Counter(scored.unscored.values()).items():
             logger.warning("%s: %s could not be scored: %s", name, counted(times, "paper"), reason)
 
-        missing = {paper.id for paper in scored.missing}
         unscored = next(iter(scored.unscored.values()), "")
+        missing = {paper.id for paper in scored.missing}
         if not missing:
             return replace(scored, problem=unscored)
-        dead, shortfall = self._dead or (
-            "",
-            Shortfall.SERVER,
-        )  # it may answer for one list and not for another
-        problem = scored.problem or dead or unscored
-        waiting = (
-            f"{len(missing - gathered.followed)} of them " if missing & gathered.followed else ""
-        )
-        what = f"{name}: {counted(len(missing), 'paper')} not scored, {waiting}carried over"
-        if problem == self._said:  # a dead LLM is dead for each list
+
+        what = f"{name}: {counted(len(missing), 'paper')} not scored"
+        if missing & gathered.followed:
+            what += f", {len(missing - gathered.followed)} of them carried over"
+        else:
+            what += ", carried over"
+        problem = scored.problem or self._dead or unscored
+        if problem == self._logged:  # a dead LLM is dead for each list
             logger.info("%s", what)
         else:
             logger.error("%s: %s", what, problem)
-        self._said = problem
-        return replace(scored, problem=problem, shortfall=shortfall, bug=shortfall is None)
+        self._logged = problem
+        return replace(
+            scored, problem=problem, shortfall=self._shortfall, bug=self._shortfall is None
+        )

@@ -1,4 +1,4 @@
-"""From the sources to the store: of each, one fetch for the union of all lists' categories.
+"""Fetching from the sources into the store: one fetch each, for the union of all lists' categories.
 
     window ← the source's look-back, or longer where the last whole fetch is longer ago
     papers ← the source's, all of them into the store; it says whether it is late
@@ -38,19 +38,18 @@ class FetchResult:
 
     def merged(self, other: "FetchResult") -> "FetchResult":
         return FetchResult(
-            "; ".join(filter(None, [self.missing, other.missing])),
-            self.late | other.late,
-            self.unread | other.unread,
-            self.holds or other.holds,
-            self.news or other.news,
+            missing="; ".join(filter(None, [self.missing, other.missing])),
+            late=self.late | other.late,
+            unread=self.unread | other.unread,
+            holds=self.holds or other.holds,
+            news=self.news or other.news,
         )
 
 
 def result_for(results: Mapping[str, FetchResult], mailing_list: MailingList) -> FetchResult:
     """Return the result for a list, from those by the keys of its sources."""
-    return reduce(
-        FetchResult.merged, (results[source.key] for source in sources_of(mailing_list.categories))
-    )
+    sources = sources_of(mailing_list.categories)
+    return reduce(FetchResult.merged, (results[source.key] for source in sources))
 
 
 def fetch(
@@ -71,14 +70,19 @@ def fetch(
     sources = sources_of(
         category for mailing_list in wanted for category in mailing_list.categories
     )
-    feeds = [
-        connect(source) for source in sources
-    ]  # before anything is fetched: it may be set wrongly
+    # Connect before anything is fetched: a setting may be wrong.
+    feeds = [connect(source) for source in sources]
+
     results = dict[str, FetchResult]()
     for source, feed in zip(sources, feeds, strict=True):
-        its = [category for category in categories if source_of(category) is source]
         results[source.key] = _fetch_source(
-            drafter, source, feed, lists, its, now, since.get(source.key, now)
+            drafter,
+            source,
+            feed,
+            lists,
+            [category for category in categories if source_of(category) is source],
+            now,
+            since.get(source.key, now),
         )
     return results
 
@@ -94,13 +98,13 @@ def _fetch_source(
 ) -> FetchResult:
     store = drafter.store
     try:
-        before = store.papers.fetched(
-            source.key
-        )  # a category that was never fetched has nothing to catch up on
+        # A category that was never fetched has nothing to catch up on.
+        fetches = store.papers.fetched(source.key)
         last_fetch = min(
-            (before[category] for category in categories if category in before), default=None
+            (fetches[category] for category in categories if category in fetches), default=None
         )
-        since = max(min(feed.window(now, last_fetch), reach), now - LONGEST_WINDOW)
+        since = min(feed.window(now, last_fetch), reach)
+        since = max(since, now - LONGEST_WINDOW)
         newest = store.papers.newest(categories)
         with drafter.progress.stage("Fetching papers") as show:
             fetched = feed.fetch(categories, since, now, newest, show)
@@ -114,12 +118,14 @@ def _fetch_source(
         logger.exception("this is a bug in Paperboy; the morning continues with the stored papers")
         return _late(source, f"fetching hit a bug in Paperboy: {error!r}; see the log", categories)
     _add_older(store, fetched.older, lists, now)
-    state = "late" if fetched.missing else "fresh" if fetched.news else "quiet"
-    papers = len(fetched.papers)
+
+    state = "fresh" if fetched.news else "quiet"
+    if fetched.missing:
+        state = "late"
     logger.info(
         "%s: %d papers in %s, %d of them new; %s",
         source.name,
-        papers,
+        len(fetched.papers),
         ", ".join(categories),
         new,
         state,
@@ -131,7 +137,12 @@ def _fetch_source(
 
 
 def _late(source: Source, missing: str, unread: Sequence[str] = ()) -> FetchResult:
-    return FetchResult(missing, frozenset({source.key}), frozenset(unread), holds=source.waits)
+    return FetchResult(
+        missing=missing,
+        late=frozenset({source.key}),
+        unread=frozenset(unread),
+        holds=source.waits,
+    )
 
 
 def _add_older(
@@ -144,20 +155,19 @@ def _add_older(
     lists on their primary category. A failure costs them alone.
     """
     try:
-        found = {paper.id: paper for paper in older(store.papers.missing_ids)}
-        if not found:
+        papers = {paper.id: paper for paper in older(store.papers.missing_ids)}
+        if not papers:
             return
-        new = found.keys() - store.papers.by_id(found).keys()
+        new = papers.keys() - store.papers.by_id(papers).keys()
         with store.transaction():  # else a crash between them would send old papers
-            store.papers.add([*found.values()], (), now)
-            for of in lists:
+            store.papers.add([*papers.values()], (), now)
+            for mailing_list in lists:
+                categories = mailing_list.categories
                 ids = {
-                    paper_id
-                    for paper_id in new
-                    if found[paper_id].primary_category in of.categories
+                    paper_id for paper_id in new if papers[paper_id].primary_category in categories
                 }
                 if ids:
-                    store.days.too_old(of.name, ids, local_date(of, now))
+                    store.days.too_old(mailing_list.name, ids, local_date(mailing_list, now))
     except StoreWriteError:
         raise
     except (FeedError, StoreError) as error:

@@ -1,5 +1,5 @@
-"""What one list's morning met that no other row shows, and what it disproves. Pure, but for
-`record`.
+"""Incidents of one list's morning, which no other row shows: those to note and those that are over.
+Pure, but for `record`.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from paperboy.store.incidents import Incident, Kind
 
 
 def record(
-    store: Store, report: ListReport, looked: FetchResult, now: datetime, *, overdue: bool
+    store: Store, report: ListReport, fetched: FetchResult, now: datetime, *, overdue: bool
 ) -> None:
     """Note the incidents of one list's morning, and end those that it shows to be over, in the
     transaction of its day or attempt. `overdue`: GIVE_UP_AFTER_HOURS have passed since its hour.
@@ -25,25 +25,24 @@ def record(
         over.append(Kind.PROCESS)
         if report.is_served:  # on a quiet day nobody asked the LLM
             over += [Kind.SCORING, Kind.BUDGET]
-        if (
-            report.outcome is not Outcome.SKIPPED
-            and not looked.holds
-            and (looked.news or report.is_served)
-        ):
-            over.append(Kind.LATE)
-        if report.outcome is not Outcome.SKIPPED and not looked.unread:
-            over.append(Kind.SOURCE)
+        if report.outcome is not Outcome.SKIPPED:
+            if not fetched.holds and (fetched.news or report.is_served):
+                over.append(Kind.LATE)
+            if not fetched.unread:
+                over.append(Kind.SOURCE)
+
     for kind in over:
         store.incidents.end(kind, report.list_name, now)
-    store.incidents.note(met(report, looked, overdue=overdue), now)
+    store.incidents.note(found(report, fetched, overdue=overdue), now)
 
 
-def met(report: ListReport, looked: FetchResult, *, overdue: bool) -> Iterator[Incident]:
+def found(report: ListReport, fetched: FetchResult, *, overdue: bool) -> Iterator[Incident]:
     """Yield the incidents. Before `overdue` a late source is none; a dead LLM is one at the first
     try, since the scorer has retried by then.
     """
-    name, counts = report.list_name, report.counts
-    if kind := _kind(report, looked, overdue=overdue):
+    name = report.list_name
+    counts = report.counts
+    if kind := _kind(report, fetched, overdue=overdue):
         scored = counts.scored if report.is_served else 0
         line = f"{name}: {report.outcome or 'still due'}"
         if counts.to_score:
@@ -66,13 +65,16 @@ def met(report: ListReport, looked: FetchResult, *, overdue: bool) -> Iterator[I
     reason = report.problem if report.shortfall is None else ""
     for paper in report.let_go:
         line = f"{name}: {paper.id} {title_of(paper)}"
-        facts = {"list": name, "lines": [line]}
         yield Incident(
-            kind=Kind.LET_GO, subject=f"{name} {paper.id}", reason=reason, facts=facts, event=True
+            kind=Kind.LET_GO,
+            subject=f"{name} {paper.id}",
+            reason=reason,
+            facts={"list": name, "lines": [line]},
+            event=True,
         )
 
 
-def _kind(report: ListReport, looked: FetchResult, *, overdue: bool) -> Kind | None:
+def _kind(report: ListReport, fetched: FetchResult, *, overdue: bool) -> Kind | None:
     if report.bug:
         return Kind.PROCESS
     if report.shortfall is Shortfall.BUDGET:
@@ -80,8 +82,9 @@ def _kind(report: ListReport, looked: FetchResult, *, overdue: bool) -> Kind | N
     is_due = report.outcome in {None, Outcome.GAVE_UP}
     if report.shortfall is Shortfall.SERVER or (is_due and report.counts.considered):
         return Kind.SCORING
-    if report.outcome is Outcome.GAVE_UP or (
-        overdue and (is_due or (looked.holds and report.is_served))
-    ):
+    is_late = is_due or (fetched.holds and report.is_served)
+    if report.outcome is Outcome.GAVE_UP or (overdue and is_late):
         return Kind.LATE
-    return Kind.SOURCE if looked.unread and not looked.holds and report.is_served else None
+    if report.is_served and fetched.unread and not fetched.holds:
+        return Kind.SOURCE
+    return None

@@ -1,5 +1,5 @@
-"""What the home's files, as they are, make of today's papers; what a morning would do for all
-lists; and a digest as it was sent.
+"""Previews: a list's digest by the home's files as they are, a dry run of a morning for all lists,
+and a digest as it was sent.
 
 Marks nothing as sent. Scores are kept, because they were paid for.
 """
@@ -8,13 +8,14 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from paperboy import due
 from paperboy.edges import files
 from paperboy.errors import PaperboyError, StoreError, UnknownNameError
 from paperboy.mail.message import Composer
-from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Subscriber
+from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Paper, Subscriber
 from paperboy.morning import drafting, fetching
 from paperboy.morning.drafting import Draft, Drafter, ScoredList
 from paperboy.sending import outbox
@@ -22,7 +23,7 @@ from paperboy.sources import sources_of
 from paperboy.sources.source import Connect
 from paperboy.store import Store
 
-_FETCH_HOLDS = timedelta(minutes=15)  # people who try out topics preview often
+_FETCH_HOLDS = timedelta(minutes=15)  # no new fetch before: people who try out topics preview often
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _SOMEBODY = Subscriber("you@example.org")
 
@@ -41,24 +42,24 @@ class Previews:
         """Return today's digest by the files as they are: of the papers that the list has not seen,
         and of those that it saw today. Raises PaperboyError where that cannot be known.
         """
-        lists = [each for each in self.lists if each.subscribers or each is mailing_list]
-        fetched = dict[str, datetime]()
+        fetches = dict[str, datetime]()
         for source in sources_of(mailing_list.categories):
-            fetched |= self.drafter.store.papers.fetched(source.key)
+            fetches |= self.drafter.store.papers.fetched(source.key)
+        oldest = min(fetches.get(category, _NEVER) for category in mailing_list.categories)
         missing = ""
-        if not all(
-            fetched.get(name, _NEVER) >= self.now - _FETCH_HOLDS for name in mailing_list.categories
-        ):
+        if oldest < self.now - _FETCH_HOLDS:
+            lists = [other for other in self.lists if other.subscribers or other is mailing_list]
             results = fetching.fetch(self.drafter, self.connect, [mailing_list], lists, self.now)
             missing = fetching.result_for(results, mailing_list).missing
+
         (scored,) = self._scored([mailing_list], due.local_date(mailing_list, self.now))
-        made = drafting.compose(scored)
-        if made.outcome(missing) is None:
-            why = "there are no papers yet" if made.leftover else "nothing could be scored"
+        draft = drafting.compose(scored)
+        if draft.outcome(missing) is None:
+            why = "there are no papers yet" if draft.leftover else "nothing could be scored"
             raise PaperboyError(
                 f"{mailing_list.name}: {why}, so there is nothing to show; the log says more"
             )
-        return made
+        return draft
 
     def all(
         self, names: Collection[str], *, any_day: bool = False
@@ -72,30 +73,27 @@ class Previews:
             if mailing_list.subscribers and mailing_list.name in names
         ]
         outcomes = self.drafter.store.days.outcomes(chosen, self.now)
-        found = dict[str, tuple[Draft | None, str]]()
+        drafts = dict[str, tuple[Draft | None, str]]()
         still_due = list[MailingList]()
         for mailing_list in chosen:
-            day, outcome = due.local_date(mailing_list, self.now), outcomes[mailing_list.name]
+            day = due.local_date(mailing_list, self.now)
+            outcome = outcomes[mailing_list.name]
+            is_open = due.is_open(mailing_list, day, outcome, by_hand=True, any_day=any_day)
             why = due.off(mailing_list, day, any_day=any_day)
-            if not why and not due.is_open(
-                mailing_list, day, outcome, by_hand=True, any_day=any_day
-            ):
+            if not why and not is_open:
                 why = f"{outcome}, done earlier today"
-            found[mailing_list.name] = None, why
             if not why:
                 still_due.append(mailing_list)
+            drafts[mailing_list.name] = None, why
 
         active = [mailing_list for mailing_list in self.lists if mailing_list.is_active]
         results = fetching.fetch(self.drafter, self.connect, still_due, active, self.now)
         unread = frozenset(category for result in results.values() for category in result.unread)
-        for mailing_list, scored in zip(
-            still_due, self._scored(still_due, unread=unread), strict=True
-        ):
-            found[mailing_list.name] = (
-                drafting.draft(scored),
-                fetching.result_for(results, mailing_list).missing,
-            )
-        return found
+        scored_lists = self._scored(still_due, unread=unread)
+        for mailing_list, scored in zip(still_due, scored_lists, strict=True):
+            missing = fetching.result_for(results, mailing_list).missing
+            drafts[mailing_list.name] = drafting.draft(scored), missing
+        return drafts
 
     def _scored(
         self, lists: Sequence[MailingList], today: date | None = None, unread: Collection[str] = ()
@@ -103,34 +101,30 @@ class Previews:
         """Return these lists with all scores that could be had, also of what they saw `today`. See
         `candidates`.
         """
-        drafter, now = self.drafter, self.now
-        candidates = [
-            drafter.candidates(each, now, before=today, unread=unread)[0] for each in lists
-        ]
+        candidates = list[Sequence[Paper]]()
+        for mailing_list in lists:
+            papers, _, _ = self.drafter.candidates(
+                mailing_list, self.now, before=today, unread=unread
+            )
+            candidates.append(papers)
 
         def gathered() -> list[ScoredList]:
-            pairs = zip(lists, candidates, strict=True)
-            return [
-                drafter.gather(mailing_list, papers, now, spent_on=today)
-                for mailing_list, papers in pairs
-            ]
+            gather = partial(self.drafter.gather, now=self.now, spent_on=today)
+            return list(map(gather, lists, candidates))
 
         kept = gathered()
         if not any(scored.missing for scored in kept):
             return kept
         with self.alone():  # whoever had the lock may have scored them meanwhile
-            return drafter.score(gathered(), aloud=True)
+            return self.drafter.score(gathered(), aloud=True)
 
 
 def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed]:
-    """The newest digest, or that of a local date, as it was sent, and its date. Raises
+    """Return the newest digest, or that of a local date, as it was sent, and its date. Raises
     UnknownNameError where there is none.
     """
-    days = {
-        digest.date: digest.id
-        for digest in store.ledger.digests(list_name)
-        if not digest.superseded
-    }
+    digests = store.ledger.digests(list_name)
+    days = {digest.date: digest.id for digest in digests if not digest.superseded}
     if not days:
         raise UnknownNameError(
             f"{list_name} has had no digest yet; paperboy preview {list_name} shows what is to come"
@@ -145,12 +139,16 @@ def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed
 
 def write(composer: Composer, box: Path, list_name: str, composed: Composed, now: datetime) -> Path:
     """Write a reader's copy to the outbox folder `box`, and return the HTML's path."""
-    folder, own = box / "preview", composer.copy_for(list_name, now.date(), _SOMEBODY)
+    folder = box / "preview"
+    copy = composer.copy_for(list_name, now.date(), _SOMEBODY)
+    delivery = Delivery(
+        id=0, frozen_id=0, list_name=list_name, copy=copy, state=DeliveryState.PENDING
+    )
     try:
-        for owned in (box, folder):
-            owned.mkdir(mode=0o700, parents=True, exist_ok=True)
-        copy = composer.envelope(composed, Delivery(0, 0, list_name, own, DeliveryState.PENDING))
-        return outbox.show(folder, list_name, copy.message)
+        box.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        envelope = composer.envelope(composed, delivery)
+        return outbox.show(folder, list_name, envelope.message)
     except OSError as error:
         fix = files.denied(folder) or "free some space, or set PAPERBOY_OUTBOX"
         raise StoreError(

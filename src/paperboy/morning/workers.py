@@ -1,7 +1,7 @@
-"""Where work that needs neither the database nor a server is done: here, or by any executor.
+"""Worker processes for work that needs neither the database nor a server; any executor will do.
 
-A task is a value, and so is its result, so a task may be done twice. Whatever goes wrong with an
-executor, its tasks are left to the caller, who does them here: slower, and never lost.
+A task is a value, and so is its result, so a task may be done twice. If an executor fails, its
+tasks are left to the caller, who does them here: slower, and never lost.
 """
 
 import logging
@@ -23,7 +23,7 @@ from paperboy.errors import PaperboyError
 
 logger = logging.getLogger(__name__)
 
-WORTH_SHARING = 16  # more lists than these: half a second of work
+WORTH_SHARING = 16  # more lists than these take half a second to compose
 _AHEAD = 128  # tasks under way, so that no worker waits for the caller; they take memory
 _WORTH_IT = 250  # lists, for which starting a process takes less time than it saves
 _MOST = 4  # processes that the first one keeps busy
@@ -39,7 +39,7 @@ class WorkersError(PaperboyError):
 
 @dataclass(slots=True)
 class WorkerPool:
-    """Those who do the tasks. `hire` gives the executor when the first task comes."""
+    """Executor, created by `hire` when the first task comes."""
 
     hire: Callable[[], AbstractContextManager[Executor]]
     name: str  # for people
@@ -55,12 +55,11 @@ class WorkerPool:
             under_way: deque[tuple[_T, Future[_R] | None]] = deque()
             for task in tasks:
                 executor = executor or self._tried(lambda: stack.enter_context(self.hire()))
-                future = (
-                    self._tried(partial(executor.submit, done, work, task, versions()))
-                    if executor
-                    else None
-                )
+                future = None
+                if executor:
+                    future = self._tried(partial(executor.submit, done, work, task, versions()))
                 under_way.append((task, future))
+
                 while under_way:
                     first, future = under_way[0]
                     is_waited_for = future is not None and not self.problem and not future.done()
@@ -68,6 +67,7 @@ class WorkerPool:
                         break
                     under_way.popleft()
                     yield first, self._result(future)
+
             for first, future in under_way:
                 yield first, self._result(future)
 
@@ -75,7 +75,7 @@ class WorkerPool:
         return self._tried(lambda: future.result(self.seconds)) if future else None
 
     def _tried(self, call: Callable[[], _R]) -> _R | None:
-        """Return what an executor gives; None: it is not used any more."""
+        """Return what a call to the executor returns; None: it failed and is not used any more."""
         if self.problem:
             return None
         try:
@@ -94,63 +94,60 @@ class WorkerPool:
 
 @lru_cache
 def versions() -> Mapping[str, str]:
-    """What has to be the same on a worker as here, of what is installed."""
-    found = {"python": ".".join(map(str, sys.version_info[:2]))}
+    """Return the installed versions that have to be the same on a worker as here."""
+    installed = {"python": ".".join(map(str, sys.version_info[:2]))}
     for name in ("paperboy", "distributed", "msgpack", "jinja2", "mjml-python"):
         with suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            installed[name] = metadata.version(name)
+    return installed
 
 
 def done(work: Callable[[_T], _R], task: _T, wanted: Mapping[str, str]) -> _R:
     """Return the task's result, if this worker is like its caller. Raises WorkersError."""
-    theirs = versions()
-    unlike = [
-        f"{name} {theirs.get(name, '')}, and here is {version}"
+    installed = versions()
+    differences = [
+        f"{name} {installed.get(name, '')}, and here is {version}"
         for name, version in wanted.items()
-        if theirs.get(name) != version
+        if installed.get(name) != version
     ]
-    if unlike:
-        raise WorkersError(f"a worker has {'; '.join(unlike)}")
+    if differences:
+        raise WorkersError(f"a worker has {'; '.join(differences)}")
     return work(task)
 
 
-# Processes
-
-
 def helpful(lists: int) -> int:
-    """How many processes of this machine so many lists are worth."""
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )  # macOS has none
+    """Return how many processes of this machine so many lists are worth."""
+    cores = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):  # macOS has none
+        cores = len(os.sched_getaffinity(0))
     return min(_MOST, cores, lists // _WORTH_IT)
 
 
 @contextmanager
 def processes(number: int) -> Iterator[Executor]:
-    """So many processes of this machine, which end with this one, whatever ends it."""
+    """Start so many processes of this machine, which end with this one, whatever ends it."""
     context = multiprocessing.get_context("spawn")  # a fork would take the threads' locks with it
     executor = ProcessPoolExecutor(number, context, _begin)
     try:
         yield executor
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
-        for process in (
-            multiprocessing.active_children()
-        ):  # one that hangs would keep this program from its end
-            process.kill()
+        for process in multiprocessing.active_children():
+            process.kill()  # one that hangs would keep this program from ending
 
 
 def _begin() -> None:
     """Leave Ctrl-C to the parent, and end when it does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if (parent := multiprocessing.parent_process()) is not None:
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
 
-        def end_with_parent() -> None:
-            parent.join()
-            os._exit(1)
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(1)
 
-        threading.Thread(target=end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def first_line(error: Exception) -> str:
