@@ -60,7 +60,10 @@ def in_html(whole: Page) -> Page:
         for item in whole.items
     )
     return replace(
-        whole, items=items, topics=topics, topics_left_out=len(whole.topics) - len(topics)
+        whole,
+        items=items,
+        topics=topics,
+        topics_left_out=len(whole.topics) - len(topics),
     )
 
 
@@ -93,7 +96,9 @@ def cuts(page: Page) -> Iterator[Sequence[Page]]:
         (
             head,
             lambda page, left: _changed(
-                page, left, abstract=shorten(page.items[left].abstract, _ABSTRACT)
+                page,
+                left,
+                abstract=shorten(page.items[left].abstract, _ABSTRACT),
             ),
         ),
         (head, lambda page, left: _changed(page, left, brief=True)),

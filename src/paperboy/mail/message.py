@@ -135,11 +135,21 @@ class Composer:
         name = parseaddr(self.sender)[0]
         rendered = self.templates.alert(alert)
         return self._beside(
-            to, name, rendered, instant, "alert", instant.isoformat(), alert.headline
+            to,
+            name,
+            rendered,
+            instant,
+            "alert",
+            instant.isoformat(),
+            alert.headline,
         )
 
     def confirmation(
-        self, mailing_list: MailingList, to: Subscriber, token: str, at: datetime
+        self,
+        mailing_list: MailingList,
+        to: Subscriber,
+        token: str,
+        at: datetime,
     ) -> tuple[Composed, MessageCopy]:
         """Compose the mail that asks whether somebody, who typed this address into a form `at` that
         time, wants the list. Nothing in it but the address is theirs. Errors as for
@@ -148,11 +158,22 @@ class Composer:
         rendered = self.templates.confirmation(mailing_list, f"{self.web_url}/confirm/{token}")
         title = clipped(one_line(mailing_list.title), _TITLE)
         return self._beside(
-            to, title, rendered, at.astimezone(mailing_list.timezone), "confirm", token
+            to,
+            title,
+            rendered,
+            at.astimezone(mailing_list.timezone),
+            "confirm",
+            token,
         )
 
     def _beside(
-        self, to: Subscriber, name: str, rendered: Rendered, at: datetime, kind: str, *fields: str
+        self,
+        to: Subscriber,
+        name: str,
+        rendered: Rendered,
+        at: datetime,
+        kind: str,
+        *fields: str,
     ) -> tuple[Composed, MessageCopy]:
         """Compose a mail to one person, which is no digest; its identifier is made of `kind` and
         the fields.
@@ -160,16 +181,25 @@ class Composer:
         own_id = self._message_id(kind, at.astimezone(UTC).date(), kind, *fields)
         message = freeze(_headers(name, self.sender, rendered.subject, at), rendered)
         return Composed(rendered.subject, addr_spec(self.sender), message), MessageCopy(
-            to, own_id, ""
+            to,
+            own_id,
+            "",
         )
 
     def copy_for(self, list_name: str, day: date, subscriber: Subscriber) -> MessageCopy:
         """Make the identifiers of one subscriber's copy; always the same for the same arguments."""
         own_id = self._message_id(
-            list_name, day, "message", list_name, day.isoformat(), subscriber.address
+            list_name,
+            day,
+            "message",
+            list_name,
+            day.isoformat(),
+            subscriber.address,
         )
         return MessageCopy(
-            subscriber, own_id, unsubscribe_token(list_name, subscriber.address, self.secret)
+            subscriber,
+            own_id,
+            unsubscribe_token(list_name, subscriber.address, self.secret),
         )
 
     def envelope(self, composed: Composed, delivery: Delivery, *, test: bool = False) -> Envelope:

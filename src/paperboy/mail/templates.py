@@ -214,7 +214,10 @@ class Templates:
             )
             sizes = {**whole.sizes, Group.ALSO: len(tail)}
             crowded = replace(
-                in_html(whole), items=whole.items + tail, sizes=sizes, topics_left_out=3
+                in_html(whole),
+                items=whole.items + tail,
+                sizes=sizes,
+                topics_left_out=3,
             )
             for pages in cuts(crowded):
                 for shown in pages[-1:]:
@@ -230,11 +233,18 @@ class Templates:
             ],
         }
         self._must_show(
-            needed, self.to_readers(whole), "digest" if whole.items else "note", whole.language
+            needed,
+            self.to_readers(whole),
+            "digest" if whole.items else "note",
+            whole.language,
         )
 
     def _must_show(
-        self, needed: Mapping[str, Sequence[str]], mail: Rendered, kind: str, language: str = ""
+        self,
+        needed: Mapping[str, Sequence[str]],
+        mail: Rendered,
+        kind: str,
+        language: str = "",
     ) -> None:
         """Raise ConfigError unless either part has the words of all that is needed."""
         file = self._sandbox(language).file
@@ -320,7 +330,15 @@ def _samples(language: str) -> Iterator[Digest]:
         datetime(2026, 1, 2, 12, tzinfo=UTC),
     )
     paper = Paper(
-        "2601.00010", 1, title, authors, abstract, "cs.LG", ("cs.LG",), submitted, submitted
+        "2601.00010",
+        1,
+        title,
+        authors,
+        abstract,
+        "cs.LG",
+        ("cs.LG",),
+        submitted,
+        submitted,
     )
     papers = [replace(paper, id=f"2601.000{n}") for n in range(10, 40)]
     by_ada, bare = (
@@ -329,7 +347,13 @@ def _samples(language: str) -> Iterator[Digest]:
     )
     topics = "# Samples\n\nOf all kinds:\n\n1. small\n   - and smaller\n2. large\n\nNothing else."
     poor = MailingList(
-        "sample", "A sample", ("cs.LG", "stat.ML"), topics, ZoneInfo("UTC"), language, max_papers=1
+        "sample",
+        "A sample",
+        ("cs.LG", "stat.ML"),
+        topics,
+        ZoneInfo("UTC"),
+        language,
+        max_papers=1,
     )
     rich = replace(
         poor,
@@ -361,5 +385,9 @@ def _samples(language: str) -> Iterator[Digest]:
             zip(ids, scores, strict=False),
         )
         yield curate(
-            empty, some, dict(scored), dict.fromkeys(ids[::2], MOST_MORNINGS), ["2601.00001"]
+            empty,
+            some,
+            dict(scored),
+            dict.fromkeys(ids[::2], MOST_MORNINGS),
+            ["2601.00001"],
         )

@@ -68,7 +68,9 @@ class Scorer(Protocol):
     def estimate(self, papers: Sequence[Paper]) -> Cost | None: ...
 
     def score(
-        self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None
+        self,
+        jobs: Sequence[ToScore],
+        may_spend: Callable[[], bool] | None = None,
     ) -> Generator[Scored]: ...
 
 
@@ -507,5 +509,8 @@ class Drafter:
             logger.error("%s: %s", what, problem)
         self._logged = problem
         return replace(
-            scored, problem=problem, shortfall=self._shortfall, bug=self._shortfall is None
+            scored,
+            problem=problem,
+            shortfall=self._shortfall,
+            bug=self._shortfall is None,
         )

@@ -14,7 +14,12 @@ from paperboy.store.incidents import Incident, Kind
 
 
 def record(
-    store: Store, report: ListReport, fetched: FetchResult, now: datetime, *, overdue: bool
+    store: Store,
+    report: ListReport,
+    fetched: FetchResult,
+    now: datetime,
+    *,
+    overdue: bool,
 ) -> None:
     """Note the incidents of one list's morning, and end those that it shows to be over, in the
     transaction of its day or attempt. `overdue`: GIVE_UP_AFTER_HOURS have passed since its hour.

@@ -206,7 +206,9 @@ class Morning:
             self.store.papers.forget()
 
     def serve(
-        self, mailing_list: MailingList, work: Callable[[], _T | ListReport]
+        self,
+        mailing_list: MailingList,
+        work: Callable[[], _T | ListReport],
     ) -> _T | ListReport:
         """Do a list's work, and note the attempt where the list stays due."""
         result = self.guarded(mailing_list, work)
@@ -282,7 +284,10 @@ class Morning:
         for key, at in begins_at.items():
             days.begin_again(name, key, at)
         papers, too_old, ways = self.drafter.candidates(
-            mailing_list, self.now, since=begins_at, unread=fetched.unread
+            mailing_list,
+            self.now,
+            since=begins_at,
+            unread=fetched.unread,
         )
         if papers or too_old or began:
             # before the first digest: if that has to wait, today's papers are not too old tomorrow
@@ -310,7 +315,10 @@ class Morning:
         return self.now < standing.gives_up
 
     def close(
-        self, mailing_list: MailingList, scored: ScoredList, draft: Draft | None
+        self,
+        mailing_list: MailingList,
+        scored: ScoredList,
+        draft: Draft | None,
     ) -> ListReport:
         """Freeze the day, unless it stays due. `draft`: a worker's; None: compose it here."""
         draft = draft or drafting.compose(scored)

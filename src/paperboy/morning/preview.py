@@ -62,7 +62,10 @@ class Previews:
         return draft
 
     def all(
-        self, names: Collection[str], *, any_day: bool = False
+        self,
+        names: Collection[str],
+        *,
+        any_day: bool = False,
     ) -> dict[str, tuple[Draft | None, str]]:
         """Return what a morning would do for each of these lists: its draft and why papers are
         missing (empty if none are); or None and why there is none.
@@ -96,7 +99,10 @@ class Previews:
         return drafts
 
     def _scored(
-        self, lists: Sequence[MailingList], today: date | None = None, unread: Collection[str] = ()
+        self,
+        lists: Sequence[MailingList],
+        today: date | None = None,
+        unread: Collection[str] = (),
     ) -> Sequence[ScoredList]:
         """Return these lists with all scores that could be had, also of what they saw `today`. See
         `candidates`.
@@ -104,7 +110,10 @@ class Previews:
         candidates = list[Sequence[Paper]]()
         for mailing_list in lists:
             papers, _, _ = self.drafter.candidates(
-                mailing_list, self.now, before=today, unread=unread
+                mailing_list,
+                self.now,
+                before=today,
+                unread=unread,
             )
             candidates.append(papers)
 
@@ -142,7 +151,11 @@ def write(composer: Composer, box: Path, list_name: str, composed: Composed, now
     folder = box / "preview"
     copy = composer.copy_for(list_name, now.date(), _SOMEBODY)
     delivery = Delivery(
-        id=0, frozen_id=0, list_name=list_name, copy=copy, state=DeliveryState.PENDING
+        id=0,
+        frozen_id=0,
+        list_name=list_name,
+        copy=copy,
+        state=DeliveryState.PENDING,
     )
     try:
         box.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -24,7 +24,9 @@ from paperboy.scoring.server import Answer, Server, format_of
 BREAKER = 3  # failures in a row after which the server is probed
 MOST_FAILURES = 16  # in a row for one list: its topics are to blame
 UNCOUNTED = Usage(
-    calls=1, prompt_tokens=8_000, completion_tokens=4_000
+    calls=1,
+    prompt_tokens=8_000,
+    completion_tokens=4_000,
 )  # a budget's guess for a call without usage
 _PROBE = Question("Reply with JSON.", "Reply with this JSON and nothing else:", '{"scores": []}')
 
@@ -161,7 +163,9 @@ class LlmScorer:
         return self.prices.cost(Usage(prompt_tokens=prompt, completion_tokens=60 * len(papers)))
 
     def score(
-        self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None
+        self,
+        jobs: Sequence[ToScore],
+        may_spend: Callable[[], bool] | None = None,
     ) -> Generator[Scored]:
         """Yield the result of each call as it arrives; every paper ends in some `scores` or
         `unscored`.
@@ -186,7 +190,9 @@ class LlmScorer:
                     reply = read_reply(answers[-1].text, asked, self.server.hidden)
                     run.note(batch, reply, answers[-1].failure or answers[-1].cut_off)
                     yield Scored(
-                        batch.mailing_list.name, reply.scores, spending=self._spending(answers, run)
+                        batch.mailing_list.name,
+                        reply.scores,
+                        spending=self._spending(answers, run),
                     )
 
                 if (
@@ -208,7 +214,9 @@ class LlmScorer:
                 for name in {*run.problems, *run.blamed}:
                     problem = run.problems.get(name, "")
                     yield Scored(
-                        name, unscored={} if problem else run.blamed[name], problem=problem
+                        name,
+                        unscored={} if problem else run.blamed[name],
+                        problem=problem,
                     )
             if (
                 run.waiting or run.in_a_row
@@ -226,7 +234,10 @@ class LlmScorer:
             first = batch.shares == "papers"
             try:
                 question = self.prompt.question(
-                    wants.topics, batch.papers, papers_first=first, language=wants.language
+                    wants.topics,
+                    batch.papers,
+                    papers_first=first,
+                    language=wants.language,
                 )
             except ConfigError as error:
                 run.problems.setdefault(wants.name, str(error))

@@ -115,7 +115,9 @@ class LocalScorer:
 
 
 def _blended(
-    words: Sequence[float | None], rankers: Sequence[Ranker], texts: Sequence[Text]
+    words: Sequence[float | None],
+    rankers: Sequence[Ranker],
+    texts: Sequence[Text],
 ) -> Sequence[float | None]:
     """Add up the strengths by words and by each ranker, in standard deviations. A paper without a
     shared word is as weak by words as the weakest with one.

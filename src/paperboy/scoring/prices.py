@@ -28,7 +28,11 @@ class Prices:
 
     @classmethod
     def find(
-        cls, model: str, base_url: str = "", service_tier: str = "", **operators: float | None
+        cls,
+        model: str,
+        base_url: str = "",
+        service_tier: str = "",
+        **operators: float | None,
     ) -> Prices | None:
         """Find the prices of a model on a server (empty: OpenAI's), the `operators` figures first,
         named as the fields.
@@ -46,7 +50,10 @@ class Prices:
         with suppress(LookupError):
             context = {"service_tier": tier}
             found = calc_price(
-                PricedUsage(), model, provider_api_url=server, price_context=context
+                PricedUsage(),
+                model,
+                provider_api_url=server,
+                price_context=context,
             ).model_price
             known = {
                 "input": found.input_mtok,

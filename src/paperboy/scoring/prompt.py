@@ -61,7 +61,10 @@ class Prompt:
 
     def __init__(self, folders: Sequence[Path], seconds: float = sandbox.MOST_SECONDS) -> None:
         self._sandbox = sandbox.Sandbox(
-            "prompts", partial(_source, folders), seconds, undefined=StrictUndefined
+            "prompts",
+            partial(_source, folders),
+            seconds,
+            undefined=StrictUndefined,
         )
         self._shown = lru_cache(KEPT)(
             self._show
@@ -80,7 +83,10 @@ class Prompt:
                 ),
                 *self._try_block("topics", topics=EXAMPLE_TOPICS, language=_ANOTHER),
                 *self._try_block(
-                    "papers", words, "each paper's arxiv_id, title and abstract", papers=EXAMPLES
+                    "papers",
+                    words,
+                    "each paper's arxiv_id, title and abstract",
+                    papers=EXAMPLES,
                 ),
             ]
         if problems:
@@ -89,7 +95,12 @@ class Prompt:
         self._system = f"{self._rubric}\n\n{self._render('reply')}"
 
     def question(
-        self, topics: str, papers: Sequence[Paper], *, papers_first: bool, language: str = ENGLISH
+        self,
+        topics: str,
+        papers: Sequence[Paper],
+        *,
+        papers_first: bool,
+        language: str = ENGLISH,
     ) -> Question:
         """Ask for a score of each paper. Raises ConfigError if the template fails on them.
 
@@ -132,7 +143,11 @@ class Prompt:
         return self._render("papers", papers=shown)
 
     def _try_block(
-        self, block: str, wanted: Sequence[str] = (), fix: str = "", **given: object
+        self,
+        block: str,
+        wanted: Sequence[str] = (),
+        fix: str = "",
+        **given: object,
     ) -> Sequence[Problem]:
         """Render a block for the examples, and return what is wrong."""
         place = f"prompts/{TEMPLATE}"

@@ -59,7 +59,11 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
     differ; of those for a paper that is asked alone the last counts. `hidden` removes secrets.
     """
     answer = re.sub(
-        r"^\s*<think>.*?</think>", "", text, count=1, flags=re.DOTALL
+        r"^\s*<think>.*?</think>",
+        "",
+        text,
+        count=1,
+        flags=re.DOTALL,
     )  # it may hold a draft of the scores
     entries: dict[str, list[Mapping[str, Any]]] = {}
     for array in _arrays(answer[: MAX_TEXT_PER_PAPER * (len(asked) + 5)]):

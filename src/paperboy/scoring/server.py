@@ -238,7 +238,11 @@ class Server:
         return answers
 
     def request(
-        self, question: Question, *, shared: bool, refused: Collection[str] = ()
+        self,
+        question: Question,
+        *,
+        shared: bool,
+        refused: Collection[str] = (),
     ) -> dict[str, Any]:
         """Return the body of a request that leaves out what was `refused`.
 
@@ -287,7 +291,9 @@ class Server:
             # `chat.completions.create` would walk through the types of every field: half of a
             # call's processor time
             response = self._client.post(
-                "/chat/completions", content=content, cast_to=httpx2.Response
+                "/chat/completions",
+                content=content,
+                cast_to=httpx2.Response,
             )
         except openai.APITimeoutError:
             return Answer(failure="does not answer in time", pause=math.inf)
@@ -334,7 +340,11 @@ class _Transport(httpx2.BaseTransport):
         url = str(request.url)
         try:
             reply = self.http.request(
-                request.method, url, self.headers, request.read(), seconds=self.seconds
+                request.method,
+                url,
+                self.headers,
+                request.read(),
+                seconds=self.seconds,
             )
         except wire.NoReplyError as error:
             kind = httpx2.ReadTimeout if error.slow else httpx2.NetworkError

@@ -360,7 +360,13 @@ class _Reader:
         math = self.math if math is None else math
         formula = self.formula or math
         inner = _Reader(
-            self.tex, self.closing, start, end, math=math, formula=formula, depth=self.depth + 1
+            self.tex,
+            self.closing,
+            start,
+            end,
+            math=math,
+            formula=formula,
+            depth=self.depth + 1,
         )
         return inner.read()
 
