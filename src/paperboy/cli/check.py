@@ -16,20 +16,18 @@ _COLOURS = {"fault": "red", "note": "yellow", "ok": "green"}
 )
 @click.pass_obj
 def check(app: App, *, offline: bool) -> int:
-    """Find everything that would fail tomorrow: one line each, with the fix.
+    """Find everything that would fail tomorrow, a line each, with the fix.
 
-    It logs in to the mail server, names a recipient (ALERT_TO, else MAIL_FROM) and takes it back, asks the LLM for one
-    score, and looks up whether the sender's domain has MX, SPF and DMARC records and the key of DKIM_SELECTOR.
+    This tries the files, the database and the disk. It logs in to the mail server and names a
+    recipient without sending anything, asks the LLM for one score, asks arXiv for one paper, and
+    looks up the DNS records of the sender's domain.
 
-    The exit code is 0 without a fault, 78 where settings, lists, templates or database are unusable, else 1.
+    The exit code is 0 without a fault, 78 where settings, lists, templates or database are unusable,
+    else 1.
 
-    A shell cannot see the service's credentials; this can, with one -p for each:
-
-    \b
-    sudo systemd-run --pipe --wait --collect --uid=paperboy \\
-      -p LoadCredential=SMTP_PASSWORD:/etc/paperboy/SMTP_PASSWORD \\
-      /opt/paperboy/bin/paperboy --home /var/lib/paperboy check
-    """  # noqa: D301 - click reads \b as "leave these lines as they are"
+    A shell cannot see a service's credentials; `paperboy manual service` shows how to check with
+    them.
+    """
     code = 0
     with one_timeout():
         for finding in findings(app, offline=offline):
