@@ -1,6 +1,4 @@
-"""The command `paperboy`: find the home, import the one command that is asked for, turn errors into
-exit codes.
-"""
+"""The command `paperboy`: finds the home, imports the command, turns errors into exit codes."""
 
 import errno
 import importlib
@@ -27,19 +25,16 @@ logger = logging.getLogger(__name__)
 
 
 class _Folder(click.ParamType[Path]):
-    """A folder, in which ~ is the user's own also where no shell saw it, as in an environment
-    file.
-    """
+    """Path of a folder. Expands ~ also where no shell did, as in an environment file."""
 
     name = "directory"
 
     def convert(
         self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None
     ) -> Path:
-        whole = os.path.expanduser(value)  # noqa: PTH111 - which leaves ~nobody as it is
-        return click.Path(file_okay=False, readable=False, path_type=Path).convert(
-            whole, param, ctx
-        )
+        expanded = os.path.expanduser(value)  # noqa: PTH111 - which leaves ~nobody as it is
+        folder = click.Path(file_okay=False, readable=False, path_type=Path)
+        return folder.convert(expanded, param, ctx)
 
 
 _COMMANDS = {  # name: its module, and a line for --help
@@ -80,7 +75,7 @@ ENTER = "paperboy.enter"  # what is called with the home
 
 
 class _Commands(click.Group):
-    """Imports a command's module when it is asked for: `--help` needs none of them."""
+    """Commands whose modules are imported on use: `--help` needs none of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for name, (_, line) in _COMMANDS.items() if line]
@@ -89,9 +84,8 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             if ctx.resilient_parsing:
                 return None
-            ctx.fail(
-                f"No such command {cmd_name!r}{did_you_mean(cmd_name, self.list_commands(ctx)) or '.'}"
-            )
+            hint = did_you_mean(cmd_name, self.list_commands(ctx)) or "."
+            ctx.fail(f"No such command {cmd_name!r}{hint}")
         module = importlib.import_module(_COMMANDS[cmd_name][0])
         command: click.Command = getattr(module, cmd_name)
         if _HOME not in command.params:
@@ -114,17 +108,16 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="paperboy")
 @click.pass_context
 def cli(ctx: click.Context, home: Path) -> None:
-    """Paperboy mails the new arXiv papers, scored for what each list wants to read, once per
-    morning.
+    """Mail the new arXiv papers each morning, scored for what each list wants to read.
 
-    Exit codes: 0 done · 1 something is still due, check found a fault beyond the files, or stdout
-    took no results · 2 wrong usage · 75 another `run` holds this home · 78 settings, lists,
-    templates or database are unusable · 130 stopped by Ctrl-C.
+    Exit codes: 0 done · 1 something is still due, check found a fault beyond the files, or the
+    results could not be written · 2 wrong usage · 75 another `run` holds this home · 78 settings,
+    lists, templates or database are unusable · 130 stopped by Ctrl-C.
     """
     from paperboy.service.app import App
 
     parts, ctx.meta[ENTER] = ctx.obj
-    ctx.obj = ctx.with_resource(App(home.absolute(), *parts))
+    ctx.obj = ctx.with_resource(App(home.absolute(), **parts))
 
 
 def invoke(
@@ -135,11 +128,21 @@ def invoke(
     timer: Callable[[], float] = time.monotonic,
     enter: Callable[[Path], None] = lambda _home: None,
 ) -> int:
-    """Run one command line and give its exit code. Errors that a person can cause are sentences on
-    stderr. `enter` is called with the home as soon as it is known.
+    """Run one command line and return its exit code.
+
+    Errors that a person can cause become sentences on stderr. `enter` is called with the home as
+    soon as it is known.
     """
     output.catch_all(environ)
-    parts = (environ, clock, wait, timer, output.Bars(), partial(output.say, err=True), FEATURES)
+    parts = {
+        "environ": environ,
+        "clock": clock,
+        "wait": wait,
+        "timer": timer,
+        "progress": output.Bars(),
+        "say": partial(output.say, err=True),
+        "features": FEATURES,
+    }
     try:
         code: int | None = cli.main(
             arguments, prog_name="paperboy", standalone_mode=False, obj=(parts, enter)
@@ -148,7 +151,8 @@ def invoke(
         is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)  # with lines of its own
         if not is_help:
             error.message = visible(error.message)  # type: ignore[misc]  # click prints it
-        error.show(shown := io.StringIO())
+        shown = io.StringIO()
+        error.show(shown)
         output.say(*shown.getvalue().splitlines(), err=True, verbatim=is_help)
         return error.exit_code
     except PaperboyError as error:
@@ -156,7 +160,8 @@ def invoke(
         return error.exit_code
     except PermissionError as error:
         fix = error.filename and files.denied(Path(os.fsdecode(error.filename)))
-        output.complaint(PaperboyError(f"{error.filename}: {fix or error.strerror}"), environ)
+        message = f"{error.filename}: {fix or error.strerror}"
+        output.complaint(PaperboyError(message), environ)
         return ConfigError.exit_code
     except (click.Abort, KeyboardInterrupt):
         output.say("Stopped.", err=True)
@@ -164,6 +169,7 @@ def invoke(
     except Exception:
         logger.exception("this is a bug in Paperboy")
         return 1
+
     return code or 0  # most commands either succeed or raise an error
 
 
@@ -184,10 +190,11 @@ _HOME = click.Option(  # after the command as well, where many people put it
 
 
 def main() -> None:
-    """Run the console script. A command whose results did not reach stdout fails; without stderr
-    nothing does.
+    """Run the console script.
+
+    A command fails if its results could not be written to stdout. A failing stderr changes nothing.
     """
-    os.umask(0o077)  # whatever is made is its owner's alone: it holds addresses
+    os.umask(0o077)  # new files are readable by their owner alone: they hold addresses
     stdout = output.take_streams()
     code = invoke(enter=files.become_owner)
     if failure := stdout.failure:
