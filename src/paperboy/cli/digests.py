@@ -1,4 +1,4 @@
-"""`paperboy preview` and `resend`: a digest to look at, and a digest again."""
+"""`paperboy preview` and `resend`: look at a digest, and send one again."""
 
 import webbrowser
 from datetime import datetime
@@ -11,6 +11,7 @@ from paperboy.edges.text import did_you_mean
 from paperboy.errors import PaperboyError
 from paperboy.mail.text import counted
 from paperboy.models import Delivery, DeliveryState, MailingList, Receipt, Subscriber
+from paperboy.morning.drafting import Draft
 from paperboy.morning.preview import sent, write
 from paperboy.sending.delivery import send_outside
 from paperboy.sending.resend import Resend
@@ -19,7 +20,7 @@ from paperboy.service.app import App
 from paperboy.store.history import WAITING
 
 _COVERED = (
-    "Mail programs offer one click to leave only if a DKIM signature covers it: in the source of that mail, h= of "
+    "Mail programs offer one-click unsubscribing only if a DKIM signature covers it: in the source of that mail, h= of "
     "DKIM-Signature has to name list-unsubscribe and list-unsubscribe-post. With rspamd it does; for OpenDKIM, set "
     "SignHeaders *,+List-Unsubscribe-Post."
 )
@@ -27,63 +28,63 @@ _COVERED = (
 
 @click.command()
 @click.argument("name", metavar="LIST")
-@click.option("--open", "open_it", is_flag=True, help="Show it in the browser.")
+@click.option("--open", "open_it", is_flag=True, help="Open it in the browser.")
 @click.option(
-    "--to", "address", metavar="ADDRESS", help="Send it to this address alone, as a test mail."
+    "--to", "address", metavar="ADDRESS", help="Send it to this address only, as a test mail."
 )
 @click.option("--sent", "as_sent", is_flag=True, help="Show the newest digest as it was sent.")
 @click.option(
     "--date",
     "day",
     type=click.DateTime(["%Y-%m-%d"]),
+    metavar="YYYY-MM-DD",
     help="With --sent: the digest of this local date.",
 )
 @click.pass_obj
 def preview(
     app: App, name: str, *, open_it: bool, address: str | None, as_sent: bool, day: datetime | None
 ) -> int:
-    """Show what the files as they are make of today's papers, and mark nothing as sent.
+    """Show the digest that your files would make of today's papers; nothing counts as sent.
 
-    Today's papers are those that the list has not seen and, after the morning, those that it saw
-    today. So topics, thresholds, templates and the prompt can be tried all day. Scores are kept:
-    they were paid for. A change of the topics scores anew, which is said before; a change of the
-    thresholds asks for nothing.
+    Today's papers are those that the list has not seen yet and, after its morning, those of today.
+    So you can try topics, thresholds, templates and the prompt all day. Scores are kept, so none is
+    paid for twice. New topics are scored anew, which is announced first; new thresholds cost
+    nothing.
 
-    It goes into a file, to the browser, or to one address as a test mail. Works beside `run`; where
-    papers have no score yet, it waits for a morning that is under way.
+    The digest is written to a file, opened in the browser, or sent to one address as a test mail.
+    You can use this while the daemon runs; where papers have no score yet, it waits for a morning
+    that is under way.
     """
     if day and not as_sent:
         raise click.UsageError("--date goes with --sent.")
     output.set_up(app)
     mailing_list = app.home.list(name)
     reader = _reader(address, mailing_list)
-    _ = reader and app.transports  # half a login is an error before anything is paid for
+    if reader:
+        _ = app.transports  # half a login is an error before anything is paid for
+
     if not as_sent:
-        made = app.previews("preview").of(mailing_list)
-        composed = made.mail
-        if made.digest.counts.considered:
-            about = output.dry_run(mailing_list, made, "")[0]
-            about += "; the list is paused, so nobody gets it" * mailing_list.paused
-        else:
-            about = f"{name}: there are no papers today"
-            if app.store.ledger.newest(name):
-                about += f"; paperboy preview {name} --sent shows its newest digest"
+        draft = app.previews("preview").of(mailing_list)
+        composed = draft.mail
+        about = _about(app, mailing_list, draft)
     else:
-        found, composed = sent(app.store_to_ask, name, day.date() if day else None)
-        about = f"{name}: the digest of {found:%a %d %b %Y}, as it was sent"
+        sent_on, composed = sent(app.store_to_ask, name, day.date() if day else None)
+        about = f"{name}: the digest of {sent_on:%a %d %b %Y}, as it was sent"
     output.say(about, err=True)
     if composed is None:
         return 0
+
     if reader:
         if reader in mailing_list.subscribers:  # then the links of a test mail work
             app.store.readers.know(name, [app.composer.copy_for(name, app.clock().date(), reader)])
-        test = send_outside(
+        receipt = send_outside(
             app.transports[0], app.composer, composed, name, reader, app.clock(), test=True
         )
-        code = _said(reader, test)
+        code = _said(reader, receipt)
         if app.settings.web_url and not app.signer and not code:
             output.say(_COVERED)
         return code
+
     page = write(app.composer, app.settings.paperboy_outbox, name, composed, app.clock())
     output.say(str(page))
     if open_it and not webbrowser.open(page.as_uri()):
@@ -91,12 +92,25 @@ def preview(
     return 0
 
 
+def _about(app: App, mailing_list: MailingList, draft: Draft) -> str:
+    """Describe what today's papers make."""
+    name = mailing_list.name
+    if draft.digest.counts.considered:
+        about = output.dry_run(mailing_list, draft, "")[0]
+        return about + "; the list is paused, so nobody gets it" * mailing_list.paused
+
+    about = f"{name}: there are no papers today"
+    if app.store.ledger.newest(name):
+        about += f"; paperboy preview {name} --sent shows its newest digest"
+    return about
+
+
 @click.command()
 @click.argument("name", metavar="[LIST]", required=False)
 @click.option(
     "--failed",
     is_flag=True,
-    help="Only to those for whom it failed or may have failed; also send the digests of the last two weeks that "
+    help="Only to addresses where it failed or may have failed; also send the digests of the last two weeks that "
     "were given up.",
 )
 @click.option(
@@ -107,13 +121,15 @@ def preview(
 )
 @click.pass_obj
 def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> int:
-    """Send a list's newest digest again, to those on the list it did not reach or who joined since.
-    Without LIST and with --failed: that of each list.
+    """Send a list's newest digest again to subscribers who do not have it.
 
-    The digest goes out as it was composed. Nobody who has it gets it twice, except the address that
-    --to names. Mail in the outbox counts as not delivered once a mail server is set up. With
-    --failed, the digests of the last two weeks also go to those for whom they were given up after
-    three days. While `run` is sending, this waits until it is done.
+    These are the subscribers whom it did not reach, and those who joined since. Without LIST and
+    with --failed, it is the newest digest of each list.
+
+    The digest goes out as it was composed. Nobody who has it gets it twice, except the address
+    given with --to. Mail in the outbox counts as not delivered once a mail server is set up. With
+    --failed, digests of the last two weeks that were given up after three days are sent again, too.
+    While the daemon is sending, this waits until it is done.
     """
     output.set_up(app)
     if failed and address is not None:
@@ -122,36 +138,37 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
         )
     if name is None and not failed:
         raise click.UsageError("Name a LIST; only with --failed it may be left out, for all lists.")
+
     lists = (app.home.list(name),) if name is not None else app.home.lists
     reader = _reader(address, lists[0])
-    again = [app.resend(each) for each in lists]
+    resends = [app.resend(mailing_list) for mailing_list in lists]
     app.prepare()
     _ = app.transports  # half a login is an error before anything is put back
+
     with app.alone("sending", "resend"), Stop() as stop:
         stop.gently = True
         if reader:
-            return _to_one(app, again[0], stop, reader)
-        for each in again:
+            return _to_one(app, resends[0], stop, reader)
+        for again in resends:
             try:
-                found = each.put_back(failed_only=failed)
+                put_back = again.put_back(failed_only=failed)
             except PaperboyError as error:
                 if name is not None:
                     raise
-                output.say(
-                    str(error), err=True
-                )  # of all lists, one whose digest cannot be sent again stops no other
+                # One list's digest that cannot be sent again stops no other list.
+                output.say(str(error), err=True)
                 continue
-            for day, number in found.items():
-                people = counted(number, "subscriber")
-                whom = (
-                    f"to be sent again to {people}" if number else "there is nobody to send it to"
-                )
-                output.say(f"{each.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
+            for day, number in put_back.items():
+                whom = "there is nobody to send it to"
+                if number:
+                    whom = f"to be sent again to {counted(number, 'subscriber')}"
+                output.say(f"{again.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
 
-        sent = app.deliver(stop, by_hand=True)
-        if sent.states:
-            output.say(f"Deliveries of all that waited: {output.in_words(sent.states)}")
-        output.say(*(left := output.not_sent(app.store.ledger.unfinished(), sent)), err=True)
+        report = app.deliver(stop, by_hand=True)
+        if report.states:
+            output.say(f"Deliveries of all that waited: {output.in_words(report.states)}")
+        left = output.not_sent(app.store.ledger.unfinished(), report)
+        output.say(*left, err=True)
         return 1 if left else 0
 
 
@@ -159,17 +176,16 @@ def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None
     """Return the list's subscriber with that address, or a reader who is not on the list."""
     if address is None:
         return None
-    found = mailbox_from(address, "--to")
-    return mailing_list.subscriber(found.address) or found
+    reader = mailbox_from(address, "--to")
+    return mailing_list.subscriber(reader.address) or reader
 
 
 def _to_one(app: App, again: Resend, stop: Stop, reader: Subscriber) -> int:
-    """Send it through the ledger if the digest did not reach this subscriber; otherwise outside
-    it.
-    """
+    """Send it through the ledger if the digest did not reach this subscriber, else outside it."""
     mailing_list = again.mailing_list
     if suppressed := app.store.suppressions.find(mailing_list.name, reader.address):
         raise PaperboyError(refusal(suppressed, app.settings.timezone))
+
     waiting = again.put_back_for(reader)
     if waiting is None:
         code = _said(reader, again.outside(app.transports[0], reader))
@@ -179,13 +195,14 @@ def _to_one(app: App, again: Resend, stop: Stop, reader: Subscriber) -> int:
                 f"{reader.address} is not on {mailing_list.name}{hint} That was a test mail."
             )
         return code
-    sent = app.deliver(stop, by_hand=True, only=waiting.id)
-    came = app.store.ledger.get(waiting.id)
-    if came.state in WAITING:
-        output.say(*output.not_sent(1, sent), err=True)
-    return _said(reader, came)
+
+    report = app.deliver(stop, by_hand=True, only=waiting.id)
+    delivery = app.store.ledger.get(waiting.id)
+    if delivery.state in WAITING:
+        output.say(*output.not_sent(1, report), err=True)
+    return _said(reader, delivery)
 
 
-def _said(reader: Subscriber, came: Receipt | Delivery) -> int:
-    output.say(f"{reader.address}: {came.state}, {came.reply}")
-    return 0 if came.state is DeliveryState.SENT else 1
+def _said(reader: Subscriber, result: Receipt | Delivery) -> int:
+    output.say(f"{reader.address}: {result.state}, {result.reply}")
+    return 0 if result.state is DeliveryState.SENT else 1
