@@ -33,21 +33,23 @@ logger = logging.getLogger(__name__)
 def demo(app: App, *, open_it: bool) -> None:
     """Run a whole morning on a bundled sample of invented papers.
 
-    This needs no key, no server and no network: the embedded scorer ranks, and the mail goes to an
-    outbox in a new folder. The home is left alone; the mails use the templates in its `emails/`, if
-    it has any.
+    This needs no key, no server and no network: the embedded scorer ranks the papers, and the mail
+    goes to an outbox in a new folder. It does not touch your home, but uses the templates in its
+    emails/ if there are any.
     """
     folder = Path(tempfile.mkdtemp(prefix="paperboy-demo-"))
-    emails = app.path / "emails"
     (folder / LISTS_FILE).write_bytes(sample.LISTS.read_bytes())
+    emails = app.path / "emails"
     if emails.is_dir():
         (folder / "emails").symlink_to(emails.resolve())
+
     home = Home.load(folder, {})
     with app.at(home) as demo:
         demo.connect = lambda _: sample.SampleFeed()
         demo.prepare()
         report = demo.morning(home.named(()))
         sent = demo.deliver(lambda: False)
+
     output.say(*output.a_morning(report, sent, home.lists), "")
     output.say("The papers are invented, and no LLM judged them. The mail is in")
     outbox = home.settings.paperboy_outbox
@@ -67,30 +69,30 @@ def demo(app: App, *, open_it: bool) -> None:
     "names",
     multiple=True,
     metavar="NAME",
-    help="Only this list, on any weekday; may be given several times.",
+    help="Only this list, on any weekday; may be given more than once.",
 )
 @click.option("--all", "all_lists", is_flag=True, help="All lists, on any weekday.")
 @click.option(
     "--since",
     type=click.DateTime(["%Y-%m-%d"]),
-    metavar="DATE",
-    help="Begin the lists named with the papers that were announced since then, at most ARXIV_LOOKBACK_DAYS ago; the "
-    "cost is said first. For a list that is new, or comes back from a pause.",
+    metavar="YYYY-MM-DD",
+    help="Begin with the papers announced since this date, at most ARXIV_LOOKBACK_DAYS ago. Needs --list: for a list "
+    "that is new, or comes back from a pause. The cost is announced first.",
 )
 @click.option(
-    "--dry-run", is_flag=True, help="Show what would be sent, and send nothing. Scores are kept."
+    "--dry-run", is_flag=True, help="Show what would be sent, but send nothing. Scores are kept."
 )
 @click.pass_obj
 def once(
     app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime | None, dry_run: bool
 ) -> int:
-    """Do what today owes, whatever the hour.
+    """Deliver today's digests now, whatever the hour.
 
-    This composes the digests that the lists of this weekday still miss, also those given up today,
-    and delivers waiting mail. A second run that day sends nothing again. So cron may run it daily,
-    or as often as it likes. A list named with --list is served whatever its weekdays; a paused one
-    never is. A list that could not be served stays due, and the exit code is 1. While `run` works
-    on a morning or a sending, this waits until it is done.
+    This composes the digests that are missing for this weekday, also those given up earlier today,
+    and delivers all waiting mail. A second run on the same day sends nothing twice, so cron may run
+    it as often as you like. A list named with --list is served on any weekday, a paused list never.
+    A list that could not be served stays due, and the exit code is 1. While the daemon composes or
+    sends, this waits until it is done.
     """
     if names and all_lists:
         raise click.UsageError("--list and --all exclude each other.")
@@ -103,26 +105,29 @@ def once(
     if dry_run:
         return _dry_run(app, chosen, any_day=any_day)
     _ = app.transports  # before anything is paid for: half a login is an error
+
     with Stop() as stop:
         with app.alone("morning"):
             report = app.morning(chosen, any_day=any_day, since=since.date() if since else None)
+
         with app.alone("sending"):
             stop.gently = True
             sent = app.deliver(stop, by_hand=True)
-            left = output.not_sent(
-                app.store.ledger.unfinished(), sent
-            )  # before a resend that waits for this one
+            # Counted here, before a `resend` that waits for the lock adds more.
+            left = output.not_sent(app.store.ledger.unfinished(), sent)
+
         try:
             with app.alone("tasks"):
                 tasks.work(app, stop, by_hand=True)
-        except PaperboyError as error:  # whether all goes well is not the morning's matter
+        except PaperboyError as error:  # a failed task is no failure of the morning
             output.say(*output.lines_of(error), err=True)
+
         if not sent.problem:
             with app.alone("sending"):
                 app.deliver_rest(stop)
-    output.say(
-        *output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen])
-    )
+
+    lists = [mailing_list for mailing_list in app.home.lists if mailing_list.name in chosen]
+    output.say(*output.a_morning(report, sent, lists))
     outbox = app.settings.paperboy_outbox
     if app.settings.uses_outbox and (outbox / "Maildir").exists():
         output.say(f"The mail is in {outbox}")
@@ -133,12 +138,14 @@ def once(
 
 def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
     code = 0
-    for name, (made, why) in app.previews("once").all(chosen, any_day=any_day).items():
-        if made is None:
+    drafts = app.previews("once").all(chosen, any_day=any_day)
+    for name, (draft, why) in drafts.items():
+        if draft is None:
             output.say(f"{name}: {why}")
-        else:
-            output.say(*output.dry_run(app.home.list(name), made, why))
-            code = code or int(not made.outcome(why))
+            continue
+        output.say(*output.dry_run(app.home.list(name), draft, why))
+        if not draft.outcome(why):
+            code = 1
     return code
 
 
@@ -147,9 +154,9 @@ def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
 @click.argument("names", nargs=-1)
 @click.pass_obj
 def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
-    """Do one piece of the daemon's work, on the version in force: a morning of these lists, a
-    sending, or the trial of an edit. What fails goes to stdout, one a line, after the dots of
-    progress.
+    """Do one job of the daemon in a child process, with the files in force.
+
+    Failures go to stdout, a line each, after the dots of progress.
     """
     try:
         if kind == "trial":
@@ -157,11 +164,13 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
 
             trial.adopt(app)
             return 0
+
         app.home = Home.in_force(app.path, app.environ)
         app.progress = output.Dots(app.timer)
         output.set_up(app, by_hand=False)
         if kind != "tasks":
             app.prepare()
+
         with Stop() as stop, app.alone(kind, "run"):
             stop.gently = kind != "morning"
             if kind == "tasks":
@@ -169,10 +178,10 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
                 return 0
             if kind == "morning":
                 app.morning(names, app.patience)
-                ended = "sending" not in app.due(app.clock())  # else one follows
+                is_over = "sending" not in app.due(app.clock())  # else a sending follows
             else:
-                ended = bool(app.deliver(stop).states)
-        if ended:
+                is_over = bool(app.deliver(stop).states)
+        if is_over:
             heartbeat.beat(app)
     except PaperboyError as error:
         output.say("", *output.lines_of(error))
@@ -184,18 +193,19 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
 
 
 class Stop(ExitStack):
-    """SIGTERM and Ctrl-C stop the work: before sending begins at once, and later after the current
-    message.
-    """
+    """Handler of SIGTERM and Ctrl-C: stops at once, or `gently`, after the current message."""
 
-    asked = gently = False
+    asked = False
+    gently = False
 
     def __call__(self) -> bool:
+        """Return whether the work has to stop."""
         return self.asked
 
     def __enter__(self) -> Self:
         for number in (signal.SIGTERM, signal.SIGINT):
-            self.callback(signal.signal, number, signal.signal(number, self._handle))
+            before = signal.signal(number, self._handle)
+            self.callback(signal.signal, number, before)
         return self
 
     def _handle(self, signum: int, _frame: FrameType | None) -> None:
@@ -204,27 +214,26 @@ class Stop(ExitStack):
             with suppress(OSError):  # stderr may be full, or gone
                 os.write(2, b"Stopping after the current message.\n")
             return
+
         with suppress(OSError):
             if os.isatty(2):
                 os.write(2, b"\x1b[?25h\n")  # the bars hide the cursor
             os.write(2, b"Stopped before sending began; nothing is lost.\n")
-        os._exit(
-            130 if signum == signal.SIGINT else 1
-        )  # every commit stands; an ordinary exit would wait for the LLM
+        # All commits stand, and an ordinary exit would wait for the LLM.
+        os._exit(130 if signum == signal.SIGINT else 1)
 
 
 @click.command()
 @click.pass_obj
 def run(app: App) -> None:
-    """Run the daemon: the same work every morning, until SIGTERM.
+    """Run the daemon, which delivers every list's digest each morning, until SIGTERM.
 
-    Each list's work starts at its own hour. A missed morning is made up for at once. An edit of the
-    home's files is in force within 25 seconds, or at once on SIGHUP, and applies from the next
-    digest. A broken edit changes nothing: the last good version stays in force.
+    Each list's morning starts at its own hour; a missed one is made up for at once. Edits of your
+    files are in force within 25 seconds, or at once on SIGHUP, and apply from the next digest. If
+    an edit is broken, the last good version stays in force.
     """
-    app.home, _ = Home.own_or_in_force(
-        app.path, app.environ
-    )  # the first trial reports broken files
+    # The first trial reports broken files.
+    app.home, _ = Home.own_or_in_force(app.path, app.environ)
     output.set_up(app, by_hand=False)
     notifier = Notifier(app.environ.get("NOTIFY_SOCKET", ""))
     try:
@@ -233,12 +242,17 @@ def run(app: App) -> None:
             service.adopted = partial(output.set_up, app, by_hand=False)
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
                 signal.signal(number, service.signalled)
-            begins = [
-                due.next_morning(each, app.clock()) for each in app.home.lists if each.is_active
+
+            lists = app.home.lists
+            mornings = [
+                due.next_morning(mailing_list, app.clock())
+                for mailing_list in lists
+                if mailing_list.is_active
             ]
-            watches = f"Paperboy watches {counted(len(app.home.lists), 'list')} in {app.path}"
-            if begins:
-                watches += f"; next hour: {min(begins).astimezone(app.settings.timezone):%a %d %b %H:%M %Z}"
+            watches = f"Paperboy watches {counted(len(lists), 'list')} in {app.path}"
+            if mornings:
+                first = min(mornings).astimezone(app.settings.timezone)
+                watches += f"; next run: {first:%a %d %b %H:%M %Z}"
             logger.info("%s", watches)
             if sys.stderr.isatty():
                 output.say(f"{watches}. Ctrl-C stops it.", err=True)
