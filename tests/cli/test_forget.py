@@ -57,7 +57,7 @@ def test_forgotten_person_is_in_no_file_of_the_home(world: World) -> None:
     assert ran.out.splitlines() == [
         "Removed ADA@example.org from subscribers.yaml (lines 9 and 15).",
         "Erased it from 3 rows of the database.",
-        "Backups, logs and mail in the outbox are left alone: delete there what names it.",
+        "Backups, logs and mail in the outbox are left alone: delete the address there.",
     ]
     assert (world.path / "subscribers.yaml").read_text() == lists.replace(
         f"      - Augusta King <{ADA}>  # {ADA} asked\n", ""

@@ -1,8 +1,8 @@
-"""`subscribers`, `subscribe`, `unsubscribe`, `suppress`, `unsuppress`, `forget`: who gets mail, and
-who must not.
+"""Who gets mail, and who must not: `subscribers`, `subscribe`, `unsubscribe`, `suppress`,
+`unsuppress` and `forget`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import tzinfo
 from typing import Any
@@ -28,8 +28,8 @@ LISTS = click.option(
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 _LIST = click.argument("name", metavar="LIST")
-_ADDRESS = click.argument("who", metavar="ADDRESS")
-_ADDRESS_OR_TOKEN = click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
+_ADDRESS = click.argument("text", metavar="ADDRESS")
+_ADDRESS_OR_TOKEN = click.argument("words", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
 _ASKED = "asked to leave the list"  # by a token: the person's own wish
 
 
@@ -38,55 +38,70 @@ _ASKED = "asked to leave the list"  # by a token: the person's own wish
 @AS_JSON
 @click.pass_obj
 def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> None:
-    """Show who gets what, list by list: when each list sends, to whom, and who of them is
-    suppressed and why.
-    """
+    """Show who gets what: when each list sends, to whom, and which addresses are suppressed."""
     app.take_own_or_in_force()
     output.set_up(app)
     wanted = app.home.named(names)
+    lists = [mailing_list for mailing_list in app.home.lists if mailing_list.name in wanted]
     find = app.store_to_ask.suppressions.find
-    lists = [
-        (each, [(who, find(each.name, who.address)) for who in each.subscribers])
-        for each in app.home.lists
-        if each.name in wanted
-    ]
-    everybody = [(who.address.lower(), held) for _, people in lists for who, held in people]
-    addresses = len(dict(everybody))
-    suppressed = len({address for address, held in everybody if held})
+    suppressions = {
+        (mailing_list.name, subscriber): find(mailing_list.name, subscriber.address)
+        for mailing_list in lists
+        for subscriber in mailing_list.subscribers
+    }
+    addresses = {subscriber.address.lower() for _, subscriber in suppressions}
     if as_json:
-        output.show_page({"lists": [_as_json(*each) for each in lists], "addresses": addresses})
+        rows = [_as_json(mailing_list, suppressions) for mailing_list in lists]
+        output.show_page({"lists": rows, "addresses": len(addresses)})
         return
 
-    for mailing_list, people in lists:
+    for mailing_list in lists:
         name = mailing_list.name
         title = mailing_list.title
         output.say(f": {title}" if title != name else "", mark=name, bold=True)
-        if not people:
+        if not mailing_list.subscribers:
             output.say("no subscribers, so it is never due", "")
             continue
-        days = (
-            "every day"
-            if mailing_list.weekdays == EVERY_DAY
-            else ", ".join(_weekdays(mailing_list))
-        )
+
+        days = ", ".join(_weekdays(mailing_list))
+        if mailing_list.weekdays == EVERY_DAY:
+            days = "every day"
         paused = "paused, else " * mailing_list.paused
         when = f"{paused}{days} at {mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
-        output.say(f"{when}, to {counted(len(people), 'address', 'addresses')}")
-        width = max(len(who.address) for who, _ in people)
-        for who, held in people:
-            output.say(f"  {who.address:{width}}  {who.name}".rstrip())
-            if held:
-                output.say("", mark=f"    {_suppressed(held, app.settings.timezone)}", fg="yellow")
+        number = counted(len(mailing_list.subscribers), "address", "addresses")
+        output.say(f"{when}, to {number}")
+
+        width = max(len(subscriber.address) for subscriber in mailing_list.subscribers)
+        for subscriber in mailing_list.subscribers:
+            output.say(f"  {subscriber.address:{width}}  {subscriber.name}".rstrip())
+            if suppression := suppressions[name, subscriber]:
+                reason = _suppressed(suppression, app.settings.timezone)
+                output.say("", mark=f"    {reason}", fg="yellow")
         output.say("")
-    also = f", {suppressed} of them suppressed" if suppressed else ""
-    output.say(
-        f"{counted(addresses, 'address', 'addresses')} on {counted(len(lists), 'list')}{also}"
-    )
+
+    total = f"{counted(len(addresses), 'address', 'addresses')} on {counted(len(lists), 'list')}"
+    suppressed = {
+        subscriber.address.lower() for (_, subscriber), found in suppressions.items() if found
+    }
+    if suppressed:
+        total += f", {len(suppressed)} of them suppressed"
+    output.say(total)
 
 
 def _as_json(
-    mailing_list: MailingList, people: list[tuple[Subscriber, Suppression | None]]
+    mailing_list: MailingList, suppressions: Mapping[tuple[str, Subscriber], Suppression | None]
 ) -> dict[str, Any]:
+    subscribers = []
+    for subscriber in mailing_list.subscribers:
+        suppression = suppressions[mailing_list.name, subscriber]
+        suppressed = suppression and {
+            "list": suppression.list_name or None,
+            "since": suppression.at,
+            "reason": suppression.reason,
+        }
+        row = {"address": subscriber.address, "name": subscriber.name, "suppressed": suppressed}
+        subscribers.append(row)
+
     return {
         "name": mailing_list.name,
         "title": mailing_list.title,
@@ -94,16 +109,8 @@ def _as_json(
         "timezone": mailing_list.timezone.key,
         "weekdays": _weekdays(mailing_list),
         "paused": mailing_list.paused,
-        "subscribers": [
-            {
-                "address": who.address,
-                "name": who.name,
-                "suppressed": held
-                and {"list": held.list_name or None, "since": held.at, "reason": held.reason},
-            }
-            for who, held in people
-        ],
-        "addresses": len(people),
+        "subscribers": subscribers,
+        "addresses": len(subscribers),
     }
 
 
@@ -115,60 +122,66 @@ def _weekdays(mailing_list: MailingList) -> list[str]:
 @_LIST
 @_ADDRESS
 @click.pass_obj
-def subscribe(app: App, name: str, who: str) -> None:
-    """Add somebody to a list, after the last subscriber in its file; the rest of the file stays as
-    it is.
+def subscribe(app: App, name: str, text: str) -> None:
+    """Add somebody to a list, after the last subscriber in its file.
 
-    ADDRESS is ada@example.org or, in quotes, 'Ada Lovelace <ada@example.org>'. This works while the
-    daemon runs, and applies from the list's next digest.
+    The rest of the file stays as it is. ADDRESS is ada@example.org or, in quotes, 'Ada Lovelace
+    <ada@example.org>'. You can use this while the daemon runs; it applies from the list's next
+    digest.
     """
-    new = mailbox_from(who, "ADDRESS")
+    new = mailbox_from(text, "ADDRESS")
     with _refused(f"Nobody was added to {name}:"):
         mailing_list = app.home.list(name)
-        held = app.store_to_ask.suppressions.find(name, new.address)
-        there = mailing_list.subscriber(new.address)
-        line = "" if there else edits.subscribe(app.home, mailing_list, new)
-    if there:
-        output.say(f"Nothing to do: {there} is already on {name}.")
+        suppression = app.store_to_ask.suppressions.find(name, new.address)
+        subscriber = mailing_list.subscriber(new.address)
+        line = "" if subscriber else edits.subscribe(app.home, mailing_list, new)
+
+    if subscriber:
+        output.say(f"Nothing to do: {subscriber} is already on {name}.")
     else:
         output.say(f"{new} is now on {name} ({line}) and gets its next digest.")
-    if held:
-        output.say(f"But {refusal(held, app.settings.timezone)}")
+    if suppression:
+        output.say(f"But {refusal(suppression, app.settings.timezone)}")
 
 
 @click.command()
 @_LIST
 @_ADDRESS
 @click.pass_obj
-def unsubscribe(app: App, name: str, who: str) -> None:
-    """Remove somebody from a list and their line from its file; the rest of the file stays as it
-    is.
+def unsubscribe(app: App, name: str, text: str) -> None:
+    """Remove somebody from a list, with their line in its file.
 
-    This works while the daemon runs, and takes effect within 25 seconds: not even a digest already
-    composed goes there. To stop mail to an address whatever the file says, use suppress.
+    The rest of the file stays as it is. You can use this while the daemon runs; it takes effect
+    within 25 seconds, even for a digest already composed. To stop mail to an address whatever the
+    file says, use suppress.
     """
-    address = mailbox_from(who, "ADDRESS").address
+    address = mailbox_from(text, "ADDRESS").address
     with _refused(f"Nobody was removed from {name}:"):
         mailing_list = app.home.list(name)
-        others = together(
-            [each.name for each in app.home.lists if each.name != name and each.subscriber(address)]
-        )
-        there = mailing_list.subscriber(address)
-        if there is None:
+        names = [
+            other.name
+            for other in app.home.lists
+            if other.name != name and other.subscriber(address)
+        ]
+        others = together(names)
+        subscriber = mailing_list.subscriber(address)
+        if subscriber is None:
             hint = did_you_mean(address, mailing_list.addresses(), cutoff=0.85)
             on_others = f"; it is on {others}" if others else ""
             file = mailing_list.subscribers_file or LISTS_FILE
             raise UnknownNameError(f"{file}: {address} is not on {name}{hint}{on_others}")
-        line = edits.unsubscribe(app.home, mailing_list, there)
-    output.say(f"{there} is no longer on {name} (removed from {line}).")
+        line = edits.unsubscribe(app.home, mailing_list, subscriber)
+
+    output.say(f"{subscriber} is no longer on {name} (removed from {line}).")
     if others:
         output.say(f"{address} is still on {others}.")
 
 
 @contextmanager
 def _refused(nobody: str) -> Iterator[None]:
-    """Say `nobody` above what is wrong with the files or the database: that may have nothing to do
-    with the person.
+    """Print `nobody` before an error of the files or the database.
+
+    Such an error may have nothing to do with the person.
     """
     try:
         yield
@@ -177,10 +190,10 @@ def _refused(nobody: str) -> Iterator[None]:
         raise
 
 
-def mailbox_from(who: str, hint: str) -> Subscriber:
+def mailbox_from(text: str, hint: str) -> Subscriber:
     """Return the mailbox given as the argument `hint`. Raises click.BadParameter."""
     try:
-        return values.mailbox(who)
+        return values.mailbox(text)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint=hint) from error
 
@@ -189,32 +202,29 @@ def mailbox_from(who: str, hint: str) -> Subscriber:
 @_ADDRESS_OR_TOKEN
 @click.option("--list", "name", metavar="NAME", default="", help="Stop mail from this list only.")
 @click.pass_obj
-def suppress(app: App, who: Sequence[str], name: str) -> None:
-    """Stop mail to an address at once, whatever the lists' files say: from all lists, or from one
-    with --list.
+def suppress(app: App, words: Sequence[str], name: str) -> None:
+    """Stop all mail to an address at once, whatever the lists' files say.
 
     A token is the last word of an unsubscribe mail's subject; the whole subject works, too, and so
-    does the mailto link in a digest. It names an address and a list, and stops mail from that list
-    alone. This works while the daemon runs.
+    does the mailto link in a digest. It stands for an address and a list, and stops mail from that
+    list only. You can use this while the daemon runs.
     """
     app.take_own_or_in_force()
     output.set_up(app)
     if name:
         app.home.list(name)
-    address, only, reason = _whom(app, " ".join(who), name)
+    address, only, reason = _read_request(app, " ".join(words), name)
+
     suppressions = app.store.suppressions
-    if suppressions.add(
-        address, only, reason, app.clock(), by="reader" if reason == _ASKED else "operator"
-    ):
-        known = any(each.subscriber(address) for each in app.home.lists if only in {"", each.name})
-        misspelt = (
-            "" if known else f" (It is not a subscriber of {'that' if only else 'any'} list.)"
-        )
-        output.say(
-            f"{address} gets no more mail from {only or 'any list'}.{misspelt} {_undo(address, only)}"
-        )
-    elif held := suppressions.find(only, address):
-        output.say(f"Nothing to do: {refusal(held, app.settings.timezone)}")
+    by = "reader" if reason == _ASKED else "operator"
+    if suppressions.add(address, only, reason, app.clock(), by=by):
+        said = f"{address} gets no more mail from {only or 'any list'}."
+        lists = [mailing_list for mailing_list in app.home.lists if only in {"", mailing_list.name}]
+        if not any(mailing_list.subscriber(address) for mailing_list in lists):
+            said += f" (It is not a subscriber of {'that' if only else 'any'} list.)"
+        output.say(f"{said} {_undo(address, only)}")
+    elif suppression := suppressions.find(only, address):
+        output.say(f"Nothing to do: {refusal(suppression, app.settings.timezone)}")
 
 
 @click.command()
@@ -223,50 +233,50 @@ def suppress(app: App, who: Sequence[str], name: str) -> None:
     "--list", "name", metavar="NAME", default="", help="Lift the suppression for this list only."
 )
 @click.pass_obj
-def unsuppress(app: App, who: Sequence[str], name: str) -> None:
-    """Lift a suppression made by `suppress` or by three bounces in a row; status --suppressed lists
-    them all.
+def unsuppress(app: App, words: Sequence[str], name: str) -> None:
+    """Allow mail to an address again that was suppressed by you, by its reader or by bounces.
 
-    A suppression for one list and one for all lists are lifted one by one: those who asked to leave
-    a list stay off it when a bounce is forgiven. This works while the daemon runs. Missed digests
-    are not sent by themselves: resend --to sends the newest one.
+    A suppression for one list and one for all lists are lifted separately, so that forgiving a
+    bounce does not put a reader back on a list they left. `paperboy status --suppressed` shows them
+    all. Missed digests are not sent automatically; `paperboy resend LIST --to ADDRESS` sends the
+    newest. You can use this while the daemon runs.
     """
     app.take_own_or_in_force()
     output.set_up(app)
-    address, only, _ = _whom(app, " ".join(who), name)
+    address, only, _ = _read_request(app, " ".join(words), name)
+
     suppressions = app.store_to_ask.suppressions
     if suppressions.lift(address, only, app.clock()):
-        output.say(
-            f"{address} may get mail from {only or 'its lists'} again, if it is a subscriber there."
-        )
+        where = only or "its lists"
+        output.say(f"{address} may get mail from {where} again, if it is a subscriber there.")
     else:
         if name:
-            app.home.list(name)  # only now, for it may have left the file since
-        output.say(
-            f"Nothing to do: {address} is not suppressed for {f'the list {only}' if only else 'all lists'}."
-        )
-    for held in suppressions.of(address):
-        # It still keeps mail away: one for all lists, or, where that was lifted, one for a single
-        # list.
-        if not (held.list_name and only):
-            output.say(f"But {refusal(held, app.settings.timezone)}")
+            app.home.list(name)  # only now: it may have left the file since
+        where = f"the list {only}" if only else "all lists"
+        output.say(f"Nothing to do: {address} is not suppressed for {where}.")
+
+    for suppression in suppressions.of(address):
+        # It still stops mail: one for all lists, or, where that was lifted, one for a single list.
+        if not (suppression.list_name and only):
+            output.say(f"But {refusal(suppression, app.settings.timezone)}")
 
 
-def _whom(app: App, who: str, name: str) -> tuple[str, str, str]:
+def _read_request(app: App, text: str, name: str) -> tuple[str, str, str]:
     """Return the address, the list (empty: all of them), and the reason to suppress it.
 
-    `who` is an address, a token, or the subject or the link of an unsubscribe mail; `name` is what
-    `--list` says. Raises click.BadParameter for a broken address, and UnknownNameError for a token
-    of no mail or of another list.
+    `text` is an address, a token, or the subject or the link of an unsubscribe mail; `name` is the
+    value of `--list`. Raises click.BadParameter for a broken address, and UnknownNameError for a
+    token of no mail or of another list.
     """
     from paperboy.mail.message import unsubscribe_request
 
-    request = unsubscribe_request(who)
+    request = unsubscribe_request(text)
     if request is None:
-        if "@" in who:
-            return mailbox_from(who, "ADDRESS_OR_TOKEN").address, name, "by hand"
+        if "@" in text:
+            return mailbox_from(text, "ADDRESS_OR_TOKEN").address, name, "by hand"
         what = "the 32 letters and digits that end the subject of an unsubscribe mail"
-        raise UnknownNameError(f"{who!r} is neither an address nor a token; a token is {what}")
+        raise UnknownNameError(f"{text!r} is neither an address nor a token; a token is {what}")
+
     named, token = request
     reader = app.store_to_ask.readers.leaving(token)
     if reader is None:
@@ -286,43 +296,46 @@ def _whom(app: App, who: str, name: str) -> tuple[str, str, str]:
 @click.command()
 @_ADDRESS
 @click.pass_obj
-def forget(app: App, who: str) -> None:
-    """Erase a person: take an address out of all lists in their files, and erase it from the
-    database.
+def forget(app: App, text: str) -> None:
+    """Erase a person: remove an address from all lists' files and from the database.
 
-    The database keeps that a digest went to somebody, but not to whom. Where the address was
-    suppressed, a keyed hash of it stays, so that it gets no mail even if somebody adds it again.
-    Where Paperboy cannot edit the file, it says where the address stands, and erases nothing. This
-    works while the daemon runs, and waits for a morning or a sending that is under way. Backups,
-    logs and the outbox are left alone.
+    The database keeps that a digest went to somebody, but not to whom. If the address was
+    suppressed, a keyed hash of it stays, so that it gets no mail even if somebody adds it again. If
+    Paperboy cannot edit a file, it names the lines and erases nothing. Backups, logs and the outbox
+    are left alone. You can use this while the daemon runs; it waits for a morning or a sending that
+    is under way.
     """
-    address = mailbox_from(who, "ADDRESS").address
+    address = mailbox_from(text, "ADDRESS").address
     app.take_own_or_in_force()
     output.set_up(app)
-    everybody = [each for of in app.home.lists for each in of.addresses()]
+    known = [name for mailing_list in app.home.lists for name in mailing_list.addresses()]
+
     lines, rows = app.forget(address)
-    held = app.store_to_ask.suppressions.of(address)
-    if not (lines or rows or held):
-        hint = did_you_mean(address, everybody, cutoff=0.85)
+    suppressions = app.store_to_ask.suppressions.of(address)
+    if not (lines or rows or suppressions):
+        hint = did_you_mean(address, known, cutoff=0.85)
         raise UnknownNameError(f"{address} is in neither the lists' files nor the database{hint}")
+
     for file, numbers in lines.items():
         where = f"line{'s' if numbers[1:] else ''} {together([str(line) for line in numbers])}"
         output.say(f"Removed {address} from {file} ({where}).")
     output.say(f"Erased it from {counted(rows, 'row')} of the database.")
-    for each in held:
+    for suppression in suppressions:
         stays = "A keyed hash of it stays, so that it gets no mail even if somebody adds it again"
-        output.say(f"{stays}: {refusal(each, app.settings.timezone)}")
-    output.say("Backups, logs and mail in the outbox are left alone: delete there what names it.")
+        output.say(f"{stays}: {refusal(suppression, app.settings.timezone)}")
+    output.say("Backups, logs and mail in the outbox are left alone: delete the address there.")
 
 
-def refusal(held: Suppression, zone: tzinfo) -> str:
-    """Say who gets no mail, from what, since when and why, and name the command that lifts it."""
-    return f"{held.address} is {_suppressed(held, zone)}. {_undo(held.address, held.list_name)}"
+def refusal(suppression: Suppression, zone: tzinfo) -> str:
+    """Return a sentence with address, lists, date and reason, and the command that lifts it."""
+    undo = _undo(suppression.address, suppression.list_name)
+    return f"{suppression.address} is {_suppressed(suppression, zone)}. {undo}"
 
 
-def _suppressed(held: Suppression, zone: tzinfo) -> str:
-    lists = f"the list {held.list_name}" if held.list_name else "all lists"
-    return f"suppressed for {lists} (since {held.at.astimezone(zone):%a %d %b %Y}: {held.reason})"
+def _suppressed(suppression: Suppression, zone: tzinfo) -> str:
+    lists = f"the list {suppression.list_name}" if suppression.list_name else "all lists"
+    since = f"{suppression.at.astimezone(zone):%a %d %b %Y}"
+    return f"suppressed for {lists} (since {since}: {suppression.reason})"
 
 
 def _undo(address: str, list_name: str) -> str:
