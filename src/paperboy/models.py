@@ -1,11 +1,11 @@
 """The words of Paperboy as frozen values.
 
-Every stage of a morning hands the next one some of these. They do no I/O, know no other room,
+Each stage of a morning passes some of these to the next. They do no I/O, import no other room,
 compare by value and can be pickled. Instants are aware and in UTC; a local date is a plain `date`.
 
     to read    MailingList, Subscriber, Paper
     to score   ToScore → Scored: a Score for each paper, Spending
-    to choose  Digest: Entry, Counts, what each paper PaperOutcome
+    to choose  Digest: Entry, Counts, and the PaperOutcome of each paper
     to freeze  Composed, Day with its Outcome; an Attempt where there is none yet
     to send    Delivery → Envelope → Receipt; Suppression
     to keep    Tables of a feature
@@ -28,9 +28,10 @@ EVERY_DAY = frozenset(range(7))
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """Somebody with an address; `str()` is the form of a mail header, before any encoding."""
+    """Recipient of a list. `str()` is the form of a mail header, before any encoding."""
 
-    address: str  # an international domain is in its xn-- form; only what stands before the @ may be beyond ASCII
+    # International domains are in their xn-- form; only the local part may be beyond ASCII.
+    address: str
     name: str = ""
 
     def __str__(self) -> str:
@@ -38,35 +39,35 @@ class Subscriber:
 
 
 class Subscribers(Sequence[Subscriber]):
-    """Subscribers who are made only when they are asked for, since there may be a million."""
+    """Subscribers that are made on demand, since there may be a million."""
 
     __slots__ = ()
 
     @abstractmethod
     def find(self, address: str) -> Subscriber | None:
-        """The one with the address, in upper or lower case."""
+        """Return the subscriber with the address, whatever its case."""
 
     @abstractmethod
     def addresses(self) -> Iterator[str]:
-        """Everybody's, in lower case."""
+        """Yield every address in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
     """Words and phrases that filter a list's papers by title and abstract."""
 
-    must: tuple[str, ...] = ()  # one of them has to occur
-    never: tuple[str, ...] = ()  # none of them may
+    must: tuple[str, ...] = ()  # at least one has to occur
+    never: tuple[str, ...] = ()  # none may occur
 
 
 @dataclass(frozen=True, slots=True)
 class MailingList:
-    """One item of `subscribers.yaml`, with the defaults of the settings filled in."""
+    """Item of `subscribers.yaml`, with the defaults of the settings filled in."""
 
     name: str
     title: str
     categories: tuple[str, ...]
-    topics: str  # the text itself, also where the file names another file; empty: papers by followed authors alone
+    topics: str  # the text, also of a topics file; empty: only papers by followed authors
     timezone: ZoneInfo
     language: str = "en"  # of comments and of the mail: a BCP 47 tag, in canonical case
     send_at: time = time(7, 0)  # local
@@ -82,13 +83,13 @@ class MailingList:
     keywords: Keywords = Keywords()
     paused: bool = False
     archive: str = (
-        "link"  # who sees its digests on the web: "none", "link" (who has it), "public", "indexed"
+        "link"  # who may read its digests on the web: "none", "link", "public", "indexed"
     )
     open: bool = False  # whoever confirms an address may sign up
     webhook: str = field(default="", repr=False)  # a URL, often with a secret in it
     webhook_format: str = "json"  # or "slack"
     subscribers: tuple[Subscriber, ...] | Subscribers = ()
-    subscribers_file: str = ""  # in the home; its people are among the subscribers
+    subscribers_file: str = ""  # in the home; its lines are among the subscribers
 
     @property
     def is_active(self) -> bool:
@@ -97,27 +98,28 @@ class MailingList:
 
     @property
     def is_public(self) -> bool:
-        """Whether the web room lists its digests for everybody."""
+        """Check whether the web room lists its digests for everybody."""
         return self.archive in {"public", "indexed"}
 
     def subscriber(self, address: str) -> Subscriber | None:
-        """The subscriber with the address, in upper or lower case."""
+        """Return the subscriber with the address, whatever its case."""
         if isinstance(self.subscribers, Subscribers):
             return self.subscribers.find(address)
-        return next(
-            (who for who in self.subscribers if who.address.lower() == address.lower()), None
-        )
+        for subscriber in self.subscribers:
+            if subscriber.address.lower() == address.lower():
+                return subscriber
+        return None
 
     def addresses(self) -> Iterator[str]:
-        """All subscribers' addresses in lower case."""
+        """Return all subscribers' addresses in lower case."""
         if isinstance(self.subscribers, Subscribers):
             return self.subscribers.addresses()
-        return (who.address.lower() for who in self.subscribers)
+        return (subscriber.address.lower() for subscriber in self.subscribers)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong in a file or a setting: where, what, and what to do about it."""
+    """Fault in a file or a setting: its place, and a message with the fix."""
 
     place: str  # "subscribers.yaml:14:9", ".env:3", "environment"
     message: str
@@ -128,7 +130,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """One preprint, with the mark-up of its source still in title and abstract."""
+    """Preprint, with the mark-up of its source still in title and abstract."""
 
     id: str  # without the version: "2502.06786", "astro-ph/0601001"
     version: int
@@ -144,7 +146,7 @@ class Paper:
 
 
 class Text(NamedTuple):
-    """What of a paper a ranking reads."""
+    """Title and abstract of a paper, for a ranking."""
 
     id: str
     title: str
@@ -153,7 +155,7 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a scorer thinks of one paper for one list."""
+    """Judgement of one paper for one list."""
 
     relevance: int  # 1-10
     novelty: int | None  # 1-10; None where the scorer cannot judge it
@@ -167,8 +169,8 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that an LLM counted. The prompt's include cached and cache-write ones, the
-    completion's reasoning ones.
+    """Tokens that an LLM counted. Prompt tokens include cached and cache-write tokens, completion
+    tokens include reasoning tokens.
     """
 
     calls: int = 0
@@ -185,7 +187,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """US dollars. Where a price is unknown there is no Cost (`None`), never a zero."""
+    """US dollars. Where a price is unknown the cost is None, never zero."""
 
     prompt: float = 0.0
     completion: float = 0.0
@@ -197,7 +199,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What scoring used and what that cost."""
+    """Usage of an LLM, and its cost."""
 
     usage: Usage = Usage()
     cost: Cost | None = Cost()  # None: the price of some of it is unknown
@@ -206,52 +208,52 @@ class Spending:
         usage = Usage(*map(add, astuple(self.usage), astuple(other.usage)))
         if self.cost is None or other.cost is None:
             return Spending(usage, None)
-        return Spending(usage, Cost(*map(add, astuple(self.cost), astuple(other.cost))))
+        cost = Cost(*map(add, astuple(self.cost), astuple(other.cost)))
+        return Spending(usage, cost)
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Who scored."""
+    """Model that scored the papers."""
 
     name: str
     is_llm: bool  # False: the embedded scorer, which ranks by words and judges nothing
-    learned_from: str = ""  # what its ranking has learned from, beside words: "votes", "scores" or "scores and votes"
+    learned_from: str = ""  # beside words: "votes", "scores" or "scores and votes"
 
 
 class Ranker(Protocol):
-    """A ranking that a list has learned."""
+    """Ranking that a list has learned."""
 
     @property
-    def examples(self) -> int: ...  # that it has learned from
+    def examples(self) -> int: ...  # how many it has learned from
 
     def strengths(self, texts: Sequence[Text]) -> Sequence[float]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ToScore:
-    """Papers that a list wants scored."""
+    """Request to a scorer: the papers that a list wants scored."""
 
     mailing_list: MailingList
     papers: tuple[Paper, ...]
-    recent: Sequence[Text] = ()  # what a scorer that ranks compares them with
-    rankers: Sequence[Ranker] = ()  # what a scorer that ranks blends in
+    recent: Sequence[Text] = ()  # for a scorer that ranks, to compare them with
+    rankers: Sequence[Ranker] = ()  # for a scorer that ranks, to blend in
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The result of one request to a scorer."""
+    """Result of one request to a scorer."""
 
     list_name: str
     scores: Mapping[str, Score] = field(default_factory=dict)  # by id
-    unscored: Mapping[str, str] = field(
-        default_factory=dict
-    )  # by id: why the paper itself has no score today
+    # By id: why the paper itself could not be scored.
+    unscored: Mapping[str, str] = field(default_factory=dict)
     spending: Spending = Spending()
-    problem: str = ""  # why the list's other papers were not asked for
+    problem: str = ""  # why scoring stopped before the list's other papers
 
 
 class Shortfall(StrEnum):
-    """Why sound papers have no score."""
+    """Reason why sound papers have no score."""
 
     BUDGET = "budget"  # the day's budget was used up
     SERVER = "server"  # the LLM is dead, or refuses us
@@ -259,16 +261,16 @@ class Shortfall(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A paper in a digest."""
+    """Paper in a digest."""
 
     rank: int  # from 1
     paper: Paper
-    score: Score | None  # None: a followed author's paper, which nobody could score
-    matched_author: str | None = None  # as the list spells the name it follows
+    score: Score | None  # None: a followed author's paper that could not be scored
+    matched_author: str | None = None  # as the list spells it
 
 
 class Group(StrEnum):
-    """The parts of a digest, in their order."""
+    """Parts of a digest, in their order."""
 
     FOLLOWED = "followed"  # by followed authors
     CLOSEST = "closest"  # the best by their scores
@@ -277,7 +279,7 @@ class Group(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many papers of a digest had which outcome. Counts that do not add up are refused."""
+    """Numbers of a digest's papers by outcome. Counts that do not add up are refused."""
 
     considered: int = 0
     carried_over: int = 0
@@ -298,7 +300,8 @@ class Counts:
         return self.considered - self.filtered - self.not_called
 
     @property
-    def scored(self) -> int:  # an author match counts here, also where it has no score
+    def scored(self) -> int:
+        """Return the number of scored papers; author matches count even without a score."""
         return self.author_matches + self.selected + self.over_cap + self.below
 
     @property
@@ -307,7 +310,7 @@ class Counts:
 
 
 class PaperOutcome(StrEnum):
-    """The outcome of a paper that a list has seen."""
+    """Outcome of a paper that a list has seen."""
 
     AUTHOR_MATCH = "author match"
     SELECTED = "selected"
@@ -321,30 +324,26 @@ class PaperOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """One list's digest of one morning, before it is rendered. `curate` fills in the outcome of its
-    papers.
-    """
+    """Digest of one list and morning, before it is rendered. `curate` fills in its papers."""
 
     mailing_list: MailingList
     date: date  # the list's local date
     model: Model
     spending: Spending = Spending()
     shortfall: Shortfall | None = None  # why sound papers were carried over
-    only_days: int = 0  # after a long absence: older papers were not looked at; 0: all were
+    only_days: int = 0  # after a long absence, only papers of so many days; 0: all papers
     entries: tuple[Entry, ...] = ()
-    over_cap: tuple[Entry, ...] = ()  # passed, but beyond max_papers; ranks go on after the entries
+    over_cap: tuple[Entry, ...] = ()  # passed, but beyond max_papers; ranked after the entries
     nearest: tuple[Entry, ...] = ()  # the best ten below the thresholds, without a rank
     carried_over: tuple[Paper, ...] = ()
     let_go: tuple[Paper, ...] = ()
-    outcomes: Mapping[str, PaperOutcome] = field(
-        default_factory=dict
-    )  # by id; papers carried over come back
+    outcomes: Mapping[str, PaperOutcome] = field(default_factory=dict)  # by id; see carried_over
     counts: Counts = Counts()
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A problem that needs the operator, or one that is resolved."""
+    """Problem that needs the operator, or news that one is resolved."""
 
     headline: str  # a short sentence: "The LLM refuses the key"
     paragraphs: tuple[str, ...]  # what happened, what it means for the lists, what to do
@@ -353,7 +352,7 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A mail's content. The subject is one line of text."""
+    """Content of a mail. The subject is one line of text."""
 
     subject: str
     html: str
@@ -362,24 +361,24 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """A mail's shared bytes: everything but what differs per recipient."""
+    """Shared bytes of a mail: everything but what differs per recipient."""
 
     subject: str
     sender: str  # the address of the envelope's MAIL FROM
     message: bytes  # RFC 5322 with CRLF line ends
-    link: str = ""  # the token of its page on the web; empty: there is none
+    link: str = ""  # token of its web page; empty: it has none
     shown: bytes = b""  # what that page is made of; see mail/archive.py
 
 
 class Packed(Composed):
-    """The same with both its bytes compressed, as the database keeps them."""
+    """Composed mail with `message` and `shown` compressed, as the database keeps them."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """A digest as the web room finds it."""
+    """Frozen digest, as the web room shows it."""
 
     id: int
     list_name: str
@@ -392,40 +391,38 @@ class Archived:
 
 @dataclass(frozen=True, slots=True)
 class ListReport:
-    """The result of a morning for one list. No outcome: it is still due, and `problem` says why."""
+    """Result of a morning for one list. Without an outcome the list is still due; see `problem`."""
 
     list_name: str
     outcome: Outcome | None
     counts: Counts = Counts()
     spending: Spending = Spending()
     problem: str = ""
-    earlier: bool = False  # the outcome stood before this run
+    earlier: bool = False  # the outcome was recorded before this run
     shortfall: Shortfall | None = None  # why sound papers have no score
-    let_go: tuple[
-        Paper, ...
-    ] = ()  # could not be scored on several mornings, and will not come back
+    let_go: tuple[Paper, ...] = ()  # not scored on several mornings; they will not come back
     bug: bool = False  # in Paperboy; `problem` names it
 
     @property
     def is_served(self) -> bool:
-        """Check whether the day has an outcome for which the LLM was asked."""
+        """Check whether scores decided the day's outcome."""
         return self.outcome is not None and self.outcome.is_served
 
 
 @dataclass(frozen=True, slots=True)
 class MorningReport:
-    """The result of a morning."""
+    """Result of a morning."""
 
     lists: tuple[ListReport, ...]
 
     @property
     def due(self) -> tuple[str, ...]:
-        """The lists that were tried and have no outcome yet."""
-        return tuple(each.list_name for each in self.lists if each.outcome is None)
+        """Return the lists that were tried and have no outcome yet."""
+        return tuple(report.list_name for report in self.lists if report.outcome is None)
 
 
 class DeliveryState(StrEnum):
-    """Where one digest to one subscriber stands."""
+    """State of a delivery."""
 
     PENDING = "pending"
     SENDING = "sending"
@@ -437,74 +434,68 @@ class DeliveryState(StrEnum):
 
     @property
     def is_lost(self) -> bool:
-        """Return whether sending has ended without a mail that is known to have arrived."""
+        """Check whether sending ended without a mail known to have arrived."""
         return self in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
 
 
 @dataclass(frozen=True, slots=True)
 class MessageCopy:
-    """One subscriber's own values in a copy of a digest."""
+    """Values of one subscriber in their copy of a message."""
 
     subscriber: Subscriber
-    message_id: str  # with its angle brackets; the same at every attempt
-    token: str  # names list and subscriber in an unsubscribe mail
+    message_id: str  # with angle brackets; the same at every attempt
+    token: str  # identifies list and subscriber in an unsubscribe mail
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One message to one recipient."""
+    """Message to one recipient, as the ledger has it."""
 
     id: int
     frozen_id: int  # of its message
-    list_name: str  # on which the recipient must be; empty: on none
+    list_name: str  # the recipient must be on this list; empty: on none
     copy: MessageCopy
     state: DeliveryState
     attempts: int = 0
     uncertain: int = 0  # how often the connection was lost after the final dot
-    frozen_at: datetime | None = None  # when its message was; None: outside the ledger
-    expires: datetime | None = (
-        None  # when sending it is given up; None: when its message is replaced
-    )
-    counts: bool = (
-        True  # of a digest: its refusals count against the server, its bounces against the address
-    )
+    frozen_at: datetime | None = None  # of its message; None: outside the ledger
+    expires: datetime | None = None  # when sending gives up; None: when its message is replaced
+    # A digest: refusals count against the server, bounces against the address.
+    counts: bool = True
     reply: str = ""  # the last one
-    suppressed: str | None = None  # why its address got no mail of the list when this was read
+    suppressed: str | None = None  # why its address gets no mail of the list; None: it does
 
     @property
     def what(self) -> str:
-        """Return the list's name for the log; of other mail what the Message-ID has in its place,
-        such as "alert".
-        """
+        """Return the list's name for the log, or the kind of other mail, such as "alert"."""
         return self.list_name or self.copy.message_id.split(".")[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """One message on its way to one recipient."""
+    """Message on its way to one recipient."""
 
     sender: str
     recipient: str
-    message: bytes  # no line begins with a dot, which SMTP would double: a search of each copy costs too much
-    list_name: str  # whose digest it is; empty: it is none
+    # No line begins with a dot, which SMTP would double: searching each copy costs too much.
+    message: bytes
+    list_name: str  # empty: it is no digest
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The reply of a mail server, or the outbox, to one envelope."""
+    """Reply of a mail server, or the outbox, to one envelope."""
 
     state: DeliveryState  # SENT, DEFERRED, FAILED or AMBIGUOUS; PENDING: it was never handed over
     reply: str  # one line, for people
     bounce: bool = False  # the address does not exist
-    unclear: bool = (
-        False  # refused for good, but only other recipients can tell whether that is about us
-    )
-    slow_down: bool = False  # the server is busy with us: 421, or "too many"
+    unclear: bool = False  # refused for good; other recipients show whether we are the reason
+    slow_down: bool = False  # the server is overloaded: 421, or "too many"
 
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """An address that must not get mail, whatever `subscribers.yaml` says."""
+    """Address that must not get mail, whatever `subscribers.yaml` says."""
 
     address: str
     list_name: str  # empty: from any list
@@ -514,7 +505,7 @@ class Suppression:
 
 
 class Outcome(StrEnum):
-    """How a list's day ended."""
+    """Outcome of a list's day."""
 
     DIGEST = "digest"
     NOTE = "note"  # papers came, none passed
@@ -524,13 +515,13 @@ class Outcome(StrEnum):
 
     @property
     def is_served(self) -> bool:
-        """Check whether there were papers, and their scores decided about the day."""
+        """Check whether scores decided it."""
         return self in {Outcome.DIGEST, Outcome.NOTE}
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A failed morning of a list, which stays due."""
+    """Failed morning of a list, which stays due."""
 
     list_name: str
     reason: str  # for people
@@ -541,38 +532,33 @@ class Attempt:
 
     @property
     def why(self) -> str:
-        """Return the reason, after the number of papers that it cost."""
+        """Return the reason, after the number of papers that were not scored."""
         return f"scored 0 of {self.unscored}: {self.reason}" if self.unscored else self.reason
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One list's day and its outcome, ready to be frozen in one transaction."""
+    """Day of one list, with its outcome, ready to be frozen in one transaction."""
 
     list_name: str
     date: date  # local
     outcome: Outcome
-    reason: str = ""  # for people; empty where the outcome says it all
+    reason: str = ""  # for people; empty where the outcome needs none
     model: str = ""
     counts: Counts = Counts()
-    outcomes: Mapping[str, PaperOutcome] = field(
-        default_factory=dict
-    )  # by id: what the list has now seen
+    outcomes: Mapping[str, PaperOutcome] = field(default_factory=dict)  # of seen papers, by id
     tried: frozenset[str] = frozenset()  # ids that could not be scored, though others were
-    sampled: frozenset[str] = frozenset()  # ids that were scored by chance, beside the shortlist
+    sampled: frozenset[str] = frozenset()  # ids outside the shortlist, scored as a random sample
     composed: Composed | None = None  # None: there is nothing to send
     copies: tuple[MessageCopy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """A feature's tables. Its statements may use the named values of those of the core beside
-    them.
-    """
+    """Tables of a feature. Its statements may use the named values of the core's."""
 
     name: str  # the feature's
     migrations: tuple[str, ...]  # see store/schema.py
-    retain: Mapping[str, Sequence[str]] = field(
-        default_factory=dict
-    )  # by what they delete; see retention.py
-    erase: Sequence[str] = ()  # see erasure.py
+    # Statements by what they delete; see store/retention.py.
+    retain: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    erase: Sequence[str] = ()  # see store/erasure.py
