@@ -1,5 +1,4 @@
-"""The functional core: which papers a list gets, in what order, how the counts add up, and a day's
-outcome.
+"""The functional core: a list's papers, their order and counts, and the outcome of its day.
 
 Everything here is a pure function of its arguments: no I/O, no clock.
 """
@@ -27,7 +26,7 @@ from paperboy.models import (
 from paperboy.sources import source_of
 from paperboy.tex import plain, to_marked
 
-# Letters that Unicode does not take apart into a base and an accent.
+# Letters that Unicode does not decompose into a base and an accent.
 _PLAIN_LETTERS = str.maketrans(
     {
         "ø": "o",
@@ -48,23 +47,25 @@ _SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})  # after a surname
 
 @lru_cache(maxsize=20_000)  # the authors of a busy day, for each list that follows any
 def name_key(name: str) -> str:
-    """Return the form in which two spellings of one name are equal: without case, accents, hyphens
-    and stray white space.
+    """Return a key without case, accents, hyphens and stray white space, equal for two spellings of
+    one name.
 
-    Initials are not expanded: "Y. Bengio" stays another key than "Yoshua Bengio".
+    Initials are not expanded: "Y. Bengio" and "Yoshua Bengio" have different keys.
     """
     return _plain(name)
 
 
 def _plain(text: str) -> str:
-    parts = unicodedata.normalize("NFKD", text.casefold().translate(_PLAIN_LETTERS))
-    bare = "".join(char for char in parts if not unicodedata.combining(char))
-    return re.sub(r"[\s\-–—]+", " ", bare).strip()
+    decomposed = unicodedata.normalize("NFKD", text.casefold().translate(_PLAIN_LETTERS))
+    letters = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return re.sub(r"[\s\-–—]+", " ", letters).strip()
 
 
 def matched_author(paper: Paper, followed: Collection[str]) -> str | None:
-    """The first followed name, as the list spells it, that is among the paper's authors."""
-    authors = {name_key(author) for author in paper.authors} if followed else ()
+    """Return the first followed name among the paper's authors, as the list spells it."""
+    if not followed:
+        return None
+    authors = set(map(name_key, paper.authors))
     return next((name for name in followed if name_key(name) in authors), None)
 
 
@@ -78,17 +79,18 @@ def other_spellings(followed: Iterable[str], authors: Mapping[str, str]) -> dict
         *given, surname = _words(key) or [""]
         by_surname[surname].append((given, author))
 
-    found = dict[str, list[str]]()
+    spellings = dict[str, list[str]]()
     for name in followed:
-        *given, surname = _words(name_key(name)) or [""]
+        key = name_key(name)
+        *given, surname = _words(key) or [""]
         alike = [author for others, author in by_surname[surname] if _abbreviates(given, others)]
-        if alike and name_key(name) not in authors:
-            found[name] = sorted(alike)
-    return found
+        if alike and key not in authors:
+            spellings[name] = sorted(alike)
+    return spellings
 
 
 def _words(key: str) -> list[str]:
-    """The words of a name's key, the surname last."""
+    """Return the words of a name's key, the surname last."""
     words = re.findall(r"[^\s.,]+", key)
     while len(words) > 2 and words[-1] in _SUFFIXES:
         words.pop()
@@ -96,7 +98,7 @@ def _words(key: str) -> list[str]:
 
 
 def _abbreviates(given: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether the shorter of two given names is the other with initials, or without middle
+    """Check whether the shorter of two given names is the other with initials, or without middle
     names.
     """
 
@@ -111,35 +113,29 @@ def _abbreviates(given: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def why_filtered(mailing_list: MailingList, paper: Paper) -> str:
-    """Why the list leaves a paper out without having it scored, for people; empty if it does not,
-    as never with one by a followed author.
+    """Return why the list filters a paper out, for people; empty if it does not. A paper by a
+    followed author is never filtered.
     """
     if matched_author(paper, mailing_list.authors):
         return ""
     if not mailing_list.topics:
-        return "nobody whom the list follows wrote it, and the list has no topics"
-    excluded = next(
-        (
-            name
-            for name in mailing_list.exclude
-            if name in {paper.primary_category, *paper.categories}
-        ),
-        "",
-    )
-    if excluded:
-        return f"it is in {excluded} (exclude)"
-    must, never = mailing_list.keywords.must, mailing_list.keywords.never
+        return "it has no followed author, and the list has no topics"
+    for category in mailing_list.exclude:
+        if category == paper.primary_category or category in paper.categories:
+            return f"it is in {category} (exclude)"
+
+    never = mailing_list.keywords.never
     if never and (word := _first(never, paper)):
         return f"its title or abstract has {word!r} (keywords: never)"
+    must = mailing_list.keywords.must
     if must and not _first(must, paper):
         return f"its title and abstract have none of {', '.join(map(repr, must))} (keywords: must)"
     return ""
 
 
 def _first(words: tuple[str, ...], paper: Paper) -> str:
-    """Return the first of these words or phrases that title or abstract has, as the list spells it;
-    empty if they have none. They are compared as whole words, case and accents apart; a hyphen is a
-    space.
+    """Return the first of these words or phrases in title or abstract, as the list spells it; empty
+    if there is none. Whole words are compared, without case and accents; a hyphen is a space.
     """
     marked = source_of(paper.id).marked
     text = f"{_text_key(paper.title, marked)}\n{_text_key(paper.abstract, marked)}"
@@ -150,9 +146,8 @@ def _first(words: tuple[str, ...], paper: Paper) -> str:
     return ""
 
 
-@lru_cache(
-    maxsize=12_000
-)  # titles and abstracts of three busy days; with fewer, each list would begin anew
+# Titles and abstracts of three busy days; a smaller cache would be refilled for each list.
+@lru_cache(maxsize=12_000)
 def _text_key(text: str, marked: Callable[[str], str] = to_marked) -> str:
     return _plain(plain(marked(text)))
 
@@ -161,11 +156,11 @@ CROSS_LIST = "cross-list "  # before the category by which a cross-listed paper 
 
 
 def ways_in(mailing_list: MailingList) -> frozenset[str]:
-    """Return how a paper can come to the list: by its primary category, or by one that it is
-    cross-listed in.
-    """
-    crossed = mailing_list.categories if mailing_list.cross_lists else ()
-    return frozenset([*mailing_list.categories, *(CROSS_LIST + category for category in crossed)])
+    """Return the ways by which papers come to the list: primary categories, and cross-lists."""
+    ways = set(mailing_list.categories)
+    if mailing_list.cross_lists:
+        ways |= {CROSS_LIST + category for category in mailing_list.categories}
+    return frozenset(ways)
 
 
 def before_start(
@@ -186,8 +181,8 @@ def before_start(
     return frozenset(too_old)
 
 
-NEAREST = 10  # papers below the thresholds that are kept in sight
-MOST_MORNINGS = 3  # without a score while others get one; then a paper is let go
+NEAREST = 10  # papers just below the thresholds that a digest names
+MOST_MORNINGS = 3  # on which a paper gets no score though others do, before it is let go
 
 
 def curate(
@@ -199,53 +194,61 @@ def curate(
     not_called: Collection[str] = (),
     liked: Mapping[str, float] = MappingProxyType({}),
 ) -> Digest:
-    """Chooses and orders: followed authors first, by id; then what passes both thresholds, best
-    first, up to the cap.
+    """Choose and order the papers: followed authors first, by id; then what passes both
+    thresholds, best first, up to the cap.
 
-    `papers` are the considered ones, each once, but for the `filtered` and `not_called`, of which
-    only the ids count; `scores` is by id, as is `liked`: what readers may like comes first among
-    equals, but the cap does not depend on it. A paper without a score is carried over; or let go,
-    where `tries` says that this is the third morning on which only others got one. One by a
-    followed author is neither.
+    `papers` are the considered ones, each once; of `filtered` and `not_called` papers, only ids are
+    needed. `scores` and `liked` are by id. What readers may like comes first among equals, but the
+    cap does not depend on it. A paper without a score is carried over, or let go if `tries` says
+    that this is the third morning on which only others got one. A followed author's is neither.
     """
     mailing_list = digest.mailing_list
-    authors = mailing_list.authors
-    found = [
-        Entry(0, paper, scores.get(paper.id), matched_author(paper, authors)) for paper in papers
-    ]
-    matches = sorted(
-        (entry for entry in found if entry.matched_author), key=lambda entry: entry.paper.id
-    )
-    others = [entry for entry in found if entry.score and not entry.matched_author]
-    others.sort(key=partial(_best_first, {}))
-    unscored = [entry.paper for entry in found if not (entry.score or entry.matched_author)]
-    passed = [entry for entry in others if entry.score and passes(mailing_list, entry.score)]
-    below = [entry for entry in others if entry.score and not passes(mailing_list, entry.score)]
-    most, liked_first = mailing_list.max_papers, partial(_best_first, liked)
-    best = [*sorted(passed[:most], key=liked_first), *sorted(passed[most:], key=liked_first)]
-    ranked = tuple(
-        replace(entry, rank=rank) for rank, entry in enumerate([*matches, *best], start=1)
-    )
-    entries, over_cap = ranked[: len(matches) + most], ranked[len(matches) + most :]
-    let_go = tuple(
-        paper for paper in unscored if scores and tries.get(paper.id, 0) >= MOST_MORNINGS
-    )
-    carried = tuple(paper for paper in unscored if paper not in let_go)
+    matches = list[Entry]()
+    passed = list[Entry]()
+    below = list[Entry]()
+    let_go = list[Paper]()
+    carried_over = list[Paper]()
+    for paper in papers:
+        score = scores.get(paper.id)
+        author = matched_author(paper, mailing_list.authors)
+        entry = Entry(rank=0, paper=paper, score=score, matched_author=author)
+        if author:
+            matches.append(entry)
+        elif score and passes(mailing_list, score):
+            passed.append(entry)
+        elif score:
+            below.append(entry)
+        elif scores and tries.get(paper.id, 0) >= MOST_MORNINGS:
+            let_go.append(paper)
+        else:
+            carried_over.append(paper)
 
-    outcomes = dict.fromkeys(filtered, PaperOutcome.FILTERED) | dict.fromkeys(
-        not_called, PaperOutcome.NOT_CALLED
-    )
-    chosen = {
-        PaperOutcome.BELOW: below,
-        PaperOutcome.SELECTED: entries,
-        PaperOutcome.AUTHOR_MATCH: matches,
-        PaperOutcome.OVER_CAP: over_cap,
-    }
-    outcomes |= {entry.paper.id: what for what, some in chosen.items() for entry in some}
+    matches.sort(key=lambda entry: entry.paper.id)
+    below.sort(key=partial(_best_first, {}))
+    passed.sort(key=partial(_best_first, {}))
+    cap = mailing_list.max_papers
+    liked_first = partial(_best_first, liked)
+    order = [
+        *matches,
+        *sorted(passed[:cap], key=liked_first),
+        *sorted(passed[cap:], key=liked_first),
+    ]
+    ranked = tuple(replace(entry, rank=rank) for rank, entry in enumerate(order, start=1))
+    last_rank = len(matches) + cap
+    entries = ranked[:last_rank]
+    over_cap = ranked[last_rank:]
+
+    outcomes = dict.fromkeys(filtered, PaperOutcome.FILTERED)
+    outcomes |= dict.fromkeys(not_called, PaperOutcome.NOT_CALLED)
+    outcomes |= {entry.paper.id: PaperOutcome.BELOW for entry in below}
+    outcomes |= {entry.paper.id: PaperOutcome.SELECTED for entry in entries}
+    outcomes |= {entry.paper.id: PaperOutcome.AUTHOR_MATCH for entry in matches}
+    outcomes |= {entry.paper.id: PaperOutcome.OVER_CAP for entry in over_cap}
     outcomes |= {paper.id: PaperOutcome.LET_GO for paper in let_go}
+
     counts = Counts(
         considered=len(papers) + len(filtered) + len(not_called),
-        carried_over=len(carried),
+        carried_over=len(carried_over),
         let_go=len(let_go),
         author_matches=len(matches),
         selected=len(entries) - len(matches),
@@ -254,35 +257,45 @@ def curate(
         filtered=len(filtered),
         not_called=len(not_called),
     )
-    digest = replace(digest, carried_over=carried, let_go=let_go, outcomes=outcomes, counts=counts)
-    return replace(digest, entries=entries, over_cap=over_cap, nearest=tuple(below[:NEAREST]))
+    return replace(
+        digest,
+        entries=entries,
+        over_cap=over_cap,
+        nearest=tuple(below[:NEAREST]),
+        carried_over=tuple(carried_over),
+        let_go=tuple(let_go),
+        outcomes=outcomes,
+        counts=counts,
+    )
 
 
 def grouped(entries: Sequence[Entry]) -> Mapping[Group, tuple[Entry, ...]]:
-    """A digest's entries by their groups, in order. Closest to the topics are those whose relevance
-    and novelty add up to within 2 of the best: at least 3, if there are, and at most 12.
+    """Return a digest's entries by their groups, in order.
+
+    Closest to the topics are those whose relevance and novelty add up to within 2 of the best: at
+    least 3, if there are, and at most 12.
     """
     followed = tuple(entry for entry in entries if entry.matched_author)
     others = tuple(entry for entry in entries if not entry.matched_author)
-    near = sum(_together(entry) >= _together(others[0]) - 2 for entry in others)
+    near = sum(_total(entry) >= _total(others[0]) - 2 for entry in others)
     closest = min(max(near, 3), 12)
-    found = {
+    groups = {
         Group.FOLLOWED: followed,
         Group.CLOSEST: others[:closest],
         Group.ALSO: others[closest:],
     }
-    return {group: some for group, some in found.items() if some}
+    return {group: members for group, members in groups.items() if members}
 
 
 def outcome_of(
     counts: Counts, missing: str, *, scoring_done: bool, leftover: bool, waits: bool
 ) -> Outcome | None:
-    """The day's outcome; None: the list stays due.
+    """Return the day's outcome; None: the list stays due.
 
-    `scoring_done`: there are scores, or none to wait for; else author matches make a digest alone,
-    once the list is given up. `missing`: why papers are missing; no day is quiet then. `leftover`:
-    all papers, if any, failed before on a morning when others were scored, and fail again; `waits`:
-    the list may be retried today.
+    `scoring_done`: there are scores, or none to wait for; otherwise author matches make a digest
+    alone, once the list has given up. `missing`: why papers are missing; no day is quiet then.
+    `leftover`: all papers, if any, failed before on a morning when others were scored, and failed
+    again. `waits`: the list may be retried today.
     """
     if scoring_done and (counts.scored or counts.filtered):
         return Outcome.DIGEST if counts.relevant else Outcome.NOTE
@@ -294,17 +307,19 @@ def outcome_of(
 
 
 def passes(mailing_list: MailingList, score: Score) -> bool:
-    """Whether a score reaches both thresholds. A novelty that nobody judged holds nothing back."""
-    novel = score.novelty is None or score.novelty >= mailing_list.min_novelty
-    return novel and score.relevance >= mailing_list.min_relevance
+    """Check whether a score reaches both thresholds. An unknown novelty passes."""
+    is_novel = score.novelty is None or score.novelty >= mailing_list.min_novelty
+    return is_novel and score.relevance >= mailing_list.min_relevance
 
 
-def _together(entry: Entry) -> int:
-    """Relevance and novelty, each if there is one."""
-    return entry.score.relevance + (entry.score.novelty or 0) if entry.score else 0
+def _total(entry: Entry) -> int:
+    """Return relevance plus novelty; what is unknown counts 0."""
+    if entry.score is None:
+        return 0
+    return entry.score.relevance + (entry.score.novelty or 0)
 
 
 def _best_first(liked: Mapping[str, float], entry: Entry) -> tuple[int, int, float, str]:
     paper_id = entry.paper.id
     relevance = entry.score.relevance if entry.score else 0
-    return -_together(entry), -relevance, -liked.get(paper_id, 0.0), paper_id
+    return -_total(entry), -relevance, -liked.get(paper_id, 0.0), paper_id
