@@ -1,5 +1,5 @@
-"""SQLite: a home's database, and the tables of the core with their SQL, a file per noun. Features
-have their own.
+"""SQLite: a home's database, and the core's tables with their SQL, a file per noun. Features have
+their own.
 """
 
 from __future__ import annotations
@@ -31,13 +31,11 @@ from paperboy.store.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 
-_AHEAD = timedelta(minutes=5)  # more than two processes, or two looks at the clock, differ
+_AHEAD = timedelta(minutes=5)  # more than the clocks of two processes differ
 
 
 class Store(AbstractContextManager["Store"]):
-    """The database of one home. The nouns are its attributes; features make theirs of its
-    `database`.
-    """
+    """Database of one home, with a noun per attribute. Features make theirs of its `database`."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -68,32 +66,30 @@ class Store(AbstractContextManager["Store"]):
         check: bool = False,
         patience: float = BUSY_SECONDS,
     ) -> Store:
-        """Open the file, or make it, with the `tables` of features; `check` reads all of it first.
-        Raises StoreError and leaves it as it was. `patience`: seconds that it waits for other
-        writers.
+        """Open the file, or create it, with the `tables` of features; `check` reads all of it
+        first. `patience`: seconds to wait for other writers. Raises StoreError and changes nothing.
 
-        `mark` is a file, wherever the database lies, that is made as soon as there is one: from
-        then on a database that is gone or empty is an error.
+        `mark` is a file that is created once there is a database, wherever that lies: from then on
+        a database that is gone or empty is an error.
         """
-        had = (
-            mark if mark and require(path, mark) else None
-        )  # first: another process may be making both
+        # first: another process may be creating both
+        is_expected = mark is not None and require(path, mark)
         try:
             if path.exists() and not path.is_file():
                 raise StoreError(
                     f"{path}: this is no regular file; PAPERBOY_DATABASE must name a file"
                 )
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Never open a database that exists but through SQLite: closing any descriptor of a file
-            # drops all locks that this process holds on it, those of other threads' connections,
-            # too. https://sqlite.org/howtocorrupt.html, 2.2
+            # Open an existing database through SQLite alone: closing any descriptor of a file drops
+            # all locks that this process holds on it, also those of other threads' connections.
+            # https://sqlite.org/howtocorrupt.html, 2.2
             if not path.exists():
                 os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            with suppress(PermissionError):  # somebody else's
-                path.chmod(
-                    0o600
-                )  # its owner's alone, whoever made it; the WAL beside it inherits that
-            # several threads may use it, one at a time: whoever starts them sees to that
+            # Private to its owner, whoever created it; the WAL beside it inherits that.
+            with suppress(PermissionError):  # another user owns it
+                path.chmod(0o600)
+
+            # Several threads may use it, one at a time: whoever starts them ensures that.
             connection = sqlite3.connect(
                 path, timeout=patience, isolation_level=None, check_same_thread=False
             )
@@ -107,37 +103,38 @@ class Store(AbstractContextManager["Store"]):
             raise StoreError(
                 f"{path}: the database cannot be opened ({reason or error}); {fix}"
             ) from error
+
         database = Database(path, connection, tables)
         try:
-            database.prepare(had, check=check)
+            database.prepare(mark if is_expected else None, check=check)
         except StoreError:
             database.close()
             raise
-        if mark and not had:
-            with suppress(OSError):  # a home that is read-only, or a full disk: next time
+
+        if mark and not is_expected:
+            with suppress(OSError):  # the home is read-only, or the disk full: next time
                 mark.touch(0o600)
         return cls(database)
 
     @classmethod
     def in_memory(cls, tables: Sequence[Tables] = ()) -> Store:
-        """An empty database in memory, for questions to a home that has none yet."""
-        database = Database(
-            Path(":memory:"), sqlite3.connect(":memory:", isolation_level=None), tables
-        )
+        """Create an empty database in memory, for queries to a home that has none yet."""
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        database = Database(Path(":memory:"), connection, tables)
         database.prepare()
         return cls(database)
 
     def settle_clock(self, now: datetime) -> bool:
-        """Date everything that was written while the clock was ahead to `now`; return whether there
-        was any.
+        """Date records that were written while the clock was ahead to `now`; return whether there
+        were any.
 
-        Days without a digest and reports of alerts are undone. Digests stay, since they may have
-        been sent. A clock before the newest paper is itself wrong, and nothing is changed.
+        Days without a digest and reported alerts are deleted. Digests stay, since they may have
+        been sent. A clock before the newest paper is itself wrong, so nothing is changed.
         """
         newest = self.database.value(
             "select max(published) as at from papers where published < '2200'"
         )
-        signs = self.database.first(
+        ahead = self.database.first(
             """select 1 from (
                 select fetched_at as at from fetches union all select at from attempts
                 union all select at from server_backoff union all select since from lists
@@ -145,13 +142,12 @@ class Store(AbstractContextManager["Store"]):
             ) where at > ? limit 1""",
             [now + _AHEAD],
         )
-        if signs is None or (newest and newest > now):
+        if ahead is None or (newest and newest > now):
             return False
-        logger.warning(
-            "the clock was ahead and is back at %s; records with a later date are dated now",
-            iso(now),
-        )
-        instants = self.database.column(
+
+        message = "the clock was ahead and is back at %s; records with a later date are dated now"
+        logger.warning(message, iso(now))
+        updates = self.database.column(
             """select printf('update %s set %s = :now where %s > :now', tables.name, columns.name, columns.name)
             from sqlite_master as tables, pragma_table_info(tables.name) as columns
             where tables.type = 'table' and columns.name in
@@ -160,7 +156,7 @@ class Store(AbstractContextManager["Store"]):
         statements = [
             "delete from days where at > :now and digest_id is null",
             "delete from alerts where date > :now",
-            *instants,
+            *updates,
             "update score_rows set given = :given where given > :given",
             "update messages set expires = :latest where expires > :latest",
         ]
@@ -169,7 +165,7 @@ class Store(AbstractContextManager["Store"]):
         return True
 
     def retry_now(self, now: datetime) -> None:
-        """End the retry backoff of lists, mail server and tasks: whatever failed may be fixed."""
+        """End the retry backoff of lists, mail server and tasks: the cause may be fixed."""
         statements = (
             "update attempts set next_try = :now where next_try > :now",
             "delete from server_backoff",
@@ -178,15 +174,15 @@ class Store(AbstractContextManager["Store"]):
         self.database.execute_each(statements, {"now": now})
 
     def secrets(self) -> tuple[bytes, ...]:
-        """The keys of Message-IDs and unsubscribe tokens, 32 random bytes each, newest first. The
-        newest signs; a token of an older one is still known, until its row is deleted.
+        """Return the keys of Message-IDs and unsubscribe tokens, 32 random bytes each, newest
+        first. The newest signs; tokens of an older one are valid until its row is deleted.
         """
-        found = tuple(self.database.column("select value from secrets order by rowid desc"))
-        if not found:
+        keys = tuple(self.database.column("select value from secrets order by rowid desc"))
+        if not keys:
             raise StoreError(
                 f"{self.database.path}: the secret of all tokens is missing; restore a backup"
             )
-        return found
+        return keys
 
     def __exit__(self, *_: object) -> None:
         self.close()
