@@ -703,7 +703,7 @@ def test_spoilt_message_stops_no_other(world: World, path: Path) -> None:
     with closing(sqlite3.connect(path)) as database:
         database.execute("update messages set expires = 'never' where list = 'crowd'")
         database.commit()
-    with pytest.raises(StoreError, match="spoilt"):
+    with pytest.raises(StoreError, match="corrupt"):
         world.deliver(lists)
     assert world.recipients() == [*NAMES]
 

@@ -29,7 +29,7 @@ def test_spoilt_paper_is_skipped_and_logged(store: Store, caplog: pytest.LogCapt
     store.papers.add([paper("2611.00001"), paper("2611.00002")], ["cs.LG"], NOW)
     store.papers._database.execute("update papers set authors = '[1' where id = '2611.00001'")
     assert [found.id for found in store.papers.unseen(mailing_list())] == ["2611.00002"]
-    assert "a row is spoilt (id 2611.00001: " in caplog.text
+    assert "a row is corrupt (id 2611.00001: " in caplog.text
 
 
 def test_second_fetch_adds_nothing_new_and_takes_the_newer_text(store: Store) -> None:

@@ -78,7 +78,7 @@ def test_spoilt_row_is_one_sentence(served: World, name: str) -> None:
     spoil(served, statement)
     ran = served.run(*command.split())
     assert ran.code == 78
-    assert ran.err.startswith(f"{served.path}/data/paperboy.db: a row is spoilt (")
+    assert ran.err.startswith(f"{served.path}/data/paperboy.db: a row is corrupt (")
     assert told in ran.err
     assert ran.err.endswith(f"); {ADVICE}\n")
     assert ran.err.count("\n") == 1
@@ -127,7 +127,7 @@ def test_spoilt_digest_stops_no_other_mail(served: World) -> None:
     already = len(served.mails())
     ran = served.run("once")
     assert ran.code == 78
-    assert "a row is spoilt (list galaxies, date 2026-11-20: " in ran.err
+    assert "a row is corrupt (list galaxies, date 2026-11-20: " in ran.err
     assert {"ada@example.org", "grace@example.org"} <= set(served.mails()[already:])
 
 

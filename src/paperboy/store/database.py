@@ -1,4 +1,4 @@
-"""One SQLite file: its transactions, what its columns mean, and the errors of a disk."""
+"""SQLite file: transactions, the types of columns, and disk errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 BUSY_SECONDS = 30
 
-_CHECKSUM = 1_000_000  # versions before 1.0 have a larger one as `user_version`
+_CHECKSUM = 1_000_000  # versions before 1.0 have a larger `user_version`, a checksum
 _BEFORE_1_0 = (
     "this is the database of a version of Paperboy before 1.0, or of another program, and is not migrated. Go on with "
     "that version; or begin anew: move the file away, and pass everybody whom that version's `paperboy status "
@@ -43,9 +43,7 @@ _Make = Callable[..., object]
 
 
 class Database:
-    """A connection whose writes are whole transactions and whose failures are StoreErrors naming
-    the file.
-    """
+    """Connection that writes in transactions and raises a StoreError that names the file."""
 
     def __init__(
         self,
@@ -58,27 +56,24 @@ class Database:
         self.tables = tables  # of features
         self._core = core
         self._connection = connection
-        self._is_durable: bool | None = None  # a transaction, as the connection is set
-        self._connection.create_function(
-            "same",
-            2,
-            lambda kept, given: hmac.compare_digest(kept.encode(), given.encode()),
-            deterministic=True,
-        )
+        self._is_durable: bool | None = None  # as `synchronous` is set; None: not yet
         self._utils = sqlite_utils.Database(connection)
+        connection.create_function("same", 2, _same, deterministic=True)
 
     def prepare(self, mark: Path | None = None, *, check: bool = False) -> None:
-        """Check the file, and apply the migrations that it lacks, of the core and of features: to a
-        new one all. With `mark` no new file is made. Raises StoreError; what was begun is undone
-        with the end of the connection.
+        """Check the file, and apply the migrations that it lacks, of the core and of features; all
+        of them to a new one, which `mark` forbids. Raises StoreError; closing the connection rolls
+        back.
         """
         execute = self._connection.execute
         try:
-            if check and (found := execute("pragma quick_check(1)").fetchone()[0]) != "ok":
-                raise sqlite3.DatabaseError(str(found))
+            if check:
+                (fault,) = execute("pragma quick_check(1)").fetchone()
+                if fault != "ok":
+                    raise sqlite3.DatabaseError(str(fault))
 
             if self._behind(mark):
-                execute("begin exclusive")  # waits for another who does the same
+                execute("begin exclusive")  # waits for another process that migrates it
                 for tables, applied in self._behind(mark):
                     migrate(tables, applied, self._connection)
                 if row := execute("pragma foreign_key_check").fetchone():
@@ -86,12 +81,11 @@ class Database:
                 execute("commit")
 
             execute("pragma foreign_keys = on")
-            with suppress(
-                sqlite3.OperationalError
-            ):  # locked: another process opens it, too, and WAL mode persists
+            # Locked: another process is opening it, too. WAL mode persists.
+            with suppress(sqlite3.OperationalError):
                 execute("pragma journal_mode = wal")
-            execute("pragma wal_autocheckpoint = 16384")  # pages; retention is there first
-            # of the oldest: a newer one would match nothing
+            execute("pragma wal_autocheckpoint = 16384")  # pages; retention checkpoints before that
+            # The oldest secret: hashes of a newer one would match nothing.
             (secret,) = execute("select value from secrets order by rowid").fetchone() or [b""]
             self.define("forgotten", partial(_forgotten, secret))
         except sqlite3.DatabaseError as error:
@@ -102,10 +96,10 @@ class Database:
             raise StoreError(f"{self.path}: {advice}") from error
 
     def _behind(self, mark: Path | None) -> list[tuple[Tables, int]]:
-        """Return the tables that lack migrations, each with the number of those that were applied.
-        Raises StoreError if the database is not one that these lead to, or with `mark` is empty.
+        """Return the tables that lack migrations, with the number of those that were applied.
+        Raises StoreError if the database is newer, foreign or, with `mark`, empty.
         """
-        # in one statement, while another process may be making them
+        # In one statement, since another process may be migrating.
         query = """
             select user_version, (select count(*) from sqlite_master),
                 (select count(*) from sqlite_master where name = 'features')
@@ -133,11 +127,10 @@ class Database:
 
     @contextmanager
     def transaction(self, *, durable: bool = True, kind: str = "immediate") -> Iterator[None]:
-        """All or nothing; an inner one is part of the outer. A durable one survives a power cut;
-        any other survives the end of the process.
+        """Commit all or nothing; an inner transaction is part of the outer one. A durable one
+        survives a power cut, any other the end of the process.
 
-        `begin immediate` waits for another writer; a deferred one would fail at its first write
-        without waiting.
+        `begin immediate` waits for another writer; a deferred one would fail at its first write.
         """
         if self._connection.in_transaction:
             yield
@@ -159,37 +152,37 @@ class Database:
             self._is_durable = durable
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """One moment of the database for all queries within, while others write."""
+        """Show one moment of the database to all queries within, while others write."""
         return self.transaction(durable=False, kind="deferred")
 
     def rows(
-        self, sql: str, values: _Values = (), make: _Make = dict, *, without_spoilt: bool = False
+        self, sql: str, values: _Values = (), make: _Make = dict, *, skip_corrupt: bool = False
     ) -> list[Any]:
-        """Return what `make` gives for each row of a query, called with its columns as keywords,
-        which have the values that `_MEANING` has for that name. Raises StoreError for a row that is
-        spoilt, by a disk or by hand; `without_spoilt` logs and skips it.
+        """Call `make` with the columns of each row of a query as keyword arguments, converted as
+        `_CONVERTERS` has it for their names, and return the results. Raises StoreError for a row
+        that is corrupt; `skip_corrupt` logs and skips it.
         """
         cursor = self._connection.cursor()
-        found = self._guarded(lambda: cursor.execute(sql, values).fetchall())
+        tuples = self._guarded(lambda: cursor.execute(sql, values).fetchall())
         names = [column[0] for column in cursor.description or ()]
-        meant = [name for name in names if name in _MEANING]
-        made: list[Any] = []
-        for columns in found:
+        converted = [name for name in names if name in _CONVERTERS]
+        results: list[Any] = []
+        for columns in tuples:
             row = dict(zip(names, columns, strict=True))
             try:
-                for name in meant:
+                for name in converted:
                     if row[name] is not None:
-                        row[name] = _MEANING[name](row[name])
-                made.append(make(**row))
+                        row[name] = _CONVERTERS[name](row[name])
+                results.append(make(**row))
             except Exception as error:
                 where = ", ".join(f"{name} {row[name]}" for name in _KEYS if name in row)
                 what = visible(shortened(f"{where}: {error}", 300))
                 advice = "restore a backup, or correct that row with the program sqlite3"
-                spoilt = StoreError(f"{self.path}: a row is spoilt ({what}); {advice}")
-                if not without_spoilt:
-                    raise spoilt from error
-                logger.error("%s", spoilt)
-        return made
+                corrupt = StoreError(f"{self.path}: a row is corrupt ({what}); {advice}")
+                if not skip_corrupt:
+                    raise corrupt from error
+                logger.error("%s", corrupt)
+        return results
 
     def first(self, sql: str, values: _Values = (), make: _Make = dict) -> Any | None:
         """Return the first of these `rows`, or None."""
@@ -208,52 +201,48 @@ class Database:
         return dict(tuple(row.values()) for row in self.rows(sql, values))
 
     def changes(self) -> tuple[int, int]:
-        """What is another as soon as anybody has written: through this connection, or through
-        others.
-        """
+        """Return counters that change with every write, through this connection and others."""
         (others,) = self._connection.execute("pragma data_version").fetchone()
         return self._connection.total_changes, others
 
     def execute(self, sql: str, values: _Values = ()) -> int:
-        """Run one statement inside a transaction, and return how many rows it touched."""
+        """Run one statement inside a transaction, and return how many rows it changed."""
         return self._guarded(lambda: self._connection.execute(sql, values).rowcount)
 
     def execute_each(
         self, statements: Iterable[str], values: Mapping[str, Any], *, durable: bool = True
     ) -> int:
-        """Run statements with the same named values in one transaction, or a part of the one around
-        it; return how many rows they touched.
+        """Run statements with the same named values in one transaction, or as part of the outer
+        one; return how many rows they changed.
         """
         with self.transaction(durable=durable):
             return sum(self.execute(statement, values) for statement in statements)
 
     def commit(self, sql: str, values: _Values = (), *, durable: bool = True) -> int:
-        """Run one statement, by itself a transaction, or a part of the one around it; return how
-        many rows it touched. It waits for other writers, as `begin immediate` does.
+        """Run one statement as a transaction, or as part of the outer one; return how many rows it
+        changed. It waits for other writers, as `begin immediate` does.
         """
         if not self._connection.in_transaction:
             self._set_durable(durable)
         return self.execute(sql, values)
 
     def execute_all(self, sql: str, rows: Iterable[_Values], *, durable: bool = True) -> None:
-        """Run one statement for each row in one transaction, or a part of the one around it, in
-        half the time that `execute` takes for them.
+        """Run one statement for each row in one transaction, or as part of the outer one. This
+        takes half the time of `execute`.
         """
         with self.transaction(durable=durable):
             self._guarded(lambda: self._connection.executemany(sql, rows))
 
     def define(self, name: str, function: Callable[[str], str]) -> None:
-        """Let statements call a function of one text, which always gives the same for the same."""
+        """Let statements call a deterministic function of one text."""
         self._connection.create_function(name, 1, function, deterministic=True)
 
     def insert(self, table: str, row: dict[str, Any]) -> None:
-        """Insert a row inside a transaction. Each of sqlite-utils' own commits is a savepoint of
-        it.
-        """
+        """Insert a row inside a transaction; sqlite-utils' own commits are savepoints in it."""
         self._guarded(lambda: self._utils.table(table).insert(row))
 
     def _guarded(self, work: Callable[[], _T]) -> _T:
-        """Turn disk errors into ours; errors of a statement are bugs. A context manager would take
+        """Raise disk errors as ours; errors of a statement are bugs. A context manager would take
         twice as long.
         """
         try:
@@ -268,7 +257,7 @@ class Database:
 
 
 class Noun:
-    """What has its SQL in a file of its own, and the methods of its database that run it."""
+    """Base of the classes that hold the SQL of some tables, and run it with these methods."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -284,22 +273,19 @@ class Noun:
 
 
 def backup(path: Path, copy: Path) -> None:
-    """Copy a database, whatever its version, to a new file: one moment of it, also while others
-    write.
-
-    Raises StoreError and leaves no half of a file.
+    """Copy one moment of a database of any version to a new file, also while others write. Raises
+    StoreError and leaves no partial file.
     """
+    uri = f"{path.as_uri()}?mode=ro"
     try:
         with tempfile.TemporaryDirectory(prefix=".backup-", dir=copy.parent) as folder:
-            half = Path(folder, "copy.db")  # where nobody else can put a link
-            os.close(os.open(half, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            with closing(
-                sqlite3.connect(f"{path.as_uri()}?mode=ro", timeout=BUSY_SECONDS, uri=True)
-            ) as connection:
-                connection.execute("vacuum into ?", [str(half)])
-            with half.open("rb") as written:
-                os.fsync(written.fileno())
-            half.rename(copy)
+            partial_copy = Path(folder, "copy.db")  # where nobody else can put a link
+            os.close(os.open(partial_copy, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            with closing(sqlite3.connect(uri, timeout=BUSY_SECONDS, uri=True)) as connection:
+                connection.execute("vacuum into ?", [str(partial_copy)])
+            with partial_copy.open("rb") as file:
+                os.fsync(file.fileno())
+            partial_copy.rename(copy)
     except OSError as error:
         fix = "name a file in a folder in which this user may write"
         raise StoreError(f"{copy}: the copy cannot be made ({error.strerror}); {fix}") from error
@@ -308,7 +294,7 @@ def backup(path: Path, copy: Path) -> None:
 
 
 def require(path: Path, mark: Path) -> bool:
-    """Whether there was a database before. Raises StoreError if there was and it is gone."""
+    """Check whether there was a database before. Raises StoreError if there was and it is gone."""
     if mark.exists() and not path.exists():
         raise StoreError(_lost(path, "is gone", mark))
     return mark.exists()
@@ -319,26 +305,29 @@ def _lost(path: Path, how: str, mark: Path) -> str:
     return f"{path}: the database {how}; {fix}. To begin anew nevertheless: rm {shlex.quote(str(mark))}"
 
 
+def _same(kept: str, given: str) -> bool:
+    return hmac.compare_digest(kept.encode(), given.encode())
+
+
 def _forgotten(secret: bytes, address: str) -> str:
-    """Return what stands for the address of a person who was erased, in suppressions."""
+    """Return the hash that replaces the address of an erased person in suppressions."""
     return f"forgotten-{hmac.digest(secret, address.encode(), 'sha256').hex()[:32]}"
 
 
 def is_token(column: str) -> str:
-    """Return the condition that a column is `:token`: it is looked up by half of its digits, and
-    the others are compared in constant time.
+    """Return the condition that a column is `:token`: half of its digits are looked up, the others
+    are compared in constant time.
     """
     half = "substr(:token, 1, 16)"
     return f"{column} between {half} and {half} || 'g' and same({column}, :token)"
 
 
 def iso(instant: datetime) -> str:
-    """An aware instant as text that sorts by time: UTC, to the second."""
+    """Return an aware instant as text that sorts by time: UTC, to the second."""
     return instant.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def _instant(text: str) -> datetime:
-    """The reverse of `iso`."""
     instant = datetime.fromisoformat(text)
     if instant.tzinfo is None or not 1900 < instant.year < 2300:
         raise ValueError(f"{text!r} is out of range, or has no time zone")
@@ -346,42 +335,43 @@ def _instant(text: str) -> datetime:
 
 
 def _texts(text: str) -> tuple[str, ...]:
-    found = json.loads(text)
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+    items = json.loads(text)
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
         raise ValueError(f"{text!r} is not a list of texts")
-    return tuple(found)
+    return tuple(items)
 
 
-# How the values of a statement are stored.
+def _deliveries(text: str) -> dict[DeliveryState, int]:
+    return {DeliveryState(state): number for state, number in json.loads(text).items()}
+
+
+# How the values of a statement are stored; letters as they are, so that erasure finds an address.
+_to_json = partial(json.dumps, ensure_ascii=False)
 sqlite3.register_adapter(datetime, iso)
 sqlite3.register_adapter(date, date.isoformat)
 for _kind in (dict, list, tuple):
-    sqlite3.register_adapter(
-        _kind, partial(json.dumps, ensure_ascii=False)
-    )  # so that erasure finds an address in it
+    sqlite3.register_adapter(_kind, _to_json)
 
-# The reverse: what a column holds, by its name, wherever it stands in a query. Numbers and texts
-# are themselves: all tables are strict.
-_MEANING: Mapping[str, Callable[[Any], object]] = {
-    **dict.fromkeys(("at", "expires", "fetched_at", "frozen_at", "published", "updated"), _instant),
-    **dict.fromkeys(
-        ("since", "last", "ended", "tried", "due", "next_try", "try_at", "oldest", "until"),
-        _instant,
-    ),
+# The reverse: how a column is converted, by its name, wherever it stands in a query. Numbers and
+# texts stay as they are: all tables are strict.
+_WRITTEN = ("at", "last", "since", "fetched_at", "frozen_at", "oldest", "published", "updated")
+_PLANNED = ("due", "ended", "expires", "next_try", "try_at", "until")
+_FLAGS = ("counts", "event", "given_up", "newest", "over", "own", "superseded", "unsent")
+_CONVERTERS: Mapping[str, Callable[[Any], object]] = {
+    **dict.fromkeys((*_WRITTEN, *_PLANNED), _instant),
+    **dict.fromkeys(_FLAGS, bool),
     "date": date.fromisoformat,
-    **dict.fromkeys(("authors", "categories"), _texts),
+    "authors": _texts,
+    "categories": _texts,
     "facts": lambda text: dict(json.loads(text)),
-    "deliveries": lambda text: {
-        DeliveryState(state): number for state, number in json.loads(text).items()
-    },
+    "deliveries": _deliveries,
     "outcome": Outcome,
     "became": PaperOutcome,
-    **dict.fromkeys(
-        ("counts", "event", "given_up", "newest", "over", "own", "superseded", "unsent"), bool
-    ),
     "state": DeliveryState,
-    **dict.fromkeys(("message", "shown"), lzma.decompress),
+    "message": lzma.decompress,
+    "shown": lzma.decompress,
 }
+# no addresses
 _KEYS = (
     "list",
     "list_name",
@@ -392,10 +382,11 @@ _KEYS = (
     "frozen_id",
     "kind",
     "category",
-)  # no addresses
+)
 
 
 def _advice(error: sqlite3.DatabaseError) -> str:
+    """Describe a disk error and its fix."""
     text = str(error)
     if "full" in text or "disk I/O error" in text:
         return f"the disk is full or failing ({text}); check it with df and run again: nothing committed is lost"
@@ -403,9 +394,7 @@ def _advice(error: sqlite3.DatabaseError) -> str:
         return "another program holds the database; close it and run again"
     if "readonly" in text or "read-only" in text or "attempt to write" in text:
         return "the database cannot be written; give the file and its folder to the user who runs Paperboy"
-    if any(
-        word in text
-        for word in ("not a database", "malformed", "***", "missing", "no such", "decode")
-    ):
+    signs = ("not a database", "malformed", "***", "missing", "no such", "decode")
+    if any(sign in text for sign in signs):
         return f"the file is damaged or not a Paperboy database ({text}); restore a backup, or move it away"
     return f"the database failed ({text}); check the disk and run again"

@@ -165,12 +165,12 @@ class Ledger(Noun):
         return found[0]
 
     def read(self, ids: Iterable[int]) -> dict[int, Delivery]:
-        """Return deliveries by their ids, in any state, without spoilt rows."""
+        """Return deliveries by their ids, in any state, without corrupt rows."""
         found = self._rows(
             f"{_SELECT} where deliveries.id in (select value from json_each(?))",
             [list(ids)],
             _delivery,
-            without_spoilt=True,
+            skip_corrupt=True,
         )
         return {delivery.id: delivery for delivery in found}
 

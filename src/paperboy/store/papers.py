@@ -107,7 +107,7 @@ class Papers(Noun):
             f"select {', '.join(_FIELDS)} from papers where id in (select value from json_each(?))"
         )
         found = self._rows(
-            query, [list(paper_ids)], Paper, without_spoilt=True
+            query, [list(paper_ids)], Paper, skip_corrupt=True
         )  # one costs no morning
         return {paper.id: paper for paper in found}
 
