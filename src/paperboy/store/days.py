@@ -13,24 +13,25 @@ from paperboy.store.seen import CODES, KNOW_LIST, LIST_KEY, PAPER_KEYS, day_numb
 
 
 class Days(Noun):
-    """A list's day, by (list, local date), has one outcome and at most one digest."""
+    """Days of lists, by (list, local date): one outcome and at most one digest each."""
 
     def outcomes(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Outcome | None]:
-        """The outcome of each list's local date, by the list's name. None: none yet, or a quiet
-        look too early.
+        """Return the outcome of the local date of every list, by its name. None: none yet, or a
+        quiet look too early.
         """
-        wanted = {each.name: local_date(each, now).isoformat() for each in lists}
+        by_name = {mailing_list.name: mailing_list for mailing_list in lists}
+        dates = {name: local_date(by_name[name], now).isoformat() for name in by_name}
         rows = self._rows(
             """select list, date, outcome, at
             from json_each(?) as wanted cross join days on list = wanted.key and date = wanted.value""",
-            [wanted],
+            [dates],
         )
-        by_name = {each.name: each for each in lists}
         outcomes = dict[str, Outcome | None].fromkeys(by_name)
         for row in rows:
-            quiet = row["outcome"] is Outcome.QUIET
-            if not (quiet and looked_early(by_name[row["list"]], row["date"], row["at"])):
-                outcomes[row["list"]] = row["outcome"]
+            name = row["list"]
+            is_quiet = row["outcome"] is Outcome.QUIET
+            if not (is_quiet and looked_early(by_name[name], row["date"], row["at"])):
+                outcomes[name] = row["outcome"]
         return outcomes
 
     def standings(
@@ -40,32 +41,29 @@ class Days(Noun):
         patience: timedelta,
         since: Mapping[str, datetime],
     ) -> dict[str, Standing]:
-        """Return where each list stands, by its name. `since`: when the service first knew it."""
+        """Return the standing of every list, by its name. `since`: when the service first knew
+        it.
+        """
         outcomes = self.outcomes(lists, now)
         attempts = self.attempts()
-        return {
-            each.name: standing(
-                each,
-                outcomes[each.name],
-                attempts.get(each.name),
-                now,
-                patience,
-                since.get(each.name),
+        standings = {}
+        for mailing_list in lists:
+            name = mailing_list.name
+            attempt = attempts.get(name)
+            standings[name] = standing(
+                mailing_list, outcomes[name], attempt, now, patience, since.get(name)
             )
-            for each in lists
-        }
+        return standings
 
     def last(self, list_name: str, until: date) -> date | None:
-        """The newest of the list's days that has an outcome; later ones are of a clock that was
+        """Return the list's newest day with an outcome; any later one is from a clock that was
         ahead.
         """
         query = "select max(date) as date from days where list = ? and date <= ?"
         return self._value(query, [list_name, until])
 
     def looked(self, list_name: str, before: date) -> datetime | None:
-        """Return when the list last looked at all papers that there were, on a day before that
-        one.
-        """
+        """Return when the list last considered all papers, on a day before that one."""
         query = (
             "select max(at) as at from days where list = ? and date < ? and outcome in (?, ?, ?)"
         )
@@ -73,40 +71,40 @@ class Days(Noun):
         return self._value(query, values)
 
     def know(self, list_names: Collection[str], now: datetime) -> dict[str, datetime]:
-        """Since when the service knows each list that was news to it: these from now on, unless
-        they have begun.
-        """
+        """Return when each list was first seen, recording new ones that have not begun."""
         values = {"names": list(list_names), "now": now}
         if self._rows(f"select value {_NEWS}", values):
             self._commit(f"insert into lists select value, :now {_NEWS}", values)
         return self._pairs("select name, since from lists")
 
     def pause(self, list_name: str) -> None:
-        """Forget that the list has begun: when it comes back, it is news, and starts with the
-        newest batch.
-        """
-        forgets = ("delete from started where list = :list", "delete from lists where name = :list")
-        self._execute_each(forgets, {"list": list_name}, durable=False)
+        """Forget that the list has begun: when it comes back, it starts with the newest batch."""
+        deletions = (
+            "delete from started where list = :list",
+            "delete from lists where name = :list",
+        )
+        self._execute_each(deletions, {"list": list_name}, durable=False)
 
     def begin_again(self, list_name: str, source: str, since: datetime) -> None:
-        """Let a source's papers submitted since then, which were too old when the list began, come
-        to it after all.
+        """Return a source's papers submitted since then to the list, for which they were too old
+        when it began.
         """
         self._commit(
-            f"delete from seen_rows where list_key = {LIST_KEY} and became = :became and paper_key in "
-            "(select paper_keys.key from papers join paper_keys using (id) where published >= :since "
-            "and substr(id, 1, instr(id, ':')) = :begins)",
+            f"""delete from seen_rows where list_key = {LIST_KEY} and became = :became and paper_key in (
+                select paper_keys.key from papers join paper_keys using (id)
+                where published >= :since and substr(id, 1, instr(id, ':')) = :prefix
+            )""",
             {
                 "list": list_name,
                 "became": CODES[PaperOutcome.BEFORE_START],
                 "since": since,
-                "begins": f"{source}:" if source else "",
+                "prefix": f"{source}:" if source else "",
             },
         )
 
     def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
-        """The ways by which papers come to the list since it began. Empty if it is new, and if
-        other lists were served during that `absence` and it was not: then it begins anew.
+        """Return the ways by which papers come to the list since it began. Empty if it is new, or
+        was not served for the `absence` while other lists were: then it begins anew.
         """
         newest = self._value("select max(at) as at from started")
         since = newest - absence if newest else ""
@@ -116,9 +114,7 @@ class Days(Noun):
     def begin(
         self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime
     ) -> None:
-        """Begin the list: papers come to it by these ways and no others, and it has seen those that
-        are `too_old`.
-        """
+        """Begin the list: papers come to it by these ways, and those `too_old` count as seen."""
         with self._transaction(durable=False):
             self._execute("delete from started where list = ?", [list_name])
             for way in ways:
@@ -126,7 +122,7 @@ class Days(Noun):
             self.too_old(list_name, too_old, day)
 
     def too_old(self, list_name: str, paper_ids: Iterable[str], day: date) -> None:
-        """Let these papers count as seen by the list."""
+        """Record these papers as seen by the list, since it began after them."""
         values = {"list": list_name, "ids": list(paper_ids), "day": day_number(day)}
         self._execute_each((KNOW_LIST, PAPER_KEYS, _TOO_OLD), values, durable=False)
 
@@ -138,28 +134,27 @@ class Days(Noun):
         )
 
     def attempts(self) -> dict[str, Attempt]:
-        """The last try of each list that is still due, by the list's name."""
+        """Return the last failed try of the lists that are still due, by list."""
         query = "select list as list_name, reason, at, since, next_try, unscored from attempts"
         return {attempt.list_name: attempt for attempt in self._rows(query, make=Attempt)}
 
     def tries(self, list_name: str) -> dict[str, int]:
-        """By id: on how many of the list's mornings an unseen paper could not be scored, though
-        others were.
+        """Count the list's mornings on which an unseen paper could not be scored, though others
+        were; by id.
         """
         return self._pairs("select paper_id, mornings from unscored where list = ?", [list_name])
 
     def freeze(
         self, day: Day, at: datetime, also: Callable[[int | None], object] = lambda _: None
     ) -> None:
-        """Everything a morning decides for a list, and what `also` writes, given the digest's id,
-        in one durable transaction: all of it stands, or nothing.
+        """Store everything that a morning decides for a list, and what `also` writes, given the
+        digest's id, in one durable transaction.
 
         A day that was skipped, given up or quiet can still get an outcome. Raises StoreWriteError,
         and sqlite3.IntegrityError where that day has another outcome already.
         """
-        packed = (
-            pack(day.composed) if day.composed else None
-        )  # before the transaction, while others may write
+        # before the transaction, while others may write
+        packed = pack(day.composed) if day.composed else None
         key = {"list": day.list_name, "date": day.date}
         values = key | {
             "day": day_number(day.date),
@@ -191,13 +186,13 @@ class Days(Noun):
             also(digest_id)
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
-        """Give up digests that reached nobody: all of the list's from before the day `before`, back
-        to the last that reached somebody. Their papers are unseen again, except those let go.
-        Returns the newest of those days.
+        """Give up the list's digests that reached nobody, from before the day `before` back to the
+        last that reached somebody. Their papers are unseen again, except those let go. Return the
+        newest of those days.
 
         A digest whose last try was cut short, or went beyond the final dot, may have reached
-        somebody. One that went only to suppressed addresses and one address that does not exist is
-        not superseded; that several do not exist is more likely the server's fault.
+        somebody. One for suppressed addresses and a single address that does not exist is not
+        superseded; if several do not exist, the server is more likely at fault.
         """
         values = {"list": list_name, "before": before, "at": at}
         with self._transaction():
@@ -258,7 +253,7 @@ _SUPERSEDE = (
     where frozen_id {_THESE} and state in ('pending', 'deferred')""",
     f"""delete from seen_rows where list_key = {LIST_KEY} and day in (
         select cast(strftime('%s', date) as integer) / 86400 from digests where id {_THESE}
-    ) and became not in ({", ".join(str(CODES[each]) for each in _STAY_SEEN)})""",
+    ) and became not in {tuple(CODES[outcome] for outcome in _STAY_SEEN)}""",
     f"""update days set reason = ltrim(rtrim(reason, '.') || '; reached nobody; superseded', '; ')
     where {_THEIR_DAYS}""",
 )
