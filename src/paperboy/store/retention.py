@@ -1,21 +1,20 @@
 """Retention: old records are deleted, except those that prevent repeats.
 
-    31 days after its submission   no fetch can bring a paper again: once all lists have seen it, it leaves its
-                                   categories, and its abstract goes
-    a month after a list saw it    the score of a paper goes that was below the list's thresholds; an LLM's only where
-                                   they are not kept for learning
-    KEEP_DAYS after it came        such a paper goes, with its scores; a digest, with its bytes and its deliveries
+    31 days after submission     a paper that all lists have seen leaves its categories and loses its abstract: no
+                                 fetch can bring it again
+    a month after a list saw it  a paper below the list's thresholds loses its score; an LLM's only where scores are not
+                                 kept for learning
+    KEEP_DAYS after it came      a paper without an abstract goes, with its scores; a digest, with its deliveries
+    seven days after it came     an alert or confirmation that does not wait any more
 
-    seven days after it was made   an alert or confirmation that does not wait any more
+Features add their own steps.
 
-Features add what is theirs.
+A paper on a page of the web room keeps its abstract as long as the page is kept. Where an LLM's
+scores are kept for learning, a paper that it scored keeps its abstract for the 93 days before its
+list's newest score.
 
-A paper on a page of the web room keeps its abstract as long as that page is kept; and where an
-LLM's scores are kept for learning, one that it scored keeps it for 93 days before its list's newest
-score.
-
-What lists have seen stays for ever, as do their days, what was spent, votes, and whom the tokens of
-mails name; so do, whatever their age, each list's newest digest and what waits to be delivered.
+Never deleted: what lists have seen, their days, spending, votes, and the readers whom tokens name;
+nor, whatever their age, each list's newest digest and deliveries that wait.
 """
 
 import logging
@@ -31,29 +30,27 @@ from paperboy.store.seen import CODES, day_number
 
 logger = logging.getLogger(__name__)
 
-SETTLED = LONGEST_WINDOW + timedelta(days=1)  # after that, no fetch looks so far back
-_WEEK = timedelta(days=7)  # after which a settled alert or confirmation, and an event, are no news
-_LOOKED_BACK = timedelta(
-    days=35
-)  # before that, for papers whose scores are a month old: a list may be a weekly one
+SETTLED = LONGEST_WINDOW + timedelta(days=1)  # no fetch looks back so far
+_WEEK = timedelta(days=7)  # how long settled alerts and confirmations, and events, are kept
+_LOOKED_BACK = timedelta(days=35)  # for papers whose scores are a month old: a list may be weekly
 
 
 class Retention(Noun):
-    """Called by the day's first morning as its last step; other writers wait for one short
-    transaction at a time.
+    """Last step of the day's first morning. Other writers wait for one short transaction at a
+    time.
     """
 
     def is_due(self, now: datetime) -> bool:
-        """Whether no list has had a morning since midnight, UTC."""
+        """Check whether no list has had a morning since midnight, UTC."""
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         return not self._rows("select 1 from days where at >= ? limit 1", [midnight])
 
     def thin(
         self, keep: timedelta, lists: Collection[str], now: datetime, *, keeps_scores: bool = False
     ) -> None:
-        """Delete what is older than `keep`, and abstracts of settled papers; the file keeps its
-        size, and new rows fill it. `lists` are the names of the lists that a paper may still come
-        to; `keeps_scores`: an LLM's are kept for learning. A disk error is logged.
+        """Delete what is older than `keep`, and abstracts of settled papers. The file keeps its
+        size, and new rows fill it. `lists`: names of those that papers may still come to;
+        `keeps_scores`: an LLM's are kept for learning. A disk error is logged.
         """
         values = {
             "settled": now - SETTLED,
@@ -64,17 +61,15 @@ class Retention(Noun):
             "month": day_number((now - SETTLED).date()),
             "looked": now - SETTLED - _LOOKED_BACK,
         }
-        steps = [
-            *_STEPS.items(),
-            *(step for its in self._database.tables for step in its.retain.items()),
-        ]
-        gone = []
+        deleted = []
         try:
-            for what, statements in steps:
-                if number := self._execute_each(statements, values, durable=False):
-                    gone.append(f"{number:,} {what}")
-            if gone:
-                logger.info("retention: deleted %s", ", ".join(gone))
+            for steps in (_STEPS, *(tables.retain for tables in self._database.tables)):
+                for what, statements in steps.items():
+                    number = self._execute_each(statements, values, durable=False)
+                    if number:
+                        deleted.append(f"{number:,} {what}")
+            if deleted:
+                logger.info("retention: deleted %s", ", ".join(deleted))
             for pragma in ("analysis_limit = 400", "optimize", "wal_checkpoint(passive)"):
                 self._rows(f"pragma {pragma}")
         except StoreWriteError as error:
@@ -104,8 +99,8 @@ where published < :settled and abstract != '' and not exists (
 )
 """
 
-# On a page of the web room, which shows what it showed on its morning; and in full there, not only
-# named. `cross` fixes the order: what lists have seen is the largest table.
+# Papers on a page of the web room, which stays as it was on its morning; below, those shown in full
+# there. `cross` fixes the order: `seen_rows` is the largest table.
 _SHOWN = """
     select 1 from paper_keys cross join (select distinct list from digests where link != '') as lists
     cross join list_keys using (list) cross join seen_rows on list_key = list_keys.key and paper_key = paper_keys.key
@@ -113,10 +108,9 @@ _SHOWN = """
     where paper_keys.id = papers.id and link != ''
 """
 _FULL = (PaperOutcome.AUTHOR_MATCH, PaperOutcome.SELECTED, PaperOutcome.OVER_CAP)
-_IN_FULL = f"{_SHOWN} and became in ({', '.join(str(CODES[each]) for each in _FULL)})"
+_IN_FULL = f"{_SHOWN} and became in {tuple(CODES[outcome] for outcome in _FULL)}"
 
-# By the newest score and not by the clock: a list that has no LLM any more still learns from the
-# scores it had.
+# By the newest score, not by the clock: a list that has lost its LLM still learns from its scores.
 _LEARNED_FROM = """
 select id from paper_keys where key in (
     select paper_key from score_rows
@@ -129,7 +123,7 @@ _GONE = f"""
 select id from papers where fetched_at < :old and published < :settled and abstract = '' and not exists ({_SHOWN})
 """
 
-# Keys of papers are given as these arrive, so that a judge's old rows stand together.
+# Papers get their keys as they arrive, so a judge's old rows are neighbours.
 _MONTH_OLD = "from papers join paper_keys using (id) where fetched_at between :looked and :settled"
 _WITHOUT_SCORES = f"""
 delete from score_rows where judge_key in (select key from judges)
@@ -145,8 +139,7 @@ delete from score_rows where judge_key in (select key from judges)
 and paper_key in (select key from paper_keys where id in ({_GONE}))
 """
 
-# At the end of the table: a row that becomes shorter where it is leaves a hole in its page for
-# good.
+# Rows move to the end of the table: one that is shortened in place leaves a hole in its page.
 _WITHOUT_ABSTRACT = f"""
 update papers set abstract = '', comment = '', rowid = (select max(rowid) from papers) + places.place
 from (
