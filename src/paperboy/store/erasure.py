@@ -1,6 +1,4 @@
-"""Erasing a person: the ledger's rows stay, since counts and receipts are made of them, but tell of
-nobody.
-"""
+"""Erasing a person: the ledger's rows stay for its counts and receipts, without the address."""
 
 from datetime import datetime
 
@@ -8,7 +6,7 @@ from paperboy.edges.text import mentions
 from paperboy.store.database import Noun
 
 _WAITING = (
-    # Alerts may name the address; one that was not sent is written anew.
+    # Alerts may name the address; unsent ones are composed again.
     """delete from alerts where mail in (
         select frozen_id from deliveries where state in ('pending', 'sending', 'deferred')
     )""",
@@ -27,7 +25,7 @@ _ADDRESSES = (
     "delete from suppressions where address = :address or (address = forgotten(:address) and not holds)",
     "delete from alerts where redacted(subject) = '…'",
 )
-_TEXTS = (  # that may name a person
+_TEXTS = (  # columns that may contain the address
     ("deliveries", "reply"),
     ("suppressions", "reason"),
     ("incidents", "reason"),
@@ -39,12 +37,11 @@ _TEXTS = (  # that may name a person
 
 
 class Erasure(Noun):
-    """Only while nobody composes or sends: either would write the address down again."""
+    """Erasure of addresses, only while nobody composes or sends: both would write one again."""
 
     def erase(self, address: str, at: datetime) -> int:
         """Erase an address from all tables, and return how many rows held it. Waiting mail is not
-        sent. A suppression that holds stays, as a hash. What was erased is overwritten in the file,
-        too.
+        sent. A suppression that holds stays, as a hash. The erased text is overwritten in the file.
         """
         mention = mentions(address)
         self._database.define("redacted", lambda text: mention.sub("…", text))
@@ -53,14 +50,14 @@ class Erasure(Noun):
         with self._transaction():
             self._execute_each(_WAITING, values)
             rows = self._execute_each(_ADDRESSES, values)
-            for its in self._database.tables:
-                rows += self._execute_each(its.erase, values)
+            for tables in self._database.tables:
+                rows += self._execute_each(tables.erase, values)
             for table, column in _TEXTS:
-                where = f"redacted({column}) != {column}"
+                new = f"redacted({column})"
                 rows += self._execute(
-                    f"update {table} set {column} = redacted({column}) where {where}"
+                    f"update {table} set {column} = {new} where {new} != {column}"
                 )
-            # not counted, and last: triggers follow
+            # last, since it has triggers; their rows are not counted
             self._execute("delete from readers where redacted(address) = '…'")
         self._rows("pragma wal_checkpoint(truncate)")
         return rows
