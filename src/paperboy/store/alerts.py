@@ -1,4 +1,4 @@
-"""What was reported to the operator: a row for each problem in a mail, from when that is frozen."""
+"""Reported problems: a row for each one in an alert, as soon as that is frozen."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _UNSENT = "coalesce(state in ('pending', 'sending', 'deferred'), 0)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """A problem that was reported."""
+    """Problem that was reported."""
 
     kind: str
     subject: str
@@ -21,21 +21,23 @@ class Reported:
     date: Day  # the operator's, of the mail or the log line
     over: bool  # its end was reported
     mail: int | None  # the message; None: there was no ALERT_TO
-    unsent: bool  # that waits
-    at: datetime | None  # when it was sent
-    address: str | None  # to which
-    can_be_over: bool  # a list that nothing reached has been reached since
+    unsent: bool  # the mail waits
+    at: datetime | None  # when the mail was sent
+    address: str | None  # the mail's recipient
+    can_be_over: bool  # of a list that no digest reached: one has reached it since
 
     def day(self, zone: tzinfo) -> Day:
-        """Return on which day the operator heard of it: a mail may have been late."""
-        return max(self.date, self.at.astimezone(zone).date()) if self.at else self.date
+        """Return the day on which the operator got the report: the mail may have been late."""
+        if self.at is None:
+            return self.date
+        return max(self.date, self.at.astimezone(zone).date())
 
 
 class Alerts(Noun):
-    """By kind and subject."""
+    """Reported problems by kind and subject."""
 
     def all(self) -> list[Reported]:
-        """Return all, without those whose end has arrived."""
+        """Return all, except those whose end was reported and sent."""
         return self._rows(
             f"""select kind, subject, since, date, over, mail, {_UNSENT} as unsent, address,
                 iif(state = 'sent', own.at, null) as at,
@@ -49,10 +51,13 @@ class Alerts(Noun):
         )
 
     def add(self, incidents: Iterable[Incident], day: Day, mail: int | None, *, over: bool) -> None:
-        """Record a mail about these. Joins the transaction of the caller."""
-        rows = [(met.kind, met.subject, met.since, day, over, mail) for met in incidents]
+        """Record a mail about these. Joins the caller's transaction."""
+        rows = [
+            (incident.kind, incident.subject, incident.since, day, over, mail)
+            for incident in incidents
+        ]
         self._database.execute_all("insert or replace into alerts values (?, ?, ?, ?, ?, ?)", rows)
 
     def forget(self, kind: str, subject: str) -> None:
-        """Delete it: what was reported is moot, or its end has been reported."""
+        """Delete a reported problem that is moot."""
         self._commit("delete from alerts where kind = ? and subject = ?", [kind, subject])
