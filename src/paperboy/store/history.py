@@ -1,4 +1,4 @@
-"""Read models: what `status` and `why` ask of the database. Nothing here changes anything."""
+"""Read models of `status`, `why` and the alerts."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,9 +22,7 @@ from paperboy.store.scores import SUMS, summed
 
 WAITING = frozenset({DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.DEFERRED})
 
-_TRIED_FOR = timedelta(
-    days=30
-)  # a delivery that was settled lately has a digest no older than this
+_TRIED_FOR = timedelta(days=30)  # a delivery that was settled lately has no older digest
 
 HAS_PAGE = "link != '' and shown is not null and superseded is null"
 ARCHIVED = (
@@ -34,14 +32,14 @@ ARCHIVED = (
 
 @dataclass(frozen=True, slots=True)
 class DaySummary(Day):
-    """A frozen day, as `status` shows it."""
+    """Frozen day, as `status` shows it."""
 
     spending: Spending = Spending()
     deliveries: Mapping[DeliveryState, int] = field(default_factory=dict)
 
 
 class NewestDigest(NamedTuple):
-    """A list's newest digest."""
+    """Newest digest of a list."""
 
     list_name: str
     digest_id: int
@@ -52,7 +50,7 @@ class NewestDigest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRecord:
-    """What became of one digest to one recipient."""
+    """Delivery of one digest to one recipient."""
 
     digest_id: int
     list_name: str
@@ -60,19 +58,21 @@ class DeliveryRecord:
     address: str
     state: DeliveryState
     reply: str  # the last one; empty: it was not tried
-    reason: str  # that, or the reply that all waiting mail waits for
+    reason: str  # that reply, or the one because of which all mail waits
     at: datetime  # when its state last changed
     try_at: datetime | None  # not before; None: with the next sending, if it waits
     given_up: bool  # after three days of trying
     newest: bool  # belongs to the list's newest digest; only `undelivered` says so
 
     def next_try(self, now: datetime) -> datetime | None:
-        """When it is retried; None: it is not."""
-        return max(self.try_at or now, now) if self.state in WAITING else None
+        """Return when it is retried; None if it is settled."""
+        if self.state not in WAITING:
+            return None
+        return max(self.try_at or now, now)
 
 
 class KeptScore(NamedTuple):
-    """A score that was kept."""
+    """Score with its model and date."""
 
     score: Score
     model: str
@@ -81,19 +81,17 @@ class KeptScore(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PaperHistory:
-    """What one list made of one paper."""
+    """History of one paper on one list."""
 
     scores: tuple[KeptScore, ...] = ()  # newest first
     failures: int = 0  # mornings on which it could not be scored, though others were
     became: PaperOutcome | None = None  # None: the list has not seen it, and will consider it
     day: date | None = None  # of that outcome
-    deliveries: Mapping[DeliveryState, int] | None = (
-        None  # of its digest; None: there is none any more
-    )
+    deliveries: Mapping[DeliveryState, int] | None = None  # of its digest; None: it has none
 
 
 class History(Noun):
-    """The outcomes of days, digests and papers."""
+    """Queries about days, digests, deliveries and papers."""
 
     def digest(self, list_name: str, day: date) -> Archived | None:
         """Return the digest of a list's day, as long as it has a page."""
@@ -102,8 +100,8 @@ class History(Noun):
     def days(
         self, list_names: Iterable[str], most: int = 1, until: date = date.max
     ) -> dict[str, tuple[DaySummary, ...]]:
-        """Return the last days of each list that had any, newest first; later ones are of a clock
-        that was ahead.
+        """Return the last days `until` a date of each list that had any, newest first. Later ones
+        are from a clock that was ahead.
         """
         days = self._rows(
             f"""select days.*, {_STATES} as deliveries, {SUMS}
@@ -116,27 +114,26 @@ class History(Noun):
             {"names": list(list_names), "most": most, "until": until},
             _day,
         )
-        found: dict[str, tuple[DaySummary, ...]] = {}
+        by_list: dict[str, tuple[DaySummary, ...]] = {}
         for day in days:
-            found[day.list_name] = (*found.get(day.list_name, ()), day)
-        return found
+            by_list[day.list_name] = (*by_list.get(day.list_name, ()), day)
+        return by_list
 
     def months(self, now: datetime, list_names: Iterable[str] = ()) -> dict[date, Spending]:
-        """What these lists, or all, spent in the month of `now`, and in those of the 12 months
-        before it in which they spent anything, newest first, by its first day. Months are those of
-        UTC.
+        """Return the spending of these lists, or of all, in the month of `now` and in any of the 12
+        months before, by the month's first day (UTC), newest first.
         """
         names = list(list_names)
-        this = now.date().replace(day=1)
+        month = now.date().replace(day=1)
         rows = self._rows(
             f"""select substr(at, 1, 7) || '-01' as date, {SUMS} from spending
             where at >= ? and (? or list in (select value from json_each(?))) group by 1 order by 1 desc""",
-            [this.replace(year=this.year - 1), not names, names],
+            [month.replace(year=month.year - 1), not names, names],
         )
-        return {this: Spending()} | {row["date"]: summed(row) for row in rows}
+        return {month: Spending()} | {row["date"]: summed(row) for row in rows}
 
     def mailed(self, list_names: Iterable[str], until: date = date.max) -> dict[str, NewestDigest]:
-        """The newest digest of each list, unless it was superseded."""
+        """Return the newest digest of each list, unless it was superseded."""
         rows = self._rows(
             f"""select list as list_name, digest_id, date, {_STATES} as deliveries, (
                 select count(*) from deliveries where frozen_id = digest_id and state = 'sent' and via = 'outbox'
@@ -149,15 +146,15 @@ class History(Noun):
             {"names": list(list_names), "until": until},
             NewestDigest,
         )
-        return {mailed.list_name: mailed for mailed in rows}
+        return {digest.list_name: digest for digest in rows}
 
     def undelivered(self, newest: Collection[int], since: datetime) -> tuple[DeliveryRecord, ...]:
-        """Deliveries that wait; those of the `newest` digests that ended without a mail; and what
-        failed or stayed ambiguous `since` an instant. Newest digests first, superseded ones left
-        out: their papers come again.
+        """Return deliveries that wait; those of the `newest` digests that ended without a mail; and
+        those that failed or stayed ambiguous `since` an instant. Newest digests first, without
+        superseded ones: their papers come again.
         """
         rows = self._rows(
-            f"""{_POSTED}
+            f"""{_DELIVERIES}
             where superseded is null and deliveries.id in (
                 select id from deliveries where state in ('pending', 'sending', 'deferred')
                 union select id from deliveries where state in ('failed', 'ambiguous', 'suppressed')
@@ -172,25 +169,21 @@ class History(Noun):
         return tuple(rows)
 
     def posted(self, address: str, since: datetime) -> list[DeliveryRecord]:
-        """What became of each digest to an address, newest first, of those frozen `since` an
-        instant.
+        """Return the deliveries to an address of digests frozen `since` an instant, newest
+        first.
         """
         return self._rows(
-            f"{_POSTED} where address = :address collate nocase and digests.at >= :since order by date desc, list",
+            f"{_DELIVERIES} where address = :address collate nocase and digests.at >= :since order by date desc, list",
             {"address": address, "since": since, "newest": []},
             DeliveryRecord,
         )
 
     def nobody(self, list_names: Iterable[str]) -> list[Incident]:
-        """Return the lists whose newest digest reached nobody; the reason is the last reply to any
-        recipient.
-        """
+        """Return lists whose newest digest reached nobody, with the last reply as the reason."""
         return self._rows(_NOBODY, {"names": list(list_names)}, _nobody)
 
     def failed(self, since: datetime) -> list[Incident]:
-        """Return the deliveries that failed for good since then, by a server or after three days,
-        as events.
-        """
+        """Return deliveries that failed since then, at a server or after three days, as events."""
         return self._rows(_FAILED, {"since": since}, _failed)
 
     def suppressed(self, by: str, since: datetime) -> list[Suppression]:
@@ -203,16 +196,17 @@ class History(Noun):
         )
 
     def paper(self, paper_id: str) -> tuple[Paper, datetime] | None:
-        """The paper, and when it was first fetched; None if it never was, or was deleted by
+        """Return the paper, and when it was first fetched; None if it never was, or was deleted by
         retention.
         """
-        query = "select * from papers where id = ?"
-        return self._first(
-            query, [paper_id], lambda fetched_at, **columns: (Paper(**columns), fetched_at)
-        )
+        row = self._first("select * from papers where id = ?", [paper_id])
+        if row is None:
+            return None
+        fetched_at = row.pop("fetched_at")
+        return Paper(**row), fetched_at
 
     def life(self, list_name: str, paper_id: str) -> PaperHistory:
-        """What the list made of the paper."""
+        """Return the paper's history on the list."""
         key = [list_name, paper_id]
         scores = self._rows(
             """select relevance, novelty, comment, scores.model, at from judges join scores using (criteria, model)
@@ -220,24 +214,26 @@ class History(Noun):
             key,
             lambda model, at, **score: KeptScore(Score(**score), model, at),
         )
-        failures = (
-            self._value("select mornings from unscored where list = ? and paper_id = ?", key) or 0
-        )
+        query = "select mornings from unscored where list = ? and paper_id = ?"
+        failures = self._value(query, key) or 0
         seen = self._first(
             f"""select became, seen.date, iif(digest_id is null, null, {_STATES}) as deliveries
             from seen left join days using (list, date) where list = ? and paper_id = ?""",
             key,
         )
-        became, day, deliveries = seen.values() if seen else (None, None, None)
-        return PaperHistory(tuple(scores), failures, became, day, deliveries)
+        if seen is None:
+            return PaperHistory(tuple(scores), failures)
+        return PaperHistory(
+            tuple(scores), failures, seen["became"], seen["date"], deliveries=seen["deliveries"]
+        )
 
 
 def _day(**row: Any) -> DaySummary:
     return DaySummary(
-        row["list"],
-        row["date"],
-        row["outcome"],
-        row["reason"],
+        list_name=row["list"],
+        date=row["date"],
+        outcome=row["outcome"],
+        reason=row["reason"],
         counts=Counts(**{name: row[name] for name in Counts.__slots__}),
         spending=summed(row),
         deliveries=row["deliveries"],
@@ -279,14 +275,14 @@ def _is(states: str, digest: str = "own") -> str:
     )
 
 
-# How many deliveries of a digest are in which state.
+# The number of a digest's deliveries in every state.
 _STATES = """(
     select json_group_object(state, n) from (
         select state, count(*) as n from deliveries where frozen_id = digest_id group by state
     )
 )"""
 
-_POSTED = """
+_DELIVERIES = """
 select frozen_id as digest_id, list as list_name, date, address, state, reply, deliveries.at, given_up,
     frozen_id in (select value from json_each(:newest)) as newest,
     nullif(max(coalesce(try_at, ''), coalesce((select until from server_backoff), '')), '') as try_at, case
@@ -298,7 +294,7 @@ select frozen_id as digest_id, list as list_name, date, address, state, reply, d
 from deliveries join digests on digests.id = frozen_id
 """
 
-# Of each list, the newest digest of which anything can be said: it reached somebody, or nobody.
+# The newest digest of each list that has reached somebody, or nobody.
 _NOBODY = f"""
 select name.value as list, superseded is not null as superseded,
     coalesce((
@@ -322,7 +318,7 @@ from json_each(:names) as name join digests on digests.id = (
 where superseded is not null or (not {_is("'sent'", "digests")} and {_is("'failed', 'ambiguous'", "digests")})
 order by name.key
 """
-# A digest that reached nobody is a problem of its list, and not of its addresses.
+# A digest that reached nobody is a problem of its list, not of its addresses.
 _FAILED = f"""
 select deliveries.id, list, address, reply, deliveries.at, given_up
 from deliveries join digests on digests.id = frozen_id
