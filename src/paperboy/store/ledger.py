@@ -1,7 +1,7 @@
-"""The ledger of mail: messages, each frozen once, and their deliveries, one to each recipient.
+"""Ledger of mail: messages, which are frozen once, and their deliveries, one per recipient.
 
-Digests and notes are dated, which alerts and confirmations are not. Each move is a conditional
-update, in a commit of its own; the rows that it changed say whether it happened.
+Digests and notes have a date, alerts and confirmations have none. Every move is a conditional
+update in its own commit; the number of changed rows shows whether it happened.
 """
 
 import lzma
@@ -15,33 +15,33 @@ from typing import Any
 from paperboy.models import Composed, Delivery, DeliveryState, MessageCopy, Packed, Subscriber
 from paperboy.store.database import Noun
 
-WORTH_SENDING = timedelta(days=3)  # for which a digest is tried, once it has reached somebody
+WORTH_SENDING = timedelta(days=3)  # how long a digest is tried, once it has reached somebody
 
-_WAITING = "state in ('pending', 'sending', 'deferred')"  # spelled as in the partial index, or SQLite does not use it
+# spelled as in the partial index, or SQLite does not use that
+_WAITING = "state in ('pending', 'sending', 'deferred')"
 _BACKOFF = "(select max(until) from server_backoff where at <= :now)"
 _BESIDE = "(select id from messages where date is null)"  # alerts and confirmations
 _MESSAGE_ID = re.compile(
     r"<(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)\.(?P<list>[a-z0-9-]{1,63})\.[0-9a-f]{24}@[^\s<>]+>"
 )
-_LZMA = [
-    {"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}
-]  # bytes: a mail's two parts within one window
+# The window in bytes holds both parts of a mail.
+_LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]
 
 
 def pack(composed: Composed) -> Packed:
-    """Compress a mail's bytes, as the database has them; which takes as long as writing them: any
-    process may do it.
+    """Compress a mail's bytes for the database. Any process may, since it takes as long as writing
+    them.
     """
     if isinstance(composed, Packed):
         return composed
     message = lzma.compress(composed.message, filters=_LZMA)
     shown = lzma.compress(composed.shown, filters=_LZMA) if composed.shown else b""
-    return Packed(composed.subject, composed.sender, message, composed.link, shown)
+    return Packed(composed.subject, composed.sender, message, link=composed.link, shown=shown)
 
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """A list's digest, as the ledger knows it."""
+    """Digest of a list in the ledger."""
 
     id: int
     date: date  # local to the list
@@ -49,7 +49,7 @@ class Frozen:
 
 
 class Missed(Enum):
-    """Which deliveries `resend` sends again, as conditions."""
+    """Deliveries that `resend` sends again, as conditions."""
 
     ANY = "(state in ('failed', 'ambiguous', 'deferred', 'suppressed') or via = 'outbox' and :by_mail)"
     FAILED = "state in ('failed', 'ambiguous')"
@@ -57,7 +57,7 @@ class Missed(Enum):
 
 
 class Ledger(Noun):
-    """All mail of one database. Only one process sends at a time."""
+    """Messages and deliveries of one database. Only one process sends at a time."""
 
     def freeze(
         self,
@@ -70,10 +70,10 @@ class Ledger(Noun):
         expires: datetime | None = None,
         priority: int = 0,
     ) -> int:
-        """Add a message with a pending delivery to each recipient, and return its id. Joins the
-        transaction of the caller. `list_name`: on which they must be; `day`: of a digest or note;
-        `priority`: the highest is sent first, digests have 0, and what is below waits for the end
-        of a round.
+        """Add a message with a pending delivery per recipient, and return its id. Joins the
+        caller's transaction. `list_name`: the list on which recipients must be; `day`: of a digest
+        or note; `priority`: the highest is sent first, digests have 0, and lower ones wait for the
+        end of a round.
         """
         message = {
             "list": list_name,
@@ -88,42 +88,33 @@ class Ledger(Noun):
             returning id""",
             message | asdict(pack(mail)),
         )[0]
+        rows = (_recipient(copy) | {"frozen_id": frozen_id, "at": at} for copy in copies)
         self._database.execute_all(
-            "insert into deliveries (frozen_id, address, name, state, message_id, token, at) "
-            "values (?, ?, ?, 'pending', ?, ?, ?)",
-            (
-                (
-                    frozen_id,
-                    copy.subscriber.address,
-                    copy.subscriber.name,
-                    copy.message_id,
-                    copy.token,
-                    at,
-                )
-                for copy in copies
-            ),
+            """insert into deliveries (frozen_id, address, name, state, message_id, token, at)
+            values (:frozen_id, :address, :name, 'pending', :message_id, :token, :at)""",
+            rows,
         )
         return frozen_id
 
     def message(self, frozen_id: int) -> Composed:
         """Return a message as it was frozen."""
         query = "select date, list, subject, sender, message from messages where id = ?"
-        found: list[Composed] = self._rows(
+        messages: list[Composed] = self._rows(
             query,
             [frozen_id],
             lambda subject, sender, message, **_: Composed(subject, sender, message),
         )
-        return found[0]
+        return messages[0]
 
     def withdraw(self, frozen_id: int) -> None:
-        """Delete a message that was not sent, unless it is on its way."""
+        """Delete an unsent message, unless it is being sent."""
         unsent = f"exists (select 1 from deliveries where frozen_id = ? and {_WAITING} and state != 'sending')"
         self._commit(f"delete from messages where id = ? and {unsent}", [frozen_id, frozen_id])
 
     def beside(self, now: datetime, *, late: bool = False, by_hand: bool = False) -> list[int]:
-        """Return the ids of deliveries beside digests that may be sent now, the highest priority
-        first. `late`: after a round, which is the turn of those below 0, and whose end is no reason
-        to wait. `by_hand` ignores retry backoffs.
+        """Return the ids of deliveries beside digests that may be sent now, highest priority first.
+        `late`: after a round, for those below 0, too, and despite the backoff that the round set.
+        `by_hand` ignores retry backoffs.
         """
         return self._column(
             f"""select deliveries.id from messages join deliveries on frozen_id = messages.id
@@ -135,13 +126,12 @@ class Ledger(Noun):
         )
 
     def waiting(self, now: datetime, *, by_hand: bool = False, only: int = 0) -> list[int]:
-        """The ids of digests' deliveries that may be sent now, oldest digest first, and at the end
-        those whose recipient was refused and put back, so that the next round begins with others;
-        `only` that one, if it may. Domains take turns, since a refusal by the first three
-        recipients ends the round.
+        """Return the ids of digests' deliveries that may be sent now, oldest digest first; or
+        `only` that id, if it may. Held refusals come last, so that the next round begins with other
+        recipients. Domains take turns, since three refusals at the start end a round.
 
-        `sending` is what a crash left behind. `by_hand` ignores retry backoffs; addresses that have
-        one come last.
+        `sending` is what a crash left behind. `by_hand` ignores retry backoffs; addresses with one
+        come last.
         """
         return self._column(
             f"""select id from deliveries where {_WAITING} and :only in (0, id) and frozen_id not in {_BESIDE}
@@ -153,72 +143,63 @@ class Ledger(Noun):
         )
 
     def last_sent(self) -> datetime | None:
-        """When the last delivery of any digest was sent."""
+        """Return when the last delivery of any digest was sent."""
         query = f"select max(at) as at from deliveries where state = 'sent' and frozen_id not in {_BESIDE}"
         return self._value(query)
 
     def get(self, delivery_id: int) -> Delivery:
-        """One delivery, in any state."""
-        found: list[Delivery] = self._rows(
-            f"{_SELECT} where deliveries.id = ?", [delivery_id], _delivery
-        )
-        return found[0]
+        """Return a delivery, in any state."""
+        query = f"{_SELECT} where deliveries.id = ?"
+        deliveries: list[Delivery] = self._rows(query, [delivery_id], _delivery)
+        return deliveries[0]
 
     def read(self, ids: Iterable[int]) -> dict[int, Delivery]:
         """Return deliveries by their ids, in any state, without corrupt rows."""
-        found = self._rows(
-            f"{_SELECT} where deliveries.id in (select value from json_each(?))",
-            [list(ids)],
-            _delivery,
-            skip_corrupt=True,
-        )
-        return {delivery.id: delivery for delivery in found}
+        query = f"{_SELECT} where deliveries.id in (select value from json_each(?))"
+        deliveries = self._rows(query, [list(ids)], _delivery, skip_corrupt=True)
+        return {delivery.id: delivery for delivery in deliveries}
 
     def find(self, frozen_id: int, address: str) -> Delivery | None:
-        """The delivery of a digest to an address, in any state."""
+        """Return the delivery of a digest to an address, in any state."""
         query = f"{_SELECT} where address = ? collate nocase and frozen_id = ?"
         return self._first(query, [address, frozen_id], _delivery)
 
     def unfinished(self) -> int:
-        """How many deliveries of digests are pending, sending or deferred."""
+        """Count the deliveries of digests that are pending, sending or deferred."""
         query = f"select count(*) from deliveries where {_WAITING} and frozen_id not in {_BESIDE}"
         return self._value(query) or 0
 
     def next_try(self, now: datetime) -> datetime | None:
-        """When the first waiting delivery may be tried; None if none waits."""
+        """Return when the first waiting delivery may be tried; None if none waits."""
         return self._value(
             f"select max(min(coalesce(try_at, :now)), coalesce({_BACKOFF}, '')) as at from deliveries where {_WAITING}",
             {"now": now},
         )
 
     def reached(self, frozen_ids: Collection[int]) -> frozenset[int]:
-        """Those of the digests that somebody got by mail."""
-        reached = self._column(
-            """select distinct frozen_id from deliveries where frozen_id in (select value from json_each(?))
-            and state = 'sent' and via = 'smtp'""",
-            [list(frozen_ids)],
-        )
-        return frozenset(reached)
+        """Return the digests that reached somebody by mail."""
+        query = """select distinct frozen_id from deliveries
+            where frozen_id in (select value from json_each(?)) and state = 'sent' and via = 'smtp'"""
+        return frozenset(self._column(query, [list(frozen_ids)]))
 
     def is_expired(self, delivery: Delivery, now: datetime) -> bool:
-        """Whether its message is not worth sending any more. A digest is for three days from when
-        it first reached somebody: one that reached nobody is superseded instead. What a crash left
-        in `sending` is tried once more.
+        """Check whether its message is no longer worth sending. A digest is for three days after it
+        first reached somebody; one that reached nobody is superseded instead. What a crash left in
+        `sending` is tried once more.
         """
-        if (
-            delivery.state is DeliveryState.SENDING
-            or delivery.expires is None
-            or delivery.expires > now
-        ):
+        if delivery.state is DeliveryState.SENDING:
+            return False
+        if delivery.expires is None or delivery.expires > now:
             return False
         if not delivery.counts:
             return True
-        reached = "select 1 from deliveries where frozen_id = ? and state in ('sent', 'ambiguous') and at <= ? limit 1"
-        return bool(self._rows(reached, [delivery.frozen_id, now - WORTH_SENDING]))
+        query = """select 1 from deliveries
+            where frozen_id = ? and state in ('sent', 'ambiguous') and at <= ? limit 1"""
+        return bool(self._rows(query, [delivery.frozen_id, now - WORTH_SENDING]))
 
     def only_in_outbox(self) -> list[str]:
-        """The lists whose newest digest is only in the outbox, from a sender that a mail server
-        would accept.
+        """Return the lists whose newest digest is only in the outbox, from a sender that a mail
+        server would accept.
         """
         return self._column(
             """select list from digests join deliveries on frozen_id = digests.id
@@ -231,8 +212,8 @@ class Ledger(Noun):
         moved it.
         """
         return self._move(
-            "update deliveries set state = 'sending', attempts = attempts + 1, at = ? "
-            f"where id = ? and state = ? and {_WAITING}",
+            f"""update deliveries set state = 'sending', attempts = attempts + 1, at = ?
+            where id = ? and state = ? and {_WAITING}""",
             [at, delivery.id, delivery.state],
         )
 
@@ -256,49 +237,47 @@ class Ledger(Noun):
         refusal may be about us.
         """
         return self._move(
-            "update deliveries set state = ?, reply = ?, at = ?, via = ?, try_at = ?, uncertain = uncertain + ?, "
-            "bounce = ?, attempts = attempts - ?, held = ? where id = ? and state = 'sending'",
+            """update deliveries set state = ?, reply = ?, at = ?, via = ?, try_at = ?, uncertain = uncertain + ?,
+                bounce = ?, attempts = attempts - ?, held = ?
+            where id = ? and state = 'sending'""",
             [state, reply, at, via, try_at, uncertain, bounce, undone, held, delivery.id],
         )
 
     def by_message_id(self, message_id: str) -> Delivery | None:
-        """The delivery whose copy has this Message-ID, which names its list and its day."""
-        named = _MESSAGE_ID.search(message_id)
-        if named is None:
+        """Return the delivery whose copy has this Message-ID, which names its list and its day."""
+        match = _MESSAGE_ID.search(message_id)
+        if match is None:
             return None
-        values = [named["list"], f"{named['y']}-{named['m']}-{named['d']}", named[0]]
-        return self._first(
-            f"{_SELECT} where list = ? and date = ? and message_id = ?", values, _delivery
-        )
+        day = f"{match['y']}-{match['m']}-{match['d']}"
+        query = f"{_SELECT} where list = ? and date = ? and message_id = ?"
+        return self._first(query, [match["list"], day, match[0]], _delivery)
 
     def came_back(self, delivery: Delivery, reply: str, at: datetime, *, gone: bool) -> bool:
-        """Record that a mail which the server had accepted was not delivered. False: that is known,
-        or it waits.
-        """
+        """Record that an accepted mail was not delivered. False: that is known, or it waits."""
         return self._move(
-            "update deliveries set state = 'failed', reply = ?, at = ?, bounce = ? "
-            "where id = ? and state in ('sent', 'ambiguous')",
+            """update deliveries set state = 'failed', reply = ?, at = ?, bounce = ?
+            where id = ? and state in ('sent', 'ambiguous')""",
             [reply, at, gone, delivery.id],
         )
 
     def end(self, delivery: Delivery, state: DeliveryState, reason: str, at: datetime) -> bool:
-        """Settle a waiting delivery without another try: suppressed, or failed."""
+        """Settle a waiting delivery without another try, as suppressed or failed."""
         gave_up = state is DeliveryState.FAILED
         return self._move(
-            "update deliveries set state = ?, reply = ?, at = ?, given_up = ? "
-            f"where id = ? and state = ? and {_WAITING}",
+            f"""update deliveries set state = ?, reply = ?, at = ?, given_up = ?
+            where id = ? and state = ? and {_WAITING}""",
             [state, reason, at, gave_up, delivery.id, delivery.state],
         )
 
     def postpone(self, until: datetime, now: datetime) -> None:
-        """Retry backoff of the server: nothing is tried before `until`, except by hand."""
+        """Set the server's retry backoff: nothing is tried before `until`, except by hand."""
         self._move("insert or replace into server_backoff values (1, ?, ?)", [now, until])
 
     def _move(self, sql: str, values: list[Any]) -> bool:
         return self._commit(sql, values, durable=False) == 1
 
     def refused_by_all(self, frozen_ids: Collection[int]) -> tuple[str, ...]:
-        """Return the lists of those of the digests that failed for all recipients."""
+        """Return the lists of the digests that failed for all recipients."""
         names = self._column(
             """select list from deliveries join digests on digests.id = frozen_id
             where frozen_id in (select value from json_each(?)) and state != 'suppressed'
@@ -308,8 +287,9 @@ class Ledger(Noun):
         return tuple(names)
 
     def bounced_thrice(self) -> tuple[tuple[str, str], ...]:
-        """Return addresses, lowered, that did not exist for the digests of the last three dates,
-        over all lists, each with the last reply; since the address was last unsuppressed.
+        """Return the addresses, in lower case, that bounced on the last three dates with a digest
+        for them, over all lists, with the last reply. What came before an address was last
+        unsuppressed does not count.
 
         Only digests that reached somebody else by mail count: otherwise the server may be at fault.
         Addresses that are suppressed for all lists are left out.
@@ -317,13 +297,13 @@ class Ledger(Noun):
         return tuple(self._pairs(_BOUNCED_THRICE).items())
 
     def digests(self, list_name: str) -> list[Frozen]:
-        """The list's digests, newest first."""
+        """Return the list's digests, newest first."""
         query = """select id, date, superseded is not null as superseded from digests
             where list = ? order by at desc, id desc"""
         return self._rows(query, [list_name], Frozen)
 
     def newest(self, list_name: str) -> Frozen | None:
-        """The list's newest digest; None if it has had none."""
+        """Return the list's newest digest; None if it has had none."""
         return next(iter(self.digests(list_name)), None)
 
     def again(
@@ -335,11 +315,9 @@ class Ledger(Noun):
         *,
         by_mail: bool,
     ) -> int:
-        """Reset the `missed` deliveries of recipients in `copies` to pending, as if never tried;
-        returns how many.
-
-        `by_mail`: mail that is only in the outbox is missed. With Missed.ANY a recipient without a
-        delivery gets one.
+        """Reset the `missed` deliveries of the recipients of `copies` to pending, as if never
+        tried; return their number. With Missed.ANY, a recipient without a delivery gets one.
+        `by_mail`: mail that is only in the outbox is missed.
         """
         if digest.superseded:
             return 0
@@ -347,7 +325,7 @@ class Ledger(Noun):
             "digest": digest.id,
             "at": at,
             "expires": at + WORTH_SENDING,
-            "to": [of.subscriber.address for of in copies],
+            "to": [copy.subscriber.address for copy in copies],
             "by_mail": by_mail,
         }
         with self._transaction():
@@ -358,25 +336,31 @@ class Ledger(Noun):
                 and {missed.value}""",
                 values,
             )
-            for of in copies if missed is Missed.ANY else ():
-                who = of.subscriber
-                own = {
-                    "address": who.address,
-                    "name": who.name,
-                    "message_id": of.message_id,
-                    "token": of.token,
-                }
+            for copy in copies if missed is Missed.ANY else ():
                 number += self._execute(
                     """insert into deliveries (frozen_id, address, name, message_id, token, state, at)
                     select :digest, :address, :name, :message_id, :token, 'pending', :at where not exists (
                         select 1 from deliveries where frozen_id = :digest and address = :address collate nocase
                     )""",
-                    values | own,
+                    values | _recipient(copy),
                 )
             if number:
-                extended = "update messages set expires = max(expires, :expires) where id = :digest"
-                self._execute(extended, values)
+                extension = (
+                    "update messages set expires = max(expires, :expires) where id = :digest"
+                )
+                self._execute(extension, values)
         return number
+
+
+def _recipient(copy: MessageCopy) -> dict[str, str]:
+    """Return the columns of a copy's recipient."""
+    to = copy.subscriber
+    return {
+        "address": to.address,
+        "name": to.name,
+        "message_id": copy.message_id,
+        "token": copy.token,
+    }
 
 
 def _delivery(address: str, name: str, message_id: str, token: str, **others: Any) -> Delivery:
