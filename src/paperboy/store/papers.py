@@ -1,17 +1,17 @@
-"""Papers as fetched, and which of them a list has not seen."""
+"""Papers as fetched, and those that a list has not seen."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, datetime
 
 from paperboy.models import MailingList, Paper, PaperOutcome, Text
-from paperboy.store.database import Database, Noun
+from paperboy.store.database import Database, Noun, iso
 from paperboy.store.seen import CODES, LIST_KEY, PAPER_KEYS, day_number
 
 
 class Papers(Noun):
-    """The papers of all lists together; TeX stays in titles and abstracts. Each is read once and
-    shared by the lists, until `forget`.
+    """Papers of all lists, with the mark-up of their sources. A paper is read once and shared by
+    the lists, until `forget`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -25,46 +25,39 @@ class Papers(Noun):
     def add(
         self, papers: Sequence[Paper], categories: Collection[str], at: datetime, source: str = ""
     ) -> int:
-        """Store a complete fetch of these categories of a source, by its key, in one transaction,
-        or single papers without any, and return how many papers are new here.
-
-        A newer version of a known paper replaces its text.
+        """Store a complete fetch of these categories of a source, by its key, or single papers
+        without categories. Return how many papers are new. A newer version of a known paper
+        replaces its text.
         """
         self.forget()
+        ids = {paper.id for paper in papers}
         with self._transaction():
-            ids = [paper.id for paper in papers]
-            known = len(
-                self._rows(
-                    "select id from papers where id in (select value from json_each(?))", [ids]
-                )
-            )
-            self._execute(PAPER_KEYS, {"ids": ids})
+            known = self._value(f"select count(*) from papers where {_THESE}", [list(ids)]) or 0
+            self._execute(PAPER_KEYS, {"ids": list(ids)})
             for paper in papers:
                 self._execute(_UPSERT, asdict(paper) | {"fetched_at": at})
                 for category in {paper.primary_category, *paper.categories}:
-                    self._execute(
-                        "insert or ignore into paper_categories values (?, ?)", [category, paper.id]
-                    )
+                    row = [category, paper.id]
+                    self._execute("insert or ignore into paper_categories values (?, ?)", row)
             for category in categories:
-                self._execute(
-                    "insert or replace into fetches values (?, ?, ?)", [source, category, at]
-                )
-            return len({*ids}) - known
+                row = [source, category, iso(at)]
+                self._execute("insert or replace into fetches values (?, ?, ?)", row)
+        return len(ids) - known
 
     def fetched(self, source: str) -> dict[str, datetime]:
-        """When each category of a source, by its key, was last fetched completely."""
+        """Return when each category of a source, by its key, was last fetched completely."""
         return self._pairs("select category, fetched_at from fetches where source = ?", [source])
 
     def newest(self, categories: Collection[str]) -> datetime | None:
-        """When the newest stored paper of these categories was submitted."""
+        """Return when the newest stored paper of these categories was submitted."""
         query = (
             f"select max(published) as at from papers where published < '2200' and {_IN_CATEGORIES}"
         )
         return self._value(query, [list(categories)])
 
     def unseen(self, mailing_list: MailingList, before: date | None = None) -> tuple[Paper, ...]:
-        """The stored papers in the list's categories that it has not seen, or had not `before` a
-        day; by id.
+        """Return the stored papers in the list's categories that it has not seen, or had not
+        `before` a day; by id.
         """
         paper_ids = self._column(
             f"""select distinct paper_id from paper_categories join paper_keys on paper_keys.id = paper_id
@@ -87,8 +80,8 @@ class Papers(Noun):
         return tuple(self._read[paper_id] for paper_id in paper_ids if paper_id in self._read)
 
     def recent(self, mailing_list: MailingList, since: datetime) -> list[Text]:
-        """The texts of stored papers in the list's categories that were submitted since then, seen
-        or not, by id.
+        """Return the texts of stored papers in the list's categories that were submitted since
+        then, seen or not, by id.
         """
         categories = mailing_list.categories
         query = f"""select id, title, abstract from papers
@@ -97,29 +90,29 @@ class Papers(Noun):
         return self._rows(query, values, Text)
 
     def authors(self, categories: Collection[str], since: datetime) -> list[tuple[str, ...]]:
-        """The authors of each stored paper in these categories that was submitted since then."""
+        """Return the authors of the stored papers in these categories submitted since then."""
         query = f"select authors from papers where {_IN_CATEGORIES} and published >= ?"
         return self._column(query, [list(categories), since])
 
     def by_id(self, paper_ids: Collection[str]) -> dict[str, Paper]:
-        """Those of the papers that are kept, by id."""
-        query = (
-            f"select {', '.join(_FIELDS)} from papers where id in (select value from json_each(?))"
-        )
-        found = self._rows(
-            query, [list(paper_ids)], Paper, skip_corrupt=True
-        )  # one costs no morning
-        return {paper.id: paper for paper in found}
+        """Return the papers that are stored, by id; a corrupt one costs no morning."""
+        query = f"select {', '.join(_FIELDS)} from papers where {_THESE}"
+        papers = self._rows(query, [list(paper_ids)], Paper, skip_corrupt=True)
+        return {paper.id: paper for paper in papers}
 
     def missing_ids(self, categories: Mapping[str, Collection[str]]) -> list[str]:
-        """Of papers with their categories, by id, those that are not stored in all of these."""
-        query = "select id, categories from papers where id in (select value from json_each(?))"
-        known = self._pairs(query, [list(categories)])
+        """Return the papers that are not stored with all these categories, which come by id."""
+        stored = self._pairs(
+            f"select id, categories from papers where {_THESE}", [list(categories)]
+        )
         return [
-            each for each, its in categories.items() if not set(its) <= set(known.get(each, ()))
+            paper_id
+            for paper_id, needed in categories.items()
+            if not set(needed) <= set(stored.get(paper_id, ()))
         ]
 
 
+_THESE = "id in (select value from json_each(?))"
 _WITHIN = "category in (select value from json_each(?))"
 _IN_CATEGORIES = f"id in (select paper_id from paper_categories where {_WITHIN})"
 _FIELDS = Paper.__slots__
