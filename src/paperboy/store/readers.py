@@ -1,7 +1,6 @@
-"""The tokens that mails carry, and whom each one names: the only place that answers whose token it
-is.
+"""Readers, by the tokens that their mails carry.
 
-They are written before a mail to a subscriber leaves, also before a test mail, and never end: a
+Tokens are stored before a mail to a subscriber leaves, also before a test mail, and never expire: a
 mail may lie in a folder for years.
 """
 
@@ -15,17 +14,17 @@ from paperboy.store.database import Noun, is_token
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Somebody on a list, as a token names them."""
+    """Person on a list, identified by a token."""
 
     list_name: str
     address: str
 
 
 class Readers(Noun):
-    """Written when a delivery is, so that no request has to try everybody's token."""
+    """Tokens, stored with each delivery, so that no request has to derive everybody's."""
 
     def know(self, list_name: str, copies: Iterable[MessageCopy]) -> None:
-        """Keep the tokens of these copies, unless an earlier digest has made them known."""
+        """Store the tokens of these copies, unless an earlier digest has."""
         rows = (
             (copy.token, vote_token(copy.token), list_name, copy.subscriber.address)
             for copy in copies
@@ -35,13 +34,13 @@ class Readers(Noun):
         )
 
     def leaving(self, token: str) -> Reader | None:
-        """Whom the token of a way out names."""
-        return self._named("leave", token)
+        """Return the reader with an unsubscribe token."""
+        return self._find("leave", token)
 
     def voting(self, token: str) -> Reader | None:
-        """Whom a token of votes names."""
-        return self._named("vote", token)
+        """Return the reader with a vote token."""
+        return self._find("vote", token)
 
-    def _named(self, column: str, token: str) -> Reader | None:
+    def _find(self, column: str, token: str) -> Reader | None:
         query = f"select list as list_name, address from readers where {is_token(column)}"
         return self._first(query, {"token": token}, Reader)
