@@ -18,22 +18,17 @@ SUMS = (
 
 
 class Scores(Noun):
-    """Kept by list, paper, criteria (the fingerprint of rubric and topics) and model."""
+    """Scores by list, paper, criteria (the fingerprint of rubric and topics) and model."""
 
     def kept(
         self, list_name: str, criteria: str, model: str, paper_ids: Collection[str], at: datetime
     ) -> dict[str, Score]:
-        """The scores of some of these papers from the model on those criteria, by id. Where the
-        list has none, that of the list which the store has known longest is kept for this one, too.
+        """Return the stored scores of these papers by the model on those criteria, by id. Where the
+        list has none, the oldest list's is stored for this one, too.
         """
-        asked = {
-            "list": list_name,
-            "criteria": criteria,
-            "model": model,
-            "given": int(at.timestamp()),
-        }
-        kept = dict(self._rows(_KEPT, asked | {"ids": list(paper_ids)}, _kept))
-        missing = asked | {"ids": list({*paper_ids} - kept.keys())}
+        key = _key(list_name, criteria, model, at)
+        kept = dict(self._rows(_KEPT, key | {"ids": list(paper_ids)}, _kept))
+        missing = key | {"ids": list({*paper_ids} - kept.keys())}
         if self._rows(f"select 1 {_OTHERS} limit 1", missing):
             self._execute_each((KNOW_LIST, _TAKE), missing, durable=False)
             kept |= self._rows(_KEPT, missing, _kept)
@@ -48,46 +43,40 @@ class Scores(Noun):
         spending: Spending,
         at: datetime,
     ) -> None:
-        """Store what one request brought, and what it used, in one transaction. A kept score stays
-        as it is.
+        """Store the scores and the spending of one request, in one transaction. A score that is
+        stored already stays as it is.
         """
         cost = spending.cost
-        values = {
-            "list": list_name,
-            "criteria": criteria,
-            "model": model,
-            "given": int(at.timestamp()),
-        }
         rows = {
             paper_id: (score.relevance, score.novelty, score.comment)
             for paper_id, score in scores.items()
         }
-        values |= {"ids": list(scores), "rows": rows}
+        values = _key(list_name, criteria, model, at) | {"ids": list(scores), "rows": rows}
         with self._transaction(durable=False):
             if scores:
                 self._execute_each((KNOW_LIST, PAPER_KEYS, _KNOW_JUDGE, _KEEP), values)
             if spending.usage.calls:
-                dollars = {
+                row = asdict(spending.usage) | {
+                    "list": list_name,
+                    "model": model,
+                    "at": iso(at),
                     "prompt_usd": cost and cost.prompt,
                     "completion_usd": cost and cost.completion,
                 }
-                row = (
-                    {"list": list_name, "model": model, "at": iso(at)}
-                    | asdict(spending.usage)
-                    | dollars
-                )
                 self._database.insert("spending", row)
 
     def spending(self, list_name: str, day: date | None = None) -> Spending:
-        """What the list has spent since its last frozen day, over restarts and previews; and for a
-        day's digest.
+        """Return what the list has spent since its last frozen day, over restarts and previews; and
+        for a day's digest.
         """
-        own = f"select {SUMS} from spending where list = ? and (date is null or date = ?)"
-        (row,) = self._rows(own, [list_name, day or ""])
+        query = f"select {SUMS} from spending where list = ? and (date is null or date = ?)"
+        (row,) = self._rows(query, [list_name, day or ""])
         return summed(row)
 
     def spent_since(self, since: datetime) -> float:
-        """US dollars that all lists have spent since then, as far as prices are known."""
+        """Return the US dollars that all lists have spent since then, as far as prices are
+        known.
+        """
         query = "select total(prompt_usd) + total(completion_usd) as dollars from spending where at >= ?"
         return self._value(query, [since]) or 0.0
 
@@ -106,13 +95,14 @@ _KEPT = f"""
 select paper_keys.id as paper_id, relevance, novelty, coalesce(comment, '') as comment {_OTHERS}
 and list_key = {LIST_KEY}
 """
+# Seeks one row per paper, since thousands of lists may have it.
 _TAKE = f"""
 insert into score_rows select judge_key, paper_key, {LIST_KEY}, relevance, novelty, comment, :given
 {_OTHERS} and list_key = (
     select min(list_key) from score_rows as any_list
     where any_list.judge_key = score_rows.judge_key and any_list.paper_key = score_rows.paper_key
 ) on conflict do nothing
-"""  # one row is sought for each paper, since thousands of lists may have it
+"""
 _KEEP = f"""
 insert into score_rows select {_JUDGE}, paper_keys.key, {LIST_KEY}, json_extract(rows.value, '$[0]'),
     json_extract(rows.value, '$[1]'), nullif(json_extract(rows.value, '$[2]'), ''), :given
@@ -120,11 +110,17 @@ from json_each(:rows) as rows join paper_keys on paper_keys.id = rows.key where 
 """
 
 
+def _key(list_name: str, criteria: str, model: str, at: datetime) -> dict[str, Any]:
+    given = int(at.timestamp())
+    return {"list": list_name, "criteria": criteria, "model": model, "given": given}
+
+
 def _kept(paper_id: str, **score: Any) -> tuple[str, Score]:
     return paper_id, Score(**score)
 
 
 def summed(row: Mapping[str, Any]) -> Spending:
-    """The spending of a row of `SUMS`."""
+    """Return the spending of a row of `SUMS`."""
     cost = None if row["unpriced"] else Cost(row["prompt_usd"], row["completion_usd"])
-    return Spending(Usage(*(row[name] for name in Usage.__slots__)), cost)
+    usage = Usage(**{name: row[name] for name in Usage.__slots__})
+    return Spending(usage, cost)
