@@ -1,15 +1,14 @@
-"""What lists have seen, for ever, and the short keys that make it small.
+"""Integer keys for the papers that lists have seen, and for scores.
 
-Most rows of a home say what became of a paper for a list, and its score. Such a row names list,
-paper, model and day by whole numbers; the views `seen` and `scores` show them in words. Rows are
-written in `days.py` and `scores.py`, by key.
+Most rows of a home are of these two kinds, so they name list, paper, model and day by whole
+numbers; the views `seen` and `scores` show them in words. `days.py` and `scores.py` write them.
 """
 
 from datetime import date
 
 from paperboy.models import PaperOutcome
 
-CODES = {  # those of the schema's view; 0 and 1 take no room
+CODES = {  # of the schema's view; 0 and 1 take no room
     PaperOutcome.BELOW: 0,
     PaperOutcome.FILTERED: 1,
     PaperOutcome.NOT_CALLED: 2,
@@ -25,5 +24,5 @@ KNOW_LIST = "insert into list_keys (list) values (:list) on conflict do nothing"
 
 
 def day_number(day: date) -> int:
-    """Days since 1970, as `seen_rows` has them."""
+    """Return the days since 1970, as `seen_rows` has them."""
     return (day - date(1970, 1, 1)).days
