@@ -1,4 +1,4 @@
-"""What is owed beside mail: a task for each kind and subject, written with what it follows from."""
+"""Tasks: work that is owed beside mail, stored in the transaction that it follows from."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,24 +8,22 @@ from paperboy.store.database import Noun
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One thing that is to be done."""
+    """Work that is owed."""
 
     kind: str
-    subject: str  # a digest's id, a token, a list: what its kind says
+    subject: str  # a digest's id, a token, a list, depending on its kind
     due: datetime  # not before
     tries: int  # that were begun
-    reply: str  # why the last one failed; empty: none has
+    reply: str  # why the last one failed; empty if none has
 
 
 class Tasks(Noun):
-    """By kind and subject. One process does them at a time; a task that a crash cut short is due
+    """Tasks by kind and subject. One process does them at a time; after a crash a task is due
     again later.
     """
 
     def add(self, kind: str, subject: str, due: datetime) -> None:
-        """Add a task, or make it due by then as if it had never been tried. Joins the transaction
-        of the caller.
-        """
+        """Add a task, or make it due by then as if never tried. Joins the caller's transaction."""
         self._commit(
             """insert into tasks (kind, subject, due) values (:kind, :subject, :due)
             on conflict do update set due = min(due, excluded.due), tries = 0, reply = ''""",
@@ -33,7 +31,7 @@ class Tasks(Noun):
         )
 
     def due(self, kind: str, now: datetime) -> list[Task]:
-        """Return the tasks of a kind that may be tried now, the longest due first."""
+        """Return the tasks of a kind that may be tried now, the oldest first."""
         query = "select * from tasks where kind = ? and due <= ? order by due, subject"
         return self._rows(query, [kind, now], Task)
 
@@ -42,7 +40,7 @@ class Tasks(Noun):
         return self._value("select min(due) as due from tasks where kind = ?", [kind])
 
     def begin(self, task: Task, again: datetime) -> None:
-        """Record a try, before it, and when the task is due again unless that succeeds."""
+        """Record a try before it begins, and when the task is due again unless it succeeds."""
         values = [again, task.kind, task.subject]
         self._commit(
             "update tasks set tries = tries + 1, due = ? where kind = ? and subject = ?", values
@@ -54,6 +52,6 @@ class Tasks(Noun):
         self._commit("update tasks set reply = ? where kind = ? and subject = ?", values)
 
     def end(self, task: Task) -> None:
-        """Delete a task whose try succeeded, unless it was added anew meanwhile."""
+        """Delete a task that succeeded, unless it was added again meanwhile."""
         values = [task.kind, task.subject, task.tries + 1]
         self._commit("delete from tasks where kind = ? and subject = ? and tries = ?", values)
