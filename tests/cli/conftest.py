@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import email
+import email.policy
+import json
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from email.message import EmailMessage
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from paperboy.cli.main import invoke
+from paperboy.edges import lock
 from paperboy.models import Paper, Score
 from paperboy.sources.arxiv import calendar as announcements
+from paperboy.store import Store
 from tests.builders import paper
 from tests.fakes import Clock
 from tests.servers.arxiv_api import ArxivServer
@@ -60,6 +68,17 @@ class World:
     environ: dict[str, str] = field(default_factory=dict)
     waits: list[float] = field(default_factory=list)  # seconds between tries that nobody waited
 
+    @property
+    def database(self) -> Path:
+        return self.path / "data" / "paperboy.db"
+
+    def store(self) -> Store:
+        return Store.open(self.database)
+
+    def held(self, name: lock.Name = "run", command: str = "run") -> AbstractContextManager[object]:
+        """Hold a lock of the home, as another process with that command would; the daemon's unless named."""
+        return lock.held(self.database, name, command)
+
     def write(self, name: str, text: str) -> None:
         (self.path / name).parent.mkdir(parents=True, exist_ok=True)
         (self.path / name).write_text(text, "utf-8")
@@ -92,6 +111,22 @@ class World:
         out, err = self.capture.readouterr()
         return Ran(code, out, err)
 
+    def once(self, *lists: str) -> Ran:
+        """Run `once`, for these lists alone if any are named."""
+        return self.run("once", *(word for name in lists for word in ("--list", name)))
+
+    def json(self, *arguments: str) -> Any:
+        """Return the JSON that a command prints."""
+        return json.loads(self.run(*arguments, "--json").out)
+
+    def messages(self, recipient: str = "") -> list[EmailMessage]:
+        """Return all mails, or those to one recipient, in order."""
+        return [
+            email.message_from_bytes(sent.content, _class=EmailMessage, policy=email.policy.default)
+            for sent in self.smtp.messages
+            if recipient in {"", sent.recipient}
+        ]
+
     def mails(self) -> list[str]:
         """The recipients of all mails, in order."""
         return [message.recipient for message in self.smtp.messages]
@@ -111,6 +146,13 @@ class World:
         ]
         self.arxiv.papers.extend(papers)
         return papers
+
+
+def text_of(mail: EmailMessage, kind: str = "plain") -> str:
+    """Return the text of a mail's part of that kind."""
+    part = mail.get_body((kind,))
+    assert part is not None
+    return str(part.get_content()).replace("\r\n", "\n")
 
 
 @pytest.fixture

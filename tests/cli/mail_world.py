@@ -4,16 +4,12 @@ each of them got.
 
 from __future__ import annotations
 
-import email
-import email.policy
 import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from email.message import EmailMessage
 
 from paperboy.models import Delivery
-from paperboy.store import Store
-from tests.cli.conftest import FRIDAY, World
+from tests.cli.conftest import FRIDAY, World, text_of
 from tests.servers.smtp import Fault
 
 ADA, GRACE, OPERATOR = "ada@example.org", "grace@example.org", "op@example.org"
@@ -44,7 +40,7 @@ def crowd(number: int) -> list[str]:
 
 def copies(world: World, *addresses: str) -> list[Delivery]:
     """Their deliveries of the newest digest."""
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         digest = store.ledger.newest("foundations")
         assert digest is not None
         found = [store.ledger.find(digest.id, address) for address in addresses]
@@ -59,23 +55,9 @@ def attempts(world: World) -> list[int]:
     return [copy.attempts for copy in copies(world, ADA, GRACE)]
 
 
-def mails(world: World, recipient: str) -> list[EmailMessage]:
-    return [
-        email.message_from_bytes(sent.content, _class=EmailMessage, policy=email.policy.default)
-        for sent in world.smtp.messages
-        if sent.recipient == recipient
-    ]
-
-
-def _plain(mail: EmailMessage) -> str:
-    part = mail.get_body(("plain",))
-    assert part is not None
-    return str(part.get_content())
-
-
 def told(world: World, recipient: str = OPERATOR) -> str:
     """The text of somebody's newest mail on one line."""
-    return re.sub(r"\s+", " ", _plain(mails(world, recipient)[-1]))
+    return re.sub(r"\s+", " ", text_of(world.messages(recipient)[-1]))
 
 
 class While(list[Fault]):
@@ -92,11 +74,11 @@ class While(list[Fault]):
 def read(world: World, recipient: str) -> list[str]:
     """The numbers of the papers that somebody got, mail by mail."""
     found = [
-        set(re.findall(r"abs/2611\.0*(\d+)", _plain(mail))) for mail in mails(world, recipient)
+        set(re.findall(r"abs/2611\.0*(\d+)", text_of(mail))) for mail in world.messages(recipient)
     ]
     return [number for numbers in found for number in sorted(numbers)]
 
 
 def alerts(world: World) -> list[str]:
     """The subjects of the operator's mails."""
-    return [str(mail["Subject"]).removeprefix("Paperboy: ") for mail in mails(world, OPERATOR)]
+    return [str(mail["Subject"]).removeprefix("Paperboy: ") for mail in world.messages(OPERATOR)]

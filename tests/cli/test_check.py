@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import trustme
 
-from paperboy.store import Store
 from tests.builders import paper
 from tests.cli.conftest import LISTS, World
 from tests.servers import arxiv_faults
@@ -235,7 +234,7 @@ def store(world: World, *authors: str) -> None:
     papers = [
         paper(f"2611.{number:05}", authors=(author,)) for number, author in enumerate(authors)
     ]
-    with Store.open(world.path / "data" / "paperboy.db") as kept:
+    with world.store() as kept:
         kept.papers.add(papers, ["cs.LG"], world.clock())
 
 
@@ -398,5 +397,5 @@ def test_template_that_fails_only_on_the_web_is_reported_and_stops_no_mail(world
     assert "emails/_masthead.mjml.j2:2" in checked.out + checked.err
     assert "did you mean 'date'?" in checked.out + checked.err
     world.announce(1)
-    assert world.run("once", "--list", "foundations").code == 0
+    assert world.once("foundations").code == 0
     assert len(world.mails()) == 2

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import email
-import email.policy
-import json
 import re
 from dataclasses import replace
 from datetime import timedelta
@@ -12,7 +9,7 @@ from itertools import chain
 
 import pytest
 
-from tests.cli.conftest import FRIDAY, World
+from tests.cli.conftest import FRIDAY, World, text_of
 
 LIST = """\
 lists:
@@ -42,9 +39,8 @@ def announce(world: World, **titles: str) -> None:
 
 def sent(world: World) -> tuple[str, str]:
     """The text and the HTML of the newest mail."""
-    mail = email.message_from_bytes(world.smtp.messages[-1].content, policy=email.policy.default)
-    plain, html = mail.get_body(("plain",)), mail.get_body(("html",))
-    return plain.get_content().replace("\r\n", "\n"), html.get_content()
+    mail = world.messages()[-1]
+    return text_of(mail), text_of(mail, "html")
 
 
 def test_filters_cost_no_call_are_counted_and_why_names_them(world: World) -> None:
@@ -67,7 +63,7 @@ def test_filters_cost_no_call_are_counted_and_why_names_them(world: World) -> No
         n5="A Survey|Ada Byron|cs.CV",
         n6=r"Une th\'{e}orie",
     )
-    ran = world.run("once")
+    ran = world.once()
     assert (ran.code, ran.out.splitlines()[0].split(", price")[0]) == (
         0,
         "foundations: digest, 3 of 6 papers (1 author match), 3 filtered",
@@ -85,7 +81,7 @@ def test_filters_cost_no_call_are_counted_and_why_names_them(world: World) -> No
     assert "No papers whose title or abstract has one of: state space, survey." in text
     assert "No papers of cs.CV." in html
     assert "3 of 6, 3 filtered" in world.run("status").out
-    counts = json.loads(world.run("status", "--json").out)["lists"][0]["counts"]
+    counts = world.json("status")["lists"][0]["counts"]
     assert counts["considered"] == counts["scored"] + counts["filtered"] == 6
     for number, why in told.items():
         assert f"foundations: {why}" in world.run("why", f"2611.{number:05}").out
@@ -96,7 +92,7 @@ def test_filters_cost_no_call_are_counted_and_why_names_them(world: World) -> No
 def test_morning_whose_papers_are_all_filtered_sends_the_note(world: World) -> None:
     world.write("subscribers.yaml", LIST + FILTERS)
     announce(world, n1="Unlearning", n2="A survey of learning")
-    assert "foundations: note, 0 of 2 papers, 2 filtered" in world.run("once").out
+    assert "foundations: note, 0 of 2 papers, 2 filtered" in world.once().out
     text, html = sent(world)
     assert "2 new papers came in cs.LG, stat.ML; this list's\nfilters left out all of them." in text
     assert "No relevant papers today" in html
@@ -104,7 +100,7 @@ def test_morning_whose_papers_are_all_filtered_sends_the_note(world: World) -> N
     world.clock.now += timedelta(days=3)
     announce(world, n3="Learning")
     assert (
-        "foundations: digest, 1 of 1 papers, price" in world.run("once").out
+        "foundations: digest, 1 of 1 papers, price" in world.once().out
     )  # the filtered ones are seen
 
 
@@ -115,7 +111,7 @@ def test_list_without_topics_takes_its_authors_papers_asks_nobody_and_costs_noth
     world.env(llm=llm)
     world.write("subscribers.yaml", LIST)
     announce(world, n1="One|Ada Byron", n2="Two", n3="Three")
-    ran = world.run("once")
+    ran = world.once()
     assert (
         ran.out.splitlines()[0] == "foundations: digest, 1 of 3 papers (1 author match), 2 filtered"
     )
@@ -132,7 +128,7 @@ def test_list_without_topics_takes_its_authors_papers_asks_nobody_and_costs_noth
     world.clock.now += timedelta(days=3)
     announce(world, n4="Four")
     assert "its next morning" not in world.run("why", "2611.00001").out
-    assert "foundations: note, 0 of 1 papers, 1 filtered" in world.run("once").out
+    assert "foundations: note, 0 of 1 papers, 1 filtered" in world.once().out
     assert "1 new paper came in cs.LG, stat.ML; none is by" in sent(world)[0]
 
 
@@ -142,7 +138,7 @@ def test_followed_authors_are_scored_first_and_marked_in_the_contents(world: Wor
     announce(
         world, **{f"n{number}": f"Paper {number}" for number in range(1, 9)}, n9="Later|Emmy N"
     )
-    world.run("once")
+    world.once()
     assert "2611.00009" in world.llm.asked[0]
     text, html = sent(world)
     assert "CONTENTS\n\nFrom authors you follow · 1\n   1.   9/8  Later\n" in text
@@ -154,7 +150,7 @@ def test_dead_llm_is_waited_for_then_author_matches_make_the_digest_alone(world:
     world.write("subscribers.yaml", LIST + "    topics: all of it\n    exclude: [cs.CV]\n")
     world.llm.fail_always("error 503")
     announce(world, n1="One|Ada Byron", n2="Two", n3="Three", n4="Four||cs.CV")
-    ran = world.run("once")
+    ran = world.once()
     assert (ran.code, world.mails()) == (1, [])
     assert "foundations: still due, scored 0 of 3 papers" in ran.out
     assert "foundations: 3 papers not scored, 2 of them carried over: " in ran.err
@@ -170,4 +166,4 @@ def test_dead_llm_is_waited_for_then_author_matches_make_the_digest_alone(world:
     world.llm.lasting_fault = None
     world.clock.now = FRIDAY + timedelta(days=3)
     announce(world, n5="Five")
-    assert "foundations: digest, 3 of 3 papers, price" in world.run("once").out
+    assert "foundations: digest, 3 of 3 papers, price" in world.once().out

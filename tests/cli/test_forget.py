@@ -1,6 +1,5 @@
 """`paperboy forget` erases a person and keeps what has to be kept: that a digest went out, and who is suppressed."""
 
-import json
 import sqlite3
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,7 +8,6 @@ import pytest
 
 from paperboy.edges import lock
 from paperboy.home.versions import Files
-from paperboy.store import Store
 from paperboy.store.incidents import MAIL_SERVER, Incident, Kind
 from tests.cli.conftest import LISTS, World
 from tests.cli.test_suppress import token_of
@@ -26,7 +24,7 @@ def everything(world: World) -> bytes:
 
 
 def counts(world: World) -> dict[str, int]:
-    found: dict[str, int] = json.loads(world.run("status", "--json").out)["lists"][0]["deliveries"]
+    found: dict[str, int] = world.json("status")["lists"][0]["deliveries"]
     return found
 
 
@@ -41,9 +39,9 @@ def test_forgotten_person_is_in_no_file_of_the_home(world: World) -> None:
     world.smtp.faults.append(
         Fault("RCPT", f"550 5.1.1 <{ADA}> unknown", address="vera@example.org")
     )
-    world.run("once")
+    world.once()
     token = token_of(world, ADA)
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         met = Incident(
             kind=Kind.MAIL,
             subject=MAIL_SERVER,
@@ -88,7 +86,7 @@ def test_forgotten_person_leaves_a_file_of_subscribers_too(world: World) -> None
 def test_an_address_beyond_ascii_is_forgotten_in_any_case(world: World) -> None:
     world.write("subscribers.yaml", LISTS.replace(ADA, "Älva@example.org"))
     world.announce(1)
-    world.run("once")
+    world.once()
     world.run("suppress", "älva@example.org")
     assert world.run("forget", "ÄLVA@example.org").out.startswith(
         "Removed älva@example.org from subscribers.yaml (line 9"
@@ -103,21 +101,21 @@ def test_suppressed_address_stays_suppressed_if_somebody_adds_it_again(
     world.run("suppress", ADA, *only)
     assert "A keyed hash of it stays, so that it gets no mail" in world.run("forget", ADA).out
     assert ADA.encode() not in everything(world)
-    (kept,) = json.loads(world.run("status", "--suppressed", "--json").out)["suppressed"]
+    (kept,) = world.json("status", "--suppressed")["suppressed"]
     assert (kept["address"][:10], len(kept["address"])) == ("forgotten-", 42)
     assert (
         "But ada@example.org is suppressed for"
         in world.run("subscribe", "foundations", "Ada@example.org").out
     )
     world.announce(1)
-    assert "1 sent, 1 suppressed" in world.run("once").out
+    assert "1 sent, 1 suppressed" in world.once().out
     assert "Nothing to do" in world.run("suppress", ADA, *only).out
     assert "is suppressed for" in world.run("why", ADA).out
     assert world.run("unsuppress", ADA, *only).out.startswith("ada@example.org may get mail from ")
     assert world.run("resend", "foundations", "--to", ADA).code == 0
     world.run("forget", ADA)
-    assert json.loads(world.run("status", "--suppressed", "--json").out) == {"suppressed": []}
-    with sqlite3.connect(world.path / "data" / "paperboy.db") as database:
+    assert world.json("status", "--suppressed") == {"suppressed": []}
+    with sqlite3.connect(world.database) as database:
         assert database.execute("select * from suppressions").fetchall() == []
 
 
@@ -125,11 +123,11 @@ def test_suppressed_address_stays_suppressed_if_somebody_adds_it_again(
 def test_mail_that_waits_for_a_forgotten_person_is_not_sent(world: World, fault: Fault) -> None:
     world.announce(1)
     world.smtp.faults.append(fault)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     world.smtp.faults.clear()
     world.run("forget", ADA)
     world.clock.now = world.clock.now.replace(hour=12)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     assert world.mails() == ["grace@example.org"]
     assert counts(world) == {"sent": 1, "suppressed": 1}
 
@@ -137,7 +135,7 @@ def test_mail_that_waits_for_a_forgotten_person_is_not_sent(world: World, fault:
 def test_copy_of_a_trial_that_was_under_way_does_not_come_into_force(world: World) -> None:
     files = Files(world.path)
     world.announce(1)
-    world.run("once")
+    world.once()
     files.put_in_force(files.copy())
     tried, before = files.copy(), files.in_force()
     world.run("forget", ADA)
@@ -149,15 +147,15 @@ def test_copy_of_a_trial_that_was_under_way_does_not_come_into_force(world: Worl
 def test_address_with_letters_that_fold_into_others_is_erased_too(world: World, who: str) -> None:
     world.write("subscribers.yaml", LISTS.replace(ADA, who))
     world.announce(1)
-    world.run("once")
+    world.once()
     world.run("forget", who)
     assert who.encode() not in everything(world)
 
 
 def test_address_that_a_problem_names_is_erased_there_too(world: World) -> None:
     world.announce(1)
-    world.run("once")
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    world.once()
+    with world.store() as store:
         facts = {"lines": ["foundations: müller@example.org: 550 no"]}
         store.incidents.note(
             [Incident(kind=Kind.MAIL, subject=MAIL_SERVER, facts=facts)], world.clock()
@@ -171,7 +169,7 @@ def test_suppressing_an_address_leaves_the_one_it_folds_into(world: World) -> No
     world.write("subscribers.yaml", LISTS.replace(ADA, "strasse@example.org"))
     world.run("suppress", "straße@example.org")
     world.announce(1)
-    world.run("once")
+    world.once()
     assert world.mails() == ["strasse@example.org", "grace@example.org"]
 
 
@@ -185,7 +183,7 @@ def test_suppressing_an_address_leaves_the_one_it_folds_into(world: World) -> No
 def test_where_only_a_person_can_edit_the_file_nothing_is_erased(world: World, shape: str) -> None:
     """It says where the address stands; the other list could have been edited."""
     world.announce(1)
-    world.run("once")
+    world.once()
     world.write(
         "subscribers.yaml",
         f"{LISTS}  - name: quarks\n    categories: [hep-ph]\n    topics: x\n    {shape}\n",
@@ -207,11 +205,11 @@ def test_where_only_a_person_can_edit_the_file_nothing_is_erased(world: World, s
 def test_broken_file_says_where_the_address_stands(world: World) -> None:
     """Where it does not, the database forgets, so that the person need not wait for the repair."""
     world.announce(1)
-    world.run("once")
+    world.once()
     good = a_version(world, "files-now")
     (world.path / "data" / "last-good").symlink_to(good.name)
     world.write("subscribers.yaml", f"{LEFT}  broken: [\n")
-    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
+    with world.held():
         ran = world.run("forget", "grace@example.org")
         assert (ran.code, ran.out) == (78, "")
         assert ran.err.splitlines()[-1].startswith(
@@ -226,12 +224,12 @@ def test_broken_header_of_a_csv_is_an_error_before_anything_is_erased(world: Wor
     world.write("subscribers.yaml", f"{LISTS}    subscribers_file: readers.csv\n")
     world.write("readers.csv", f"address,name\n{ADA},Ada Lovelace\n")
     world.announce(1)
-    world.run("once")
+    world.once()
     good = a_version(world, "files-now")
     (world.path / "data" / "last-good").symlink_to(good.name)
     (good / "readers.csv").write_text((world.path / "readers.csv").read_text())
     world.write("readers.csv", f"e-mail,name\n{ADA},Ada Lovelace\n")
-    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
+    with world.held():
         ran = world.run("forget", ADA)
     assert (ran.code, ran.out) == (78, "")
     assert "readers.csv:1: the first line must name the columns" in ran.err
@@ -250,8 +248,8 @@ def a_version(world: World, name: str) -> Path:
 @pytest.mark.parametrize("broken", ["gone", "damaged"])
 def test_while_the_database_cannot_be_used_no_file_is_edited(world: World, broken: str) -> None:
     world.announce(1)
-    world.run("once")
-    database = world.path / "data" / "paperboy.db"
+    world.once()
+    database = world.database
     away = database.rename(database.with_name("away"))
     if broken == "damaged":
         database.write_bytes(b"not a database" * 400)
@@ -267,10 +265,10 @@ def test_while_the_database_cannot_be_used_no_file_is_edited(world: World, broke
 def test_beside_a_daemon_the_version_in_force_forgets_too(world: World) -> None:
     """Its next child must not write the address down again. The copy before that is deleted."""
     world.announce(1)
-    world.run("once")
+    world.once()
     before, now = a_version(world, "files-before"), a_version(world, "files-now")
     (world.path / "data" / "last-good").symlink_to(now.name)
-    database = world.path / "data" / "paperboy.db"
+    database = world.database
     with lock.held(database, "run", "run"):
         assert world.run("forget", ADA).code == 0
     assert (now / "subscribers.yaml").read_text() == LEFT
@@ -281,7 +279,7 @@ def test_beside_a_daemon_the_version_in_force_forgets_too(world: World) -> None:
 def test_forget_waits_for_the_sending_under_way(world: World) -> None:
     """Which could write its address down again; the file is edited before, so that no other begins with it."""
     world.announce(1)
-    world.run("once")
+    world.once()
     said = []
     with app_of(world) as app, ExitStack() as other:
         other.enter_context(lock.held(app.settings.paperboy_database, "sending", "run"))
@@ -302,7 +300,7 @@ def test_tokens_survive_a_change_of_the_secret(world: World) -> None:
     world.announce(1)
     world.run("preview", "foundations", "--to", "grace@example.org")
     old = token_of(world, "grace@example.org")
-    with sqlite3.connect(world.path / "data" / "paperboy.db") as database:
+    with sqlite3.connect(world.database) as database:
         database.execute("insert into secrets values ('mail 2', randomblob(32))")
     assert "foundations" in world.run("suppress", old).out
     world.run("unsuppress", old)

@@ -240,7 +240,7 @@ def test_daily_once_of_forty_days_sends_exactly_the_mails_that_were_due(cron: Cr
             "nothing"
         }
     assert met == {"nothing", "thrice: note", *(f"{name}: digest" for name in owed)}
-    days = Ledger(cron.world.path / "data" / "paperboy.db").days
+    days = Ledger(cron.world.database).days
     for each in LISTS:
         assert {day.date: outcome(day) for day in days if day.name == each.name} == dict(
             outcomes(each)

@@ -80,11 +80,11 @@ def test_heartbeat_follows_a_morning_and_its_sending(
     world.announce(1)
     world.announce(4, categories=("astro-ph.GA",))
     if what == "a quiet day":
-        world.run("once")
+        world.once()
         world.clock.now += timedelta(days=1)
         monitor.requests.clear()
     if by == "once":
-        world.run("once")
+        world.once()
     else:
         world.run("work", "morning", "foundations", "galaxies")
         assert len(monitor.requests) == (what == "a quiet day")
@@ -103,7 +103,7 @@ def test_heartbeat_that_fails_is_logged_without_its_path(world: World, monitor: 
         (f"http://127.0.0.1:9{SECRET}", "Connection refused"),
     ):
         world.env(HEARTBEAT_URL=url)
-        ran = world.run("once", "--list", "foundations")
+        ran = world.once("foundations")
         assert ran.code == 0
         world.run("work", "morning", "galaxies")
         assert f"HEARTBEAT_URL at 127.0.0.1 could not be fetched: {said}\n" in ran.err
@@ -118,7 +118,7 @@ def test_part_of_the_heartbeats_address_that_is_echoed_alone_is_not_logged(
     world.env(HEARTBEAT_URL=monitor.url.removesuffix(SECRET) + path.format(uuid))
     monitor.says = f"{uuid} is no check of ours; {uuid[:13]} {uuid[13:]}\r\n".encode()
     world.announce(1)
-    ran = world.run("once")
+    ran = world.once()
     assert "HEARTBEAT_URL at 127.0.0.1 could not be fetched: … is no check of ours; …" in ran.err
     assert "0c5a7d1e" not in ran.err + ran.out
 

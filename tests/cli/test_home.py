@@ -239,7 +239,7 @@ def test_copy_is_whole_private_and_dated(world: World) -> None:
             ("ada@example.org",)
         ]
     (world.path / "data" / "paperboy.db-wal").unlink(missing_ok=True)
-    shutil.copy(copy, world.path / "data" / "paperboy.db")
+    shutil.copy(copy, world.database)
     assert "suppressed for all lists" in world.run("subscribers").out
 
 
@@ -252,7 +252,7 @@ def test_copy_goes_where_it_is_asked_for(world: World, tmp_path: Path) -> None:
 
 def test_copy_while_another_writes_is_of_one_moment(world: World, tmp_path: Path) -> None:
     world.run("suppress", "ada@example.org")
-    with sqlite3.connect(world.path / "data" / "paperboy.db", isolation_level=None) as writer:
+    with sqlite3.connect(world.database, isolation_level=None) as writer:
         writer.execute("begin immediate")
         writer.execute("delete from suppressions")
         assert world.run("backup", str(tmp_path / "x.db")).code == 0

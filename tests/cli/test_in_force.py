@@ -32,10 +32,10 @@ MAILING = [
 def used(world: World) -> Iterator[World]:
     """A home that a service works for, and a paper that it sent."""
     world.announce(1)
-    world.run("once")
+    world.once()
     world.run("suppress", "ada@example.org")
     assert world.run("work", "trial").code == 78  # no service is running
-    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
+    with world.held():
         assert world.run("work", "trial").code == 0
         yield world
 
@@ -84,7 +84,7 @@ def test_csv_without_a_column_of_addresses_leaves_what_is_in_force(world: World)
     )
     world.write("readers.csv", "address\nvera@example.org\n")
     world.announce(1, categories=("astro-ph.GA",))
-    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
+    with world.held():
         assert world.run("work", "trial").code == 0
         world.write("readers.csv", "email\nvera@example.org\n")
         ran = world.run("status")
@@ -107,4 +107,4 @@ def test_only_the_databases_place_is_wanted_from_the_version_in_force(used: Worl
         assert (ran.code, ran.err) == (0, ""), command
     copy.write_text(copy.read_text() + "PAPERBOY_DATABASE=data/other.db\n")
     with lock.held(Path(used.path, "data", "other.db"), "run", "run"):
-        assert ".env: PAPERBOY_DATABASE has changed, and paperboy run" in used.run("once").err
+        assert ".env: PAPERBOY_DATABASE has changed, and paperboy run" in used.once().err

@@ -28,7 +28,7 @@ def german(world: World) -> World:
 
 
 def test_translation_is_for_lists_of_its_language_alone(german: World) -> None:
-    ran = german.run("once")
+    ran = german.once()
     assert ran.code == 0, ran.err
     foundations, galaxies = (
         (german.path / "outbox" / f"{name}.txt").read_text("utf-8")
@@ -71,7 +71,7 @@ def test_folder_that_is_no_lists_language_stops_nothing(german: World) -> None:
     """It may be a copy that the operator keeps, or a translation that nobody wants yet."""
     german.write("emails/old/_words.j2", '{% set lang = "en" %}')
     german.announce(1)
-    assert german.run("once").code == 0
+    assert german.once().code == 0
     ran = german.run("check", "--offline")
     assert "no list has the language old" in ran.out
 

@@ -6,8 +6,6 @@ which single answers fail are in tests/scoring.
 
 from __future__ import annotations
 
-import email
-import email.policy
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,9 +16,8 @@ from typing import Any
 import pytest
 
 from paperboy.models import Counts, Score
-from paperboy.store import Store
 from tests.cli import mail_world
-from tests.cli.conftest import World
+from tests.cli.conftest import World, text_of
 from tests.cli.mail_world import ADA, FRIDAY, MONDAY, at_home, told
 from tests.servers.llm import LlmServer
 from tests.servers.llm_faults import FAULTS, Fault, error
@@ -111,7 +108,7 @@ def test_morning_with_each_kind_of_llm_server_loses_no_paper(case: Case, world: 
     world.announce(*range(1, 9))
     case.server(world.llm)
 
-    ran = world.run("once")
+    ran = world.once()
 
     assert ran.code == case.code, ran.err
     entry = report(world)
@@ -136,7 +133,7 @@ def test_morning_with_each_kind_of_llm_server_loses_no_paper(case: Case, world: 
     world.clock.now += timedelta(days=3)
     world.announce(90)
     before = len(world.llm.asked)
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     (_, counts) = report(world)
     back = 1 + case.counts.carried_over
     assert counts == Counts(considered=back, selected=back)
@@ -172,12 +169,12 @@ def test_abstract_that_gives_orders_gets_a_score_and_nothing_else(world: World) 
         )
     )
 
-    assert world.run("once").code == 0
+    assert world.once().code == 0
 
     assert report(world) == ("digest", Counts(considered=2, selected=2))
-    message = email.message_from_bytes(world.smtp.messages[-1].content, policy=email.policy.default)
+    message = world.messages()[-1]
     assert message["Bcc"] is None
-    page, text = (message.get_body((kind,)).get_content() for kind in ("html", "plain"))
+    page, text = text_of(message, "html"), text_of(message)
     assert not re.search(
         r"<(script|b>now|mj-)|evil\.example\.org/x['\")]|href=['\"]?(https?:)?//evil", page
     )
@@ -198,7 +195,7 @@ def test_list_of_which_nothing_could_be_scored_is_due_until_it_is_given_up(
     reason = f"the LLM at {world.llm.base_url} answers without a usable score ({defect})"
     papers = f"{number} paper{'s' * (number > 1)}"
 
-    ran = world.run("once")
+    ran = world.once()
     assert (ran.code, report(world)) == (1, (None, None))
     assert f"foundations: still due, scored 0 of {papers}\n" in ran.out
     assert (ran.out + ran.err).count(reason) == 1
@@ -218,7 +215,7 @@ def test_list_of_which_nothing_could_be_scored_is_due_until_it_is_given_up(
 
     recover(world)
     world.clock.now = MONDAY
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert report(world) == ("digest", Counts(considered=number, selected=number))
 
 
@@ -251,7 +248,7 @@ def test_key_that_the_server_echoes_is_stored_and_sent_nowhere(
     echo(world.llm)
     ran = [
         world.run("check"),
-        world.run("once"),
+        world.once(),
         world.run("status", "--json"),
         world.run("why", "2611.00001"),
     ]
@@ -266,7 +263,7 @@ def test_weekend_with_only_a_paper_that_failed_before_is_quiet(world: World) -> 
     at_home(world, ADA)
     world.announce(1, 2)
     world.llm.unspeakable.add("2611.00001")
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert report(world) == ("digest", Counts(considered=2, carried_over=1, selected=1))
     for _ in range(2):
         world.clock.now += timedelta(days=1)
@@ -277,7 +274,7 @@ def test_weekend_with_only_a_paper_that_failed_before_is_quiet(world: World) -> 
 
 def report(world: World) -> tuple[str | None, Counts | None]:
     """The newest day's outcome and counts, of which a set that does not add up cannot even be made."""
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         days = store.history.days(["foundations"]).get("foundations")
     return (days[0].outcome.value, days[0].counts) if days else (None, None)
 

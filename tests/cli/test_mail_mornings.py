@@ -13,7 +13,6 @@ import pytest
 import trustme
 
 from paperboy.sending import smtp
-from paperboy.store import Store
 from paperboy.store.incidents import Kind
 from tests.cli.conftest import World
 from tests.cli.mail_world import (
@@ -25,7 +24,6 @@ from tests.cli.mail_world import (
     at_home,
     attempts,
     crowd,
-    mails,
     read,
     states,
     told,
@@ -88,22 +86,22 @@ def test_each_recipient_meets_a_fault_of_their_own_and_nobody_else_suffers(
         if own.fault:
             world.smtp.faults.append(replace(own.fault, address=address))
 
-    assert world.run("once").code == 1
+    assert world.once().code == 1
     assert dict(zip(OWN, states(world, *people), strict=True)) == {
         name: own.state for name, own in OWN.items()
     }
 
     recover(world)
     world.clock.now += SOON
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert dict(zip(OWN, states(world, *people), strict=True)) == {
         name: own.in_the_end for name, own in OWN.items()
     }
-    assert len({mail["Message-ID"] for mail in mails(world, "taken@example.org")}) == 1
+    assert len({mail["Message-ID"] for mail in world.messages("taken@example.org")}) == 1
 
     world.clock.now = MONDAY
     world.announce(2)
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert {name: read(world, f"{name}@example.org") for name in OWN} == {
         name: ["1"] * own.copies + ["2"] for name, own in OWN.items()
     }
@@ -117,7 +115,7 @@ def test_delivery_lost_after_the_dot_twice_stays_ambiguous(world: World) -> None
     world.smtp.faults.append(Fault("dot", address=ADA))
     codes = []
     for _ in range(3):
-        codes.append(world.run("once").code)
+        codes.append(world.once().code)
         world.clock.now += SOON
     assert codes == [1, 0, 0]
     assert states(world) == ["ambiguous", "sent"]
@@ -188,7 +186,7 @@ CASES = [
 
 def is_noted(world: World) -> bool:
     """Whether the operator is to hear that no mail can be sent."""
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         return any(met.kind == Kind.MAIL and met.ended is None for met in store.incidents.all())
 
 
@@ -198,7 +196,7 @@ def test_server_fault_holds_mail_back_until_it_is_over(case: Case, world: World)
     world.announce(1)
     case.server(world)
 
-    ran = world.run("once")
+    ran = world.once()
 
     tried = int(case.told == "never")  # what never came to it is no address's fault
     assert (states(world), attempts(world)) == ([case.state] * 2, [tried] * 2)
@@ -208,14 +206,14 @@ def test_server_fault_holds_mail_back_until_it_is_over(case: Case, world: World)
     assert is_noted(world) is (case.told == "at once")
     if case.told == "after six hours":
         world.clock.now += PATIENCE
-        world.run("once")
+        world.once()
         assert is_noted(world)
         assert (states(world), attempts(world)) == ([case.state] * 2, [tried] * 2)
     assert alerts(world) == []  # through that server, nothing goes
 
     recover(world)
     world.clock.now += SOON
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     news = [] if case.told == "never" else [WELL]
     assert alerts(world) == news
     if news:
@@ -224,7 +222,7 @@ def test_server_fault_holds_mail_back_until_it_is_over(case: Case, world: World)
 
     world.clock.now = MONDAY
     world.announce(2)
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert (read(world, ADA), read(world, GRACE)) == (["1", "2"], ["1", "2"])
     assert alerts(world) == news
 
@@ -264,7 +262,7 @@ def test_refused_password_is_offered_once_per_round(world: World, trusted: ssl.S
     world.announce(1)
     secured(world, trusted, "paperboy", "s3cret")
     for logins in (1, 2):
-        ran = world.run("once")
+        ran = world.once()
         assert (ran.code, world.smtp.logins, world.smtp.connections) == (1, logins, logins)
         assert (
             "refuses the login of paperboy (535). Check SMTP_USERNAME and SMTP_PASSWORD." in ran.err
@@ -277,7 +275,7 @@ def test_refused_password_is_offered_once_per_round(world: World, trusted: ssl.S
     at_home(
         world, ADA, GRACE, *crowd(58), SMTP_CONNECTIONS=10, **LOGIN | {"SMTP_PASSWORD": "s3cret"}
     )
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert len(world.mails()) == len(set(world.mails())) == 61
     assert alerts(world) == [WELL]
     assert {message.login for message in world.smtp.messages} == {"paperboy"}
@@ -288,7 +286,7 @@ def test_login_refused_for_now_is_retried(world: World, trusted: ssl.SSLContext)
     world.announce(1)
     secured(world, trusted, "paperboy", "Gue55ed")
     world.smtp.faults.append(Fault("AUTH", "454 4.7.0 not now", times=1))
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert 3.75 <= sum(world.waits) <= 6.25
     assert sorted(world.mails()) == [ADA, GRACE]
 
@@ -346,7 +344,7 @@ def test_failing_token_command_keeps_all_mail_pending_until_it_is_fixed(
     dotenv = (tokens.path / ".env").read_text()
     (tokens.path / ".env").write_text(dotenv.replace("sh tool.sh", f'"{command}"'))
     for connections in (1, 2):
-        ran = tokens.run("once")
+        ran = tokens.once()
         assert ran.code == 1
         assert ran.err.count(said) == 1
         assert tokens.smtp.connections == connections
@@ -356,7 +354,7 @@ def test_failing_token_command_keeps_all_mail_pending_until_it_is_fixed(
         tokens.clock.now += timedelta(minutes=15)
     assert tokens.smtp.messages == []
     (tokens.path / ".env").write_text(dotenv)
-    assert tokens.run("once").code == 0
+    assert tokens.once().code == 0
     assert len(tokens.mails()) == len(set(tokens.mails())) == 61
     assert alerts(tokens) == [WELL]
 
@@ -364,7 +362,7 @@ def test_failing_token_command_keeps_all_mail_pending_until_it_is_fixed(
 def test_token_command_sees_the_environment_without_our_settings(tokens: World) -> None:
     tokens.environ |= {"OPENAI_API_KEY": "sk-secret", "XDG_STATE_HOME": "/srv/state"}
     tokens.write("tool.sh", f"env > seen; echo {TOKEN}")
-    assert tokens.run("once").code == 0
+    assert tokens.once().code == 0
     seen = (tokens.path / "seen").read_text()
     assert "XDG_STATE_HOME=/srv/state\n" in seen
     assert "sk-secret" not in seen
@@ -380,7 +378,7 @@ def test_overloaded_server_gets_growing_pauses_until_the_fifth_error(
     at_home(world, *crowd(60))
     world.announce(1)
     world.smtp.faults.append(Fault(phase, "452 4.3.1 Insufficient system storage"))
-    ran = world.run("once")
+    ran = world.once()
     assert ran.code == 1
     pauses = [int(seconds) for seconds in re.findall(r"pausing for (\d+) s", ran.err)]
     assert len(pauses) == 4
@@ -391,7 +389,7 @@ def test_overloaded_server_gets_growing_pauses_until_the_fifth_error(
     assert "the mail server failed 5 times in a row" in ran.err
     recover(world)
     world.clock.now += SOON
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert sorted(world.mails()) == sorted(crowd(60))
 
 
@@ -399,6 +397,6 @@ def test_limit_per_connection_costs_no_pause(world: World) -> None:
     at_home(world, *crowd(10))
     world.announce(1)
     world.smtp.most_per_connection = 3
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert sorted(world.mails()) == crowd(10)
     assert (world.smtp.connections, sum(world.waits)) == (4, 0)

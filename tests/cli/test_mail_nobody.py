@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy.store import Store
 from tests.cli.conftest import FRIDAY, LISTS, World
 from tests.cli.mail_world import (
     ADA,
@@ -17,7 +16,6 @@ from tests.cli.mail_world import (
     WEDNESDAY,
     alerts,
     at_home,
-    mails,
     read,
     refuse,
     states,
@@ -39,15 +37,14 @@ def test_papers_of_a_digest_deferred_for_everybody_come_next_morning(world: Worl
     refuse(world, "454 4.7.1 relay access denied", ADA, GRACE)
     world.announce(1)
     for _ in range(4):
-        assert world.run("once").code == 1
+        assert world.once().code == 1
         world.clock.now += timedelta(hours=3)
     assert alerts(world) == []
 
     world.clock.now = MONDAY
     world.announce(2)
     assert (
-        "the digest of 2026-11-20 reached nobody; its papers come with today's"
-        in world.run("once").err
+        "the digest of 2026-11-20 reached nobody; its papers come with today's" in world.once().err
     )
     assert alerts(world) == [NOBODY]
     assert "The reason: RCPT: 454 4.7.1 relay access denied." in told(world)
@@ -56,10 +53,10 @@ def test_papers_of_a_digest_deferred_for_everybody_come_next_morning(world: Worl
     world.smtp.faults.clear()
     world.clock.now = TUESDAY
     world.announce(3)
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert (read(world, ADA), read(world, GRACE)) == (["1", "2", "3"], ["1", "2", "3"])
-    assert len(mails(world, ADA)) == 1
-    assert world.run("once").code == 0
+    assert len(world.messages(ADA)) == 1
+    assert world.once().code == 0
     assert alerts(world) == [NOBODY, REACHED]
 
 
@@ -69,7 +66,7 @@ def test_list_refused_as_a_whole_is_reported_while_another_is_served(world: Worl
     refuse(world, DENIED, ADA, GRACE)
     world.announce(1)
     world.announce(4, categories=("astro-ph.GA",))
-    ran = world.run("once")
+    ran = world.once()
     assert ran.code == 1  # nothing waits, and it is told
     assert "Deliveries: 1 sent, 2 failed" in ran.out
     assert read(world, "vera@example.org") == ["4"]
@@ -79,7 +76,7 @@ def test_list_refused_as_a_whole_is_reported_while_another_is_served(world: Worl
     world.smtp.faults.clear()
     world.clock.now = MONDAY
     world.announce(2)
-    world.run("once")
+    world.once()
     assert (read(world, ADA), read(world, "vera@example.org")) == (["1", "2"], ["4"])
     assert alerts(world) == [NOBODY, REACHED]
 
@@ -91,12 +88,12 @@ def test_digest_that_bounced_for_everybody_is_reported_each_morning(world: World
         world.clock.now = day
         world.announce(1 if day == FRIDAY else 2)
         refuse(world, NO_SUCH, ADA, GRACE)
-        assert world.run("once").code == 1
+        assert world.once().code == 1
         assert states(world) == ["failed", "failed"]
     assert alerts(world) == [NOBODY, NOBODY]
     at_home(world, "ada@new.example", "grace@new.example")
     world.clock.now = TUESDAY
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert read(world, "ada@new.example") == read(world, "grace@new.example") == ["1", "2"]
     assert alerts(world) == [NOBODY, NOBODY, REACHED]
 
@@ -108,7 +105,7 @@ def test_papers_do_not_return_for_a_single_address_that_bounced(world: World) ->
         world.clock.now = day
         world.announce(1 if day == FRIDAY else 2)
         refuse(world, NO_SUCH, ADA)
-        assert world.run("once").code == 1
+        assert world.once().code == 1
     assert alerts(world) == [NOBODY, NOBODY]
     assert "not lost" not in told(world)
     at_home(world, GRACE)
@@ -123,13 +120,13 @@ def test_waiting_alert_stays_the_same_message(world: World) -> None:
     world.announce(1)
     refuse(world, NO_SUCH, ADA, GRACE)
     world.smtp.faults.append(Fault("dot", address=OPERATOR, keeps=True, times=2))
-    world.run("once")
+    world.once()
     for _ in range(3):
         world.clock.now += timedelta(minutes=15)
         world.run("resend", "foundations")
     assert alerts(world) == [NOBODY] * 2, "a connection lost after the dot is retried once"
     assert len({sent.content for sent in world.smtp.messages if sent.recipient == OPERATOR}) == 1
-    assert mails(world, OPERATOR)[0]["Date"].datetime == FRIDAY
+    assert world.messages(OPERATOR)[0]["Date"].datetime == FRIDAY
 
 
 def test_delivery_left_by_a_crash_does_not_cost_the_others_theirs(world: World) -> None:
@@ -137,18 +134,18 @@ def test_delivery_left_by_a_crash_does_not_cost_the_others_theirs(world: World) 
     at_home(world, ADA, GRACE)
     world.announce(1)
     world.smtp.faults.append(Fault("connect", "554 5.7.1 go away"))
-    world.run("once")
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    world.once()
+    with world.store() as store:
         assert store.ledger.reserve(waiting(store, FRIDAY, by_hand=True)[0], FRIDAY)
     for number, day in ((2, MONDAY), (3, TUESDAY)):
         world.clock.now = day
         world.announce(number)
-        assert world.run("once").code == 1
+        assert world.once().code == 1
     world.smtp.faults.clear()
     world.clock.now = WEDNESDAY
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert (read(world, ADA), read(world, GRACE)) == (["1", "2", "3"], ["1", "2", "3"])
-    assert len(mails(world, GRACE)) == 2  # Friday's, as it was frozen, and today's
+    assert len(world.messages(GRACE)) == 2  # Friday's, as it was frozen, and today's
 
 
 # --- what the log shows of them
@@ -171,7 +168,7 @@ def test_suppressed_address_is_reported_to_the_operator_alone(reply: str, world:
     for number, day in enumerate((FRIDAY, MONDAY, TUESDAY, WEDNESDAY), start=1):
         world.clock.now = day
         world.announce(number)
-        ran = world.run("once")
+        ran = world.once()
         assert ran.code == 0
         err += ran.err
     assert "l…@example.org is suppressed: it did not exist for three digests in a row" in err

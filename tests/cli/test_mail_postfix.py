@@ -103,7 +103,7 @@ def test_postfix_refuses_a_reader_or_us(
     world.announce(1)
     with postfix(**settings) as port:
         at_home(world, *people, SMTP_PORT=port)
-        ran = world.run("once")
+        ran = world.once()
         assert (states(world, *people), ran.code) == (came, int(bool(said))), ran.err
         assert said in ran.err
         ours = bool(said) and people != (ELSEWHERE,)
@@ -116,5 +116,5 @@ def test_mended_postfix_gets_all_mail_with_the_next_once(world: World) -> None:
     for restrictions, code in (("reject", 1), ("", 0)):
         with postfix(smtpd_client_restrictions=restrictions) as port:
             at_home(world, *ALL, SMTP_PORT=port)
-            assert world.run("once").code == code
+            assert world.once().code == code
     assert states(world, *ALL) == ["sent"] * 3

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy.store import Store
 from tests.cli.conftest import FRIDAY, World
 from tests.cli.conftest import world as world  # noqa: PLC0414
 from tests.cli.mail_world import (
@@ -20,7 +19,6 @@ from tests.cli.mail_world import (
     alerts,
     at_home,
     crowd,
-    mails,
     read,
     refuse,
     states,
@@ -40,12 +38,12 @@ def test_digest_refused_for_everybody_is_reported_each_day_after_a_refused_sende
     at_home(world, ADA, GRACE)
     world.announce(1)
     world.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send"))
-    world.run("once")
+    world.once()
     for number, day in ((0, FRIDAY + QUARTER), (2, MONDAY), (3, TUESDAY)):
         world.clock.now = day
         world.announce(*filter(None, [number]))
         refuse(world, "550 5.1.1 no such user", ADA, GRACE)
-        world.run("once")
+        world.once()
     assert alerts(world).count(NOBODY) == 3
 
 
@@ -56,7 +54,7 @@ def test_digest_ambiguous_for_everybody_is_reported(number: int, world: World) -
     world.announce(1)
     world.smtp.faults += [Fault("dot", address=address) for address in crowd(number)]
     for _ in range(5):
-        world.run("once")
+        world.once()
         world.clock.now += QUARTER
     assert set(states(world, *crowd(number))) == {"ambiguous"}
     assert len(alerts(world)) == 1
@@ -93,7 +91,7 @@ def test_server_error_that_names_an_address_is_masked_on_stderr(world: World) ->
     at_home(world, ADA, GRACE)
     world.announce(1)
     world.smtp.faults.append(Fault("RCPT", "530 5.7.0 <ada@example.org>: authentication required"))
-    assert "ada@" not in world.run("once").err
+    assert "ada@" not in world.once().err
 
 
 @pytest.mark.parametrize("phase", ["RCPT", "dot"])
@@ -108,7 +106,7 @@ def test_connection_limit_reported_at_any_command_loses_no_mail(phase: Phase, wo
 
     world.smtp.faults = While(full, Fault(phase, "452 4.5.3 too many messages in this session"))
     for _ in range(2):
-        world.run("once")
+        world.once()
         world.clock.now += timedelta(minutes=10)
     assert sorted(world.mails()) == crowd(10)
 
@@ -118,19 +116,19 @@ def test_delivery_left_by_a_crash_still_counts_after_a_deferral(world: World) ->
     at_home(world, ADA)
     world.announce(1)
     world.smtp.faults.append(Fault("connect", "554 5.7.1 go away"))
-    world.run("once")
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    world.once()
+    with world.store() as store:
         assert store.ledger.reserve(waiting(store, FRIDAY, by_hand=True)[0], FRIDAY)
     world.smtp.faults[:] = [Fault("RCPT", "450 4.2.0 greylisted")]
     world.clock.now += QUARTER
-    world.run("once")
+    world.once()
     world.smtp.faults.clear()
     world.clock.now = MONDAY
     world.announce(2)
-    world.run("once")
+    world.once()
     assert read(world, ADA) == ["1", "2"]
     assert (
-        len(mails(world, ADA)) == 2
+        len(world.messages(ADA)) == 2
     )  # Friday's, again or for the first time; and Monday's without it
 
 
@@ -139,10 +137,10 @@ def test_server_busy_for_hours_is_reported_and_no_attempt_counts(world: World) -
     world.announce(1)
     world.smtp.faults.append(Fault("MAIL", "421 4.7.0 too many"))
     for _ in range(8):
-        world.run("once")
+        world.once()
         world.clock.now += timedelta(hours=1)
     world.smtp.faults.clear()
-    world.run("once")
+    world.once()
     assert alerts(world) == ["Resolved: mail is sent again"]
     assert sorted({*world.mails()} - {OPERATOR}) == [ADA, GRACE]
 
@@ -151,13 +149,13 @@ def test_papers_come_back_when_all_addresses_change_before_anybody_had_them(worl
     at_home(world, ADA, GRACE)
     world.announce(1)
     refuse(world, "454 4.7.1 relay access denied", ADA, GRACE)
-    world.run("once")
+    world.once()
     at_home(world, "ada@new.example", "grace@new.example")
     world.clock.now += QUARTER
-    world.run("once")
+    world.once()
     world.clock.now = MONDAY
     world.announce(2)
-    world.run("once")
+    world.once()
     assert read(world, "ada@new.example") == ["1", "2"]
 
 
@@ -165,7 +163,7 @@ def test_alert_says_how_a_corrected_address_gets_todays_digest(world: World) -> 
     at_home(world, "ada@exmaple.org")
     world.announce(1)
     refuse(world, "550 5.1.1 no such user", "ada@exmaple.org")
-    world.run("once")
+    world.once()
     assert "paperboy resend foundations" in told(world)
 
 
@@ -179,11 +177,11 @@ def test_bounces_of_one_morning_on_three_lists_count_once(world: World) -> None:
     world.env(ALERT_TO=OPERATOR)
     world.announce(1)
     refuse(world, "550 5.1.1 no such user", ADA)
-    world.run("once")
+    world.once()
     world.smtp.faults.clear()
     world.clock.now = MONDAY
     world.announce(2)
-    world.run("once")
+    world.once()
     assert world.mails().count(ADA) == 3
 
 
@@ -199,7 +197,7 @@ def test_daily_limit_in_the_middle_of_a_list_is_reported_or_waited_for(
     world.smtp.faults = While(
         lambda: sum(sent.recipient != OPERATOR for sent in world.smtp.messages) >= 3, *faults
     )
-    ran = world.run("once")
+    ran = world.once()
     left = [state for state in states(world, *crowd(6)) if state in {"pending", "deferred"}]
     assert alerts(world) or (len(left) == 3 and ran.code == 1)
 
@@ -210,5 +208,5 @@ def test_second_connection_refused_for_good_leaves_the_work_to_the_first(world: 
     world.announce(1)
     refusal = Fault("connect", "554 5.7.0 too many connections")
     world.smtp.faults = While(lambda: world.smtp.connections > 1, refusal)
-    ran = world.run("once")
+    ran = world.once()
     assert (ran.code, sorted(world.mails())) == (0, crowd(9)), ran.err

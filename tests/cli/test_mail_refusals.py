@@ -16,7 +16,6 @@ from tests.cli.mail_world import (
     alerts,
     at_home,
     crowd,
-    mails,
     read,
     refuse,
     states,
@@ -50,7 +49,7 @@ def test_server_that_refuses_us_at_rcpt_costs_no_reader_the_digest(
     refuse(world, reply, *crowd(60))
 
     for rounds in (1, 2):
-        ran = world.run("once")
+        ran = world.once()
         assert (ran.code, len(met), set(states(world, *crowd(60)))) == (1, 3 * rounds, {"pending"})
         assert len({fault.address for fault in met}) == len(met), (
             "each round begins with other recipients"
@@ -64,7 +63,7 @@ def test_server_that_refuses_us_at_rcpt_costs_no_reader_the_digest(
     assert "It seems to refuse this machine, its name or the sender" in told(world)
 
     world.smtp.faults.clear()
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert sorted(set(world.mails()) - {OPERATOR}) == crowd(60)
     assert alerts(world) == ["Mail cannot be sent", WELL]
 
@@ -76,7 +75,7 @@ def test_few_recipients_are_tried_before_the_server_is_said_to_refuse_us(
     at_home(world, *crowd(number))
     world.announce(1)
     refuse(world, DENIED, *crowd(number))
-    ran = world.run("once")
+    ran = world.once()
     assert (ran.code, set(states(world, *crowd(number)))) == (1, {"pending"})
     assert f"refused all of {number} recipient" in ran.err
 
@@ -85,11 +84,11 @@ def test_alert_waits_where_the_server_refuses_it_too(world: World) -> None:
     at_home(world, ADA, GRACE)
     world.announce(1)
     world.smtp.faults.append(Fault("RCPT", DENIED))
-    assert "the mail server refused all of 2 recipients tried" in world.run("once").err
+    assert "the mail server refused all of 2 recipients tried" in world.once().err
     assert alerts(world) == []
     world.smtp.faults.clear()
     world.clock.now += QUARTER
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert alerts(world) == [WELL]
 
 
@@ -100,7 +99,7 @@ def test_one_recipient_who_is_accepted_shows_that_the_refusals_were_the_others_o
     at_home(world, *crowd(6))
     world.announce(1)
     refuse(world, "550 5.7.1 we do not want you", *crowd(first))
-    ran = world.run("once")
+    ran = world.once()
     assert (ran.code, states(world, *crowd(6))) == (0, ["failed"] * first + ["sent"] * (6 - first))
     assert alerts(world) == [f"{first} mail{'s' * (first > 1)} refused for good"]
     for words in (
@@ -115,7 +114,7 @@ def test_unknown_recipients_are_never_held_back(world: World) -> None:
     world.announce(1)
     refuse(world, NO_SUCH, *crowd(4))
     world.smtp.faults.append(Fault("RCPT", DENIED, address=crowd(5)[4]))
-    assert world.run("once").code == 1
+    assert world.once().code == 1
     assert states(world, *crowd(5)) == ["failed"] * 4 + ["pending"]
     assert alerts(world) == ["4 mails refused for good", "Mail cannot be sent"]
 
@@ -124,9 +123,9 @@ def test_late_refusal_is_the_recipients_own_where_others_got_the_digest(world: W
     at_home(world, ADA, GRACE)
     world.announce(1)
     refuse(world, "450 4.7.1 greylisted", ADA)
-    world.run("once")
+    world.once()
     refuse(world, "550 5.7.1 not you", ADA)
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert (states(world), alerts(world)) == (["failed", "sent"], ["1 mail refused for good"])
 
 
@@ -138,7 +137,7 @@ def test_server_that_turns_against_us_in_the_midst_of_a_list_settles_who_was_ask
     world.announce(1)
     faults = [Fault("RCPT", DENIED, address=who) for who in crowd(6)]
     world.smtp.faults = While(lambda: len(world.mails()) >= 3, *faults)
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert states(world, *crowd(6)) == ["sent"] * 3 + ["failed"] * 3
     world.smtp.faults = []
     assert world.run("resend", "foundations", "--failed").code == 0
@@ -155,7 +154,7 @@ def test_refused_mail_is_reported_once_a_day(world: World) -> None:
     for number, day in enumerate((FRIDAY, MONDAY), start=1):
         world.clock.now = day
         world.announce(number)
-        assert world.run("once").code == 0
+        assert world.once().code == 0
         for _ in range(2):
             world.clock.now += QUARTER
             world.run("resend", "foundations", "--failed")
@@ -168,12 +167,12 @@ def test_digest_that_nobody_got_is_a_failure_of_once(world: World) -> None:
     world.announce(1)
     refuse(world, NO_SUCH, ADA, GRACE)
     world.smtp.faults.append(Fault("dot", "554 5.7.1 no", address=OPERATOR, times=1))
-    ran = world.run("once")
+    ran = world.once()
     assert ran.code == 1
     assert "foundations: nobody got the digest\n" in ran.err
     assert ran.err.count(f"failed (RCPT: {NO_SUCH})") == 2
     assert alerts(world) == []
-    world.run("once")
+    world.once()
     assert alerts(world) == ["Nobody got the digest of foundations"], (
         "by the next mail that gets through"
     )
@@ -183,7 +182,7 @@ def test_digest_that_nobody_got_again_is_a_failure_of_resend(world: World) -> No
     at_home(world, ADA, GRACE)
     world.announce(1)
     refuse(world, NO_SUCH, ADA, GRACE)
-    world.run("once")
+    world.once()
     ran = world.run("resend", "--failed")
     assert (ran.code, "foundations: nobody got the digest\n" in ran.err) == (1, True)
 
@@ -192,11 +191,11 @@ def test_once_tries_deferred_mail_at_once_and_the_daemon_waits(world: World) -> 
     at_home(world, ADA, GRACE)
     world.announce(1)
     refuse(world, "450 4.7.1 later", ADA)
-    assert world.run("once").code == 1
+    assert world.once().code == 1
     world.smtp.faults.clear()
     world.run("work", "sending")
     assert states(world) == ["deferred", "sent"]
-    assert (world.run("once").code, states(world)) == (0, ["sent", "sent"])
+    assert (world.once().code, states(world)) == (0, ["sent", "sent"])
 
 
 # --- addresses beyond ASCII (RFC 6531)
@@ -211,7 +210,7 @@ def test_address_beyond_ascii_needs_smtputf8(
     world.smtp.smtputf8, world.smtp.pipelining = offered, pipelining
     at_home(world, MUELLER, ADA)
     world.announce(1)
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert states(world, MUELLER, ADA) == [came, "sent"]
     if offered:
         (sent,) = (sent for sent in world.smtp.messages if sent.recipient == MUELLER)
@@ -229,7 +228,7 @@ def test_address_beyond_ascii_is_treated_like_others(world: World) -> None:
     at_home(world, ADA, GRACE, SMTP_HOST="")
     assert world.run("subscribe", "foundations", "Jürgen <MÜLLER@example.org>").code == 0
     world.announce(1)
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert "  müller@example.org  Jürgen\n" in world.run("subscribers").out
     copies = [copy.read_bytes() for copy in (world.path / "outbox" / "Maildir" / "new").iterdir()]
     assert sum(f"<{MUELLER}>".encode() in copy for copy in copies) == 1
@@ -291,5 +290,5 @@ def test_check_names_a_recipient_to_the_server(
     assert line.format(port=world.smtp.port) in ran.out
     assert ran.code == int("note " not in line)
     assert world.smtp.messages == []
-    assert mails(world, OPERATOR) == []
+    assert world.messages(OPERATOR) == []
     assert read(world, ADA) == []

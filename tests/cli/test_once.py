@@ -1,9 +1,6 @@
 """`paperboy once`, by its command line, against real servers on loopback."""
 
-import email
-import email.policy
 import itertools
-import json
 import os
 import signal
 import subprocess
@@ -18,14 +15,14 @@ import pytest
 
 from paperboy.cli.main import invoke
 from paperboy.models import Score
-from tests.cli.conftest import World
+from tests.cli.conftest import World, text_of
 from tests.servers.smtp import Fault
 
 
 def test_papers_go_from_arxiv_to_the_inbox(world: World) -> None:
     world.announce(1, 2, 3)
     world.announce(4, categories=("astro-ph.GA",))
-    ran = world.run("once")
+    ran = world.once()
     assert ran.code == 0, ran.err
     assert "foundations: digest, 3 of 3 papers" in ran.out
     assert "galaxies: digest, 1 of 1 papers" in ran.out
@@ -35,21 +32,18 @@ def test_papers_go_from_arxiv_to_the_inbox(world: World) -> None:
 
 def test_each_subscriber_gets_a_copy_of_their_own(world: World) -> None:
     world.announce(1)
-    world.run("once", "--list", "foundations")
-    ada, grace = (
-        email.message_from_bytes(sent.content, policy=email.policy.default)
-        for sent in world.smtp.messages
-    )
+    world.once("foundations")
+    ada, grace = world.messages()
     assert (ada["To"], grace["To"]) == ("ada@example.org", "Grace Hopper <grace@example.org>")
     assert ada["Message-ID"] != grace["Message-ID"]
     assert ada["List-Unsubscribe"] != grace["List-Unsubscribe"]
     assert b"grace" not in world.smtp.messages[0].content
     assert [part.get_content_type() for part in ada.iter_parts()] == ["text/plain", "text/html"]
-    assert "2611.00001" in ada.get_body(("plain",)).get_content()
+    assert "2611.00001" in text_of(ada)
 
 
 def test_unknown_list_is_wrong_usage(world: World) -> None:
-    ran = world.run("once", "--list", "fundations")
+    ran = world.once("fundations")
     assert ran.code == 2
     assert "there is no list 'fundations', did you mean 'foundations'?" in ran.err
     assert not (world.path / "data").exists()
@@ -63,7 +57,7 @@ def test_dry_run_sends_and_marks_nothing_and_keeps_the_scores(world: World) -> N
     assert "foundations: digest, 1 of 1 papers, to 2 subscribers\n  1. 2611.00001" in ran.out
     assert world.mails() == []
     asked = len(world.llm.requests)
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert len(world.mails()) == 3
     assert len(world.llm.requests) == asked
 
@@ -97,11 +91,11 @@ def test_mail_goes_to_the_outbox_without_a_mail_server_and_each_run_says_where_i
 ) -> None:
     world.env(smtp=False)
     world.announce(1)
-    ran = world.run("once", "--list", "foundations")
+    ran = world.once("foundations")
     assert ran.code == 0
     outbox = world.path / "outbox"
     assert f"\nThe mail is in {outbox}\n" in ran.out
-    assert f"\nThe mail is in {outbox}\n" in world.run("once", "--list", "foundations").out
+    assert f"\nThe mail is in {outbox}\n" in world.once("foundations").out
     assert {file.name for file in outbox.iterdir()} == {
         "Maildir",
         "foundations.eml",
@@ -114,7 +108,7 @@ def test_mail_goes_to_the_outbox_without_a_mail_server_and_each_run_says_where_i
 def test_embedded_scorer_ranks_without_an_llm_and_the_digest_says_so(world: World) -> None:
     world.env(llm=False, smtp=False)
     world.announce(*range(1, 21))
-    assert world.run("once", "--list", "foundations").code == 0
+    assert world.once("foundations").code == 0
     assert world.llm.requests == []
     assert "No LLM judged these papers" in (world.path / "outbox" / "foundations.txt").read_text(
         "utf-8"
@@ -126,13 +120,13 @@ def test_unreachable_or_empty_arxiv_leaves_the_lists_due(world: World, url: str 
     """An empty answer never means that there are no papers."""
     if url:
         world.env(ARXIV_API_URL=url)
-    ran = world.run("once")
+    ran = world.once()
     assert ran.code == 1
     assert "foundations: still due" in ran.out
     assert ran.err.count("Connection refused") == (5 if url else 0), "once for each try"
     assert "Connection refused" not in ran.out
     assert world.mails() == []
-    assert json.loads(world.run("status", "--json").out)["lists"][0]["outcome"] is None
+    assert world.json("status")["lists"][0]["outcome"] is None
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -146,7 +140,7 @@ def test_each_failure_is_said_once(
     world.announce(1)
     world.announce(2, categories=("astro-ph.GA",))
     world.llm.fail_always("no such model")
-    ran = world.run("once")
+    ran = world.once()
     assert (ran.out + ran.err).count("it knows no model 'gpt-7'") == 1
     assert "no digest for" not in ran.err
     assert ran.out.splitlines() == [
@@ -154,7 +148,7 @@ def test_each_failure_is_said_once(
     ]
     world.llm.lasting_fault = None
     world.smtp.faults.append(Fault("MAIL", "550 5.7.1 go away"))
-    ran = world.run("once")
+    ran = world.once()
     assert (ran.out + ran.err).count("550 5.7.1 go away") == 1
     assert "Mail cannot be sent" not in ran.err
     assert ran.err.endswith("3 deliveries wait for the next try\n")
@@ -163,11 +157,11 @@ def test_each_failure_is_said_once(
 def test_model_without_a_price_shows_tokens_and_no_dollars(world: World) -> None:
     world.env(OPENAI_MODEL="home-grown-7b")
     world.announce(1)
-    ran = world.run("once", "--list", "foundations")
+    ran = world.once("foundations")
     assert "price unknown" in ran.out
-    text = email.message_from_bytes(world.smtp.messages[0].content, policy=email.policy.default)
-    assert "price unknown" in text.get_body(("plain",)).get_content()
-    assert "$0" not in text.get_body(("plain",)).get_content()
+    text = text_of(world.messages()[0])
+    assert "price unknown" in text
+    assert "$0" not in text
 
 
 @pytest.mark.parametrize(
@@ -193,7 +187,7 @@ def test_problems_of_all_files_are_reported_with_their_places_before_anything_is
     world.announce(1)
     for name, text in files.items():
         world.write(name, text)
-    ran = world.run("once")
+    ran = world.once()
     assert ran.code == 78
     assert [place for place in places if place not in ran.err] == []
     assert (world.mails(), world.llm.requests, world.arxiv.requests) == ([], [], [])
@@ -309,7 +303,7 @@ def test_home_with_its_first_mail_server_is_told_how_to_send_what_went_to_the_ou
 ) -> None:
     world.announce(1)
     world.env(smtp=False, MAIL_FROM="papers@example.org")
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     world.env()
     for command in (["status"], ["once", "--list", "foundations"]):
         ran = world.run(*command)
@@ -320,4 +314,4 @@ def test_home_with_its_first_mail_server_is_told_how_to_send_what_went_to_the_ou
     assert world.run("resend", "foundations").code == 0
     assert sorted(world.mails()) == ["ada@example.org", "grace@example.org"]
     assert "resend" not in world.run("status").out
-    assert "resend" not in world.run("once").err
+    assert "resend" not in world.once().err

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import email
-import email.policy
 import os
 import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from paperboy.store import Store
-from tests.cli.conftest import FRIDAY, LISTS, World
+from tests.cli.conftest import FRIDAY, LISTS, World, text_of
 from tests.servers.smtp import Fault
 
 DAY = timedelta(days=1)
@@ -23,18 +20,14 @@ SKIPPED = (
 
 def days(world: World, name: str) -> list[tuple[str, str]]:
     """The list's days, oldest first: weekday and outcome."""
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         found = store.history.days([name], 99).get(name, ())
     return [(f"{day.date:%a}", day.outcome.value) for day in reversed(found)]
 
 
-def plain(world: World, number: int) -> str:
-    """The text of one of the mails."""
-    mail = email.message_from_bytes(
-        world.smtp.messages[number].content, policy=email.policy.default
-    )
-    part = mail.get_body(("plain",))
-    return str(part.get_content()) if part else ""
+def newest(world: World) -> str:
+    """The text of the newest mail."""
+    return text_of(world.messages()[-1])
 
 
 @pytest.fixture
@@ -49,7 +42,7 @@ def both(world: World) -> World:
 @pytest.mark.quick
 def test_plain_once_serves_the_lists_of_this_weekday(both: World) -> None:
     for _ in range(2):
-        ran = both.run("once")
+        ran = both.once()
         assert ran.code == 0
         assert SKIPPED in ran.out
         assert both.mails() == ["ada@example.org", "grace@example.org"]
@@ -66,7 +59,7 @@ def test_list_that_is_asked_for_is_served_whatever_its_weekdays(
     for _ in range(2):
         assert both.run("once", *arguments).code == 0
         assert both.mails().count("vera@example.org") == 1
-    assert SKIPPED not in both.run("once").out
+    assert SKIPPED not in both.once().out
     assert days(both, "galaxies") == [("Fri", "digest")]
 
 
@@ -87,7 +80,7 @@ def test_each_day_of_a_daily_cron_job_has_an_outcome_and_each_paper_its_mail(
         if both.clock().weekday() < 5:
             both.announce(10 + number)
             both.announce(40 + number, categories=("astro-ph.GA",))
-        ran = both.run("once")
+        ran = both.once()
         assert ran.code == 0, ran.out
         if both.clock().weekday() == 6:
             assert "foundations: quiet; arXiv announced nothing (weekend)" in ran.out
@@ -128,11 +121,11 @@ def test_preview_says_that_nobody_gets_the_digest_of_a_paused_list(both: World) 
 
 def test_paused_list_alone_asks_arxiv_for_nothing(both: World) -> None:
     both.write("subscribers.yaml", PAUSED)
-    both.run("once", "--list", "galaxies")
+    both.once("galaxies")
     assert both.arxiv.requests == []
     both.write("subscribers.yaml", PAUSED.replace("    title: Foundations\n", "    paused: true\n"))
     both.clock.now += DAY
-    ran = both.run("once")
+    ran = both.once()
     assert (ran.code, both.arxiv.requests) == (0, [])
     assert days(both, "foundations") == [("Sat", "skipped")]
 
@@ -144,12 +137,12 @@ def test_list_begins_with_the_newest_batch_after_its_pause_under_cron(both: Worl
     for number in (3, 4, 5):
         both.clock.now = FRIDAY + number * DAY
         both.announce(40 + number, categories=("astro-ph.GA",))
-        both.run("once")
+        both.once()
     both.write("subscribers.yaml", LISTS)
     both.clock.now = FRIDAY + 6 * DAY
     both.announce(46, categories=("astro-ph.GA",))
-    assert "galaxies: digest, 1 of 1 papers" in both.run("once").out
-    assert [number for number in ("00045", "00046") if number in plain(both, -1)] == ["00046"]
+    assert "galaxies: digest, 1 of 1 papers" in both.once().out
+    assert [number for number in ("00045", "00046") if number in newest(both)] == ["00046"]
 
 
 def test_waiting_mail_of_a_paused_list_is_not_sent_until_it_is_sent_again_by_hand(
@@ -161,7 +154,7 @@ def test_waiting_mail_of_a_paused_list_is_not_sent_until_it_is_sent_again_by_han
     old = both.clock().timestamp() - 60
     os.utime(both.path / "subscribers.yaml", (old, old))
     both.clock.now += timedelta(hours=1)
-    assert both.run("once").code == 0
+    assert both.once().code == 0
     assert "the list is paused" in both.run("status").out
     for more in ((), ("--failed",), ("--to", "vera@example.org")):
         ran = both.run("resend", "galaxies", *more)
@@ -188,7 +181,7 @@ def week(world: World) -> World:
 
 def numbers(world: World) -> list[int]:
     """The papers in the newest mail."""
-    return sorted({int(found) for found in re.findall(r"abs/2611\.(\d{5})", plain(world, -1))})
+    return sorted({int(found) for found in re.findall(r"abs/2611\.(\d{5})", newest(world))})
 
 
 @pytest.mark.parametrize(
@@ -209,10 +202,10 @@ def test_new_list_gets_the_batches_since_a_date_and_the_cost_is_said_first(
 
 
 def test_list_that_has_begun_may_begin_again_on_another_day_even_a_quiet_one(week: World) -> None:
-    week.run("once", "--list", "galaxies")
+    week.once("galaxies")
     assert numbers(week) == [6]
     week.clock.now = FRIDAY + DAY
-    assert "galaxies: quiet" in week.run("once").out
+    assert "galaxies: quiet" in week.once().out
     assert week.run("once", "--list", "galaxies", "--since", "2026-11-18").code == 0
     assert numbers(week) == [4, 5]
     assert days(week, "galaxies") == [("Fri", "digest"), ("Sat", "digest")]
@@ -241,7 +234,7 @@ def test_list_that_has_begun_may_begin_again_on_another_day_even_a_quiet_one(wee
 def test_since_that_cannot_be_is_wrong_usage_and_nothing_is_done(
     week: World, arguments: tuple[str, ...], why: str
 ) -> None:
-    week.run("once", "--list", "foundations")
+    week.once("foundations")
     asked = len(week.arxiv.requests)
     ran = week.run("once", *arguments)
     assert ran.code == 2
@@ -254,19 +247,19 @@ def test_six_weeks_of_papers_are_not_scored_without_a_word_nor_left_out_without_
 ) -> None:
     """What the last 30 days brought is scored, and its cost said; what came before is not looked at."""
     both.env(LLM_PRICE_INPUT=1, LLM_PRICE_OUTPUT=2)
-    both.run("once")
+    both.once()
     for number in range(1, 43):
         both.clock.now = FRIDAY + number * DAY
         both.announce(10 + number)
-    ran = both.run("once", "--list", "foundations")
+    ran = both.once("foundations")
     assert re.search(
         r"WARNING scoring \d\d papers for foundations by gpt-6-luna: about \$0\.\d+", ran.err
     )
     away = "papers submitted before {} were not looked at"
     assert away.format("Wed 02 Dec") in ran.out
-    assert away.format("2 December 2026") in " ".join(plain(both, -1).split())
+    assert away.format("2 December 2026") in " ".join(newest(both).split())
     assert away.format("Wed 02 Dec") in both.run("status").out
     both.clock.now += DAY
     both.announce(99)
-    both.run("once")
-    assert "not looked at" not in plain(both, -1)
+    both.once()
+    assert "not looked at" not in newest(both)

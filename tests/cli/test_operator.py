@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import email
-import email.policy
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from email.message import EmailMessage
 
 import pytest
 
@@ -21,7 +18,7 @@ from paperboy.sending import delivery
 from paperboy.service import output
 from paperboy.service.app import App
 from tests.builders import paper
-from tests.cli.conftest import FRIDAY, LISTS, World
+from tests.cli.conftest import FRIDAY, LISTS, World, text_of
 from tests.fakes import NoProgress
 from tests.servers.smtp import Fault
 
@@ -87,15 +84,8 @@ def run(world: World, *entries: ListReport, sent: delivery.Report = NOTHING_SENT
     return world.capture.readouterr().err
 
 
-def mails(world: World) -> list[EmailMessage]:
-    return [
-        email.message_from_bytes(sent.content, _class=EmailMessage, policy=email.policy.default)
-        for sent in world.smtp.messages
-    ]
-
-
 def subjects(world: World) -> list[str]:
-    return [mail["Subject"] for mail in mails(world)]
+    return [mail["Subject"] for mail in world.messages()]
 
 
 ZERO = "Paperboy: Scored 0 of 40 papers: no digest for foundations"
@@ -105,7 +95,7 @@ WELL = "Paperboy: Resolved: the LLM scores"
 def test_a_dead_llm_is_reported_to_the_operator_alone(told: World) -> None:
     log = run(told, UNSCORED)
     assert told.mails() == ["ops@example.org"]
-    (mail,) = mails(told)
+    (mail,) = told.messages()
     assert (mail["To"], mail["Subject"], mail["Bcc"]) == (OPERATOR, ZERO, None)
     assert [part.get_content_type() for part in mail.iter_parts()] == ["text/plain", "text/html"]
     assert "WARNING Scored 0 of 40 papers: no digest for foundations" in log
@@ -113,7 +103,7 @@ def test_a_dead_llm_is_reported_to_the_operator_alone(told: World) -> None:
 
 def test_server_reply_is_shown_as_text_in_both_parts(told: World) -> None:
     run(told, UNSCORED)
-    (mail,) = mails(told)
+    (mail,) = told.messages()
     plain, html = (part.get_content() for part in mail.iter_parts())
     assert "<b>the key</b> & more Bcc: eve@example.org" in " ".join(plain.split())
     assert "&lt;b&gt;the key&lt;/b&gt; &amp; more Bcc: eve@example.org" in " ".join(html.split())
@@ -134,7 +124,7 @@ def test_cause_is_mailed_once_a_day_and_once_when_it_is_over(told: World) -> Non
     told.clock.now += timedelta(days=1)
     run(told, DIGEST)
     assert len(subjects(told)) == 3
-    assert len({mail["Message-ID"] for mail in mails(told)}) == 3
+    assert len({mail["Message-ID"] for mail in told.messages()}) == 3
 
 
 def test_alert_day_is_that_of_the_operators_timezone(told: World) -> None:
@@ -185,7 +175,7 @@ def test_alerts_wait_for_a_mail_server_that_is_down(told: World) -> None:
         "Paperboy: Resolved: mail is sent again",
         "Paperboy: Scored 0 of 40 papers: no digest for galaxies",
     ]
-    assert {mail["Date"].datetime for mail in mails(told)} == {FRIDAY, told.clock.now}
+    assert {mail["Date"].datetime for mail in told.messages()} == {FRIDAY, told.clock.now}
     run(told)
     assert len(subjects(told)) == 3
 
@@ -213,7 +203,7 @@ def test_a_cause_that_could_not_be_mailed_is_reported_when_it_is_over(told: Worl
     run(told, UNSCORED)
     run(told, DIGEST)
     assert subjects(told) == ["Paperboy: Resolved: the LLM scores"]
-    text = mails(told)[0].get_body(("plain",)).get_content()
+    text = text_of(told.messages()[0])
     assert "Scored 0 of 40 papers" in text
     assert not standing(told)
 

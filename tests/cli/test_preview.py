@@ -1,7 +1,5 @@
 """`paperboy preview` shows a digest and marks nothing."""
 
-import email
-import email.policy
 from dataclasses import replace
 from datetime import timedelta
 from email.message import EmailMessage
@@ -10,15 +8,6 @@ import pytest
 
 from paperboy.models import Score
 from tests.cli.conftest import LISTS, World
-
-
-def sent(world: World) -> list[EmailMessage]:
-    messages = [
-        email.message_from_bytes(mail.content, policy=email.policy.default)
-        for mail in world.smtp.messages
-    ]
-    assert all(isinstance(message, EmailMessage) for message in messages)
-    return messages
 
 
 def bodies(message: EmailMessage) -> list[str]:
@@ -81,7 +70,7 @@ def test_preview_after_the_morning_shows_what_an_edit_would_make_of_its_papers(
         f"2611.{n:05}": Score(*marks) for n, marks in {1: (9, 8), 2: (8, 7), 3: (4, 7)}.items()
     }
     world.announce(1, 2, 3)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     asked, mails = len(world.llm.requests), len(world.mails())
     edit(world, old, new)
     ran = world.run("preview", "foundations")
@@ -91,7 +80,7 @@ def test_preview_after_the_morning_shows_what_an_edit_would_make_of_its_papers(
     assert (len(world.llm.requests) > asked) is scored_anew
     said = "WARNING scoring 3 papers for foundations by gpt-6-luna: price unknown\n"
     assert (said in ran.err) is scored_anew
-    assert (len(world.mails()), world.run("once", "--list", "foundations").out) == (
+    assert (len(world.mails()), world.once("foundations").out) == (
         mails,
         "foundations: digest, done earlier today\n",
     )
@@ -103,7 +92,7 @@ def test_preview_takes_what_came_after_the_morning_as_well_and_nothing_from_befo
     old = world.announce(1)[0]
     world.arxiv.papers[:] = [replace(old, published=old.published - timedelta(days=2))]
     world.announce(2)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     world.announce(3)
     world.clock.now += timedelta(hours=1)
     assert "digest, 2 of 2 papers" in world.run("preview", "foundations").err
@@ -112,7 +101,7 @@ def test_preview_takes_what_came_after_the_morning_as_well_and_nothing_from_befo
 
 def test_preview_of_a_day_without_papers_points_to_what_was_sent(world: World) -> None:
     world.announce(1)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     world.clock.now += timedelta(days=1)
     ran = world.run("preview", "foundations")
     more = "; paperboy preview foundations --sent shows its newest digest"
@@ -128,10 +117,10 @@ def test_preview_of_a_day_without_papers_points_to_what_was_sent(world: World) -
 def two_digests(world: World) -> None:
     """One of Friday, and one of Monday."""
     world.announce(1)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     world.clock.now += timedelta(days=3)
     world.announce(2)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
 
 
 def test_digest_is_shown_as_it_was_sent_without_asking_anybody(world: World) -> None:
@@ -187,10 +176,10 @@ def test_test_mail_goes_to_one_address_with_a_message_id_of_its_own(world: World
     assert ran.code == 0
     assert "ada@example.org: sent" in ran.out
     assert world.mails() == ["ada@example.org"]
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     assert world.mails() == ["ada@example.org", "ada@example.org", "grace@example.org"]
-    trial, real, _ = sent(world)
-    assert len({message["Message-ID"] for message in sent(world)}) == 3
+    trial, real, _ = world.messages()
+    assert len({message["Message-ID"] for message in world.messages()}) == 3
     assert trial["Subject"] == f"[Test] {real['Subject']}"
     assert trial["List-Unsubscribe"] == real["List-Unsubscribe"]
 
@@ -198,14 +187,16 @@ def test_test_mail_goes_to_one_address_with_a_message_id_of_its_own(world: World
 def test_test_mail_of_a_draft_or_of_todays_digest_says_what_it_is(world: World) -> None:
     world.announce(1)
     world.run("preview", "foundations", "--to", "ada@example.org")
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     world.run("preview", "foundations", "--to", "vera@example.org")
-    for reader, message in zip(("ada", "vera"), (sent(world)[0], sent(world)[-1]), strict=True):
+    for reader, message in zip(
+        ("ada", "vera"), (world.messages()[0], world.messages()[-1]), strict=True
+    ):
         assert message["Subject"].startswith("[Test] 1 paper: On the Learning")
         for body in bodies(message):
             assert f"Test mail to {reader}@example.org alone, nothing was marked as sent" in body
             assert "2611.00001" in body
-    for message in sent(world)[1:3]:
+    for message in world.messages()[1:3]:
         assert "[Test]" not in message["Subject"]
         assert not any("test" in body.lower() for body in bodies(message))
 

@@ -1,7 +1,5 @@
 """`paperboy resend`: the newest digest again, to those whom it did not reach, and to nobody twice."""
 
-import email
-import email.policy
 import logging
 import os
 import signal
@@ -9,31 +7,21 @@ import subprocess
 import sys
 import threading
 from datetime import timedelta
-from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
 
-from paperboy.edges import lock
-from paperboy.store import Store
-from tests.cli.conftest import LISTS, World
+from tests.cli.conftest import LISTS, World, text_of
 from tests.servers.smtp import Fault, Message
 
 ADA, GRACE = "ada@example.org", "grace@example.org"
-
-
-def sent(world: World) -> list[EmailMessage]:
-    return [
-        email.message_from_bytes(mail.content, policy=email.policy.default)
-        for mail in world.smtp.messages
-    ]  # type: ignore[misc]
 
 
 def a_morning(world: World, *faults: Fault) -> None:
     """Foundations' Friday, with those faults, which are over when it is."""
     world.announce(1)
     world.smtp.faults.extend(faults)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     world.smtp.faults.clear()
 
 
@@ -63,9 +51,9 @@ def test_refused_recipient_gets_the_same_mail(world: World, only: list[str]) -> 
         "Deliveries of all that waited: 1 sent\n"
     )
     assert world.mails() == [GRACE, ADA]
-    graces, adas = sent(world)
+    graces, adas = world.messages()
     assert adas["Subject"] == graces["Subject"]
-    assert "2611.00001" in adas.get_body(("plain",)).get_content()  # type: ignore[union-attr]
+    assert "2611.00001" in text_of(adas)
 
 
 def test_expired_delivery_gets_three_more_days(world: World) -> None:
@@ -73,14 +61,14 @@ def test_expired_delivery_gets_three_more_days(world: World) -> None:
     a_morning(world, Fault("RCPT", "450 later", address=ADA))
     world.smtp.faults.append(Fault("RCPT", "450 later", address=ADA))
     world.clock.now += timedelta(days=4)
-    world.run("once", "--list", "galaxies")
+    world.once("galaxies")
     assert "1 failed" in world.run("status").out
     ran = world.run("resend", "foundations", "--failed")
     assert (ran.code, "Deliveries of all that waited: 1 deferred" in ran.out) == (1, True)
     assert "1 delivery waits for the next try" in ran.err
     world.smtp.faults.clear()
     world.clock.now += timedelta(hours=1)
-    world.run("once", "--list", "galaxies")
+    world.once("galaxies")
     assert world.mails() == [GRACE, ADA]
 
 
@@ -90,11 +78,11 @@ def test_ambiguous_delivery_is_sent_with_the_same_message_id(world: World) -> No
     a_morning(world, lost)
     world.smtp.faults.append(lost)
     world.clock.now += timedelta(hours=1)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     world.smtp.faults.clear()
     assert "1 ambiguous" in world.run("status").out
     assert world.run("resend", "foundations", "--failed").code == 0
-    adas = [mail["Message-ID"] for mail in sent(world) if mail["To"] == ADA]
+    adas = [mail["Message-ID"] for mail in world.messages() if mail["To"] == ADA]
     assert len(adas) == 3
     assert len(set(adas)) == 1
 
@@ -130,7 +118,7 @@ def test_waiting_deliveries_of_other_lists_go_with_those_put_back(world: World) 
     a_morning(world, refused(ADA))
     world.announce(4, categories=("astro-ph.GA",))
     world.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send"))
-    world.run("once", "--list", "galaxies")
+    world.once("galaxies")
     world.smtp.faults.clear()
     assert world.run("resend", "foundations").out.splitlines() == [
         "foundations, the digest of Fri 20 Nov: to be sent again to 1 subscriber",
@@ -186,7 +174,7 @@ def test_server_that_refuses_the_sender_leaves_the_delivery_waiting(world: World
     assert "1 delivery waits for the next try\n" in ran.err
     assert ran.err.count("mail server 127.0.0.1") == 1
     world.smtp.faults.clear()
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     assert world.mails() == [GRACE, ADA]
 
 
@@ -231,7 +219,7 @@ def test_resend_to_one_address_sends_nothing_else(world: World) -> None:
     a_morning(world, Fault("MAIL", "550 5.7.1 you may not send"))
     assert world.run("resend", "foundations", "--to", ADA).code == 0
     assert world.mails() == [ADA]
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     assert world.mails() == [ADA, GRACE]
 
 
@@ -244,8 +232,8 @@ def test_resend_to_an_address_that_has_the_digest_takes_another_message_id(world
         world.clock.now += timedelta(minutes=1)
         assert world.run("resend", "foundations", "--to", GRACE).code == 0
     assert world.mails() == [ADA, GRACE, GRACE, GRACE]
-    _, first, *more = sent(world)
-    assert len({mail["Message-ID"] for mail in sent(world)}) == 4
+    _, first, *more = world.messages()
+    assert len({mail["Message-ID"] for mail in world.messages()}) == 4
     for mail in more:
         assert (mail["To"], mail["Subject"]) == (
             "Grace Hopper <grace@example.org>",
@@ -253,7 +241,7 @@ def test_resend_to_an_address_that_has_the_digest_takes_another_message_id(world
         )
         assert mail["List-Unsubscribe"] == first["List-Unsubscribe"]
         assert mail.get_content_type() == first.get_content_type()
-        assert "is on this list" in mail.get_body(("plain",)).get_content()  # type: ignore[union-attr]
+        assert "is on this list" in text_of(mail)
     assert world.run("status", "--json").out == before
 
 
@@ -265,9 +253,9 @@ def test_resend_to_a_stranger_sends_a_test_mail(world: World) -> None:
         "emmy@example.org: sent, 250 2.0.0 taken as 3\nemmy@example.org is not on foundations. That was a test mail.\n"
     )
     assert world.mails()[2:] == ["emmy@example.org"]
-    emmys = sent(world)[-1]
+    emmys = world.messages()[-1]
     assert emmys["Subject"].startswith("[Test] 1 paper: On the Learning")
-    text = emmys.get_body(("plain",)).get_content()  # type: ignore[union-attr]
+    text = text_of(emmys)
     assert "Test mail to emmy@example.org alone, nothing was marked as sent" in text
     assert "ada@example.org" not in text
 
@@ -347,7 +335,7 @@ def test_list_without_a_digest_is_reported(world: World, *, earlier: bool) -> No
 def test_superseded_digest_is_not_sent(world: World) -> None:
     """Its papers come with the next one, and would come twice."""
     a_morning(world, refused(ADA), refused(GRACE))
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         assert store.days.supersede(
             "foundations", world.clock().date() + timedelta(days=1), world.clock()
         )
@@ -392,7 +380,7 @@ def test_subscriber_who_leaves_during_sending_gets_nothing(world: World) -> None
 
     world.smtp.on_message = leave
     logger.addHandler(log)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     logger.removeHandler(log)
     assert world.mails() == ["zoe@example.org"]
 
@@ -400,7 +388,7 @@ def test_subscriber_who_leaves_during_sending_gets_nothing(world: World) -> None
 def test_without_a_list_what_failed_on_any_list_goes_again(world: World) -> None:
     world.announce(2, categories=("astro-ph.GA",))
     world.smtp.faults.extend([refused(ADA), refused("vera@example.org")])
-    world.run("once", "--list", "galaxies")
+    world.once("galaxies")
     a_morning(world)
     assert world.mails() == [GRACE]
     ran = world.run("resend", "--failed")
@@ -430,7 +418,7 @@ def test_resend_takes_its_turn_beside_the_service(world: World) -> None:
     a_morning(world, refused(ADA))
     src = str(Path(__file__).parents[2] / "src")
     program = [sys.executable, "-m", "paperboy", "--home", str(world.path), "resend", "--failed"]
-    with lock.held(world.path / "data" / "paperboy.db", "sending", "run"):
+    with world.held("sending", "run"):
         waiting = subprocess.Popen(
             program, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": src}
         )

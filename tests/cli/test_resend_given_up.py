@@ -2,9 +2,8 @@
 
 from datetime import timedelta
 
-from paperboy.store import Store
-from tests.cli.conftest import LISTS, World
-from tests.cli.test_resend import ADA, GRACE, a_morning, refused, sent
+from tests.cli.conftest import LISTS, World, text_of
+from tests.cli.test_resend import ADA, GRACE, a_morning, refused
 from tests.servers.smtp import Fault
 
 
@@ -13,7 +12,7 @@ def given_up_and_another_since(world: World) -> None:
     a_morning(world, Fault("RCPT", "450 later", address=ADA))
     world.clock.now += timedelta(days=3)
     world.announce(2)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     assert world.mails() == [GRACE, ADA, GRACE]
 
 
@@ -33,7 +32,7 @@ def test_expired_delivery_is_sent_despite_a_newer_digest(world: World) -> None:
         "Deliveries of all that waited: 1 sent",
     ]
     assert world.mails() == [GRACE, ADA, GRACE, ADA]
-    assert "2611.00001" in sent(world)[-1].get_body(("plain",)).get_content()  # type: ignore[union-attr]
+    assert "2611.00001" in text_of(world.messages()[-1])
 
 
 def test_expired_delivery_is_sent_though_the_newest_digest_was_superseded(world: World) -> None:
@@ -41,9 +40,9 @@ def test_expired_delivery_is_sent_though_the_newest_digest_was_superseded(world:
     world.clock.now += timedelta(days=1)
     world.announce(3)
     world.smtp.faults += [refused(ADA), refused(GRACE)]
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     world.smtp.faults.clear()
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         assert store.days.supersede(
             "foundations", world.clock().date() + timedelta(days=1), world.clock()
         )

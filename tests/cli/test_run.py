@@ -12,14 +12,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from email import message_from_bytes, policy
 from pathlib import Path
 
 import pytest
 
 from paperboy.models import Score
 from paperboy.service.systemd import ENVIRONMENT
-from paperboy.store import Store
 from tests.cli.conftest import World
 from tests.servers.hook import Hook
 from tests.servers.smtp import Fault
@@ -121,11 +119,7 @@ class Service:
 
     def alerts(self) -> list[str]:
         """The subjects of the operator's mails."""
-        mails = [message for message in self.world.smtp.messages if message.recipient == OPERATOR]
-        return [
-            str(message_from_bytes(mail.content, policy=policy.default)["Subject"])
-            for mail in mails
-        ]
+        return [str(mail["Subject"]) for mail in self.world.messages(OPERATOR)]
 
     def readers(self) -> list[str]:
         """Who got a digest, in order."""
@@ -146,9 +140,7 @@ def service(world: World, tmp_path: Path) -> Iterator[Service]:
     )
     world.announce(1)
     (world.path / "data").mkdir()
-    with Store.open(
-        world.path / "data" / "paperboy.db"
-    ) as store:  # as if the service had run yesterday
+    with world.store() as store:  # as if the service had run yesterday
         store.days.know(["foundations", "theory"], now - timedelta(days=1))
     answers = threading.Event()
     answers.set()

@@ -138,7 +138,7 @@ def test_linked_database_is_writable_at_its_target(
     world.env(WEB_URL="https://papers.example.org")
     (tmp_path / "disk").mkdir()
     (world.path / "data").mkdir()
-    (world.path / "data" / "paperboy.db").symlink_to(tmp_path / "disk" / "papers.db")
+    (world.database).symlink_to(tmp_path / "disk" / "papers.db")
     own = world.path / "data" if options else world.path
     folders = values(world.run("service", *options).out, "ReadWritePaths")
     assert folders == [str(own), str(tmp_path / "disk")]

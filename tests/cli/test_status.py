@@ -25,7 +25,7 @@ FRIDAY = date(2026, 11, 20)
 
 def spend(world: World, at: str, spending: Spending, list_name: str = "foundations") -> None:
     """As a scorer's request at that instant would."""
-    store = Store.open(world.path / "data" / "paperboy.db")
+    store = world.store()
     store.scores.keep(list_name, "criteria", "gpt-6-luna", {}, spending, datetime.fromisoformat(at))
     store.close()
 
@@ -40,7 +40,7 @@ def had(
     day: date = FRIDAY,
 ) -> None:
     """Freezes a day of the list, its Friday unless another is named."""
-    store = Store.open(world.path / "data" / "paperboy.db")
+    store = world.store()
     store.days.freeze(
         Day(list_name, day, outcome, reason, counts=counts),
         datetime(day.year, day.month, day.day, 7, tzinfo=UTC),
@@ -109,8 +109,8 @@ def test_status_json_reports_the_newest_day_of_each_list(world: World) -> None:
     world.smtp.faults.append(Fault("RCPT", "450 try later", address="ada@example.org"))
     world.announce(1, 2)
     world.announce(4, categories=("astro-ph.GA",))
-    assert world.run("once").code == 1
-    told = json.loads(world.run("status", "--json").out)
+    assert world.once().code == 1
+    told = world.json("status")
     foundations = told["lists"][0]
     assert foundations["outcome"] == "digest"
     assert foundations["date"] == "2026-11-20"
@@ -130,7 +130,7 @@ def test_reason_too_long_for_the_first_line_is_shown_once_and_whole(world: World
     reason = "You exceeded your current quota, please check your plan and billing details, and come back with more"
     world.announce(1)
     world.llm.lasting_fault = error(429, reason)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     for cause in (f"429: {reason}", f"RCPT: 550 5.1.1 {reason}"):
         printed = world.run("status", "--list", "foundations").out
         assert "…" not in printed
@@ -139,19 +139,19 @@ def test_reason_too_long_for_the_first_line_is_shown_once_and_whole(world: World
             1,
             1,
         )
-        told = json.loads(world.run("status", "--json", "--list", "foundations").out)
+        told = world.json("status", "--list", "foundations")
         assert "You exceeded your" in told["answer"]
         assert len(told["answer"]) <= 120
         world.llm.lasting_fault = None
         world.smtp.faults += [Fault("RCPT", f"550 5.1.1 {reason}")] * 2
         world.clock.now += timedelta(hours=1)
-        world.run("once", "--list", "foundations")
+        world.once("foundations")
 
 
 def test_status_counts_votes_of_thirty_days_by_list_and_names_nobody(world: World) -> None:
     world.announce(1, 2)
-    world.run("once")
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    world.once()
+    with world.store() as store:
         long_ago = world.clock() - timedelta(days=31)
         votes = Votes(store.database)
         votes.cast(
@@ -167,21 +167,21 @@ def test_status_counts_votes_of_thirty_days_by_list_and_names_nobody(world: Worl
     ]
     assert "ada@" not in told
     assert "Votes" not in world.run("status", "--list", "galaxies").out
-    lists = json.loads(world.run("status", "--json").out)["lists"]
+    lists = world.json("status")["lists"]
     assert [each["votes"] for each in lists] == [{"up": 1, "down": 1}, {"up": 0, "down": 0}]
 
 
 def test_status_prints_the_answer_first(world: World) -> None:
     world.announce(1)
     world.announce(4, categories=("astro-ph.GA",))
-    world.run("once")
+    world.once()
     answer = "Everyone got today's mail: 2 lists, 3 subscribers."
     assert world.run("status").out.splitlines()[:3] == [
         answer,
         "",
         "List         Date        Outcome  Papers  Cost           Deliveries",
     ]
-    assert json.loads(world.run("status", "--json").out)["answer"] == answer
+    assert world.json("status")["answer"] == answer
 
 
 # --- the last mornings
@@ -189,9 +189,9 @@ def test_status_prints_the_answer_first(world: World) -> None:
 
 def test_the_table_has_the_last_mornings_of_each_list(world: World) -> None:
     world.announce(1)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     world.clock.now += timedelta(days=1)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     table = under("List", world.run("status").out)
     assert [line.split()[-5:] for line in table[:2]] == [
         ["foundations", "Sat", "21", "Nov", "quiet"],
@@ -202,7 +202,7 @@ def test_the_table_has_the_last_mornings_of_each_list(world: World) -> None:
 
 def test_piped_lines_have_no_trailing_spaces(world: World) -> None:
     world.announce(1)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     lines = world.run("status").out.splitlines()
     assert all(line == line.rstrip() for line in lines)
     table = under("List", "\n".join(lines))
@@ -268,7 +268,7 @@ def test_history_of_one_list_is_in_the_json_too(world: World) -> None:
             reason="late" if ago == 2 else "",
         )
     spend(world, "2026-11-19T07:00Z", Spending(Usage(1, 900), Cost(0.5, 0)), "galaxies")
-    told = json.loads(world.run("status", "--json", "--list", "foundations", "--mornings", "3").out)
+    told = world.json("status", "--list", "foundations", "--mornings", "3")
     (foundations,) = told["lists"]
     days = foundations["days"]
     assert [(each["date"][-2:], each["outcome"]) for each in days] == [
@@ -283,14 +283,14 @@ def test_history_of_one_list_is_in_the_json_too(world: World) -> None:
     )
     assert {name: foundations[name] for name in days[0]} == days[0]
     assert (told["month"]["cost"], len(told["months"])) == (0, 1)
-    assert json.loads(world.run("status", "--json").out)["month"]["cost"] == 0.5
+    assert world.json("status")["month"]["cost"] == 0.5
 
 
 def test_one_list_alone_is_shown(world: World) -> None:
     world.announce(4, categories=("astro-ph.GA",))
-    world.run("once", "--list", "galaxies")
+    world.once("galaxies")
     world.run("suppress", "ada@example.org")
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         late = Incident(kind=Kind.LATE, subject="foundations", facts={"list": "foundations"})
         store.incidents.note([late, Incident(kind=Kind.MAIL, subject=MAIL_SERVER)], world.clock())
     told = world.run("status", "--list", "galaxies").out
@@ -334,7 +334,7 @@ def test_list_that_nobody_has_served_waits_for_its_next_hour(world: World) -> No
         "the first comes Sat 21 Nov 07:00 UTC, or now with paperboy once."
     )
     assert (told.code, told.out.split("\n")[0]) == (0, answer)
-    assert json.loads(world.run("status", "--json").out)["state"] == "waiting"
+    assert world.json("status")["state"] == "waiting"
 
 
 def test_paused_list_says_that_nothing_comes(world: World) -> None:
@@ -345,7 +345,7 @@ def test_paused_list_says_that_nothing_comes(world: World) -> None:
     told = world.run("status").out
     assert "\nNext for galaxies: nothing while it is paused\n" in told
     assert "galaxies" not in told.splitlines()[0]
-    galaxies = json.loads(world.run("status", "--json").out)["lists"][1]
+    galaxies = world.json("status")["lists"][1]
     assert (galaxies["state"], galaxies["next"], galaxies["next_batch"]) == ("paused", None, None)
 
 
@@ -353,12 +353,12 @@ def test_list_in_the_outbox_alone_says_how_to_mail_it(world: World) -> None:
     world.env(smtp=False, MAIL_FROM="papers@example.org")
     world.announce(1)
     world.announce(4, categories=("astro-ph.GA",))
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     assert world.run("status", "--list", "foundations").out.startswith(
         "Today's mail is in the outbox: 1 list, 2 sub"
     )
     world.env()
-    world.run("once")
+    world.once()
     told = world.run("status").out
     assert told.startswith(
         "Today's mail for foundations is in the outbox: 2 subscribers. Everyone else got today's mail: 1 list, 1 "
@@ -390,7 +390,7 @@ def test_tables_of_status_and_why_fit_a_terminal(
     world.smtp.faults.append(
         Fault("RCPT", "550 5.1.1 <ada@example.org> User unknown in that table")
     )
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     for command, row in (
         (
             ["status"],
@@ -424,7 +424,7 @@ def test_suppressed_addresses_have_a_table_of_their_own(world: World) -> None:
         "vera@example.org  all          Fri 20 Nov 2026  by hand",
     ]
     assert "ada@example.org" not in world.run("status").out
-    told = json.loads(world.run("status", "--suppressed", "--json").out)["suppressed"]
+    told = world.json("status", "--suppressed")["suppressed"]
     by_hand = {"since": "2026-11-21T07:00:00+00:00", "reason": "by hand"}
     assert told[0] == {"address": "ada@example.org", "list": "foundations", **by_hand}
     assert told[1]["list"] is None
@@ -441,7 +441,7 @@ NOBODY_AT_WORK = "paperboy run is not active"
 @contextmanager
 def running(world: World) -> Iterator[None]:
     """While a daemon holds the home."""
-    database = world.path / "data" / "paperboy.db"
+    database = world.database
     with lock.held(database, "run", "run"), Store.open(database):
         yield
 
@@ -451,7 +451,7 @@ def running(world: World) -> Iterator[None]:
 
 def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) -> None:
     world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
-    world.run("once")
+    world.once()
     world.clock.now += timedelta(minutes=1)
     with running(world):
         printed = world.run("status").out
@@ -464,7 +464,7 @@ def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) ->
     printed = world.run("status").out
     assert "next try" not in printed
     assert "paperboy run is not active" in printed.splitlines()[0]
-    for entry in json.loads(world.run("status", "--json").out)["lists"]:
+    for entry in world.json("status")["lists"]:
         assert entry["trouble"]["reason"].startswith(
             "127.0.0.1 gave no whole reply (Connection refused)"
         )
@@ -475,8 +475,8 @@ def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) ->
 def test_trouble_is_shown_only_for_lists_that_were_tried(world: World) -> None:
     world.announce(1, 2)
     world.llm.fail_always("out of credit")
-    world.run("once", "--list", "foundations")
-    tried, untried = json.loads(world.run("status", "--json").out)["lists"]
+    world.once("foundations")
+    tried, untried = world.json("status")["lists"]
     assert tried["outcome"] is untried["outcome"] is None
     assert tried["trouble"]["reason"].startswith("scored 0 of 2: the LLM at ")
     assert untried["trouble"] is None
@@ -485,7 +485,7 @@ def test_trouble_is_shown_only_for_lists_that_were_tried(world: World) -> None:
 def test_each_reason_is_shown_once_with_its_lists(world: World) -> None:
     world.write("subscribers.yaml", TEN)
     at = world.clock()
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         for number in range(10):
             tried = at - timedelta(days=number == 9)
             unscored = 4 if number % 2 else 0
@@ -505,19 +505,19 @@ def test_each_reason_is_shown_once_with_its_lists(world: World) -> None:
 
 def test_a_list_that_lost_its_subscribers_has_no_trouble(world: World) -> None:
     world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
-    world.run("once")
+    world.once()
     world.write(
         "subscribers.yaml",
         "lists:\n  - {name: foundations, categories: [cs.LG], topics: learning}\n",
     )
     assert "127.0.0.1" not in world.run("status").out
-    assert json.loads(world.run("status", "--json").out)["lists"][0]["trouble"] is None
+    assert world.json("status")["lists"][0]["trouble"] is None
 
 
 def test_an_alert_that_lasts_is_shown_with_its_headline_and_since_when(world: World) -> None:
     """Also after its mail has gone out."""
     at = world.clock()
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         facts = {
             "list": "galaxies",
             "outcome": None,
@@ -538,7 +538,7 @@ def test_an_alert_that_lasts_is_shown_with_its_headline_and_since_when(world: Wo
     assert f"\n{headline} (since Fri 20 Nov 07:00 UTC)\n" in printed
     assert "crashed" not in printed
     since = "2026-11-20T07:00:00+00:00"
-    assert json.loads(world.run("status", "--json").out)["alerts"] == [
+    assert world.json("status")["alerts"] == [
         {
             "cause": "mail",
             "headline": "Mail cannot be sent",
@@ -559,7 +559,7 @@ def test_an_alert_that_lasts_is_shown_with_its_headline_and_since_when(world: Wo
 def test_text_from_elsewhere_cannot_control_the_terminal(world: World) -> None:
     """Neither by control characters, nor by the markup of our tables, nor by lines of its own."""
     evil = "550 \x1b]0;owned\x07\x1b[2J[red]no[/red]\r\nEveryone got today's mail\u202e"
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         store.days.note_attempt(
             Attempt("foundations", evil, world.clock(), world.clock(), world.clock() + RETRY)
         )
@@ -596,7 +596,7 @@ def test_a_quiet_day_says_why_and_when_the_next_batch_comes(world: World) -> Non
     assert printed.startswith(
         "No mail today for galaxies: none of 9 papers passed. No mail today for foundations: arXiv"
     )
-    entry = json.loads(world.run("status", "--json").out)["lists"][0]
+    entry = world.json("status")["lists"][0]
     assert printed.count("arXiv announced nothing") == 1
     assert (entry["quiet"], entry["next_batch"]) == (
         "arXiv announced nothing (weekend)",
@@ -623,7 +623,7 @@ def test_a_list_without_subscribers_has_no_next(world: World) -> None:
     world.write(
         "subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n"
     )
-    entry = json.loads(world.run("status", "--json").out)["lists"][0]
+    entry = world.json("status")["lists"][0]
     assert (entry["next"], entry["next_batch"]) == (None, None)
     printed = world.run("status").out
     assert printed.startswith("No list has subscribers, so there is no mail.\n")
@@ -636,8 +636,8 @@ def test_status_says_whether_a_paperboy_is_at_work(world: World) -> None:
         ran = world.run("status")
         assert NOBODY_AT_WORK not in ran.out
         assert ran.out.startswith("Not yet: foundations and galaxies, due since 07:00 UTC.\n")
-        assert json.loads(world.run("status", "--json").out)["running"]["command"] == "run"
-    with lock.held(world.path / "data" / "paperboy.db", "morning", "once"):
+        assert world.json("status")["running"]["command"] == "run"
+    with world.held("morning", "once"):
         assert world.run("status").out.startswith(
             "A morning is running: foundations and galaxies, due since "
         )
@@ -654,11 +654,11 @@ def test_status_says_once_that_no_run_is_active(world: World, outcome: Outcome |
 
 
 def test_status_takes_no_lock(world: World) -> None:
-    with Store.open(world.path / "data" / "paperboy.db"):
+    with world.store():
         pass
     for _ in range(2):
         world.run("status")
-        with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
+        with world.held():
             pass
 
 
@@ -668,7 +668,7 @@ def test_while_the_files_are_broken_status_shows_the_version_in_force(world: Wor
     for name in (".env", "subscribers.yaml"):
         (good / name).write_text((world.path / name).read_text())
     world.write("subscribers.yaml", LISTS.replace("categories", "categoriez"))
-    database = world.path / "data" / "paperboy.db"
+    database = world.database
     assert world.run("status").code == 78  # nobody goes by the copy
     with lock.held(database, "run", "run"), Store.open(database):
         ran = world.run("status")
@@ -686,11 +686,11 @@ LUNAS = Spending(Usage(27, 148_232, 31_232, 1_216, 9_120, 320), Cost(0.01, 0.007
 def test_tokens_that_the_server_does_not_count_are_null_and_not_zero(world: World) -> None:
     world.llm.counts_tokens = False
     world.announce(1)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     assert world.run("status").out.endswith(
         "Spent in November 2026  cost not known  tokens not counted\n"
     )
-    told = json.loads(world.run("status", "--json").out)
+    told = world.json("status")
     assert told["lists"][0]["usage"] == {**dict.fromkeys(NOTHING), "calls": 1}
     assert told["month"] == {"cost": None, "usage": {**dict.fromkeys(NOTHING), "calls": 1}}
 
@@ -698,7 +698,7 @@ def test_tokens_that_the_server_does_not_count_are_null_and_not_zero(world: Worl
 def test_without_an_llm_nothing_is_spent(world: World) -> None:
     world.env(llm=False)
     world.announce(1)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     assert world.run("status").out.endswith("Spent in November 2026  $0.00  0 tokens\n")
 
 
@@ -726,7 +726,7 @@ def test_spending_is_summed_by_month(world: World) -> None:
         "Spent in October 2026   price unknown  6,033,100 tokens",
         "Spent in July 2026      $0.0102        9,100 tokens",
     ]
-    told = json.loads(world.run("status", "--json").out)
+    told = world.json("status")
     assert [(month["month"], month["cost"]) for month in told["months"]] == [
         ("2026-11", 0.41),
         ("2026-10", None),
@@ -738,10 +738,10 @@ def test_spending_is_summed_by_month(world: World) -> None:
 def test_each_day_that_was_given_up_has_its_reason(world: World) -> None:
     """A weekend on which nothing ran, seen on Monday."""
     world.announce(1)
-    world.run("once")
+    world.once()
     world.clock.now += timedelta(days=3)
     world.announce(2)
-    world.run("once")
+    world.once()
     nothing = (
         "no morning of this list finished: Paperboy was not running, or the list had no subscribers"
     )

@@ -1,12 +1,10 @@
 """`paperboy status` says who did not get their mail, and why."""
 
-import json
 import re
 from datetime import timedelta
 
 import pytest
 
-from paperboy.store import Store
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault
 from tests.store.ledger import morning
@@ -30,7 +28,7 @@ def crowd(number: int, list_name: str = "foundations") -> str:
 def a_morning(world: World, *faults: Fault) -> None:
     world.announce(1)
     world.smtp.faults.extend(faults)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     world.smtp.faults.clear()
 
 
@@ -58,7 +56,7 @@ def test_each_address_has_its_state_its_last_reply_and_its_next_try(world: World
         "    grace@example.org  foundations  Fri 20 Nov",
         "Once the cause, or the address, is fixed: paperboy resend foundations --failed",
     ]
-    deferred, gone = json.loads(world.run("status", "--json").out)["undelivered"]
+    deferred, gone = world.json("status")["undelivered"]
     assert deferred["next_try"] > "2026-11-20T07:00:00+00:00"
     assert {**deferred, "next_try": None} == {
         "list": "foundations",
@@ -84,7 +82,7 @@ def test_waiting_deliveries_name_the_servers_refusal(world: World) -> None:
     assert heading.startswith("2 pending, next try about 07:15 UTC: mail server 127.0.0.1:")
     assert "550 5.7.1 you may not send" in heading
     assert [line.split()[0] for line in people] == [ADA, GRACE]
-    told = json.loads(world.run("status", "--json").out)["undelivered"]
+    told = world.json("status")["undelivered"]
     assert told[0]["reason"] == told[1]["reason"] == told[0]["reply"]
     assert told[1]["reply"] == ""
     world.clock.now += timedelta(minutes=30)
@@ -92,7 +90,7 @@ def test_waiting_deliveries_name_the_servers_refusal(world: World) -> None:
 
 
 def test_untried_deliveries_are_shown_as_not_tried_yet(world: World) -> None:
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         digest = morning(store, {"ada": "waits", "grace": "a crash"})
     assert digest
     assert section(world.run("status").out) == [
@@ -107,7 +105,7 @@ def test_when_all_were_sent_nobody_lacks_a_digest(world: World) -> None:
     a_morning(world)
     assert "Not delivered" not in world.run("status").out
     assert world.run("status", "--undelivered").out == "Nobody lacks a digest.\n"
-    assert json.loads(world.run("status", "--json").out)["undelivered"] == []
+    assert world.json("status")["undelivered"] == []
 
 
 def test_of_a_crowd_five_are_named_and_all_with_undelivered(world: World) -> None:
@@ -129,12 +127,12 @@ def test_of_a_crowd_five_are_named_and_all_with_undelivered(world: World) -> Non
     assert everyone.count("@example.org") == 60
     assert "more" not in everyone
     assert everyone.startswith("Not delivered\n59 failed: ")
-    told = json.loads(world.run("status", "--undelivered", "--json").out)
+    told = world.json("status", "--undelivered")
     assert (list(told), len(told["undelivered"])) == (["undelivered"], 60)
 
 
 def test_resend_is_only_suggested_for_what_it_would_send(world: World) -> None:
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         morning(
             store, {"ada": "refused", "grace": "sent"}, world.clock().date() - timedelta(days=1)
         )

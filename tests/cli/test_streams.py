@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.store import Store
 from tests.cli.conftest import World
 
 SRC = Path(__file__).parents[2] / "src"
@@ -24,7 +23,7 @@ def due(world: World) -> World:
         TIMEZONE=f"Etc/GMT{now.hour - 12:+d}", ARXIV_HOLIDAYS=" ".join(days)
     )  # about noon; no batch is late
     (world.path / "data").mkdir()
-    with Store.open(world.path / "data" / "paperboy.db") as store:  # as if it had run yesterday
+    with world.store() as store:  # as if it had run yesterday
         store.days.know(["foundations", "galaxies"], now - timedelta(days=1))
     world.announce(1)
     world.announce(4, categories=("astro-ph.GA",))

@@ -1,6 +1,5 @@
 """`paperboy subscribers` says who gets what; `subscribe` and `unsubscribe` edit one place of `subscribers.yaml`."""
 
-import json
 import os
 import resource
 import tempfile
@@ -12,12 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.edges import lock
 from paperboy.errors import PaperboyError
 from paperboy.home import edits
 from paperboy.home.versions import Home
 from paperboy.models import Subscriber
-from paperboy.store import Store
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault
 
@@ -82,7 +79,7 @@ def test_subscribers_shows_schedule_and_people_of_each_list(world: World) -> Non
 
 def test_subscribers_shows_who_is_suppressed_and_why(world: World) -> None:
     """A server's last word is shown as it is, and whatever a list is, the suppression for all of them counts first."""
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         store.suppressions.add(
             "GRACE@example.org", "", "550 5.1.1 [red]no[/red] such [user]", world.clock()
         )
@@ -127,7 +124,7 @@ def test_subscribers_output_fits_80_columns(world: World) -> None:
 def test_subscribers_json_lists_people_and_suppressions(world: World) -> None:
     world.run("suppress", "vera@example.org", "--list", "galaxies")
     world.run("suppress", ADA)
-    told = json.loads(world.run("subscribers", "--json").out)
+    told = world.json("subscribers")
     since = {"since": "2026-11-20T07:00:00+00:00", "reason": "by hand"}
     assert told == {
         "lists": [
@@ -179,7 +176,7 @@ def test_new_subscriber_gets_the_next_digest(world: World) -> None:
         "  - name: galaxies", "      - Zoë <zoe@example.org>\n  - name: galaxies"
     )
     world.announce(1)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     assert sorted(world.mails()) == [ADA, "grace@example.org", "zoe@example.org"]
 
 
@@ -218,7 +215,7 @@ def test_subscribing_a_suppressed_address_says_that_it_gets_nothing(world: World
 def test_unsubscribed_address_gets_nothing_more_not_even_waiting_mail(world: World) -> None:
     world.smtp.faults.append(Fault("RCPT", "450 later", address=ADA))
     world.announce(1)
-    assert world.run("once", "--list", "foundations").code == 1
+    assert world.once("foundations").code == 1
     ran = world.run("unsubscribe", "foundations", "Ada Lovelace <ADA@example.org>")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == (
@@ -226,7 +223,7 @@ def test_unsubscribed_address_gets_nothing_more_not_even_waiting_mail(world: Wor
     )
     assert text(world) == LISTS.replace("      - ada@example.org\n", "")
     world.clock.now += timedelta(hours=2)
-    assert world.run("once", "--list", "foundations").code == 0
+    assert world.once("foundations").code == 0
     assert world.mails() == ["grace@example.org"]
 
 
@@ -234,7 +231,7 @@ def test_unsubscribe_does_not_count_mail_of_other_lists(world: World) -> None:
     world.run("subscribe", "galaxies", ADA)
     world.smtp.faults.append(Fault("RCPT", "450 later"))
     world.announce(1)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     ran = world.run("unsubscribe", "galaxies", ADA)
     assert ran.out.splitlines()[1:] == ["ada@example.org is still on foundations."]
 
@@ -447,7 +444,7 @@ def test_read_only_file_is_reported_with_who_may_edit_it(world: World) -> None:
 
 
 def test_subscriber_commands_work_while_the_daemon_runs(world: World) -> None:
-    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
+    with world.held():
         for command in ("subscribe galaxies", "unsubscribe galaxies", "suppress", "unsuppress"):
             assert world.run(*command.split(), ADA).code == 0
         assert world.run("subscribers").code == 0
@@ -463,7 +460,7 @@ def test_paused_list_is_shown_as_such(world: World) -> None:
         "\ngalaxies\npaused, else every day at 07:00 UTC, to 1 address\n"
         in world.run("subscribers").out
     )
-    told = json.loads(world.run("subscribers", "--json").out)["lists"]
+    told = world.json("subscribers")["lists"]
     assert [each["paused"] for each in told] == [False, True]
     assert "galaxies: astro-ph.GA; 1 subscriber, 07:00 UTC; paused, so it sends nothing\n" in (
         world.run("check", "--offline").out
@@ -495,7 +492,7 @@ def test_people_of_a_file_are_shown_and_get_the_digest(big: World) -> None:
     )
     assert "galaxies: astro-ph.GA; 3 subscribers, 07:00 UTC" in big.run("check", "--offline").out
     big.announce(1, categories=("astro-ph.GA",))
-    assert big.run("once", "--list", "galaxies").code == 0
+    assert big.once("galaxies").code == 0
     assert big.mails() == ["vera@example.org", ADA, "bo@example.org"]
 
 

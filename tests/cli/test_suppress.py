@@ -1,8 +1,5 @@
 """`paperboy suppress` and `unsuppress`: who must not get mail, whatever `subscribers.yaml` says."""
 
-import email
-import email.policy
-import json
 import re
 from datetime import timedelta
 
@@ -15,13 +12,12 @@ ADA = "ada@example.org"
 
 def token_of(world: World, address: str) -> str:
     """What an unsubscribe mail would carry, as the address's newest mail has it."""
-    sent = next(mail for mail in reversed(world.smtp.messages) if mail.recipient == address)
-    header = email.message_from_bytes(sent.content, policy=email.policy.default)["List-Unsubscribe"]
-    return re.search(r"([0-9a-f]{32})>", str(header))[1]  # type: ignore[index]
+    header = str(world.messages(address)[-1]["List-Unsubscribe"])
+    return re.search(r"([0-9a-f]{32})>", header)[1]  # type: ignore[index]
 
 
 def suppressed(world: World) -> list[tuple[str, str | None, str]]:
-    told = json.loads(world.run("status", "--suppressed", "--json").out)["suppressed"]
+    told = world.json("status", "--suppressed")["suppressed"]
     return [(one["address"], one["list"], one["reason"]) for one in told]
 
 
@@ -32,7 +28,7 @@ def test_suppressed_address_gets_no_mail_from_any_list(world: World) -> None:
     assert ran.out == (
         "Ada@example.org gets no more mail from any list. To undo this: paperboy unsuppress ada@example.org\n"
     )
-    ran = world.run("once", "--list", "foundations")
+    ran = world.once("foundations")
     assert ran.code == 0
     assert "1 sent, 1 suppressed" in ran.out
     assert world.mails() == ["grace@example.org"]
@@ -43,14 +39,14 @@ def test_suppression_can_be_limited_to_one_list(world: World) -> None:
     assert "gets no more mail from galaxies." in ran.out
     assert ran.out.endswith("paperboy unsuppress vera@example.org --list galaxies\n")
     world.announce(4, categories=("astro-ph.GA",))
-    world.run("once", "--list", "galaxies")
+    world.once("galaxies")
     assert world.mails() == []
     assert suppressed(world) == [("vera@example.org", "galaxies", "by hand")]
 
 
 def test_token_suppresses_for_its_list_alone(world: World) -> None:
     world.announce(1)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     token = token_of(world, ADA)
     ran = world.run("suppress", token)
     assert ran.code == 0
@@ -70,7 +66,7 @@ def test_token_suppresses_for_its_list_alone(world: World) -> None:
 def test_subject_or_link_of_an_unsubscribe_mail_can_be_given_whole(world: World) -> None:
     """Its subject, in one piece or in words, and the link behind it, as it is copied from a mail's headers."""
     world.announce(1)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     token = token_of(world, ADA)
     link = f"mailto:papers@example.org?subject=unsubscribe%20foundations%20{token}"
     for given in (
@@ -92,7 +88,7 @@ def test_subject_or_link_of_an_unsubscribe_mail_can_be_given_whole(world: World)
 
 def test_token_of_another_list_is_wrong_usage(world: World) -> None:
     world.announce(1)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     token = token_of(world, ADA)
     for given in ([f"unsubscribe galaxies {token}"], [token, "--list", "galaxies"]):
         ran = world.run("suppress", *given)
@@ -107,7 +103,7 @@ def test_token_of_a_test_mail_suppresses_a_subscriber(world: World, *, mornings:
     """It is in no ledger where the test came before the first morning, or to somebody who joined since."""
     world.announce(1)
     if mornings:
-        world.run("once", "--list", "foundations")
+        world.once("foundations")
         world.write(
             "subscribers.yaml",
             LISTS.replace("- ada@example.org", "- ada@example.org\n      - emmy@example.org"),
@@ -155,7 +151,7 @@ def test_unsuppressed_address_gets_mail_again(world: World) -> None:
         == "ada@example.org may get mail from its lists again, if it is a subscriber there.\n"
     )
     world.announce(1)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     assert world.mails() == [ADA, "grace@example.org"]
 
 

@@ -198,7 +198,7 @@ def test_what_root_makes_in_somebody_elses_home_is_theirs(used: World) -> None:
             os._exit(os.geteuid() != NOBODY)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     made = set(used.path.rglob("*"))
-    assert {used.path / "data" / "paperboy.db", used.path / "outbox" / "preview"} <= made
+    assert {used.database, used.path / "outbox" / "preview"} <= made
     assert {each.stat().st_uid for each in made} == {NOBODY}
 
 

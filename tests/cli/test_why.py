@@ -8,7 +8,6 @@ import pytest
 from paperboy.curate import MOST_MORNINGS
 from paperboy.features.votes.votes import Votes
 from paperboy.models import Day, Outcome, PaperOutcome, Score, Spending
-from paperboy.store import Store
 from paperboy.store.readers import Reader
 from tests.builders import paper
 from tests.cli.conftest import FRIDAY, LISTS, World
@@ -18,7 +17,7 @@ from tests.servers.smtp import Fault
 def test_why_shows_a_paper_that_was_sent(world: World) -> None:
     world.smtp.faults.append(Fault("RCPT", "450 try later", address="ada@example.org"))
     world.announce(1)
-    world.run("once")
+    world.once()
     ran = world.run("why", "2611.00001")
     assert ran.code == 0
     assert ran.out == (
@@ -51,7 +50,7 @@ def test_why_takes_an_id_with_prefix_or_version_and_an_address_at_arxiv(
     world: World, written: str
 ) -> None:
     world.announce(1)
-    world.run("once")
+    world.once()
     assert world.run("why", written).out.startswith("On the Learning of Paper 2611.00001\n")
 
 
@@ -60,7 +59,7 @@ def test_why_names_the_thresholds_and_the_followed_author(world: World) -> None:
     world.llm.scores["2611.00002"] = Score(5, 8, "")
     world.announce(1, 2)
     world.write("subscribers.yaml", LISTS.replace("Yoshua Bengio", "Ada Lovelace"))
-    world.run("once")
+    world.once()
     assert (
         "foundations: by Ada Lovelace, whom it follows, in the digest of Fri 20"
         in world.run("why", "2611.00001").out
@@ -69,7 +68,7 @@ def test_why_names_the_thresholds_and_the_followed_author(world: World) -> None:
     world.announce(3)
     world.llm.scores["2611.00003"] = Score(5, 8, "")
     world.clock.now += timedelta(days=1)
-    world.run("once")
+    world.once()
     told = world.run("why", "2611.00003", "--list", "foundations").out
     assert (
         "foundations: below the thresholds on Sat 21 Nov 2026; the thresholds are relevance 7 and novelty 6\n"
@@ -90,7 +89,7 @@ def test_why_names_no_novelty_where_the_scorer_knows_none(world: World) -> None:
         LISTS.replace("    authors: [Yoshua Bengio]\n", "    min_relevance: 10\n"),
     )
     world.announce(1)
-    world.run("once")
+    world.once()
     told = world.run("why", "2611.00001", "--list", "foundations").out
     assert (
         "foundations: below the threshold on Fri 20 Nov 2026; the threshold is relevance 10\n"
@@ -107,7 +106,7 @@ def test_why_names_the_cap_and_the_start_of_a_list(world: World) -> None:
     (old,) = world.announce(3)
     world.arxiv.papers.remove(old)
     world.arxiv.papers.append(replace(old, published=old.published - timedelta(days=3)))
-    world.run("once")
+    world.once()
     assert (
         "passed, but over the cap of 1; only named, in the digest"
         in world.run("why", "2611.00002").out
@@ -121,7 +120,7 @@ def test_why_names_the_cap_and_the_start_of_a_list(world: World) -> None:
 def test_why_says_that_an_unscored_paper_comes_next_morning(world: World) -> None:
     world.announce(1)
     world.env(llm=True, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
-    world.run("once")
+    world.once()
     told = world.run("why", "2611.00001").out
     assert "foundations: not scored yet; its next morning considers it" in told
 
@@ -140,7 +139,7 @@ def test_why_counts_the_failed_mornings_until_a_paper_is_let_go(world: World) ->
     ):
         world.clock.now = FRIDAY + timedelta(days=(0, 4, 5)[number])
         world.announce(10 + number)
-        ran = world.run("once", "--list", "foundations")
+        ran = world.once("foundations")
         assert ran.code == 0
         assert "foundations: 1 paper could not be scored: " in ran.err
         assert (
@@ -154,7 +153,7 @@ def test_why_says_that_the_llm_was_not_asked(world: World) -> None:
     day = Day(
         "foundations", FRIDAY.date(), Outcome.NOTE, outcomes={"2611.00001": PaperOutcome.NOT_CALLED}
     )
-    with Store.open(world.path / "data/paperboy.db") as store:
+    with world.store() as store:
         store.papers.add(world.arxiv.papers, ["cs.LG"], FRIDAY)
         store.days.freeze(day, FRIDAY)
     told = world.run("why", "2611.00001", "--list", "foundations").out
@@ -167,7 +166,7 @@ def test_why_says_that_the_llm_was_not_asked(world: World) -> None:
 def test_why_shows_a_scored_paper_that_is_in_no_digest_yet(world: World) -> None:
     world.llm.unspeakable.add("2611.00001")
     world.announce(1, 2)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     world.llm.unspeakable.clear()
     world.clock.now += timedelta(days=1)
     world.run("once", "--list", "foundations", "--dry-run")
@@ -180,14 +179,14 @@ def test_why_remembers_a_paper_deleted_by_retention(world: World) -> None:
     world.llm.scores["2611.00002"] = Score(5, 8, "")
     world.write("subscribers.yaml", LISTS.replace("Yoshua Bengio", "Nobody Else"))
     world.announce(1, 2)
-    world.run("once")
+    world.once()
     world.clock.now += timedelta(days=400)
     for week in range(5):  # an empty answer would be an error
         (announced,) = world.announce(week + 3)
         world.arxiv.papers[-1] = replace(
             announced, published=announced.published - timedelta(weeks=week)
         )
-    world.run("once")
+    world.once()
     ran = world.run("why", "2611.00001")
     assert ran.code == 0
     assert ran.out == (
@@ -208,7 +207,7 @@ def test_unknown_ids_and_lists_are_wrong_usage(world: World) -> None:
     assert "'2611.00001': no paper with that id was fetched" in ran.err
     assert not (world.path / "data").exists()
     world.announce(1)
-    world.run("once")
+    world.once()
     ran = world.run("why", "2611.99999")
     assert ran.code == 2
     assert "'2611.99999': no paper with that id was fetched" in ran.err
@@ -217,8 +216,8 @@ def test_unknown_ids_and_lists_are_wrong_usage(world: World) -> None:
 
 def test_text_from_elsewhere_cannot_control_the_terminal(world: World) -> None:
     world.announce(1)
-    world.run("once")
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    world.once()
+    with world.store() as store:
         titled = paper("2611.00001", title="Red \x1b[31m title")
         store.papers.add([titled], ["cs.LG"], world.clock())
         scores = {"2611.00001": Score(9, 9, "A \x1b]0;new title\x07 comment")}
@@ -234,9 +233,9 @@ def test_text_from_elsewhere_cannot_control_the_terminal(world: World) -> None:
 
 def test_why_counts_votes_by_list_and_names_nobody(world: World) -> None:
     world.announce(1)
-    world.run("once")
+    world.once()
     assert "votes" not in world.run("why", "2611.00001").out
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         votes = Votes(store.database)
         for name, vote in (("ada", 1), ("grace", 1), ("vera", 1), ("xada", -1)):
             votes.cast(

@@ -4,8 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy.edges import lock
-from paperboy.store import Store
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault
 from tests.store.ledger import TODAY, morning
@@ -25,10 +23,10 @@ def test_each_digest_has_its_state_its_time_and_the_servers_answer_newest_first(
     world.write("subscribers.yaml", LISTS.replace("[vera@example.org]", f"[{ADA}]"))
     world.announce(1)
     world.announce(4, categories=("astro-ph.GA",))
-    world.run("once")
+    world.once()
     world.clock.now += timedelta(days=4)
     world.announce(2)
-    world.run("once", "--list", "foundations")
+    world.once("foundations")
     ran = world.run("why", "Ada@Example.org")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("Ada@example.org is on foundations and galaxies\n\nDigest      List")
@@ -45,8 +43,8 @@ def test_each_digest_has_its_state_its_time_and_the_servers_answer_newest_first(
 def test_mail_that_waits_says_why_and_when_it_is_tried_again(world: World) -> None:
     world.announce(1)
     world.smtp.faults.append(Fault("RCPT", "450 4.2.2 full", address=ADA))
-    world.run("once")
-    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
+    world.once()
+    with world.held():
         ((*_, answer),) = rows(world.run("why", ADA).out)
         assert "RCPT: 450 4.2.2 full; next try about 07:" in answer
         world.clock.now += timedelta(hours=1)
@@ -56,12 +54,12 @@ def test_mail_that_waits_says_why_and_when_it_is_tried_again(world: World) -> No
 def test_where_no_daemon_runs_no_next_try_is_promised(world: World) -> None:
     world.announce(1)
     world.smtp.faults.append(Fault("RCPT", "450 4.2.2 full", address=ADA, times=1))
-    world.run("once")
+    world.once()
     for _ in range(2):
         told = world.run("why", ADA).out
         assert told.endswith("RCPT: 450 4.2.2 full\n")
         world.clock.now += timedelta(hours=1)
-    world.run("once")
+    world.once()
     assert "250" in world.run("why", ADA).out
 
 
@@ -79,7 +77,7 @@ def test_a_suppression_is_told_with_the_command_that_lifts_it(world: World) -> N
 
 
 def test_digests_of_who_left_the_list_are_told_for_eight_weeks(world: World) -> None:
-    with Store.open(world.path / "data" / "paperboy.db") as store:
+    with world.store() as store:
         morning(store, {"emmy": "bounced"}, TODAY - timedelta(weeks=8, days=1))
         morning(store, {"emmy": "bounced"}, TODAY - timedelta(weeks=8))
     told = world.run("why", "emmy@example.org").out

@@ -106,15 +106,15 @@ def _live(world: World, hook: Hook) -> None:
     world.arxiv.papers[0] = replace(by_noether, authors=("Emmy Noether",))
     world.arxiv.papers[6] = replace(survey, title="A survey of surveys")
     world.announce(11, 12, categories=("astro-ph.GA",))
-    world.run("once")
+    world.once()
     web = Web(world)
     web.post(web.link("vote/"), data={"2611.00002": "up", "2611.00003": "down"})
     web.post(web.link("vote/", "grace@example.org"), data={"2611.00002": "up"})
     for name in ("emmy", "lise"):
         web.post("/list/foundations/join", data={"address": f"{name}@example.org"})
-    world.run("once")
+    world.once()
     web.post(web.link("confirm/", "emmy@example.org"))
-    world.run("once")
+    world.once()
     with closing(sqlite3.connect(_database(world))) as database, database:
         # A shortlist takes hundreds of papers, and only a daemon knows since when there is a list.
         database.execute(
@@ -132,11 +132,11 @@ def _live(world: World, hook: Hook) -> None:
         Fault("MAIL", spared=3, times=1),
         Fault("connect", "554 5.3.2 closed", spared=1),
     ]
-    world.run("once")
+    world.once()
 
 
 def _database(world: World) -> Path:
-    return world.path / "data" / "paperboy.db"
+    return world.database
 
 
 def _dump(database: sqlite3.Connection) -> Iterator[str]:

@@ -51,7 +51,7 @@ class KeptScore:
 
     @property
     def database(self) -> Path:
-        return self.world.path / "data" / "paperboy.db"
+        return self.world.database
 
     def rows(self, query: str, *values: object) -> list[dict[str, Any]]:
         with Store.open(self.database, tables=TABLES) as store:
@@ -61,7 +61,7 @@ class KeptScore:
         """Live through that morning."""
         self.world.announce(31, 32)
         self.world.announce(33, categories=("astro-ph.GA",))
-        assert self.world.run("once").code == 0
+        assert self.world.once().code == 0
 
     def digests(self, list_name: str) -> dict[str, bytes]:
         """The digests of Tuesday, by recipient."""

@@ -198,7 +198,7 @@ def test_database_that_is_no_regular_file_is_refused(
     world: World, make: Callable[[Path], object]
 ) -> None:
     (world.path / "data").mkdir()
-    make(world.path / "data" / "paperboy.db")
+    make(world.database)
     message = f"{world.path}/data/paperboy.db: this is no regular file; PAPERBOY_DATABASE must name a file\n"
     for command in ("status", "run"):
         ran = world.run(command)
@@ -254,7 +254,7 @@ def test_morning_works_at_both_ends_of_the_clocks_range(world: World, year: int)
         SEND_AT="00:00",
     )
     world.announce(1)
-    assert world.run("once").code == 0
+    assert world.once().code == 0
     assert world.run("status").code == 0
 
 
@@ -281,9 +281,7 @@ def test_what_a_home_gets_is_its_owners_alone(world: World, umask: int) -> None:
 
     for command in (["once"], ["subscribe", "galaxies", "ada@example.org"], ["status"]):
         run(*command)
-    with lock.held(
-        world.path / "data" / "paperboy.db", "run", "run"
-    ):  # as a daemon, which alone tries an edit
+    with world.held():  # as a daemon, which alone tries an edit
         run("work", "trial")
     files = [
         path

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from email import message_from_bytes, policy
 from typing import cast
 
 import pytest
@@ -27,7 +26,7 @@ from paperboy.service.app import App
 from paperboy.service.daemon import STOPS_WITHIN, Daemon, Process
 from paperboy.service.systemd import Notifier
 from paperboy.store import Store
-from tests.cli.conftest import World, world
+from tests.cli.conftest import World, text_of, world
 from tests.fakes import NoProgress
 from tests.servers.smtp import Fault
 
@@ -140,19 +139,12 @@ class Office:
         return alerts(self.world)
 
     def last_alert(self) -> str:
-        content = [each for each in self.world.smtp.messages if each.recipient == OPERATOR][
-            -1
-        ].content
-        part = message_from_bytes(content, policy=policy.default).get_body(("plain",))
-        return " ".join(part.get_content().split()) if part else ""
+        return " ".join(text_of(self.world.messages(OPERATOR)[-1]).split())
 
 
 def alerts(world: World) -> list[str]:
     """Subjects of the operator's mails."""
-    mails = [message for message in world.smtp.messages if message.recipient == OPERATOR]
-    return [
-        str(message_from_bytes(mail.content, policy=policy.default)["Subject"]) for mail in mails
-    ]
+    return [str(mail["Subject"]) for mail in world.messages(OPERATOR)]
 
 
 def opened(world: World) -> Office:
@@ -610,7 +602,7 @@ def test_emergency_mail_that_failed_is_tried_again(damaged: World) -> None:
 
 def test_daemon_ends_when_its_database_is_gone(office: Office) -> None:
     office.settle()
-    (office.world.path / "data" / "paperboy.db").unlink()
+    (office.world.database).unlink()
     with pytest.raises(
         StoreError,
         match=r"the database is gone; .* To begin anew nevertheless: rm .*/\.has-database",

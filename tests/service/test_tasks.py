@@ -97,9 +97,9 @@ def test_kind_that_takes_long_goes_on_in_the_next_round(waiting: Office, hook: H
 def test_once_does_the_tasks_of_a_home_without_a_daemon(home: World, hook: Hook) -> None:
     home.announce(1)
     home.write("subscribers.yaml", f"{LISTS}    webhook: {hook.url}\n")
-    assert home.run("once").code == 0
+    assert home.once().code == 0
     assert len(hook.told) == 1
-    assert home.run("once").code == 0
+    assert home.once().code == 0
     assert len(hook.told) == 1
 
 
