@@ -75,7 +75,7 @@ def morning(
             day,
             Outcome.DIGEST,
             reason=reason,
-            became=became or {},
+            outcomes=became or {},
             composed=Composed("s", "papers@example.org", b"m"),
             copies=tuple(copy_for(name, list_name, day) for name in came),
         ),

@@ -39,7 +39,7 @@ DAY = Day(
     reason="",
     model="luna",
     counts=Counts(considered=3, selected=1, below=1, carried_over=1),
-    became={"2611.00001": PaperOutcome.SELECTED, "2611.00002": PaperOutcome.BELOW},
+    outcomes={"2611.00001": PaperOutcome.SELECTED, "2611.00002": PaperOutcome.BELOW},
     composed=COMPOSED,
     copies=(
         MessageCopy(Subscriber("ada@example.org", "Ada"), "<1@example.org>", "token1"),
@@ -78,7 +78,7 @@ def test_tokens_lead_to_their_readers_from_the_first_digest_on(store: Store) -> 
     """Those of an earlier digest are kept, and those who have come since are added."""
     ada, grace = DAY.copies
     for day, copies in enumerate(((ada,), (ada, grace))):
-        found = replace(DAY, date=TODAY + timedelta(days=day), became={}, copies=copies)
+        found = replace(DAY, date=TODAY + timedelta(days=day), outcomes={}, copies=copies)
         store.days.freeze(replace(found, counts=Counts()), NOW)
         known = [store.readers.leaving(each.token) for each in DAY.copies]
         assert known == [Reader("foundations", each.subscriber.address) for each in copies] + [
@@ -101,7 +101,7 @@ def test_failure_in_the_middle_leaves_nothing(store: Store) -> None:
 def test_list_has_one_digest_a_day(store: Store) -> None:
     store.days.freeze(DAY, NOW)
     with pytest.raises(sqlite3.IntegrityError):
-        store.days.freeze(replace(DAY, became={}), NOW)
+        store.days.freeze(replace(DAY, outcomes={}), NOW)
     assert len(store.ledger.waiting(NOW)) == 2
 
 

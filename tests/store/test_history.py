@@ -194,7 +194,7 @@ def test_failed_scorings_of_a_paper_are_counted_until_the_list_has_seen_it(store
     assert store.history.life("galaxies", "2611.00001").failures == 0
     gone = {"2611.00001": PaperOutcome.LET_GO}
     store.days.freeze(
-        Day("foundations", date(2026, 11, 22), Outcome.NOTE, became=gone, tried=refused), NOW
+        Day("foundations", date(2026, 11, 22), Outcome.NOTE, outcomes=gone, tried=refused), NOW
     )
     assert store.history.life("foundations", "2611.00001") == PaperHistory(
         (), 0, PaperOutcome.LET_GO, date(2026, 11, 22), None
@@ -251,7 +251,7 @@ def test_month_begins_at_midnight_in_utc(store: Store) -> None:
 def test_whatever_became_of_a_paper_is_told_as_it_was_frozen(store: Store) -> None:
     """It is kept as a number."""
     became = {f"2611.{number:05}": each for number, each in enumerate(PaperOutcome)}
-    store.days.freeze(Day("foundations", NOW.date(), Outcome.NOTE, became=became), NOW)
+    store.days.freeze(Day("foundations", NOW.date(), Outcome.NOTE, outcomes=became), NOW)
     lives = {arxiv_id: store.history.life("foundations", arxiv_id) for arxiv_id in became}
     assert {arxiv_id: life.became for arxiv_id, life in lives.items()} == became
     assert {life.day for life in lives.values()} == {NOW.date()}

@@ -51,7 +51,7 @@ def test_each_list_sees_its_own_categories_and_its_own_memory(store: Store) -> N
             "foundations",
             date(2026, 11, 20),
             Outcome.DIGEST,
-            became={"2611.00001": PaperOutcome.SELECTED},
+            outcomes={"2611.00001": PaperOutcome.SELECTED},
         ),
         NOW,
     )
@@ -90,7 +90,7 @@ def test_texts_of_recent_papers_are_there_seen_or_not(store: Store) -> None:
             "foundations",
             date(2026, 11, 20),
             Outcome.NOTE,
-            became={"2611.00001": PaperOutcome.BELOW},
+            outcomes={"2611.00001": PaperOutcome.BELOW},
         ),
         NOW,
     )

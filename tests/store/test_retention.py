@@ -55,7 +55,7 @@ def scored(store: Store, *ids: str, list_name: str = LIST.name) -> None:
 
 def froze(store: Store, became: Mapping[str, PaperOutcome], list_name: str = LIST.name) -> None:
     """A day of the list without a mail."""
-    store.days.freeze(Day(list_name, LONG_AGO.date(), Outcome.NOTE, became=became), LONG_AGO)
+    store.days.freeze(Day(list_name, LONG_AGO.date(), Outcome.NOTE, outcomes=became), LONG_AGO)
 
 
 def thin(store: Store, *, keep: timedelta = KEEP) -> None:
@@ -125,7 +125,7 @@ def test_score_below_the_thresholds_goes_a_month_after_the_list_saw_the_paper(
         store.scores.keep(
             name, "criteria", "luna", {one: Score(9, novelty, "Why.")}, Spending(), at
         )
-    store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, became={one: became}), at)
+    store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, outcomes={one: became}), at)
     store.retention.thin(KEEP, [LIST.name, "galaxies"], NOW, keeps_scores=keeps_scores)
     assert bool(store.history.life(LIST.name, one).scores) is stays
     assert store.history.life(LIST.name, one).became is became
@@ -143,7 +143,7 @@ def test_scores_of_a_weekly_list_go_like_all_others(store: Store) -> None:
             LIST.name, "criteria", "luna", dict.fromkeys(came, Score(3, 8, "")), Spending(), at
         )
         became = dict.fromkeys(came, PaperOutcome.BELOW)
-        store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, became=became), at)
+        store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, outcomes=became), at)
     for days in range(6, 80, 7):
         store.retention.thin(KEEP, [LIST.name], NOW + timedelta(days=days))
     assert not any(store.history.life(LIST.name, one).scores for one in ids)
@@ -181,7 +181,7 @@ def test_abstract_stays_while_a_page_of_the_web_room_shows_it(store: Store, link
         fetched(store, *became, at=day)
         mail = Composed("3 papers", "papers@example.org", b"mail", link, b"{}")
         store.days.freeze(
-            Day(LIST.name, day.date(), Outcome.DIGEST, became=became, composed=mail), day
+            Day(LIST.name, day.date(), Outcome.DIGEST, outcomes=became, composed=mail), day
         )
     thin(store, keep=timedelta(days=400))
     assert [whole(store, f"2608.0000{number}") for number in shown] == [bool(link)] * 3

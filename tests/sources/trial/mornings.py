@@ -399,7 +399,7 @@ def test_shortlist_leaves_some_of_them_out(home: World) -> None:
                 "both",
                 days[0].date(),
                 Outcome.NOTE,
-                became=dict.fromkeys(scores, PaperOutcome.BELOW),
+                outcomes=dict.fromkeys(scores, PaperOutcome.BELOW),
             ),
             days[0],
         )
