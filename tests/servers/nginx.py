@@ -1,4 +1,4 @@
-"""A real nginx on loopback, with TLS and the README's line, in front of `paperboy web`.
+"""A real nginx on loopback, with TLS and the manual's line, in front of `paperboy web`.
 
 with Nginx(8025, trustme.CA()) as proxy:
     ...https://papers.example.org is at proxy.port...
@@ -22,10 +22,10 @@ import trustme
 HOST = "papers.example.org"
 (NGINX,) = re.findall(
     r"`(location / \{.*?\})`",
-    (Path(__file__).parents[2] / "README.md").read_text("utf-8"),
+    (Path(__file__).parents[2] / "src" / "paperboy" / "manual" / "web.md").read_text("utf-8"),
     flags=re.DOTALL,
 )
-"""The line of the README."""
+"""The line of the manual."""
 
 _CONFIG = """\
 daemon off;

@@ -1,4 +1,4 @@
-"""The whole way in a real Chromium, behind a real nginx with TLS and the README's line: what a reader's click does, and
+"""The whole way in a real Chromium, behind a real nginx with TLS and the manual's line: what a reader's click does, and
 what a scanner's script does not.
 """
 

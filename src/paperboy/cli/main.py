@@ -65,6 +65,7 @@ _COMMANDS = {  # name: its module, and a line for --help
     "backup": ("paperboy.cli.home", "Copy the database while it is in use."),
     "forget": ("paperboy.cli.people", "Erase a person: from all lists and from the database."),
     "service": ("paperboy.cli.service", "Print the systemd unit for this home."),
+    "manual": ("paperboy.cli.manual", "Read the manual, by topic."),
     "work": ("paperboy.cli.mornings", ""),  # hidden: what the daemon starts
 }
 for _feature in FEATURES:
@@ -176,7 +177,7 @@ def invoke(
 def _move(ctx: click.Context, _option: click.Parameter, home: Path | None) -> None:
     if home is not None:
         ctx.obj.path = home.absolute()  # nothing was read yet
-    if ctx.command.name not in {"demo", "init"}:  # which leave the home alone
+    if ctx.command.name not in {"demo", "init", "manual"}:  # which leave the home alone
         ctx.meta[ENTER](ctx.obj.path)
 
 

@@ -1,5 +1,8 @@
-"""The README names every command, setting and key, and no others; and its commands for the operator do what it says."""
+"""README and manual name every command, option, setting and key, and no others; and their commands
+for the operator do what they say.
+"""
 
+import json
 import os
 import re
 import shutil
@@ -12,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from paperboy.cli.main import cli, invoke
+from paperboy.cli.manual import TOPICS
 from paperboy.due import RETRY
 from paperboy.errors import ConfigError, HomeBusyError, StoreError
 from paperboy.home.lists import KEYS, parse
@@ -22,25 +26,94 @@ from tests.servers.nginx import NGINX
 
 WEB_LISTEN = "127.0.0.1:8025"
 SRC = Path(__file__).parents[1] / "src"
-README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+README = (SRC.parent / "README.md").read_text("utf-8")
+MANUAL = {page.stem: page.read_text("utf-8") for page in (SRC / "paperboy" / "manual").iterdir()}
+BOTH = "\n".join([README, *MANUAL.values()])
 
 
-def section(title: str) -> str:
-    return re.split(r"^## ", README.split(f"## {title}\n")[1], maxsplit=1, flags=re.MULTILINE)[0]
+def section(title: str, page: str = README) -> str:
+    after = page.split(f"## {title}\n")[1]
+    return re.split(r"^## ", after, maxsplit=1, flags=re.MULTILINE)[0]
 
 
 def test_readme_is_short_enough_to_be_read() -> None:
     lines = README.splitlines()
-    assert len(lines) <= 315
+    assert len(lines) <= 150
     assert [line for line in lines if len(line) > 120] == []
 
 
-def test_contents_list_every_section_in_its_order() -> None:
-    contents = re.findall(r"\[([^]]+)\]\(#([a-z-]+)\)", README)
-    assert [title for title, _ in contents] == re.findall(r"(?m)^## (.*)$", README)
-    assert [anchor for _, anchor in contents] == [
-        title.lower().replace(" ", "-") for title, _ in contents
-    ]
+# ── The manual ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_manual_lists_its_topics_with_what_each_is_about(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert invoke(["manual"]) == 0
+    printed = capsys.readouterr().out
+    assert sorted(TOPICS) == sorted(MANUAL)
+    assert re.findall(r"(?m)^  ([a-z]+) +\S", printed) == list(TOPICS)
+    assert "  repair        when a morning failed\n" in printed
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_manual_prints_a_topic_as_it_is_written(
+    topic: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(["manual", topic]) == 0
+    assert capsys.readouterr().out == MANUAL[topic]
+
+
+def test_manual_needs_no_home(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / ".env").write_text("SMTP_PORT=abc\n")
+    assert invoke(["manual", "repair", "--home", str(tmp_path)]) == 0
+    assert [file.name for file in tmp_path.iterdir()] == [".env"]
+
+
+def test_unknown_topic_is_refused_with_the_nearest_or_with_all(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert invoke(["manual", "promise"]) == 2
+    assert "There is no topic 'promise', did you mean 'promises'?" in capsys.readouterr().err
+    assert invoke(["manual", "xyz"]) == 2
+    assert f"choose one of {', '.join(TOPICS)}." in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not shutil.which("script"), reason="script(1) is not installed")
+def test_manual_is_shown_in_a_pager_on_a_terminal(tmp_path: Path) -> None:
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\nsed 's/^/paged: /'\n")
+    pager.chmod(0o700)
+    environ = {**os.environ, "PAGER": str(pager), "PYTHONPATH": str(SRC), "TERM": "xterm"}
+    command = f"{sys.executable} -m paperboy manual repair"
+    ran = subprocess.run(
+        ["script", "-qec", command, "/dev/null"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "paged: # Repair: when a morning failed" in ran.stdout
+
+
+def test_readme_links_to_every_topic() -> None:
+    links = re.findall(r"(?m)^- \[([a-z]+)\]\(src/paperboy/manual/([a-z]+)\.md\)", README)
+    assert links == [(topic, topic) for topic in TOPICS]
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_prose_of_a_topic_fits_a_terminal(topic: str) -> None:
+    prose = re.sub(r"(?s)```.*?```", "", MANUAL[topic])
+    lines = [line for line in prose.splitlines() if "|" not in line and "`" not in line]
+    assert [line for line in lines if len(line) > 80] == []
+
+
+def test_topics_that_pages_and_help_refer_to_exist() -> None:
+    sources = [path.read_text("utf-8") for path in SRC.rglob("*.py")]
+    text = " ".join(" ".join([BOTH, *sources]).split())
+    assert set(re.findall(r"(?:paperboy |\()manual ([a-z]+)[`)]", text)) <= set(TOPICS)
+
+
+# ── Commands, settings and keys ──────────────────────────────────────────────────────────────────
 
 
 def rows() -> dict[str, str]:
@@ -75,7 +148,7 @@ def test_every_option_of_a_command_is_in_its_rows(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "called", sorted(set(re.findall(r"(?:`|bin/)paperboy (?:--home \S+ )?([a-z]+)", README)))
+    "called", sorted(set(re.findall(r"(?:`|bin/)paperboy (?:--home \S+ )?([a-z]+)", BOTH)))
 )
 def test_command_that_the_text_calls_exists(called: str) -> None:
     assert called in rows()
@@ -83,7 +156,10 @@ def test_command_that_the_text_calls_exists(called: str) -> None:
 
 def test_every_setting_is_in_the_table_and_no_other() -> None:
     assert set(
-        re.findall(r"`([A-Z][A-Z_]+)`", "".join(re.findall(r"(?m)^\| .*", section("Settings"))))
+        re.findall(
+            r"`([A-Z][A-Z_]+)`",
+            "".join(re.findall(r"(?m)^\| .*", section("Settings", MANUAL["service"]))),
+        )
     ) == set(SETTINGS)
 
 
@@ -94,11 +170,22 @@ def test_every_key_of_a_list_is_in_the_table_and_no_other() -> None:
     )
 
 
+def test_every_name_in_the_json_of_status_is_described(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(["init", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert invoke(["status", "--json", "--home", str(tmp_path)]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    described = set(re.findall(r"`([a-z_]+)`", section("Monitoring", MANUAL["service"])))
+    assert {*printed, *printed["lists"][0]} <= described
+
+
 def test_the_example_list_is_sound() -> None:
     example = re.findall(r"```yaml\n(.*?)```", section("Lists"), flags=re.DOTALL)[0]
     (made,) = parse(example, [SRC.parent / "prompts"], Settings())
     assert made.name == "foundations"
-    assert [each.name for each in made.subscribers] == ["", "Grace Hopper"]
+    assert [subscriber.name for subscriber in made.subscribers] == ["", "Grace Hopper"]
 
 
 # ── Commands for the operator ────────────────────────────────────────────────────────────────────────────────────────
@@ -157,7 +244,7 @@ def test_commands_of_the_service_make_a_home_and_a_unit_that_a_failure_leaves_as
     assert unit.read_text() == before
 
 
-PAGES = section("Pages for readers")
+PAGES = section("Set it up", MANUAL["web"])
 
 
 @pytest.mark.long("commands in processes of their own")
@@ -220,7 +307,7 @@ def test_removal_names_all_that_was_put_into_the_system(capsys: pytest.CaptureFi
 
 
 def test_container_starts_the_daemon_in_the_home_that_is_mounted() -> None:
-    ways = section("Other ways to run it")
+    ways = section("Other ways to run it", MANUAL["service"])
     (command,) = re.findall(r"CMD \[(.*)\]", ways)
     assert command == '"paperboy", "run"'
     (home,) = re.findall("ENV PAPERBOY_HOME=(.*)", ways)
@@ -243,16 +330,16 @@ def test_container_starts_the_daemon_in_the_home_that_is_mounted() -> None:
         ),
     ],
 )
-def test_readme_states_the_figures_that_the_code_goes_by(*, true: bool, sentence: str) -> None:
+def test_figures_that_the_text_states_are_those_of_the_code(*, true: bool, sentence: str) -> None:
     assert true
-    assert sentence in " ".join(README.split())
+    assert sentence in " ".join(BOTH.split())
 
 
 def test_first_sentence_on_clusters_says_whom_they_trust() -> None:
     """Results are pickles; a certificate is all that keeps code out."""
     (item,) = (
         item
-        for item in re.split(r"\n(?=- )", section("Large homes"))
+        for item in re.split(r"\n(?=- )", MANUAL["large"])
         if item.startswith("- **More machines**")
     )
     first_sentence = " ".join(item.split()).partition(". ")[0]
@@ -260,7 +347,7 @@ def test_first_sentence_on_clusters_says_whom_they_trust() -> None:
     assert "can run code here and read" in first_sentence
 
 
-# ── Working on it ────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Contributing ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -274,7 +361,7 @@ def test_first_sentence_on_clusters_says_whom_they_trust() -> None:
 def test_server_by_hand_prints_its_lines_for_env_and_stops_on_ctrl_c(
     server: str, settings: list[str]
 ) -> None:
-    assert f"`tests.servers.{server}`" in README or f"-m tests.servers.{server}`" in README
+    assert f"-m tests.servers.{server}`" in MANUAL["contributing"]
     command = [sys.executable, "-m", f"tests.servers.{server}", "--port", "0"]
     with subprocess.Popen(command, cwd=SRC.parent, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
