@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
-from email import message_from_bytes, policy
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +28,7 @@ from paperboy.service.tasks import attempt
 from paperboy.store import Store
 from tests.builders import digest, entries, entry, mailing_list, paper
 from tests.cli.conftest import World, world
+from tests.cli.mail_world import mails
 from tests.fakes import Clock
 from tests.features.conftest import WEB, app_of
 from tests.hostile.http import AT_ONCE, SLOW
@@ -55,6 +55,7 @@ lists:
     subscribers: [ada@example.org]
     webhook: {url}
 """
+WITHOUT_KEY = LISTS.replace("    webhook: {url}\n", "")
 
 
 @pytest.fixture
@@ -103,12 +104,8 @@ def test_json_has_the_digest_and_its_papers_in_plain_text() -> None:
         )
     )
     counts = found.pop("counts")
-    assert (counts["considered"], counts["scored"], counts["selected"], counts["below"]) == (
-        5,
-        5,
-        1,
-        4,
-    )
+    names = ("considered", "scored", "selected", "below")
+    assert [counts[name] for name in names] == [5, 5, 1, 4]
     assert found == {
         "list": "foundations",
         "title": "Foundations of machine learning",
@@ -208,6 +205,10 @@ def call(
     )
     for task in store.tasks.due(KIND, clock()):
         attempt(app, task, partial(webhook.work, seconds=seconds), lambda: False)
+    return newest(store)
+
+
+def newest(store: Store) -> Call:
     return rows.newest(store.database, ["foundations"])["foundations"]
 
 
@@ -218,7 +219,7 @@ def alerts(store: Store, url: str) -> list[Alert]:
     return [mail.alert for mail in planner.plan([*rows.problems(app)], NOW)]
 
 
-@pytest.mark.parametrize("status", [200, 201, 204])
+@pytest.mark.parametrize("status", [200, 204])
 def test_success_is_settled_and_never_told_again(store: Store, hook: Hook, status: int) -> None:
     hook.statuses, hook.body = [status], b""
     frozen(store)
@@ -229,7 +230,7 @@ def test_success_is_settled_and_never_told_again(store: Store, hook: Hook, statu
     assert request.headers["Content-Type"] == "application/json"
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
+@pytest.mark.parametrize("status", [400, 403, 410])
 def test_refusal_fails_for_good_at_once_and_is_one_alert(
     store: Store, hook: Hook, status: int
 ) -> None:
@@ -248,21 +249,21 @@ def test_refusal_fails_for_good_at_once_and_is_one_alert(
     assert "Mail is not concerned" in alert.paragraphs[1]
 
 
-@pytest.mark.parametrize("status", [302, 307, 408, 425, 429, 500, 503])
-def test_what_may_pass_is_tried_again(store: Store, hook: Hook, status: int) -> None:
-    hook.statuses = [status]
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (308, "HTTP 308: a redirect, which is not followed; set the URL it names"),
+        *((status, f"HTTP {status} (ok)") for status in (408, 425, 429, 503)),
+    ],
+)
+def test_what_may_pass_is_tried_again(store: Store, hook: Hook, status: int, says: str) -> None:
+    hook.statuses, hook.headers = [status], {"Location": "/elsewhere"}
     frozen(store)
     found = call(store, hook.url)
     assert (found.state, found.try_at) == (DeliveryState.PENDING, NOW + 5 * MINUTE)
-    assert found.reply.startswith(f"HTTP {status}")
-    assert alerts(store, hook.url) == []
-
-
-def test_redirect_is_not_followed_and_that_is_said(store: Store, hook: Hook) -> None:
-    hook.statuses, hook.headers = [308], {"Location": "/elsewhere"}
-    frozen(store)
-    assert "a redirect, which is not followed" in call(store, hook.url).reply
+    assert found.reply == says
     assert [request.path for request in hook.told] == [PATH]
+    assert alerts(store, hook.url) == []
 
 
 @pytest.mark.parametrize(
@@ -366,14 +367,9 @@ def home(world: World, hook: Hook) -> World:
 
 
 def alerted(world: World) -> str:
-    """All mails to the operator, headers and text."""
-    mails = [message for message in world.smtp.messages if message.recipient == OPERATOR]
-    found = [message_from_bytes(mail.content, policy=policy.default) for mail in mails]
-    return "\n".join(
-        f"{mail['Subject']}\n{part.get_content()}"
-        for mail in found
-        if (part := mail.get_body(("plain",)))
-    )
+    """All mails to the operator, subject and text."""
+    parts = [(mail["Subject"], mail.get_body(("plain",))) for mail in mails(world, OPERATOR)]
+    return "\n".join(f"{subject}\n{part.get_content()}" for subject, part in parts if part)
 
 
 def test_digest_is_told_to_its_webhook_with_the_page_where_there_is_one(
@@ -428,11 +424,9 @@ def test_status_shows_the_last_reply_and_the_next_try(home: World, hook: Hook) -
 def test_alert_is_forgotten_when_the_key_is_removed(home: World, hook: Hook) -> None:
     hook.statuses = [403]
     home.run("once")
-    assert "The webhook of foundations" in home.run("status").out
-    home.write("subscribers.yaml", "\n".join(LISTS.splitlines()[:-1]))
+    home.write("subscribers.yaml", WITHOUT_KEY)
     assert "webhook" not in home.run("status").out
     home.run("once")
-    assert "webhook" not in home.run("status").out
     assert home.mails() == ["ada@example.org", OPERATOR]
 
 
@@ -440,7 +434,7 @@ def test_alert_that_waits_is_withdrawn_when_the_key_is_removed(home: World, hook
     hook.statuses = [403]
     home.smtp.faults.append(Fault("RCPT", "450 4.2.0 later", address=OPERATOR, times=1))
     home.run("once")
-    home.write("subscribers.yaml", "\n".join(LISTS.splitlines()[:-1]))
+    home.write("subscribers.yaml", WITHOUT_KEY)
     home.run("once")
     assert home.mails() == ["ada@example.org"]
 
@@ -448,21 +442,11 @@ def test_alert_that_waits_is_withdrawn_when_the_key_is_removed(home: World, hook
 def test_url_is_in_no_log_error_status_or_mail(home: World, hook: Hook) -> None:
     """Also where the server repeats it, as some do."""
     home.env(ALERT_TO=OPERATOR, LOG_LEVEL="DEBUG")
-    hook.statuses, hook.body = (
-        [500, 404],
-        f"no hook at {PATH}: verysecrettoken of T0ZEBRA/B0WALRUS".encode(),
-    )
+    hook.statuses = [500, 404]
+    hook.body = f"no hook at {PATH}: verysecrettoken of T0ZEBRA/B0WALRUS".encode()
     said = ""
-    for command in (
-        ["once"],
-        ["status"],
-        ["status", "--json"],
-        ["once"],
-        ["status"],
-        ["status", "--json"],
-        ["check"],
-    ):
-        ran = home.run(*command)
+    for command in ("once", "status", "status --json") * 2 + ("check",):
+        ran = home.run(*command.split())
         said += ran.out + ran.err
         home.clock.now += HOUR
     said += alerted(home)
@@ -490,7 +474,7 @@ def test_kill_while_the_webhook_is_told_repeats_that_call_once(home: World, hook
     assert process.returncode == -signal.SIGKILL, said.decode()
     hook.on_request, hook.silent = lambda: None, False
     with Store.open(home.path / "data" / "paperboy.db") as store:
-        left = rows.newest(store.database, ["foundations"])["foundations"]
+        left = newest(store)
         assert (left.state, left.attempts, left.reply) == (DeliveryState.PENDING, 1, "")
         assert left.try_at
     home.clock.now = left.try_at + MINUTE

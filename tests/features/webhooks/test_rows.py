@@ -22,18 +22,11 @@ def frozen(
 ) -> int:
     """The digest of a day, of a list that has a webhook; gives its id."""
     date, at, found = TODAY - days_ago * DAY, NOW - days_ago * DAY, list[int]()
-    app, of = (
-        app_of(store, lambda: at),
-        mailing_list(name=list_name, webhook="https://example.org" if webhook else ""),
-    )
+    app = app_of(store, lambda: at)
+    of = mailing_list(name=list_name, webhook="https://example.org" if webhook else "")
     mail = Composed("3 new papers", "papers@example.org", b"mail", shown=b"{}")
-    day = Day(
-        list_name,
-        date,
-        Outcome.DIGEST,
-        composed=mail,
-        copies=(copy_for("ada", list_name, date),),
-    )
+    copies = (copy_for("ada", list_name, date),)
+    day = Day(list_name, date, Outcome.DIGEST, composed=mail, copies=copies)
 
     def also(digest_id: int | None) -> None:
         assert digest_id
