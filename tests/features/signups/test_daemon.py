@@ -81,17 +81,6 @@ def test_mail_that_is_refused_for_now_is_tried_again_after_minutes(
     assert mails(office) == 1
 
 
-def test_mail_waits_while_the_server_is_away(room: Web, office: Office) -> None:
-    away = Fault("connect")
-    office.world.smtp.faults.append(away)
-    ask(room, EMMY)
-    assert office.tick(30 * SECOND) == ["tasks", "sending"]
-    assert office.tick(14 * MINUTE) == []
-    office.world.smtp.faults.remove(away)
-    assert office.tick(2 * MINUTE) == ["sending"]
-    assert mails(office) == 1
-
-
 def test_address_that_does_not_exist_gets_no_second_mail_and_troubles_nobody(
     room: Web, office: Office
 ) -> None:
