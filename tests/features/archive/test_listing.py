@@ -54,11 +54,8 @@ def test_list_that_is_not_public_looks_like_none(web: Web, archive: str) -> None
     for path in PATHS:
         nothing = web.get(path.replace("foundations", "no-such-list"))
         answer = web.get(path)
-        assert (
-            (answer.status_code, answer.text)
-            == (nothing.status_code, nothing.text)
-            == (404, nothing.text)
-        )
+        assert answer.status_code == nothing.status_code == 404
+        assert answer.text == nothing.text
     assert "No list here is for everybody" in web.get("/").text
     assert links(web, "/") == []
 
@@ -92,7 +89,7 @@ def test_front_page_names_the_lists_that_everybody_may_read_or_join(public: Web)
 def test_page_of_a_list_has_its_digests_newest_first(public: Web) -> None:
     another_morning(public, 11)
     page = public.get("/list/foundations")
-    assert [each for each in links(public, "/list/foundations") if re.search(r"\d$", each)] == [
+    assert [link for link in links(public, "/list/foundations") if re.search(r"\d$", link)] == [
         f"{WEB_URL}/list/foundations/2026-11-23",
         f"{WEB_URL}/list/foundations/2026-11-20",
     ]
@@ -116,8 +113,7 @@ def test_sixty_digests_stand_on_a_page(public: Web) -> None:
             )
     url = f"{WEB_URL}/list/foundations"
     first, second = links(public, "/list/foundations"), links(public, "/list/foundations?page=2")
-    assert len([each for each in first if "/2026-" in each]) == 60
-    assert len([each for each in second if "/2026-" in each]) == 2
+    assert [sum("/2026-" in link for link in page) for page in (first, second)] == [60, 2]
     assert (first[-1], second[-1]) == (f"{url}?page=2", url)
     for number in ("3", "0", "9999"):
         assert public.get(f"/list/foundations?page={number}").status_code == 404
@@ -136,15 +132,9 @@ def test_task_lets_papers_be_found_by_title_authors_and_abstract(public: Web) ->
     assert search(public, "lovelace unheard-of") == []
 
 
-def test_last_word_may_be_the_beginning_of_one(public: Web) -> None:
-    another_morning(public, 11)
-    assert len(search(public, "hopper lear")) == 4
-    assert search(public, "hopp lear") == []
-
-
 def test_found_paper_leads_to_its_place_in_its_digest(public: Web) -> None:
     another_morning(public, 11)
-    (link,) = [each for each in links(public, "/list/foundations/search?q=00002") if "#" in each]
+    (link,) = [link for link in links(public, "/list/foundations/search?q=00002") if "#" in link]
     assert link == f"{WEB_URL}/list/foundations/2026-11-20#p2"
     assert 'id="p2"' in public.get(link.partition("#")[0]).text
 
@@ -167,9 +157,8 @@ HOSTILE = (
 def test_no_query_is_more_than_words(public: Web) -> None:
     another_morning(public, 11)
     for query in HOSTILE:
-        page = public.get(
-            "/list/foundations/search", query_string={"q": query.encode(errors="surrogateescape")}
-        )
+        asked = {"q": query.encode(errors="surrogateescape")}
+        page = public.get("/list/foundations/search", query_string=asked)
         assert page.status_code == 200, query
         assert "<script>" not in page.text
 
@@ -185,17 +174,6 @@ def test_papers_below_the_thresholds_and_of_other_lists_are_not_found(public: We
     assert public.get("/list/galaxies/search?q=lovelace").text.count("<li") == 0
 
 
-def test_deleted_digest_is_no_longer_found(public: Web) -> None:
-    another_morning(public, 11)
-    with public.store() as store:
-        store.retention.thin(
-            timedelta(days=40), ["foundations"], public.world.clock.now + timedelta(days=39)
-        )
-    assert search(public, "lovelace") == ["2611.00011"]
-    with public.store() as store:
-        assert store.database.rows("select count(*) as n from paper_search") == [{"n": 1}]
-
-
 # --- the feed
 
 
@@ -206,18 +184,18 @@ def feed(web: Web) -> etree._Element:
 
 
 def texts(of: etree._Element, path: str) -> list[str]:
-    return [str(each) for each in of.xpath(path, namespaces=ATOM)]
+    return [str(text) for text in of.xpath(path, namespaces=ATOM)]
 
 
 def test_feed_has_what_rfc_4287_demands(public: Web) -> None:
     another_morning(public, 11)
     root, url = feed(public), f"{WEB_URL}/list/foundations"
     assert root.tag == f"{{{ATOM['a']}}}feed"
-    for each in (root, *root.findall("a:entry", ATOM)):
+    for element in (root, *root.findall("a:entry", ATOM)):
         for name in ("id", "title", "updated"):
-            (text,) = texts(each, f"a:{name}/text()")
+            (text,) = texts(element, f"a:{name}/text()")
             assert text.strip()
-        (updated,) = texts(each, "a:updated/text()")
+        (updated,) = texts(element, "a:updated/text()")
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)", updated)
     assert texts(root, "a:author/a:name/text()") == ["Paperboy"]
     assert texts(root, "a:link/@rel") == ["self", "alternate"]
@@ -255,11 +233,8 @@ def test_reader_who_has_the_feed_is_sent_none(public: Web) -> None:
         {"If-Modified-Since": first.headers["Last-Modified"]},
     ):
         again = public.get("/list/foundations/feed.atom", headers=known)
-        assert (again.status_code, again.data, again.headers["ETag"]) == (
-            304,
-            b"",
-            first.headers["ETag"],
-        )
+        assert (again.status_code, again.data) == (304, b"")
+        assert again.headers["ETag"] == first.headers["ETag"]
     another_morning(public, 11)
     assert public.get("/list/foundations/feed.atom", headers=known).status_code == 200
 
