@@ -69,7 +69,7 @@ def received(world: World, key: Path) -> bytes:
     world.env(DKIM_KEY=key, DKIM_SELECTOR="s2026", WEB_URL=WEB_URL, ALERT_TO="operator@example.org")
     world.announce(1, 2)
     assert world.run("once", "--list", "foundations").code == 0
-    return next(each.content for each in world.smtp.messages if each.recipient == "ada@example.org")
+    return next(mail.content for mail in world.smtp.messages if mail.recipient == "ada@example.org")
 
 
 def verify(message: bytes, key: Path) -> bool:
@@ -112,12 +112,17 @@ def test_mail_to_the_outbox_is_not_signed(world: World, key: Path) -> None:
 # ── Keys that are none ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def load(path: Path) -> DkimSigner:
+    return DkimSigner.load(path, "s2026", "example.org")
+
+
 def test_usual_forms_of_a_key_are_read(tmp_path: Path) -> None:
     for form in ("-traditional", ""):  # PKCS#1, PKCS#8
-        assert (
-            DkimSigner.load(make(tmp_path, form=form), "s2026", "example.org").modulus.bit_length()
-            == 1024
-        )
+        key = make(tmp_path, form=form)
+        signer = load(key)
+        assert signer.modulus.bit_length() == 1024
+        key.write_bytes(key.read_bytes().replace(b"\n", b"\r\n"))  # as Windows ends lines
+        assert load(key) == signer
 
 
 @pytest.mark.parametrize(
@@ -149,10 +154,7 @@ def test_key_that_cannot_sign_is_a_fault_before_anything_is_sent(
     for command in (["once"], ["check", "--offline"]):
         ran = world.run(*command)
         assert ran.code == 78
-        assert (
-            "DKIM_KEY: " + says.format(path=path) in ran.out + ran.err
-            or says.format(path=path) in ran.out + ran.err
-        )
+        assert says.format(path=path) in ran.out + ran.err
     assert world.mails() == []
 
 
@@ -164,12 +166,11 @@ def test_key_needs_its_selector(world: World, key: Path) -> None:
 
 
 def test_signer_tells_nobody_its_key(key: Path) -> None:
-    assert "PRIVATE" not in repr(DkimSigner.load(key, "s2026", "example.org"))
+    assert "PRIVATE" not in repr(load(key))
 
 
 def test_published_key_is_compared_by_its_number(key: Path) -> None:
-    signer = DkimSigner.load(key, "s2026", "example.org")
-    assert modulus(published(record(key))) == signer.modulus
+    assert modulus(published(record(key))) == load(key).modulus
     for none in ("", '"v=DKIM1; p="', '"v=spf1 -all"', '"v=DKIM1; sp=AAAA"'):
         assert published(none) == ""
     for broken in ('"v=DKIM1; p=AAAA"', '"' + "p=" * 1000 + '"', '"v=DKIM1; p=A"'):
@@ -180,13 +181,6 @@ def test_strings_of_a_record_may_end_anywhere(key: Path) -> None:
     whole = record(key).replace('" "', "")
     for at in (whole.index("p=") + 1, whole.index("p=") + 2, len(whole) // 2):
         assert published(f'{whole[:at]}" "{whole[at:]}') == published(record(key))
-
-
-def test_key_with_the_line_ends_of_windows_is_read(key: Path, tmp_path: Path) -> None:
-    (tmp_path / "key.pem").write_bytes(key.read_bytes().replace(b"\n", b"\r\n"))
-    assert DkimSigner.load(tmp_path / "key.pem", "s2026", "example.org") == DkimSigner.load(
-        key, "s2026", "example.org"
-    )
 
 
 @pytest.mark.parametrize("gone", [False, True], ids=["key", "the key is gone"])
