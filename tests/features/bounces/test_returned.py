@@ -102,7 +102,7 @@ def test_only_some_codes_say_that_the_address_does_not_exist(
         ("5.0.0", "smtp; 550-5.1.1 No such user\n 550 5.1.1 Sorry", "5.1.1 No such user 550 5.1.1 Sorry", True),
         ("5.0.0", "smtp; 550 Unknown", "5.0.0 Unknown", False),
         ("5.0.0", "", "5.0.0", False),
-        ("4.4.1", "X-Postfix; connect to mx[192.0.2.1]:25: Timeout", "4.4.1 connect to mx[192.0.2.1]:25: Timeout", False),
+        ("4.4.1", "X-Postfix; connect to mx[192.0.2.1]:25: Gone", "4.4.1 connect to mx[192.0.2.1]:25: Gone", False),
     ],
     ids=["the server's code", "no code", "no diagnosis", "given up after days of retries"],
 )  # fmt: skip
