@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import email
 import io
 import signal
 import sys
@@ -16,7 +15,6 @@ from paperboy.edges import lock
 from paperboy.features.bounces.command import deadline
 from paperboy.features.bounces.returned import Request, read
 from paperboy.models import DeliveryState
-from paperboy.store import Store
 from tests.cli.conftest import Ran, World
 from tests.cli.mail_world import told
 from tests.features.bounces.test_returned import TOKEN, complaint, report
@@ -46,8 +44,7 @@ def bounce(world: World, monkeypatch: pytest.MonkeyPatch) -> Bounced:
 
 
 def header(world: World, name: str, to: str = "ada@example.org") -> str:
-    newest = [message for message in world.smtp.messages if message.recipient == to][-1]
-    return str(email.message_from_bytes(newest.content)[name])
+    return str(world.messages(to)[-1][name])
 
 
 def token(world: World) -> str:
@@ -59,12 +56,8 @@ def her_report(world: World) -> bytes:
     return report(message_id=header(world, "Message-ID"))
 
 
-def store(world: World) -> Store:
-    return Store.open(world.path / "data" / "paperboy.db")
-
-
 def suppressed(world: World) -> list[tuple[str, str, str, bool]]:
-    with store(world) as opened:
+    with world.store() as opened:
         return [
             (row.address, row.list_name, row.reason, row.own) for row in opened.suppressions.all()
         ]
@@ -76,7 +69,7 @@ def test_bounce_that_comes_later_counts_once(sent: World, bounce: Bounced) -> No
     assert (ran.code, ran.out) == (0, "")
     assert "foundations: a digest has bounced; its delivery counts as failed" in ran.err
     assert "@" not in ran.err
-    with store(sent) as opened:
+    with sent.store() as opened:
         digest = opened.ledger.newest("foundations")
         assert digest
         found = opened.ledger.find(digest.id, "ada@example.org")

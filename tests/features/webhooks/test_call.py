@@ -27,8 +27,7 @@ from paperboy.reports.alerts import AlertReporter
 from paperboy.service.tasks import attempt
 from paperboy.store import Store
 from tests.builders import digest, entries, entry, mailing_list, paper
-from tests.cli.conftest import World, world
-from tests.cli.mail_world import mails
+from tests.cli.conftest import World, text_of, world
 from tests.fakes import Clock
 from tests.features.conftest import WEB, app_of
 from tests.hostile.http import AT_ONCE, SLOW
@@ -368,8 +367,7 @@ def home(world: World, hook: Hook) -> World:
 
 def alerted(world: World) -> str:
     """All mails to the operator, subject and text."""
-    parts = [(mail["Subject"], mail.get_body(("plain",))) for mail in mails(world, OPERATOR)]
-    return "\n".join(f"{subject}\n{part.get_content()}" for subject, part in parts if part)
+    return "\n".join(f"{mail['Subject']}\n{text_of(mail)}" for mail in world.messages(OPERATOR))
 
 
 def test_digest_is_told_to_its_webhook_with_the_page_where_there_is_one(
@@ -382,7 +380,7 @@ def test_digest_is_told_to_its_webhook_with_the_page_where_there_is_one(
         "Foundations & more",
         [1, 2],
     )
-    with Store.open(home.path / "data" / "paperboy.db") as store:
+    with home.store() as store:
         archived = store.history.digest("foundations", TODAY)
         assert archived
         assert found["url"] == f"https://papers.example.org/digest/{archived.link}"
@@ -450,7 +448,7 @@ def test_url_is_in_no_log_error_status_or_mail(home: World, hook: Hook) -> None:
         said += ran.out + ran.err
         home.clock.now += HOUR
     said += alerted(home)
-    with Store.open(home.path / "data" / "paperboy.db") as store:
+    with home.store() as store:
         said += repr(rows.newest(store.database, ["foundations"])) + repr(store.alerts.all())
         said += repr(store.database.rows("select * from tasks")) + repr(store.incidents.all())
     assert len(hook.told) == 2
@@ -473,7 +471,7 @@ def test_kill_while_the_webhook_is_told_repeats_that_call_once(home: World, hook
     _, said = process.communicate(timeout=300)
     assert process.returncode == -signal.SIGKILL, said.decode()
     hook.on_request, hook.silent = lambda: None, False
-    with Store.open(home.path / "data" / "paperboy.db") as store:
+    with home.store() as store:
         left = newest(store)
         assert (left.state, left.attempts, left.reply) == (DeliveryState.PENDING, 1, "")
         assert left.try_at
