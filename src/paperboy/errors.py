@@ -1,7 +1,19 @@
-"""Every exception that Paperboy raises on purpose, with the exit code of a command that it ends.
+"""Every exception that Paperboy raises on purpose, with the exit code of a command that it ends:
+
+    PaperboyError               1
+        ConfigError            78
+        StoreError             78
+            StoreWriteError     1
+        HomeBusyError          75
+        UnknownNameError        2
+        NotTodayError           2
+        FeedError               1
+        ScoringError            1
+            BudgetUsedUpError   1
+        MailServerError         1
 
 A message is one or two sentences that a person can act on: it names the file or server, and the
-fix. It never holds a secret.
+fix. It never contains a secret.
 """
 
 from __future__ import annotations
@@ -11,41 +23,41 @@ from contextlib import contextmanager
 
 from paperboy.models import Problem
 
-MOST_PROBLEMS = 200  # that are reported at once
+MOST_PROBLEMS = 200  # in one report
 
 
 class PaperboyError(Exception):
-    """The root: anything that a person may have caused or can fix."""
+    """Root of the tree: anything that a person may have caused or can fix."""
 
     exit_code = 1
 
 
 class ConfigError(PaperboyError):
-    """Settings, lists, prompts or templates are unusable. `problems` holds every fault, as far as a
-    person reads.
+    """Unusable settings, lists, prompts or templates. `problems` holds the first `MOST_PROBLEMS`
+    faults.
     """
 
     exit_code = 78
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        first = tuple(problems[:MOST_PROBLEMS])
+        self.problems = tuple(problems[:MOST_PROBLEMS])
         if len(problems) > MOST_PROBLEMS:
-            message = f"reporting stops here, after {MOST_PROBLEMS} problems; fix those above, then run paperboy check"
-            first += (Problem(problems[MOST_PROBLEMS].place, message),)
-        super().__init__("\n".join(map(str, first)))
-        self.problems = first
+            message = (
+                f"reporting stops here, after {MOST_PROBLEMS} problems; "
+                "fix those above, then run paperboy check"
+            )
+            self.problems += (Problem(problems[MOST_PROBLEMS].place, message),)
+        super().__init__("\n".join(map(str, self.problems)))
 
     @classmethod
     def at(cls, place: object, message: str) -> ConfigError:
-        """Return an error with a single problem."""
+        """Return an error with one problem."""
         return cls([Problem(str(place), message)])
 
 
 @contextmanager
 def noted(problems: list[Problem]) -> Iterator[None]:
-    """Add the problems of a ConfigError that is raised within, and go on: what else is wrong is
-    looked for, too.
-    """
+    """Collect the problems of a ConfigError raised within, so that the caller finds the others."""
     try:
         yield
     except ConfigError as error:
@@ -53,49 +65,49 @@ def noted(problems: list[Problem]) -> Iterator[None]:
 
 
 class StoreError(PaperboyError):
-    """The database cannot be opened, is broken, or has another version's schema."""
+    """Database that cannot be opened, is broken, or has another version's schema."""
 
     exit_code = 78
 
 
 class StoreWriteError(StoreError):
-    """The database was open and a write failed. Earlier commits stand."""
+    """Write that failed though the database was open. Earlier commits stand."""
 
     exit_code = 1
 
 
 class HomeBusyError(PaperboyError):
-    """Another `run` holds this home."""
+    """Home that another `run` holds."""
 
     exit_code = 75
 
 
 class UnknownNameError(PaperboyError):
-    """No such list, paper or address."""
+    """Unknown list, paper or address."""
 
     exit_code = 2
 
 
 class NotTodayError(PaperboyError):
-    """What was asked for cannot be done; nothing was."""
+    """Request that cannot be met now. Nothing was done."""
 
     exit_code = 2
 
 
 class FeedError(PaperboyError):
-    """A source did not give a whole answer."""
+    """Incomplete answer of a source."""
 
 
 class ScoringError(PaperboyError):
-    """The scorer cannot go on: refused key, unknown model, dead server. Earlier scores stand."""
+    """Refused key, unknown model or dead server: scoring stops. Earlier scores stand."""
 
 
 class BudgetUsedUpError(ScoringError):
-    """The day's budget is used up. Earlier scores stand."""
+    """Used-up budget of the day. Earlier scores stand."""
 
 
 class MailServerError(PaperboyError):
-    """The mail server cannot be reached, or refuses us as a sender. No recipient is to blame.
+    """Mail server that is unreachable, or refuses us as a sender. No recipient is to blame.
 
     `temporary`: a retry, or fewer connections, may help. `busy`: the server itself said so.
     """

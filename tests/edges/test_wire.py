@@ -120,7 +120,7 @@ HOSTILE = {
     "a status that is none": (says(b"HTTP/1.1 20000 OK\r\n\r\n"), None),
     "the connection lost": (says(b""), None),
     "half a gzip": (says(zipped(gzip.compress(b"hello" * 100)[:20])), "the reply ends too early"),
-    "a gzip that is none": (says(zipped(b"hello")), "the reply is packed and cannot be unpacked"),
+    "a gzip that is none": (says(zipped(b"hello")), "the reply cannot be decompressed"),
 }
 
 

@@ -1,7 +1,7 @@
-"""The tokens in links and mails: keyed hashes of 128 bits, one word for each purpose, so that none
-stands for another.
+"""Tokens in links and mails: keyed hashes of 128 bits. Each purpose has its own word in the hash,
+so that no token serves another.
 
-They name nobody by themselves: the store knows whom.
+A token reveals no address; only the store can look it up.
 """
 
 import hmac
@@ -16,24 +16,20 @@ def keyed(secret: bytes, *fields: str) -> str:
 
 
 def unsubscribe_token(list_name: str, address: str, secret: bytes) -> str:
-    """Name list and subscriber on their way out of the list: 32 hexadecimal digits, as all
-    tokens.
-    """
+    """Return the token that unsubscribes an address: 32 hexadecimal digits, as all tokens."""
     return keyed(secret, "unsubscribe", list_name, address)[:_DIGITS]
 
 
 def vote_token(unsubscribe: str) -> str:
-    """Name list and subscriber where they vote: made from their token of the way out, and not the
-    other way round.
-    """
+    """Return the token for a subscriber's votes, derived one-way from the unsubscribe token."""
     return keyed(unsubscribe.encode(), "vote")[:_DIGITS]
 
 
 def signup_token(list_name: str, address: str, at: datetime, secret: bytes) -> str:
-    """Name one request to sign up, in the mail that asks for its confirmation."""
+    """Return the token that confirms one request to sign up."""
     return keyed(secret, "sign up", list_name, address.lower(), at.isoformat())[:_DIGITS]
 
 
 def view_token(list_name: str, day: date, secret: bytes) -> str:
-    """Name a list's digest; nobody's own."""
+    """Return the token of a digest's page, the same for all readers."""
     return keyed(secret, "view", list_name, day.isoformat())[:_DIGITS]

@@ -1,8 +1,7 @@
-"""The one way in for what servers send: a reply is limited in bytes, and by a deadline for the
-whole of it.
+"""Bounded replies of servers: every reply has a limit of bytes, and a deadline for all of it.
 
-`BoundedReader` reads a socket; `Http` makes one request and reads its whole reply, headers and
-interim replies too. It follows no redirect and trusts nothing in the environment: no proxy, no
+`BoundedReader` reads a socket; `Http` makes one request and reads its whole reply, including
+headers and interim replies. It follows no redirect and ignores the environment: no proxy, no
 `.netrc`.
 """
 
@@ -22,30 +21,30 @@ import urllib3
 
 CONNECTS_WITHIN = 10.0  # seconds
 MOST = 64_000_000  # bytes of any HTTP reply, headers and interim replies included
-_PIECE = 65_536  # bytes; a whole `read` would first allocate what Content-Length claims
-_IN_WORDS = 300  # characters of an error
+_PIECE = 65_536  # bytes; a single `read` would first allocate what Content-Length claims
+_LONGEST_ERROR = 300  # characters
 
 
 class NoReplyError(Exception):
-    """There is no whole reply; the text says why, and may quote the server. `slow`: the time was
-    up; `unknown`: DNS did not find the host.
+    """Request without a complete reply. The text says why, and may quote the server. `slow`: it
+    timed out; `unknown`: DNS did not find the host.
     """
 
     def __init__(self, text: str, *, slow: bool = False, unknown: bool = False) -> None:
-        super().__init__(text[:_IN_WORDS])
+        super().__init__(text[:_LONGEST_ERROR])
         self.slow = slow
         self.unknown = unknown
 
 
 class TooLargeError(OSError):
-    """More bytes came than the limit allows."""
+    """Reply beyond the limit of bytes."""
 
     def __init__(self) -> None:
         super().__init__("the reply is too large")
 
 
 class BoundedReader(io.RawIOBase):
-    """A socket's bytes: at most `most` of them, within `seconds`.
+    """Reader of a socket that gives at most `most` bytes, within `seconds`.
 
     A read raises TimeoutError or TooLargeError, both OSErrors, once a limit is reached.
     """
@@ -78,19 +77,18 @@ class BoundedReader(io.RawIOBase):
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """A whole HTTP reply, unpacked."""
+    """Complete HTTP reply, decompressed."""
 
     status: int
-    headers: Mapping[str, str]  # by name in any case
+    headers: Mapping[str, str]  # case-insensitive
     body: bytes
 
 
 class Http:
-    """Makes HTTP requests, also from several threads; keeps up to `connections` open for the next
-    one.
+    """HTTP client for several threads, which keeps up to `connections` open.
 
-    `most` limits the bytes of a body, as they come and once they are unpacked. `proxy`, a URL, is
-    for https alone.
+    `most` limits the bytes of a body, compressed and decompressed. `proxy`, a URL, is used for
+    https only.
     """
 
     def __init__(self, *, most: int, proxy: str = "", connections: int = 1) -> None:
@@ -118,28 +116,22 @@ class Http:
         seconds: float,
     ) -> HttpReply:
         """Make a request and read its whole reply within so many seconds. Raises NoReplyError."""
-        timeout = urllib3.Timeout(connect=min(seconds, CONNECTS_WITHIN), total=seconds)
         pool = self._https if url.lower().startswith("https:") else self._http
-        packed = {**headers, "Accept-Encoding": "gzip"}
         try:
             response = pool.request(
                 method,
                 url,
                 body=body,
-                headers=packed,
-                timeout=timeout,
+                headers={**headers, "Accept-Encoding": "gzip"},
+                timeout=urllib3.Timeout(connect=min(seconds, CONNECTS_WITHIN), total=seconds),
                 redirect=False,
                 preload_content=False,
                 decode_content=False,
             )
             with closing(response):
-                return _whole(response, self._most)
-        except (
-            urllib3.exceptions.HTTPError,
-            http.client.HTTPException,
-            OSError,
-            ValueError,
-        ) as error:
+                body = _body(response, self._most)
+            return HttpReply(response.status, response.headers, body)
+        except _ERRORS as error:
             failure = _no_reply(error)
         raise failure  # without `error`, whose traceback holds the socket and what was read
 
@@ -148,46 +140,46 @@ class Http:
         self._https.clear()
 
 
-def _whole(response: urllib3.BaseHTTPResponse, most: int) -> HttpReply:
+_ERRORS = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
+
+
+def _body(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
+    """Read a body and decompress it. Raises an error of `_ERRORS`."""
     body = bytearray()
     while piece := response.read(_PIECE):
         body += piece
         if len(body) > most:
             raise TooLargeError
-    packing = response.headers.get("Content-Encoding", "").strip().lower()
-    unpacked = bytes(body)
-    if body and packing not in {"", "identity"}:
-        unpacker = zlib.decompressobj(wbits=31)  # of gzip alone, which was asked for
-        try:
-            unpacked = unpacker.decompress(body, most + 1)
-        except zlib.error:
-            raise ValueError("the reply is packed and cannot be unpacked") from None
-        if len(unpacked) > most:
-            raise TooLargeError
-        if not unpacker.eof:
-            raise ValueError("the reply ends too early")
-    return HttpReply(response.status, response.headers, unpacked)
+    encoding = response.headers.get("Content-Encoding", "").strip().lower()
+    if not body or encoding in {"", "identity"}:
+        return bytes(body)
+
+    gzip = zlib.decompressobj(wbits=31)  # the only encoding that was asked for
+    try:
+        content = gzip.decompress(body, most + 1)
+    except zlib.error:
+        raise ValueError("the reply cannot be decompressed") from None
+    if len(content) > most:
+        raise TooLargeError
+    if not gzip.eof:
+        raise ValueError("the reply ends too early")
+    return content
 
 
 def _no_reply(error: Exception) -> NoReplyError:
-    """Say what is at the root of it: urllib3 wraps errors in errors."""
+    """Return an error that names the root cause: urllib3 wraps errors in errors."""
     cause: BaseException = error
-    while (
-        deeper := cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
-    ) is not None:
+    while deeper := cause.__cause__ or (not cause.__suppress_context__ and cause.__context__):
         cause = deeper
     if isinstance(cause, TimeoutError | urllib3.exceptions.ReadTimeoutError):
         return NoReplyError("the reply took too long", slow=True)
-    words = str(getattr(cause, "strerror", None) or cause) or type(cause).__name__
-    return NoReplyError(
-        words, unknown=isinstance(cause, socket.gaierror) and cause.errno != socket.EAI_AGAIN
-    )
+    text = str(getattr(cause, "strerror", None) or cause) or type(cause).__name__
+    unknown = isinstance(cause, socket.gaierror) and cause.errno != socket.EAI_AGAIN
+    return NoReplyError(text, unknown=unknown)
 
 
 class _Response(http.client.HTTPResponse):
-    """The time that is left when a reply is first read, the socket's timeout, is for the whole
-    reply.
-    """
+    """Reply that is read as a whole within the timeout that the socket had at its first byte."""
 
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
         super().__init__(sock, *args, **options)
