@@ -1,8 +1,7 @@
-"""Locks of a home: four files beside the database. The kernel releases them however their process
-ends.
+"""Locks of a home: four files beside the database, which the kernel releases when a process ends.
 
-`run` belongs to the daemon, `morning` to the process that fetches and scores, `sending` to the one
-that sends mail, `tasks` to the one that does the small work beside them.
+The daemon holds `run`; the process that fetches and scores holds `morning`, the one that sends mail
+`sending`, and the one for all smaller work `tasks`.
 """
 
 import fcntl
@@ -25,15 +24,12 @@ FILES: dict[Name, str] = {
     "sending": ".sending.lock",
     "tasks": ".tasks.lock",
 }
-_PAUSES = (
-    0.0,
-    *[0.01] * 20,
-)  # seconds before each attempt, since `holder` takes a lock for an instant
+_ATTEMPTS = 20  # 10 ms apart, since `holder` takes a lock for an instant
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that holds a lock."""
+    """Process that holds a lock."""
 
     process: int  # 0: unknown
     command: str  # "run", "once", …
@@ -43,9 +39,9 @@ class Holder:
 def held(
     database: Path, name: Name, command: str, say: Callable[[str], None] | None = None
 ) -> Iterator[None]:
-    """Hold a lock while `command` runs; where another process has it, `say` so and wait.
+    """Hold a lock while `command` runs. If another process has it, `say` so and wait.
 
-    Raises HomeBusyError without `say`, and StoreError where the file cannot be made.
+    Raises HomeBusyError without `say`, and StoreError if the file cannot be created.
     """
     path = Path(f"{database}{FILES[name]}")
     try:
@@ -55,18 +51,21 @@ def held(
         fix = files.denied(path) or files.denied(path.parent) or "let this user write there"
         raise StoreError(f"{path}: the lock cannot be created ({error.strerror}); {fix}") from error
     with file:
-        if not any(_taken(file.fileno(), fcntl.LOCK_EX, pause) for pause in _PAUSES):
+        for _ in range(_ATTEMPTS):
+            if _acquired(file.fileno(), fcntl.LOCK_EX):
+                break
+            time.sleep(0.01)
+        else:
             other = holder(database, name) or Holder(0, name)
-            who = (
-                f"another Paperboy (process {other.process or 'unknown'}, paperboy {other.command})"
-            )
+            process = other.process or "unknown"
+            who = f"another Paperboy (process {process}, paperboy {other.command})"
             if say is None:
                 raise HomeBusyError(f"{who} holds this home: stop that one first. Lock: {path}")
-            say(
-                f"{who} is active; waiting until its {name} {'are' if name == 'tasks' else 'is'} done"
-            )
+            ends = "are done" if name == "tasks" else "is done"
+            say(f"{who} is active; waiting until its {name} {ends}")
             fcntl.flock(file, fcntl.LOCK_EX)
-        with suppress(OSError):  # the number is only for people, and a full disk cannot hold it
+
+        with suppress(OSError):  # people alone read it, and a full disk cannot hold it
             file.truncate(0)
             file.write(f"{os.getpid()} {command}\n".encode())
         yield
@@ -76,19 +75,19 @@ def holder(database: Path, *names: Name) -> Holder | None:
     """Return the first holder of these locks, by default of any."""
     for name in names or FILES:
         path = Path(f"{database}{FILES[name]}")
-        with (
-            suppress(OSError),
-            (path if path.is_file() else Path(os.devnull)).open(encoding="utf-8") as file,
-        ):
-            if not _taken(file.fileno(), fcntl.LOCK_SH):
+        if not path.is_file():
+            continue
+        with suppress(OSError), path.open(encoding="utf-8") as file:
+            if not _acquired(file.fileno(), fcntl.LOCK_SH):
                 process, _, command = file.read(60).strip().partition(" ")
                 return Holder(int(process) if process.isdecimal() else 0, command or name)
     return None
 
 
-def _taken(descriptor: int, how: int, pause: float = 0.0) -> bool:
-    time.sleep(pause)
-    with suppress(BlockingIOError):
-        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-        return True
-    return False
+def _acquired(descriptor: int, operation: int) -> bool:
+    """Try to take a lock, without waiting."""
+    try:
+        fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

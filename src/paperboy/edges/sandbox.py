@@ -1,8 +1,9 @@
-"""The operator's Jinja templates: rendered in a sandbox within limits; a fault names file and line.
+"""Sandbox for the operator's Jinja templates: rendering has limits, and a fault names file and
+line.
 
-A template may lay out text; it may not reach into Python. A render has a limit of output, and one
-of processor time, which is looked at in each turn of a loop and each call. Of renders that belong
-together one may reach it: see `one_timeout`.
+A template may lay out text, but not reach into Python. A render has a limit of output, and a limit
+of processor time that is checked at each turn of a loop and each call. In a batch of renders only
+one may use up its time: see `one_timeout`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -23,23 +24,20 @@ from paperboy.models import Problem
 MOST_OUTPUT = 16_000_000  # characters
 MOST_SECONDS = 20.0
 
-_until: ContextVar[float] = ContextVar("until")  # the end of this thread's render
+_deadline: ContextVar[float] = ContextVar("deadline")  # of this thread's render, in processor time
 
-
-_timeouts: ContextVar[list[Problem] | None] = ContextVar(
-    "timeouts", default=None
-)  # of renders that belong together
+# The timeout of a batch of renders, if there was one; None outside of `one_timeout`.
+_timeouts: ContextVar[list[Problem] | None] = ContextVar("timeouts", default=None)
 
 
 @contextmanager
 def one_timeout() -> Iterator[None]:
-    """Let only one render within take its whole time: after it each further one fails at once, by
-    the same fault.
+    """Fail every render after the first one that times out at once, with the same fault.
 
     Within another `one_timeout`, it is part of that one.
     """
-    found = _timeouts.get()
-    token = _timeouts.set([] if found is None else found)
+    timeouts = _timeouts.get()
+    token = _timeouts.set([] if timeouts is None else timeouts)
     try:
         yield
     finally:
@@ -51,13 +49,12 @@ class _TooLongError(TemplateRuntimeError):
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """The templates of one folder of the home; `source` gives the text of a name, or None, and
-    `file` the file that has it, if its path is not the name.
+    """Templates of one folder of the home. `source` returns the text of a name, or None; `file`
+    returns the path of its file.
     """
 
-    intercepted_binops = frozenset(
-        {"*", "**"}
-    )  # else 'x' * 10**8 would stand in the compiled template
+    # Otherwise the compiler would compute 'x' * 10**8.
+    intercepted_binops = frozenset({"*", "**"})
 
     def __init__(
         self,
@@ -69,37 +66,32 @@ class Sandbox(ImmutableSandboxedEnvironment):
     ) -> None:
         def load(name: str) -> tuple[str, str, None] | None:
             text = source(name)
-            return (
-                None if text is None else (text, name, None)
-            )  # some errors of Jinja's lexer know only the file
+            # The name twice: some errors of Jinja's lexer know only the file.
+            return None if text is None else (text, name, None)
 
-        super().__init__(
-            loader=jinja2.FunctionLoader(load), trim_blocks=True, lstrip_blocks=True, **options
-        )
+        loader = jinja2.FunctionLoader(load)
+        super().__init__(loader=loader, trim_blocks=True, lstrip_blocks=True, **options)
         self._folder = folder
         self._seconds = seconds
         self.file = file
         self._safe: dict[tuple[type, str], bool] = {}
-        self.filters["_each"] = _each
+        self.filters["_timed"] = _timed
 
     def text(self, name: str, block: str = "", **values: Any) -> str:
-        """Render a template, or one block of it. Raises ConfigError, also for what goes beyond a
-        limit.
-        """
+        """Render a template, or one block of it. Raises ConfigError, also beyond a limit."""
         timeouts = _timeouts.get()
         if timeouts:
             raise ConfigError(timeouts)
-        _until.set(thread_time() + self._seconds)
+        _deadline.set(thread_time() + self._seconds)
         try:
             template = self.get_template(name)
             if block and block not in template.blocks:
-                raise TemplateRuntimeError(
-                    f"the block {block!r} is missing: {{% block {block} %}}…{{% endblock %}}"
-                )
-            start = template.blocks[block] if block else template.root_render_func
-            pieces = start(template.new_context(values))
+                example = f"{{% block {block} %}}…{{% endblock %}}"
+                raise TemplateRuntimeError(f"the block {block!r} is missing: {example}")
+            render = template.blocks[block] if block else template.root_render_func
+            pieces = render(template.new_context(values))
 
-            shown = list[str]()
+            output = list[str]()
             size = 0
             for piece in pieces:
                 size += len(piece)
@@ -107,9 +99,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
                     fault = (
                         f"gives more than {MOST_OUTPUT // 1_000_000} MB; does it loop too often?"
                     )
-                    pieces.throw(TemplateRuntimeError(fault))  # type: ignore[attr-defined]  # a generator: it adds the line
-                shown.append(piece)
-            return "".join(shown)
+                    # Thrown into the generator, which adds the line.
+                    pieces.throw(TemplateRuntimeError(fault))  # type: ignore[attr-defined]
+                output.append(piece)
+            return "".join(output)
         except Exception as error:  # a template can raise anything
             problem = self._problem(error, name)
             if isinstance(error, _TooLongError) and timeouts is not None:
@@ -117,7 +110,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             raise ConfigError([problem]) from error
 
     def compiled(self, name: str) -> None:
-        """Compile a template, for its syntax. Raises ConfigError."""
+        """Compile a template, to check its syntax. Raises ConfigError."""
         try:
             self.get_template(name)
         except Exception as error:
@@ -128,9 +121,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
         line = 0
         inner = name
         for frame, number in walk_tb(error.__traceback__):
-            if isinstance(template := frame.f_globals.get("__jinja_template__"), jinja2.Template):
+            template = frame.f_globals.get("__jinja_template__")
+            if isinstance(template, jinja2.Template):
                 inner = template.name or name
                 line = template.get_corresponding_lineno(number)
+
         reason = " ".join(str(error).split())
         if isinstance(error, jinja2.TemplateSyntaxError):
             inner = error.name or name
@@ -140,15 +135,20 @@ class Sandbox(ImmutableSandboxedEnvironment):
             reason = f"there is no template {error.name}"
         elif not isinstance(error, jinja2.TemplateError):
             reason = f"{type(error).__name__}: {reason}"
-        more = "" if inner == name else f" (included by {self._folder}/{self.file(name)})"
-        place = f"{self._folder}/{self.file(inner)}" + f":{line}" * bool(line)
-        return Problem(place, (reason or type(error).__name__) + more)
+
+        place = f"{self._folder}/{self.file(inner)}"
+        if line:
+            place += f":{line}"
+        message = reason or type(error).__name__
+        if inner != name:
+            message += f" (included by {self._folder}/{self.file(name)})"
+        return Problem(place, message)
 
     # what Jinja calls
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Look at a type once for each of its attributes, not at each of thousands of values: a
-        tenth of a render.
+        """Check a type once for each of its attributes, not each of thousands of values: that would
+        be a tenth of a render.
         """
         known = type(obj), attr
         if known not in self._safe:
@@ -156,24 +156,24 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self._safe[known]
 
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
-        _step()
+        _check_time()
         return super().call(context, obj, *args, **kwargs)
 
     def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:
-        """Count each turn of each loop."""
+        """Have the time checked at each turn of each loop."""
         for loop in source.find_all(nodes.For):
             loop.iter = nodes.Filter(
-                loop.iter, "_each", [], [], None, None, lineno=loop.lineno, environment=self
+                loop.iter, "_timed", [], [], None, None, lineno=loop.lineno, environment=self
             )
         return super()._generate(source, *args, **kwargs)
 
 
-def _each(items: Iterable[Any]) -> Iterator[Any]:
+def _timed(items: Iterable[Any]) -> Iterator[Any]:
     for item in items:
-        _step()
+        _check_time()
         yield item
 
 
-def _step() -> None:
-    if thread_time() > _until.get():
+def _check_time() -> None:
+    if thread_time() > _deadline.get():
         raise _TooLongError("takes too long; does it loop too often?")
