@@ -1,8 +1,8 @@
-"""Reading an operator's file: a regular file of at most 64 MB, whole. Nothing in its place can
-block or fill memory.
+"""An operator's files: read whole, as regular files of at most 64 MB, so that nothing can block or
+fill memory; and their permissions.
 
-Each error but FileNotFoundError is a `ValueError` with one sentence about the file, which its
-caller names. And whose a home's files are: who may use them, and who makes them.
+Every error but FileNotFoundError is a `ValueError` with one sentence about the file, whose name the
+caller adds.
 """
 
 import os
@@ -13,17 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 
 MOST_BYTES = 64_000_000
-_OURS = "\n<<<<<<< "  # how git begins the first line of a conflict
-_THEIRS = "\n>>>>>>> "  # and the last
+_OURS = "\n<<<<<<< "  # git's marks around a conflict
+_THEIRS = "\n>>>>>>> "
 
 
 def read(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return the file's content. Raises FileNotFoundError, or ValueError with what is wrong."""
+    """Return the file's content. Raises FileNotFoundError, or ValueError with the fault."""
     try:
-        # A FIFO would otherwise wait for its writer.
-        with open(
-            path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
-        ) as file:
+        with open(path, "rb", opener=_open_now) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ValueError("is not a regular file; put one in its place")
             content = file.read(most + 1)
@@ -43,61 +40,70 @@ def read(path: Path, most: int = MOST_BYTES) -> bytes:
     return content
 
 
+def _open_now(name: str, flags: int) -> int:
+    return os.open(name, flags | os.O_NONBLOCK)  # else a FIFO would wait for its writer
+
+
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
     """Return the file's `text`. Raises as `read`."""
     return text(read(path, most))
 
 
 def text(content: bytes) -> str:
-    r"""Decode UTF-8, without a byte order mark and with `\n` for each line end. Raises ValueError,
-    as `read`.
+    r"""Decode UTF-8, without a byte order mark and with `\n` for each line end. Raises ValueError
+    with the fault.
     """
     try:
-        found = content.decode("utf-8-sig")
+        decoded = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"is not UTF-8 text (line {line}); save it as UTF-8") from None
-    found = found.replace("\r\n", "\n").replace("\r", "\n")
-    lines = f"\n{found}"
+    decoded = decoded.replace("\r\n", "\n").replace("\r", "\n")
+
+    lines = f"\n{decoded}"
     start = lines.find(_OURS)
     if start >= 0 and lines.find(_THEIRS, start) >= 0:
         line = lines.count("\n", 0, start + 1)
-        raise ValueError(
-            f"has a merge conflict (line {line}); keep one of the two versions, and remove git's marks"
-        )
-    return found
+        fix = "keep one of the two versions, and remove git's marks"
+        raise ValueError(f"has a merge conflict (line {line}); {fix}")
+    return decoded
 
 
 def denied(path: Path, wanted: int = os.R_OK | os.W_OK) -> str:
     """Return why this user cannot use a file, or enter and use a folder, with the command that
     changes it; empty where they can, and where there is nothing.
     """
-    place = Path(os.path.realpath(path))
-    me = _name(os.geteuid())
-    for part in (*reversed(place.parents), place):
+    target = Path(os.path.realpath(path))
+    user = _name(os.geteuid())
+    for part in (*reversed(target.parents), target):
         with suppress(OSError):  # nothing is there, or a file in the place of a folder
-            last = part == place
-            enter = os.X_OK * stat.S_ISDIR(part.stat().st_mode)
-            needed = enter | wanted if last else enter
+            is_target = part == target
+            needed = wanted if is_target else 0
+            if stat.S_ISDIR(part.stat().st_mode):
+                needed |= os.X_OK
             for verb, mode in (("enter", os.X_OK), ("read", os.R_OK), ("write", os.W_OK)):
                 if mode & needed and not os.access(part, mode, effective_ids=True):
-                    return f"user {me} cannot {verb} {part}{_remedy(part, me, last=last)}"
+                    return f"user {user} cannot {verb} {part}{_fix(part, user, is_target)}"
     return ""
 
 
-def _remedy(part: Path, me: str, *, last: bool) -> str:
-    owner = _name(part.stat().st_uid)
-    quoted = shlex.quote(str(part))
-    folder = part.is_dir()
+def _fix(part: Path, user: str, is_target: bool) -> str:
+    """Return how to make a file or folder usable, as the end of a sentence."""
     if os.statvfs(part).f_flag & os.ST_RDONLY:
         return ": the file system is read-only; mount it for writing"
-    if owner == me:
-        return f"; chmod u+rw{'x' * folder} {quoted}"
-    ours = last or part.parent.stat().st_uid == os.geteuid()  # and no folder of the system
-    fix = f"sudo chown {'-R ' * folder}{me} {quoted}" if ours else f"let {me} enter it"
-    if not (ours and owner == "root"):  # first what changes nothing
-        user = f"'#{owner}'" if owner.isdigit() else owner
-        fix = f"run this as {owner} (sudo -u {user} …), or {fix}"
+    owner = _name(part.stat().st_uid)
+    quoted = shlex.quote(str(part))
+    is_folder = part.is_dir()
+    if owner == user:
+        return f"; chmod u+rw{'x' if is_folder else ''} {quoted}"
+
+    fix = f"let {user} enter it"  # folders of the system keep their owner
+    is_ours = is_target or part.parent.stat().st_uid == os.geteuid()
+    if is_ours:
+        fix = f"sudo chown {'-R ' if is_folder else ''}{user} {quoted}"
+    if not (is_ours and owner == "root"):  # first the way that changes nothing
+        sudo_user = f"'#{owner}'" if owner.isdigit() else owner
+        fix = f"run this as {owner} (sudo -u {sudo_user} …), or {fix}"
     return f", which belongs to {owner}; {fix}"
 
 
@@ -109,8 +115,8 @@ def _name(user: int) -> str:
 
 
 def become_owner(home: Path) -> None:
-    """Go on as the owner of the home where root works in somebody else's, so that all that is made
-    belongs to them.
+    """Continue as the owner of the home if root works in another user's, so that new files belong
+    to that user.
     """
     with suppress(OSError):  # no such folder; or a container whose root may not do that
         owner = home.stat()

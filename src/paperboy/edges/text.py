@@ -1,17 +1,17 @@
-"""Text from outside, made fit for a line, a message or a terminal. Pure; each takes time linear in
-the text's length.
+"""Foreign text, made fit for a line, a message or a terminal. Pure functions, each linear in the
+text's length:
 
-printable           without what is invisible
-composed            one line, nothing removed
-one_line            both: for mails, prompts and all that is stored
-visible             what a terminal or a log would obey is shown as an escape
-shortened           cut after a word
-cut                 where prose may end: after a sentence, or a word
-hidden              without a secret
-without_url         without a URL, which is often a secret
-without_addresses   for the log, and reports that more people see than the operator
-mentions            finds one address
-did_you_mean        suggests what a word was to be
+    printable           removes invisible characters
+    composed            makes one line, and removes nothing
+    one_line            does both: for mails, prompts and all that is stored
+    visible             escapes what a terminal or a log would obey
+    shortened           cuts after a word
+    cut                 finds where prose may end: after a sentence, or a word
+    hidden              redacts a secret
+    without_url         redacts a URL, which is often a secret
+    without_addresses   redacts addresses, for readers beside the operator
+    mentions            finds one address
+    did_you_mean        suggests the word that was meant
 """
 
 import difflib
@@ -23,13 +23,12 @@ from functools import lru_cache
 from itertools import accumulate, takewhile
 from urllib.parse import quote, quote_plus, urlsplit
 
-_LONGEST_WORD = (
-    1000  # characters of a word that is composed; a run of marks takes time quadratic in its length
-)
+# Longer words are not composed: a run of marks would take time quadratic in its length.
+_LONGEST_WORD = 1000
 
-# What is invisible, turns the writing direction, or is no character: of Unicode's classes Cc, Cf
-# and Cs all but the spaces and the two joiners, which shape emoji and letters; and the code points
-# that never are characters.
+# Invisible characters, marks that turn the writing direction, and code points that are no
+# characters: Unicode's classes Cc, Cf and Cs, without the spaces and the two joiners that shape
+# emoji and letters, and the permanent non-characters.
 _INVISIBLE = (
     "\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
@@ -39,9 +38,8 @@ _REMOVED = re.compile(f"[{_INVISIBLE}]")
 _ESCAPED = re.compile(f"[{_INVISIBLE}\t-\r\x1c-\x1f\x85\u2028\u2029]")
 _BREAK = r"(?:\s|\\[nrt])*"  # a server may break a long word, and quote JSON within JSON
 _PART = r"[^\s<>()\[\]{}\"',;:@]"
-_ADDRESS = re.compile(
-    rf"(?<!{_PART})({_PART}){_PART}*(@{_PART}+)"
-)  # tried where a word begins: the time is linear
+# Tried only where a word begins, so that the time is linear.
+_ADDRESS = re.compile(rf"(?<!{_PART})({_PART}){_PART}*(@{_PART}+)")
 
 SENTENCE_END = re.compile(
     r"(?<![.!?…])(?P<mark>[.!?…]+)[)\]}\"'”’»]*(?=\s+[(\[{“‘\"'«*]*(?:[^\W_a-z]|[a-z](?![\w.’'-])|[a-z]+[A-Z\d∼~=]))|[。！？][」』）]*"
@@ -62,7 +60,7 @@ _ABBREVIATION = re.compile(
 
 def printable(text: str) -> str:
     """Remove control characters, marks that turn the writing direction, invisible characters, lone
-    surrogates and code points that no XML may hold. Spaces and line ends stay.
+    surrogates and code points that XML forbids. Spaces and line ends stay.
     """
     return text if text.isprintable() else _REMOVED.sub("", text)
 
@@ -72,7 +70,7 @@ def one_line(text: str) -> str:
 
 
 def composed(text: str) -> str:
-    """Return one line in NFC, with all that it holds."""
+    """Return one line in NFC, from which nothing is removed."""
     words = text.split()
     return " ".join(
         word if len(word) > _LONGEST_WORD else unicodedata.normalize("NFC", word) for word in words
@@ -80,54 +78,58 @@ def composed(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Show what `printable` removes, and every line end and tab, as an escape: \n, \x1b,
-    \u202e.
-    """
+    r"""Escape what `printable` removes, and every line end and tab, as \n, \x1b or \u202e."""
     return _ESCAPED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def shortened(text: str, most: int) -> str:
-    """Cut a text after a word, if there is one, to at most so many characters."""
+    """Cut a text to at most so many characters, after a word if possible."""
     if len(text) <= most:
         return text
     return text[:most].rsplit(" ", 1)[0][: most - 1].rstrip(",;:") + "…"
 
 
 def cut(text: str, limit: int, *kinds: re.Pattern[str]) -> int:
-    """Return where to end a text that is longer than the limit: at the last sentence's or word's
-    end, or the last end of the given kinds, in the last two thirds of the limit. A wider limit
-    never cuts earlier.
+    """Return where to cut a text that is longer than the limit: after its last sentence or word, or
+    at the last end of the given kinds, in the last two thirds of the limit. A wider limit never
+    cuts earlier.
     """
-    ends = (last_end(text, limit, kind, limit // 3) for kind in kinds or (SENTENCE_END, WORD_END))
-    return next(filter(None, ends), limit)
+    for kind in kinds or (SENTENCE_END, WORD_END):
+        if end := last_end(text, limit, kind, limit // 3):
+            return end
+    return limit
 
 
 def last_end(text: str, limit: int, kind: re.Pattern[str], least: int = 1) -> int:
-    """Find the last end of that kind from `least` to `limit`, before which no bracket is open if
-    possible; else 0.
+    """Return the last end of that kind from `least` to `limit`, outside of brackets if possible; 0
+    if there is none.
     """
+    ends = list[int]()
+    for match in takewhile(lambda match: match.end() <= limit, kind.finditer(text)):
+        if match.end() >= least and not _is_abbreviation(match):
+            ends.append(match.end())
+
     # Any kind of bracket closes any other: intervals are written [0, 1).
-    depths = (
-        0,
-        *accumulate((character in "([") - (character in ")]") for character in text[:limit]),
-    )
-    first = takewhile(lambda match: match.end() <= limit, kind.finditer(text))
-    near = [match.end() for match in first if match.end() >= least and not _is_abbreviation(match)]
-    return next((end for end in reversed(near) if depths[end] <= 0), near[-1] if near else 0)
+    steps = ((character in "([") - (character in ")]") for character in text[:limit])
+    depths = [0, *accumulate(steps)]
+    for end in reversed(ends):
+        if depths[end] <= 0:
+            return end
+    return ends[-1] if ends else 0
 
 
 def _is_abbreviation(match: re.Match[str]) -> bool:
-    """Check whether a full stop, or what else was found, ends no more than a word."""
+    """Check whether the end is the full stop of an abbreviation."""
+    if match.groupdict().get("mark") != ".":
+        return False
     before = match.string[max(0, match.start() - 40) : match.start()]
-    before = before.replace(
-        "\u2060", ""
-    )  # a word joiner, which keeps mail programs from making links
-    return match.groupdict().get("mark") == "." and bool(_ABBREVIATION.search(before))
+    before = before.replace("\u2060", "")  # a word joiner, so that mail programs make no links
+    return bool(_ABBREVIATION.search(before))
 
 
 def hidden(text: str, secret: str, least: int = 8) -> str:
-    """Put "…" in place of each copy of the secret: as it is, quoted for a URL, and within base64,
-    in any case, and also where spaces or line ends break it.
+    """Replace each copy of the secret by "…": plain, quoted for a URL or within base64, in any
+    case, and also broken by spaces or line ends.
 
     A secret of fewer than `least` characters stays, since ordinary words would go with it. Hide
     before shortening.
@@ -138,51 +140,46 @@ def hidden(text: str, secret: str, least: int = 8) -> str:
 
 
 def without_url(text: str, url: str) -> str:
-    """Hide the URL, and each part of it that a server repeats; its scheme and its host alone
-    stay.
-    """
+    """Hide the URL, and each part of it that a server repeats. Its scheme and host stay."""
+    after_host = url.partition(urlsplit(url).netloc)[2]
     _, _, _, *parts = re.split(r"[/?&=#]", url)
-    for secret in (
-        url,
-        url.partition(urlsplit(url).netloc)[2],
-        *sorted(parts, key=len, reverse=True),
-    ):
+    for secret in (url, after_host, *sorted(parts, key=len, reverse=True)):
         text = hidden(text, secret, least=5)
     return text
 
 
 @lru_cache(maxsize=8)
 def _forms(secret: str) -> re.Pattern[str]:
-    """Find a secret in all its forms."""
+    """Return a pattern that finds a secret in all its forms."""
     plain = secret.encode(errors="replace")
     forms = {secret, quote(plain), quote(plain, safe=""), quote_plus(plain)}
 
-    # Within base64, the characters that the secret alone decides, wherever it begins in what was
-    # encoded.
-    for before, first in enumerate((0, 2, 3)):
-        last = (before + len(plain)) * 8 // 6
+    # Within base64: the characters that depend on the secret alone, at each offset modulo 3.
+    for offset, first in enumerate((0, 2, 3)):
+        last = (offset + len(plain)) * 8 // 6
         for encode in (b64encode, urlsafe_b64encode):
-            forms.add(encode(bytes(before) + plain).decode()[first:last])
+            forms.add(encode(bytes(offset) + plain).decode()[first:last])
 
-    longest_first = ("".join(form.split()) for form in sorted(forms, key=len, reverse=True))
-    return re.compile(
-        "|".join(_BREAK.join(map(re.escape, form)) for form in longest_first), re.IGNORECASE
-    )
+    alternatives = list[str]()
+    for form in sorted(forms, key=len, reverse=True):
+        characters = "".join(form.split())
+        alternatives.append(_BREAK.join(map(re.escape, characters)))
+    return re.compile("|".join(alternatives), re.IGNORECASE)
 
 
 def without_addresses(text: str) -> str:
-    """Hide the owner of every address and leave its server visible, as a…@example.org."""
+    """Hide the local part of every address, as in a…@example.org."""
     return _ADDRESS.sub(r"\1…\2", text)
 
 
 def mentions(address: str) -> re.Pattern[str]:
-    """Return a pattern that finds the address in any case, and not as a part of a longer one."""
+    """Return a pattern that finds the address in any case, but not within a longer one."""
     return re.compile(rf"(?<![\w.+-]){re.escape(address)}(?!\.?[\w-])", re.IGNORECASE)
 
 
 def did_you_mean(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """Return `", did you mean 'x'?"` for the choice that is nearest to the word, whatever the case;
-    else nothing.
+    """Return `", did you mean 'x'?"` for the choice nearest to the word, whatever the case; empty
+    if none is near.
     """
     by_folded = {choice.casefold(): choice for choice in choices}
     nearest = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=cutoff)
