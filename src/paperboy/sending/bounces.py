@@ -8,9 +8,9 @@ THRICE = "it did not exist for three digests in a row"
 
 
 def suppress_bounced(store: Store, now: datetime) -> tuple[str, ...]:
-    """Suppress these addresses, and return them."""
-    found = store.ledger.bounced_thrice()
+    """Suppress such addresses, and return them."""
+    bounced = store.ledger.bounced_thrice()
     with store.transaction():
-        for address, reply in found:
+        for address, reply in bounced.items():
             store.suppressions.add(address, "", f"{THRICE}: {reply}", now, by="bounces")
-    return tuple(address for address, _ in found)
+    return tuple(bounced)

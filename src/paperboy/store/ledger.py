@@ -286,7 +286,7 @@ class Ledger(Noun):
         )
         return tuple(names)
 
-    def bounced_thrice(self) -> tuple[tuple[str, str], ...]:
+    def bounced_thrice(self) -> dict[str, str]:
         """Return the addresses, in lower case, that bounced on the last three dates with a digest
         for them, over all lists, with the last reply. What came before an address was last
         unsuppressed does not count.
@@ -294,7 +294,7 @@ class Ledger(Noun):
         Only digests that reached somebody else by mail count: otherwise the server may be at fault.
         Addresses that are suppressed for all lists are left out.
         """
-        return tuple(self._pairs(_BOUNCED_THRICE).items())
+        return self._pairs(_BOUNCED_THRICE)
 
     def digests(self, list_name: str) -> list[Frozen]:
         """Return the list's digests, newest first."""
