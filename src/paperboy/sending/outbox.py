@@ -1,5 +1,5 @@
-"""The outbox takes mail while no mail server is set up: a Maildir, and each list's newest mail as
-files to open.
+"""Outbox for mail while no mail server is set up: a Maildir, and each list's newest mail as files
+to open.
 """
 
 import email
@@ -12,8 +12,8 @@ from paperboy.models import DeliveryState, Envelope, Receipt
 
 
 class Outbox:
-    """A folder that is its owner's alone, made by the first mail: `Maildir/`, `LIST.eml`,
-    `LIST.html`, `LIST.txt`.
+    """Private folder, created by the first mail: `Maildir/`, `LIST.eml`, `LIST.html`,
+    `LIST.txt`.
     """
 
     via = "outbox"
@@ -22,14 +22,15 @@ class Outbox:
         self._folder = folder
 
     def send(self, envelope: Envelope) -> Receipt:
-        """Put the message into the Maildir. MailServerError if the folder cannot be written."""
+        """Put the message into the Maildir. Raises MailServerError if the folder cannot be
+        written.
+        """
         maildir = self._folder / "Maildir"
+        local = envelope.message.replace(b"\r\n", b"\n")  # line ends, as a Maildir has them
         try:
-            self._folder.mkdir(
-                parents=True, exist_ok=True
-            )  # private by the command's umask, as its files are
-            # A Maildir has local line ends.
-            mailbox.Maildir(str(maildir), create=True).add(envelope.message.replace(b"\r\n", b"\n"))
+            # private by the command's umask, as its files are
+            self._folder.mkdir(parents=True, exist_ok=True)
+            mailbox.Maildir(str(maildir), create=True).add(local)
             if envelope.list_name:
                 show(self._folder, envelope.list_name, envelope.message)
         except OSError as error:
@@ -40,21 +41,21 @@ class Outbox:
         return Receipt(DeliveryState.SENT, f"in {maildir}")
 
     def abort(self) -> None:
-        """Nothing here takes long."""
+        """Do nothing: sending takes no time here."""
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Do nothing: no file stays open."""
 
 
 def show(folder: Path, name: str, message: bytes) -> Path:
-    """Write `NAME.eml`, `NAME.html` and `NAME.txt` of a message, and return the page's path.
-    OSError if it cannot.
+    """Write `NAME.eml`, `NAME.html` and `NAME.txt` of a message, and return the page's path. Raises
+    OSError.
     """
     (folder / f"{name}.eml").write_bytes(message)
     parsed = email.message_from_bytes(message, policy=email.policy.default)
     for subtype, ending in (("plain", ".txt"), ("html", ".html")):
-        if part := parsed.get_body((subtype,)):
-            (folder / (name + ending)).write_bytes(
-                part.get_content().replace("\r\n", "\n").encode()
-            )
+        part = parsed.get_body((subtype,))
+        if part:
+            text = part.get_content().replace("\r\n", "\n")
+            (folder / f"{name}{ending}").write_bytes(text.encode())
     return folder / f"{name}.html"
