@@ -1,7 +1,7 @@
-"""Logging in with an access token (OAuth): the operator's command that prints one.
+"""Access tokens (OAuth) for the login, printed by a command of the operator.
 
-The tools that print a token refresh it by themselves. What they print, on either stream, is never
-logged: it may hold the token, or the secret that buys a new one.
+Such a command refreshes the token itself. Its output, on either stream, is never logged: it may
+hold the token, or the secret that buys a new one.
 """
 
 import contextlib
@@ -23,13 +23,11 @@ _TOKEN = re.compile(rb"[!-~]{1,9000}")  # RFC 4954 limits a line to 12,288 bytes
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class TokenCommand:
-    """The command of SMTP_TOKEN_COMMAND, and the token that all connections share. Any thread may
-    ask.
-    """
+    """Command of SMTP_TOKEN_COMMAND, and the token that the threads of all connections share."""
 
     words: tuple[str, ...]
     environ: Mapping[str, str]
-    folder: Path  # where it runs
+    folder: Path  # in which it runs
     timer: Callable[[], float] = time.monotonic
     timeout: float = 30  # seconds
     _lock: Lock = field(default_factory=Lock)
@@ -37,8 +35,8 @@ class TokenCommand:
     _until: float = 0.0  # on the timer
 
     def token(self) -> str:
-        """Return the token, printed by the command unless it is fresh. Raises MailServerError if
-        the command fails.
+        """Return the token; run the command unless it is fresh. Raises MailServerError if the
+        command fails.
         """
         with self._lock:
             now = self.timer()
@@ -48,7 +46,7 @@ class TokenCommand:
             return self._token
 
     def forget(self, token: str) -> None:
-        """Have the command asked again: the server refuses this token."""
+        """Run the command again next time, since the server refuses this token."""
         with self._lock:
             if self._token == token:
                 self._until = 0.0
@@ -63,7 +61,7 @@ class TokenCommand:
                 stderr=subprocess.DEVNULL,
                 cwd=self.folder,
                 env=self.environ,
-                start_new_session=True,  # so that what it has started can be ended with it
+                start_new_session=True,  # so that its own children can be killed with it
             )
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or type(error).__name__
