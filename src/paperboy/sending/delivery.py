@@ -1,7 +1,7 @@
 """The imperative shell, second half: from frozen messages to receipts.
 
-    for each delivery that waits, over the next idle connection: what is beside digests first, asked for anew every
-    hundred; then the oldest digest
+    for each waiting delivery, over the next idle connection: alerts and other mail first, looked for again every
+    hundred deliveries; then the oldest digest
         wait                ← the rate limit, and pauses while the server has trouble: see pace.py
         no longer on its list, suppressed, or expired? settle it without sending
         reserve             ← its own commit, before the message leaves
@@ -9,11 +9,11 @@
         settle              ← after the server's last reply and before the connection's next message
     a refusal that may be about us is put back, and the next round begins with other recipients
     after a problem the server's retry backoff is a quarter of an hour
-    addresses that did not exist in three digests in a row are suppressed
+    addresses that did not exist for three digests in a row are suppressed
 
 A delivery that a crash left in `sending` waits like a pending one, and goes out with the same bytes
-and Message-ID. Each connection has a thread of its own, which takes, sends and settles one delivery
-after another. A lock guards everything except the sending.
+and Message-ID. Each connection has its own thread, which takes, sends and settles one delivery
+after another. A lock guards everything except sending.
 """
 
 from __future__ import annotations
@@ -46,15 +46,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _GRACE = 20.0  # seconds for messages under way when the round is stopped
-_READ_AHEAD = 100  # deliveries, and then a look for others that go before
-_POLL = 0.05  # seconds between two looks at a stop, or at the end of the work
-_POLLS = 20  # of these between two looks at the lists, which may have a file each
+_READ_AHEAD = 100  # deliveries, before others that go first are looked for
+_POLL = 0.05  # seconds between two checks for a stop, or for the end of the work
+_POLLS = 20  # of these between two checks of the lists, which may have a file each
 
 
 class Transport(Protocol):
-    """One connection for one envelope at a time. Raises MailServerError if no recipient is to
-    blame.
-    """
+    """Connection for one envelope at a time. Raises MailServerError if no recipient is to blame."""
 
     via: str  # "smtp" or "outbox"
 
@@ -67,21 +65,19 @@ class Transport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How a round of sending ended."""
+    """Result of a round of sending."""
 
     states: Mapping[DeliveryState, int]
     problem: str = ""  # why the server accepts nothing; deliveries keep waiting
-    passing: bool = False  # the problem may pass without anybody's help
-    turned_away: bool = (
-        False  # the problem is that recipients are refused; an alert may get through
-    )
+    passing: bool = False  # the problem may pass by itself
+    turned_away: bool = False  # recipients are refused; an alert may get through
     since: datetime | None = None  # since when no digest was sent; None: none waited
-    refused: tuple[str, ...] = ()  # lists whose digest nobody could get
+    refused: tuple[str, ...] = ()  # lists whose digest failed for all recipients
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """One delivery in the hands of a connection."""
+    """Delivery on its way over a connection."""
 
     composed: Composed
     delivery: Delivery
@@ -90,7 +86,7 @@ class _Task:
 
 @dataclass(slots=True, kw_only=True)
 class Round:
-    """One round of sending. `wait` and `stopped` are called by the threads of all connections."""
+    """Round of sending. `wait` and `stopped` are called by the threads of all connections."""
 
     store: Store
     transports: Sequence[Transport]  # one for each connection
@@ -103,54 +99,49 @@ class Round:
     progress: Progress
     stopped: Callable[[], bool]  # once it is, messages under way have 20 seconds to finish
     most_per_minute: int = 0
-    grows: bool = (
-        False  # the number of connections, as the server's answers are; else all of them are used
-    )
-    look: Callable[[], None] = lambda: (
-        None
-    )  # have the lists been edited? called while connections go on sending
+    grows: bool = False  # open connections while the server answers well; otherwise all at once
+    look: Callable[[], None] = lambda: None  # reload edited lists, while messages are sent
 
     _lock: Condition = field(default_factory=Condition)  # for the store and all that follows
     _pace: Pace = field(init=False)
     _threads: list[Thread] = field(default_factory=list)  # of the connections that were opened
-    _waiting: deque[int] = field(default_factory=deque)  # deliveries
-    _ahead: dict[int, Delivery] = field(default_factory=dict)  # of these, read together
-    _under_way: int = 0  # deliveries that may yet be put back: until then, idle connections stay
-    _message: Callable[[int], Composed] = field(init=False)  # by its id; keeps the one in hand
-    _beside: set[int] = field(default_factory=set)  # deliveries beside digests that were taken up
+    _waiting: deque[int] = field(default_factory=deque)  # ids of deliveries
+    _ahead: dict[int, Delivery] = field(default_factory=dict)  # the next ones, read together
+    _under_way: int = 0  # deliveries that may be put back: idle connections wait for them
+    _message: Callable[[int], Composed] = field(init=False)  # by id; keeps the last one
+    _beside: set[int] = field(default_factory=set)  # deliveries beside digests that were queued
     _taken: int = 0  # deliveries
-    _states: defaultdict[str, Counter[DeliveryState]] = field(init=False)  # of each list's digests
-    _failed: set[int] = field(
-        default_factory=set
-    )  # digests of which a delivery has, for good or perhaps
+    _states: defaultdict[str, Counter[DeliveryState]] = field(init=False)  # of digests, by list
+    _failed: set[int] = field(default_factory=set)  # digests with a delivery that failed, perhaps
     _crash: BaseException | None = None
-    _spoilt: StoreError | None = None  # of one delivery, raised when the others were sent
+    _corrupt: StoreError | None = None  # of one delivery, raised after the others were sent
 
     def deliver(self, *, by_hand: bool = False, only: int = 0, rest: bool = False) -> Report:
-        """Send what waits, or `only` the delivery of that id; or the `rest` after a round: what is
-        beside digests, with what had to wait for its end. `by_hand` ignores retry backoffs.
+        """Send what waits, or `only` the delivery of that id; or, after a round, the `rest`: mail
+        beside digests, also that which waits for the round's end. `by_hand` ignores retry backoffs.
         """
         began = self.timer()
         ledger = self.store.ledger
-        digests = () if rest else ledger.waiting(self.clock(), by_hand=by_hand, only=only)
+        digests = [] if rest else ledger.waiting(self.clock(), by_hand=by_hand, only=only)
         if not only:
-            self._let_ahead(late=rest, by_hand=by_hand)
+            self._queue_beside(late=rest, by_hand=by_hand)
         self._waiting.extend(digests)
         number = len(self._waiting)
         if not number:
             return Report({})
 
         interval = 60 / self.most_per_minute if self.most_per_minute else 0.0
+        pace = Pace(limit=len(self.transports), grows=self.grows, interval=interval)
+        if rest:
+            pace.most_errors = 1  # the next round retries
+        self._pace = pace
         self._message = lru_cache(maxsize=1)(ledger.message)
         self._states = defaultdict(Counter)
-        self._pace = pace = Pace(limit=len(self.transports), grows=self.grows, interval=interval)
-        if rest:
-            pace.most_errors = 1  # the next round brings what is left
         with self.progress.stage("Sending") as show:
             self._run(lambda: show(self._taken, number))
         if not self.stopped():
             reached = ledger.reached({delivery.frozen_id for delivery, _ in pace.held})
-            self._settle_held(pace.conclude(reached))  # though nobody was accepted
+            self._settle_held(pace.conclude(reached))
 
         now = self.clock()
         if pace.problem:
@@ -158,20 +149,19 @@ class Round:
             logger.error("%s", pace.problem)
         for address in bounces.suppress_bounced(self.store, now):
             logger.warning("%s is suppressed: %s", address, bounces.THRICE)
+
         total = Counter[DeliveryState]()
         for name, states in sorted(self._states.items()):
-            counts = ", ".join(
-                f"{states[state]} {state}" for state in DeliveryState if states[state]
-            )
-            logger.info("%s: %s, in %.1f s", name, counts, self.timer() - began)
+            counts = [f"{states[state]} {state}" for state in DeliveryState if states[state]]
+            logger.info("%s: %s, in %.1f s", name, ", ".join(counts), self.timer() - began)
             total.update(states)
 
         instants = [ledger.get(digests[0]).frozen_at, ledger.last_sent()] if digests else []
         return Report(
-            total,
-            pace.problem,
-            pace.passing,
-            pace.turned_away,
+            states=total,
+            problem=pace.problem,
+            passing=pace.passing,
+            turned_away=pace.turned_away,
             since=max(filter(None, instants), default=None),
             refused=ledger.refused_by_all(self._failed),
         )
@@ -179,11 +169,12 @@ class Round:
     # --- threads
 
     def _run(self, show: Callable[[], None]) -> None:
-        """Watch for a stop until all connections have ended. Raises any error that is a bug outside
-        one message.
+        """Watch for a stop until all connections have ended. Raises errors that are bugs outside a
+        message.
         """
         with self._lock:
             self._open()
+
         aborts_at = float("inf")
         polls = 0
         while alive := [thread for thread in self._threads if thread.is_alive()]:
@@ -197,8 +188,10 @@ class Round:
                 if self.timer() >= aborts_at:
                     for transport in self.transports:
                         transport.abort()
-        show()  # also where all was sent before the first poll
-        if error := self._crash or self._spoilt:
+        show()  # all may have been sent before the first poll
+
+        error = self._crash or self._corrupt
+        if error:
             raise error
 
     def _open(self) -> None:
@@ -213,11 +206,11 @@ class Round:
         """Send over one connection until it has no more to do."""
         with closing(transport):
             try:
-                goes_on = True
-                while goes_on and (task := self._next()):
+                stays_open = True
+                while stays_open and (task := self._next()):
                     reply = self._send(transport, task)
                     with self._lock:
-                        goes_on = self._record(task, reply)
+                        stays_open = self._record(task, reply)
                         self._lock.notify_all()
             except BaseException as error:  # noqa: BLE001  # raised again by `_run`, when nothing is under way
                 with self._lock:
@@ -225,9 +218,7 @@ class Round:
                     self._lock.notify_all()
 
     def _next(self) -> _Task | None:
-        """Reserve the next delivery as soon as its message may begin. None: the connection has no
-        more to do.
-        """
+        """Reserve the next delivery once its message may begin. None: nothing is left to do."""
         while True:
             with self._lock:
                 if self._is_over() or self._pace.must_close():
@@ -254,7 +245,7 @@ class Round:
             return transport.send(self.composer.envelope(task.composed, delivery))
         except MailServerError as error:
             return error
-        except Exception as error:  # noqa: BLE001  # logged without its text, which may hold anything
+        except Exception as error:  # noqa: BLE001  # logged without its text, for privacy
             kind = type(error).__name__
             trace = "".join(format_tb(error.__traceback__))
             address = delivery.copy.subscriber.address
@@ -265,11 +256,11 @@ class Round:
 
     def _take(self) -> _Task | None:
         """Reserve the next delivery. None: it was settled without sending, another process took it,
-        or its row is spoilt.
+        or its row is corrupt.
         """
         self._taken += 1
         if self._taken % _READ_AHEAD == 0:
-            self._let_ahead()
+            self._queue_beside()
 
         ledger = self.store.ledger
         delivery_id = self._waiting.popleft()
@@ -277,8 +268,8 @@ class Round:
             if delivery_id not in self._ahead:
                 self._ahead = ledger.read([delivery_id, *islice(self._waiting, _READ_AHEAD)])
             delivery = self._ahead.pop(delivery_id, None)
-            # What changes a delivery after it was read changes its state, so that it cannot be
-            # reserved: except for one that a crash left in `sending`.
+            # A change after it was read changes its state, so that it cannot be reserved; but not
+            # of one that a crash left in `sending`.
             if delivery is None or delivery.state is DeliveryState.SENDING:
                 delivery = ledger.get(delivery_id)
             if self._is_ended(delivery):
@@ -287,7 +278,7 @@ class Round:
         except StoreWriteError:
             raise
         except StoreError as error:
-            self._spoilt = error
+            self._corrupt = error
             return None
 
         if not ledger.reserve(delivery, self.clock()):
@@ -296,15 +287,15 @@ class Round:
         self._under_way += 1
         return task
 
-    def _let_ahead(self, *, late: bool = False, by_hand: bool = False) -> None:
-        """Put what is beside digests before all else."""
-        found = self.store.ledger.beside(self.clock(), late=late, by_hand=by_hand)
-        new = [delivery_id for delivery_id in found if delivery_id not in self._beside]
+    def _queue_beside(self, *, late: bool = False, by_hand: bool = False) -> None:
+        """Queue mail beside digests before all else."""
+        ids = self.store.ledger.beside(self.clock(), late=late, by_hand=by_hand)
+        new = [delivery_id for delivery_id in ids if delivery_id not in self._beside]
         self._beside.update(new)
         self._waiting.extendleft(reversed(new))
 
     def _is_ended(self, delivery: Delivery) -> bool:
-        """Return whether the address must not have the delivery any more, and settle it then."""
+        """Return whether the address must no longer get the delivery, which is settled then."""
         now = self.clock()
         ledger = self.store.ledger
         name = delivery.list_name
@@ -327,28 +318,30 @@ class Round:
         logger.warning("%s to %s: %s (%s)", delivery.what, address, state, reason)
         return True
 
-    # --- what became of it
+    # --- after sending
 
     def _record(self, task: _Task, reply: Receipt | MailServerError) -> bool:
-        """Settle a delivery, or put it back if the server refused us, or perhaps did. False: the
+        """Settle a delivery, or put it back if the server refused us, or may have. False: the
         connection closes.
         """
         self._under_way -= 1
         delivery = task.delivery
+        now = self.clock()
         ledger = self.store.ledger
         if isinstance(reply, MailServerError):
-            ledger.settle(delivery, delivery.state, str(reply), self.clock(), undone=True)
+            ledger.settle(delivery, delivery.state, str(reply), now, undone=True)
             self._waiting.appendleft(delivery.id)
             others = sum(thread.is_alive() for thread in self._threads) - 1
             decision = self._pace.refused(
                 reply, began=task.began, now=self.timer(), jitter=self.jitter(), others=others
             )
-            return self._obey(decision, str(reply))
+            self._log(decision, str(reply))
+            return not decision.closes
+
         if delivery.counts and self._pace.holds(delivery, reply):
-            ledger.settle(
-                delivery, delivery.state, reply.reply, self.clock(), undone=True, held=True
-            )
+            ledger.settle(delivery, delivery.state, reply.reply, now, undone=True, held=True)
             return True
+
         self._settle(delivery, reply, task.began)
         self._settle_held(self._pace.released())
         return True
@@ -361,20 +354,20 @@ class Round:
 
     def _settle(self, delivery: Delivery, receipt: Receipt, began: float) -> None:
         now = self.clock()
-        state, wait = what_follows(delivery, receipt, self.jitter())
-        if (
-            receipt.state is DeliveryState.PENDING and self.stopped()
-        ):  # we aborted it before anything was handed over
-            state, wait = DeliveryState.PENDING, None
+        state, pause = what_follows(delivery, receipt, self.jitter())
+        if receipt.state is DeliveryState.PENDING and self.stopped():
+            # We aborted it before the message was handed over.
+            state = DeliveryState.PENDING
+            pause = None
+        was_cut_short = delivery.state is DeliveryState.SENDING
         is_settled = self.store.ledger.settle(
             delivery,
             state,
             receipt.reply,
             now,
             via=self.transports[0].via if state is DeliveryState.SENT else "",
-            try_at=now + wait if wait else None,
-            uncertain=receipt.state is DeliveryState.AMBIGUOUS
-            or delivery.state is DeliveryState.SENDING,
+            try_at=now + pause if pause else None,
+            uncertain=was_cut_short or receipt.state is DeliveryState.AMBIGUOUS,
             bounce=receipt.bounce and delivery.counts,
             undone=state is DeliveryState.PENDING or receipt.slow_down,
         )
@@ -388,7 +381,8 @@ class Round:
             logger.warning("%s to %s: %s (%s)", delivery.what, address, state, receipt.reply)
         elif not delivery.counts:
             logger.info("%s to %s: sent", delivery.what, address)
-        if not self.stopped():  # else it may have been aborted, which says nothing of the server
+
+        if not self.stopped():  # an abort says nothing about the server
             decision = self._pace.settled(
                 state,
                 receipt,
@@ -398,37 +392,33 @@ class Round:
                 waiting=len(self._waiting),
                 counts=delivery.counts,
             )
-            self._obey(decision, receipt.reply)
+            self._log(decision, receipt.reply)
 
-    def _obey(self, decision: Decision, why: str) -> bool:
-        """Log what the pace has decided. False: the connection closes."""
+    def _log(self, decision: Decision, why: str) -> None:
+        """Log what the pace has decided."""
         if decision.closes:
             logger.info("closing one connection: %s", why)
         if decision.halved_to:
-            logger.info(
-                "the mail server complains: %s from now on",
-                counted(decision.halved_to, "connection"),
-            )
+            connections = counted(decision.halved_to, "connection")
+            logger.info("the mail server complains: %s from now on", connections)
         if decision.pause:
             logger.warning("pausing for %.0f s: %s", decision.pause, why)
-        return not decision.closes
 
 
 def record(store: Store, sent: Report, now: datetime, patience: timedelta) -> None:
-    """Note whether digests can be sent, as a round that had some has shown it; other mail says
-    nothing of that. A server that is down or busy is no incident before `patience` has passed,
-    unless it lasts already: new digests that wait do not end it.
+    """Record whether digests can be sent, if the round had any. A server that is down or busy is no
+    incident before `patience` has passed, unless the incident lasts already: new digests that wait
+    do not end it.
     """
     with store.transaction():
         if sent.problem and sent.since:
-            lasts = any(
+            is_known = any(
                 incident.kind == Kind.MAIL and not incident.ended
                 for incident in store.incidents.all()
             )
-            if lasts or not sent.passing or now - sent.since >= patience:
-                store.incidents.note(
-                    [Incident(kind=Kind.MAIL, subject=MAIL_SERVER, reason=sent.problem)], now
-                )
+            if is_known or not sent.passing or now - sent.since >= patience:
+                incident = Incident(kind=Kind.MAIL, subject=MAIL_SERVER, reason=sent.problem)
+                store.incidents.note([incident], now)
         if sent.states.get(DeliveryState.SENT) and not sent.problem:
             store.incidents.end(Kind.MAIL, MAIL_SERVER, now)
         store.incidents.end(Kind.PROCESS, THE_MORNING, now)
@@ -444,13 +434,13 @@ def send_outside(
     *,
     test: bool,
 ) -> Receipt:
-    """Send one copy outside the ledger. Its Message-ID is new: a server would drop a second mail
-    with one it knows.
+    """Send one copy outside the ledger, with a new Message-ID: servers drop a second mail with a
+    known one.
     """
-    own = composer.copy_for(name, now.date(), to)
     other = composer.copy_for(f"{name}-{now:%H%M%S}", now.date(), to)
-    copy = Delivery(0, 0, name, replace(own, message_id=other.message_id), DeliveryState.PENDING)
-    envelope = composer.envelope(mail, copy, test=test)
+    copy = replace(composer.copy_for(name, now.date(), to), message_id=other.message_id)
+    delivery = Delivery(id=0, frozen_id=0, list_name=name, copy=copy, state=DeliveryState.PENDING)
+    envelope = composer.envelope(mail, delivery, test=test)
     with closing(transport):
         return transport.send(replace(envelope, list_name=f"{name}-preview"))
 
@@ -458,11 +448,10 @@ def send_outside(
 def what_follows(
     delivery: Delivery, receipt: Receipt, jitter: float
 ) -> tuple[DeliveryState, timedelta | None]:
-    """The delivery's next state, and the retry backoff of its address.
+    """Return the delivery's next state, and the retry backoff of its address.
 
-    A connection lost after the final dot is retried once; after that the delivery stays ambiguous.
-    A message without an end, an alert, is retried until it is replaced, even if it is refused for
-    good.
+    A connection lost after the final dot is retried once; then the delivery stays ambiguous. An
+    alert never expires, and is retried until it is replaced, even if it is refused for good.
     """
     retried = {DeliveryState.DEFERRED, DeliveryState.PENDING}
     if not delivery.uncertain:
@@ -471,6 +460,7 @@ def what_follows(
         retried.add(DeliveryState.FAILED)
     if receipt.state not in retried:
         return receipt.state, None
+
     tries = delivery.attempts
     if receipt.state is DeliveryState.AMBIGUOUS or receipt.slow_down:
         tries = 0
