@@ -15,11 +15,17 @@ from paperboy.edges import lock
 from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Outcome, Spending
 from paperboy.reports import alerts
-from paperboy.reports import status as picture
-from paperboy.reports.status import ListStatus
+from paperboy.reports.status import (
+    IDLE,
+    NOTHING_IS_SENT,
+    ListStatus,
+    answer,
+    moved_from_outbox,
+)
 from paperboy.service import output
 from paperboy.service.app import App
 from paperboy.store.history import DaySummary, DeliveryRecord
+from paperboy.store.incidents import Incident
 
 _MOMENT = "%a %d %b %H:%M %Z"
 _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are asked for
@@ -35,14 +41,17 @@ _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are
     "--suppressed", is_flag=True, help="Show only which addresses are suppressed, and why."
 )
 @click.option(
-    "--exit-code", is_flag=True, help="Exit with 1 if a list is late or has failed, for monitoring."
+    "--exit-code",
+    is_flag=True,
+    help="Exit with 1 if a list is late or has failed, for monitoring.",
 )
 @click.option(
     "--mornings",
     default=3,
     show_default=True,
     type=click.IntRange(1, 10_000),
-    help="Mornings to show of each list.",
+    metavar="N",
+    help="Show the last N mornings of each list.",
 )
 @click.pass_obj
 def status(
@@ -55,16 +64,12 @@ def status(
     exit_code: bool,
     mornings: int,
 ) -> int:
-    """Did everyone get their mail today, and if not, why? In one line, and then in detail: what is
-    wrong, whom a digest did not reach, the last mornings with their counts, cost and deliveries,
-    what happens next and when, and what each month cost. This works while the daemon runs.
+    """Show whether everyone got their mail today, and if not, why.
 
-    The state of a list, and of all, is in the JSON: failed (today was given up, or the newest
-    digest reached nobody), late (a try failed, an hour has passed, or the mail server takes
-    nothing), waiting, ok or paused. So is a list's shortlist of the last 60 days, null without one:
-    its share of a day's papers; off_until, if auto is off; what it learns before it begins; papers
-    called, not_called, passed, sampled (called by chance) and found (those of them that passed);
-    recall and recall_interval, as estimated from these; and the US dollars saved. null is unknown.
+    The first line is the answer. Below it are the details: what is wrong, who lacks a digest, the
+    last mornings with their counts, cost and deliveries, what comes next and when, and the cost of
+    each month. The JSON is described by `paperboy manual service`. You can use this while the
+    daemon runs.
     """
     if suppressed and only_undelivered:
         raise click.UsageError("--suppressed and --undelivered exclude each other.")
@@ -72,52 +77,58 @@ def status(
     if suppressed:
         output.show_page(_suppressed(app, as_json=as_json))
         return 0
-    seen = _Picture(app, names, mornings, as_page=not as_json)
+
+    report = _Report(app, names, mornings, as_page=not as_json)
     if as_json:
-        undelivered = {
-            "undelivered": [_lack(row, seen.status.now) for row in seen.status.undelivered]
-        }
-        output.show_page(undelivered if only_undelivered else _as_json(seen) | undelivered)
+        page = {} if only_undelivered else _as_json(report)
+        page["undelivered"] = [_undelivered(record, report.now) for record in report.undelivered]
+        output.show_page(page)
     elif only_undelivered:
-        output.show_page([_not_delivered(seen, most=None) or ["Nobody lacks a digest."]])
+        output.show_page([_not_delivered(report, most=None) or ["Nobody lacks a digest."]])
     else:
-        output.show_page(_sections(seen))
-    return int(exit_code and not seen.status.health.well)
+        output.show_page(_sections(report))
+    return int(exit_code and not report.status.health.well)
 
 
-class _Picture:
-    """All that is shown."""
+class _Report:
+    """Everything that the page and the JSON show."""
 
     def __init__(self, app: App, names: tuple[str, ...], mornings: int, *, as_page: bool) -> None:
         settings = app.settings
         store = app.store_to_ask
-        now = app.clock()
         wanted = app.home.named(names)
-        database = settings.paperboy_database
         lists = [mailing_list for mailing_list in app.home.lists if mailing_list.name in wanted]
         others = {mailing_list.name for mailing_list in app.home.lists} - wanted
+        self.now = app.clock()
         self.zone = settings.timezone
+
+        database = settings.paperboy_database
         self.holder = lock.holder(database)
-        morning = lock.holder(database, "morning") is not None
-        at_work = morning or lock.holder(database, "sending") is not None
-        self.status = app.standing(lists, mornings, at_work=at_work)
-        self.answer = picture.answer(
-            self.status, at_work=morning, running=self.holder is not None, reasons_follow=as_page
+        composes = lock.holder(database, "morning") is not None
+        sends = lock.holder(database, "sending") is not None
+        self.status = app.standing(lists, mornings, at_work=composes or sends)
+        self.lists = self.status.lists
+        self.undelivered = self.status.undelivered
+        self.answer = answer(
+            self.status,
+            at_work=composes,
+            running=self.holder is not None,
+            reasons_follow=as_page,
         )
-        self.months = store.history.months(now, names)  # this one first
+
+        self.months = store.history.months(self.now, names)  # this one first
         self.problems = alerts.lasting(
             problem for problem in app.problems() if problem.subject not in others
         )
         self.words = app.alerts.words
-        self.told = {
-            (row.kind, row.subject): row.date for row in store.alerts.all()
-        }  # the day of the last mail
+        self.alerted = {  # the day of the last mail
+            (alert.kind, alert.subject): alert.date for alert in store.alerts.all()
+        }
+
         in_outbox = () if settings.uses_outbox else store.ledger.only_in_outbox()
-        self.in_outbox = [
-            name for name in in_outbox if name in wanted
-        ]  # though a mail server is set up
+        self.in_outbox = [name for name in in_outbox if name in wanted]
         self.features = [
-            feature.status(app, lists, now) for feature in app.features if feature.status
+            feature.status(app, lists, self.now) for feature in app.features if feature.status
         ]
 
     def when(self, at: datetime) -> str:
@@ -126,230 +137,239 @@ class _Picture:
 
 def _suppressed(app: App, *, as_json: bool) -> output.Page:
     """Return who must not get mail."""
-    found = app.store_to_ask.suppressions.all()
+    suppressions = app.store_to_ask.suppressions.all()
     if as_json:
-        return {
-            "suppressed": [
-                {
-                    "address": held.address,
-                    "list": held.list_name or None,
-                    "since": held.at,
-                    "reason": held.reason,
-                }
-                for held in found
-            ]
-        }
-    zone = app.settings.timezone
-    rows = [
-        (
-            held.address,
-            held.list_name or "all",
-            f"{held.at.astimezone(zone):%a %d %b %Y}",
-            held.reason,
+        found = [
+            {
+                "address": suppression.address,
+                "list": suppression.list_name or None,
+                "since": suppression.at,
+                "reason": suppression.reason,
+            }
+            for suppression in suppressions
+        ]
+        return {"suppressed": found}
+
+    rows = []
+    for suppression in suppressions:
+        since = f"{suppression.at.astimezone(app.settings.timezone):%a %d %b %Y}"
+        rows.append(
+            (suppression.address, suppression.list_name or "all", since, suppression.reason)
         )
-        for held in found
-    ]
     return [output.table(("Address", "List", "Since", "Why"), rows) or ["Nobody is suppressed."]]
 
 
-def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
+# ── The page ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _sections(report: _Report) -> Iterator[Sequence[output.Part]]:
     """Yield the sections, the most important first."""
-    yield [output.heading(seen.answer)]
-    yield list(_why(seen))
-    yield _not_delivered(seen)
-    yield output.table(
-        ("List", "Date", "Outcome", "Papers", "Cost", "Deliveries"), _mornings(seen.status.lists)
-    )
-    yield list(_following(seen))
-    for feature in seen.features:
+    yield [output.heading(report.answer)]
+    yield list(_why(report))
+    yield _not_delivered(report)
+
+    heads = ("List", "Date", "Outcome", "Papers", "Cost", "Deliveries")
+    yield output.table(heads, _mornings(report.lists))
+
+    yield list(_next(report))
+    for feature in report.features:
         yield feature.lines
 
     costs = []
-    for first, spent in seen.months.items():
-        tokens = (
-            "tokens not counted"
-            if output.uncounted(spent.usage)
-            else f"{spent.usage.total_tokens:,} tokens"
-        )
-        costs.append((f"Spent in {first:%B %Y}", output.cost(spent), tokens))
+    for first, spending in report.months.items():
+        tokens = f"{spending.usage.total_tokens:,} tokens"
+        if output.uncounted(spending.usage):
+            tokens = "tokens not counted"
+        costs.append((f"Spent in {first:%B %Y}", output.cost(spending), tokens))
     yield output.table([""] * 3, costs)
 
 
-def _why(seen: _Picture) -> Iterator[str]:
-    """Yield alerts, why lists are still due, what was odd about their newest days, and why others
-    were given up.
-    """
-    for rows in seen.problems:
-        yield f"{alerts.headline(rows, seen.words)} (since {seen.when(min(row.since for row in rows))})"
-    said = []
-    for each in seen.status.lists:
-        if tried := each.attempt:
-            again = (
-                f", {output.next_try(tried.next_try, seen.status.now, seen.zone)}"
-                if seen.holder
-                else ""
-            )
-            unscored = "nothing could be scored: " if tried.unscored else ""
-            said.append(
-                (each.name, f": {unscored}{tried.reason} (last tried {seen.when(tried.at)}{again})")
-            )
+def _why(report: _Report) -> Iterator[str]:
+    """Yield lasting problems, why lists are still due, and what was odd about their last days."""
+    for problems in report.problems:
+        since = report.when(min(problem.since for problem in problems))
+        yield f"{alerts.headline(problems, report.words)} (since {since})"
 
-        odd_days = defaultdict[str, list[str]](list)  # by what was odd, newest first
-        for day in each.days:
-            odd = day.reason if day is each.newest or day.outcome is Outcome.GAVE_UP else ""
-            if day is each.newest and each.quiet:
-                odd = "" if each.quiet in seen.answer else each.quiet
-            if odd:
-                odd_days[odd].append(f"{day.date:%a %d %b}")
-        said += [(each.name, f", {together(days)}: {odd}") for odd, days in odd_days.items()]
+    reasons = []
+    for list_status in report.lists:
+        if attempt := list_status.attempt:
+            unscored = "nothing could be scored: " if attempt.unscored else ""
+            tried = f"last tried {report.when(attempt.at)}"
+            if report.holder:
+                tried += f", {output.next_try(attempt.next_try, report.now, report.zone)}"
+            reasons.append((list_status.name, f": {unscored}{attempt.reason} ({tried})"))
+        for reason, days in _odd_days(list_status, report.answer).items():
+            reasons.append((list_status.name, f", {together(days)}: {reason}"))
 
-    said += [line for feature in seen.features for line in feature.wrong]
-    yield from _together(said, seen.status.lists)
-    if seen.in_outbox:
-        yield picture.moved_from_outbox(seen.in_outbox)
+    for feature in report.features:
+        reasons += feature.wrong
+    yield from _grouped(reasons, report.lists)
+    if report.in_outbox:
+        yield moved_from_outbox(report.in_outbox)
 
 
-def _following(seen: _Picture) -> Iterator[str]:
-    """Yield what happens next and when, for each list."""
-    said = []
-    for each in seen.status.lists:
-        never = (
-            "nothing while it is paused"
-            if each.mailing_list.paused
-            else "never, it has no subscribers"
-        )
-        what = f"{each.next:{_MOMENT}}" if each.next else never
-        if each.next and each.next <= seen.status.now:
-            what = f"due since {what}"
-        elif why := each.no_batch:
-            what += f" ({why}, no batch); the next batch {each.next_batch:{_MOMENT}}"
-        said.append((each.name, f": {what}"))
-    yield from (f"Next for {line}" for line in _together(said, seen.status.lists))
-    if (
-        seen.holder is None
-        and picture.IDLE not in seen.answer
-        and any(each.next for each in seen.status.lists)
-    ):
-        yield picture.NOTHING_IS_SENT
+def _odd_days(list_status: ListStatus, answer: str) -> Mapping[str, list[str]]:
+    """Return odd days by reason, newest first: the newest day, and others that were given up."""
+    days = defaultdict[str, list[str]](list)
+    for day in list_status.days:
+        is_newest = day is list_status.newest
+        reason = day.reason if is_newest or day.outcome is Outcome.GAVE_UP else ""
+        if is_newest and list_status.quiet:
+            reason = "" if list_status.quiet in answer else list_status.quiet
+        if reason:
+            days[reason].append(f"{day.date:%a %d %b}")
+    return days
 
 
-def _together(said: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> Iterator[str]:
-    """Yield one line for all lists of which the same is said: their names, then that."""
-    found = defaultdict[str, list[str]](list)
-    for name, what in said:
-        found[what].append(name)
-    for what, names in found.items():
-        if len(names) > 3 and len(lists) - len(names) <= len(names) / 4:
-            others = [each.name for each in lists if each.name not in names]
-            yield f"all {len(lists)} lists{f' but {together(others)}' if others else ''}{what}"
+def _next(report: _Report) -> Iterator[str]:
+    """Yield when each list sends next."""
+    plans = []
+    for list_status in report.lists:
+        if list_status.next is None:
+            plan = "never, it has no subscribers"
+            if list_status.mailing_list.paused:
+                plan = "nothing while it is paused"
+        elif list_status.next <= report.now:
+            plan = f"due since {list_status.next:{_MOMENT}}"
         else:
-            yield f"{together(names)}{what}"
+            plan = f"{list_status.next:{_MOMENT}}"
+            if why := list_status.no_batch:
+                plan += f" ({why}, no batch); the next batch {list_status.next_batch:{_MOMENT}}"
+        plans.append((list_status.name, f": {plan}"))
+
+    for line in _grouped(plans, report.lists):
+        yield f"Next for {line}"
+    is_active = any(list_status.next for list_status in report.lists)
+    if is_active and report.holder is None and IDLE not in report.answer:
+        yield NOTHING_IS_SENT
 
 
-def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part]:
-    """List who lacks a digest, grouped by state and reason: the largest group first, the suppressed
-    last.
+def _grouped(sentences: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> Iterator[str]:
+    """Yield one line for all lists with the same sentence: their names, then that."""
+    names_by_sentence = defaultdict[str, list[str]](list)
+    for name, sentence in sentences:
+        names_by_sentence[sentence].append(name)
+
+    for sentence, names in names_by_sentence.items():
+        if len(names) > 3 and len(lists) - len(names) <= len(names) / 4:
+            others = [list_status.name for list_status in lists if list_status.name not in names]
+            but = f" but {together(others)}" if others else ""
+            yield f"all {len(lists)} lists{but}{sentence}"
+        else:
+            yield f"{together(names)}{sentence}"
+
+
+def _not_delivered(report: _Report, most: int | None = _SOME) -> list[output.Part]:
+    """List who lacks a digest, grouped by state and reason.
+
+    The largest group comes first, suppressed addresses last.
     """
-    now = seen.status.now
+    if not report.undelivered:
+        return []
     groups = defaultdict[tuple[DeliveryState, str], list[DeliveryRecord]](list)
-    for row in seen.status.undelivered:
-        reason = row.reason.replace(row.address, "…") or output.NO_REPLY.get(
-            row.state, "no reply is known"
-        )
-        groups[row.state, reason].append(row)
+    for record in report.undelivered:
+        reason = record.reason.replace(record.address, "…")
+        if not reason:
+            reason = output.NO_REPLY.get(record.state, "no reply is known")
+        groups[record.state, reason].append(record)
     ordered = sorted(
-        groups.items(), key=lambda group: (group[0][0] is DeliveryState.SUPPRESSED, -len(group[1]))
+        groups.items(),
+        key=lambda group: (group[0][0] is DeliveryState.SUPPRESSED, -len(group[1])),
     )
-    shown = [row for _, rows in ordered[:most] for row in rows[:most]]
-    width = max((len(row.address) for row in shown), default=0)
-    lines: list[output.Part] = [output.heading("Not delivered")] if groups else []
-    for (state, reason), rows in ordered[:most]:
-        first = min(filter(None, (row.next_try(now) for row in rows)), default=None)
-        again = f", {output.next_try(first, now, seen.zone)}" if first else ""
-        lines.append(f"{len(rows):,} {state}{again}: {reason}")
+
+    shown = [record for _, records in ordered[:most] for record in records[:most]]
+    width = max(len(record.address) for record in shown)
+    lines: list[output.Part] = [output.heading("Not delivered")]
+    for (state, reason), records in ordered[:most]:
+        tries = [at for record in records if (at := record.next_try(report.now))]
+        again = f", {output.next_try(min(tries), report.now, report.zone)}" if tries else ""
+        lines.append(f"{len(records):,} {state}{again}: {reason}")
         lines += [
-            f"    {row.address:{width}}  {row.list_name}  {row.date:%a %d %b}"
-            for row in rows[:most]
+            f"    {record.address:{width}}  {record.list_name}  {record.date:%a %d %b}"
+            for record in records[:most]
         ]
-    if more := len(seen.status.undelivered) - len(shown):
+
+    if more := len(report.undelivered) - len(shown):
         lines.append(f"{more:,} more; all of them: paperboy status --undelivered")
-    gone = [
-        row for row in seen.status.undelivered if row.state.is_lost and (row.newest or row.given_up)
-    ]
-    if commands := "; ".join(
-        dict.fromkeys(f"paperboy resend {row.list_name} --failed" for row in gone)
-    ):
-        lines.append(f"Once the cause, or the address, is fixed: {commands}")
+    commands = dict.fromkeys(
+        f"paperboy resend {record.list_name} --failed"
+        for record in report.undelivered
+        if record.state.is_lost and (record.newest or record.given_up)
+    )
+    if commands:
+        lines.append(f"Once the cause, or the address, is fixed: {'; '.join(commands)}")
     return lines
 
 
 def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
-    """Yield the last days of each list."""
-    for each in lists:
-        for number, day in enumerate(each.days):
-            cost = output.cost(day.spending) if day.spending.usage.calls else ""
+    """Yield the last days of each list, a row each."""
+    for list_status in lists:
+        if not list_status.days:
+            yield list_status.name, "–", "none yet"
+        name = list_status.name
+        for day in list_status.days:
             counts = day.counts
             papers = f"{counts.relevant} of {counts.considered}" if counts.considered else ""
-            unscored = counts.to_score - counts.scored
             left_out = {
-                "unscored": unscored,
+                "unscored": counts.to_score - counts.scored,
                 "filtered": counts.filtered,
                 "not called": counts.not_called,
             }
             papers += output.also(left_out)
-            name = "" if number else each.name
-            yield (
-                name,
-                f"{day.date:%a %d %b}",
-                day.outcome,
-                papers,
-                cost,
-                output.in_words(day.deliveries),
-            )
-        if not each.days:
-            yield each.name, "–", "none yet"
+            cost = output.cost(day.spending) if day.spending.usage.calls else ""
+            deliveries = output.in_words(day.deliveries)
+            yield name, f"{day.date:%a %d %b}", day.outcome, papers, cost, deliveries
+            name = ""  # only the first row of a list names it
 
 
-def _as_json(seen: _Picture) -> dict[str, Any]:
-    this_month, *_ = seen.months.values()
+# ── The JSON ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _as_json(report: _Report) -> dict[str, Any]:
+    this_month, *_ = report.months.values()
     return {
-        "state": seen.status.health,
-        "answer": seen.answer,
-        "running": seen.holder and asdict(seen.holder),
-        "alerts": [
-            {
-                "cause": rows[0].kind,
-                "headline": alerts.headline(rows, seen.words),
-                "since": min(row.since for row in rows),
-                "about": sorted(row.subject for row in rows),
-                "told": max(
-                    filter(None, (seen.told.get((row.kind, row.subject)) for row in rows)),
-                    default=None,
-                ),
-            }
-            for rows in seen.problems
-        ],
-        "lists": [_list(each, seen) for each in seen.status.lists],
+        "state": report.status.health,
+        "answer": report.answer,
+        "running": report.holder and asdict(report.holder),
+        "alerts": [_alert(problems, report) for problems in report.problems],
+        "lists": [_list(list_status, report) for list_status in report.lists],
         "month": _spending(this_month),
         "months": [
-            {"month": f"{first:%Y-%m}", **_spending(spent)} for first, spent in seen.months.items()
+            {"month": f"{first:%Y-%m}", **_spending(spending)}
+            for first, spending in report.months.items()
         ],
     }
 
 
-def _list(each: ListStatus, seen: _Picture) -> dict[str, Any]:
-    tried = each.attempt
+def _alert(problems: Sequence[Incident], report: _Report) -> dict[str, Any]:
+    """Return one lasting problem of one or more lists; `told` is the day of its last mail."""
+    days = [report.alerted.get((problem.kind, problem.subject)) for problem in problems]
     return {
-        "name": each.name,
-        "state": seen.status.of(each),
-        **(_day(each.newest) if each.newest else _NO_DAY),
-        "quiet": each.quiet or None,
-        "trouble": tried
-        and {"reason": tried.why, "at": tried.at, "next_try": max(tried.next_try, seen.status.now)},
-        "next": each.next,
-        "next_batch": each.next_batch,
-        "days": [_day(day) for day in each.days],
-        **{feature.key: feature.of_lists.get(each.name) for feature in seen.features},
+        "cause": problems[0].kind,
+        "headline": alerts.headline(problems, report.words),
+        "since": min(problem.since for problem in problems),
+        "about": sorted(problem.subject for problem in problems),
+        "told": max(filter(None, days), default=None),
+    }
+
+
+def _list(list_status: ListStatus, report: _Report) -> dict[str, Any]:
+    attempt = list_status.attempt
+    trouble = attempt and {
+        "reason": attempt.why,
+        "at": attempt.at,
+        "next_try": max(attempt.next_try, report.now),
+    }
+    return {
+        "name": list_status.name,
+        "state": report.status.of(list_status),
+        **(_day(list_status.newest) if list_status.newest else _NO_DAY),
+        "quiet": list_status.quiet or None,
+        "trouble": trouble,
+        "next": list_status.next,
+        "next_batch": list_status.next_batch,
+        "days": [_day(day) for day in list_status.days],
+        **{feature.key: feature.of_lists.get(list_status.name) for feature in report.features},
     }
 
 
@@ -376,20 +396,23 @@ _NO_DAY: Mapping[str, object] = {
 
 
 def _spending(spending: Spending) -> dict[str, Any]:
-    """A cost is null where the price of some of it is unknown; tokens are null where the server
-    counts none.
-    """
+    """Return cost and tokens: null where a price is unknown, or the server counts no tokens."""
     usage = asdict(spending.usage)
-    cost = spending.cost
     if output.uncounted(spending.usage):
         usage = {**dict.fromkeys(usage), "calls": spending.usage.calls}
+    cost = spending.cost
     return {"cost": cost and round(cost.total, 6), "usage": usage}
 
 
-def _lack(row: DeliveryRecord, now: datetime) -> dict[str, Any]:
-    """`reply` is the last one for this address, `reason` why it has no digest."""
-    kept = {
-        name: getattr(row, name)
-        for name in ("date", "address", "state", "reply", "reason", "at", "given_up")
+def _undelivered(record: DeliveryRecord, now: datetime) -> dict[str, Any]:
+    return {
+        "list": record.list_name,
+        "date": record.date,
+        "address": record.address,
+        "state": record.state,
+        "reply": record.reply,  # the last one for this address
+        "reason": record.reason,  # why it has no digest
+        "at": record.at,
+        "given_up": record.given_up,
+        "next_try": record.next_try(now),
     }
-    return {"list": row.list_name, **kept, "next_try": row.next_try(now)}
