@@ -8,6 +8,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from errno import EACCES, EPERM, EROFS
+from functools import partial
 from pathlib import Path
 
 import click
@@ -35,90 +36,106 @@ _ADDRESSES = "you@example.org"
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @click.pass_obj
 def init(app: App, folder: Path | None) -> None:
-    """Make a new home in DIR; by default in the one that --home or PAPERBOY_HOME names, else in the
-    current folder.
+    """Make a new home in DIR, the folder that holds your files.
 
-    A home holds .env (the settings), subscribers.yaml (the lists), prompts/topics/ (what they want
-    to read), and a .gitignore that keeps secrets and addresses out of git. On a terminal this asks
-    what the first list is about; elsewhere it asks nothing. No file is overwritten.
+    These are .env (the settings), subscribers.yaml (the lists), prompts/topics/ (what the lists
+    want to read), and a .gitignore that keeps secrets and addresses out of git. On a terminal you
+    are asked what the first list is about. No file is overwritten. Without DIR, the home is the
+    folder given by --home or PAPERBOY_HOME, else the current one.
     """
     home = folder.absolute() if folder else app.path
     click.get_current_context().meta[ENTER](home)
     _refuse(home, (".env", LISTS_FILE, ".gitignore"))
     title, categories, addresses, server = _answers()
-    first = _listed(title, categories, addresses)
+    first = _list(title, categories, addresses)
+    topics_file = f"prompts/topics/{first.name}.md"
 
-    # With a mail server, the first reader is the sender and the operator.
-    settings = _shipped(".env.example")
-    address = first.subscribers[0].address
-    given = {"SMTP_HOST": server, "MAIL_FROM": address, "ALERT_TO": address} if server else {}
-    if is_loopback(server):
-        given |= {"SMTP_PORT": "25", "SMTP_SECURITY": "none"}
-    for name, value in given.items():
-        settings = re.sub(rf"(?m)^{name}=.*$", f"{name}={value}".replace("\\", r"\\"), settings)
-
-    topics = (
-        _shipped(f"prompts/topics/{_NAME}.md")
-        if title == _TITLE
-        else _new("topics.md").format(title=first.title)
-    )
+    topics = _new("topics.md").format(title=first.title)
+    if title == _TITLE:
+        topics = _shipped(f"prompts/topics/{_NAME}.md")
+    subscribers = [nodes.written(str(subscriber)) for subscriber in first.subscribers]
     texts = {
-        ".env": settings,
+        ".env": _settings(server, first.subscribers[0].address),
         LISTS_FILE: _new("subscribers.yaml").format(
             name=first.name,
             title=nodes.written(first.title),
             categories=", ".join(_words(categories)),
-            addresses="\n      - ".join(nodes.written(str(who)) for who in first.subscribers),
+            addresses="\n      - ".join(subscribers),
         ),
-        f"prompts/topics/{first.name}.md": topics,
+        topics_file: topics,
         ".gitignore": _new("gitignore"),
     }
     _refuse(home, texts)
     _write(home, texts)
-    (home / "data").mkdir(
-        mode=0o700, exist_ok=True
-    )  # for the database: the unit of the pages may write there alone
+    # For the database: the pages' unit may write nowhere else.
+    (home / "data").mkdir(mode=0o700, exist_ok=True)
+
     output.say(f"A new home is in {home}: {together(list(texts))}.", "")
     output.say(
-        f"Say what the list wants to read in prompts/topics/{first.name}.md, and who reads it in {LISTS_FILE}."
+        f"Describe what the list wants to read in {topics_file}, and add its readers to {LISTS_FILE}."
     )
-    output.say(
-        "Mail goes to the folder outbox/ until .env names a mail server. Then:"
-        if not server
-        else "Then:",
-        "",
-    )
-    program = output.program() + ("" if home == Path.cwd() else f" --home {shlex.quote(str(home))}")
+    until = "" if server else "Mail goes to the folder outbox/ until .env names a mail server. "
+    output.say(f"{until}Then:", "")
+    program = output.program()
+    if home != Path.cwd():
+        program += f" --home {shlex.quote(str(home))}"
     output.say(f"  {program} check", f"  {program} preview {first.name}", verbatim=True)
 
 
 def _refuse(home: Path, names: Iterable[str]) -> None:
-    if there := [name for name in names if os.path.lexists(home / name)]:
+    if existing := [name for name in names if os.path.lexists(home / name)]:
         raise click.UsageError(
-            f"{home} has {together(there)} already. Nothing was done; name another folder."
+            f"{home} has {together(existing)} already. Nothing was done; name another folder."
         )
 
 
+def _settings(server: str, address: str) -> str:
+    """Return the text of .env. With a mail server, the first reader is sender and operator."""
+    text = _shipped(".env.example")
+    given = {}
+    if server:
+        given = {"SMTP_HOST": server, "MAIL_FROM": address, "ALERT_TO": address}
+    if is_loopback(server):
+        given |= {"SMTP_PORT": "25", "SMTP_SECURITY": "none"}
+    for name, value in given.items():
+        line = f"{name}={value}".replace("\\", r"\\")
+        text = re.sub(rf"(?m)^{name}=.*$", line, text)
+    return text
+
+
 def _answers() -> tuple[str, str, str, str]:
-    """Return the list's title, categories and subscribers, and the mail server: asked for on a
-    terminal.
+    """Return the list's title, categories and subscribers, and the mail server.
+
+    They are asked for on a terminal.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _TITLE, _CATEGORIES, _ADDRESSES, ""
-    return (
-        _ask("What is the list about? Its title", _TITLE, lambda text: _listed(title=text)),
-        _ask("arXiv categories", _CATEGORIES, lambda text: _listed(categories=text)),
-        _ask(
-            "Who reads it? Addresses, with commas between",
-            _ADDRESSES,
-            lambda text: _listed(addresses=text),
-        ),
-        _ask("Mail server (empty: mail goes to a folder)", "", lambda text: text and host(text)),
+
+    title = _ask(
+        "What is the list about? Its title",
+        _TITLE,
+        lambda text: _list(title=text),
     )
+    categories = _ask(
+        "arXiv categories",
+        _CATEGORIES,
+        lambda text: _list(categories=text),
+    )
+    addresses = _ask(
+        "Who reads it? Addresses, separated by commas",
+        _ADDRESSES,
+        lambda text: _list(addresses=text),
+    )
+    server = _ask(
+        "Mail server (empty: mail goes to a folder)",
+        "",
+        lambda text: text and host(text),
+    )
+    return title, categories, addresses, server
 
 
 def _ask(question: str, default: str, read: Callable[[str], object]) -> str:
-    """Ask until `read` takes the answer, and return that."""
+    """Ask until `read` accepts the answer, and return it."""
 
     def value(text: str) -> str:
         try:
@@ -132,20 +149,22 @@ def _ask(question: str, default: str, read: Callable[[str], object]) -> str:
     return answer
 
 
-def _listed(
+def _list(
     title: str = _TITLE, categories: str = _CATEGORIES, addresses: str = _ADDRESSES
 ) -> MailingList:
-    """Return the list, read as subscribers.yaml is; what `topics` holds comes later. Raises
-    ConfigError.
-    """
-    ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
-    slug = re.sub("[^a-z0-9]+", "-", ascii_title)[:60].strip("-") or "papers"
+    """Parse the list as subscribers.yaml is parsed, still without topics. Raises ConfigError."""
+    name = _NAME
+    if title != _TITLE:
+        ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
+        slug = re.sub("[^a-z0-9]+", "-", ascii_title.lower())
+        name = slug[:60].strip("-") or "papers"
+    subscribers = [address.strip() for address in addresses.split(",")]
     keys = {
-        "name": _NAME if title == _TITLE else slug,
+        "name": name,
         "title": title,
         "categories": _words(categories),
         "topics": "-",
-        "subscribers": [address for each in addresses.split(",") if (address := each.strip())],
+        "subscribers": list(filter(None, subscribers)),
     }
     text = json.dumps({"lists": [keys]}, ensure_ascii=False)  # which is YAML, too
     return lists.parse(text, (), Settings())[0]
@@ -156,37 +175,33 @@ def _words(text: str) -> list[str]:
 
 
 def _new(name: str) -> str:
-    """Return a file of a new home, whose gaps are in braces."""
+    """Return the template of a file in a new home, with placeholders in braces."""
     return (sample.HOME / name).read_text("utf-8")
 
 
 def _shipped(name: str) -> str:
-    """Return a file that comes with Paperboy: beside its prompts, in the package or in the
-    checkout.
-    """
-    return (folders(Path(os.devnull), "prompts")[0].parent / name).read_text("utf-8")
+    """Return a file that is shipped beside the prompts, in the package or the checkout."""
+    prompts = folders(Path(os.devnull), "prompts")[0]
+    return (prompts.parent / name).read_text("utf-8")
 
 
 def _write(home: Path, texts: Mapping[str, str]) -> None:
-    """Write all, or nothing: for the eyes of their owner alone."""
-    made: list[Path] = []
+    """Write all files or none, readable by their owner alone."""
+    written: list[Path] = []
+    opener = partial(os.open, mode=0o600)
     try:
         for name, text in texts.items():
             path = home / name
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(
-                path, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)
-            ) as file:
-                made.append(path)
+            with open(path, "x", encoding="utf-8", opener=opener) as file:
+                written.append(path)
                 file.write(text)
     except OSError as error:
-        for path in made:
+        for path in written:
             path.unlink()
-        fix = (
-            "a folder in which this user may write"
-            if error.errno in {EACCES, EPERM, EROFS}
-            else "another folder"
-        )
+        fix = "another folder"
+        if error.errno in {EACCES, EPERM, EROFS}:
+            fix = "a folder in which this user may write"
         message = f"cannot be made: {error.strerror}; name {fix}"
         raise ConfigError.at(str(error.filename or home), message) from error
 
@@ -195,17 +210,13 @@ def _write(home: Path, texts: Mapping[str, str]) -> None:
 @click.argument("file", metavar="[FILE]", required=False, type=click.Path(path_type=Path))
 @click.pass_obj
 def backup(app: App, file: Path | None) -> None:
-    """Copy the database to FILE, a new one, while Paperboy works: readable by its owner alone, for
-    it holds addresses.
+    """Copy the database to the new file FILE, also while it is in use.
 
-    By default, and in FILE if that is a folder, the copy is called backup-DATE-TIME.db; the default
-    folder is that of the database. The other files of a home are plain ones: .env,
-    subscribers.yaml, prompts/ and emails/.
+    If FILE is a folder, the copy in it is called backup-DATE-TIME.db. The default is the folder of
+    the database. Only you can read the copy, since it holds addresses. The other files of a home
+    can be copied as they are: .env, subscribers.yaml, prompts/ and emails/.
 
-    To restore a copy, stop the services, that of the web pages too, remove the database with the
-    two files beside it that end in -wal and -shm (one left behind spoils the copy), put the copy in
-    its place, and start the services. It does not know what was sent since: today's digest may go
-    out again.
+    `paperboy manual service` explains how to restore a copy.
     """
     from paperboy.store.database import backup
 
@@ -213,12 +224,12 @@ def backup(app: App, file: Path | None) -> None:
     database = app.settings.paperboy_database
     file = (file or database.parent).absolute()
     if os.path.isdir(file):  # noqa: PTH112 - which is False for a name that is too long
-        file /= f"backup-{app.clock().astimezone(app.settings.timezone):%Y-%m-%d-%H%M%S}.db"
+        now = app.clock().astimezone(app.settings.timezone)
+        file /= f"backup-{now:%Y-%m-%d-%H%M%S}.db"
     if os.path.lexists(file):
         raise click.UsageError(f"{file} exists already. Nothing was done; name a new file.")
     if not app.require_store():
         raise PaperboyError(f"{database}: there is no database yet; the first morning makes it")
     backup(database, file)
-    output.say(
-        f"{database} is copied to {file} ({file.stat().st_size / 1e6:,.1f} MB). Keep it private."
-    )
+    size = file.stat().st_size / 1e6
+    output.say(f"{database} is copied to {file} ({size:,.1f} MB). Keep it private.")
