@@ -1,6 +1,4 @@
-"""`paperboy web` and `service`: the readers' room, and the systemd units of it and of the
-daemon.
-"""
+"""`paperboy web` and `service`: the pages for readers, and the systemd units."""
 
 import grp
 import logging
@@ -42,10 +40,11 @@ To install it, and to update it later:
 @click.command()
 @click.pass_obj
 def web(app: App) -> None:
-    """Serve the pages behind the links in the mails, until SIGTERM.
+    """Serve the pages that the mails link to, until SIGTERM.
 
-    WEB_URL is where readers reach them, through a proxy that speaks TLS; WEB_LISTEN is where that
-    proxy finds this process. It works on its own: mails go out without it, and it sends none.
+    WEB_URL is the address that readers use, of a proxy that speaks TLS; WEB_LISTEN is the address
+    to which the proxy passes their requests. Mail goes out whether this runs or not. `paperboy
+    manual web` describes the pages.
     """
     app.take_own_or_in_force()
     output.set_up(app, by_hand=False)
@@ -55,13 +54,16 @@ def web(app: App) -> None:
         from paperboy.web.server import server
     except ImportError as error:
         install = f"{sys.executable} -m pip install 'werkzeug>=3.1.4,<4' 'waitress>=3.0.2,<4'"
-        message = f"the web room needs two more packages ({error.name} is missing): {install}"
+        message = f"the pages need two more packages ({error.name} is missing): {install}"
         raise ConfigError.at("paperboy web", message) from error
+
     host, port = app.settings.web_listen
     try:
         serving = server(Room(app), host, port)
     except OSError as error:
-        message = f"{host}:{port} cannot be listened on ({error.strerror}); choose another address or port"
+        message = (
+            f"cannot listen on {host}:{port} ({error.strerror}); choose another address or port"
+        )
         raise ConfigError.at("WEB_LISTEN", message) from error
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
@@ -70,7 +72,7 @@ def web(app: App) -> None:
 
 
 def _need_url(settings: Settings) -> None:
-    """Raise ConfigError where no web room is wanted."""
+    """Raise ConfigError if WEB_URL is not set."""
     if not settings.web_url:
         message = "WEB_URL is empty; set it to where readers reach this machine, such as https://papers.example.org"
         raise ConfigError.at(".env", message)
@@ -78,20 +80,20 @@ def _need_url(settings: Settings) -> None:
 
 @click.command()
 @click.option(
-    "--user", "as_user", is_flag=True, help="A unit for systemctl --user, which needs no root."
+    "--user", "as_user", is_flag=True, help="Print a unit for systemctl --user, without root."
 )
 @click.option(
-    "--web", "for_web", is_flag=True, help="The unit of the pages for readers, paperboy-web."
+    "--web", "for_web", is_flag=True, help="Print the unit of the pages for readers, paperboy-web."
 )
 @click.pass_obj
 def service(app: App, *, as_user: bool, for_web: bool) -> None:
     """Print the systemd unit for this home and this interpreter; install nothing.
 
-    The service runs as the owner of the home; with --user, as yourself and with less of a sandbox. With --web, it is
-    the unit of `paperboy web`, which runs beside the daemon's and needs WEB_URL. On a terminal, the commands that
-    install it are shown as well.
+    The service runs as the owner of the home; with --user, as yourself and with less of a sandbox. With --web, it runs
+    `paperboy web`, beside the daemon's service; this needs WEB_URL. On a terminal, the commands that install the unit
+    are shown as well. `paperboy manual service` has the rest.
 
-    To remove it, with its home and program in the places that the README names:
+    To remove a service that was installed as the manual says, with its home and program:
 
     \b
     sudo systemctl disable --now paperboy paperboy-web; sudo userdel paperboy
@@ -100,41 +102,43 @@ def service(app: App, *, as_user: bool, for_web: bool) -> None:
     sudo rm -rf /opt/paperboy /var/lib/paperboy
     """  # noqa: D301 - click reads \b as "leave these lines as they are"
     home = _straight(app.path)
+    require_folder(home)
     program = Path(sys.executable)
     python = _straight(program.parent) / program.name
-    require_folder(home)
-    here = [name for name in SETTINGS if app.environ.get(name, "").strip()]
-    found = load(home, {})
-    places = [found.paperboy_database.parent, found.paperboy_database.resolve().parent]
-    user, group = ("", "") if as_user else names_of(home.stat().st_uid, home)
+    settings = load(home, {})
     if for_web:
-        _need_url(found)
-    else:
-        places += [home, found.paperboy_outbox]
-    # Each folder as it is called and as it is, once.
-    folders = list(
-        dict.fromkeys(name for path in places for name in (_straight(path), path.resolve()))
-    )
-    written = folders if for_web else [home, *folders]
+        _need_url(settings)
+
+    user = ""
+    group = ""
+    if not as_user:
+        user, group = names_of(home.stat().st_uid, home)
+    folders = _written(settings, home, for_web=for_web)
     text = unit(
-        home, python, user, group, written, web=for_web, local=is_loopback(found.web_listen[0])
+        home,
+        python,
+        user,
+        group,
+        folders if for_web else [home, *folders],
+        web=for_web,
+        local=is_loopback(settings.web_listen[0]),
     )
     output.say(*text.splitlines(), verbatim=True)
+
     if user == "root":
         add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"
         note = f"{home} belongs to root, and so would the service; give it its own user, and print this again: {add}"
         output.say(note, err=True, verbatim=True)
-    if here:
+    if here := [name for name in SETTINGS if app.environ.get(name, "").strip()]:
         which = f"Your environment, which the service does not have, sets {together(here)}"
-        output.say(f"{which}: what it needs goes into .env", err=True)
+        output.say(f"{which}: put what the service needs into .env", err=True)
     for folder in folders if user else ():
-        if not folder.is_dir() and (for_web or not folder.resolve().is_relative_to(home.resolve())):
+        in_home = folder.resolve().is_relative_to(home.resolve())
+        if not folder.is_dir() and (for_web or not in_home):
             make = f"sudo install -d -o {user} -g {group} -m 700 {shlex.quote(str(folder))}"
-            output.say(
-                f"{folder} does not exist, and the service could not make it: {make}",
-                err=True,
-                verbatim=True,
-            )
+            note = f"{folder} does not exist, and the service could not make it: {make}"
+            output.say(note, err=True, verbatim=True)
+
     if sys.stdout.isatty() and sys.stderr.isatty():
         again = shlex.join([str(python), "-m", "paperboy", "--home", str(home), "service"])
         again += " --user" * as_user + " --web" * for_web
@@ -143,17 +147,26 @@ def service(app: App, *, as_user: bool, for_web: bool) -> None:
         output.say(*install.split("\n"), err=True, verbatim=True)
 
 
+def _written(settings: Settings, home: Path, *, for_web: bool) -> list[Path]:
+    """Return the folders in which the service writes, each as it is called and as it is."""
+    database = settings.paperboy_database
+    places = [database.parent, database.resolve().parent]
+    if not for_web:
+        places += [home, settings.paperboy_outbox]
+    names = [name for path in places for name in (_straight(path), path.resolve())]
+    return list(dict.fromkeys(names))
+
+
 def _straight(path: Path) -> Path:
-    """Return the path without `..`, which systemd refuses; links stay, since a home may be called
-    by one on purpose.
+    """Return the path without `..`, which systemd refuses.
+
+    Links stay: a home may be called by one on purpose.
     """
     return path.resolve() if ".." in path.parts else path
 
 
 def names_of(number: int, home: Path) -> tuple[str, str]:
-    """Return the names of the home's owner and of their own group. Raises ConfigError for a number
-    without names.
-    """
+    """Return the names of a user and of their own group. Raises ConfigError if there are none."""
     try:
         user = pwd.getpwuid(number)
         return user.pw_name, grp.getgrgid(user.pw_gid).gr_name
