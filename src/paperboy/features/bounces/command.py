@@ -26,37 +26,15 @@ _SECONDS = 30  # for the whole command; an honest mail takes less than one
 @click.command()
 @click.pass_obj
 def bounce(app: App) -> int:
-    """Read one mail on standard input, from a mail server's pipe.
+    """Read a bounce, a complaint or an unsubscribe mail from standard input.
 
-    A report that a digest could not be delivered counts as a bounce; three in a row suppress an address that does not
-    exist. An unsubscribe mail suppresses for its list. Any other mail is left alone, as is one that takes half a minute
-    to read. The exit code is 0, or 75 while the settings or the database cannot be used: then the server tries again.
+    Three bounces in a row suppress an address that does not exist. An unsubscribe mail suppresses
+    for its list. A complaint (ARF) suppresses at once: for the digest's list if only its Message-ID
+    is known, and for all lists if the reader's own token is. Any other mail is left alone.
 
-    A complaint (ARF) suppresses at once: for the digest's list if only its Message-ID is known, and for all lists if
-    the reader's own token is, from the digest's List-Unsubscribe header. This protects readers only a little: a
-    forwarded mail gives away its Message-ID, and may give away the token, too.
-
-    For Postfix, in master.cf and in a transport map (MAIL_FROM is papers@example.org):
-
-    \b
-    paperboy unix - n n - - pipe
-      user=paperboy argv=/opt/paperboy/bin/paperboy --home /var/lib/paperboy bounce
-    papers@example.org    paperboy:
-
-    For Exim, a transport and, before the other routers, a router:
-
-    \b
-    paperboy:
-      driver = pipe
-      user = paperboy
-      command = /opt/paperboy/bin/paperboy --home /var/lib/paperboy bounce
-      log_output
-    paperboy_bounces:
-      driver = accept
-      domains = example.org
-      local_parts = papers
-      transport = paperboy
-    """  # noqa: D301 - click reads \b as "leave these lines as they are"
+    The exit code is 0, or 75 while the settings or the database cannot be used: then the mail
+    server tries again. `paperboy manual mail` shows how to pipe mail here from Postfix and Exim.
+    """
     try:
         with deadline(_SECONDS):
             mail = sys.stdin.buffer.read(MOST_BYTES)
