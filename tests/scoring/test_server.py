@@ -16,7 +16,7 @@ import pytest
 
 from paperboy.models import Usage
 from paperboy.scoring.prompt import Question
-from paperboy.scoring.server import Answer, Server, fallback, judge
+from paperboy.scoring.server import Answer, Server, fallback, interpret
 from tests.scoring.asking import DEAD, PATIENCE
 from tests.servers.llm import LlmServer
 from tests.servers.llm_faults import Fault
@@ -67,7 +67,7 @@ def said(content: object = "Text", finish: str | None = "stop", **message: Any) 
 def test_reply_is_a_text_or_a_refusal_or_worth_a_retry(
     status: int, body: object, meaning: str
 ) -> None:
-    answer = judge(status, body, "m")
+    answer = interpret(status, body, "m")
     assert (answer.text if meaning == "text" else answer.failure) != ""
     assert (not answer.failure, answer.pause) == (
         meaning == "text",
@@ -94,7 +94,7 @@ def test_reply_is_a_text_or_a_refusal_or_worth_a_retry(
 def test_context_that_is_too_small_is_named_with_the_fix_and_not_retried(
     status: int, error: object
 ) -> None:
-    answer = judge(status, {"error": error}, "m")
+    answer = interpret(status, {"error": error}, "m")
     assert re.match(
         rf"answers {status}: its context( of 4096 tokens)? is too small for the prompt; lower LLM_BATCH_SIZE, or ",
         answer.failure,
@@ -104,8 +104,10 @@ def test_context_that_is_too_small_is_named_with_the_fix_and_not_retried(
 
 def test_completion_is_paid_for_whatever_it_holds() -> None:
     for body in (said(), said(""), said(None, refusal="No.")):
-        assert judge(200, body, "m").usage == Usage(calls=1, prompt_tokens=10, completion_tokens=2)
-    assert judge(503, None, "m").usage is None
+        assert interpret(200, body, "m").usage == Usage(
+            calls=1, prompt_tokens=10, completion_tokens=2
+        )
+    assert interpret(503, None, "m").usage is None
 
 
 def test_server_error_is_quoted_in_one_short_line_without_the_key() -> None:

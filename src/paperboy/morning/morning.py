@@ -82,7 +82,7 @@ class Morning:
     patience: timedelta | None  # None: by hand
     any_day: bool  # by hand, whatever the weekday; else a list is skipped on other weekdays
 
-    # The lists begin anew with the first batch that outcomes visible from this local date on.
+    # The lists begin anew with the first batch that became visible from this local date on.
     since: date | None
 
     overdue_after: timedelta  # of a list's hour: then a problem that lasts is reported

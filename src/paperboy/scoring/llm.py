@@ -23,11 +23,10 @@ from paperboy.scoring.server import Answer, Server, format_of
 
 BREAKER = 3  # failures in a row after which the server is probed
 MOST_FAILURES = 16  # in a row for one list: its topics are to blame
-UNCOUNTED = Usage(
-    calls=1,
-    prompt_tokens=8_000,
-    completion_tokens=4_000,
-)  # a budget's guess for a call without usage
+
+# A budget's guess for a call without usage.
+UNCOUNTED = Usage(calls=1, prompt_tokens=8_000, completion_tokens=4_000)
+
 _PROBE = Question("Reply with JSON.", "Reply with this JSON and nothing else:", '{"scores": []}')
 
 
@@ -57,34 +56,35 @@ def plan(jobs: Sequence[ToScore], size: int) -> Iterator[BatchGroup]:
     common: dict[tuple[int, ...], list[Paper]] = defaultdict(list)
     for paper, numbers in askers.items():
         common[tuple(numbers)].append(paper)
+
     unshared: list[list[Paper]] = [[] for _ in jobs]
-    for sharers, papers in common.items():
-        if len(sharers) > 1 and 2 * len(papers) >= size:
-            for part in even_parts(papers, size):
-                yield [
-                    RequestBatch(jobs[number].mailing_list, part, "papers") for number in sharers
-                ]
-        else:
-            for number in sharers:
+    for numbers, papers in common.items():
+        if len(numbers) == 1 or 2 * len(papers) < size:
+            for number in numbers:
                 unshared[number] += papers
-    for job, rest in zip(jobs, unshared, strict=True):
-        shares = "topics" if len(rest) > size else ""
-        if rest:
-            yield [RequestBatch(job.mailing_list, part, shares) for part in even_parts(rest, size)]
+            continue
+        lists = [jobs[number].mailing_list for number in numbers]
+        for part in even_parts(papers, size):
+            yield [RequestBatch(mailing_list, part, "papers") for mailing_list in lists]
+
+    for job, papers in zip(jobs, unshared, strict=True):
+        shares = "topics" if len(papers) > size else ""
+        if papers:
+            parts = even_parts(papers, size)
+            yield [RequestBatch(job.mailing_list, part, shares) for part in parts]
 
 
 def even_parts(papers: Sequence[Paper], size: int) -> Iterator[tuple[Paper, ...]]:
     """Split papers into as few parts as `size` allows, in order and of nearly the same length."""
-    number = -(-len(papers) // size)
+    total = len(papers)
+    number = math.ceil(total / size)
     for part in range(number):
-        yield tuple(papers[part * len(papers) // number : (part + 1) * len(papers) // number])
+        yield tuple(papers[part * total // number : (part + 1) * total // number])
 
 
 @dataclass(slots=True)
 class _Run:
-    """The state of one `score`: what to ask for, and what the answers so far say of server, lists
-    and papers.
-    """
+    """State of one `score`: what to ask for, and the failures so far of server, lists and papers."""
 
     llm: str  # who and where, to begin a sentence
     waiting: deque[BatchGroup]  # of each, the first batch is asked for before the others
@@ -92,52 +92,60 @@ class _Run:
     under_way: dict[Future[list[Answer]], BatchGroup] = field(default_factory=dict)
     in_a_row: int = 0  # failures of any list
     failures: Counter[str] = field(default_factory=Counter)  # in a row, by list
-    problems: dict[str, str] = field(
-        default_factory=dict
-    )  # by list: why nothing more is asked for it
-    blamed: dict[str, dict[str, str]] = field(
-        default_factory=dict
-    )  # by list: papers that failed alone, and why
     failure: str = ""  # the last batch's
-    trust: int = 3  # the probe that makes a server dead if nothing was scored until then
-    over: str = ""  # why no more calls begin: the server's problem
+
+    # By list: why nothing more is asked for it.
+    problems: dict[str, str] = field(default_factory=dict)
+
+    # By list: papers that failed alone, and why.
+    blamed: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    probes: int = 3  # that a server may have before the first score; then it is dead
+    stopped: str = ""  # why no more calls begin: the server's problem
 
     @property
     def may_begin(self) -> bool:
-        return not self.over and (self.may_spend is None or self.may_spend())
+        return not self.stopped and (self.may_spend is None or self.may_spend())
 
     def note(self, batch: RequestBatch, reply: Reply, failure: str) -> None:
         """Ask again for papers without a score, in halves if none has one. A paper that fails alone
         is blamed.
         """
-        name, scored = batch.mailing_list.name, reply.scores
-        missing = [paper for paper in batch.papers if paper.id not in scored]
-        if scored:
-            self.trust = 0
+        name = batch.mailing_list.name
+        missing = [paper for paper in batch.papers if paper.id not in reply.scores]
+        if reply.scores:
+            most = len(batch.papers)
+            self.probes = 0
             self.in_a_row = 0
             self.failures[name] = 0
         else:
+            most = math.ceil(len(missing) / 2)
             self.in_a_row += 1
             self.failures[name] += 1
-            self.failure = (
-                failure or f"answers without a usable score ({reply.defects[missing[0].id]})"
-            )
+            defect = reply.defects[missing[0].id]
+            self.failure = failure or f"answers without a usable score ({defect})"
 
         if self.failures[name] >= MOST_FAILURES:
             self.problems.setdefault(name, f"{self.llm} {self.failure}")
         elif len(batch.papers) > 1:
-            most = len(batch.papers) if scored else (len(missing) + 1) // 2
-            self.waiting.extend(
-                [RequestBatch(batch.mailing_list, part)] for part in even_parts(missing, most)
-            )
+            for part in even_parts(missing, most):
+                self.waiting.append([RequestBatch(batch.mailing_list, part)])
         elif missing:
             self.blamed.setdefault(name, {})[missing[0].id] = f"{self.llm} {self.failure}"
+
+    def unscored(self) -> Iterator[Scored]:
+        """Yield the problems of lists, and the papers that are to blame themselves."""
+        for name, problem in self.problems.items():
+            yield Scored(name, problem=problem)
+        for name, papers in self.blamed.items():
+            if name not in self.problems:
+                yield Scored(name, unscored=papers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LlmScorer:
-    """Scores by a model behind a Chat Completions server. Without `prices`, spending has tokens and
-    no cost.
+    """Scorer that asks a model behind a Chat Completions server. Without `prices`, spending has
+    tokens and no cost.
     """
 
     server: Server
@@ -154,10 +162,10 @@ class LlmScorer:
         return self.prompt.criteria(mailing_list.topics, mailing_list.language)
 
     def estimate(self, papers: Sequence[Paper]) -> Cost | None:
-        """What scoring these papers may cost; None: the price is unknown."""
+        """Return what scoring these papers may cost; None: the price is unknown."""
         if self.prices is None:
             return None
-        calls = -(-len(papers) // self.batch_size)
+        calls = math.ceil(len(papers) / self.batch_size)
         characters = sum(len(paper.title + paper.abstract) for paper in papers)
         prompt = characters // 4 + 1_000 * calls  # as measured, without a cache
         return self.prices.cost(Usage(prompt_tokens=prompt, completion_tokens=60 * len(papers)))
@@ -183,9 +191,8 @@ class LlmScorer:
                 for future in done:
                     answers = future.result()
                     batch, *others = run.under_way.pop(future)
-                    run.waiting.extendleft(
-                        [other] for other in reversed(others)
-                    )  # while a cache has what they share
+                    # The others go first, while a cache has what they share.
+                    run.waiting.extendleft([other] for other in reversed(others))
                     asked = [paper.id for paper in batch.papers]
                     reply = read_reply(answers[-1].text, asked, self.server.hidden)
                     run.note(batch, reply, answers[-1].failure or answers[-1].cut_off)
@@ -195,56 +202,48 @@ class LlmScorer:
                         spending=self._spending(answers, run),
                     )
 
-                if (
-                    run.in_a_row >= (BREAKER if run.waiting or run.under_way else 1)
-                    and run.may_begin
-                ):
-                    answers = self.server.ask(
-                        _PROBE, tries=2
-                    )  # a server may just close an idle connection
+                breaker = BREAKER if run.waiting or run.under_way else 1
+                if run.in_a_row >= breaker and run.may_begin:
+                    # Twice, since a server may just close an idle connection.
+                    answers = self.server.ask(_PROBE, tries=2)
                     run.in_a_row = 0
-                    run.trust -= 1
-                    if "scores" not in answers[-1].text or run.trust == 0:
-                        run.over = answers[-1].failure or run.failure
+                    run.probes -= 1
+                    if "scores" not in answers[-1].text or run.probes == 0:
+                        run.stopped = answers[-1].failure or run.failure
                     yield Scored(batch.mailing_list.name, spending=self._spending(answers, run))
 
-            if run.over:
-                raise ScoringError(f"{run.llm} {run.over}")
+            if run.stopped:
+                raise ScoringError(f"{run.llm} {run.stopped}")
             if not run.in_a_row:
-                for name in {*run.problems, *run.blamed}:
-                    problem = run.problems.get(name, "")
-                    yield Scored(
-                        name,
-                        unscored={} if problem else run.blamed[name],
-                        problem=problem,
-                    )
-            if (
-                run.waiting or run.in_a_row
-            ):  # after failures in a row the budget allows no probe of the server
+                yield from run.unscored()
+            if run.waiting or run.in_a_row:  # in a row: the budget allowed no probe of the server
                 raise BudgetUsedUpError("LLM_BUDGET_USD is used up for today")
         finally:
-            run.over = run.over or "was left"
+            run.stopped = run.stopped or "was left"
             executor.shutdown()
 
     def _fill(self, run: _Run, executor: ThreadPoolExecutor) -> bool:
         """Begin as many calls as may be under way; false if there are none."""
         while len(run.under_way) < self.concurrency and run.waiting and run.may_begin:
-            batch, *others = group = run.waiting.popleft()
-            wants = batch.mailing_list
-            first = batch.shares == "papers"
+            group = run.waiting.popleft()
+            batch, *others = group
+            mailing_list = batch.mailing_list
             try:
                 question = self.prompt.question(
-                    wants.topics,
+                    mailing_list.topics,
                     batch.papers,
-                    papers_first=first,
-                    language=wants.language,
+                    papers_first=batch.shares == "papers",
+                    language=mailing_list.language,
                 )
             except ConfigError as error:
-                run.problems.setdefault(wants.name, str(error))
-            if wants.name not in run.problems:
-                shared = bool(batch.shares)
+                run.problems.setdefault(mailing_list.name, str(error))
+
+            if mailing_list.name not in run.problems:
                 future = executor.submit(
-                    self.server.ask, question, shared=shared, stopped=lambda: run.over
+                    self.server.ask,
+                    question,
+                    shared=bool(batch.shares),
+                    stopped=lambda: run.stopped,
                 )
                 run.under_way[future] = group
             elif others:
@@ -262,12 +261,11 @@ class LlmScorer:
                 usage = Usage(calls=1)
             if usage is None:
                 continue
+
             counted = UNCOUNTED if run.may_spend and not usage.total_tokens else usage
-            cost = (
-                self.prices.cost(counted, answer.tier)
-                if self.prices and counted.total_tokens
-                else None
-            )
+            cost = None
+            if self.prices and counted.total_tokens:
+                cost = self.prices.cost(counted, answer.tier)
             spending += Spending(usage, cost)
         return spending
 
@@ -278,8 +276,11 @@ class LlmScorer:
         question, paper_id = self.prompt.example()
         (answer,) = self.server.ask(question, tries=1)
         if answer.failure:
-            retried = "" if answer.pause is None else "; a morning retries every quarter of an hour"
-            advice = "; choose another OPENAI_MODEL" if answer.usage else retried
+            advice = ""
+            if answer.usage:
+                advice = "; choose another OPENAI_MODEL"
+            elif answer.pause is not None:
+                advice = "; a morning retries every quarter of an hour"
             raise ScoringError(f"{self._llm} {answer.failure}{advice}")
         if not read_reply(answer.text, [paper_id]).scores:
             useless = (
@@ -287,7 +288,8 @@ class LlmScorer:
                 f"It said: {self.server.quote(answer.text, 100)}"
             )
             raise ScoringError(f"{self._llm} {answer.cut_off or useless}")
-        return f"{self.model.name} at {self.server.place} answers ({format_of(self.server.refused)}) and scores"
+        form = format_of(self.server.refused)
+        return f"{self.model.name} at {self.server.place} answers ({form}) and scores"
 
     @property
     def _llm(self) -> str:

@@ -25,9 +25,7 @@ _IDEA = "words and pairs, wanted minus unwanted, 3"  # change it whenever the sa
 
 # The relevance of each top share of the recent papers; 2 below them, 1 without a shared word.
 _SHARES = ((0.01, 10), (0.025, 9), (0.05, 8), (0.10, 7), (0.20, 6), (0.35, 5), (0.50, 4), (0.70, 3))
-_AS_GOOD_AS_WORDS = (
-    200  # examples that a model has learned from, when it counts as much as the topics' words
-)
+_AS_GOOD_AS_WORDS = 200  # examples, from which a ranking counts as much as the topics' words
 _MOST = 4.0  # times that it may count
 _COMMENTED = 6  # the lowest relevance with a comment
 _NAMED = 3  # words in a comment
@@ -64,7 +62,7 @@ _STOP_WORDS = frozenset(
 
 
 class LocalScorer:
-    """Scores by words and what lists have learned. Keeps its last index for the next list on the
+    """Scorer by words and by what lists have learned. Keeps its last index for the next list on the
     same categories.
     """
 
@@ -98,12 +96,12 @@ class LocalScorer:
             strengths = index.strengths(wanted, unwanted)
             if job.rankers:
                 strengths = _blended(strengths, job.rankers, texts)
+
             ordered = sorted(value for value in strengths if value is not None)
             rows = [index.rows[paper.id] for paper in job.papers]
             relevances = {row: _relevance(strengths[row], ordered, len(strengths)) for row in rows}
-            comments = index.comments(
-                wanted, {row for row, value in relevances.items() if value >= _COMMENTED}
-            )
+            commented = {row for row, value in relevances.items() if value >= _COMMENTED}
+            comments = index.comments(wanted, commented)
             scores = {
                 texts[row].id: Score(relevance, novelty=None, comment=comments.get(row, ""))
                 for row, relevance in relevances.items()
@@ -123,17 +121,18 @@ def _blended(
     shared word is as weak by words as the weakest with one.
     """
     shared = _standardized([value for value in words if value is not None])
-    weakest, standard = min(shared, default=0.0), iter(shared)
+    weakest = min(shared, default=0.0)
+    standard = iter(shared)
     blended = [weakest if value is None else next(standard) for value in words]
     for ranker in rankers:
         weight = min(_MOST, ranker.examples / _AS_GOOD_AS_WORDS)
-        found = _standardized(ranker.strengths(texts))
-        blended = [value + weight * more for value, more in zip(blended, found, strict=True)]
+        learned = _standardized(ranker.strengths(texts))
+        blended = [value + weight * more for value, more in zip(blended, learned, strict=True)]
     return blended
 
 
 def _standardized(values: Sequence[float]) -> list[float]:
-    """As deviations from the mean, in standard deviations."""
+    """Return the deviations from the mean, in standard deviations."""
     if not values:
         return []
     mean = fmean(values)
@@ -152,7 +151,8 @@ def wanted_and_unwanted(topics: str) -> tuple[list[str], list[str]]:
     labelled: list[str] = []
     unwanted: list[str] = []
     plain: list[str] = []
-    current, is_heading = plain, False
+    current = plain
+    is_heading = False
     for line in topics.splitlines():
         if label := _LABEL.match(line):
             current = unwanted if label["unwanted"] else labelled
@@ -162,28 +162,33 @@ def wanted_and_unwanted(topics: str) -> tuple[list[str], list[str]]:
         if _NEW_ITEM.match(line) and (not is_heading or line.startswith("#")):
             current = plain
         current.append(line)
+
     wanted_terms = _terms("\n".join(labelled)) or _terms("\n".join(plain))
-    said = {term.casefold() for term in wanted_terms}
-    return wanted_terms, [
-        term for term in _terms("\n".join(unwanted)) if term.casefold() not in said
-    ]
+    folded = {term.casefold() for term in wanted_terms}
+    unwanted_terms = _terms("\n".join(unwanted))
+    return wanted_terms, [term for term in unwanted_terms if term.casefold() not in folded]
 
 
 def _terms(text: str) -> list[str]:
     """Extract the words that are no stop words, and adjacent pairs of them within a clause."""
-    terms = []
-    for clause in _CLAUSE_END.split(unicodedata.normalize("NFC", _MACRO.sub(" ", text))):
-        words = [
-            w if len(w) > 1 and w.casefold() not in _STOP_WORDS else ""
-            for w in _WORD.findall(clause)
-        ]
+    terms = list[str]()
+    text = unicodedata.normalize("NFC", _MACRO.sub(" ", text))
+    for clause in _CLAUSE_END.split(text):
+        words: list[str] = _WORD.findall(clause)
+        for place, word in enumerate(words):
+            if len(word) == 1 or word.casefold() in _STOP_WORDS:
+                words[place] = ""
         terms += [word for word in words if word]
         terms += [f"{first} {second}" for first, second in pairwise(words) if first and second]
     return terms
 
 
+_Postings = tuple["array[int]", "array[float]"]
+_MOST_TERMS = 20_000  # that an index keeps, in some 10 MB: lists on the same categories share words
+
+
 class _Index:
-    """An in-memory full-text index of titles and abstracts. A text's row is its position."""
+    """In-memory full-text index of titles and abstracts. A text's row is its position."""
 
     def __init__(self, texts: Sequence[Text]) -> None:
         self.texts = texts
@@ -201,10 +206,11 @@ class _Index:
 
     def strengths(self, wanted: Sequence[str], unwanted: Sequence[str]) -> Sequence[float | None]:
         """Return the strength of each text that shares a wanted word."""
-        found, penalties = self._matches(wanted), self._matches(unwanted)
+        matches = self._matches(wanted)
+        penalties = self._matches(unwanted)
         return [
             value - penalty if value else None
-            for value, penalty in zip(found, penalties, strict=True)
+            for value, penalty in zip(matches, penalties, strict=True)
         ]
 
     def comments(self, wanted: Sequence[str], rows: set[int]) -> dict[int, str]:
@@ -215,40 +221,34 @@ class _Index:
             for row, value in zip(*self._posting(term), strict=True):
                 if row in shared:  # a pair of words is more telling than a word
                     shared[row].append((-value * len(term.split()), term))
-        return {row: _comment(sorted(found)) for row, found in shared.items()}
+        return {row: _comment(sorted(terms)) for row, terms in shared.items()}
 
     def _matches(self, terms: Sequence[str]) -> list[float]:
-        """How well each text matches the terms; more is better, 0 is not at all. BM25 of several
-        terms is the sum of theirs.
+        """Return how well each text matches the terms; more is better, 0 is not at all. BM25 of
+        several terms is the sum of theirs.
         """
-        found = [0.0] * len(self.texts)
+        matches = [0.0] * len(self.texts)
         for term in terms:
             for row, value in zip(*self._posting(term), strict=True):
-                found[row] += value
-        return found
+                matches[row] += value
+        return matches
 
     def _look_up(self, term: str) -> _Postings:
         """Return the rows of the texts with this term, and how well they match it."""
-        found = self._db.execute(
-            "SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ?", (f'"{term}"',)
-        )
-        rows = found.fetchall()
-        return array("I", [row for row, _ in rows]), array("d", [value for _, value in rows])
+        query = "SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ?"
+        found = self._db.execute(query, (f'"{term}"',)).fetchall()
+        return array("I", [row for row, _ in found]), array("d", [value for _, value in found])
 
 
-_Postings = tuple["array[int]", "array[float]"]
-_MOST_TERMS = 20_000  # that an index keeps, in some 10 MB: lists on the same categories share words
-
-
-def _comment(found: Iterable[tuple[float, str]]) -> str:
+def _comment(terms: Iterable[tuple[float, str]]) -> str:
     """Name a word once, in one form: "dwarf galaxies" rules out "galaxy"."""
     names: list[str] = []
-    said: set[str] = set()
-    for _, term in found:
+    named: set[str] = set()
+    for _, term in terms:
         beginnings = {word[:5] for word in term.casefold().split()}
-        if len(names) < _NAMED and not beginnings & said:
+        if len(names) < _NAMED and not beginnings & named:
             names.append(term)
-            said |= beginnings
+            named |= beginnings
     return f"Shares with the topics: {', '.join(names)}" if names else ""
 
 
@@ -258,6 +258,7 @@ def _relevance(strength: float | None, ordered: Sequence[float], among: int) -> 
     """
     if strength is None:
         return 1
-    weaker, ties = bisect_left(ordered, strength), bisect_right(ordered, strength)
-    share = (len(ordered) - (weaker + ties) / 2) / among
+    first = bisect_left(ordered, strength)
+    end = bisect_right(ordered, strength)
+    share = (len(ordered) - (first + end) / 2) / among
     return next((relevance for best, relevance in _SHARES if share <= best), 2)

@@ -1,4 +1,4 @@
-"""Tokens → US dollars.
+"""Prices of models: tokens → US dollars.
 
 Prices are the operator's, else those of `genai-prices`' bundled table; nothing is fetched. An
 unknown price is None, never zero.
@@ -44,22 +44,22 @@ class Prices:
         from genai_prices import Usage as PricedUsage  # noqa: PLC0415 - 175 ms that only scoring needs
         from genai_prices import calc_price  # noqa: PLC0415
 
-        server = base_url or OPENAI_URL  # without a URL, a local model would have OpenAI's prices
+        # Without a URL, a local model would have OpenAI's prices.
+        server = base_url or OPENAI_URL
         tier = "" if service_tier in {"auto", "default"} else service_tier
         known: dict[str, Any] = {}
         with suppress(LookupError):
-            context = {"service_tier": tier}
-            found = calc_price(
+            price = calc_price(
                 PricedUsage(),
                 model,
                 provider_api_url=server,
-                price_context=context,
+                price_context={"service_tier": tier},
             ).model_price
             known = {
-                "input": found.input_mtok,
-                "cached_input": found.cache_read_mtok,
-                "cache_write": found.cache_write_mtok,
-                "output": found.output_mtok,
+                "input": price.input_mtok,
+                "cached_input": price.cache_read_mtok,
+                "cache_write": price.cache_write_mtok,
+                "output": price.output_mtok,
             }
 
         rates: dict[str, float] = {}
@@ -70,11 +70,13 @@ class Prices:
                 rates[kind] = float(getattr(rate, "base", rate))
         if not rates.keys() >= {"input", "output"}:
             return None
-        standard = cls.find(model, base_url, "", **operators) if tier else None
         return cls(
-            **{"cached_input": rates["input"], "cache_write": rates["input"], **rates},
+            input=rates["input"],
+            cached_input=rates.get("cached_input", rates["input"]),
+            cache_write=rates.get("cache_write", rates["input"]),
+            output=rates["output"],
             tier=tier,
-            standard=standard,
+            standard=cls.find(model, base_url, "", **operators) if tier else None,
         )
 
     def cost(self, usage: Usage, tier: str = "") -> Cost:
@@ -83,7 +85,9 @@ class Prices:
         """
         if self.standard is not None and tier not in {"", self.tier}:
             return self.standard.cost(usage)
-        cached, written = usage.cached_tokens, usage.cache_write_tokens
+        cached = usage.cached_tokens
+        written = usage.cache_write_tokens
         plain = usage.prompt_tokens - cached - written
         prompt = plain * self.input + cached * self.cached_input + written * self.cache_write
-        return Cost(prompt / 1e6, usage.completion_tokens * self.output / 1e6)
+        completion = usage.completion_tokens * self.output
+        return Cost(prompt / 1e6, completion / 1e6)

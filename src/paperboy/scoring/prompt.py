@@ -23,7 +23,8 @@ from paperboy.errors import ConfigError
 from paperboy.models import Paper, Problem
 
 TEMPLATE = "score.md.j2"
-ENGLISH, _ANOTHER = "en", "de"
+ENGLISH = "en"
+_ANOTHER = "de"
 MAX_FIELD = 2000  # characters of a title or an abstract
 KEPT = 64  # rendered blocks of papers, of some 35 KB each
 
@@ -66,28 +67,21 @@ class Prompt:
             seconds,
             undefined=StrictUndefined,
         )
-        self._shown = lru_cache(KEPT)(
-            self._show
-        )  # the lists that share a batch ask one after another
+        # The lists that share a batch ask one after another.
+        self._papers = lru_cache(KEPT)(self._render_papers)
+
         words = [text[:25] for paper in EXAMPLES for text in paper.values()]
+        fields = "each paper's arxiv_id, title and abstract"
+        topics = EXAMPLE_TOPICS
         with sandbox.one_timeout():
             problems = [
                 *self._try_block("rubric"),
                 *self._try_block("reply"),
                 *self._try_block(
-                    "topics",
-                    [EXAMPLE_TOPICS],
-                    "{{ topics }}",
-                    topics=EXAMPLE_TOPICS,
-                    language=ENGLISH,
+                    "topics", [topics], "{{ topics }}", topics=topics, language=ENGLISH
                 ),
-                *self._try_block("topics", topics=EXAMPLE_TOPICS, language=_ANOTHER),
-                *self._try_block(
-                    "papers",
-                    words,
-                    "each paper's arxiv_id, title and abstract",
-                    papers=EXAMPLES,
-                ),
+                *self._try_block("topics", topics=topics, language=_ANOTHER),
+                *self._try_block("papers", words, fields, papers=EXAMPLES),
             ]
         if problems:
             raise ConfigError(list(dict.fromkeys(problems)))
@@ -107,21 +101,22 @@ class Prompt:
         The batches of one list share its topics, which come first. `papers_first` is for papers
         that lists share.
         """
-        shown = self._shown(tuple(papers))
-        wanted = self._render("topics", topics=topics.strip(), language=language)
+        papers_block = self._papers(tuple(papers))
+        topics_block = self._render("topics", topics=topics.strip(), language=language)
         if papers_first:
-            return Question(self._system, shared=shown, own=wanted)
-        return Question(self._system, shared=wanted, own=shown)
+            return Question(self._system, shared=papers_block, own=topics_block)
+        return Question(self._system, shared=topics_block, own=papers_block)
 
     def example(self) -> tuple[Question, str]:
         """Ask for the score of one invented paper; its id comes second."""
-        shown = self._render("papers", papers=EXAMPLES[:1])
-        wanted = self._render("topics", topics=EXAMPLE_TOPICS, language=ENGLISH)
-        return Question(self._system, shared=wanted, own=shown), EXAMPLES[0]["arxiv_id"]
+        topics_block = self._render("topics", topics=EXAMPLE_TOPICS, language=ENGLISH)
+        papers_block = self._render("papers", papers=EXAMPLES[:1])
+        question = Question(self._system, shared=topics_block, own=papers_block)
+        return question, EXAMPLES[0]["arxiv_id"]
 
     def criteria(self, topics: str, language: str = ENGLISH) -> str:
-        """Fingerprint what papers are judged by, in 16 hex digits: the words of the rubric and of
-        the topics, and the language of the comments if it is not English.
+        """Fingerprint a list's criteria, in 16 hex digits: the words of the rubric and of the
+        topics, and the language of the comments if it is not English.
 
         White space and the rest of the prompt do not change it.
         """
@@ -130,9 +125,9 @@ class Prompt:
             parts.append(language)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
-    def _show(self, papers: tuple[Paper, ...]) -> str:
+    def _render_papers(self, papers: tuple[Paper, ...]) -> str:
         """Render papers as three lines of text each, safe within a fence."""
-        shown = [
+        fields = [
             {
                 "arxiv_id": paper.id,
                 "title": _as_data(paper.title),
@@ -140,7 +135,7 @@ class Prompt:
             }
             for paper in papers
         ]
-        return self._render("papers", papers=shown)
+        return self._render("papers", papers=fields)
 
     def _try_block(
         self,
@@ -157,26 +152,23 @@ class Prompt:
             return error.problems
         if not text:
             return [Problem(place, f"the block {block!r} is empty; the prompt needs its words")]
-        if absent := [words for words in wanted if words.casefold() not in text]:
-            return [
-                Problem(
-                    place,
-                    f"tried on examples, the block {block!r} does not show {absent[0]!r}; write {fix}",
+        for words in wanted:
+            if words.casefold() not in text:
+                message = (
+                    f"tried on examples, the block {block!r} does not show {words!r}; write {fix}"
                 )
-            ]
+                return [Problem(place, message)]
         return []
 
     def _render(self, block: str, **variables: object) -> str:
         try:
             return self._sandbox.text(TEMPLATE, block, **variables).strip()
         except ConfigError as error:
-            has = (
-                f" is undefined; the block {block!r} has {' and '.join(variables) or 'no variable'}"
-            )
             problem = error.problems[0]
-            message = problem.message.replace(" is undefined", has).replace(
-                "dict object", "a paper"
-            )
+            names = " and ".join(variables) or "no variable"
+            has = f" is undefined; the block {block!r} has {names}"
+            message = problem.message.replace(" is undefined", has)
+            message = message.replace("dict object", "a paper")
             raise ConfigError.at(problem.place, message) from error
 
 

@@ -1,4 +1,4 @@
-"""The text of an LLM's reply → scores by id, and why the other ids have none.
+"""Parser of an LLM's reply: its text → scores by id, and why the other ids have none.
 
 The parser is lenient: it finds whole entries within fences, prose, other wrappers, JSON lines and a
 cut-off reply. Validation is strict: only ids that were asked for, whole numbers from 1 to 10,
@@ -15,7 +15,8 @@ from paperboy.edges.text import SENTENCE_END, last_end, one_line, shortened
 from paperboy.models import Score
 from paperboy.sources import read_id
 
-_TEXT, _TO_TEN = {"type": "string"}, {"type": "integer", "minimum": 1, "maximum": 10}
+_TEXT = {"type": "string"}
+_TO_TEN = {"type": "integer", "minimum": 1, "maximum": 10}
 _PROPERTIES = {"arxiv_id": _TEXT, "relevance": _TO_TEN, "novelty": _TO_TEN, "comment": _TEXT}
 _ENTRY = {
     "type": "object",
@@ -45,9 +46,7 @@ _LINK = re.compile(  # without the sentence's full stop
 
 
 class Reply(NamedTuple):
-    """What a reply says of each paper that was asked for, by its id: a score, or why it has
-    none.
-    """
+    """Scores of a reply and, for each paper that has none, why; both by id."""
 
     scores: Mapping[str, Score]
     defects: Mapping[str, str]
@@ -58,44 +57,44 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
     the last whole array that names it count. Of these, unusable ones do not, nor do two that
     differ; of those for a paper that is asked alone the last counts. `hidden` removes secrets.
     """
-    answer = re.sub(
-        r"^\s*<think>.*?</think>",
-        "",
-        text,
-        count=1,
-        flags=re.DOTALL,
-    )  # it may hold a draft of the scores
+    # Thoughts may hold a draft of the scores.
+    answer = re.sub(r"^\s*<think>.*?</think>", "", text, count=1, flags=re.DOTALL)
     entries: dict[str, list[Mapping[str, Any]]] = {}
     for array in _arrays(answer[: MAX_TEXT_PER_PAPER * (len(asked) + 5)]):
-        named = defaultdict(list)
-        for found in array:
-            written = found.get("arxiv_id")  # it may be a URL, or stand in brackets
-            named[read_id(written.strip(" []\n")) if isinstance(written, str) else ""].append(found)
-        entries |= named
+        by_id = defaultdict(list)
+        for entry in array:
+            written = entry.get("arxiv_id")  # it may be a URL, or stand in brackets
+            paper_id = read_id(written.strip(" []\n")) if isinstance(written, str) else ""
+            by_id[paper_id].append(entry)
+        entries |= by_id
 
     scores: dict[str, Score] = {}
     defects: dict[str, str] = {}
     for paper_id in asked:
         usable: list[Score] = []
         defect = "no entry for the paper"
-        for found in entries.get(paper_id, ()):
-            relevance, novelty = _mark(found.get("relevance")), _mark(found.get("novelty"))
+        for entry in entries.get(paper_id, ()):
+            relevance = _mark(entry.get("relevance"))
+            novelty = _mark(entry.get("novelty"))
             if relevance and novelty:
-                comment = found.get("comment")
+                comment = entry.get("comment")
                 words = hidden(clean_comment(comment)) if isinstance(comment, str) else ""
                 usable.append(Score(relevance, novelty, words))
-            else:
-                name = "novelty" if relevance else "relevance"
-                mark = found.get(name)
-                value = json.dumps(
-                    "[…]" if isinstance(mark, list | dict) else mark, ensure_ascii=False
-                )
-                defect = f"{name} {shortened(hidden(one_line(value)), 40)} is not a whole number from 1 to 10"
+                continue
+
+            name = "novelty" if relevance else "relevance"
+            mark = entry.get(name)
+            if isinstance(mark, list | dict):
+                mark = "[…]"
+            value = one_line(json.dumps(mark, ensure_ascii=False))
+            defect = f"{name} {shortened(hidden(value), 40)} is not a whole number from 1 to 10"
+
         if usable and (len(asked) == 1 or len({*usable}) == 1):
             scores[paper_id] = usable[-1]
+        elif usable:  # asking for the paper alone cures it
+            defects[paper_id] = "two different ones for the same paper"
         else:
-            # asking for the paper alone cures the first
-            defects[paper_id] = "two different ones for the same paper" if usable else defect
+            defects[paper_id] = defect
     return Reply(scores, defects)
 
 
@@ -106,12 +105,10 @@ def whole(digits: str) -> int:
 
 def _mark(value: object) -> int | None:
     """Read a whole number from 1 to 10, also from "9" and 9.0; None for anything else."""
-    whole = (
-        re.fullmatch(r"\s*(10|[1-9])(?:\.0)?\s*", str(value))
-        if isinstance(value, int | float | str)
-        else None
-    )
-    return int(whole[1]) if whole else None
+    if not isinstance(value, int | float | str):
+        return None
+    number = re.fullmatch(r"\s*(10|[1-9])(?:\.0)?\s*", str(value))
+    return int(number[1]) if number else None
 
 
 def _arrays(text: str) -> Sequence[Sequence[Mapping[str, Any]]]:
@@ -124,11 +121,12 @@ def _arrays(text: str) -> Sequence[Sequence[Mapping[str, Any]]]:
     arrays = [cut_off, outside]
     closed: list[Mapping[str, Any]] = []  # those of one value, whether it is whole or not
 
-    def close(found: Mapping[str, Any]) -> Mapping[str, Any]:
-        closed.append(found)
-        return found
+    def close(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+        closed.append(entry)
+        return entry
 
-    decoder, at = json.JSONDecoder(object_hook=close, parse_int=whole), 0
+    decoder = json.JSONDecoder(object_hook=close, parse_int=whole)
+    at = 0
     while (start := _OPENING.search(text, at)) is not None:
         closed.clear()
         try:
@@ -140,14 +138,17 @@ def _arrays(text: str) -> Sequence[Sequence[Mapping[str, Any]]]:
             cut_off += closed
             at = max(error.pos, start.end())  # cut off or no JSON
             if at > _REREAD:
-                text, at = text[at:], 0
+                text = text[at:]
+                at = 0
             continue
+
         within = [(value, outside)]
         while within:  # no recursion: a value may be nested as deep as Python's own calls
             value, array = within.pop()
             parts: Collection[Any] = ()
             if isinstance(value, list):
-                array, outside = [], []
+                array = []
+                outside = []
                 arrays += [array, outside]
                 parts = value
             elif isinstance(value, dict):

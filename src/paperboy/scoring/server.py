@@ -1,4 +1,4 @@
-"""One question to a Chat Completions server: the request, its fallbacks, and what a reply means.
+"""One question to a Chat Completions server: the request, its fallbacks, and reading the reply.
 
 Servers differ in what they accept. The first request carries every option; `fallback` chooses what
 to leave out after a refusal, and the server remembers it. This is the only module that imports
@@ -34,20 +34,24 @@ MAX_WORDS = 2_000  # characters of an error, or of its code
 MAX_COMMAS = 100_000  # of one reply: 8 MB of short values would take 200 MB as JSON
 MAX_TEXT = 1_000_000  # characters of an answer; thoughts may come before the scores
 MAX_TOKENS = 10**7  # that a call can have; a larger count is an error
+
 _SCHEMA = {"name": "scores", "strict": True, "schema": SCHEMA}
-FORMATS: Mapping[str, Mapping[str, Any]] = {  # each falls back to the next
+FORMATS: Mapping[str, Mapping[str, Any]] = {  # in order of preference
     "json_schema": {"response_format": {"type": "json_schema", "json_schema": _SCHEMA}},
     "json_object": {"response_format": {"type": "json_object"}},
     "words": {},
 }
+
+# If one is refused, all are left out.
 CACHE_OPTIONS = {
     "prompt_cache_options",
     "prompt_cache_key",
     "prompt_cache_breakpoint",
-}  # one refused, all left out
-MIN_CACHED_BYTES = (
-    4_000  # prompt caches take 1,024 tokens or more, which no shorter text of English has
-)
+}
+
+# Prompt caches take 1,024 tokens or more, which no shorter text of English has.
+MIN_CACHED_BYTES = 4_000
+
 _ALIASES = {"reasoning_effort": "thinking"}  # other names of options in refusals
 _OBJECTIONS = {400, 415, 422, 501}  # the status of a reply that may object to the request's options
 _TRANSIENT = {408, 409, 425, 429}  # and all from 500 up
@@ -75,13 +79,13 @@ _NO_MODEL = re.compile(
     r"model_not_found|(?:invalid|unknown|not a valid).?model|model\b.{0,80}(?:not found|not exist|not a valid|unknown)",
     re.IGNORECASE,
 )
-_NO_CREDIT = re.compile(
-    r"insufficient|billing|_quota", re.IGNORECASE
-)  # a code; words may mention billing anyway
+
+# A code; words may mention billing anyway.
+_NO_CREDIT = re.compile(r"insufficient|billing|_quota", re.IGNORECASE)
+
+_REDIRECTS = "it redirects; set OPENAI_BASE_URL in .env to the new address"
 _FIXES = {  # by status: what an operator can do
-    **dict.fromkeys(
-        (301, 302, 303, 307, 308), "it redirects; set OPENAI_BASE_URL in .env to the new address"
-    ),
+    **dict.fromkeys((301, 302, 303, 307, 308), _REDIRECTS),
     401: "the key is refused; check OPENAI_API_KEY in .env",
     402: "the account has no credit left; add some there",
     403: "the key may not use this model; check both in .env",
@@ -90,18 +94,20 @@ _FIXES = {  # by status: what an operator can do
 
 
 class Answer(NamedTuple):
-    """What a reply means, or that there was none."""
+    """Meaning of a reply, or of its absence."""
 
     text: str = ""
     failure: str = ""  # completes the sentence "the LLM at … "; empty if there is a text
     cut_off: str = ""  # the same, of a text that is not whole: it counts if the text holds no score
-    pause: float | None = (
-        None  # seconds before a retry, as far as the server says; None: a retry would not help
-    )
+
+    # Seconds before a retry, as far as the server says; None: a retry would not help.
+    pause: float | None = None
+
     objection: str = ""  # the words of a refusal that may concern the request's format and options
-    usage: Usage | None = (
-        None  # None: no model worked on it; without tokens: the server counted nothing
-    )
+
+    # None: no model worked on it; without tokens: the server counted nothing.
+    usage: Usage | None = None
+
     tier: str = ""  # the service tier that it had
 
 
@@ -117,9 +123,8 @@ def fallback(said: str, options: Collection[str], form: str, *, proven: bool) ->
     Nothing, if that would not help, or nothing was said. A refusal that names none of them concerns
     the content once the server is `proven`, having answered before; until then it may concern any.
     """
-    if named := [
-        option for option in options if option in said or _ALIASES.get(option, option) in said
-    ]:
+    named = [option for option in options if option in said or _ALIASES.get(option, option) in said]
+    if named:
         return named
     if _FORMAT.search(said):
         return {form} - {"words"}
@@ -161,31 +166,32 @@ class Server:
                 "OPENAI_API_KEY holds characters that no key has; copy it into .env again"
             )
         self.model = model
-        self.refused: frozenset[str] = (
-            frozenset()
-        )  # formats and options that this server does not accept
+        self.refused = frozenset[str]()  # formats and options that this server does not accept
         self._key = api_key
         self._wait = wait
+        self._proven = False  # it has answered once
+
         url = base_url or OPENAI_URL
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
-        self.place = f"{parts.scheme}://{parts.hostname}{port}{parts.path}"  # without what could be secret in it
+        # without what could be secret in the URL
+        self.place = f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+
         at_openai = f".{parts.hostname}".endswith(".api.openai.com")
-        version = re.match(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?", model)
-        caches = (
-            at_openai and version is not None and (int(version[1]), int(version[2] or 0)) >= (5, 6)
-        )
-        self._breakpoints = caches if breakpoints is None else breakpoints
-        options: dict[str, Any] = {
-            "reasoning_effort": reasoning_effort,
-            "service_tier": service_tier,
-        }
-        self._options = {name: value for name, value in options.items() if value}
-        if not at_openai:
-            self._options["temperature"] = (
-                0  # the same paper gets the same score; OpenAI's models refuse it
-            )
-        self._proven = False  # it has answered once
+        if breakpoints is None:
+            version = re.match(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?", model)
+            numbers = (int(version[1]), int(version[2] or 0)) if version else (0, 0)
+            breakpoints = at_openai and numbers >= (5, 6)
+        self._breakpoints = breakpoints
+
+        self._options: dict[str, Any] = {}
+        if reasoning_effort:
+            self._options["reasoning_effort"] = reasoning_effort
+        if service_tier:
+            self._options["service_tier"] = service_tier
+        if not at_openai:  # the same paper gets the same score; OpenAI's models refuse it
+            self._options["temperature"] = 0
+
         http = wire.Http(most=MAX_BYTES, proxy=proxy, connections=connections)
         headers = {
             "User-Agent": f"OpenAI/Python {openai.__version__}",
@@ -198,7 +204,8 @@ class Server:
             api_key="none",  # the client insists on one; the transport has ours
             max_retries=0,
             http_client=httpx2.Client(
-                transport=_Transport(http, headers, timeout_seconds), trust_env=False
+                transport=_Transport(http, headers, timeout_seconds),
+                trust_env=False,
             ),
         )
 
@@ -207,7 +214,7 @@ class Server:
         return shortened(self.hidden(one_line(words)), most)
 
     def hidden(self, words: str) -> str:
-        """The words without our key."""
+        """Return the words without our key."""
         return hidden(words, self._key)
 
     def close(self) -> None:
@@ -252,7 +259,8 @@ class Server:
         content: object = f"{question.shared}\n\n{question.own}"
         options = {name: value for name, value in self._options.items() if name not in refused}
         if self._breakpoints and CACHE_OPTIONS.isdisjoint(refused):
-            options["prompt_cache_options"] = explicit = {"mode": "explicit"}
+            explicit = {"mode": "explicit"}
+            options["prompt_cache_options"] = explicit
             prefix = f"{question.system}\0{question.shared}".encode()
             if shared and len(prefix) >= MIN_CACHED_BYTES:
                 mark = {
@@ -270,7 +278,9 @@ class Server:
 
     def _converse(self, question: Question, *, shared: bool) -> Answer:
         """Ask once, with the fallbacks that this server needs."""
-        options = {*self._options, *(CACHE_OPTIONS if self._breakpoints else ())}
+        options = set(self._options)
+        if self._breakpoints:
+            options |= CACHE_OPTIONS
         refused = self.refused
         while True:
             answer = self._post(self.request(question, shared=shared, refused=refused))
@@ -279,8 +289,10 @@ class Server:
             if not more:
                 break
             refused = refused.union(more)
+
         if not answer.failure:
-            self.refused, self._proven = self.refused | refused, True
+            self.refused |= refused
+            self._proven = True
         elif answer.usage and answer.pause is not None and not self._proven:
             self.refused |= {form} - {"words"}  # the format may be why it said nothing
         return answer
@@ -298,35 +310,38 @@ class Server:
         except openai.APITimeoutError:
             return Answer(failure="does not answer in time", pause=math.inf)
         except openai.APIConnectionError as error:
-            return Answer(
-                failure=self.quote(f"cannot be reached ({error.__cause__})", 200), pause=0
-            )
+            failure = self.quote(f"cannot be reached ({error.__cause__})", 200)
+            return Answer(failure=failure, pause=0)
         except openai.APIStatusError as error:
             response = error.response
+
         reply: wire.HttpReply = response.extensions["reply"]
+        body = None
         try:
-            body = (
-                None
-                if reply.body.count(b",") > MAX_COMMAS
-                else json.loads(reply.body, parse_int=whole)
-            )
-            answer = judge(reply.status, body, self.model)
+            if reply.body.count(b",") <= MAX_COMMAS:
+                body = json.loads(reply.body, parse_int=whole)
+            answer = interpret(reply.status, body, self.model)
         except (ValueError, RecursionError):  # some servers send their errors as plain text
             text = reply.body.decode(errors="replace").strip()
-            body = {"message": text} if reply.status >= 400 and not text.startswith("<") else None
-            answer = judge(reply.status, body, self.model)
+            is_plain = reply.status >= 400 and not text.startswith("<")
+            body = {"message": text} if is_plain else None
+            answer = interpret(reply.status, body, self.model)
+
+        pause = answer.pause
         seconds = re.fullmatch(r"\d+(?:\.\d+)?", reply.headers.get("Retry-After", "").strip())
-        pause = (
-            min(float(seconds[0]), 1e9) if seconds and answer.pause is not None else answer.pause
+        if seconds and pause is not None:
+            pause = min(float(seconds[0]), 1e9)
+        return answer._replace(
+            failure=self.quote(answer.failure, 220),
+            pause=pause,
+            tier=answer.tier or request.get("service_tier", "default"),
         )
-        tier = answer.tier or request.get("service_tier", "default")
-        return answer._replace(failure=self.quote(answer.failure, 220), pause=pause, tier=tier)
 
 
 @dataclass(frozen=True, slots=True)
 class _Transport(httpx2.BaseTransport):
-    """Send what openai's client asks for, bounded, with our headers instead of what it takes from
-    the environment.
+    """HTTP transport of openai's client: bounded, with our headers instead of what the client takes
+    from the environment.
 
     The body is in the extension `reply`, and not where openai looks for it: it would decode the
     JSON of an error of any size, and obey any charset.
@@ -337,11 +352,10 @@ class _Transport(httpx2.BaseTransport):
     seconds: float
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        url = str(request.url)
         try:
             reply = self.http.request(
                 request.method,
-                url,
+                str(request.url),
                 self.headers,
                 request.read(),
                 seconds=self.seconds,
@@ -355,26 +369,32 @@ class _Transport(httpx2.BaseTransport):
         self.http.close()
 
 
-def judge(status: int, body: object, model: str) -> Answer:
-    """Say what a reply means; `body` is its decoded JSON, None if it held none."""
-    found = at(body, "error") or (body if isinstance(body, dict) and "choices" not in body else {})
-    if status == 200 and not found:
-        return _judge_completion(body)
-    parts = found if isinstance(found, dict) else {"message": found}
+def interpret(status: int, body: object, model: str) -> Answer:
+    """Return the meaning of a reply; `body` is its decoded JSON, None if it held none."""
+    error = at(body, "error")
+    if not error and isinstance(body, dict) and "choices" not in body:
+        error = body
+    if status == 200 and not error:
+        return _completion(body)
+
+    parts = error if isinstance(error, dict) else {"message": error or ""}
     names = ("message", "detail", "param", "code", "status", "type")
-    error = {name: one_line(str(parts.get(name) or ""))[:MAX_WORDS] for name in names}
-    code = f"{error['code']} {error['status']} {error['type']}"
+    words = {name: one_line(str(parts.get(name) or ""))[:MAX_WORDS] for name in names}
+    code = f"{words['code']} {words['status']} {words['type']}"
     if status == 200:  # a gateway wraps the error of the server behind it
         within = re.search(r"\b[45]\d\d\b", code)
         status = int(within[0]) if within else 500
-    message = error["message"] or error["detail"]
-    said = f"{error['param']} {code} {message}"
+    message = words["message"] or words["detail"]
+    said = f"{words['param']} {code} {message}"
+
     if status not in _TRANSIENT and _CONTEXT.search(said):
-        size = f" of {tokens} tokens" if (tokens := _count(parts, "n_ctx")) else ""
+        tokens = _count(parts, "n_ctx")
+        size = f" of {tokens} tokens" if tokens else ""
         fix = "lower LLM_BATCH_SIZE, or give the server a larger context"
         return Answer(
             failure=f"answers {status}: its context{size} is too small for the prompt; {fix} ({message[:90]})"
         )
+
     meaning = status
     if status in {403, 429} and _NO_CREDIT.search(code):
         meaning = 402
@@ -382,35 +402,39 @@ def judge(status: int, body: object, model: str) -> Answer:
         meaning = 404
     elif status == 403 and _CONTENT.search(said):
         meaning = 400
-    failure = (
-        f"answers {status}: {_FIXES.get(meaning, '').format(model=model) or message}".removesuffix(
-            ": "
-        )
+    failure = f"answers {status}"
+    if details := _FIXES.get(meaning, "").format(model=model) or message:
+        failure += f": {details}"
+    return Answer(
+        failure=failure,
+        pause=0 if meaning in _TRANSIENT or meaning >= 500 else None,
+        objection=said if meaning in _OBJECTIONS else "",
     )
-    pause = 0 if meaning in _TRANSIENT or meaning >= 500 else None
-    return Answer(failure=failure, pause=pause, objection=said if meaning in _OBJECTIONS else "")
 
 
-def _judge_completion(body: object) -> Answer:
+def _completion(body: object) -> Answer:
     if not isinstance(body, dict):
-        return Answer(
-            failure="answers with something that is not JSON; check OPENAI_BASE_URL", pause=0
-        )
-    choice, tier = at(body, "choices", 0), str(at(body, "service_tier") or "")[:MAX_WORDS]
+        failure = "answers with something that is not JSON; check OPENAI_BASE_URL"
+        return Answer(failure=failure, pause=0)
+
+    choice = at(body, "choices", 0)
     text = at(choice, "message", "content")
     if isinstance(text, list):  # in parts, as messages with pictures are
         text = "".join(str(at(part, "text") or "") for part in text)
     answer = Answer(
-        text[:MAX_TEXT] if isinstance(text, str) else "",
+        text=text[:MAX_TEXT] if isinstance(text, str) else "",
         usage=read_usage(at(body, "usage")),
-        tier=tier,
+        tier=str(at(body, "service_tier") or "")[:MAX_WORDS],
     )
+
     finish = str(at(choice, "finish_reason"))
     if answer.text.strip():  # also if it was cut off: whole entries count
         return answer._replace(cut_off=_CUT_OFF) if finish == "length" else answer
-    refused = at(choice, "message", "refusal")
-    reason = "refuses to answer" if refused else _NO_TEXT.get(finish)
-    return answer._replace(failure=reason or "answers with no text", pause=None if reason else 0)
+    if at(choice, "message", "refusal"):
+        return answer._replace(failure="refuses to answer")
+    if reason := _NO_TEXT.get(finish):
+        return answer._replace(failure=reason)
+    return answer._replace(failure="answers with no text", pause=0)
 
 
 def read_usage(usage: object) -> Usage:
@@ -419,21 +443,22 @@ def read_usage(usage: object) -> Usage:
 
     A detail that is absent, or no number of tokens, counts as 0.
     """
-    prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+    prompt = _count(usage, "prompt_tokens")
+    completion = _count(usage, "completion_tokens")
     if prompt is None or completion is None:
         return Usage(calls=1)
-    cached = min(prompt, _count(usage, "prompt_tokens_details", "cached_tokens") or 0)
+
+    cached = _count(usage, "prompt_tokens_details", "cached_tokens") or 0
+    written = _count(usage, "prompt_tokens_details", "cache_write_tokens") or 0
+    reasoning = _count(usage, "completion_tokens_details", "reasoning_tokens") or 0
+    cached = min(prompt, cached)
     return Usage(
         calls=1,
         prompt_tokens=prompt,
         cached_tokens=cached,
-        cache_write_tokens=min(
-            prompt - cached, _count(usage, "prompt_tokens_details", "cache_write_tokens") or 0
-        ),
+        cache_write_tokens=min(prompt - cached, written),
         completion_tokens=completion,
-        reasoning_tokens=min(
-            completion, _count(usage, "completion_tokens_details", "reasoning_tokens") or 0
-        ),
+        reasoning_tokens=min(completion, reasoning),
     )
 
 
