@@ -58,12 +58,12 @@ def plan(jobs: Sequence[ToScore], size: int) -> Iterator[BatchGroup]:
         common[tuple(numbers)].append(paper)
 
     unshared: list[list[Paper]] = [[] for _ in jobs]
-    for numbers, papers in common.items():
-        if len(numbers) == 1 or 2 * len(papers) < size:
-            for number in numbers:
+    for sharers, papers in common.items():
+        if len(sharers) == 1 or 2 * len(papers) < size:
+            for number in sharers:
                 unshared[number] += papers
             continue
-        lists = [jobs[number].mailing_list for number in numbers]
+        lists = [jobs[number].mailing_list for number in sharers]
         for part in even_parts(papers, size):
             yield [RequestBatch(mailing_list, part, "papers") for mailing_list in lists]
 
