@@ -56,7 +56,7 @@ def test_list_that_is_not_public_looks_like_none(web: Web, archive: str) -> None
         answer = web.get(path)
         assert answer.status_code == nothing.status_code == 404
         assert answer.text == nothing.text
-    assert "No list here is for everybody" in web.get("/").text
+    assert "No list here is public" in web.get("/").text
     assert links(web, "/") == []
 
 

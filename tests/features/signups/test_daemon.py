@@ -55,7 +55,7 @@ def confirmed(room: Web, office: Office) -> None:
 
 @pytest.mark.quick
 def test_mail_and_edit_come_within_half_a_minute(room: Web, office: Office) -> None:
-    assert "Look into your mailbox" in ask(room, EMMY)
+    assert "Check your inbox" in ask(room, EMMY)
     assert office.tick(30 * SECOND) == ["tasks", "sending"]
     assert mails(office) == 1
     room.post(room.link("confirm/", EMMY))

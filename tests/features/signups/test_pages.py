@@ -60,14 +60,14 @@ def test_whole_way_from_the_form_to_the_next_digest(open_web: Web) -> None:
     page = web.get(JOIN).text
     assert "Get Foundations by mail" in page
     assert "why networks generalise" in page
-    assert "Look into your mailbox" in ask(web, EMMY)
+    assert "Check your inbox" in ask(web, EMMY)
     assert work(web) == [EMMY]
     mail = web.mail(EMMY)
     assert "Subject: Confirm that you want Foundations" in mail
     assert "List-Unsubscribe" not in mail
     link = web.link("confirm/", EMMY)
     assert re.fullmatch(rf"{WEB_URL}/confirm/[0-9a-f]{{32}}", link)
-    assert "e…@wren.edu gets each digest" in web.get(link).text
+    assert "e…@wren.edu will get each digest" in web.get(link).text
     assert work(web) == []
     assert EMMY not in listed(web)
     assert "You are on the list" in web.post(link).text
@@ -129,7 +129,7 @@ def test_answer_tells_nobody_who_is_on_the_list(open_web: Web) -> None:
 )
 def test_what_is_no_address_is_said_and_noted_nowhere(open_web: Web, typed: str) -> None:
     page = ask(open_web, typed)
-    assert "This is no mail address" in page
+    assert "This is not a mail address" in page
     assert "<script" not in page
     assert rows(open_web) == []
 
@@ -153,7 +153,7 @@ def test_only_open_lists_take_sign_ups(open_web: Web) -> None:
 def test_scripts_and_robots_sign_nobody_up(open_web: Web) -> None:
     web = open_web
     assert "Get Foundations by mail" in ask(web, EMMY, headers=SCRIPT)
-    assert "Look into your mailbox" in web.post(JOIN, data={"address": EMMY, "trap": "x"}).text
+    assert "Check your inbox" in web.post(JOIN, data={"address": EMMY, "trap": "x"}).text
     assert rows(web) == []
     link = asked(web)
     web.get(link)
@@ -184,7 +184,7 @@ def test_beyond_the_rate_the_form_says_to_try_later_and_nothing_is_noted(open_we
     assert first.text == again.text, "nobody learns who has asked"
     assert (first.status_code, first.headers["Retry-After"]) == (429, "3600")
     assert "Try again in an hour" in first.text
-    assert "Look into your mailbox" not in first.text
+    assert "Check your inbox" not in first.text
     assert rows(web) == noted
 
 
