@@ -1,19 +1,14 @@
 """`paperboy status` answers, says what the last mornings came to, who did not get their mail and what comes next."""
 
 import json
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from paperboy.due import RETRY
-from paperboy.edges import lock
-from paperboy.edges.text import visible
 from paperboy.features.votes.votes import Votes
 from paperboy.models import Attempt, Cost, Counts, Day, Outcome, Spending, Usage
-from paperboy.store import Store
 from paperboy.store.incidents import MAIL_SERVER, Incident, Kind
 from paperboy.store.readers import Reader
 from tests.cli.conftest import LISTS, World
@@ -21,13 +16,14 @@ from tests.servers.llm_faults import error
 from tests.servers.smtp import Fault
 
 FRIDAY = date(2026, 11, 20)
+BOTH = ("foundations", "galaxies")
 
 
 def spend(world: World, at: str, spending: Spending, list_name: str = "foundations") -> None:
-    """As a scorer's request at that instant would."""
-    store = world.store()
-    store.scores.keep(list_name, "criteria", "gpt-6-luna", {}, spending, datetime.fromisoformat(at))
-    store.close()
+    """Record spending as a scorer's request at that instant would."""
+    with world.store() as store:
+        when = datetime.fromisoformat(at)
+        store.scores.keep(list_name, "criteria", "gpt-6-luna", {}, spending, when)
 
 
 def had(
@@ -35,21 +31,19 @@ def had(
     outcome: Outcome,
     counts: Counts = Counts(),
     *,
-    list_name: str = "foundations",
+    lists: Sequence[str] = ("foundations",),
     reason: str = "",
     day: date = FRIDAY,
 ) -> None:
-    """Freezes a day of the list, its Friday unless another is named."""
-    store = world.store()
-    store.days.freeze(
-        Day(list_name, day, outcome, reason, counts=counts),
-        datetime(day.year, day.month, day.day, 7, tzinfo=UTC),
-    )
-    store.close()
+    """Freeze a day of each list."""
+    at = datetime(day.year, day.month, day.day, 7, tzinfo=UTC)
+    with world.store() as store:
+        for name in lists:
+            store.days.freeze(Day(name, day, outcome, reason, counts=counts), at)
 
 
 def under(heading: str, printed: str) -> list[str]:
-    """The lines of the table whose first column has that heading."""
+    """Return the lines of the table whose first column has that heading."""
     lines = printed.splitlines()
     at = next(number for number, line in enumerate(lines) if line.split()[:1] == [heading])
     return lines[at + 1 : lines.index("", at)]
@@ -66,9 +60,7 @@ NOTHING = {
 
 
 def test_before_the_first_morning_every_key_is_there_and_no_database_is_made(world: World) -> None:
-    ran = world.run("status", "--json")
-    assert ran.code == 0
-    assert json.loads(ran.out) == {
+    assert world.json("status") == {
         "state": "waiting",
         "answer": "Not yet: foundations and galaxies, due since 07:00 UTC; paperboy run is not active.",
         "running": None,
@@ -100,8 +92,10 @@ def test_before_the_first_morning_every_key_is_there_and_no_database_is_made(wor
         "month": {"cost": 0.0, "usage": NOTHING},
         "months": [{"month": "2026-11", "cost": 0.0, "usage": NOTHING}],
     }
+    printed = world.run("status").out
+    assert "none yet" in printed
+    assert printed.endswith("Spent in November 2026  $0.00  0 tokens\n")
     assert not (world.path / "data").exists()
-    assert "none yet" in world.run("status").out
 
 
 def test_status_json_reports_the_newest_day_of_each_list(world: World) -> None:
@@ -200,16 +194,6 @@ def test_the_table_has_the_last_mornings_of_each_list(world: World) -> None:
     assert "Fri 20 Nov" not in world.run("status", "--mornings", "1").out
 
 
-def test_piped_lines_have_no_trailing_spaces(world: World) -> None:
-    world.announce(1)
-    world.once("foundations")
-    lines = world.run("status").out.splitlines()
-    assert all(line == line.rstrip() for line in lines)
-    table = under("List", "\n".join(lines))
-    assert max(map(len, table)) <= 80
-    assert table[0].split()[:6] == ["foundations", "Fri", "20", "Nov", "digest", "1"]
-
-
 def test_crowded_tables_fit_eighty_columns(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long cells go on below, and cut no other column."""
     monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
@@ -220,7 +204,7 @@ def test_crowded_tables_fit_eighty_columns(world: World, monkeypatch: pytest.Mon
     used = Usage(1_234, 999_999, 99_998, 99_997, 99_996, 99_995)
     spend(world, "2026-11-20T07:00Z", Spending(used, Cost(0.01, 0.0034)), name)
     counts = Counts(considered=1_183, selected=10, below=1_043, carried_over=130)
-    had(world, Outcome.DIGEST, counts, list_name=name)
+    had(world, Outcome.DIGEST, counts, lists=[name])
     printed = world.run("status").out
     assert max(map(len, printed.splitlines())) <= 80
     first, *below = under("List", printed)
@@ -317,7 +301,7 @@ def test_exit_code_says_whether_all_is_well(
     quarks = "  - {name: quarks, categories: [hep-ph], topics: x, paused: true, subscribers: [ada@example.org]}\n"
     world.write("subscribers.yaml", LISTS + quarks)
     had(world, Outcome.GAVE_UP, reason="arXiv is late")
-    had(world, Outcome.QUIET, list_name="galaxies")
+    had(world, Outcome.QUIET, lists=["galaxies"])
     options = [option for name in lists for option in ("--list", name)]
     assert world.run("status", "--exit-code", *options).code == code
     ran = world.run("status", "--exit-code", "--json", *options)
@@ -337,37 +321,22 @@ def test_list_that_nobody_has_served_waits_for_its_next_hour(world: World) -> No
     assert world.json("status")["state"] == "waiting"
 
 
-def test_paused_list_says_that_nothing_comes(world: World) -> None:
-    world.write(
-        "subscribers.yaml",
-        LISTS.replace("  - name: galaxies\n", "  - name: galaxies\n    paused: true\n"),
-    )
-    told = world.run("status").out
-    assert "\nNext for galaxies: nothing while it is paused\n" in told
-    assert "galaxies" not in told.splitlines()[0]
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("[vera@example.org]", "[]", "never, it has no subscribers"),
+        ("    topics: dwarf", "    paused: true\n    topics: dwarf", "nothing while it is paused"),
+    ],
+)
+def test_list_that_is_paused_or_has_no_subscribers_has_no_next_morning(
+    world: World, old: str, new: str, said: str
+) -> None:
+    world.write("subscribers.yaml", LISTS.replace(old, new))
+    printed = world.run("status").out
+    assert f"\nNext for galaxies: {said}\n" in printed
+    assert "galaxies" not in printed.splitlines()[0]
     galaxies = world.json("status")["lists"][1]
-    assert (galaxies["state"], galaxies["next"], galaxies["next_batch"]) == ("paused", None, None)
-
-
-def test_list_in_the_outbox_alone_says_how_to_mail_it(world: World) -> None:
-    world.env(smtp=False, MAIL_FROM="papers@example.org")
-    world.announce(1)
-    world.announce(4, categories=("astro-ph.GA",))
-    world.once("foundations")
-    assert world.run("status", "--list", "foundations").out.startswith(
-        "Today's mail is in the outbox: 1 list, 2 sub"
-    )
-    world.env()
-    world.once()
-    told = world.run("status").out
-    assert told.startswith(
-        "Today's mail for foundations is in the outbox: 2 subscribers. Everyone else got today's mail: 1 list, 1 "
-    )
-    assert "To send the newest digests by mail: paperboy resend foundations\n" in told
-    world.run("resend", "foundations")
-    assert world.run("status").out.startswith(
-        "Everyone got today's mail: 2 lists, 3 subscribers.\n"
-    )
+    assert (galaxies["next"], galaxies["next_batch"]) == (None, None)
 
 
 def test_what_holds_for_all_of_many_lists_names_none(world: World) -> None:
@@ -378,33 +347,6 @@ def test_what_holds_for_all_of_many_lists_names_none(world: World) -> None:
         "\nNext for all 10 lists but list-4: due since Fri 20 Nov 07:00 UTC\n"
         in world.run("status").out
     )
-
-
-@pytest.mark.parametrize("columns", [80, 100])
-def test_tables_of_status_and_why_fit_a_terminal(
-    world: World, monkeypatch: pytest.MonkeyPatch, columns: int
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
-    monkeypatch.setenv("COLUMNS", str(columns))
-    world.announce(1, 2)
-    world.smtp.faults.append(
-        Fault("RCPT", "550 5.1.1 <ada@example.org> User unknown in that table")
-    )
-    world.once("foundations")
-    for command, row in (
-        (
-            ["status"],
-            ["foundations", "Fri 20 Nov", "digest", "2 of 2", "price unknown", "2 failed"],
-        ),
-        (
-            ["why", "ada@example.org"],
-            ["Fri 20 Nov", "foundations", "failed", "20 Nov 07:00 UTC", "RCPT: 550 5.1.1"],
-        ),
-    ):
-        printed = re.sub(r"\x1b\[[0-9;]*m", "", world.run(*command).out)
-        assert max(map(len, printed.splitlines())) <= columns
-        whole = re.sub(r"(?<=\S) {3,}", "  ", printed)
-        assert [cell for cell in row if cell not in whole] == []
 
 
 # --- who is suppressed
@@ -435,15 +377,6 @@ TEN = "lists:\n" + "".join(
     f"  - {{name: list-{number}, categories: [cs.LG], topics: learning, subscribers: [ada@example.org]}}\n"
     for number in range(10)
 )
-NOBODY_AT_WORK = "paperboy run is not active"
-
-
-@contextmanager
-def running(world: World) -> Iterator[None]:
-    """While a daemon holds the home."""
-    database = world.database
-    with lock.held(database, "run", "run"), Store.open(database):
-        yield
 
 
 # --- why
@@ -453,7 +386,7 @@ def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) ->
     world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
     world.once()
     world.clock.now += timedelta(minutes=1)
-    with running(world):
+    with world.held():
         printed = world.run("status").out
     assert printed.startswith(
         "Not yet: foundations and galaxies, due since 07:00 UTC; next try 07:15 UTC.\n"
@@ -472,16 +405,6 @@ def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) ->
         assert entry["trouble"]["next_try"] == "2026-11-20T07:15:00+00:00"
 
 
-def test_trouble_is_shown_only_for_lists_that_were_tried(world: World) -> None:
-    world.announce(1, 2)
-    world.llm.fail_always("out of credit")
-    world.once("foundations")
-    tried, untried = world.json("status")["lists"]
-    assert tried["outcome"] is untried["outcome"] is None
-    assert tried["trouble"]["reason"].startswith("scored 0 of 2: the LLM at ")
-    assert untried["trouble"] is None
-
-
 def test_each_reason_is_shown_once_with_its_lists(world: World) -> None:
     world.write("subscribers.yaml", TEN)
     at = world.clock()
@@ -493,8 +416,11 @@ def test_each_reason_is_shown_once_with_its_lists(world: World) -> None:
                 f"list-{number}", "the LLM is down", tried, tried, tried + RETRY, unscored
             )
             store.days.note_attempt(attempt)
-    with running(world):
+    with world.held():
         lines = world.run("status").out.splitlines()[1:]
+        tried, unscored = world.json("status")["lists"][:2]
+    assert tried["trouble"]["reason"] == "the LLM is down"
+    assert unscored["trouble"]["reason"] == "scored 0 of 4: the LLM is down"
     again = "last tried Fri 20 Nov 07:00 UTC, next try about 07:15 UTC"
     assert [line for line in lines if "the LLM is down" in line] == [
         f"list-0, list-2, list-4, list-6 and list-8: the LLM is down ({again})",
@@ -556,24 +482,6 @@ def test_an_alert_that_lasts_is_shown_with_its_headline_and_since_when(world: Wo
     ]
 
 
-def test_text_from_elsewhere_cannot_control_the_terminal(world: World) -> None:
-    """Neither by control characters, nor by the markup of our tables, nor by lines of its own."""
-    evil = "550 \x1b]0;owned\x07\x1b[2J[red]no[/red]\r\nEveryone got today's mail\u202e"
-    with world.store() as store:
-        store.days.note_attempt(
-            Attempt("foundations", evil, world.clock(), world.clock(), world.clock() + RETRY)
-        )
-        broken = Incident(kind=Kind.FILES, subject="the home's files", facts={"place": evil})
-        store.incidents.note([broken], world.clock())
-        store.suppressions.add("ada@example.org", "", evil, world.clock())
-    had(world, Outcome.GAVE_UP, list_name="galaxies", reason=evil)
-    for arguments in ([], ["--suppressed"]):
-        printed = world.run("status", *arguments).out
-        assert printed.replace("\n", "").isprintable()
-        assert visible(evil) in printed
-        assert "\nEveryone got" not in printed
-
-
 # --- what comes next
 
 
@@ -584,18 +492,15 @@ def test_lists_with_the_same_next_morning_share_a_line(world: World) -> None:
         f"\nNext for foundations: {weekend}\nNext for galaxies: due since Fri 20 Nov 07:00 UTC\n"
         in world.run("status").out
     )
-    had(world, Outcome.QUIET, list_name="galaxies")
+    had(world, Outcome.QUIET, lists=["galaxies"])
     assert f"\nNext for foundations and galaxies: {weekend}\n" in world.run("status").out
 
 
 def test_a_quiet_day_says_why_and_when_the_next_batch_comes(world: World) -> None:
     had(world, Outcome.QUIET, day=SATURDAY, reason="arXiv announced nothing (weekend)")
-    had(world, Outcome.NOTE, Counts(9, below=9), list_name="galaxies", day=SATURDAY)
+    had(world, Outcome.NOTE, Counts(9, below=9), lists=["galaxies"], day=SATURDAY)
     world.clock.now += timedelta(days=1, hours=2)
     printed = world.run("status").out
-    assert printed.startswith(
-        "No mail today for galaxies: none of 9 papers passed. No mail today for foundations: arXiv"
-    )
     entry = world.json("status")["lists"][0]
     assert printed.count("arXiv announced nothing") == 1
     assert (entry["quiet"], entry["next_batch"]) == (
@@ -607,80 +512,33 @@ def test_a_quiet_day_says_why_and_when_the_next_batch_comes(world: World) -> Non
 def test_a_holiday_that_the_operator_names_counts(world: World) -> None:
     world.env(ARXIV_HOLIDAYS="2026-11-18")
     world.clock.now = world.clock.now.replace(day=19)
-    for name in ("foundations", "galaxies"):
-        had(
-            world,
-            Outcome.QUIET,
-            day=date(2026, 11, 19),
-            list_name=name,
-            reason="arXiv announced nothing (holiday)",
-        )
+    had(
+        world,
+        Outcome.QUIET,
+        day=date(2026, 11, 19),
+        lists=BOTH,
+        reason="arXiv announced nothing (holiday)",
+    )
     answer = "No mail today: arXiv announced nothing (holiday); the next batch comes Fri 20 Nov 07:00 UTC."
     assert world.run("status").out.splitlines()[0] == answer
 
 
-def test_a_list_without_subscribers_has_no_next(world: World) -> None:
-    world.write(
-        "subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n"
-    )
-    entry = world.json("status")["lists"][0]
-    assert (entry["next"], entry["next_batch"]) == (None, None)
-    printed = world.run("status").out
-    assert printed.startswith("No list has subscribers, so there is no mail.\n")
-    assert "no subscribers" in printed
-    assert NOBODY_AT_WORK not in printed
-
-
-def test_status_says_whether_a_paperboy_is_at_work(world: World) -> None:
-    with running(world):
-        ran = world.run("status")
-        assert NOBODY_AT_WORK not in ran.out
-        assert ran.out.startswith("Not yet: foundations and galaxies, due since 07:00 UTC.\n")
+def test_status_says_once_whether_a_paperboy_is_at_work(world: World) -> None:
+    """In the answer, where that is why there is no mail."""
+    idle = "paperboy run is not active"
+    answer, _, rest = world.run("status").out.partition("\n")
+    assert (idle in answer, idle in rest) == (True, False)
+    with world.held():
+        assert world.run("status").out.startswith(f"{answer.partition(';')[0]}.\n")
         assert world.json("status")["running"]["command"] == "run"
     with world.held("morning", "once"):
-        assert world.run("status").out.startswith(
-            "A morning is running: foundations and galaxies, due since "
-        )
-
-
-@pytest.mark.parametrize("outcome", [None, Outcome.QUIET])
-def test_status_says_once_that_no_run_is_active(world: World, outcome: Outcome | None) -> None:
-    """In the answer, where that is why there is no mail."""
-    for name in ("foundations", "galaxies") if outcome else ():
-        had(world, Outcome.QUIET, list_name=name)
-    printed = world.run("status").out
-    assert printed.count(NOBODY_AT_WORK) == 1
-    assert (NOBODY_AT_WORK in printed.splitlines()[0]) is (outcome is None)
-
-
-def test_status_takes_no_lock(world: World) -> None:
-    with world.store():
-        pass
-    for _ in range(2):
-        world.run("status")
-        with world.held():
-            pass
-
-
-def test_while_the_files_are_broken_status_shows_the_version_in_force(world: World) -> None:
-    good = world.path / "data" / "last-good"
-    good.mkdir(parents=True)
-    for name in (".env", "subscribers.yaml"):
-        (good / name).write_text((world.path / name).read_text())
-    world.write("subscribers.yaml", LISTS.replace("categories", "categoriez"))
-    database = world.database
-    assert world.run("status").code == 78  # nobody goes by the copy
-    with lock.held(database, "run", "run"), Store.open(database):
-        ran = world.run("status")
-        assert ran.code == 0
-        assert "subscribers.yaml:4:" in ran.err
-        assert "The last good version stays in force until that is fixed." in ran.err
-        assert "Next for foundations and galaxies: due since Fri 20 Nov 07:00 UTC" in ran.out
+        assert world.run("status").out.startswith("A morning is running: foundations and galaxies")
+    had(world, Outcome.QUIET, lists=BOTH)
+    answer, _, rest = world.run("status").out.partition("\n")
+    assert (idle in answer, rest.count(idle)) == (False, 1)
 
 
 # --- what it cost
-
-LUNAS = Spending(Usage(27, 148_232, 31_232, 1_216, 9_120, 320), Cost(0.01, 0.0074))
 
 
 def test_tokens_that_the_server_does_not_count_are_null_and_not_zero(world: World) -> None:
@@ -693,13 +551,6 @@ def test_tokens_that_the_server_does_not_count_are_null_and_not_zero(world: Worl
     told = world.json("status")
     assert told["lists"][0]["usage"] == {**dict.fromkeys(NOTHING), "calls": 1}
     assert told["month"] == {"cost": None, "usage": {**dict.fromkeys(NOTHING), "calls": 1}}
-
-
-def test_without_an_llm_nothing_is_spent(world: World) -> None:
-    world.env(llm=False)
-    world.announce(1)
-    world.once("foundations")
-    assert world.run("status").out.endswith("Spent in November 2026  $0.00  0 tokens\n")
 
 
 def test_spending_is_summed_by_month(world: World) -> None:
