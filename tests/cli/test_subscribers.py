@@ -3,8 +3,6 @@
 import os
 import resource
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -57,7 +55,8 @@ def test_subscribers_shows_schedule_and_people_of_each_list(world: World) -> Non
     world.write(
         "subscribers.yaml",
         LISTS.replace(
-            "topics: dwarf", "weekdays: [wed, mon]\n    send_at: 8:30\n    topics: dwarf"
+            "topics: dwarf",
+            "weekdays: [wed, mon]\n    send_at: 8:30\n    paused: true\n    topics: dwarf",
         ),
     )
     ran = world.run("subscribers")
@@ -69,7 +68,7 @@ def test_subscribers_shows_schedule_and_people_of_each_list(world: World) -> Non
         "  grace@example.org  Grace Hopper\n"
         "\n"
         "galaxies\n"
-        "mon, wed at 08:30 UTC, to 1 address\n"
+        "paused, else mon, wed at 08:30 UTC, to 1 address\n"
         "  vera@example.org\n"
         "\n"
         "3 addresses on 2 lists\n"
@@ -112,16 +111,10 @@ def test_subscribers_can_show_one_list_alone(world: World) -> None:
     assert "there is no list 'galaxy', did you mean 'galaxies'?" in ran.err
 
 
-def test_subscribers_output_fits_80_columns(world: World) -> None:
-    world.write(
-        "subscribers.yaml",
-        LISTS.replace(ADA, f"Countess of Lovelace <{'a' * 30}@example.org>, x".split(", ")[0]),
-    )
-    lines = world.run("subscribers").out.splitlines()
-    assert 60 < max(map(len, lines)) <= 80
-
-
 def test_subscribers_json_lists_people_and_suppressions(world: World) -> None:
+    world.write(
+        "subscribers.yaml", LISTS.replace("topics: dwarf", "paused: true\n    topics: dwarf")
+    )
     world.run("suppress", "vera@example.org", "--list", "galaxies")
     world.run("suppress", ADA)
     told = world.json("subscribers")
@@ -147,7 +140,7 @@ def test_subscribers_json_lists_people_and_suppressions(world: World) -> None:
                 "send_at": "07:00",
                 "timezone": "UTC",
                 "weekdays": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"],
-                "paused": False,
+                "paused": True,
                 "subscribers": [
                     {
                         "address": "vera@example.org",
@@ -272,7 +265,7 @@ def test_unsubscribing_a_stranger_is_wrong_usage_with_a_suggestion(
         (["galaxies", "a@example.org, b@example.org"], "contains invalid characters: ',', '@'"),
         (["galaxies", "A\x1b[31m <a@example.org>"], "contains a control character (U+001B)"),
         (["galaxies"], "Missing argument 'ADDRESS'"),
-        (["galaxies", "Ada", ADA], "'Ada' is not an address"),
+        (["galaxies", "Ada", ADA], "unexpected extra argument (ada@example.org)"),
     ],
 )
 def test_wrong_arguments_are_reported_and_change_nothing(
@@ -280,36 +273,19 @@ def test_wrong_arguments_are_reported_and_change_nothing(
 ) -> None:
     ran = world.run(command, *arguments)
     assert (ran.code, ran.out) == (2, "")
-    assert told in ran.err or "unexpected extra argument" in ran.err
+    assert told in ran.err
     assert text(world) == LISTS
 
 
-@pytest.mark.parametrize(
-    ("command", "nobody"),
-    [
-        (["subscribers"], ""),
-        (["subscribe", "galaxies", ADA], "Nobody was added to galaxies:\n"),
-        (["unsubscribe", "galaxies", ADA], "Nobody was removed from galaxies:\n"),
-    ],
-)
-def test_broken_file_is_reported_and_left_alone(
-    world: World, command: list[str], nobody: str
-) -> None:
+def test_nobody_is_removed_while_the_file_is_broken(world: World) -> None:
     broken = LISTS.replace("categories: [cs.LG", "categories: [cs.XY")
     world.write("subscribers.yaml", broken)
-    ran = world.run(*command)
+    ran = world.run("unsubscribe", "galaxies", ADA)
     assert (ran.code, ran.out) == (78, "")
-    told = ran.err.removeprefix(nobody)
-    assert told.startswith(
-        "subscribers.yaml:4:18: categories: unknown category 'cs.XY'; they are listed at "
+    assert ran.err.startswith(
+        "Nobody was removed from galaxies:\nsubscribers.yaml:4:18: categories: unknown category"
     )
-    assert ran.err == f"{nobody}{told}"
-    assert told.count("\n") == 1
     assert text(world) == broken
-    (world.path / "subscribers.yaml").write_bytes(LISTS.encode() + b"# caf\xe9\n")
-    ran = world.run(*command)
-    assert (ran.code, ran.out) == (78, "")
-    assert "is not UTF-8 text" in ran.err
 
 
 def test_broken_database_is_reported_before_the_file_changes(world: World) -> None:
@@ -386,54 +362,34 @@ def test_file_saved_meanwhile_is_not_overwritten(world: World) -> None:
     assert files(world) == [".env", "subscribers.yaml"]
 
 
-@contextmanager
-def full_disk() -> Iterator[None]:
-    """No file may grow beyond a hundred bytes."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
 def test_full_disk_leaves_the_file_whole(world: World) -> None:
-    with full_disk():
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
         ran = world.run("subscribe", "galaxies", ADA)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (ran.code, ran.out) == (78, "")
-    _, told = ran.err.split("\n", 1)
-    assert told.startswith(
-        f"{world.path}/subscribers.yaml: cannot be replaced: File too large; run this as a user who "
-    )
+    assert f"{world.path}/subscribers.yaml: cannot be replaced: File too large; run" in ran.err
     assert text(world) == LISTS
     assert files(world) == [".env", "subscribers.yaml"]
 
 
-@contextmanager
-def nobody() -> Iterator[None]:
-    """Somebody who may not write what is not theirs: root may do so whatever the rights."""
-    mine = os.geteuid()
-    if mine == 0:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(mine)
-
-
 def test_read_only_file_is_reported_with_who_may_edit_it(world: World) -> None:
-    assert (
-        world.run("subscribe", "foundations", ADA).code == 0
-    )  # and so all that it needs is imported
-    with (
-        tempfile.TemporaryDirectory() as folder
-    ):  # which others can look into, as they cannot into pytest's
-        Path(folder).chmod(0o755)
+    """Root may write whatever the rights, so the command runs as somebody else, who needs the imports of the first."""
+    assert world.run("subscribe", "foundations", ADA).code == 0
+    mine = os.geteuid()
+    with tempfile.TemporaryDirectory() as folder:  # others cannot look into pytest's
         theirs = replace(world, path=Path(folder))
+        theirs.path.chmod(0o755)
         theirs.write("subscribers.yaml", LISTS)
         (theirs.path / "subscribers.yaml").chmod(0o444)
-        with nobody():
+        if mine == 0:
+            os.seteuid(65534)
+        try:
             ran = theirs.run("subscribe", "galaxies", ADA)
+        finally:
+            os.seteuid(mine)
         assert (ran.code, ran.out) == (78, "")
         assert ran.err == (
             "Nobody was added to galaxies:\n"
@@ -441,30 +397,6 @@ def test_read_only_file_is_reported_with_who_may_edit_it(world: World) -> None:
             "run this as a user who can write to it and its folder\n"
         )
         assert text(theirs) == LISTS
-
-
-def test_subscriber_commands_work_while_the_daemon_runs(world: World) -> None:
-    with world.held():
-        for command in ("subscribe galaxies", "unsubscribe galaxies", "suppress", "unsuppress"):
-            assert world.run(*command.split(), ADA).code == 0
-        assert world.run("subscribers").code == 0
-    assert text(world) == LISTS
-
-
-def test_paused_list_is_shown_as_such(world: World) -> None:
-    world.write(
-        "subscribers.yaml",
-        LISTS.replace("  - name: galaxies", "  - name: galaxies\n    paused: true"),
-    )
-    assert (
-        "\ngalaxies\npaused, else every day at 07:00 UTC, to 1 address\n"
-        in world.run("subscribers").out
-    )
-    told = world.json("subscribers")["lists"]
-    assert [each["paused"] for each in told] == [False, True]
-    assert "galaxies: astro-ph.GA; 1 subscriber, 07:00 UTC; paused, so it sends nothing\n" in (
-        world.run("check", "--offline").out
-    )
 
 
 # --- a list whose people are in a file of their own
@@ -476,13 +408,6 @@ def big(world: World) -> World:
     world.write("readers.txt", "# ours\nAda <ada@example.org>\nbo@example.org\n")
     world.write("subscribers.yaml", f"{LISTS}    subscribers_file: readers.txt\n")
     return world
-
-
-def test_stranger_to_a_file_is_told_with_its_name(big: World) -> None:
-    ran = big.run("unsubscribe", "galaxies", "boo@example.org")
-    assert (ran.code, ran.err) == (
-        2, "readers.txt: boo@example.org is not on galaxies, did you mean 'bo@example.org'?\n"
-    )  # fmt: skip
 
 
 def test_people_of_a_file_are_shown_and_get_the_digest(big: World) -> None:
@@ -512,10 +437,9 @@ def test_subscribe_and_unsubscribe_edit_the_file(big: World) -> None:
     assert (
         big.path / "readers.txt"
     ).read_text() == "# ours\nbo@example.org\nZoë <zoe@example.org>\n"
-    assert (
-        "did you mean 'bo@example.org'?"
-        in big.run("unsubscribe", "galaxies", "boo@example.org").err
-    )
+    ran = big.run("unsubscribe", "galaxies", "boo@example.org")
+    told = "readers.txt: boo@example.org is not on galaxies, did you mean 'bo@example.org'?\n"
+    assert (ran.code, ran.err) == (2, told)
     assert text(big) == before
     assert big.run("unsubscribe", "galaxies", "vera@example.org").code == 0
     assert text(big) == before.replace("[vera@example.org]", "[]")

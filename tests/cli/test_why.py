@@ -7,9 +7,8 @@ import pytest
 
 from paperboy.curate import MOST_MORNINGS
 from paperboy.features.votes.votes import Votes
-from paperboy.models import Day, Outcome, PaperOutcome, Score, Spending
+from paperboy.models import Day, Outcome, PaperOutcome, Score
 from paperboy.store.readers import Reader
-from tests.builders import paper
 from tests.cli.conftest import FRIDAY, LISTS, World
 from tests.servers.smtp import Fault
 
@@ -212,23 +211,6 @@ def test_unknown_ids_and_lists_are_wrong_usage(world: World) -> None:
     assert ran.code == 2
     assert "'2611.99999': no paper with that id was fetched" in ran.err
     assert world.run("why", "2611.00001", "--list", "nope").code == 2
-
-
-def test_text_from_elsewhere_cannot_control_the_terminal(world: World) -> None:
-    world.announce(1)
-    world.once()
-    with world.store() as store:
-        titled = paper("2611.00001", title="Red \x1b[31m title")
-        store.papers.add([titled], ["cs.LG"], world.clock())
-        scores = {"2611.00001": Score(9, 9, "A \x1b]0;new title\x07 comment")}
-        store.scores.keep(
-            "foundations", "other criteria", "luna", scores, Spending(), world.clock()
-        )
-    ran = world.run("why", "2611.00001")
-    assert r"Red \x1b[31m title" in ran.out
-    assert r"A \x1b]0;new title\x07 comment" in ran.out
-    assert "\x1b" not in ran.out
-    assert "\x1b" not in world.run("why", "\x1b[31m").err
 
 
 def test_why_counts_votes_by_list_and_names_nobody(world: World) -> None:
