@@ -5,6 +5,7 @@ from __future__ import annotations
 import email
 import email.policy
 import json
+import ssl
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -14,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from paperboy.cli.main import invoke
 from paperboy.edges import lock
 from paperboy.models import Paper, Score
+from paperboy.sending import smtp
 from paperboy.sources.arxiv import calendar as announcements
 from paperboy.store import Store
 from tests.builders import paper
@@ -163,3 +166,22 @@ def world(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[World]
         made.write("subscribers.yaml", LISTS)
         made.env()
         yield made
+
+
+@pytest.fixture
+def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[trustme.CA]:
+    """An authority whose certificates this process trusts."""
+    made = trustme.CA()
+    made.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+    smtp._usual_context.cache_clear()
+    yield made
+    smtp._usual_context.cache_clear()
+
+
+@pytest.fixture
+def trusted(authority: trustme.CA) -> ssl.SSLContext:
+    """The TLS context of a server on localhost that this process trusts."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    return context

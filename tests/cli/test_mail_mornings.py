@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
-import trustme
 
-from paperboy.sending import smtp
 from paperboy.store.incidents import Kind
 from tests.cli.conftest import World
 from tests.cli.mail_world import (
@@ -106,21 +103,6 @@ def test_each_recipient_meets_a_fault_of_their_own_and_nobody_else_suffers(
         name: ["1"] * own.copies + ["2"] for name, own in OWN.items()
     }
     assert alerts(world) == ["5 mails refused for good"]
-
-
-def test_delivery_lost_after_the_dot_twice_stays_ambiguous(world: World) -> None:
-    """Nobody can know whether she has it."""
-    at_home(world, ADA, GRACE)
-    world.announce(1)
-    world.smtp.faults.append(Fault("dot", address=ADA))
-    codes = []
-    for _ in range(3):
-        codes.append(world.once().code)
-        world.clock.now += SOON
-    assert codes == [1, 0, 0]
-    assert states(world) == ["ambiguous", "sent"]
-    assert world.smtp.dots == 3
-    assert "1 sent, 1 ambiguous" in world.run("status").out
 
 
 # --- faults that hold back all mail
@@ -242,18 +224,6 @@ LOGIN: dict[str, object] = {
     "SMTP_USERNAME": "paperboy",
     "SMTP_PASSWORD": "Gue55ed",
 }
-
-
-@pytest.fixture
-def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
-    """The TLS context of a server whose authority this process trusts."""
-    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("localhost").configure_cert(context)
-    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
-    smtp._usual_context.cache_clear()
-    yield context
-    smtp._usual_context.cache_clear()
 
 
 def test_refused_password_is_offered_once_per_round(world: World, trusted: ssl.SSLContext) -> None:
@@ -391,12 +361,3 @@ def test_overloaded_server_gets_growing_pauses_until_the_fifth_error(
     world.clock.now += SOON
     assert world.once().code == 0
     assert sorted(world.mails()) == sorted(crowd(60))
-
-
-def test_limit_per_connection_costs_no_pause(world: World) -> None:
-    at_home(world, *crowd(10))
-    world.announce(1)
-    world.smtp.most_per_connection = 3
-    assert world.once().code == 0
-    assert sorted(world.mails()) == crowd(10)
-    assert (world.smtp.connections, sum(world.waits)) == (4, 0)
