@@ -105,16 +105,6 @@ def test_mail_goes_to_the_outbox_without_a_mail_server_and_each_run_says_where_i
     assert len(list((outbox / "Maildir" / "new").iterdir())) == 2
 
 
-def test_embedded_scorer_ranks_without_an_llm_and_the_digest_says_so(world: World) -> None:
-    world.env(llm=False, smtp=False)
-    world.announce(*range(1, 21))
-    assert world.once("foundations").code == 0
-    assert world.llm.requests == []
-    assert "No LLM judged these papers" in (world.path / "outbox" / "foundations.txt").read_text(
-        "utf-8"
-    )
-
-
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/api/query", None])
 def test_unreachable_or_empty_arxiv_leaves_the_lists_due(world: World, url: str | None) -> None:
     """An empty answer never means that there are no papers."""
@@ -152,16 +142,6 @@ def test_each_failure_is_said_once(
     assert (ran.out + ran.err).count("550 5.7.1 go away") == 1
     assert "Mail cannot be sent" not in ran.err
     assert ran.err.endswith("3 deliveries wait for the next try\n")
-
-
-def test_model_without_a_price_shows_tokens_and_no_dollars(world: World) -> None:
-    world.env(OPENAI_MODEL="home-grown-7b")
-    world.announce(1)
-    ran = world.once("foundations")
-    assert "price unknown" in ran.out
-    text = text_of(world.messages()[0])
-    assert "price unknown" in text
-    assert "$0" not in text
 
 
 @pytest.mark.parametrize(
@@ -229,24 +209,6 @@ class TestProcesses:
         world.clock.now = datetime.now(UTC)
         world.announce(1)
         return world
-
-    def test_second_once_waits_for_the_first_and_says_so(self, today: World) -> None:
-        """The second one says who is there, waits, and goes on when the first has ended."""
-        today.llm.latency = 3600  # until the server is told to go on
-        first = self.start(today, "once")
-        while not today.llm.requests:
-            time.sleep(0.05)
-            assert first.poll() is None, first.communicate()
-        second = self.start(today, "once")
-        assert second.stderr is not None
-        waits = f"another Paperboy (process {first.pid}, paperboy once) is active; waiting until its morning is done"
-        assert second.stderr.readline() == f"{waits}\n"
-        first.kill()
-        first.communicate(timeout=300)
-        today.llm.latency = 0
-        second.communicate(timeout=300)
-        assert second.returncode == 0
-        assert len(today.mails()) == 2
 
     def test_full_disk_is_reported_and_nothing_is_lost(self, today: World) -> None:
         """A limit on the size of files is a full disk, also for root."""

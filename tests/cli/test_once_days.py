@@ -242,7 +242,7 @@ def test_since_that_cannot_be_is_wrong_usage_and_nothing_is_done(
     assert (len(week.arxiv.requests), "vera@example.org" in week.mails()) == (asked, False)
 
 
-def test_six_weeks_of_papers_are_not_scored_without_a_word_nor_left_out_without_one(
+def test_backlog_is_announced_whether_scored_or_skipped(
     both: World,
 ) -> None:
     """What the last 30 days brought is scored, and its cost said; what came before is not looked at."""
