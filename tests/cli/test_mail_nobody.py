@@ -72,6 +72,7 @@ def test_list_refused_as_a_whole_is_reported_while_another_is_served(world: Worl
     assert read(world, "vera@example.org") == ["4"]
     assert alerts(world) == [NOBODY]
     assert f"foundations: RCPT: {DENIED}" in told(world)
+    assert "paperboy resend foundations" in told(world)
 
     world.smtp.faults.clear()
     world.clock.now = MONDAY

@@ -22,7 +22,6 @@ from tests.cli.mail_world import (
     read,
     refuse,
     states,
-    told,
 )
 from tests.servers.smtp import Fault, Phase
 from tests.store.ledger import waiting
@@ -132,19 +131,6 @@ def test_delivery_left_by_a_crash_still_counts_after_a_deferral(world: World) ->
     )  # Friday's, again or for the first time; and Monday's without it
 
 
-def test_server_busy_for_hours_is_reported_and_no_attempt_counts(world: World) -> None:
-    at_home(world, ADA, GRACE)
-    world.announce(1)
-    world.smtp.faults.append(Fault("MAIL", "421 4.7.0 too many"))
-    for _ in range(8):
-        world.once()
-        world.clock.now += timedelta(hours=1)
-    world.smtp.faults.clear()
-    world.once()
-    assert alerts(world) == ["Resolved: mail is sent again"]
-    assert sorted({*world.mails()} - {OPERATOR}) == [ADA, GRACE]
-
-
 def test_papers_come_back_when_all_addresses_change_before_anybody_had_them(world: World) -> None:
     at_home(world, ADA, GRACE)
     world.announce(1)
@@ -157,14 +143,6 @@ def test_papers_come_back_when_all_addresses_change_before_anybody_had_them(worl
     world.announce(2)
     world.once()
     assert read(world, "ada@new.example") == ["1", "2"]
-
-
-def test_alert_says_how_a_corrected_address_gets_todays_digest(world: World) -> None:
-    at_home(world, "ada@exmaple.org")
-    world.announce(1)
-    refuse(world, "550 5.1.1 no such user", "ada@exmaple.org")
-    world.once()
-    assert "paperboy resend foundations" in told(world)
 
 
 def test_bounces_of_one_morning_on_three_lists_count_once(world: World) -> None:
@@ -200,13 +178,3 @@ def test_daily_limit_in_the_middle_of_a_list_is_reported_or_waited_for(
     ran = world.once()
     left = [state for state in states(world, *crowd(6)) if state in {"pending", "deferred"}]
     assert alerts(world) or (len(left) == 3 and ran.code == 1)
-
-
-def test_second_connection_refused_for_good_leaves_the_work_to_the_first(world: World) -> None:
-    """The server limits the number of connections: the first one was let in."""
-    at_home(world, *crowd(9), SMTP_CONNECTIONS=3)
-    world.announce(1)
-    refusal = Fault("connect", "554 5.7.0 too many connections")
-    world.smtp.faults = While(lambda: world.smtp.connections > 1, refusal)
-    ran = world.once()
-    assert (ran.code, sorted(world.mails())) == (0, crowd(9)), ran.err

@@ -162,7 +162,7 @@ def test_refused_mail_is_reported_once_a_day(world: World) -> None:
     assert told(world).count("foundations: ada@example.org: RCPT: 550 5.7.1 not you") == 2
 
 
-def test_digest_that_nobody_got_is_a_failure_of_once(world: World) -> None:
+def test_digest_that_nobody_got_is_a_failure_of_once_and_of_resend(world: World) -> None:
     at_home(world, ADA, GRACE)
     world.announce(1)
     refuse(world, NO_SUCH, ADA, GRACE)
@@ -176,13 +176,6 @@ def test_digest_that_nobody_got_is_a_failure_of_once(world: World) -> None:
     assert alerts(world) == ["Nobody got the digest of foundations"], (
         "by the next mail that gets through"
     )
-
-
-def test_digest_that_nobody_got_again_is_a_failure_of_resend(world: World) -> None:
-    at_home(world, ADA, GRACE)
-    world.announce(1)
-    refuse(world, NO_SUCH, ADA, GRACE)
-    world.once()
     ran = world.run("resend", "--failed")
     assert (ran.code, "foundations: nobody got the digest\n" in ran.err) == (1, True)
 
