@@ -120,24 +120,6 @@ def test_heavy_packages_are_imported_only_where_they_are_used(program: str, spar
     assert not {"arxiv", "jinja2", "mjml", "openai", "rich", *spared.split()} & imported
 
 
-def test_python_dash_m_runs_the_same_program() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "paperboy", "--version"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PYTHONPATH": str(SRC)},
-    )
-    assert ran.stdout == f"paperboy, version {__version__}\n"
-
-
-def test_command_needs_no_stderr() -> None:
-    command = ["sh", "-c", 'exec "$0" -m paperboy --version 2>&-', sys.executable]
-    ran = subprocess.run(command, capture_output=True, check=False, env={"PYTHONPATH": str(SRC)})
-    assert ran.returncode == 0
-    assert __version__.encode() in ran.stdout
-
-
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in {"demo", "init"}])
 def test_home_may_stand_after_the_command_too(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

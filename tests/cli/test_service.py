@@ -14,7 +14,7 @@ import pytest
 from paperboy.cli.service import names_of
 from paperboy.errors import ConfigError
 from tests.cli.conftest import World
-from tests.service.test_systemd import analyze, complaints, values
+from tests.service.test_systemd import values
 
 SRC = Path(__file__).parents[2] / "src"
 
@@ -35,13 +35,6 @@ def test_unit_names_this_home_this_interpreter_and_the_owner(world: World) -> No
     ]
     assert values(ran.out, "User") == [world.path.owner()]
     assert values(ran.out, "ReadWritePaths")[0] == str(world.path)
-
-
-def test_systemd_verifies_and_rates_the_printed_unit(world: World, tmp_path: Path) -> None:
-    text = world.run("service").out
-    assert complaints(text, tmp_path) == (0, "")
-    said = analyze("security", "--offline=true", "--threshold=15", tmp_path / "paperboy.service")
-    assert said.returncode == 0, said.stdout
 
 
 def test_owner_without_a_name_is_refused() -> None:
