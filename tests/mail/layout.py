@@ -1,4 +1,4 @@
-"""What a reader sees of a mail in a browser, as figures: lines, rows, offsets and gaps.
+"""What a reader sees of a mail in a browser: which lines break, which words end alone, and where entries lead.
 
 An entry is a heading with a link to its abstract on arXiv, and the paragraphs up to the next heading. Its group is the
 nearest `h2` above it that is no entry.
@@ -6,11 +6,9 @@ nearest `h2` above it that is no entry.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from tests.mail.browser import Browser
-
-SCREEN = 844  # px: the height of a phone that is 390 px wide
 
 _SCRIPT = """
 const entries = [];
@@ -21,7 +19,6 @@ for (const e of document.querySelectorAll('h1, h2, h3, p')) {
     if (e.querySelector('a[href*="//arxiv.org/abs/"]')) entries.push(entry = {group, title: e, paragraphs: []});
     else if (e.tagName === 'H2') group = e.innerText;
 }
-const rows = () => [...document.querySelectorAll('.o a[href]')].map(a => a.closest('tr, li'));
 const shown = e => e.checkVisibility({visibilityProperty: true, opacityProperty: true});
 const within = (e, see) => {  // each visible character with the box that it stands in
     const walker = document.createTreeWalker(e, NodeFilter.SHOW_TEXT), range = document.createRange();
@@ -57,18 +54,6 @@ def _of(window: Browser, script: str, *arguments: object) -> Any:
     return window.run(_SCRIPT + script, *arguments)
 
 
-def height(window: Browser) -> float:
-    """Of the whole mail, in px."""
-    found: float = window.run("return document.documentElement.scrollHeight")
-    return found
-
-
-def first_entry(window: Browser) -> float:
-    """How far down the first entry's title begins, in px."""
-    found: float = _of(window, "return entries[0].title.getBoundingClientRect().top + scrollY")
-    return found
-
-
 def broken(window: Browser) -> list[str]:
     """Badges, scores of the contents, and the fact line of each entry, where they take more than one line."""
     script = """
@@ -92,47 +77,12 @@ def orphans(window: Browser, most: int = 3) -> list[str]:
     return found
 
 
-class Row(NamedTuple):
-    """A row of the contents."""
-
-    height: float  # px
-    target: str  # what its link leads to
-    reached: bool  # whether that is in the mail
-
-
-def contents(window: Browser) -> list[Row]:
-    script = """
-    return rows().map(row => {
-        const target = row.querySelector('a[href]').getAttribute('href');
-        const reached = target.startsWith('#') && document.getElementById(target.slice(1)) !== null;
-        return [row.getBoundingClientRect().height, target, reached];
-    });
-    """
-    return [Row(*row) for row in _of(window, script)]
-
-
 def entry_links(window: Browser) -> list[tuple[str, str]]:
     """Of each entry: the id of its title, and where the title leads."""
     found = _of(
         window, "return entries.map(({title: e}) => [e.id, e.querySelector('a[href]').href])"
     )
     return [(name, url) for name, url in found]
-
-
-def characters_per_line(window: Browser) -> list[int]:
-    """Of the abstracts, the paragraphs of entries that have no class: the length of each line but the last of each."""
-    script = """
-    const whole = entries.flatMap(entry => entry.paragraphs.filter(p => p.matches(':not([class])')));
-    return whole.flatMap(p => lines(p).slice(0, -1).map(line => line.length));
-    """
-    found: list[int] = _of(window, script)
-    return found
-
-
-def sizes(window: Browser, selector: str) -> set[float]:
-    """The font sizes of what matches, in px."""
-    script = "return [...document.querySelectorAll(arguments[0])].map(e => parseFloat(getComputedStyle(e).fontSize))"
-    return set(window.run(script, selector))
 
 
 def collisions(window: Browser, gap: float = 8) -> list[str]:

@@ -40,7 +40,7 @@ from tests.builders import digest, mailing_list
 from tests.mail.mails import compose
 from tests.mail.reading import TEMPLATES
 
-ADA = Subscriber("ada@example.org")
+ADA, BOB = Subscriber("ada@example.org"), Subscriber("bob@example.org")
 ALERT = Alert(
     "The LLM refuses the key", ("Nothing was scored, so <no> list got a mail.",), ("401 & so on",)
 )
@@ -305,12 +305,18 @@ def test_alert_has_no_list_headers_and_a_message_id_of_its_own(headline: str) ->
 @example("x" * 66 + " " + "x" * 67, "back\\slash", "a" * 200)
 @example("Gödel " * 30, "=?utf-8?q?x?=", "Gödel; Kurt")
 @example("=?utf-8?q?x?= =?utf-8?b?eA==?=", "a ö b =? c é d", "eve@example.org,")
-def test_any_title_and_name_parse_back_from_the_headers(title: str, name: str, sender: str) -> None:
+@example(*HOSTILE[:3])
+@example(*HOSTILE[3:6])
+@example(*HOSTILE[-3:])
+def test_any_title_and_name_parse_back_and_add_no_header(
+    title: str, name: str, sender: str
+) -> None:
     by = composer(sender=str(Address(one_line(sender), addr_spec="papers@example.org")))
     composed = compose(digest(mailing_list=mailing_list(title=title)), by, NOW)
     message = by.envelope(composed, delivery(by, Subscriber("ada@example.org", name))).message
     assert_legal(message)
     back, raw = parsed(message), headers(message)
+    assert {"bcc", "x"}.isdisjoint(name.lower() for name in back)
     assert back["Subject"] == decoded(raw["Subject"]).strip() == composed.subject
     assert raw["List-Id"].endswith("<foundations.lists.example.org>")
     assert phrase(raw["List-Id"]) == one_line(title)
@@ -325,17 +331,6 @@ def test_any_title_and_name_parse_back_from_the_headers(title: str, name: str, s
         assert mailbox.addr_spec == address
         assert solid(mailbox.display_name) == solid(one_line(shown))
     assert phrase(raw["To"]) == one_line(name)
-
-
-@pytest.mark.parametrize("evil", HOSTILE)
-def test_hostile_names_and_titles_add_no_header(evil: str) -> None:
-    by = composer()
-    composed = compose(digest(mailing_list=mailing_list(title=evil)), by, NOW)
-    message = by.envelope(composed, delivery(by, Subscriber("ada@example.org", evil))).message
-    assert_legal(message)
-    back = parsed(message)
-    assert {"bcc", "x"}.isdisjoint(name.lower() for name in back)
-    assert "\u202e" not in back["Subject"] + back["To"] + back["List-Id"]
 
 
 @pytest.mark.parametrize(
@@ -361,44 +356,24 @@ def test_list_unsubscribe_is_neither_encoded_nor_folded() -> None:
     )
 
 
-def test_message_id_is_stable_unique_per_delivery_and_hides_the_address() -> None:
-    def of(
+def test_message_id_and_token_differ_per_delivery_and_hide_the_address() -> None:
+    def copy_for(
         name: str = "foundations",
         day: date = TODAY,
         to: Subscriber = ADA,
         secret: bytes = b"secret",
-    ) -> str:
-        return composer(secret=secret).copy_for(name, day, to).message_id
+    ) -> MessageCopy:
+        return composer(secret=secret).copy_for(name, day, to)
 
-    first = of()
-    assert re.fullmatch(r"<20261120\.foundations\.[0-9a-f]{24}@example\.org>", first)
-    assert first == of() == "<20261120.foundations.6f79ccffeb5088a333dcd7c3@example.org>"
-    others = {
-        of("foundation"),
-        of(day=date(2026, 11, 21)),
-        of(to=Subscriber("bob@example.org")),
-        of(secret=b"other"),
-    }
-    assert len(others | {first}) == 5
-    assert "ada" not in first
-
-
-def test_token_depends_on_list_address_and_secret() -> None:
-    token = unsubscribe_token("foundations", "ada@example.org", b"secret")
-    assert re.fullmatch(r"[0-9a-f]{32}", token)
-    assert (
-        token
-        == unsubscribe_token("foundations", "ada@example.org", b"secret")
-        == composer().copy_for("foundations", TODAY, ADA).token
-    )
-    others = [
-        ("foundations", "bob@example.org", b"secret"),
-        ("other", "ada@example.org", b"secret"),
-    ]
-    assert token not in {
-        unsubscribe_token(*other)
-        for other in (*others, ("foundations", "ada@example.org", b"guess"))
-    }
+    first, tomorrow = copy_for(), copy_for(day=date(2026, 11, 21))
+    others = (copy_for("foundation"), copy_for(to=BOB), copy_for(secret=b"other"))
+    assert first == copy_for()
+    assert first.message_id == "<20261120.foundations.6f79ccffeb5088a333dcd7c3@example.org>"
+    assert len({copy.message_id for copy in (first, tomorrow, *others)}) == 5
+    assert re.fullmatch(r"[0-9a-f]{32}", first.token)
+    assert first.token == unsubscribe_token("foundations", "ada@example.org", b"secret")
+    assert first.token == tomorrow.token
+    assert first.token not in {copy.token for copy in others}
 
 
 # --- bodies and placeholders

@@ -255,13 +255,6 @@ def test_figures_add_up_level_by_level() -> None:
     ("filtered", "not_called", "below", "subject", "said"),
     [
         (
-            0,
-            0,
-            10,
-            "No relevant papers today among 10 new papers",
-            "; all were scanned, and none passed the thresholds",
-        ),
-        (
             3,
             0,
             10,

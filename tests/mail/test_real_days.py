@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import re
-import unicodedata
 from functools import cache
 
 import lxml.html
@@ -17,10 +16,6 @@ pytestmark = pytest.mark.skipif(
     not real_days.HERE, reason="needs real days of arXiv, which this repository does not hold"
 )
 
-BUDGET = 95_000  # bytes of decoded HTML
-LINK = re.compile(
-    r"#p\d+|https://arxiv\.org/(abs|pdf|html)/\d{4}\.\d{5}|mailto:papers@example\.org\?subject=unsubscribe%20[\w%-]+"
-)
 
 OF_AUTHORS = {
     r"\HI",
@@ -45,14 +40,6 @@ def words(element: lxml.html.HtmlElement) -> str:
 
 
 each_day = pytest.mark.parametrize("day", real_days.NAMES)
-
-
-@each_day
-def test_real_day_fits_the_clients_limit(day: str) -> None:
-    html = real_days.mail_of(day).html
-    assert len(html.encode()) + html.count("\n") <= BUDGET
-    assert THANKS in words(page_of(day))
-    assert "<mj-" not in html
 
 
 @each_day
@@ -87,12 +74,6 @@ def test_text_of_a_real_day_names_every_paper_in_order(day: str) -> None:
 
 
 @each_day
-def test_links_of_a_real_day_lead_to_arxiv_or_to_us(day: str) -> None:
-    assert [link for link in page_of(day).xpath("//a/@href") if not LINK.fullmatch(link)] == []
-    assert not page_of(day).xpath("//img | //link | //script | //iframe | //*[@src]")
-
-
-@each_day
 def test_tex_of_a_real_day_is_read_or_shown_as_code(day: str) -> None:
     """What has no good form in Unicode stays as its source, in a face that says so; everything else is text."""
     page = copy.deepcopy(page_of(day))
@@ -100,23 +81,6 @@ def test_tex_of_a_real_day_is_read_or_shown_as_code(day: str) -> None:
         code.clear(keep_tail=True)
     left = re.findall(r"\\[A-Za-z]+|\$[^$\d\s][^$]*\$|[_^]\{", words(page))
     assert set(left) <= OF_AUTHORS
-
-
-@each_day
-def test_lines_of_a_real_day_are_within_limits(day: str) -> None:
-    mail = real_days.mail_of(day)
-    assert max(map(len, mail.message.split(b"\r\n"))) <= 998
-    body = mail.message.partition(b"\r\n\r\n")[2]
-    assert max(map(len, body.split(b"\r\n"))) <= 76
-    assert not re.search(rb"(?<!\r)\n|\r(?!\n)", mail.message)
-    assert [
-        line for line in mail.text.splitlines() if columns(line) > 76 and len(line.split()) > 1
-    ] == []
-
-
-def columns(line: str) -> int:
-    """How wide a terminal shows it: an accent of its own takes no column."""
-    return sum(not unicodedata.combining(character) for character in line)
 
 
 @each_day
