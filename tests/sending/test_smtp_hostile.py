@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import socket
-import ssl
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,9 +13,11 @@ from typing import Any
 import pytest
 
 from paperboy.errors import MailServerError
-from paperboy.models import DeliveryState, Envelope, Receipt
+from paperboy.models import DeliveryState, Receipt
 from paperboy.sending.smtp import SmtpTransport
-from tests.servers.smtp import Fault, SmtpServer, certificates
+from tests.sending.conftest import Contexts
+from tests.sending.test_smtp import envelope
+from tests.servers.smtp import Fault, SmtpServer
 
 SENT, DEFERRED, FAILED = DeliveryState.SENT, DeliveryState.DEFERRED, DeliveryState.FAILED
 AMBIGUOUS, PENDING = DeliveryState.AMBIGUOUS, DeliveryState.PENDING
@@ -25,27 +26,14 @@ PORTS = "Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls."
 TOO_LONG, TOO_SLOW = "the reply is too large", "the reply took too long"
 
 
-def envelope(recipient: str = "ada@example.org") -> Envelope:
-    return Envelope(
-        "papers@example.org", recipient, b"Subject: papers\r\n\r\nHello.\r\n", "foundations"
-    )
-
-
-@pytest.fixture(scope="module")
-def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    return certificates()
-
-
 @pytest.fixture
-def server(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> Iterator[SmtpServer]:
+def server(contexts: Contexts) -> Iterator[SmtpServer]:
     with SmtpServer("starttls", contexts[0], "paperboy", PASSWORD) as server:
         yield server
 
 
 @pytest.fixture
-def sender(
-    server: SmtpServer, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
-) -> Iterator[SmtpTransport]:
+def sender(server: SmtpServer, contexts: Contexts) -> Iterator[SmtpTransport]:
     """Logs in over TLS."""
     transport = SmtpTransport(
         host="localhost",
@@ -192,7 +180,7 @@ def test_login_answered_by_several_replies_at_once_ends_the_connection(
 
 
 def test_what_was_said_before_tls_ends_the_connection(
-    contexts: tuple[ssl.SSLContext, ssl.SSLContext],
+    contexts: Contexts,
 ) -> None:
     heard: list[bytes] = []
 

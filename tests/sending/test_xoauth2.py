@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import ssl
 import sys
 import threading
 from base64 import b64encode
@@ -20,7 +19,8 @@ from paperboy.errors import MailServerError
 from paperboy.models import DeliveryState, Envelope
 from paperboy.sending.smtp import SmtpTransport
 from paperboy.sending.xoauth2 import TokenCommand
-from tests.servers.smtp import Fault, SmtpServer, certificates
+from tests.sending.conftest import Contexts
+from tests.servers.smtp import Fault, SmtpServer
 
 TOKEN = "eyJ0eXAi." + "a1B2c3D4e5F6-" * 150 + "._Sig=="  # as long as Microsoft's
 OTHER = "another-token.0123456789"
@@ -55,24 +55,15 @@ def command(folder: Path, *words: str, **changes: Any) -> TokenCommand:
     return TokenCommand(**{"words": words, "environ": os.environ, "folder": folder, **changes})
 
 
-@pytest.fixture(scope="module")
-def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    return certificates()
-
-
 @pytest.fixture(params=["starttls", "tls"])
-def server(
-    request: pytest.FixtureRequest, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
-) -> Iterator[SmtpServer]:
+def server(request: pytest.FixtureRequest, contexts: Contexts) -> Iterator[SmtpServer]:
     """A server that offers LOGIN, PLAIN and XOAUTH2."""
     with SmtpServer(request.param, contexts[0], "ada@example.org", "s3cret", token=TOKEN) as server:
         yield server
 
 
 @pytest.fixture
-def connect(
-    server: SmtpServer, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
-) -> Callable[..., SmtpTransport]:
+def connect(server: SmtpServer, contexts: Contexts) -> Callable[..., SmtpTransport]:
     def made(tokens: TokenCommand | None, **changes: Any) -> SmtpTransport:
         usual = {
             "security": server.security,
