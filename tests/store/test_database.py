@@ -14,7 +14,6 @@ import pytest
 from paperboy.errors import StoreError, StoreWriteError
 from paperboy.store import Store
 from paperboy.store.database import Database
-from paperboy.store.schema import MIGRATIONS
 
 
 @pytest.fixture
@@ -114,10 +113,6 @@ OTHERS = {
     "papers": (
         1_273_918_846,
         "before 1.0.*move the file away, and pass everybody .* to `paperboy suppress`",
-    ),
-    "features": (
-        len(MIGRATIONS) + 1,
-        "a newer version of Paperboy; use that or a newer one, or restore a backup",
     ),
 }
 

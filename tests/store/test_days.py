@@ -98,13 +98,6 @@ def test_failure_in_the_middle_leaves_nothing(store: Store) -> None:
     assert store.ledger.waiting(NOW) == []
 
 
-def test_list_has_one_digest_a_day(store: Store) -> None:
-    store.days.freeze(DAY, NOW)
-    with pytest.raises(sqlite3.IntegrityError):
-        store.days.freeze(replace(DAY, outcomes={}), NOW)
-    assert len(store.ledger.waiting(NOW)) == 2
-
-
 def test_day_without_a_mail_has_no_digest(store: Store) -> None:
     store.days.freeze(Day("foundations", TODAY, Outcome.QUIET, reason="weekend"), NOW)
     assert store.ledger.digests("foundations") == []

@@ -226,13 +226,6 @@ def test_months_count_all_lists_newest_first_and_leave_out_those_without_spendin
     ]
 
 
-def test_current_month_and_the_newest_others_are_shown(store: Store) -> None:
-    assert store.history.months(NOW) == {date(2026, 11, 1): Spending()}
-    for month in range(1, 10):
-        spend(store, f"2026-0{month}-20T07:00Z")
-    assert len(store.history.months(NOW)) == 10
-
-
 def test_oldest_month_is_whole_and_the_one_a_year_ago(store: Store) -> None:
     for when in ("2025-10-31T23:59:59Z", "2025-11-01T00:00:00Z", "2025-11-30T23:59:59Z"):
         spend(store, when)

@@ -1,68 +1,48 @@
 """The ledger: each move is made once, by one, and says so."""
 
-from collections.abc import Iterator
+import lzma
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 
 import pytest
 
-from paperboy.models import Composed, Day, Delivery, DeliveryState, MessageCopy, Outcome, Subscriber
+from paperboy.models import Composed, Delivery, DeliveryState
 from paperboy.store import Store
-from tests.builders import TABLES
-from tests.store.ledger import waiting
+from paperboy.store.ledger import pack
+from tests.mail.mails import MAILS
+from tests.store.ledger import NOW, WAITS, morning, move, waiting
 
-NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
+LATER = NOW + timedelta(minutes=5)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "paperboy.db", tables=TABLES)
-    opened.days.freeze(
-        Day(
-            "foundations",
-            date(2026, 11, 20),
-            Outcome.DIGEST,
-            composed=Composed("s", "papers@example.org", b"m"),
-            copies=tuple(
-                MessageCopy(Subscriber(f"{name}@example.org"), f"<{name}@example.org>", name)
-                for name in ("ada", "grace")
-            ),
-        ),
-        NOW,
-    )
-    yield opened
-    opened.close()
-
-
-def first(store: Store) -> Delivery:
+def ada(store: Store) -> Delivery:
+    """The first of two deliveries that wait; the other is Grace's."""
+    morning(store, {"ada": WAITS, "grace": WAITS})
     return waiting(store)[0]
 
 
-def test_reservation_is_made_once(store: Store) -> None:
-    delivery = first(store)
-    assert store.ledger.reserve(delivery, NOW)
-    assert not store.ledger.reserve(delivery, NOW)
-    assert first(store).state is DeliveryState.SENDING
-    assert first(store).attempts == 1
+def names(store: Store) -> list[str]:
+    """Of those who wait, in their order."""
+    return [left.copy.subscriber.address.partition("@")[0] for left in waiting(store)]
 
 
-def test_delivery_left_in_sending_waits_and_keeps_its_message_id(store: Store) -> None:
-    delivery = first(store)
-    store.ledger.reserve(delivery, NOW)
-    left = first(store)
-    assert left.copy == delivery.copy
+def test_reservation_is_made_once_and_again_after_a_crash(store: Store, ada: Delivery) -> None:
+    assert store.ledger.reserve(ada, NOW)
+    assert not store.ledger.reserve(ada, NOW)
+    left = waiting(store)[0]
+    assert left == replace(ada, state=DeliveryState.SENDING, attempts=1)
     assert store.ledger.reserve(left, NOW)
-    assert first(store).attempts == 2
+    assert waiting(store)[0].attempts == 2
 
 
-def test_only_a_reserved_delivery_can_be_settled(store: Store) -> None:
-    assert not store.ledger.settle(first(store), DeliveryState.SENT, "250", NOW)
+def test_only_a_reserved_delivery_can_be_settled(store: Store, ada: Delivery) -> None:
+    assert not store.ledger.settle(ada, DeliveryState.SENT, "250", NOW)
     assert store.ledger.unfinished() == 2
 
 
-def test_settling_and_reserving_share_a_commit(store: Store) -> None:
-    ada, grace = waiting(store)
+def test_settling_and_reserving_share_a_commit(store: Store, ada: Delivery) -> None:
+    grace = waiting(store)[1]
     store.ledger.reserve(ada, NOW)
     with store.transaction(durable=False):
         assert store.ledger.settle(ada, DeliveryState.DEFERRED, "450 lost", NOW, uncertain=True)
@@ -74,15 +54,10 @@ def test_settling_and_reserving_share_a_commit(store: Store) -> None:
     assert reserved == replace(grace, state=DeliveryState.SENDING, attempts=1)
 
 
-def test_undone_attempt_does_not_count(store: Store) -> None:
-    delivery = first(store)
-    store.ledger.reserve(delivery, NOW)
-    store.ledger.settle(delivery, DeliveryState.PENDING, "lost", NOW, undone=True)
-    assert store.ledger.get(delivery.id).attempts == 0
-
-
-def test_delivery_that_another_process_moved_is_neither_reserved_nor_settled(store: Store) -> None:
-    ada, grace = waiting(store)
+def test_delivery_that_another_process_moved_is_neither_reserved_nor_settled(
+    store: Store, ada: Delivery
+) -> None:
+    grace = waiting(store)[1]
     store.suppressions.add("grace@example.org", "", "by hand", NOW)
     assert not store.ledger.reserve(grace, NOW)
     assert not store.ledger.reserve(store.ledger.get(grace.id), NOW)
@@ -92,116 +67,81 @@ def test_delivery_that_another_process_moved_is_neither_reserved_nor_settled(sto
     assert store.ledger.get(ada.id).state is DeliveryState.AMBIGUOUS
 
 
-def test_held_deliveries_wait_behind_the_others(store: Store) -> None:
+def test_held_deliveries_wait_behind_the_others_and_their_attempt_does_not_count(
+    store: Store, ada: Delivery
+) -> None:
     """So that the next round begins with other recipients."""
-    ada, grace = waiting(store)
-    store.ledger.reserve(ada, NOW)
-    store.ledger.settle(
-        ada, DeliveryState.PENDING, "RCPT: 554 5.7.1 denied", NOW, undone=True, held=True
-    )
-    assert store.ledger.waiting(NOW) == [grace.id, ada.id]
-    store.ledger.reserve(ada, NOW)
-    store.ledger.settle(ada, DeliveryState.PENDING, "told to stop", NOW, undone=True)
-    assert store.ledger.waiting(NOW) == [ada.id, grace.id]
+    for reply, held, order in (
+        ("RCPT: 554 5.7.1 denied", True, ["grace", "ada"]),
+        ("told to stop", False, ["ada", "grace"]),
+    ):
+        store.ledger.reserve(ada, NOW)
+        store.ledger.settle(ada, DeliveryState.PENDING, reply, NOW, undone=True, held=held)
+        assert names(store) == order
+        assert store.ledger.get(ada.id).attempts == 0
 
 
-def test_sent_delivery_never_waits_again(store: Store) -> None:
-    delivery = first(store)
-    store.ledger.reserve(delivery, NOW)
-    assert store.ledger.settle(delivery, DeliveryState.SENT, "250 ok", NOW, via="smtp")
-    assert not store.ledger.reserve(delivery, NOW)
-    assert [left.copy.token for left in waiting(store)] == ["grace"]
+@pytest.mark.parametrize("how", ["sent", "bounced", "ambiguous", "suppressed"])
+def test_settled_delivery_never_waits_again(store: Store, ada: Delivery, how: str) -> None:
+    move(store, ada, how, NOW)
+    assert not store.ledger.reserve(ada, NOW)
+    assert not store.ledger.end(ada, DeliveryState.FAILED, "given up", NOW)
+    assert len(store.ledger.waiting(NOW + timedelta(days=9))) == 1
     assert store.ledger.unfinished() == 1
 
 
-def test_deferred_delivery_waits_for_its_retry_time(store: Store) -> None:
-    delivery, later = first(store), NOW + timedelta(minutes=5)
-    store.ledger.reserve(delivery, NOW)
-    store.ledger.settle(delivery, DeliveryState.DEFERRED, "450", NOW, try_at=later, uncertain=True)
-    assert [left.copy.token for left in waiting(store)] == ["grace"]
-    back = waiting(store, later)[0]
-    assert (back.state, back.uncertain) == (DeliveryState.DEFERRED, 1)
+def test_deferred_delivery_waits_for_its_retry_time(store: Store, ada: Delivery) -> None:
+    assert (ada.frozen_at, ada.reply) == (NOW, "")
+    store.ledger.reserve(ada, NOW)
+    store.ledger.settle(ada, DeliveryState.DEFERRED, "450", NOW, try_at=LATER, uncertain=True)
+    assert names(store) == ["grace"]
+    assert waiting(store, LATER)[0] == replace(
+        ada, state=DeliveryState.DEFERRED, attempts=1, uncertain=1, reply="450"
+    )
     assert store.ledger.unfinished() == 2
 
 
-def test_next_try_is_the_earliest_of_all(store: Store) -> None:
-    one, other = waiting(store)
-    for delivery, minutes in ((one, 10), (other, 5)):
+def test_next_try_is_the_earliest_of_all(store: Store, ada: Delivery) -> None:
+    for delivery, minutes in zip(waiting(store), (10, 5), strict=True):
         store.ledger.reserve(delivery, NOW)
         store.ledger.settle(
             delivery, DeliveryState.DEFERRED, "450", NOW, try_at=NOW + timedelta(minutes=minutes)
         )
-    assert store.ledger.next_try(NOW) == NOW + timedelta(minutes=5)
+    assert store.ledger.next_try(NOW) == LATER
 
 
-@pytest.mark.parametrize("state", [DeliveryState.FAILED, DeliveryState.AMBIGUOUS])
-def test_settled_delivery_cannot_change_state(store: Store, state: DeliveryState) -> None:
-    delivery = first(store)
-    store.ledger.reserve(delivery, NOW)
-    store.ledger.settle(delivery, state, "550", NOW)
-    assert len(store.ledger.waiting(NOW + timedelta(days=9))) == 1
-
-
-def test_suppressed_delivery_does_not_wait(store: Store) -> None:
-    assert store.ledger.end(first(store), DeliveryState.SUPPRESSED, "no longer on the list", NOW)
-    assert store.ledger.unfinished() == 1
-
-
-def test_delivery_has_its_freezing_time_and_last_reply(store: Store) -> None:
-    """By the one it is given up after three days, by the other the operator hears why."""
-    delivery = first(store)
-    assert (delivery.frozen_at, delivery.reply) == (NOW, "")
-    store.ledger.reserve(delivery, NOW)
-    store.ledger.settle(
-        delivery, DeliveryState.DEFERRED, "450 later", NOW, try_at=NOW + timedelta(hours=1)
-    )
-    back = waiting(store, NOW + timedelta(hours=1))[0]
-    assert (back.frozen_at, back.reply) == (NOW, "450 later")
-
-
-@pytest.mark.parametrize("state", [None, DeliveryState.DEFERRED, DeliveryState.PENDING])
-def test_waiting_delivery_can_expire(store: Store, state: DeliveryState | None) -> None:
-    delivery = first(store)
-    if state:
-        store.ledger.reserve(delivery, NOW)
-        store.ledger.settle(delivery, state, "450 later", NOW)
-        delivery = store.ledger.get(delivery.id)
-    assert store.ledger.end(
-        delivery, DeliveryState.FAILED, "given up after three days; 450 later", NOW
-    )
-    ended = store.ledger.find(delivery.frozen_id, "ada@example.org")
+@pytest.mark.parametrize("how", [WAITS, "deferred", "the server refused us"])
+def test_waiting_delivery_can_expire_once(store: Store, ada: Delivery, how: str) -> None:
+    move(store, ada, how, NOW)
+    reply = "given up after three days; 450 later"
+    assert store.ledger.end(store.ledger.get(ada.id), DeliveryState.FAILED, reply, NOW)
+    ended = store.ledger.find(ada.frozen_id, "ADA@example.org")
     assert ended is not None
-    assert (ended.state, ended.reply) == (
-        DeliveryState.FAILED,
-        "given up after three days; 450 later",
-    )
-    assert not store.ledger.end(delivery, DeliveryState.FAILED, "again", NOW)
+    assert (ended.state, ended.reply) == (DeliveryState.FAILED, reply)
+    assert not store.ledger.end(ada, DeliveryState.FAILED, "again", NOW)
     assert store.ledger.unfinished() == 1
+    assert store.ledger.find(ada.frozen_id, "nobody@example.org") is None
 
 
-def test_settled_delivery_cannot_expire(store: Store) -> None:
-    delivery = first(store)
-    store.ledger.reserve(delivery, NOW)
-    store.ledger.settle(delivery, DeliveryState.SENT, "250 ok", NOW, via="smtp")
-    assert not store.ledger.end(delivery, DeliveryState.FAILED, "given up", NOW)
-    sent = store.ledger.find(delivery.frozen_id, "ADA@example.org")
-    assert sent is not None
-    assert sent.state is DeliveryState.SENT
-    assert store.ledger.find(delivery.frozen_id, "nobody@example.org") is None
-
-
-def test_server_backoff_holds_back_all_that_waits_except_by_hand(store: Store) -> None:
-    ada, grace = waiting(store)
+def test_server_backoff_holds_back_all_that_waits_except_by_hand(
+    store: Store, ada: Delivery
+) -> None:
     store.ledger.reserve(ada, NOW)
-    store.ledger.settle(ada, DeliveryState.DEFERRED, "450", NOW, try_at=NOW + timedelta(minutes=5))
-    until = NOW + timedelta(minutes=15)
+    store.ledger.settle(ada, DeliveryState.DEFERRED, "450", NOW, try_at=LATER)
+    until, grace = NOW + timedelta(minutes=15), ada.id + 1
     store.ledger.postpone(until, NOW)
     assert store.ledger.waiting(until - timedelta(seconds=1)) == []
-    assert store.ledger.waiting(NOW, by_hand=True) == [grace.id, ada.id], (
-        "her backoff is ignored, too"
-    )
-    assert store.ledger.waiting(NOW - timedelta(days=9)) == [grace.id], "the clock was ahead"
+    assert store.ledger.waiting(NOW, by_hand=True) == [grace, ada.id], "her backoff is ignored, too"
+    assert store.ledger.waiting(NOW - timedelta(days=9)) == [grace], "the clock was ahead"
     assert len(store.ledger.waiting(until)) == 2
     assert store.ledger.next_try(NOW) == until
     store.retry_now(NOW)
-    assert store.ledger.waiting(NOW) == [grace.id]
+    assert store.ledger.waiting(NOW) == [grace]
+
+
+def test_message_is_packed_once_to_less_than_a_third() -> None:
+    composed = Composed("", "", next(iter(MAILS.values()))().message)
+    packed = pack(composed)
+    assert lzma.decompress(packed.message) == composed.message
+    assert len(packed.message) < len(composed.message) / 3
+    assert pack(packed) is packed

@@ -162,7 +162,9 @@ def test_database_of_a_newer_version_is_refused_and_untouched(
     before = path.read_bytes()
     signups = [after(its, "drop table signups") if its.name == "signups" else its for its in TABLES]
     with (
-        pytest.raises(StoreError, match="a newer version of Paperboy") as caught,
+        pytest.raises(
+            StoreError, match="a newer version of Paperboy; use that or a newer one, or restore"
+        ) as caught,
         opened(path, signups),
     ):
         pass

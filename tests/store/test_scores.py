@@ -53,17 +53,7 @@ def test_spending_adds_up_over_calls_until_a_day_is_frozen(store: Store) -> None
     assert store.scores.spending("foundations") == added(SPENT, SPENT)
     store.days.freeze(Day("foundations", date(2026, 11, 20), Outcome.QUIET), NOW)
     assert store.scores.spending("foundations") == Spending()
-    assert store.history.days(["foundations"])["foundations"][0].spending == added(SPENT, SPENT)
     assert store.scores.spending("galaxies") == SPENT
-
-
-def test_sum_with_an_unknown_price_is_unknown(store: Store) -> None:
-    """A sum that leaves it out would be a lie."""
-    store.scores.keep("foundations", "abc", "luna", {}, SPENT, NOW)
-    store.scores.keep("foundations", "abc", "mine", {}, Spending(Usage(1, 10), None), NOW)
-    total = store.scores.spending("foundations")
-    assert total.cost is None
-    assert total.usage.prompt_tokens == 1010
 
 
 def test_spending_since_an_instant_counts_what_has_a_price(store: Store) -> None:

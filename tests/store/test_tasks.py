@@ -48,18 +48,14 @@ def test_task_that_is_added_anew_forgets_its_tries(store: Store) -> None:
     assert only(store) == Task("index", "foundations", NOW + MINUTE, 0, "")
 
 
-def test_try_counts_before_it_is_made_so_that_a_crash_is_no_hot_loop(store: Store) -> None:
-    store.tasks.add("index", "foundations", NOW)
-    store.tasks.begin(only(store), NOW + MINUTE)
-    assert subjects(store) == []
-    assert only(store) == Task("index", "foundations", NOW + MINUTE, 1, "")
-
-
-def test_failed_task_waits_with_its_reply(store: Store) -> None:
+def test_try_counts_before_it_is_made_and_leaves_its_reply_when_it_fails(store: Store) -> None:
+    """So that a crash is no hot loop."""
     store.tasks.add("index", "foundations", NOW)
     for number in (1, 2):
         task = only(store)
         store.tasks.begin(task, NOW + number * MINUTE)
+        assert subjects(store) == []
+        assert only(store).tries == number
         store.tasks.fail(task, f"reply {number}")
     assert only(store) == Task("index", "foundations", NOW + 2 * MINUTE, 2, "reply 2")
 
