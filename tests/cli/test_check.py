@@ -52,7 +52,7 @@ def test_proxy_that_no_source_can_be_reached_through_is_a_finding_beside_others(
     ran = world.run("check")
     assert ran.code == 78
     assert ran.out.splitlines()[-1].startswith(
-        "fault  arXiv: environment: HTTPS_PROXY is no address of a proxy"
+        "fault  arXiv: environment: HTTPS_PROXY is not the address of a proxy"
     )
     assert "ok     mail: " in ran.out
 

@@ -399,7 +399,7 @@ def test_unusable_file_is_one_line_with_its_name(
         ({"MAIL_FROM": "wren.edu"}, f"settings: environment: MAIL_FROM: {ADDRESS}"),
         (
             {"HTTPS_PROXY": "socks5://proxy:1080"},
-            "scoring: environment: HTTPS_PROXY is no address of a proxy; it looks like http://proxy.example.org:3128",
+            "scoring: environment: HTTPS_PROXY is not the address of a proxy; write it as http://proxy.example.org:3128",
         ),
         (
             {"LLM_BUDGET_USD": "1", "OPENAI_MODEL": "wren"},

@@ -35,7 +35,7 @@ def test_only_https_proxy_is_used_and_never_for_this_machine(
 )
 def test_unusable_proxy_is_a_config_error_that_hides_its_password(proxy: str) -> None:
     with pytest.raises(
-        ConfigError, match=r"^environment: HTTPS_PROXY is no address of a proxy"
+        ConfigError, match=r"^environment: HTTPS_PROXY is not the address of a proxy"
     ) as caught:
         proxy_for(URL, {"HTTPS_PROXY": proxy})
     assert "hush" not in str(caught.value)

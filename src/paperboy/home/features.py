@@ -1,6 +1,4 @@
-"""The settings and list keys that belong to a feature, all of which are read whether it is there or
-not.
-"""
+"""Settings and list keys that belong to a feature. They are read even without the feature."""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -20,10 +18,10 @@ _FEATURES = {
 }
 
 
-def needed(*read: Settings | MailingList) -> Iterator[tuple[str, str]]:
-    """Yield each that is set, and the feature that it belongs to."""
-    for values in read:
-        for option in fields(values):
-            name = option.name if isinstance(values, MailingList) else option.name.upper()
-            if name in _FEATURES and getattr(values, option.name) != option.default:
+def needed(*sources: Settings | MailingList) -> Iterator[tuple[str, str]]:
+    """Yield the settings and keys that are set, each with the feature that it needs."""
+    for source in sources:
+        for option in fields(source):
+            name = option.name if isinstance(source, MailingList) else option.name.upper()
+            if name in _FEATURES and getattr(source, option.name) != option.default:
                 yield name, _FEATURES[name]

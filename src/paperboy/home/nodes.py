@@ -1,9 +1,9 @@
-"""YAML as nodes that know their places, with every scalar as text: `7:00`, `no` and `2024` are what
-they look like.
+"""YAML nodes that know their places, with every scalar as text: `7:00`, `no` and `2024` stay as
+they are.
 
-libyaml composes 100,000 addresses in a third of a second. Where PyYAML was built without it, its
-own parser gives the same values and places, though not the same sentence for each error. Neither
-resolves tags nor merges `<<`: that is done here, on the nodes.
+libyaml composes 100,000 addresses in a third of a second. Without it, PyYAML's own parser gives the
+same values and places, but other sentences for some errors. Neither merges `<<` nor resolves tags:
+that happens here, on the nodes.
 """
 
 import re
@@ -15,11 +15,11 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 Entries = dict[str, tuple[ScalarNode, Node]]  # by the key's text: the key and the value
 
-_DEEPEST = 50  # levels of lists and mappings; libyaml would end the process at some 30,000
+_DEEPEST = 50  # levels of lists and mappings; libyaml would crash at some 30,000
 _FORBIDDEN = re.compile(
     "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
-_BLANKS = dict.fromkeys((0x85, 0x2028, 0x2029), " ")  # line ends for YAML, and for no editor
+_BLANKS = dict.fromkeys((0x85, 0x2028, 0x2029), " ")  # line ends in YAML, but in no editor
 _NULL = {"", "~", "null", "Null", "NULL"}
 _TAGS = {
     ScalarNode: "tag:yaml.org,2002:str",
@@ -27,9 +27,10 @@ _TAGS = {
     MappingNode: "tag:yaml.org,2002:map",
 }
 
-# Messages of libyaml and of PyYAML for the usual mistakes, and the same for a person who has not
-# read YAML's grammar. `sign` and `name` are read from the text.
 _TOO_DEEP = "nested too deeply; a list needs three levels"
+
+# Messages of libyaml and PyYAML for the usual mistakes, and the same in plain words. `sign` and
+# `name` are taken from the text.
 _PLAIN_WORDS = {
     r"nesting depth": _TOO_DEEP,
     r"tab character": "a tab; YAML is indented with spaces",
@@ -54,9 +55,7 @@ _UNCLOSED = re.compile(
 
 
 class MalformedError(ValueError):
-    """What is no YAML, or no YAML that a person would write: where, counted from 1, and what to
-    do.
-    """
+    """Fault in YAML, or YAML that nobody would write: its place, counted from 1, and the fix."""
 
     def __init__(self, line: int, column: int, message: str) -> None:
         super().__init__(message)
@@ -67,8 +66,8 @@ class MalformedError(ValueError):
 _Parser: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
-class _Loader(_Parser):  # type: ignore[misc]  # whichever it is
-    """A loader that counts levels while it composes."""
+class _Loader(_Parser):  # type: ignore[misc]  # either of two
+    """Loader that counts levels while it composes."""
 
     _depth = 0
 
@@ -79,17 +78,17 @@ class _Loader(_Parser):  # type: ignore[misc]  # whichever it is
             raise malformed(current_node, _TOO_DEEP)
 
     def ascend_resolver(self) -> None:
-        """Leave it."""
+        """Leave a node's value."""
         self._depth -= 1
 
 
 def compose(text: str) -> Node | None:
-    """Return the root of a text, which has no byte order mark; None if it is empty. Raises
+    """Return the root of a text without byte order mark; None if it is empty. Raises
     MalformedError.
     """
-    if found := _FORBIDDEN.search(text):
-        before = text[: found.start()]
-        message = f"a character that YAML forbids (U+{ord(found[0]):04X}); remove it"
+    if match := _FORBIDDEN.search(text):
+        before = text[: match.start()]
+        message = f"a character that YAML forbids (U+{ord(match[0]):04X}); remove it"
         raise MalformedError(before.count("\n") + 1, len(before) - before.rfind("\n"), message)
     try:
         root: Node | None = yaml.compose(text.translate(_BLANKS), Loader=_Loader)
@@ -106,22 +105,22 @@ def place(node: Node) -> tuple[int, int]:
 
 
 def malformed(node: Node, message: str) -> MalformedError:
-    """Return an error about a node."""
+    """Return an error at a node."""
     return MalformedError(*place(node), message)
 
 
 def is_null(node: Node) -> bool:
-    """Check whether nothing is there, or a plain word for it."""
+    """Check whether a node is empty, or a plain `null`."""
     return isinstance(node, ScalarNode) and not node.style and node.value in _NULL
 
 
 def entries(node: MappingNode) -> Entries:
-    """Return what a mapping has, without its empty keys."""
+    """Return a mapping's entries, without empty ones."""
     return {key.value: (key, value) for key, value in node.value if not is_null(value)}
 
 
 def written(text: str) -> str:
-    """Return a line of text as a scalar for any place, in single quotes where it needs them."""
+    """Return a line of text as a scalar for any place, in single quotes if it needs them."""
     try:
         root = compose(f"[{text}]")
     except MalformedError:
@@ -133,17 +132,13 @@ def written(text: str) -> str:
 
 
 def _check(node: Node, seen: set[Node]) -> None:
-    """Merge what `<<` names into the mappings of a node. Raises MalformedError for what readers
-    need not expect.
-    """
+    """Merge `<<` in all mappings of a node. Raises MalformedError for unusual tags and keys."""
     if node in seen:
         return
     seen.add(node)
     if node.tag != _TAGS[type(node)]:
-        raise malformed(
-            node,
-            f"the tag {node.tag.replace('tag:yaml.org,2002:', '!!')} means nothing here; remove it",
-        )
+        tag = node.tag.replace("tag:yaml.org,2002:", "!!")
+        raise malformed(node, f"the tag {tag} means nothing here; remove it")
 
     if isinstance(node, SequenceNode):
         for item in node.value:
@@ -156,8 +151,8 @@ def _check(node: Node, seen: set[Node]) -> None:
 
 
 def _merge(node: MappingNode) -> None:
-    """Put what `<<` names before a mapping's own keys. Raises MalformedError, also for a key that
-    is there twice.
+    """Put the keys that `<<` names before a mapping's own. Raises MalformedError, also for a
+    duplicate key.
     """
     own = Entries()
     merged = Entries()
@@ -170,21 +165,22 @@ def _merge(node: MappingNode) -> None:
     if "<<" not in own or own["<<"][0].style:
         return
 
-    _, value = own.pop("<<")
-    for source in reversed(value.value) if isinstance(value, SequenceNode) else [value]:
+    _, merge = own.pop("<<")
+    for source in reversed(merge.value) if isinstance(merge, SequenceNode) else [merge]:
         if not isinstance(source, MappingNode):
-            raise malformed(
-                value, "<< merges the keys of a list; name its anchor, such as *physics"
-            )
+            fix = "name its anchor, such as *physics"
+            raise malformed(merge, f"<< merges the keys of a list; {fix}")
         merged |= {key.value: (key, value) for key, value in source.value}
     node.value = list((merged | own).values())
 
 
 def _in_plain_words(error: MarkedYAMLError, text: str) -> MalformedError:
-    whole = f"{error.context or ''} {error.problem or ''}"
+    """Return the parser's error at its mark, in plain words if it is a usual one."""
+    reason = f"{error.context or ''} {error.problem or ''}"
     mark = error.problem_mark or error.context_mark
-    if error.context_mark and _UNCLOSED.match(whole) and "tab character" not in whole:
+    if error.context_mark and _UNCLOSED.match(reason) and "tab character" not in reason:
         mark = error.context_mark
+
     line = column = 1
     rest = text
     if mark:
@@ -192,12 +188,13 @@ def _in_plain_words(error: MarkedYAMLError, text: str) -> MalformedError:
         column = mark.column + 1
         rest = text[mark.index :]
     if rest.startswith("\t"):
-        whole = "tab character"
-    unknown = f"not YAML: {' '.join(whole.split())}; put the text in quotes"
-    words = next(
-        (words for pattern, words in _PLAIN_WORDS.items() if re.search(pattern, whole)), unknown
-    )
-    name = re.match(r"[&*]?([\w-]*)", rest)
-    return MalformedError(
-        line, column, words.replace("{sign}", rest[:1]).replace("{name}", name[1] if name else "")
-    )
+        reason = "tab character"
+
+    message = f"not YAML: {' '.join(reason.split())}; put the text in quotes"
+    for pattern, plain_words in _PLAIN_WORDS.items():
+        if re.search(pattern, reason):
+            name = re.match(r"[&*]?([\w-]*)", rest)
+            message = plain_words.replace("{sign}", rest[:1])
+            message = message.replace("{name}", name[1] if name else "")
+            break
+    return MalformedError(line, column, message)

@@ -1,4 +1,4 @@
-"""The proxy of the environment, for servers beyond this machine."""
+"""HTTPS_PROXY and NO_PROXY of the environment."""
 
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -9,10 +9,9 @@ from paperboy.home.values import is_loopback
 
 
 def proxy_for(url: str, environ: Mapping[str, str]) -> str:
-    """Return HTTPS_PROXY for an https URL, but not for a host of this machine or one in NO_PROXY;
-    empty: none.
+    """Return HTTPS_PROXY for an https URL; empty for this machine and hosts in NO_PROXY.
 
-    A proxy without a scheme is asked by http, as curl does. Raises ConfigError.
+    A proxy without a scheme gets http, as in curl. Raises ConfigError.
     """
     proxy = environ.get("HTTPS_PROXY") or environ.get("https_proxy", "")
     no_proxy = environ.get("NO_PROXY") or environ.get("no_proxy", "")
@@ -30,8 +29,6 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> str:
     except ValueError:
         is_usable = False
     if not is_usable:
-        message = (
-            "HTTPS_PROXY is no address of a proxy; it looks like http://proxy.example.org:3128"
-        )
-        raise ConfigError.at("environment", message)
+        fix = "write it as http://proxy.example.org:3128"
+        raise ConfigError.at("environment", f"HTTPS_PROXY is not the address of a proxy; {fix}")
     return proxy

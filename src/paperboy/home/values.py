@@ -1,6 +1,6 @@
-"""How people write values in Paperboy's files: addresses, times of day, timezones, numbers, URLs.
+"""Parsers of values as people write them: addresses, times of day, timezones, numbers, URLs.
 
-Each parser takes text and raises `ValueError` with one sentence for the person who wrote it.
+Each takes text and raises `ValueError` with one sentence for the person who wrote it.
 """
 
 import re
@@ -19,54 +19,55 @@ from email_validator import EmailNotValidError, validate_email
 from paperboy.edges.text import did_you_mean
 from paperboy.models import Subscriber
 
-Parser = Callable[[str], Any]  # of one value as people write it
+Parser = Callable[[str], Any]
 
 # Domains that do not exist on the internet, but may name a mail server on this machine or network.
-_AT_HOME = re.compile(r"(?ai)[@.](localhost|local|test)$")
-_CONTROL = re.compile(
-    "[\0-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
-)  # also line ends and lone surrogates
+_LOCAL_DOMAIN = re.compile(r"(?ai)[@.](localhost|local|test)$")
+
+# Also line ends and lone surrogates.
+_CONTROL = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 _NAME_AND_ADDRESS = re.compile(r"(?P<name>.*?)\s*<(?P<address>[^<>]*)>")
-_PLAIN = (
-    re.compile(  # of at most 254 characters, 64 of them before the @; xn-- is longer in Unicode
-        r"(?=.{1,254}$)(?=.{1,64}@)([A-Za-z0-9]+(?:[._+-][A-Za-z0-9]+)*)@((?!.*--)[A-Za-z0-9.-]+)"
-    )
+
+# At most 254 characters, 64 of them before the @. An xn-- domain may be longer in Unicode.
+_PLAIN = re.compile(
+    r"(?=.{1,254}$)(?=.{1,64}@)([A-Za-z0-9]+(?:[._+-][A-Za-z0-9]+)*)@((?!.*--)[A-Za-z0-9.-]+)"
 )
-_SUFFIX = re.compile(
-    r"(jr|sr|ii|iii|iv|ph\.? ?d)\.?", re.IGNORECASE
-)  # of a name: Robert C. Kennicutt, Jr.
+
+# As in Robert C. Kennicutt, Jr.
+_SUFFIX = re.compile(r"(jr|sr|ii|iii|iv|ph\.? ?d)\.?", re.IGNORECASE)
 _COLLABORATION = re.compile(
     r"\b(collaboration|consortium|consortia|team|group|survey|project|network)s?\b", re.IGNORECASE
 )
-_LANGUAGE = re.compile(  # language, script, region and variants of a BCP 47 tag
+
+# Language, script, region and variants of a BCP 47 tag.
+_LANGUAGE = re.compile(
     r"[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*",
     re.ASCII | re.IGNORECASE,
 )
-_HOST = re.compile(
-    r"[\w-]{1,63}(\.[\w-]{1,63})*\.?|([0-9A-Fa-f]*:){2}[0-9A-Fa-f:.]*"
-)  # a DNS name, or IPv6
+
+# A DNS name or an IP address.
+_HOST = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?|([0-9A-Fa-f]*:){2}[0-9A-Fa-f:.]*")
 
 
 def one_line(text: str) -> str:
-    """Return the text without space around it. Refused: an empty or long one, control characters
-    and line ends.
+    """Return the text without space around it. Raises ValueError for empty or long text, control
+    characters and line ends.
     """
     text = text.strip()
     if len(text) > 2000:
         raise ValueError("must have at most 2000 characters")
     if not text:
         raise ValueError("is empty")
-    if not text.isprintable() and (found := _CONTROL.search(text)):
-        raise ValueError(
-            f"contains a control character (U+{ord(found[0]):04X}); write one line of plain text"
-        )
+    if not text.isprintable() and (match := _CONTROL.search(text)):
+        code = f"U+{ord(match[0]):04X}"
+        raise ValueError(f"contains a control character ({code}); write one line of plain text")
     return text
 
 
 def author(text: str) -> str:
-    """Read an author's name as papers spell it: `Rubin, Vera` (BibTeX, ADS) is Vera Rubin. A
-    collaboration's stays.
+    """Read an author's name as papers spell it: `Rubin, Vera` (BibTeX, ADS) becomes Vera Rubin. A
+    collaboration's name stays.
     """
     name = one_line(text)
     surname, _, given = map(str.strip, name.partition(","))
@@ -76,10 +77,10 @@ def author(text: str) -> str:
 
 
 def mailbox(text: str) -> Subscriber:
-    """Read `ada@example.org` or `Ada Lovelace <ada@example.org>`; no question is put to the DNS.
+    """Read `ada@example.org` or `Ada Lovelace <ada@example.org>`, without a DNS query.
 
-    Domains for use at home (`localhost`, `*.local`, `*.test`) are taken, so that a local mail
-    server can be tried. A local part beyond ASCII is in lower case (RFC 6531).
+    Local domains (`localhost`, `*.local`, `*.test`) are accepted, so that a local mail server can
+    be tried. A local part beyond ASCII becomes lower case (RFC 6531).
     """
     text = one_line(text)
     match = _NAME_AND_ADDRESS.fullmatch(text) if text.endswith(">") else None
@@ -87,9 +88,8 @@ def mailbox(text: str) -> Subscriber:
         return Subscriber(_address(text))
     name = unquote(match["name"]).strip()
     if re.search("[@<>]", name):
-        aligned = (
-            ", with the dashes aligned" if " - " in name else ""
-        )  # in YAML, others join two lines
+        # In YAML, a dash that is not aligned continues the line before.
+        aligned = ", with the dashes aligned" if " - " in name else ""
         raise ValueError(f"{text!r} has more than one address; write each on its own line{aligned}")
     return Subscriber(_address(match["address"].strip()), name)
 
@@ -98,27 +98,26 @@ def _address(text: str) -> str:
     """Normalise an address. Plain ones, of which a list may have a hundred thousand, take a
     fiftieth of the time.
     """
-    plain = _PLAIN.fullmatch(text)
-    if plain:
-        with suppress(ValueError):  # which names the whole address where the validator sees it
+    if plain := _PLAIN.fullmatch(text):
+        with suppress(ValueError):  # the validator below names the whole address
             return f"{plain[1]}@{_domain(plain[2])}"
     return _validated(text)
 
 
 @lru_cache(maxsize=100_000)
 def _domain(text: str) -> str:
-    """Normalise a domain. Many subscribers share few, whose validation takes most of the time."""
+    """Normalise a domain. Subscribers share few, and validation takes most of the time."""
     return _validated(f"x@{text}").removeprefix("x@")
 
 
 def _validated(text: str) -> str:
-    stand_in = ".example" if _AT_HOME.search(text) else ""
+    suffix = ".example" if _LOCAL_DOMAIN.search(text) else ""
     try:
-        valid = validate_email(text + stand_in, check_deliverability=False)
+        email = validate_email(text + suffix, check_deliverability=False)
     except EmailNotValidError as error:
         raise ValueError(f"{text!r} is not an address: {error}") from None
-    address = valid.ascii_email or f"{valid.local_part.lower()}@{valid.ascii_domain}"
-    return address.removesuffix(stand_in)
+    address = email.ascii_email or f"{email.local_part.lower()}@{email.ascii_domain}"
+    return address.removesuffix(suffix)
 
 
 def time_of_day(text: str) -> time:
@@ -130,7 +129,7 @@ def time_of_day(text: str) -> time:
 
 
 def dates(text: str) -> frozenset[date]:
-    """Read dates with commas or spaces between, as `2026-12-29, 2026-12-31`."""
+    """Read dates, separated by commas or spaces, as `2026-12-29, 2026-12-31`."""
     try:
         return frozenset(map(date.fromisoformat, text.replace(",", " ").split()))
     except ValueError:
@@ -142,25 +141,19 @@ def timezone(text: str) -> ZoneInfo:
     name = text.strip()
     try:
         return ZoneInfo(name)
-    except (
-        LookupError,
-        ValueError,
-        OSError,
-    ):  # no such zone; not a name at all; the name of a folder
-        # Etc/GMT+2 is two hours behind UTC, and of abbreviations one that looks alike is hours
-        # away.
-        places = (
+    except (LookupError, ValueError, OSError):  # an unknown name, no name, or that of a folder
+        # Suggest cities only: similar abbreviations are hours apart, and Etc/GMT+2 is UTC-2.
+        cities = [
             zone for zone in available_timezones() if "/" in zone and not zone.startswith("Etc/")
-        )
-        hint = did_you_mean(name, ["UTC", *places], cutoff=0.55)  # a city alone is half of a name
-        raise ValueError(
-            f"unknown timezone{hint or '; use a name such as Europe/Berlin'}"
-        ) from None
+        ]
+        hint = did_you_mean(name, ["UTC", *cities], cutoff=0.55)  # a city alone is half of a name
+        hint = hint or "; use a name such as Europe/Berlin"
+        raise ValueError(f"unknown timezone{hint}") from None
 
 
 def language(text: str) -> str:
-    """Read a BCP 47 tag into canonical case, as `de`, `pt-BR` or `zh-Hant`; such a language need
-    not exist.
+    """Read a BCP 47 tag into canonical case, as `de`, `pt-BR` or `zh-Hant`. The language need not
+    exist.
     """
     if not _LANGUAGE.fullmatch(text.strip()):
         raise ValueError("must be a BCP 47 tag, such as de, pt-BR or zh-Hant")
@@ -170,8 +163,8 @@ def language(text: str) -> str:
 
 
 def number(least: float, most: float, kind: Parser = float) -> Parser:
-    """Return a parser of numbers in plain digits, whole ones if `kind` is int; both ends belong to
-    the range.
+    """Return a parser of numbers in plain digits from `least` to `most`; whole ones if `kind` is
+    int.
     """
     form = r"[0-9]{1,9}(\.[0-9]{1,9})?"
     wanted = f"a number from {least} to {most}, with a point if it has decimals"
@@ -192,9 +185,7 @@ whole = partial(number, kind=int)
 
 
 def one_of(*choices: str) -> Parser:
-    """Return a parser of one word out of several, whatever its case; it gives the word as it stands
-    in `choices`.
-    """
+    """Return a parser of one of the words in any case, which returns it as spelled in `choices`."""
     by_folded = {choice.casefold(): choice for choice in choices}
 
     def read(text: str) -> str:
@@ -210,27 +201,22 @@ def host(text: str) -> str:
     """Read the name or IP address of a server, without a port."""
     name = one_line(text)
     if not _HOST.fullmatch(name):
+        example = "such as smtp.example.org"
         raise ValueError(
-            "must be the server's name alone, such as smtp.example.org; the port is a separate setting"
+            f"must be the server's name alone, {example}; the port is a separate setting"
         )
     return name
 
 
 def url(text: str, example: str = "https://server.example.org") -> str:
-    """Read an http or https URL; its last slashes are left out. `example`: one of the kind that is
-    wanted.
-    """
+    """Read an http or https URL, without its trailing slashes. `example` is shown in the error."""
     address = one_line(text).rstrip("/")
     try:
         parts = urlsplit(address)
-        is_whole = (
-            parts.scheme in {"http", "https"}
-            and parts.port != 0
-            and _HOST.fullmatch(parts.hostname or "")
-        )
-    except ValueError:  # a port that is none, half an IPv6 address
-        is_whole = None
-    if not is_whole or re.search(r"\s", address):
+        is_usable = parts.scheme in {"http", "https"} and parts.port != 0
+    except ValueError:  # an invalid port, half an IPv6 address
+        is_usable = False
+    if not is_usable or not _HOST.fullmatch(parts.hostname or "") or re.search(r"\s", address):
         raise ValueError(f"must be a full URL, such as {example}")
     if parts.username is not None or parts.query or parts.fragment:
         raise ValueError("must not contain a user, a password, ? or #")
@@ -238,7 +224,7 @@ def url(text: str, example: str = "https://server.example.org") -> str:
 
 
 def is_loopback(name: str) -> bool:
-    """Check whether a host's name or IP address can only mean this machine."""
+    """Check whether a host's name or IP address means this machine."""
     try:
         return ip_address(name).is_loopback
     except ValueError:
