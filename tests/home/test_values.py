@@ -188,7 +188,7 @@ RANGES = {  # of each setting that is a number: the least and the most, as peopl
 def test_every_number_among_the_settings_has_a_range() -> None:
     numbers = {
         name
-        for name, read in settings._READERS.items()
+        for name, read in settings._PARSERS.items()
         if getattr(read, "__qualname__", "").startswith("number")
     }
     assert numbers == set(RANGES)

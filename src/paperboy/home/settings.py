@@ -1,8 +1,8 @@
-"""`.env`, the environment and systemd's credentials → `Settings`.
+"""Settings from the environment, `.env` and systemd's credentials.
 
 The environment wins over `.env`, which wins over a file of the setting's name in
-`$CREDENTIALS_DIRECTORY`. An empty value is the default; an empty value in `.env` gives way to a
-credential. No message shows what was written, since any line or value may be a misplaced password.
+`$CREDENTIALS_DIRECTORY`. An empty value means the default; in `.env` it gives way to a credential.
+No message shows what was written, since any line or value may be a misplaced password.
 """
 
 import io
@@ -51,34 +51,31 @@ def _command(text: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(line))
     except ValueError:
-        raise ValueError(
-            "a quote is left open, or nothing follows a last backslash; close it as in a shell"
-        ) from None
+        fault = "a quote is left open, or nothing follows a last backslash"
+        raise ValueError(f"{fault}; close it as in a shell") from None
 
 
-def _beat(text: str) -> SecretStr:
+def _heartbeat(text: str) -> SecretStr:
     try:
         notation.url(text.partition("?")[0])
     except ValueError:
-        raise ValueError(
-            "must be a full URL without a user and #, such as https://hc-ping.com/your-uuid"
-        ) from None
+        example = "https://hc-ping.com/your-uuid"
+        raise ValueError(f"must be a full URL without a user and #, such as {example}") from None
     return _secret(one_line(text))
 
 
 def _api_base(text: str) -> str:
     url = notation.url(text, "https://server.example.org/v1")
-    if found := re.search("/(chat/completions|completions|responses|models)$", url):
-        raise ValueError(f"leave out {found[0]}, which Paperboy adds where it is needed")
+    if suffix := re.search("/(chat/completions|completions|responses|models)$", url):
+        raise ValueError(f"leave out {suffix[0]}, which Paperboy adds where it is needed")
     return url
 
 
 def _web_url(text: str) -> str:
     url = notation.url(text, "https://papers.example.org")
     if not url.startswith("https://") and not notation.is_loopback(urlsplit(url).hostname or ""):
-        raise ValueError(
-            "must begin with https://, since links with tokens go there; or name this machine"
-        )
+        reason = "since links with tokens go there"
+        raise ValueError(f"must begin with https://, {reason}; or name this machine")
     return url
 
 
@@ -87,21 +84,20 @@ def _listen(text: str) -> tuple[str, int]:
     try:
         return notation.host(host.strip("[]")), whole(1, 65535)(port)
     except ValueError:
-        raise ValueError(
-            "must be an address and a port, such as 127.0.0.1:8025 or [::1]:8025"
-        ) from None
+        examples = "such as 127.0.0.1:8025 or [::1]:8025"
+        raise ValueError(f"must be an address and a port, {examples}") from None
 
 
 def _selector(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", name := text.strip()):
-        raise ValueError(
-            "must be the selector alone, such as s2026, as in s2026._domainkey.example.org"
-        )
+    name = text.strip()
+    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", name):
+        example = "such as s2026, as in s2026._domainkey.example.org"
+        raise ValueError(f"must be the selector alone, {example}")
     return name
 
 
-def _auto_or(read: Parser, automatic: object, what: str) -> Parser:
-    """Return a reader of `auto` or a number."""
+def _auto_or(read: Parser, automatic: object, description: str) -> Parser:
+    """Return a parser of `auto` or a number."""
 
     def value(text: str) -> Any:
         if text.strip().casefold() == "auto":
@@ -109,7 +105,7 @@ def _auto_or(read: Parser, automatic: object, what: str) -> Parser:
         try:
             return read(text)
         except ValueError:
-            raise ValueError(f"must be auto, or {what}") from None
+            raise ValueError(f"must be auto, or {description}") from None
 
     return value
 
@@ -123,18 +119,6 @@ def _path(text: str) -> Path:
     return path
 
 
-Share = float | Literal["auto"]  # of a day's papers, those that the LLM is asked about; 1: all
-
-MOST_CONNECTIONS = 20  # to the mail server, where their number is ours to choose
-
-
-_share = _auto_or(
-    number(0, 1), "auto", "a share from 0 to 1, such as 0.5; 1 turns the shortlist off"
-)
-_connections = _auto_or(whole(1, 50), 0, "a whole number from 1 to 50")
-_workers = _auto_or(whole(1, 256), 0, "a whole number from 1 to 256; 1 is this process alone")
-
-
 def _scheduler(text: str) -> str:
     scheme, _, place = one_line(text).rstrip("/").partition("://")
     try:
@@ -142,35 +126,46 @@ def _scheduler(text: str) -> str:
     except ValueError:
         scheme = ""
     if scheme not in {"tls", "tcp"}:
-        raise ValueError(
-            "must be the address of a Dask scheduler, such as tls://scheduler.example.org:8786"
-        )
+        example = "tls://scheduler.example.org:8786"
+        raise ValueError(f"must be the address of a Dask scheduler, such as {example}")
     if scheme == "tcp" and not notation.is_loopback(host):
-        raise ValueError(
-            "must begin with tls://, since whoever reaches a scheduler without TLS can run programs on it; "
-            "tcp:// is for one on this machine"
-        )
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
-
-
-_price = number(0, 1_000_000, kind=Decimal)
+        reason = "since whoever reaches a scheduler without TLS can run programs on it"
+        raise ValueError(f"must begin with tls://, {reason}; tcp:// is for one on this machine")
+    if ":" in host:
+        host = f"[{host}]"
+    return f"{scheme}://{host}:{port}"
 
 
 def _mailbox(text: str) -> Subscriber:
     try:
-        found = notation.mailbox(text)
-    except ValueError:  # which shows the text
-        raise ValueError(
-            "must be one address, such as ada@example.org or Ada Lovelace <ada@example.org>"
-        ) from None
-    if not found.address.isascii():  # a subscriber's may be
+        mailbox = notation.mailbox(text)
+    except ValueError:  # its message would show the text
+        examples = "such as ada@example.org or Ada Lovelace <ada@example.org>"
+        raise ValueError(f"must be one address, {examples}") from None
+    if not mailbox.address.isascii():  # a subscriber's may be
         raise ValueError("must be an address in ASCII, since not every mail server takes others")
-    return found
+    return mailbox
+
+
+Share = float | Literal["auto"]  # of a day's papers, scored by the LLM; 1: all
+
+MOST_CONNECTIONS = 20  # to the mail server, if their number is "auto"
+
+_share = _auto_or(
+    number(0, 1), "auto", "a share from 0 to 1, such as 0.5; 1 turns the shortlist off"
+)
+_connections = _auto_or(whole(1, 50), 0, "a whole number from 1 to 50")
+_workers = _auto_or(whole(1, 256), 0, "a whole number from 1 to 256; 1 is this process alone")
+_price = number(0, 1_000_000, kind=Decimal)
+_security = notation.one_of("starttls", "tls", "none")
+_log_level = notation.one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+_NO_SECRET = SecretStr("")
 
 
 def _setting(read: Parser, default: str = "", *, empty: object = "", shown: bool = True) -> Any:
-    """Return a field whose value is read from text. `default` is the text that `.env.example`
-    shows; where it is empty, the value is `empty`. `shown`: in a repr.
+    """Return a field whose value is read from text. `default` is the text in `.env.example`; if it
+    is empty, the value is `empty`. `shown`: in a repr.
     """
     value = read(default) if default else empty
     return field(default=value, repr=shown, metadata={"read": read, "default": default})
@@ -178,15 +173,16 @@ def _setting(read: Parser, default: str = "", *, empty: object = "", shown: bool
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Every setting, read and checked. An attribute is a setting's name in lower case;
-    `.env.example` explains each.
+    """Settings of a home, read and checked. An attribute is a setting's name in lower case;
+    `.env.example` explains them.
     """
 
-    openai_api_key: SecretStr = _setting(_key, empty=SecretStr(""))
+    openai_api_key: SecretStr = _setting(_key, empty=_NO_SECRET)
     openai_base_url: str = _setting(_api_base)  # empty: OpenAI's
     openai_model: str = _setting(one_line, "gpt-6-luna")
     openai_reasoning_effort: str = _setting(one_line, "low")
     openai_service_tier: str = _setting(one_line)
+
     llm_batch_size: int = _setting(whole(1, 200), "16")  # papers in one call
     llm_concurrency: int = _setting(whole(1, 1000), "8")
     llm_timeout_seconds: float = _setting(number(0.1, 3600), "120")
@@ -196,43 +192,47 @@ class Settings:
     llm_price_cached_input: Decimal | None = _setting(_price, empty=None)
     llm_price_cache_write: Decimal | None = _setting(_price, empty=None)
     llm_price_output: Decimal | None = _setting(_price, empty=None)
+
     smtp_host: str = _setting(notation.host)  # empty: mail goes to the outbox
     smtp_port: int = _setting(whole(1, 65535), "587")
-    smtp_security: Literal["starttls", "tls", "none"] = _setting(
-        notation.one_of("starttls", "tls", "none"), "starttls"
-    )
+    smtp_security: Literal["starttls", "tls", "none"] = _setting(_security, "starttls")
     smtp_username: str = _setting(_login)
-    smtp_password: SecretStr = _setting(_secret, empty=SecretStr(""))
-    smtp_token_command: tuple[str, ...] = _setting(
-        _command, empty=(), shown=False
-    )  # its words; may hold a secret
-    smtp_connections: int = _setting(_connections, "auto")  # 0: as many as the server takes well
+    smtp_password: SecretStr = _setting(_secret, empty=_NO_SECRET)
+    # The words of a command, which may contain a secret.
+    smtp_token_command: tuple[str, ...] = _setting(_command, empty=(), shown=False)
+    smtp_connections: int = _setting(_connections, "auto")  # 0: grows while the server keeps up
     smtp_max_per_minute: int = _setting(whole(0, 1_000_000), "0")  # 0: no limit
+
     mail_from: Subscriber | None = _setting(_mailbox, empty=None)
     mail_reply_to: Subscriber | None = _setting(_mailbox, empty=None)
     alert_to: Subscriber | None = _setting(_mailbox, empty=None)
+
     dkim_selector: str = _setting(_selector)
     dkim_key: Path | None = _setting(_path, empty=None)  # a file; None: the relay signs
-    web_url: str = _setting(_web_url)  # without a slash at its end; empty: there is no web room
+
+    web_url: str = _setting(_web_url)  # without a trailing slash; empty: there is no web room
     web_listen: tuple[str, int] = _setting(_listen, "127.0.0.1:8025")
+
     arxiv_api_url: str = _setting(partial(notation.url, example=hosts.API), hosts.API)
     arxiv_feed_url: str = _setting(partial(notation.url, example=hosts.FEED), hosts.FEED)
     arxiv_delay_seconds: float = _setting(number(0, 3600), "3")
     # Evenings (US Eastern) without an announcement.
     arxiv_holidays: frozenset[date] = _setting(notation.dates, empty=frozenset())
     arxiv_lookback_days: int = _setting(whole(1, 30), "7")
+
     send_at: time = _setting(notation.time_of_day, "07:00")  # local
     timezone: ZoneInfo = _setting(notation.timezone, "UTC")
     give_up_after_hours: float = _setting(number(0, 23), "6")
-    heartbeat_url: SecretStr = _setting(_beat, empty=SecretStr(""))
+    heartbeat_url: SecretStr = _setting(_heartbeat, empty=_NO_SECRET)
+
     keep_days: int = _setting(whole(31, 36_500), "365")
+
     workers: int = _setting(_workers, "auto")  # processes that compose; 0: as many as help
-    cluster: str = _setting(_scheduler)  # of Dask, whose workers compose; empty: there is none
+    cluster: str = _setting(_scheduler)  # a Dask scheduler, whose workers compose; empty: none
+
     paperboy_database: Path = _setting(_path, "data/paperboy.db")
     paperboy_outbox: Path = _setting(_path, "outbox")
-    log_level: str = _setting(
-        notation.one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), "INFO"
-    )
+    log_level: str = _setting(_log_level, "INFO")
 
     @property
     def has_llm(self) -> bool:
@@ -241,9 +241,7 @@ class Settings:
 
     @property
     def learns_from_scores(self) -> bool:
-        """Check whether lists learn from an LLM's scores: for the shortlist, or for the embedded
-        scorer.
-        """
+        """Check whether the shortlist or the embedded scorer learns from an LLM's scores."""
         return self.llm_shortlist != 1 or not self.has_llm
 
     @property
@@ -251,18 +249,16 @@ class Settings:
         return not self.smtp_host
 
 
-# Each setting's name, and its default as a person would write it.
+# The default of each setting, as a person would write it.
 SETTINGS: Mapping[str, str] = {f.name.upper(): f.metadata["default"] for f in fields(Settings)}
 
-_READERS = {f.name.upper(): f.metadata["read"] for f in fields(Settings)}
+_PARSERS = {f.name.upper(): f.metadata["read"] for f in fields(Settings)}
 _ANOTHER_SETTING = re.compile(rf"\b({'|'.join(SETTINGS)})=")
 _CURLY = "“”„‟‘’‚‛«»"  # quotes that word processors and web pages put in place of straight ones
 
-_MOST_BYTES = (
-    100_000  # of a file; each line costs the parser, and a guess at what was meant, 0.1 ms
-)
+_MOST_BYTES = 100_000  # of a file; each line takes 0.1 ms, for the parser and suggestions
 
-_NEEDS = {  # what a setting does nothing without
+_NEEDS = {  # settings that have no effect without others
     "SMTP_HOST": ("MAIL_FROM",),
     "DKIM_KEY": ("DKIM_SELECTOR", "MAIL_FROM"),
     **dict.fromkeys(
@@ -271,26 +267,27 @@ _NEEDS = {  # what a setting does nothing without
 }
 _LOGIN_BY = {"SMTP_PASSWORD": "a password", "SMTP_TOKEN_COMMAND": "a token"}
 
-_Given = dict[str, tuple[str, str]]  # by a setting's name: its text, and the place of it
+_Given = dict[str, tuple[str, str]]  # text and place of each setting that is given
 
 
-def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> Settings:
-    """Return the settings of this home, its paths made whole. Raises `ConfigError` with everything
-    that is wrong. `files` is the folder of the `.env`, where that is not the home itself.
+def load(home: Path, environ: Mapping[str, str], folder: Path | None = None) -> Settings:
+    """Return the settings of a home, with absolute paths. Raises ConfigError with all problems.
+
+    `folder` contains the `.env`, if that is not the home itself.
     """
     problems = list[Problem]()
-    given = _given(files or home, environ, problems)
+    given = _given(folder or home, environ, problems)
     values = dict[str, Any]()
     for name, (text, place) in given.items():
         try:
             values[name.lower()] = _read(name, text)
         except ValueError as error:
             problems.append(Problem(place, f"{name}: {error}"))
+
     settings = Settings(**values)
-    problems += [
-        Problem(given[name][1], f"{name}: {message}")
-        for name, message in _conflicts(settings, given)
-    ]
+    for name, message in _conflicts(settings, given):
+        _, place = given[name]
+        problems.append(Problem(place, f"{name}: {message}"))
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: (len(problem.place), problem.place)))
     return replace(
@@ -301,88 +298,36 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
     )
 
 
-def database(home: Path, environ: Mapping[str, str], files: Path) -> Path:
-    """Return where these files have the database, whatever is wrong with the rest of them."""
-    text, _ = _given(files, environ, []).get(
-        "PAPERBOY_DATABASE", (SETTINGS["PAPERBOY_DATABASE"], "")
-    )
+def database(home: Path, environ: Mapping[str, str], folder: Path) -> Path:
+    """Return the path of the database, even if other settings in the folder are wrong."""
+    name = "PAPERBOY_DATABASE"
+    text, _ = _given(folder, environ, []).get(name, (SETTINGS[name], ""))
     return home / text.strip()
 
 
 def ignored(home: Path) -> list[Problem]:
-    """Return the lines of `.env` that are no fault, and do nothing."""
-    found = list[Problem]()
-    _from_dotenv(home / ".env", [], found)
-    return found
+    """Return the lines of `.env` that are ignored, which is no fault."""
+    notes = list[Problem]()
+    _from_dotenv(home / ".env", [], notes)
+    return notes
 
 
-def _given(home: Path, environ: Mapping[str, str], problems: list[Problem]) -> _Given:
-    """Return what is given, and add what cannot be read to the problems."""
+def _given(folder: Path, environ: Mapping[str, str], problems: list[Problem]) -> _Given:
+    """Return the settings that are given, and add what cannot be read to the problems."""
     given = _Given()
-    folder = environ.get("CREDENTIALS_DIRECTORY", "")
-    for name in SETTINGS if folder else ():
+    credentials = environ.get("CREDENTIALS_DIRECTORY", "")
+    for name in SETTINGS if credentials else ():
         try:
-            given[name] = (
-                files.read_text(Path(folder, name), _MOST_BYTES).rstrip("\n"),
-                "credentials",
-            )
+            text = files.read_text(Path(credentials, name), _MOST_BYTES)
+            given[name] = text.rstrip("\n"), "credentials"
         except FileNotFoundError:
             continue
         except ValueError as error:
             problems.append(Problem("credentials", f"{name}: its file {error}"))
 
-    given |= _from_dotenv(home / ".env", problems, [])
+    given |= _from_dotenv(folder / ".env", problems, [])
     given |= {name: (environ[name], "environment") for name in SETTINGS if name in environ}
-    return _filled(given)
-
-
-def _filled(given: _Given) -> _Given:
-    """Return what is given without what is empty."""
-    return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
-
-
-def _read(name: str, text: str) -> Any:
-    if "\n" in text:
-        raise ValueError("the value spans several lines; is a quote left open?")
-    value = one_line(text)
-    in_front = value[0] in _CURLY and not value.endswith(
-        ">"
-    )  # a mailbox may begin with a quoted name
-    if in_front or value[-1] in _CURLY:
-        raise ValueError(
-            "its value is in curly quotes, which mean nothing here; type straight ones (' or \"), or none"
-        )
-    if _ANOTHER_SETTING.search(text):
-        raise ValueError("its value contains another setting; put each on its own line")
-    return _READERS[name](text)
-
-
-def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield settings that are right alone and wrong together: the name to blame, and what to do."""
-    for name, needed in _NEEDS.items():
-        missing = [other for other in needed if other not in given]
-        if name in given and missing:
-            yield name, f"needs {' and '.join(missing)} to be set, too"
-    secrets = [name for name in _LOGIN_BY if name in given]
-    if len(secrets) > 1:
-        fix = "remove SMTP_PASSWORD, or remove this one to go on with the password"
-        yield "SMTP_TOKEN_COMMAND", f"its tokens stand in place of a password; {fix}"
-    if secrets and settings.smtp_security == "none":
-        fix = f"use starttls or tls, or leave out SMTP_USERNAME and {' and '.join(secrets)}"
-        yield "SMTP_SECURITY", f"{_LOGIN_BY[secrets[0]]} is never sent in the clear; {fix}"
-    url = urlsplit(settings.openai_base_url)
-    if (
-        "OPENAI_API_KEY" in given
-        and url.scheme == "http"
-        and not notation.is_loopback(url.hostname or "")
-    ):
-        fix = "use https, or leave OPENAI_API_KEY empty"
-        yield "OPENAI_BASE_URL", f"a key is not sent over plain http to another machine; {fix}"
-    announcements = hosts.announcements(settings.arxiv_api_url, settings.arxiv_feed_url)
-    if settings.arxiv_delay_seconds < 3 and any(
-        map(hosts.is_arxiv, (settings.arxiv_api_url, announcements))
-    ):
-        yield "ARXIV_DELAY_SECONDS", "arxiv.org asks for 3 seconds between requests; set 3 or more"
+    return _without_empty(given)
 
 
 def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _Given:
@@ -394,17 +339,15 @@ def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _
         pass
     except ValueError as error:
         problems.append(Problem(".env", str(error)))
+
     for binding in parse_stream(io.StringIO(text)):
         key = binding.key
-        value = binding.value
         lines = binding.original.string
-        empty = lines[: len(lines) - len(lines.lstrip())].count(
-            "\n"
-        )  # before it, which the parser counts as its own
-        place = f".env:{binding.original.line + empty}"
-        if key and value is not None and key.isidentifier():
+        blank = lines[: len(lines) - len(lines.lstrip())]  # counted by the parser as its own
+        place = f".env:{binding.original.line + blank.count(chr(10))}"
+        if key and key.isidentifier() and binding.value is not None:
             if key in SETTINGS:
-                given[key] = value, place
+                given[key] = binding.value, place
             elif meant := did_you_mean(key, SETTINGS, cutoff=0.8):
                 problems.append(Problem(place, f"{key}: unknown setting{meant}"))
             else:
@@ -412,4 +355,49 @@ def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _
         elif key is not None or binding.error:  # else a comment, or the end
             message = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
             problems.append(Problem(place, message))
-    return _filled(given)
+    return _without_empty(given)
+
+
+def _without_empty(given: _Given) -> _Given:
+    return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
+
+
+def _read(name: str, text: str) -> Any:
+    """Return the value of a setting. Raises ValueError."""
+    if "\n" in text:
+        raise ValueError("the value spans several lines; is a quote left open?")
+    line = one_line(text)
+    begins_curly = line[0] in _CURLY and line[-1] != ">"  # a mailbox may begin with a quoted name
+    if begins_curly or line[-1] in _CURLY:
+        fix = "type straight ones (' or \"), or none"
+        raise ValueError(f"its value is in curly quotes, which mean nothing here; {fix}")
+    if _ANOTHER_SETTING.search(text):
+        raise ValueError("its value contains another setting; put each on its own line")
+    return _PARSERS[name](text)
+
+
+def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield each setting that conflicts with others, with a message and the fix."""
+    for name, needed in _NEEDS.items():
+        missing = [other for other in needed if other not in given]
+        if name in given and missing:
+            yield name, f"needs {' and '.join(missing)} to be set, too"
+
+    secrets = [name for name in _LOGIN_BY if name in given]
+    if len(secrets) > 1:
+        fix = "remove SMTP_PASSWORD, or remove this one to go on with the password"
+        yield "SMTP_TOKEN_COMMAND", f"its tokens stand in place of a password; {fix}"
+    if secrets and settings.smtp_security == "none":
+        fix = f"use starttls or tls, or leave out SMTP_USERNAME and {' and '.join(secrets)}"
+        yield "SMTP_SECURITY", f"{_LOGIN_BY[secrets[0]]} is never sent in the clear; {fix}"
+
+    url = urlsplit(settings.openai_base_url)
+    is_plain = url.scheme == "http" and not notation.is_loopback(url.hostname or "")
+    if is_plain and "OPENAI_API_KEY" in given:
+        fix = "use https, or leave OPENAI_API_KEY empty"
+        yield "OPENAI_BASE_URL", f"a key is not sent over plain http to another machine; {fix}"
+
+    feed = hosts.announcements(settings.arxiv_api_url, settings.arxiv_feed_url)
+    asks_arxiv = hosts.is_arxiv(settings.arxiv_api_url) or hosts.is_arxiv(feed)
+    if asks_arxiv and settings.arxiv_delay_seconds < 3:
+        yield "ARXIV_DELAY_SECONDS", "arxiv.org asks for 3 seconds between requests; set 3 or more"
