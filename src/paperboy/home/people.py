@@ -1,8 +1,8 @@
-"""`subscribers_file`: a list's people in a file of their own: an address a line, or a CSV with the
+"""`subscribers_file`: subscribers in a file of their own, an address on each line, or a CSV with a
 column `address`.
 
-There may be a million. So they stay the bytes of the file, and are made of its lines when somebody
-asks for them: most commands only ask whether there are any, or for one.
+There may be a million, and most commands only need one, or whether there are any. So the bytes are
+kept, and subscribers are made of lines on demand.
 """
 
 import csv
@@ -19,7 +19,9 @@ from paperboy.home.values import mailbox
 from paperboy.models import Problem, Subscriber, Subscribers
 
 _NAME = r"\w[\w./-]*\.(?:txt|csv)"
-_KEYS = re.compile(  # and comments, since a key in them is none
+
+# The comments before are matched so that a key within them is not.
+_KEYS = re.compile(
     rf"^[ \t]*#[^\r\n]*|subscribers_file[\"']?\s*:\s*(?:&\S+\s+)?[\"']?({_NAME})(?![\w/-])",
     re.MULTILINE,
 )
@@ -27,73 +29,74 @@ _QUOTES = (
     "these quotes are never closed, or end within a cell; "
     "write each row in one line, and double a quote in a cell"
 )
-_COMMENT = re.compile(
-    r"(.*<[^<>]*>|[^\s<>]*@[^\s<>]*)\s+#.*"
-)  # after an address, since a name may have a #
+
+# After an address only, since a name may have a #.
+_COMMENT = re.compile(r"(.*<[^<>]*>|[^\s<>]*@[^\s<>]*)\s+#.*")
 
 
 def named(text: str) -> list[str]:
-    """Return the files that subscribers.yaml names: cheaper than reading its YAML, which refuses
-    all others.
+    """Return the files that subscribers.yaml names, without the cost of parsing it. Files that only
+    YAML's syntax could name are refused.
     """
-    return (
-        list(dict.fromkeys(filter(None, _KEYS.findall(text)))) if "subscribers_file" in text else []
-    )
+    if "subscribers_file" not in text:
+        return []
+    return list(dict.fromkeys(filter(None, _KEYS.findall(text))))
 
 
 def file_name(text: str) -> str:
     """Return the name of such a file. Raises ValueError."""
     if not re.fullmatch(_NAME, text) or ".." in text.split("/"):
+        example = "such as readers.txt, without spaces"
         raise ValueError(
-            "must be the name of a file in the home that ends in .txt or .csv, such as readers.txt, without spaces"
+            f"must be the name of a file in the home that ends in .txt or .csv, {example}"
         )
     return text
 
 
 class _Columns:
-    """The columns of a CSV, as its first line names them."""
+    """Columns of a CSV, as its first line names them."""
 
     def __init__(self, line: str) -> None:
         self.delimiter = next((mark for mark in ",;\t" if mark in line), ",")
-        self.titles = [title.strip().lower() for title in _cells(line, self.delimiter)]
+        self.titles = [title.strip().lower() for title in self._cells(line)]
+
+    def _cells(self, line: str) -> list[str]:
+        """Return the cells of one line; none if its quotes are wrong, which spoils no other."""
+        if '"' not in line:
+            return line.split(self.delimiter)
+        with suppress(csv.Error):
+            return next(csv.reader([line], delimiter=self.delimiter, strict=True))
+        return []
 
     def mailbox(self, line: str) -> str:
-        """Return a row as a text file would have it; empty if its quotes cannot be read. Mail
-        programs export an address as its own name.
-        """
-        row = dict(zip(self.titles, _cells(line, self.delimiter), strict=False))
+        """Return a row as a text file would have it; empty if its quotes are wrong."""
+        row = dict(zip(self.titles, self._cells(line), strict=False))
         name = row.get("name", "")
         address = row.get("address", "").strip()
         if "<" in address or not row:
             return address
-        if re.search("[@<>]", name):
+        if re.search("[@<>]", name):  # mail programs export an address as its own name
             name = ""
         return f"{name} <{address}>"
 
-    def row(self, who: Subscriber) -> str:
-        made = StringIO()
-        cells = csv.DictWriter(
-            made, self.titles, extrasaction="ignore", delimiter=self.delimiter, lineterminator=""
+    def row(self, subscriber: Subscriber) -> str:
+        """Return a subscriber as a row."""
+        row = StringIO()
+        writer = csv.DictWriter(
+            row,
+            self.titles,
+            extrasaction="ignore",
+            delimiter=self.delimiter,
+            lineterminator="",
         )
-        cells.writerow({"address": who.address, "name": who.name})
-        return made.getvalue()
-
-
-def _cells(line: str, delimiter: str) -> list[str]:
-    """Return the cells of one line: quotes that are never closed spoil no other."""
-    with suppress(csv.Error):
-        return (
-            next(csv.reader([line], delimiter=delimiter, strict=True))
-            if '"' in line
-            else line.split(delimiter)
-        )
-    return []
+        writer.writerow({"address": subscriber.address, "name": subscriber.name})
+        return row.getvalue()
 
 
 @dataclass(frozen=True, slots=True)
 class SubscribersFile(Subscribers):
-    """The subscribers in subscribers.yaml, then those of the file. A line that is no address is
-    left out; `problems` reports it.
+    """Subscribers in subscribers.yaml, then those of the file. Lines without a valid address are
+    skipped; `problems` reports them.
     """
 
     inline: tuple[Subscriber, ...] = field(repr=False)
@@ -121,16 +124,16 @@ class SubscribersFile(Subscribers):
 
     def find(self, address: str) -> Subscriber | None:
         wanted = address.lower()
-        for who in self.inline:
-            if who.address.lower() == wanted:
-                return who
+        for subscriber in self.inline:
+            if subscriber.address.lower() == wanted:
+                return subscriber
         for _, text in self._entries():
             if _address(text) == wanted:
                 return mailbox(text)
         return None
 
     def addresses(self) -> Iterator[str]:
-        yield from (who.address.lower() for who in self.inline)
+        yield from (subscriber.address.lower() for subscriber in self.inline)
         yield from (_address(text) for _, text in self._entries())
 
     def lines(self, address: str) -> list[int]:
@@ -138,62 +141,63 @@ class SubscribersFile(Subscribers):
         return [number for number, text in self._entries() if _address(text) == address.lower()]
 
     def problems(self) -> list[Problem]:
-        """Report every line that is no address, and every address that the list has twice."""
-        if wrong := self.header_problems():
-            return wrong
-        found: list[Problem] = []
-        lines = {who.address.lower(): 0 for who in self.inline}
+        """Report every line without a valid address, and every address that the list has twice."""
+        problems = self.header_problems()
+        if problems:
+            return problems
+        lines = {subscriber.address.lower(): 0 for subscriber in self.inline}
         for number, text in self._entries():
             try:
                 address = mailbox(text).address.lower()
-                if lines.setdefault(address, number) != number:
-                    first = f"line {lines[address]}" if lines[address] else "subscribers.yaml"
-                    raise ValueError(f"{address} is already on this list, in {first}")
+                first = lines.setdefault(address, number)
+                if first != number:
+                    place = f"line {first}" if first else "subscribers.yaml"
+                    raise ValueError(f"{address} is already on this list, in {place}")
             except ValueError as error:
-                found.append(Problem(f"{self.file}:{number}", str(error) if text else _QUOTES))
-            if len(found) > MOST_PROBLEMS:
+                message = str(error) if text else _QUOTES
+                problems.append(Problem(f"{self.file}:{number}", message))
+            if len(problems) > MOST_PROBLEMS:
                 break
-        return found
+        return problems
 
     def header_problems(self) -> list[Problem]:
-        """Report a CSV whose first line names no column of addresses: its rows are nobody."""
+        """Report a CSV whose first line has no column `address`, and so has no subscribers."""
         number, line = self._header()
         titles = _Columns(line).titles
         if not number or "address" in titles:
             return []
         message = _QUOTES
         if titles:
-            has = shortened(", ".join(titles), 100)
+            title_row = shortened(", ".join(titles), 100)
             message = (
                 "the first line must name the columns, one of them 'address', "
-                f"as address,name; this one has {has}"
+                f"as address,name; this one has {title_row}"
             )
         return [Problem(f"{self.file}:{number}", message)]
 
-    def written(self, who: Subscriber) -> str:
-        """Return what adds somebody at the end of the file. Raises ValueError if that would not be
-        read as them.
+    def written(self, subscriber: Subscriber) -> str:
+        """Return the text that adds a subscriber at the end of the file. Raises ValueError if it
+        would be read differently.
         """
-        made = str(who)
+        text = str(subscriber)
         _, header = self._header()
         if header:
-            made = _Columns(header).row(who)
+            text = _Columns(header).row(subscriber)
         elif self.is_csv:
-            made = f"address,name\n{_Columns('address,name').row(who)}"
-        if [
-            found.address for found in SubscribersFile((), self.file, f"{header}\n{made}".encode())
-        ] != [who.address]:
-            raise ValueError(
-                f"cannot take {who} as a line of its own; add them by hand, then run paperboy check"
-            )
-        return made
+            text = f"address,name\n{_Columns('address,name').row(subscriber)}"
+
+        file = SubscribersFile((), self.file, f"{header}\n{text}".encode())
+        if [reread.address for reread in file] != [subscriber.address]:
+            fix = "add them by hand, then run paperboy check"
+            raise ValueError(f"cannot take {subscriber} as a line of its own; {fix}")
+        return text
 
     def _header(self) -> tuple[int, str]:
-        """Return the number of the first line of a CSV, and the line; 0 where nothing is in it."""
+        """Return number and text of a CSV's first line; 0 if it has none or the file is no CSV."""
         return next(self._lines(), (0, "")) if self.is_csv else (0, "")
 
     def _lines(self) -> Iterator[tuple[int, str]]:
-        """Yield the lines with their numbers, without those that are blank or comments."""
+        """Yield number and text of each line that is neither blank nor a comment."""
         around = " \n" if self.is_csv else None  # a tab may stand for an empty cell
         for number, line in enumerate(BytesIO(self.content), 1):
             text = line.decode().strip(around)
@@ -201,25 +205,22 @@ class SubscribersFile(Subscribers):
                 yield number, text
 
     def _entries(self) -> Iterator[tuple[int, str]]:
-        """Yield each line that should be somebody, as a text file would have it, with its
-        number.
-        """
+        """Yield number and mailbox of each line, before it is checked."""
         lines = self._lines()
         if self.is_csv:
             _, header = next(lines, (0, ""))
             columns = _Columns(header)
             for number, text in lines:
                 yield number, columns.mailbox(text)
-        else:
-            for number, text in lines:
-                found = _COMMENT.fullmatch(text) if "#" in text else None
-                yield number, found[1] if found else text
+            return
+
+        for number, text in lines:
+            comment = _COMMENT.fullmatch(text) if "#" in text else None
+            yield number, comment[1] if comment else text
 
 
 def _address(text: str) -> str:
-    """Return the address of a line that was tried, in lower case; much cheaper than trying it
-    again.
-    """
+    """Return the address of a checked mailbox in lower case, which is cheaper than parsing it."""
     address = text[text.rfind("<") + 1 : -1].strip() if text.endswith(">") else text
     if not address.isascii():
         with suppress(ValueError):
