@@ -1,13 +1,12 @@
-"""`subscribers.yaml` → `MailingList`s. Problems are reported together, each with its line and
-column.
+"""Mailing lists of `subscribers.yaml`. All problems are reported at once, with line and column.
 
-`nodes` reads the text; `_OPTIONS` has a reader for each key of a list, which is one field of
+`nodes` reads the text; `_OPTIONS` has a reader for each key of a list, which is a field of
 `MailingList`.
 """
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain, islice
 from pathlib import Path
@@ -28,7 +27,7 @@ from paperboy.sources import categories
 
 FILE = "subscribers.yaml"  # in the home
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_MOST_BYTES = 32_000_000  # of the file, such as 600,000 addresses
+_MOST_BYTES = 32_000_000  # about 600,000 addresses
 _LONGEST_TOPICS = 100_000  # characters
 _SMALLEST = (
     "lists: [{name: ml, categories: [cs.LG], topics: What you want to read about, "
@@ -44,13 +43,11 @@ def _name(text: str) -> str:
     raise ValueError("must be at most 63 of a-z, 0-9 and inner -, such as 'big-ideas'")
 
 
-def _text_of(name: str, folder: Path, what: str) -> str:
-    """Return the text of a file in a folder. Raises FileNotFoundError, or ValueError with what is
-    wrong.
-    """
+def _text_of(name: str, folder: Path, label: str) -> str:
+    """Return the text of a file in a folder. Raises FileNotFoundError or ValueError."""
     file = folder / name
     if not Path(os.path.realpath(file)).is_relative_to(folder.resolve()):
-        raise ValueError(f"{name!r} is outside the {what}; put the file there")
+        raise ValueError(f"{name!r} is outside the {label}; put the file there")
     try:
         return files.read_text(file)
     except ValueError as error:
@@ -67,24 +64,23 @@ def _topics_file(name: str, folders: Sequence[Path]) -> str:
         if not text:
             raise ValueError(f"{folder / name} is empty; write there what the list wants to read")
         return text
-    found = (
+
+    names = (
         file.relative_to(folder).as_posix() for folder in folders for file in folder.rglob("*.md")
     )
-    meant = did_you_mean(
-        name, islice(found, 500), cutoff=0.8
-    )  # folder and .md alone make two names half alike
-    fix = meant or "; create it, or write the topics here"
-    raise ValueError(f"there is no {name!r} in the home's prompts/{fix}")
+    # The folder and .md alone make two names half alike.
+    hint = did_you_mean(name, islice(names, 500), cutoff=0.8)
+    hint = hint or "; create it, or write the topics here"
+    raise ValueError(f"there is no {name!r} in the home's prompts/{hint}")
 
 
-def _people_file(name: str, home: Path) -> bytes:
+def _subscribers_file(name: str, home: Path) -> bytes:
     """Return the content of a file of subscribers. Raises ValueError."""
     try:
         return _text_of(name, home, "home").encode()
     except FileNotFoundError:
-        raise ValueError(
-            f"there is no {name!r} in the home; create it, an address on each line"
-        ) from None
+        fix = "create it, an address on each line"
+        raise ValueError(f"there is no {name!r} in the home; {fix}") from None
 
 
 def _webhook(text: str) -> str:
@@ -93,18 +89,20 @@ def _webhook(text: str) -> str:
         values.url(address.partition("?")[0])
     except ValueError:
         address = ""
-    if not address.startswith("https://") and not values.is_loopback(
-        urlsplit(address).hostname or ""
-    ):
-        raise ValueError(
-            "must be a full https URL, such as https://hooks.slack.com/services/…"
-        )  # without the secret
+    host = urlsplit(address).hostname or ""
+    if not address.startswith("https://") and not values.is_loopback(host):
+        # What was written may contain a secret.
+        raise ValueError("must be a full https URL, such as https://hooks.slack.com/services/…")
     return address
 
 
-def _all_of(entries: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return the categories that entries stand for, each once."""
-    return tuple(dict.fromkeys(chain.from_iterable(entries)))
+def _distinct(names: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Return the categories that names stand for, each once."""
+    return tuple(dict.fromkeys(chain.from_iterable(names)))
+
+
+def _indices(weekdays: Iterable[str]) -> frozenset[int]:
+    return frozenset(map(WEEKDAYS.index, weekdays))
 
 
 def _boolean(text: str) -> bool:
@@ -126,75 +124,75 @@ _TEXT = "must be text; put it in quotes"
 
 
 class _File:
-    """A file while it is read: what is wrong with it, and what stands at nodes that aliases
-    share.
-    """
+    """File that is being read: its problems, and the values of nodes that aliases share."""
 
     def __init__(self, text: str, prompts: Sequence[Path], home: Path) -> None:
         self.text = text
-        self._watched = named(text)
         self.topics = cache(partial(_topics_file, folders=prompts))
-        self._content = cache(partial(_people_file, home=home))
-        self._faults = set[tuple[int, int, str]]()
-        self._in_files = dict[Problem, None]()  # of subscribers: each problem once, in their order
-        # Once for each node, wherever aliases name it.
+        self._named = named(text)
+        self._content = cache(partial(_subscribers_file, home=home))
+        self._faults = set[tuple[int, int, str]]()  # line, column, message
+        self._in_files = dict[Problem, None]()  # problems in files of subscribers, each once
+        # Once for each node, however many aliases it has.
         self.read = cache(lambda key, node: _OPTIONS[key](self, key, node))
 
     @property
     def problems(self) -> list[Problem]:
-        """Return what is wrong, by place; then what is wrong in files of subscribers."""
-        own = [
-            Problem(f"{FILE}:{line}:{column}", message)
-            for line, column, message in sorted(self._faults)
-        ]
-        return [*own, *self._in_files]
+        """Return all problems, by place; those in files of subscribers come last."""
+        problems = list[Problem]()
+        for line, column, message in sorted(self._faults):
+            problems.append(Problem(f"{FILE}:{line}:{column}", message))
+        return [*problems, *self._in_files]
 
     def note(self, node: Node, message: str) -> None:
-        """Add a problem at a node. Raises ConfigError when there are too many."""
+        """Add a problem at a node. Raises ConfigError if there are too many."""
         self._faults.add((*nodes.place(node), message))
         if len(self._faults) > MOST_PROBLEMS:
             raise ConfigError(self.problems)
 
     def once(self, firsts: dict[str, Node], key: str, node: Node, message: str) -> None:
-        """Note what another node has already."""
-        if key in firsts:
+        """Add a problem if an earlier node has the key."""
+        if key in firsts:  # an alias names the same node twice
             line, _ = nodes.place(firsts[key])
             self.note(node, f"{message}, in line {line}")
         firsts.setdefault(key, node)
 
     def mapping(
-        self, node: MappingNode, what: str, known: Iterable[str], needed: Mapping[str, str]
+        self, node: MappingNode, what: str, known: Sequence[str], needed: Mapping[str, str]
     ) -> dict[str, Node]:
-        """Return the values by their keys, and note keys that are unknown or missing."""
+        """Return the values by their keys, and add unknown and missing keys to the problems."""
         found = dict[str, Node]()
         hints = ""
         for name, (key, value) in nodes.entries(node).items():
             if name in known:
                 found[name] = value
-            else:
-                hint = did_you_mean(name, known)
-                hints += hint
-                self.note(key, f"unknown key {name!r}{hint or '; known here: ' + ', '.join(known)}")
-        empty = {key.value: key for key, _ in node.value}
+                continue
+            hint = did_you_mean(name, known)
+            hints += hint
+            self.note(key, f"unknown key {name!r}{hint or '; known here: ' + ', '.join(known)}")
+
+        keys = {key.value: key for key, _ in node.value}  # also those without a value
         for name, alternative in needed.items():
             if name not in found and repr(name) not in hints:
-                self.note(empty.get(name, node), f"this {what} needs {name!r}{alternative}")
+                self.note(keys.get(name, node), f"this {what} needs {name!r}{alternative}")
         return found
 
-    def people(self, node: Node, name: str, inline: tuple[Subscriber, ...]) -> Sequence[Subscriber]:
-        """Return the subscribers of the file, after those `inline`."""
+    def subscribers(
+        self, node: Node, name: str, inline: tuple[Subscriber, ...]
+    ) -> Sequence[Subscriber]:
+        """Return the inline subscribers, then those of the file."""
         try:
-            if name not in self._watched:
+            if name not in self._named:
                 raise ValueError("write the file's name as it is, right after the key")
-            people = SubscribersFile(inline, name, self._content(name))
+            subscribers = SubscribersFile(inline, name, self._content(name))
         except ValueError as error:
             self.note(node, f"subscribers_file: {error}")
             return inline
-        self._in_files |= dict.fromkeys(people.problems())
-        return people
+        self._in_files |= dict.fromkeys(subscribers.problems())
+        return subscribers
 
 
-_Reader = Callable[[_File, str, Node], Any]  # of what a list has for a key; what is wrong is noted
+_Reader = Callable[[_File, str, Node], Any]  # reads the value of a key, and notes problems
 
 
 def _text(read: Parser, wrong: str = _TEXT) -> _Reader:
@@ -214,12 +212,12 @@ def _text(read: Parser, wrong: str = _TEXT) -> _Reader:
 
 
 def _unquoted(read: Parser) -> _Reader:
-    """Return a reader of a number or of true: quotes would make it text."""
+    """Return a reader of a number or a boolean: quotes would make it text."""
 
     def value(file: _File, key: str, node: Node) -> Any:
-        plain = isinstance(node, ScalarNode) and not node.style
+        is_plain = isinstance(node, ScalarNode) and not node.style
         try:
-            return read(node.value if plain else "")
+            return read(node.value if is_plain else "")
         except ValueError as error:
             lines = file.text[node.start_mark.index : node.end_mark.index].splitlines()
             written = shortened(lines[0], 40) if lines else "nothing"
@@ -229,18 +227,18 @@ def _unquoted(read: Parser) -> _Reader:
     return value
 
 
-def _items(file: _File, key: str, node: Node) -> Iterator[Node]:
-    """Yield the items, if it is a list."""
+def _items(file: _File, key: str, node: Node) -> list[Node]:
+    """Return the items of a list; none, with a problem, if the node is no list."""
     if isinstance(node, SequenceNode):
-        yield from node.value
-    else:
-        file.note(node, f"{key}: must be a list, such as [one, two], or lines that begin with '- '")
+        return list(node.value)
+    file.note(node, f"{key}: must be a list, such as [one, two], or lines that begin with '- '")
+    return []
 
 
-def _each(read: Parser, then: Callable[[Iterable[Any]], Any] = tuple, *, least: int = 0) -> _Reader:
-    """Return a reader of a list of scalars, each of which counts once; `then` makes the value of
-    them.
-    """
+def _list_of(
+    read: Parser, then: Callable[[Iterable[Any]], Any] = tuple, *, least: int = 0
+) -> _Reader:
+    """Return a reader of a list of scalars without duplicates, which `then` makes the value."""
     item_of = _text(read, "each must be text; put it in quotes")
 
     def value(file: _File, key: str, node: Node) -> Any:
@@ -272,49 +270,44 @@ def _topics(file: _File, key: str, node: Node) -> str:
 
 def _keywords(file: _File, key: str, node: Node) -> Keywords:
     if not isinstance(node, MappingNode):
-        file.note(
-            node, f"{key}: must have the keys must or never, such as {{never: [survey, review]}}"
-        )
+        example = "{never: [survey, review]}"
+        file.note(node, f"{key}: must have the keys must or never, such as {example}")
         return Keywords()
     found = file.mapping(node, key, ("must", "never"), {})
-    words = _each(_keyword)
+    words = _list_of(_keyword)
     return Keywords(**{name: words(file, name, value) for name, value in found.items()})
 
 
 def _subscribers(file: _File, key: str, node: Node) -> tuple[Subscriber, ...]:
-    read = _text(
-        values.mailbox,
-        "each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>",
-    )
-    people = list[Subscriber]()
+    examples = "such as ada@example.org or Ada Lovelace <ada@example.org>"
+    read = _text(values.mailbox, f"each is one line, {examples}")
+    subscribers = list[Subscriber]()
     firsts = dict[str, Node]()
     for item in _items(file, key, node):
-        if who := read(file, key, item):
-            people.append(who)
-            file.once(firsts, who.address.lower(), item, f"{who.address} is already on this list")
-    return tuple(people)
+        if subscriber := read(file, key, item):
+            subscribers.append(subscriber)
+            address = subscriber.address
+            file.once(firsts, address.lower(), item, f"{address} is already on this list")
+    return tuple(subscribers)
 
 
-_OPTIONS: dict[
-    str, _Reader
-] = {  # an option that the file leaves out has the default of `MailingList`
+# An option that the file leaves out has the default of `MailingList`.
+_OPTIONS: dict[str, _Reader] = {
     "name": _text(_name),
     "title": _text(one_line),
-    "categories": _each(categories, _all_of, least=1),
+    "categories": _list_of(categories, _distinct, least=1),
     "topics": _topics,
-    "authors": _each(values.author),
+    "authors": _list_of(values.author),
     "language": _text(values.language, f"{_TEXT}, as 'no' for Norwegian"),
     "min_relevance": _unquoted(whole(1, 10)),
     "min_novelty": _unquoted(whole(1, 10)),
     "max_papers": _unquoted(whole(1, 10_000)),
     "send_at": _text(values.time_of_day),
     "timezone": _text(values.timezone),
-    "weekdays": _each(
-        one_of(*WEEKDAYS), lambda days: frozenset(map(WEEKDAYS.index, days)), least=1
-    ),
+    "weekdays": _list_of(one_of(*WEEKDAYS), _indices, least=1),
     "cross_lists": _unquoted(_boolean),
     "send_empty": _unquoted(_boolean),
-    "exclude": _each(categories, _all_of),
+    "exclude": _list_of(categories, _distinct),
     "keywords": _keywords,
     "paused": _unquoted(_boolean),
     "archive": _text(one_of("none", "link", "public", "indexed")),
@@ -331,14 +324,17 @@ KEYS = tuple(_OPTIONS)  # that a list may have
 
 
 def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[MailingList, ...]:
-    """Return the lists of the file, in its order. Raises ConfigError with all that is wrong.
+    """Return the lists of the file, in its order. Raises ConfigError with all problems.
 
-    Topics files are looked for in the folders `prompts`; `settings` has the defaults.
+    `prompts` are the folders with topics files; `settings` has the defaults.
     """
     try:
         text = files.read_text(path, _MOST_BYTES)
     except FileNotFoundError:
-        fix = f"name your home with --home, make a new one with paperboy init, or begin with one line: {_SMALLEST}"
+        fix = (
+            "name your home with --home, make a new one with paperboy init, "
+            f"or begin with one line: {_SMALLEST}"
+        )
         raise ConfigError.at(FILE, f"there is no such file in {path.parent}; {fix}") from None
     except ValueError as error:
         raise ConfigError.at(FILE, str(error)) from None
@@ -348,17 +344,16 @@ def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[Maili
 def parse(
     text: str, prompts: Sequence[Path], settings: Settings, home: Path = Path()
 ) -> tuple[MailingList, ...]:
-    """Return the lists of a file's text, as `load`. `home` is the folder with the files of
-    subscribers, if any.
+    """Return the lists of a file's text, as `load`. `home` is the folder with files of
+    subscribers.
     """
     try:
         root = nodes.compose(text)
     except nodes.MalformedError as error:
         raise ConfigError.at(f"{FILE}:{error.line}:{error.column}", str(error)) from None
     if root is None or nodes.is_null(root):
-        raise ConfigError.at(
-            f"{FILE}:1:1", f"the file is empty; one line is enough to begin: {_SMALLEST}"
-        )
+        message = f"the file is empty; one line is enough to begin: {_SMALLEST}"
+        raise ConfigError.at(f"{FILE}:1:1", message)
 
     file = _File(text, prompts, home)
     lists = _lists(file, root)
@@ -376,7 +371,7 @@ def parse(
 
 
 def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
-    """Return what each list has, as the fields of `MailingList`."""
+    """Return the fields of each `MailingList`, as far as they are sound."""
     if not isinstance(root, MappingNode):
         file.note(root, f"the file must start with {_SMALLEST}")
         return []
@@ -402,10 +397,9 @@ def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
 
         found = file.mapping(node, "list", KEYS, needed)
         options = {key: file.read(key, value) for key, value in found.items()}
-        if people := options.get("subscribers_file"):
-            options["subscribers"] = file.people(
-                found["subscribers_file"], people, options.get("subscribers", ())
-            )
+        if name := options.get("subscribers_file"):
+            inline = options.get("subscribers", ())
+            options["subscribers"] = file.subscribers(found["subscribers_file"], name, inline)
         if name := options.get("name"):
             file.once(names, name, found["name"], f"there is already a list {name!r}")
         lists.append(options)
