@@ -53,18 +53,13 @@ def froze(store: Store, at: datetime = TOMORROW, name: str = LIST, **became: Pap
 
 
 def learned_from(lessons: Lessons, **changes: object) -> list[tuple[str, int]]:
-    return [
-        (each.paper_id, each.relevance)
-        for each in lessons.judged(LIST, CRITERIA, BEGINNING, **changes)
-    ]  # type: ignore[arg-type]
+    found = lessons.judged(LIST, CRITERIA, BEGINNING, **changes)  # type: ignore[arg-type]
+    return [(example.paper_id, example.relevance) for example in found]
 
 
-def due(lessons: Lessons, now: datetime, *, scores: bool = True) -> set[tuple[str, ExampleKind]]:
-    return {
-        (name, kind)
-        for name in (LIST, "galaxies")
-        for kind in lessons.due(name, now, scores=scores)
-    }
+def due(lessons: Lessons, now: datetime, *, scores: bool = True) -> set[ExampleKind]:
+    assert not lessons.due("galaxies", now, scores=scores)
+    return set(lessons.due(LIST, now, scores=scores))
 
 
 # --- states
@@ -163,10 +158,12 @@ def test_papers_that_the_list_had_and_nobody_voted_on_come_with_them(
         ids[0].replace(".", "_"): PaperOutcome.SELECTED
     }
     froze(store, **seen)
-    unvoted = [id_of(each) for each in lessons.voted(LIST) if each.target is None]
+    unvoted, again = (
+        [id_of(example) for example in lessons.voted(LIST) if example.target is None] for _ in "12"
+    )
     assert len(unvoted) == 10 * LEAST_VOTES
-    assert {each.replace(".", "_") for each in unvoted} < seen.keys()
-    assert unvoted == [id_of(each) for each in lessons.voted(LIST) if each.target is None]
+    assert {paper_id.replace(".", "_") for paper_id in unvoted} < seen.keys()
+    assert unvoted == again
 
 
 # --- what is due
@@ -176,12 +173,12 @@ def test_scores_are_due_once_after_each_frozen_day(store: Store, lessons: Lesson
     judged(store, {"2611.00001": 9})
     assert due(lessons, NOW) == set()
     froze(store, NOW)
-    assert due(lessons, NOW + HOUR) == {(LIST, ExampleKind.SCORES)}
+    assert due(lessons, NOW + HOUR) == {ExampleKind.SCORES}
     assert due(lessons, NOW + HOUR, scores=False) == set()
     lessons.keep(LIST, ExampleKind.SCORES, None, NOW + HOUR)
     assert due(lessons, NOW + 2 * HOUR) == set()
     froze(store, TOMORROW)
-    assert due(lessons, TOMORROW) == {(LIST, ExampleKind.SCORES)}
+    assert due(lessons, TOMORROW) == {ExampleKind.SCORES}
 
 
 def test_nothing_is_due_where_no_llm_was_ever_called_and_nobody_votes(
@@ -193,15 +190,15 @@ def test_nothing_is_due_where_no_llm_was_ever_called_and_nobody_votes(
 
 def test_votes_are_due_at_once_and_then_hourly(store: Store, lessons: Lessons) -> None:
     Votes(store.database).cast(ADA, {"2611.00001": 1}, NOW)
-    assert due(lessons, NOW) == {(LIST, ExampleKind.VOTES)}
+    assert due(lessons, NOW) == {ExampleKind.VOTES}
     lessons.keep(LIST, ExampleKind.VOTES, None, NOW)
     Votes(store.database).cast(GRACE, {"2611.00001": 1}, NOW + timedelta(minutes=1))
     assert due(lessons, NOW + timedelta(minutes=59)) == set()
-    assert due(lessons, NOW + timedelta(minutes=61)) == {(LIST, ExampleKind.VOTES)}
+    assert due(lessons, NOW + timedelta(minutes=61)) == {ExampleKind.VOTES}
     lessons.keep(LIST, ExampleKind.VOTES, None, NOW + timedelta(minutes=61))
     assert due(lessons, NOW + timedelta(hours=3)) == set()
     froze(store, TOMORROW)  # what nobody voted on has changed
-    assert due(lessons, TOMORROW + HOUR) == {(LIST, ExampleKind.VOTES)}
+    assert due(lessons, TOMORROW + HOUR) == {ExampleKind.VOTES}
 
 
 def test_erasing_a_reader_erases_what_was_learned_from_the_votes_of_the_list(

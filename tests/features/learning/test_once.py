@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
-from pathlib import Path
 
 from paperboy.features.learning import ranking
 from paperboy.features.learning.lessons import ExampleKind, LearnedState, Lessons
@@ -20,7 +18,7 @@ __all__ = ["world"]  # a fixture
 YESTERDAY = FRIDAY - timedelta(days=1)
 
 
-def learned(world: World, database: Path) -> None:
+def learned(world: World) -> None:
     """Let foundations have learned enough, from papers that all begin alike: later numbers are wanted."""
     home = Home.load(world.path, {})
     criteria = Prompt(home.folders("prompts")).criteria(home.list("foundations").topics)
@@ -30,18 +28,17 @@ def learned(world: World, database: Path) -> None:
     ]
     key, since = f"{ranking.FEATURES}; {criteria}; 7", FRIDAY - timedelta(days=31)
     state = LearnedState(key, since, YESTERDAY, "2611.00001", 300, ranking.train(b"", rows))
-    with Store.open(database, tables=TABLES) as store:
+    with Store.open(world.database, tables=TABLES) as store:
         store.days.freeze(Day("foundations", YESTERDAY.date(), Outcome.NOTE), YESTERDAY)
         Lessons(store.database).keep("foundations", ExampleKind.SCORES, state, YESTERDAY)
 
 
 def test_once_asks_the_llm_about_half_of_the_papers_and_keeps_the_sample(world: World) -> None:
     world.env(LLM_SHORTLIST="0.5")
-    database = world.path / "data" / "paperboy.db"
-    learned(world, database)
+    learned(world)
     world.announce(*range(1, 41))
     assert world.run("once", "--list", "foundations").code == 0
-    (shown, _) = json.loads(world.run("status", "--json").out)["lists"]
+    (shown, _) = world.json("status")["lists"]
     counts, shortlist = shown["counts"], shown["shortlist"]
     assert 10 < counts["not_called"] <= 20
     assert counts["scored"] == 40 - counts["not_called"]

@@ -1,6 +1,5 @@
 """`paperboy status` says what each list's learned shortlist leaves out, what that misses, and what it saves."""
 
-import json
 from datetime import timedelta
 from typing import Any
 
@@ -27,30 +26,23 @@ def had(
 ) -> None:
     """Yesterday of foundations, and what became of its random sample."""
     sample, at = sample or {}, FRIDAY - timedelta(days=1)
-    with Store.open(world.path / "data" / "paperboy.db", tables=TABLES) as store:
+    with Store.open(world.database, tables=TABLES) as store:
         store.scores.keep("foundations", "criteria", "gpt-6-luna", {}, spent, at)
+        sampled = frozenset(sample)
         day = Day(
-            "foundations",
-            YESTERDAY,
-            Outcome.NOTE,
-            counts=counts,
-            outcomes=sample,
-            sampled=frozenset(sample),
+            "foundations", YESTERDAY, Outcome.NOTE, counts=counts, outcomes=sample, sampled=sampled
         )
         store.days.freeze(day, at, lambda _: Lessons(store.database).add_sample(day))
 
 
 def sample(size: int, found: int = 0) -> dict[str, PaperOutcome]:
-    ids = [f"2611.{number:05}" for number in range(size)]
-    return {
-        each: PaperOutcome.SELECTED if number < found else PaperOutcome.BELOW
-        for number, each in enumerate(ids)
-    }
+    became = [PaperOutcome.SELECTED] * found + [PaperOutcome.BELOW] * (size - found)
+    return {f"2611.{number:05}": outcome for number, outcome in enumerate(became)}
 
 
 def learned(world: World, name: str, papers: int, days: int) -> None:
     since = FRIDAY - timedelta(days=days)
-    with Store.open(world.path / "data" / "paperboy.db", tables=TABLES) as store:
+    with Store.open(world.database, tables=TABLES) as store:
         state = LearnedState("key", since, FRIDAY, "2611.00001", papers, b"weights")
         Lessons(store.database).keep(name, ExampleKind.SCORES, state, FRIDAY)
 
@@ -60,7 +52,14 @@ def told(world: World) -> list[str]:
 
 
 def in_json(world: World) -> list[dict[str, Any] | None]:
-    return [each["shortlist"] for each in json.loads(world.run("status", "--json").out)["lists"]]
+    return [shown["shortlist"] for shown in world.json("status")["lists"]]
+
+
+def of_foundations(world: World) -> dict[str, Any]:
+    """The shortlist of the first list, in JSON."""
+    shown = in_json(world)[0]
+    assert shown is not None
+    return shown
 
 
 @pytest.fixture
@@ -79,7 +78,7 @@ def test_status_estimates_what_the_shortlist_finds_and_what_it_saved(busy: World
         "Shortlist of foundations in 60 days: 53% of papers called; it finds about 89% of what passes (62–98%, from 40 "
         "papers called by chance); left out 94 papers, which saved about $0.94"
     )
-    assert in_json(busy)[:1] == [
+    assert of_foundations(busy) == (
         {
             "share": 0.5,
             "off_until": None,
@@ -92,8 +91,8 @@ def test_status_estimates_what_the_shortlist_finds_and_what_it_saved(busy: World
             "recall": 0.8949,
             "recall_interval": [0.6229, 0.9796],
             "saved": 0.94,
-        },
-    ]
+        }
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,9 +105,8 @@ def test_status_estimates_what_the_shortlist_finds_and_what_it_saved(busy: World
 def test_too_small_a_sample_says_nothing(busy: World, size: int, counts: Counts, why: str) -> None:
     had(busy, sample(size), counts)
     assert f"; too few to say what it finds ({why}); left out 94 papers, " in told(busy)[0]
-    shown = in_json(busy)[0]
-    assert shown is not None
-    assert (shown["recall"], shown["recall_interval"]) == (None, None)
+    shown = of_foundations(busy)
+    assert shown["recall"] is shown["recall_interval"] is None
 
 
 @pytest.mark.parametrize("cost", [None, Cost(0, 0)])
@@ -117,9 +115,7 @@ def test_no_money_is_saved_where_a_price_is_unknown_or_nothing(
 ) -> None:
     had(busy, spent=Spending(Usage(1, 900), cost))
     assert told(busy)[0].endswith("; left out 94 papers")
-    shown = in_json(busy)[0]
-    assert shown is not None
-    assert shown["saved"] is None
+    assert of_foundations(busy)["saved"] is None
 
 
 @pytest.mark.parametrize(
@@ -135,8 +131,7 @@ def test_status_says_what_the_sample_has_changed(
 ) -> None:
     had(busy, sample(40, found))
     assert told(busy)[0].endswith(f"which saved about $0.94{then}")
-    shown = in_json(busy)[0]
-    assert shown is not None
+    shown = of_foundations(busy)
     assert (shown["share"], shown["off_until"]) == (share, until)
 
 
@@ -165,9 +160,8 @@ def test_young_lists_share_a_line(world: World) -> None:
         "No shortlist yet for foundations (learned 120 of 300 papers, day 12 of 30) and "
         "galaxies (learned 0 of 300 papers, day 0 of 30)"
     )
-    shown = in_json(world)[0]
-    assert shown is not None
-    assert shown["learns"] == {"papers": 120, "papers_needed": 300, "days": 12, "days_needed": 30}
+    needed = {"papers_needed": 300, "days_needed": 30}
+    assert of_foundations(world)["learns"] == {"papers": 120, "days": 12, **needed}
 
 
 def test_without_the_setting_nothing_is_said(world: World) -> None:

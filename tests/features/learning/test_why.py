@@ -21,7 +21,7 @@ def test_why_says_what_was_scored_by_chance(world: World) -> None:
         outcomes=outcomes,
         sampled=frozenset({"2611.00002"}),
     )
-    with Store.open(world.path / "data/paperboy.db", tables=TABLES) as store:
+    with Store.open(world.database, tables=TABLES) as store:
         store.papers.add(world.arxiv.papers, ["cs.LG"], FRIDAY)
         scores = {"2611.00002": Score(3, 5, "")}
         store.scores.keep("foundations", "abc", "gpt-6-luna", scores, Spending(), FRIDAY)
