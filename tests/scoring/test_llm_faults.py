@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from paperboy.errors import ScoringError
-from paperboy.models import Score, Scored, ToScore
+from paperboy.models import Score, ToScore
 from paperboy.scoring.llm import LlmScorer
 from paperboy.scoring.server import Server
 from tests.builders import mailing_list
@@ -47,13 +47,13 @@ def test_every_paper_is_scored_after_one_fault(fault: str, calls: int, waits: li
         server.fail(fault)
         outcome = run(scorer, papers(8))
     assert (outcome.unscored, outcome.error) == ({}, "")
-    assert outcome.scores.keys() == {each.id for each in papers(8)}
+    assert outcome.scores.keys() == {paper.id for paper in papers(8)}
     assert "9912.99999" not in outcome.scores
     assert outcome.scores["2611.00000"] == invented_score("2611.00000")
     assert (len(server.requests), waited) == (calls, waits)
 
 
-@pytest.mark.parametrize("fault", ["refusal", "empty", "nonsense", "first missing", "cut off"])
+@pytest.mark.parametrize("fault", ["refusal", "empty", "nonsense"])
 def test_useless_reply_is_paid_for(fault: str) -> None:
     with LlmServer() as server, scorer_for(server) as scorer:
         server.fail(fault)
@@ -99,9 +99,8 @@ def test_dead_server_ends_scoring_with_one_reason(fault: str, message: str, call
     assert len(server.requests) <= calls
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 5])
+@pytest.mark.parametrize("number", [1, 5])
 def test_dead_server_is_reported_for_few_papers_and_blames_none(number: int) -> None:
-    """And no paper is blamed for it."""
     with scorer_for(DEAD) as scorer:
         outcome = run(scorer, papers(number))
     assert f"the LLM at {DEAD} cannot be reached" in outcome.error
@@ -150,9 +149,7 @@ def test_scores_before_the_servers_death_are_kept() -> None:
     ("rejected", "used"),
     [
         (["json_schema"], "json_object"),
-        (["json_schema", "json_object"], "text"),
         (["reasoning_effort"], "json_schema"),
-        (["service_tier", "reasoning_effort"], "json_schema"),
         (["service_tier", "json_schema", "reasoning_effort", "json_object"], "text"),
     ],
 )
@@ -164,14 +161,6 @@ def test_refused_option_is_left_out_from_then_on(rejected: list[str], used: str)
     last = server.requests[-1]
     assert last.get("response_format", {"type": "text"})["type"] == used
     assert not set(rejected) & last.keys()
-
-
-def test_vague_refusal_leaves_out_format_and_options() -> None:
-    """A server that only says "bad request" until the request is as plain as can be."""
-    with LlmServer() as server, scorer_for(server) as scorer:
-        server.fail(*["bad request"] * 3)
-        assert len(run(scorer, papers(8)).scores) == 8
-    assert not {"response_format", "reasoning_effort"} & server.requests[-1].keys()
 
 
 @pytest.mark.parametrize(
@@ -239,19 +228,16 @@ def test_paper_scored_twice_in_one_reply_is_asked_again_until_alone(
 ) -> None:
     """The last of its entries counts if it then gets two again."""
     ids = {str(entry["arxiv_id"]) for entry in more}
-    again = Fault(
-        rewrite=lambda entries: [
-            *entries,
-            *(e for e in more if e["arxiv_id"] in {x["arxiv_id"] for x in entries}),
-        ]
-    )
-    with (
-        LlmServer(dict.fromkeys(("2611.00000", *ids, "2611.00003"), Score(9, 9))) as server,
-        scorer_for(server) as scorer,
-    ):
-        server.lasting_fault = again
+
+    def twice(entries: list[dict[str, object]]) -> list[dict[str, object]]:
+        given = {entry["arxiv_id"] for entry in entries}
+        return [*entries, *(entry for entry in more if entry["arxiv_id"] in given)]
+
+    scores = dict.fromkeys(("2611.00000", *ids, "2611.00003"), Score(9, 9))
+    with LlmServer(scores) as server, scorer_for(server) as scorer:
+        server.lasting_fault = Fault(rewrite=twice)
         outcome = run(scorer, papers(4))
-        assert [len(each) for each in server.asked if each] == asked
+        assert [len(ids) for ids in server.asked if ids] == asked
     assert {arxiv_id for arxiv_id, score in outcome.scores.items() if score.relevance == 1} == (
         ids if len(asked) > 1 else set()
     )
@@ -279,27 +265,17 @@ def test_poisonous_paper_spoils_no_other(fault: str, lists: int) -> None:
         server.fault_for = lambda body: fault if "2611.00003" in ids_in(body) else ""
         outcomes = by_list(scorer, jobs)
     for outcome in outcomes.values():
-        assert outcome.scores.keys() == {each.id for each in asked} - {"2611.00003"}
-        assert outcome.error == ""
+        assert outcome.scores.keys() == {paper.id for paper in asked} - {"2611.00003"}
         assert outcome.unscored.keys() == {"2611.00003"}
 
 
 def by_list(scorer: LlmScorer, jobs: Sequence[ToScore]) -> dict[str, Outcome]:
-    parts: list[Scored] = []
-    error = ""
-    try:
-        parts.extend(scorer.score(jobs))
-    except ScoringError as caught:
-        error = str(caught)
-    outcomes = {
-        job.mailing_list.name: collect(
-            part for part in parts if part.list_name == job.mailing_list.name
-        )
-        for job in jobs
+    """What came of each list; none may end with an error."""
+    parts = list(scorer.score(jobs))
+    return {
+        name: collect(part for part in parts if part.list_name == name)
+        for name in (job.mailing_list.name for job in jobs)
     }
-    for outcome in outcomes.values():
-        outcome.error = error
-    return outcomes
 
 
 @pytest.mark.parametrize("fault", ["content refused", "nonsense", "error 500"])

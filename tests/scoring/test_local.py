@@ -42,18 +42,8 @@ def scores(
 def test_labels_separate_wanted_from_unwanted_terms() -> None:
     """An item goes on over its lines; what is wanted once is unwanted nowhere; no pair reaches over a clause's end."""
     wanted, unwanted = wanted_and_unwanted(TOPICS)
-    assert Counter(wanted) == Counter(
-        [
-            "star",
-            "formation",
-            "dwarf",
-            "galaxies",
-            "star formation",
-            "dwarf galaxies",
-            "quenching",
-            "reionisation",
-        ]
-    )
+    words = "star,formation,dwarf,galaxies,star formation,dwarf galaxies,quenching,reionisation"
+    assert Counter(wanted) == Counter(words.split(","))
     assert unwanted == ["planets", "massive", "massive galaxies"]
 
 
@@ -61,15 +51,8 @@ def test_unlabelled_prose_is_wanted_whole() -> None:
     wanted, unwanted = wanted_and_unwanted(
         "I would like to read about tensor networks, and\nrelevant spin glasses."
     )
-    assert set(wanted) == {
-        "tensor",
-        "networks",
-        "tensor networks",
-        "spin",
-        "glasses",
-        "spin glasses",
-        "read",
-    }
+    words = "tensor,networks,tensor networks,spin,glasses,spin glasses,read"
+    assert set(wanted) == set(words.split(","))
     assert unwanted == []
 
 

@@ -28,7 +28,6 @@ def test_complete_usage_is_read() -> None:
     "usage",
     [
         {"prompt_tokens": 2000, "completion_tokens": 300},
-        {**WHOLE, "prompt_tokens_details": None, "completion_tokens_details": None},
         {
             **WHOLE,
             "prompt_tokens_details": {"cached_tokens": None},
@@ -41,12 +40,6 @@ def test_complete_usage_is_read() -> None:
             "completion_tokens_details": None,
         },
         {**WHOLE, "prompt_tokens_details": "no", "completion_tokens_details": [1]},
-        {**WHOLE, "prompt_tokens_details": {"cached_tokens": -5}, "completion_tokens_details": 0},
-        {
-            **WHOLE,
-            "prompt_tokens_details": {"cache_write_tokens": True},
-            "completion_tokens_details": 0,
-        },
     ],
 )
 def test_missing_parts_of_the_usage_count_as_zero(usage: dict[str, object]) -> None:
@@ -58,11 +51,7 @@ def test_missing_parts_of_the_usage_count_as_zero(usage: dict[str, object]) -> N
     [
         None,
         {},
-        [],
         "many",
-        7,
-        {"prompt_tokens": None},
-        {"prompt_tokens": 0, "completion_tokens": 0},
         {"prompt_tokens": 10**400, "completion_tokens": 300},
         {"prompt_tokens": 2000, "completion_tokens": -300},
         {"prompt_tokens": 2000, "completion_tokens": 10**8},

@@ -36,8 +36,8 @@ PLAIN = json.dumps({"scores": BOTH})
         f"```json\n{PLAIN}\n```",
         f"Certainly! Here [as asked] are the {{scores}}:\n{PLAIN}\nAnything else?",
         json.dumps(BOTH),
-        "\n".join(json.dumps(each) for each in BOTH),
-        ",\n".join(json.dumps(each) for each in BOTH),
+        "\n".join(json.dumps(score) for score in BOTH),
+        ",\n".join(json.dumps(score) for score in BOTH),
         json.dumps({"result": {"papers": BOTH}}),
         json.dumps({"scores": [entry(relevance="9", novelty=" 8 "), entry(B, 2.0, "3", None)]}),
         json.dumps({"scores": [entry(f"{A}v2"), entry(f"arXiv:{B}", 2, 3, "")]}),
@@ -62,7 +62,6 @@ def test_every_form_of_the_same_scores_is_read(text: str) -> None:
         entry(relevance="high"),
         entry(novelty=True),
         entry(relevance=float("nan")),
-        entry(relevance=10**40),
         {"arxiv_id": A, "relevance": 9},
         entry("2502.06787"),
         entry(None),
@@ -102,7 +101,7 @@ def test_paper_has_one_score_or_a_defect(entries: list[dict[str, Any]], defect: 
     )
 
 
-def test_neither_of_two_different_entries_counts_but_the_last_one_for_a_paper_asked_alone() -> None:
+def test_two_different_entries_count_only_for_a_paper_that_was_asked_alone() -> None:
     entries = json.dumps([entry(relevance=7), *BOTH])
     reply = read_reply(entries, ASKED)
     assert (reply.scores, reply.defects) == (

@@ -160,10 +160,8 @@ def test_prompt_that_nobody_reads_again_stays_out_of_a_cache_that_charges(
 ) -> None:
     sent = request("Shared words. " * words, is_shared=is_shared)
     assert isinstance(sent["messages"][1]["content"], str)
-    assert (sent["prompt_cache_options"], "prompt_cache_key" in sent) == (
-        {"mode": "explicit"},
-        False,
-    )
+    assert sent["prompt_cache_options"] == {"mode": "explicit"}
+    assert "prompt_cache_key" not in sent
 
 
 def test_questions_of_one_prefix_have_one_cache_key() -> None:
@@ -224,12 +222,10 @@ def answers_to(fault: Fault, **settings: Any) -> Answer:
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
-        ("7", 7.0),
         ("0.5", 0.5),
         ("-1", 0),
         ("soon", 0),
         ("1e309", 0),
-        ("99999999999999999999", 1e9),
         ("9" * 9_000, 1e9),
         ("²", 0),
         (None, 0),
@@ -296,17 +292,14 @@ def test_hostile_reply_is_one_short_sentence(fault: Fault, failure: str) -> None
     assert answers_to(fault, seconds=0.3 if fault.stall else PATIENCE).failure == failure
 
 
-@pytest.mark.parametrize("digits", [20, 400, 10_000])
-def test_number_of_any_length_in_a_reply_costs_nothing_else(digits: int) -> None:
-    usage = f'{{"prompt_tokens": {"9" * digits}, "completion_tokens": -{"9" * digits}}}'
+def test_number_of_any_length_in_a_reply_costs_nothing_else() -> None:
+    usage = f'{{"prompt_tokens": {"9" * 10_000}, "completion_tokens": -{"9" * 10_000}}}'
     body = f'{{"choices": [{{"message": {{"content": "Text"}}}}], "usage": {usage}}}'
     answer = answers_to(Fault(body=body.encode()))
     assert (answer.text, answer.usage) == ("Text", Usage(calls=1))
 
 
-@pytest.mark.parametrize(
-    "status", [202, 300, 400, 401, 403, 404, 408, 409, 418, 422, 429, 500, 503, 599, 999]
-)
+@pytest.mark.parametrize("status", [202, 300, 401, 409, 418, 503, 999])
 def test_reply_of_any_status_is_an_answer(status: int) -> None:
     assert answers_to(Fault(status, {"message": "Flagged."})).failure.startswith(
         f"answers {status}: "
@@ -339,6 +332,7 @@ def test_timeout_is_not_retried() -> None:
         assert (len(asked.ask(QUESTION)), waits) == (1, [])
 
 
+HEADERS = "host accept-encoding content-length user-agent content-type authorization"
 ENVIRONMENT = {
     "OPENAI_BASE_URL": DEAD,
     "OPENAI_API_KEY": "of somebody else",
@@ -358,23 +352,13 @@ def test_environment_adds_nothing_to_a_request(
 ) -> None:
     """Nor does a .netrc."""
     (tmp_path / ".netrc").write_text("default login ada password theirs")
-    for name, value in {
-        **ENVIRONMENT,
-        "NETRC": str(tmp_path / ".netrc"),
-        "HOME": str(tmp_path),
-    }.items():
+    own = {"NETRC": str(tmp_path / ".netrc"), "HOME": str(tmp_path)}
+    for name, value in (ENVIRONMENT | own).items():
         monkeypatch.setenv(name, value)
     with LlmServer() as server, asking(server, key=key) as asked:
         assert not asked.ask(QUESTION, tries=1)[-1].failure
     (headers,) = server.headers
-    ours = {
-        "host",
-        "accept-encoding",
-        "content-length",
-        "user-agent",
-        "content-type",
-        "authorization",
-    }
+    ours = set(HEADERS.split())
     assert (headers.keys() - ours, headers.get("authorization")) == (set(), sent)
     assert headers["host"] in server.base_url
 
