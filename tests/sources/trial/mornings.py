@@ -17,7 +17,6 @@ from paperboy.features.learning.learning import of as learned
 from paperboy.models import Day, MorningReport, Outcome, PaperOutcome, Score, Spending, Usage
 from paperboy.service.app import App
 from paperboy.sources import trial  # type: ignore[attr-defined]
-from paperboy.store import Store
 from tests.cli.conftest import World, world
 from tests.fakes import NoProgress
 from tests.mail.reading import flat
@@ -73,22 +72,24 @@ def scheduled(home: World) -> MorningReport:
     """A morning of the daemon, which may wait; its mail is delivered."""
     with service(home) as app:
         app.prepare()
-        report = app.morning([each.name for each in app.home.lists], PATIENCE)
+        report = app.morning([mailing_list.name for mailing_list in app.home.lists], PATIENCE)
         app.deliver(lambda: False)
         return report
 
 
-def outcomes(report: MorningReport) -> dict[str, Outcome | None]:
-    return {each.list_name: each.outcome for each in report.lists}
+def outcomes(report: MorningReport) -> list[Outcome | None]:
+    """What the day came to for both, birds and networks."""
+    assert [day.list_name for day in report.lists] == ["both", "birds", "networks"]
+    return [day.outcome for day in report.lists]
 
 
 def reasons(report: MorningReport) -> dict[str, str]:
-    return {each.list_name: each.problem for each in report.lists}
+    return {day.list_name: day.problem for day in report.lists}
 
 
 def seen(home: World, list_name: str) -> list[str]:
     """The ids that the list's digests had, one for each time."""
-    with Store.open(home.path / "data" / "paperboy.db") as store:
+    with home.store() as store:
         rows = store.database.rows("select paper_id, became from seen where list = ?", [list_name])
     return sorted(row["paper_id"] for row in rows if row["became"] == "selected")
 
@@ -136,13 +137,13 @@ def test_late_source_holds_no_list_that_has_papers_of_another(home: World) -> No
     home.announce(2)
     trial.SERVER["late"] = 1
     report = scheduled(home)
-    assert outcomes(report) == {"both": Outcome.DIGEST, "birds": None, "networks": Outcome.DIGEST}
+    assert outcomes(report) == [Outcome.DIGEST, None, Outcome.DIGEST]
     assert "the trial's papers of Sunday have not come yet" in reasons(report)["both"]
     assert "the trial's papers of Sunday have not come yet" in reasons(report)["birds"]
     assert reasons(report)["networks"] == ""
     home.clock.now += PATIENCE
     report = scheduled(home)
-    assert outcomes(report)["birds"] is Outcome.GAVE_UP
+    assert outcomes(report)[1] is Outcome.GAVE_UP
     trial.SERVER["late"] = 0
     home.clock.now += DAY - PATIENCE
     home.announce(3)
@@ -159,13 +160,9 @@ def test_older_papers_of_a_late_source_alone_are_no_reason_to_go(home: World) ->
     home.clock.now += 3 * DAY  # a Monday; those of Friday are there, those of Sunday are not
     home.announce(2)
     trial.SERVER["late"] = 1
-    assert outcomes(scheduled(home)) == {
-        "both": Outcome.DIGEST,
-        "birds": None,
-        "networks": Outcome.DIGEST,
-    }
+    assert outcomes(scheduled(home)) == [Outcome.DIGEST, None, Outcome.DIGEST]
     home.clock.now += PATIENCE
-    assert outcomes(scheduled(home))["birds"] is Outcome.DIGEST
+    assert outcomes(scheduled(home))[1] is Outcome.DIGEST
     assert "trial:10.9/11-20.1" in seen(home, "birds")
 
 
@@ -173,13 +170,9 @@ def test_late_arxiv_holds_its_lists_and_no_others(home: World) -> None:
     home.announce(1)
     scheduled(home)
     home.clock.now += 3 * DAY
-    assert outcomes(scheduled(home)) == {"both": None, "birds": Outcome.DIGEST, "networks": None}
+    assert outcomes(scheduled(home)) == [None, Outcome.DIGEST, None]
     home.clock.now += PATIENCE
-    assert outcomes(scheduled(home)) == {
-        "both": Outcome.DIGEST,
-        "birds": Outcome.DIGEST,
-        "networks": Outcome.GAVE_UP,
-    }
+    assert outcomes(scheduled(home)) == [Outcome.DIGEST, Outcome.DIGEST, Outcome.GAVE_UP]
 
 
 def test_no_day_is_quiet_while_a_source_is_late(home: World) -> None:
@@ -187,19 +180,15 @@ def test_no_day_is_quiet_while_a_source_is_late(home: World) -> None:
     home.announce(1)
     scheduled(home)
     home.clock.now += DAY
-    assert outcomes(scheduled(home)) == {
-        "both": Outcome.DIGEST,
-        "birds": Outcome.DIGEST,
-        "networks": Outcome.QUIET,
-    }
+    assert outcomes(scheduled(home)) == [Outcome.DIGEST, Outcome.DIGEST, Outcome.QUIET]
     home.clock.now += DAY
     trial.SERVER["down"] = 1
     report = scheduled(home)
-    assert outcomes(report) == {"both": None, "birds": None, "networks": Outcome.QUIET}
+    assert outcomes(report) == [None, None, Outcome.QUIET]
     assert reasons(report)["birds"] == "the trial server is down"
     trial.SERVER["down"] = 0
     report = scheduled(home)
-    assert outcomes(report) == dict.fromkeys(("both", "birds", "networks"), Outcome.QUIET)
+    assert outcomes(report) == [Outcome.QUIET] * 3
     assert reasons(report)["both"] == "arXiv and the trial announced nothing (weekend, day of rest)"
 
 
@@ -394,19 +383,13 @@ def test_shortlist_leaves_some_of_them_out(home: World) -> None:
             "both", learning.criteria(both), "gpt-6-luna", scores, Spending(Usage(1)), days[50]
         )
         app.store.days.begin("both", ways_in(both), (), days[0].date(), days[0])
-        app.store.days.freeze(
-            Day(
-                "both",
-                days[0].date(),
-                Outcome.NOTE,
-                outcomes=dict.fromkeys(scores, PaperOutcome.BELOW),
-            ),
-            days[0],
-        )
+        below = dict.fromkeys(scores, PaperOutcome.BELOW)
+        seen_all = Day("both", days[0].date(), Outcome.NOTE, outcomes=below)
+        app.store.days.freeze(seen_all, days[0])
         learning.work(both, home.clock())
     home.announce(*range(1, 12))
     home.run("once", "--list", "both")
-    with Store.open(home.path / "data" / "paperboy.db") as store:
+    with home.store() as store:
         rows = store.database.rows("select paper_id, became from seen where date = '2026-11-20'")
     left_out = [row["paper_id"] for row in rows if row["became"] is PaperOutcome.NOT_CALLED]
     of_trial = [paper_id for paper_id in left_out if paper_id.startswith("trial:")]
