@@ -1,4 +1,4 @@
-"""One connection to a mail server, reused for every message.
+"""SMTP connection to a mail server, reused for every message.
 
 `smtplib` speaks the protocol, but its `sendmail` cannot tell a connection lost before the final dot
 from one lost after it. In the first case the server took nothing; in the second nobody knows. So
@@ -45,10 +45,8 @@ _FAREWELL = 5.0  # seconds for the reply to QUIT
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class SmtpTransport:
-    """Sends through `host:port`. Certificates are verified, and neither password nor token is sent
-    without TLS.
-
-    Only `abort` may be called from another thread.
+    """Transport through `host:port`. Certificates are verified, and neither password nor token is
+    sent without TLS. Only `abort` may be called from another thread.
     """
 
     host: str
@@ -62,7 +60,7 @@ class SmtpTransport:
     ssl_context: ssl.SSLContext | None = None
     local_hostname: str | None = None
     via = "smtp"
-    _token: str = ""  # the last one offered, to be hidden
+    _token: str = ""  # the last one offered, to hide it in replies
     _connection: _Connection | None = None
     _handle: socket.socket | None = None  # a duplicate for `abort`: TLS replaces the socket
     _aborted: bool = False
@@ -79,21 +77,24 @@ class SmtpTransport:
         except RefusedError as refused:
             return self._receipt(refused, envelope.sender)
         except (MailServerError, OSError) as error:
-            if isinstance(error, MailServerError) and not self._aborted:
+            why = f"connection lost: {self._complaint(error)}"
+            if self._aborted:
+                why = "told to stop"
+            elif isinstance(error, MailServerError):
                 raise
             self._drop()
-            why = "told to stop" if self._aborted else f"connection lost: {self._complaint(error)}"
             return Receipt(DeliveryState.PENDING, f"the message was not handed over: {why}")
         except BaseException:
             self._drop()  # or the next message would meet half a transaction
             raise
 
     def abort(self) -> None:
-        """End what is under way, from another thread. From now on `send` returns everything as
-        PENDING.
+        """Cancel the message under way, from another thread. From now on `send` returns every
+        message as PENDING.
         """
         self._aborted = True
-        if (handle := self._handle) is not None:
+        handle = self._handle
+        if handle is not None:
             with contextlib.suppress(OSError):  # the server hung up first
                 handle.shutdown(socket.SHUT_RDWR)
 
@@ -106,21 +107,20 @@ class SmtpTransport:
         self._drop()
 
     def probe(self, sender: str, recipient: str) -> tuple[str, datetime | None, Receipt | None]:
-        """Connect, log in, and name an envelope's sender and recipient; send nothing. Return how it
-        went, when the server's certificate expires, and the refusal of the recipient. Raises
-        MailServerError if any else of it fails.
+        """Connect, log in, and announce a sender and a recipient, without a message. Return a
+        summary, when the server's certificate expires, and the refusal of the recipient. Raises
+        MailServerError if anything else fails.
         """
         connection = self._opened()
         refusal = None
-        ends = None
+        expires = None
         text = f"{self}, no encryption"
         with contextlib.closing(self):
             if isinstance(connection.sock, ssl.SSLSocket):
                 text = f"{self}, {self.security.upper()} ({connection.sock.version()})"
                 certificate = connection.sock.getpeercert() or {}
-                ends = datetime.fromtimestamp(
-                    ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC
-                )
+                seconds = ssl.cert_time_to_seconds(str(certificate["notAfter"]))
+                expires = datetime.fromtimestamp(seconds, UTC)
             try:
                 self._announce(connection, Envelope(sender, recipient, b"", ""))
             except RefusedError as refused:
@@ -133,18 +133,20 @@ class SmtpTransport:
                     f"the connection to {self} was lost after the login: {self._complaint(error)}"
                 )
                 raise MailServerError(text, temporary=True) from None
+
         login = f"logged in as {self.username}" if self.username else "no login"
-        with_token = " with an access token" if self.tokens else ""
-        return f"{text}, {login}{with_token}", ends, refusal
+        if self.tokens:
+            login += " with an access token"
+        return f"{text}, {login}", expires, refusal
 
     # --- one message
 
     def _announced(self, envelope: Envelope) -> _Connection:
         """Return the connection, once the server waits for the message. A used one may have reached
-        the server's limit of time or messages: nothing was handed over yet, so it is replaced by a
-        new one.
+        the server's limit of time or messages, and is then replaced: nothing was handed over yet.
         """
-        if used := self._connection:
+        used = self._connection
+        if used:
             try:
                 self._announce(used, envelope)
             except RefusedError as refused:
@@ -162,19 +164,19 @@ class SmtpTransport:
 
     def _announce(self, connection: _Connection, envelope: Envelope) -> None:
         """Send MAIL, RCPT and, if there is a message, DATA; in one packet if the server allows it.
-        The first refusal is raised, after all replies are read.
+        Raises the first refusal, after all replies are read.
         """
-        lines = _lines(connection, envelope)
+        lines = _commands(connection, envelope)
+        packets = [lines] if connection.has_extn("pipelining") else [[line] for line in lines]
         refused: RefusedError | None = None
-        for batch in [lines] if connection.has_extn("pipelining") else [[line] for line in lines]:
-            connection.send("".join(f"{line}\r\n" for line in batch).encode())
+        for packet in packets:
+            connection.send("".join(f"{line}\r\n" for line in packet).encode())
             try:
-                for line in batch:
+                for line in packet:
                     code, reply = connection.getreply()
                     if code // 100 != (3 if line == "DATA" else 2):
-                        refused = refused or RefusedError(
-                            line[:4], code, reply, self._said(code, reply)
-                        )
+                        said = self._said(code, reply)
+                        refused = refused or RefusedError(line[:4], code, reply, said)
                     elif refused and line == "DATA":
                         connection.docmd(".")  # the server waits for a message to nobody
             except OSError:
@@ -196,68 +198,68 @@ class SmtpTransport:
                 raise smtplib.SMTPDataError(code, reply)
         except OSError as error:
             self._drop()
-            return Receipt(
-                DeliveryState.AMBIGUOUS, f"no clear reply to the message: {self._complaint(error)}"
-            )
+            unclear = f"no clear reply to the message: {self._complaint(error)}"
+            return Receipt(DeliveryState.AMBIGUOUS, unclear)
+
+        said = self._said(code, reply)
         if code // 100 != 2:
-            raise RefusedError("end of message", code, reply, self._said(code, reply))
-        return Receipt(DeliveryState.SENT, self._said(code, reply))
+            raise RefusedError("end of message", code, reply, said)
+        return Receipt(DeliveryState.SENT, said)
 
     def _receipt(self, refused: RefusedError, sender: str) -> Receipt:
-        """Return what a refusal means for the message; raise MailServerError if every other one
-        would be refused, too. The connection is ready for the next message afterwards, or dropped.
+        """Return the result of a refusal for the message, or raise MailServerError if every other
+        message would be refused, too. Then the connection is ready for the next one, or dropped.
         """
+        verdict = refused.verdict
         is_ready = False
         with contextlib.suppress(OSError):
             is_ready = self._connection is not None and self._connection.rset()[0] == 250
-        if not is_ready or refused.verdict is Verdict.SLOW_DOWN:
+        if not is_ready or verdict is Verdict.SLOW_DOWN:
             self._drop()  # a new connection may be welcome
 
         about_us = ""
-        if refused.verdict is Verdict.LIMIT:
+        if verdict is Verdict.LIMIT:
             about_us = f"takes no more from us for now: {refused}"
         elif self.security == "none" and re.search(r"\bSTARTTLS\b", str(refused)):
             about_us = f"wants encryption: {refused}. Set SMTP_SECURITY=starttls."
-        elif (
-            refused.code in {530, 534, 535, 538} and not self.username
-        ):  # some servers ask for it only at RCPT
+        elif refused.code in {530, 534, 535, 538} and not self.username:
+            # Some servers ask for a login only at RCPT.
             about_us = f"wants a login: {refused}. Set SMTP_USERNAME and SMTP_PASSWORD."
         elif self.tokens is None and _NO_PASSWORDS.search(str(refused)):
             about_us = _WANTS_TOKENS.format(refused)
-        elif refused.verdict is Verdict.SENDER:
-            login = f"SMTP_USERNAME and {'SMTP_TOKEN_COMMAND' if self.tokens else 'SMTP_PASSWORD'}"
+        elif verdict is Verdict.SENDER:
+            secret = "SMTP_TOKEN_COMMAND" if self.tokens else "SMTP_PASSWORD"
             about_us = (
                 f"refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM to an "
-                f"address that it lets you send from, and {login} for a login."
+                f"address that it lets you send from, and SMTP_USERNAME and {secret} for a login."
             )
         if about_us:
-            raise MailServerError(
-                f"{self} {about_us}", busy=refused.verdict is Verdict.LIMIT
-            ) from refused
+            busy = verdict is Verdict.LIMIT
+            raise MailServerError(f"{self} {about_us}", busy=busy) from refused
 
         return Receipt(
             DeliveryState.FAILED if refused.permanent else DeliveryState.DEFERRED,
             f"{refused.command}: {refused}",
-            bounce=refused.verdict is Verdict.BOUNCE,
-            unclear=refused.verdict is Verdict.UNCLEAR,
-            slow_down=refused.verdict is Verdict.SLOW_DOWN,
+            bounce=verdict is Verdict.BOUNCE,
+            unclear=verdict is Verdict.UNCLEAR,
+            slow_down=verdict is Verdict.SLOW_DOWN,
         )
 
     # --- the connection
 
     def _opened(self, tries: int = 2) -> _Connection:
-        """A new connection: greeted, secured and logged in. Raises MailServerError.
+        """Open a connection: greeted, secured and logged in. Raises MailServerError.
 
-        After a refused token, another one is offered on a connection of its own: a server may hang
-        up.
+        After a refused token, a second one is offered on another connection, since a server may
+        hang up.
         """
         if (self.password or self.tokens) and self.security == "none":
             raise MailServerError(
                 "SMTP_SECURITY is none, and no password or token is sent in the clear: use starttls or tls."
             )
-        self._connection = connection = _Connection(
-            local_hostname=self.local_hostname, timeout=self.timeout
-        )
+
+        connection = _Connection(local_hostname=self.local_hostname, timeout=self.timeout)
+        self._connection = connection
         step = "connection"
         try:
             self._connect(connection)
@@ -266,7 +268,7 @@ class SmtpTransport:
             if not 200 <= code <= 299:
                 raise smtplib.SMTPHeloError(code, reply)
             if self.security == "starttls":
-                connection._host = self.host  # type: ignore[attr-defined]  # the name the certificate must have
+                connection._host = self.host  # type: ignore[attr-defined]  # as the certificate must name it
                 connection.starttls(context=self.ssl_context or _usual_context())
             connection.ehlo_or_helo_if_needed()
             step = "login"
@@ -280,7 +282,7 @@ class SmtpTransport:
             refused = isinstance(error, smtplib.SMTPAuthenticationError) and error.smtp_code >= 500
             if self.tokens and refused and tries > 1 and self.tokens.token() != self._token:
                 return self._opened(tries - 1)
-            raise self._failure(step, error) from None  # the error may hold the password
+            raise self._failure(step, error) from None  # the error may contain the password
         return connection
 
     def _log_in(self, connection: _Connection) -> None:
@@ -291,34 +293,37 @@ class SmtpTransport:
         if self.tokens is None:
             connection.user = self.username
             connection.password = self.password
-            for way, answer in (("PLAIN", connection.auth_plain), ("LOGIN", connection.auth_login)):
-                if way in offered:
-                    connection.auth(way, answer)
-                    return
+            if "PLAIN" in offered:
+                connection.auth("PLAIN", connection.auth_plain)
+                return
+            if "LOGIN" in offered:
+                connection.auth("LOGIN", connection.auth_login)
+                return
         if self.tokens is None or "XOAUTH2" not in offered:
             raise smtplib.SMTPNotSupportedError(", ".join(offered) or "none")
 
         self._token = self.tokens.token()
-        # The token comes in a line of its own: with AUTH, it would be longer than a command may be
+        # The token gets its own line: after AUTH, it would exceed the limit of a command
         # (RFC 4954).
         code, reply = connection.docmd("AUTH", "XOAUTH2")
         if code == 334:
             login = f"user={self.username}\x01auth=Bearer {self._token}\x01\x01"
             code, reply = connection.docmd(b64encode(login.encode()).decode("ascii"))
-        if code == 334:  # why the token is refused; the code of the refusal follows an empty line
+        if code == 334:  # the reason of a refusal, whose code follows an empty line
             reason = b""
             with contextlib.suppress(ValueError):
                 reason = decodebytes(reply)  # JSON, such as {"status":"401","scope":"…"}
-            try:
+            reply = b""
+            code = 535
+            with contextlib.suppress(OSError):  # it hangs up instead
                 code, reply = connection.docmd("")
-            except OSError:  # it hangs up instead
-                code, reply = 535, b""
             reply += b" " + reason
         if code != 235:
             self.tokens.forget(self._token)
             raise smtplib.SMTPAuthenticationError(code, reply)
 
     def _connect(self, connection: _Connection) -> None:
+        """Open the socket, with TLS if it comes first, and read the greeting."""
         if self._aborted:
             raise ConnectionAbortedError
         sock = socket.create_connection((self.host, self.port), self.timeout)
@@ -326,8 +331,8 @@ class SmtpTransport:
         self._handle = sock.dup()
         if self._aborted:  # checked last: `abort` sets it before it looks for the handle
             raise ConnectionAbortedError
-        # Otherwise Nagle's algorithm delays the end of each TLS message by 40 ms. The option
-        # outlives STARTTLS.
+        # Otherwise Nagle's algorithm delays the end of each TLS message by 40 ms. The option stays
+        # in force after STARTTLS.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self.security == "tls":
             context = self.ssl_context or _usual_context()
@@ -337,25 +342,23 @@ class SmtpTransport:
             raise smtplib.SMTPConnectError(code, reply)
 
     def _failure(self, step: str, error: OSError | ValueError) -> MailServerError:
-        """Why there is no connection, and the fix."""
+        """Return an error that explains why there is no connection, and the fix."""
         said = self._complaint(error)
         ports = " Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls."
         code = error.smtp_code if isinstance(error, smtplib.SMTPResponseException) else 0
-        later = busy = 400 <= code <= 499
+        is_busy = 400 <= code <= 499
+        is_temporary = is_busy
         if isinstance(error, ssl.SSLCertVerificationError):
             advice = "Renew it, set SMTP_HOST to the name in it, or install the authority that signed it."
             text = f"the certificate of {self} cannot be trusted: {error.verify_message.rstrip('.')}. {advice}"
         elif isinstance(error, ssl.SSLError):
             text = f"no TLS with {self}: {said}.{ports}"
-            later = isinstance(error, ssl.SSLEOFError)
+            is_temporary = isinstance(error, ssl.SSLEOFError)
         elif isinstance(error, smtplib.SMTPAuthenticationError):
             text = f"{self} {self._refused_login(code, said)}"
         elif isinstance(error, smtplib.SMTPNotSupportedError) and step == "login":
-            ways, other = (
-                ("XOAUTH2", "SMTP_PASSWORD")
-                if self.tokens
-                else ("PLAIN or LOGIN", "SMTP_TOKEN_COMMAND")
-            )
+            ways = "XOAUTH2" if self.tokens else "PLAIN or LOGIN"
+            other = "SMTP_PASSWORD" if self.tokens else "SMTP_TOKEN_COMMAND"
             fix = f"Log in by {other} instead, or without a login: leave SMTP_USERNAME empty."
             text = f"{self} offers no login that Paperboy supports ({ways}), but {said}. {fix}"
         elif isinstance(error, smtplib.SMTPNotSupportedError):
@@ -366,14 +369,12 @@ class SmtpTransport:
         elif code:
             text = f"{self} answers the {step} with {said}. Ask those who run it, or check SMTP_HOST and SMTP_PORT."
         else:
-            later = (
-                not isinstance(error, UnicodeError | socket.gaierror)
-                or error.args[0] == socket.EAI_AGAIN
-            )
+            is_bad_name = isinstance(error, UnicodeError | socket.gaierror)
+            is_temporary = not is_bad_name or error.args[0] == socket.EAI_AGAIN
             text = f"the connection to {self} was lost during the {step}: {said}.{ports}"
             if step == "connection":
                 text = f"cannot reach {self}: {said}. Check SMTP_HOST and SMTP_PORT.{ports}"
-        return MailServerError(text, temporary=later, busy=busy)
+        return MailServerError(text, temporary=is_temporary, busy=is_busy)
 
     def _refused_login(self, code: int, said: str) -> str:
         if 400 <= code < 500:
@@ -390,9 +391,7 @@ class SmtpTransport:
         )
 
     def _said(self, code: int, reply: bytes) -> str:
-        """One short line without password and token, since a server may repeat the login's
-        words.
-        """
+        """Return a reply as a short line, without the password and token that it may repeat."""
         return self._shown(f"{code} {reply.decode(errors='replace')}")
 
     def _complaint(self, error: Exception) -> str:
@@ -409,31 +408,31 @@ class SmtpTransport:
         for resource in (self._connection, self._handle):
             if resource is not None:
                 resource.close()
-        self._connection = self._handle = None
+        self._connection = None
+        self._handle = None
 
 
-def _lines(connection: _Connection, envelope: Envelope) -> list[str]:
+def _commands(connection: _Connection, envelope: Envelope) -> list[str]:
     options = f" SIZE={len(envelope.message)}" if connection.has_extn("size") else ""
     if not envelope.recipient.isascii():  # RFC 6531
         options += " BODY=8BITMIME SMTPUTF8"
         if not connection.has_extn("smtputf8"):
-            raise RefusedError(
-                "SMTPUTF8", 553, b"", "the server does not offer it, and this address needs it"
-            )
-    lines = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>"]
+            said = "the server does not offer it, and this address needs it"
+            raise RefusedError("SMTPUTF8", 553, b"", said)
+    commands = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>"]
     if envelope.message:
-        lines.append("DATA")
-    return lines
+        commands.append("DATA")
+    return commands
 
 
 class _Connection(smtplib.SMTP):
-    """smtplib's, with limits for a reply as a whole: of its lines, its bytes and its time."""
+    """Connection of smtplib that limits a reply as a whole: its lines, its bytes and its time."""
 
-    _unread = b""  # that came after the last reply
+    _unread = b""  # what came after the last reply
 
     def getreply(self, seconds: float | None = None) -> tuple[int, bytes]:
-        """Read a reply: its code (-1: none) and its lines. Raises OSError; the connection is of no
-        more use then.
+        """Read a reply, and return its code (-1 if it has none) and its lines. Raises OSError,
+        after which the connection is useless.
         """
         end = time.monotonic() + (seconds or self.timeout)
         most = _MOST_BYTES
@@ -466,9 +465,8 @@ class _Connection(smtplib.SMTP):
         self._unread += piece or b"\n"
 
     def send(self, s: Any) -> None:
-        """Send a command or a message. Raises OSError if it has not left as a whole, and before
-        anything leaves if the server has said more than it was asked: that would be taken for the
-        reply.
+        """Send a command or a message. Raises OSError if not all of it has left, or, before any
+        of it leaves, if the server has said more than it was asked: that would pass for the reply.
         """
         if self.sock is None:
             raise ConnectionError("the connection is closed")
@@ -478,7 +476,7 @@ class _Connection(smtplib.SMTP):
         self.sock.sendall(s.encode("ascii") if isinstance(s, str) else s)
 
 
-# --- what replies and errors mean: pure
+# --- verdicts on refusals: pure
 
 _ENHANCED = re.compile(r"([245])\.(\d{1,3})\.(\d{1,3})(?!\d)")  # RFC 3463
 _VOLUME = re.compile(
@@ -502,46 +500,53 @@ _WANTS_TOKENS = (
 
 
 class Verdict(Enum):
-    """What a refusal means."""
+    """Meaning of a refusal."""
 
     LATER = auto()  # for this message
     SLOW_DOWN = auto()  # the server is overloaded, by us or by itself
     NEVER = auto()  # for this message
-    UNCLEAR = auto()  # for this recipient, or for us: many servers refuse client, HELO, sender or relaying only at RCPT
-    BOUNCE = auto()  # its address does not exist
+    # About this recipient, or us: many servers refuse client, HELO, sender or relaying only at RCPT.
+    UNCLEAR = auto()
+    BOUNCE = auto()  # the address does not exist
     LIMIT = auto()  # we have used up a quota of our own, such as a provider's daily limit
     SENDER = auto()  # every message from this sender is refused
 
 
 def judge(command: str, code: int, text: str) -> Verdict:
-    """What it means that a server has refused a command with this code and text."""
-    found = _ENHANCED.match(text)
-    kind, detail = (int(found[2]), int(found[3])) if found and found[1] == str(code)[0] else (0, 0)
+    """Return the meaning of a refused command, from the reply's code and text."""
+    subject = 0
+    detail = 0
+    enhanced = _ENHANCED.match(text)
+    if enhanced and enhanced[1] == str(code)[0]:
+        subject = int(enhanced[2])
+        detail = int(enhanced[3])
+
     if not 500 <= code <= 599:
-        about_rate = (
-            kind != 2 and _VOLUME.search(text) and not _ONE_MAILBOX.search(text)
-        )  # 4.2.x: a full mailbox
-        overloaded = (
-            code == 421 or kind == 3 or (kind, detail) in {(7, 28), (4, 5)}
-        )  # 4.3.x: its disk is full
-        return Verdict.SLOW_DOWN if overloaded or about_rate or command == "MAIL" else Verdict.LATER
-    if (kind, detail) == (4, 5) or (
-        kind not in {1, 2} and _LIMIT.search(text)
-    ):  # 5.1.x, 5.2.x: the recipient's
-        return Verdict.LIMIT
-    if command == "MAIL" and code != 552:  # that is about the size of this message
-        return Verdict.SENDER
-    if command != "RCPT":
-        return Verdict.NEVER
+        # 4.3.x: the server's disk is full; 4.2.x: a mailbox is
+        is_overloaded = code == 421 or subject == 3 or (subject, detail) in {(7, 28), (4, 5)}
+        is_about_rate = subject != 2 and _VOLUME.search(text) and not _ONE_MAILBOX.search(text)
+        if is_overloaded or is_about_rate or command == "MAIL":
+            return Verdict.SLOW_DOWN
+        return Verdict.LATER
+
+    verdict = Verdict.UNCLEAR
+    is_sender = detail in {7, 8} or re.search(r"\bsender\b", text, re.IGNORECASE)
+    if (subject, detail) == (4, 5) or (subject not in {1, 2} and _LIMIT.search(text)):
+        verdict = Verdict.LIMIT  # not 5.1.x and 5.2.x, which are about the recipient
+    elif command == "MAIL" and code != 552:  # 552 is about the size of this message
+        verdict = Verdict.SENDER
+    elif command != "RCPT":
+        verdict = Verdict.NEVER
     # Only the enhanced code can tell. 5.1.7 and 5.1.8 are about the sender, as is "5.1.0 Sender …".
-    gone = kind == 1 and detail not in {7, 8} and not re.search(r"\bsender\b", text, re.IGNORECASE)
-    if gone or (kind, detail) == (2, 1):
-        return Verdict.BOUNCE
-    return Verdict.NEVER if kind == 2 else Verdict.UNCLEAR
+    elif (subject, detail) == (2, 1) or (subject == 1 and not is_sender):
+        verdict = Verdict.BOUNCE
+    elif subject == 2:
+        verdict = Verdict.NEVER
+    return verdict
 
 
 class RefusedError(Exception):
-    """A reply that refuses a command of one message; what was `said` is for people."""
+    """Reply that refuses a command of one message. `said`: the reply, for people."""
 
     def __init__(self, command: str, code: int, reply: bytes, said: str) -> None:
         super().__init__(said)
@@ -551,6 +556,5 @@ class RefusedError(Exception):
         self.verdict = judge(command, code, one_line(reply.decode(errors="replace")))
 
 
-_usual_context = functools.cache(
-    ssl.create_default_context
-)  # reading the authorities takes as long as 50 messages
+# Reading the authorities takes as long as 50 messages.
+_usual_context = functools.cache(ssl.create_default_context)
