@@ -73,13 +73,13 @@ def test_child_that_crashes_is_retried_after_a_quarter_of_an_hour_and_reported(
         "tasks",
         "sending",
     ]  # the second one sends the alert
-    assert waiting.alerts() == ["Paperboy: Work beside the mail crashed or got stuck"]
+    assert waiting.alerts() == ["Paperboy: Background work crashed or got stuck"]
     assert "signal 9 ended it" in waiting.last_alert()
-    assert "Mail is not concerned" in waiting.last_alert()
+    assert "Mail is not affected" in waiting.last_alert()
     assert waiting.tick(14 * MINUTE) == []
     assert waiting.tick(2 * MINUTE) == ["tasks", "sending"]
     assert len(hook.told) == 1
-    assert waiting.alerts()[1:] == ["Paperboy: Resolved: work beside the mail is done"]
+    assert waiting.alerts()[1:] == ["Paperboy: Resolved: background work is done again"]
 
 
 def test_kind_that_takes_long_goes_on_in_the_next_round(waiting: Office, hook: Hook) -> None:

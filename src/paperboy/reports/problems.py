@@ -1,7 +1,7 @@
-"""What is wrong now: lasting problems, and events, each of which is reported once.
+"""Problems: what is wrong now, lasting or an event that is reported once.
 
-Most is read off rows that are kept anyway; what no such row shows was noted as an incident.
-`status` and the alerts read this. A problem of a list that is gone or paused is moot.
+Most are derived from other rows; incidents are the rest. `status` and the alerts read them. A
+problem of a list that is gone or paused is moot.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,11 +14,11 @@ from paperboy.sources.source import Source
 from paperboy.store import Store
 from paperboy.store.incidents import Incident, Kind
 
-NEWS = timedelta(days=7)  # after which an event is no news any more
+NEWS = timedelta(days=7)  # how long an event is news
 
 
 def read(store: Store, lists: Iterable[MailingList], now: datetime) -> list[Incident]:
-    """Gather what may be wrong, within one moment of the database."""
+    """Gather possible problems from one moment of the database."""
     names = [mailing_list.name for mailing_list in lists if mailing_list.is_active]
     with store.snapshot():
         suppressed = store.history.suppressed("bounces", now - NEWS)
@@ -26,42 +26,45 @@ def read(store: Store, lists: Iterable[MailingList], now: datetime) -> list[Inci
             *store.incidents.all(),
             *store.history.nobody(names),
             *store.history.failed(now - NEWS),
-            *(of_suppression(Kind.SUPPRESSED, held) for held in suppressed),
+            *(of_suppression(Kind.SUPPRESSED, suppression) for suppression in suppressed),
         ]
 
 
 def problems(rows: Sequence[Incident], lists: Iterable[MailingList]) -> tuple[Incident, ...]:
-    """Return all that is wrong, by kind and subject. Pure."""
+    """Return the problems of active lists, subscribers and the home, by kind and age. Pure."""
     active = {"", *(mailing_list.name for mailing_list in lists if mailing_list.is_active)}
-    lasting = [
-        row for row in rows if not row.event and row.ended is None and row.list_name in active
-    ]
-    refused = max((row.last for row in lasting if row.kind == Kind.MAIL), default=None)
-    if refused:  # that is why
-        lasting = [row for row in lasting if row.kind != Kind.NOBODY or row.last > refused]
+    refused = max(
+        (row.last for row in rows if row.kind == Kind.MAIL and row.ended is None), default=None
+    )
     named = {row.list_name for row in rows if "address" in row.facts}
-    readers = {of.name: {*of.addresses()} for of in lists if of.name in named}
-    events = [
-        row
-        for row in rows
-        if row.event
-        and (
-            "address" not in row.facts
-            or row.facts["address"].lower() in readers.get(row.list_name, ())
-        )
-    ]
-    return tuple(sorted([*lasting, *events], key=lambda row: (row.kind, row.last, row.subject)))
+    addresses = {
+        mailing_list.name: {*mailing_list.addresses()}
+        for mailing_list in lists
+        if mailing_list.name in named
+    }
+
+    found = list[Incident]()
+    for row in rows:
+        if row.event:
+            address = row.facts.get("address")
+            holds = not address or address.lower() in addresses.get(row.list_name, ())
+        else:
+            holds = row.ended is None and row.list_name in active
+            if row.kind == Kind.NOBODY and refused and row.last <= refused:
+                holds = False  # since no mail can be sent
+        if holds:
+            found.append(row)
+    return tuple(sorted(found, key=lambda row: (row.kind, row.last, row.subject)))
 
 
-def of_suppression(kind: str, held: Suppression) -> Incident:
-    """Return the event of a suppression, whose reason ends with what the other side said."""
-    lines = [f"{held.address}: {held.reason}"]
+def of_suppression(kind: str, suppression: Suppression) -> Incident:
+    """Return a suppression as an event. Its reason ends with the reply of the other side."""
     return Incident(
         kind=kind,
-        subject=held.address,
-        since=held.at,
-        last=held.at,
-        facts={"lines": lines},
+        subject=suppression.address,
+        since=suppression.at,
+        last=suppression.at,
+        facts={"lines": [f"{suppression.address}: {suppression.reason}"]},
         event=True,
     )
 
@@ -70,32 +73,35 @@ def of_suppression(kind: str, held: Suppression) -> Incident:
 
 
 class Words(NamedTuple):
-    """How a kind of problem is reported; braces are placeholders."""
+    """Words in which a kind of problem is reported; braces are placeholders."""
 
     headline: str
     means: str  # for the lists
     fix: str = ""  # what to do
     well: str = ""  # the good news when it is over; empty: it is an event, and never ends
-    concerns: Callable[[MailingList], bool] = lambda mailing_list: (
-        mailing_list.is_active
-    )  # can a list have it?
+    # Checks whether a list can have the problem.
+    concerns: Callable[[MailingList], bool] = lambda mailing_list: mailing_list.is_active
 
 
 def _if_late(source: Source) -> str:
     return f"If {source.name} itself is late ({source.status_page}), wait. {source.if_late}".strip()
 
 
+_SEE_LOG = (
+    "The log has details (journalctl -u paperboy). If it is a bug in Paperboy, please report it "
+    "with the traceback."
+)
 WORDS: Mapping[str, Words] = {
     Kind.SCORING: Words(
         "{score}",
-        "Nobody judged these papers, which is not the same as none passing. No paper is lost; all are retried.",
+        "These papers have no score, which is not the same as none passing. No paper is lost; all are retried.",
         "Fix the cause. paperboy check tries the LLM; {once} makes the digests that are still due.",
         "the LLM scores",
     ),
     Kind.BUDGET: Words(
         "LLM_BUDGET_USD is used up: scored {scored}",
-        "Papers without a score come back next morning. A list without any score has no digest.",
-        "To have more scored, raise LLM_BUDGET_USD in .env (0 is no limit), or choose a cheaper OPENAI_MODEL.",
+        "Papers without a score come back next morning. A list without any score gets no digest.",
+        "To score more, raise LLM_BUDGET_USD in .env (0 is no limit), or choose a cheaper OPENAI_MODEL.",
         "the LLM budget is enough",
     ),
     Kind.LATE: Words(
@@ -106,8 +112,8 @@ WORDS: Mapping[str, Words] = {
     ),
     Kind.SOURCE: Words(
         "{names} had to do without a source",
-        "The digest left with the papers of other sources. No paper is lost: those that are missing come later.",
-        "Wait, or fix the cause; paperboy check asks each source.",
+        "The digest went out with the papers of other sources. No paper is lost: the missing ones come later.",
+        "Wait, or fix the cause; paperboy check tries each source.",
         "all sources of {names} can be read",
     ),
     Kind.LET_GO: Words(
@@ -129,12 +135,12 @@ WORDS: Mapping[str, Words] = {
     ),
     Kind.EXPIRED: Words(
         "{mails} could not be delivered in three days",
-        "Others on {names} got the digest; these addresses did not. The next digest is sent to them again.",
+        "Others on {names} got the digest; these addresses did not. They are sent the next one as usual.",
         "Once the cause is fixed, paperboy resend {first} --failed sends them the digest they missed.",
     ),
     Kind.REFUSED: Words(
         "{mails} refused for good",
-        "The mail server takes no mail for these addresses of {names}. Their next digest is sent to them again.",
+        "The mail server refuses mail for these addresses of {names}. They are sent the next digest as usual.",
         "Correct or remove the addresses in the lists' files, or fix what the server complains about; then paperboy "
         "resend {first} --failed sends them the digest they missed.",
     ),
@@ -152,19 +158,19 @@ WORDS: Mapping[str, Words] = {
     Kind.PROCESS: Words(
         "A morning crashed or got stuck",
         "Finished work is kept, and the next try does the rest: no paper is lost, and nothing is sent twice.",
-        "The log has more (journalctl -u paperboy). If it is a bug in Paperboy, please report it with the traceback.",
+        _SEE_LOG,
         "a morning finished",
     ),
     Kind.WORKERS: Words(
         "A morning had to do without its workers",
-        "The digests are made all the same, by one process alone, which takes longer. Nothing is lost or sent twice.",
+        "One process composes the digests instead, which takes longer. Nothing is lost or sent twice.",
         "paperboy check tries CLUSTER. To do without, leave CLUSTER empty and set WORKERS=1 in .env.",
-        "mornings do without workers, or have them again",
+        "mornings have their workers again, or need none",
     ),
     Kind.TASKS: Words(
-        "Work beside the mail crashed or got stuck",
-        "Mail is not concerned. What waits, such as the calls of webhooks, is kept and retried.",
-        "The log has more (journalctl -u paperboy). If it is a bug in Paperboy, please report it with the traceback.",
-        "work beside the mail is done",
+        "Background work crashed or got stuck",
+        "Mail is not affected. Waiting work, such as webhook calls, is kept and retried.",
+        _SEE_LOG,
+        "background work is done again",
     ),
 }
