@@ -152,7 +152,7 @@ class Pace:
         if others and (error.temporary or self._reached):
             halved_to = self._complained(began, now)
             self.opened -= 1
-            self._limit_to(min(self.most, self.opened))
+            self.most = self.limit = min(self.most, self.opened)
             return Decision(halved_to=halved_to, closes=True)
 
         if error.busy or (error.temporary and self._reached):
@@ -220,9 +220,5 @@ class Pace:
         self._sent = 0
         if self.most == 1:
             return 0
-        self._limit_to(max(1, min(self.most, self.opened) // 2))
+        self.most = self.limit = max(1, min(self.most, self.opened) // 2)
         return self.most
-
-    def _limit_to(self, connections: int) -> None:
-        self.limit = connections
-        self.most = connections
