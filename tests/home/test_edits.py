@@ -160,14 +160,6 @@ def test_leaving_subscriber_takes_the_line_or_a_comma_along(
     assert unsubscribed(text, address=leaving)[0] == a_list(*expected)
 
 
-def test_only_the_named_list_is_edited() -> None:
-    text = a_list(*LINES) + a_list(*LINES).removeprefix("lists:\n").replace("name: a", "name: b")
-    made, line = unsubscribed(text, "b", "ada@b.org")
-    assert line == 11
-    assert [len(each.subscribers) for each in lists_of(made)] == [1, 0]
-    assert unsubscribed(subscribed(text, "b")[0], "b")[0] == text
-
-
 ANCHOR = (
     "lists:\n  - name: b\n    categories: [cs.LG]\n    topics: x\n"
     "    subscribers: &us [zoe@b.org, &ada ada@b.org]\n"

@@ -260,9 +260,6 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
         (["paused: maybe"], ["5:13: paused: must be true or false, without quotes, not maybe"]),
         (["language: german"], [f"5:15: language: {A_TAG}"]),
         (["language: de_DE"], [f"5:15: language: {A_TAG}"]),
-        (["language: ''"], [f"5:15: language: {A_TAG}"]),
-        (["language: dé"], [f"5:15: language: {A_TAG}"]),
-        (["language: true"], [f"5:15: language: {A_TAG}"]),
         (["language: [de, en]"], ["5:15: language: must be text; put it in quotes, as 'no' for Norwegian"]),
         (["colour: red", "5: x"], [f"5:5: unknown key 'colour'{KNOWN}", f"6:5: unknown key '5'{KNOWN}"]),
         (["name: other"], ["5:5: 'name' is given twice; remove one"]),
@@ -274,32 +271,23 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
         ([r'title: "a\nb"'], ["5:12: title: contains a control character (U+000A); write one line of plain text"]),
         ([r'title: "\ud800"'], [f"5:12: {BACKSLASH}"]),
         ([r'title: "C:\q"'], [f"5:12: {BACKSLASH}"]),
-        (["authors: Yann LeCun"], [f"5:14: authors: {A_LIST}"]),
         (["authors: [Yann LeCun, [7], ~]"], [
             "5:27: authors: each must be text; put it in quotes", "5:32: authors: each must be text; put it in quotes",
         ]),
         (["min_relevance: 0"], [f"5:20: min_relevance: {A_SCORE}, not 0"]),
-        (["min_novelty: 5O"], [f"5:18: min_novelty: {A_SCORE}, not 5O"]),
-        (["min_novelty: 6.5"], [f"5:18: min_novelty: {A_SCORE}, not 6.5"]),
         (["min_novelty: '6'"], [f"5:18: min_novelty: {A_SCORE}, not '6'"]),
         (["min_novelty: [6]"], [f"5:18: min_novelty: {A_SCORE}, not [6]"]),
         ([f"max_papers: {'9' * 50}"], [
             f"5:17: max_papers: must be a whole number from 1 to 10000, without quotes, not {'9' * 39}…"
         ]),
         (["send_at: 7am"], ["5:14: send_at: must be a time of day, such as 07:00 or 18:30"]),
-        (["send_at: 24:00"], [
-            "5:14: send_at: must be a time of day, such as 07:00 or 18:30"
-        ]),
         (["timezone: europe/berlin"], [
             "5:15: timezone: unknown timezone, did you mean 'Europe/Berlin'?"
         ]),
-        (["timezone: 2"], ["5:15: timezone: unknown timezone; use a name such as Europe/Berlin"]),
         (["weekdays: [mon, tues]"], [
             "5:21: weekdays: must be one of mon, tue, wed, thu, fri, sat, sun, did you mean 'tue'?"
         ]),
-        (["weekdays: [x]"], ["5:16: weekdays: must be one of mon, tue, wed, thu, fri, sat, sun"]),
         (["weekdays: []"], ["5:15: weekdays: must not be empty"]),
-        (["weekdays: mon"], [f"5:15: weekdays: {A_LIST}"]),
         (["send_empty: 'true'"], ["5:17: send_empty: must be true or false, without quotes, not 'true'"]),
         (["subscribers: ada@example.org"], [f"5:18: subscribers: {A_LIST}"]),
         (["subscribers:", "  - ada: ada@example.org"], [
@@ -344,10 +332,6 @@ def test_invalid_option_is_reported_with_line_and_column(home, lines, expected):
             "2:11: name: must be at most 63 of a-z, 0-9 and inner -, such as 'big-ideas'",
         ),
         (
-            "name: -a",
-            "2:11: name: must be at most 63 of a-z, 0-9 and inner -, such as 'big-ideas'",
-        ),
-        (
             "name: ../x",
             "2:11: name: must be at most 63 of a-z, 0-9 and inner -, such as 'big-ideas'",
         ),
@@ -374,18 +358,8 @@ def test_invalid_list_name_is_reported_with_a_usable_one(home, head, expected):
             "[cs.LK]",
             "3:18: categories: unknown category 'cs.LK'; they are listed at arxiv.org/category_taxonomy",
         ),
-        (
-            "[cs.XY]",
-            "3:18: categories: unknown category 'cs.XY'; they are listed at arxiv.org/category_taxonomy",
-        ),
         ("[hep-p]", "3:18: categories: unknown category 'hep-p', did you mean 'hep-ph'?"),
-        (
-            "[physics]",
-            "3:18: categories: 'physics' is a whole archive; name its categories, such as physics.acc-ph",
-        ),
-        ("[[1]]", "3:18: categories: each must be text; put it in quotes"),
         ("[]", "3:17: categories: must not be empty"),
-        ("cs.LG", f"3:17: categories: {A_LIST}"),
         ("", "3:5: this list needs 'categories'"),
     ],
 )
@@ -427,8 +401,6 @@ READABLE = "it must be a file that Paperboy's user may read"
         ),
         ("long.md", "must have at most 100,000 characters"),
         ("empty.md", "HOME/prompts/empty.md is empty; write there what the list wants to read"),
-        ("folder.md", f"HOME/prompts/folder.md cannot be read: Is a directory; {READABLE}"),
-        ("latin.md", "HOME/prompts/latin.md is not UTF-8 text (line 1); save it as UTF-8"),
         (f"{'x' * 300}.md", (f"HOME/prompts/{'x' * 300}.md cannot be read: "
                             f"File name too long; {READABLE}")),
     ],
@@ -443,8 +415,6 @@ def test_unusable_topics_are_reported_with_the_fix(home, topics, expected):
     (prompts / "self.md").symlink_to("self.md")
     (prompts / "empty.md").write_text(" \n")
     (prompts / "long.md").write_text("x" * 100_001)
-    (prompts / "folder.md").mkdir()
-    (prompts / "latin.md").write_bytes(b"caf\xe9")
     assert problems(home, with_topics(topics)) == [
         f"4:13: topics: {expected.replace('HOME', str(home))}"
     ]
@@ -608,21 +578,10 @@ def test_value_shared_by_many_aliases_is_read_once(home, text):
     assert problems(home, f"lists:\n  - &a {text}\n")
 
 
-def test_missing_or_unreadable_file_is_reported_with_the_fix(home):
+def test_missing_file_is_reported_with_the_fix(home):
     fix = "name your home with --home, make a new one with paperboy init, or begin with one line: lists:"
     with pytest.raises(
         ConfigError, match=rf"^subscribers.yaml: there is no such file in .*; {fix}"
-    ):
-        load_from(home / "subscribers.yaml")
-    (home / "subscribers.yaml").write_bytes(b"lists:\n  - \xc3\xa9\xe9\n")
-    with pytest.raises(
-        ConfigError, match=r"^subscribers.yaml: is not UTF-8 text \(line 2\); save it as UTF-8$"
-    ):
-        load_from(home / "subscribers.yaml")
-    (home / "subscribers.yaml").unlink()
-    (home / "subscribers.yaml").mkdir()
-    with pytest.raises(
-        ConfigError, match=r"^subscribers.yaml: cannot be read: Is a directory; it must be a file"
     ):
         load_from(home / "subscribers.yaml")
 

@@ -182,15 +182,6 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             )
         ),
         ("CLUSTER=tcp://scheduler.example.org:8786", f"CLUSTER: must begin with tls://, {NO_TLS}"),
-        ("LLM_CONCURRENCY=1_0", "LLM_CONCURRENCY: must be a whole number from 1 to 1000"),
-        (
-            "LLM_TIMEOUT_SECONDS=nan",
-            "LLM_TIMEOUT_SECONDS: must be a number from 0.1 to 3600, with a point if it has decimals",
-        ),
-        (
-            "LLM_BUDGET_USD=-1",
-            "LLM_BUDGET_USD: must be a number from 0 to 1000000, with a point if it has decimals",
-        ),
         (
             "LLM_PRICE_INPUT=-1\nLLM_PRICE_OUTPUT=2",
             "LLM_PRICE_INPUT: must be a number from 0 to 1000000, with a point if it has decimals",
@@ -210,7 +201,6 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             )
             for text in ("0", "51", "many", "1.5")
         ),
-        ("SMTP_PORT=abc", "SMTP_PORT: must be a whole number from 1 to 65535"),
         (
             "SMTP_SECURITY=startls",
             "SMTP_SECURITY: must be one of starttls, tls, none, did you mean 'starttls'?",
@@ -235,17 +225,11 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             "ALERT_TO: must be an address in ASCII, since not every mail server takes others",
         ),
         (
-            "ALERT_TO=a@b@c",
-            f"ALERT_TO: {ADDRESS}",
-        ),
-        (
             "ARXIV_DELAY_SECONDS=2.9",
             "ARXIV_DELAY_SECONDS: arxiv.org asks for 3 seconds between requests; set 3 or more",
         ),
-        ("ARXIV_LOOKBACK_DAYS=31", "ARXIV_LOOKBACK_DAYS: must be a whole number from 1 to 30"),
         ("SEND_AT=24:00", "SEND_AT: must be a time of day, such as 07:00 or 18:30"),
         ("TIMEZONE=Berlin", "TIMEZONE: unknown timezone, did you mean 'Europe/Berlin'?"),
-        ("TIMEZONE=../passwd", "TIMEZONE: unknown timezone; use a name such as Europe/Berlin"),
         (
             "PAPERBOY_DATABASE=~/paperboy.db",
             "PAPERBOY_DATABASE: ~ is not expanded here; write the full path, or one relative to the home",
@@ -277,18 +261,15 @@ def test_login_without_encryption_is_refused(tmp_path, name, what):
     ]
 
 
-def test_token_command_is_split_into_words_and_nothing_is_expanded(tmp_path):
+def test_token_command_is_split_into_words_expands_nothing_and_is_hidden(tmp_path):
+    """An argument of it may be a secret."""
     write(
         tmp_path,
-        MAIL + """SMTP_USERNAME=ada\nSMTP_TOKEN_COMMAND='oama "access it" ~/x $HOME #1'\n""",
+        MAIL + """SMTP_USERNAME=ada\nSMTP_TOKEN_COMMAND='oama "hunter 2" ~/x $HOME #1'\n""",
     )
-    assert load(tmp_path, {"HOME": "/root"}).smtp_token_command == (
-        "oama",
-        "access it",
-        "~/x",
-        "$HOME",
-        "#1",
-    )
+    settings = load(tmp_path, {"HOME": "/root"})
+    assert settings.smtp_token_command == ("oama", "hunter 2", "~/x", "$HOME", "#1")
+    assert "hunter" not in repr(settings)
 
 
 def test_password_in_a_credential_beside_a_token_command_is_reported(tmp_path):
@@ -406,12 +387,6 @@ def test_env_file_of_more_than_a_hundred_kilobytes_is_refused(tmp_path):
     ]
 
 
-def test_unclosed_quote_never_shows_the_lines_it_swallows(tmp_path):
-    found = problems(tmp_path, "SEND_AT='07:00\nSMTP_PASSWORD='hunter2'\nKEEP_DAYS='400'\n")
-    assert found
-    assert "hunter2" not in "".join(found)
-
-
 def test_settings_of_other_programs_are_ignored(tmp_path):
     write(tmp_path, "TZ=UTC\nPAPERBOY_HOME=/srv\nPGPASSWORD=x\nOPENAI_ORG_ID=y\n")
     assert load(tmp_path, {"SMTP_PASSWD": "x"}) == load(tmp_path, {})
@@ -422,41 +397,11 @@ def test_last_of_two_equal_names_applies(tmp_path):
     assert load(tmp_path, {}).log_level == "DEBUG"
 
 
-def test_byte_order_mark_is_accepted(tmp_path):
-    (tmp_path / ".env").write_bytes(b"\xef\xbb\xbfLOG_LEVEL=DEBUG\n")
-    assert load(tmp_path, {}).log_level == "DEBUG"
-
-
-@pytest.mark.parametrize(
-    ("make", "expected"),
-    [
-        (
-            Path.mkdir,
-            "cannot be read: Is a directory; it must be a file that Paperboy's user may read",
-        ),
-        (
-            lambda env: env.write_bytes(b"SMTP_PASSWORD=hunter\xff2\n"),
-            "is not UTF-8 text (line 1); save it as UTF-8",
-        ),
-        (
-            lambda env: env.symlink_to("nowhere"),
-            "is a link to a file that does not exist; fix or remove it",
-        ),
-        (  # a link to itself, which root cannot read either
-            lambda env: env.symlink_to(env),
-            "cannot be read: Too many levels of symbolic links; it must be a file that Paperboy's user may read",
-        ),
-        (  # the home itself is no folder
-            lambda env: env.parent.rmdir() or env.parent.touch(),
-            "cannot be read: Not a directory; it must be a file that Paperboy's user may read",
-        ),
-    ],
-)
-def test_unreadable_env_file_is_reported(tmp_path, make, expected):
-    home = tmp_path / "home"
-    home.mkdir()
-    make(home / ".env")
-    assert problems(home) == [f".env: {expected}"]
+def test_env_file_of_a_home_that_is_no_folder_is_reported(tmp_path):
+    (tmp_path / "home").touch()
+    assert problems(tmp_path / "home") == [
+        ".env: cannot be read: Not a directory; it must be a file that Paperboy's user may read"
+    ]
 
 
 def test_invalid_credentials_are_reported_without_their_text(tmp_path):
@@ -470,11 +415,3 @@ def test_invalid_credentials_are_reported_without_their_text(tmp_path):
         "credentials: LOG_LEVEL: its file is not a regular file; put one in its place",
         "credentials: KEEP_DAYS: must be a whole number from 31 to 36500",
     ]
-
-
-def test_repr_of_the_settings_shows_no_token_command(tmp_path):
-    """An argument of it may be a secret."""
-    write(tmp_path, MAIL + "SMTP_USERNAME=ada\nSMTP_TOKEN_COMMAND='tool client_secret=hunter2'\n")
-    settings = load(tmp_path, {})
-    assert settings.smtp_token_command == ("tool", "client_secret=hunter2")
-    assert "hunter2" not in repr(settings)
