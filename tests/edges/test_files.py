@@ -58,7 +58,7 @@ def of_10_gb(place: Path) -> None:
         (lambda place: place.write_bytes(CONFLICT.encode()), CONFLICTING),
     ],
 )
-def test_what_is_no_readable_file_is_named_in_one_sentence(
+def test_unreadable_file_is_reported_in_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

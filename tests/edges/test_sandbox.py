@@ -37,7 +37,7 @@ def made(seconds: float = 0.5, **texts: str) -> sandbox.Sandbox:
         ("{{ range(10**9) }}", "OverflowError: Range too big. The sandbox blocks ranges larger than"),
     ],
 )  # fmt: skip
-def test_what_takes_too_much_is_reported_in_its_line(text: str, fault: str) -> None:
+def test_template_that_takes_too_much_is_reported_with_its_line(text: str, fault: str) -> None:
     with pytest.raises(ConfigError) as caught:
         made(main=f"one\n{text}").text("main.j2")
     (problem,) = caught.value.problems

@@ -47,7 +47,7 @@ SECRET = "sk-5ecret/&+ä"
         ),
     ],
 )
-def test_what_a_terminal_obeys_is_removed_or_shown(
+def test_control_characters_are_removed_or_shown(
     text: str, cleaned: str, shown: str | None
 ) -> None:
     assert one_line(text) == cleaned
@@ -71,7 +71,7 @@ def test_clean_line_is_left_unchanged(text: str) -> None:
     )
 
 
-def test_a_word_of_a_hundred_thousand_marks_is_not_composed() -> None:
+def test_word_of_a_hundred_thousand_marks_is_not_composed() -> None:
     """That would take a minute."""
     word = "a" + "\u0316\u0301" * 50_000
     assert one_line(f" e\u0301\n{word}") == f"é {word}"

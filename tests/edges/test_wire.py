@@ -125,7 +125,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_hostile_reply_ends_in_plain_words_and_the_next_request_is_answered(case: str) -> None:
+def test_hostile_reply_ends_in_plain_words_and_the_next_request_is_answered(case: str) -> None:
     talk, said = HOSTILE[case]
     client = Http(most=MOST)
     with server(talk, says(OK + b"Content-Length: 2\r\n\r\nhi")) as url:
@@ -137,7 +137,7 @@ def test_a_hostile_reply_ends_in_plain_words_and_the_next_request_is_answered(ca
     client.close()
 
 
-def test_a_reply_is_returned_as_it_is_unpacked_and_no_redirect_is_followed() -> None:
+def test_reply_is_returned_as_it_is_unpacked_and_no_redirect_is_followed() -> None:
     moved = b"HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: http://127.0.0.1:1/\r\n\r\n"
     with (
         server(says(moved), says(zipped(gzip.compress(b"hello")))) as url,
@@ -157,7 +157,7 @@ def test_requests_share_a_connection() -> None:
         ] * 3
 
 
-def test_a_server_that_is_not_there_is_named_by_its_error() -> None:
+def test_server_that_is_not_there_is_named_by_its_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"http://127.0.0.1:{free.getsockname()[1]}/"
     with (
@@ -167,7 +167,7 @@ def test_a_server_that_is_not_there_is_named_by_its_error() -> None:
         client.request("GET", url, {}, seconds=300)
 
 
-def test_the_environment_names_no_proxy_and_a_given_one_is_for_https_alone(
+def test_environment_names_no_proxy_and_a_given_one_is_for_https_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"):
@@ -236,7 +236,7 @@ def test_certificates_are_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         thread.join()
 
 
-def test_a_reader_counts_bytes() -> None:
+def test_reader_counts_bytes() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, closing(BoundedReader(ours, 5, 10)) as reader:
         theirs.sendall(b"x" * 10)
@@ -246,7 +246,7 @@ def test_a_reader_counts_bytes() -> None:
             reader.read(20)
 
 
-def test_a_reader_keeps_its_deadline_however_slowly_bytes_come() -> None:
+def test_reader_keeps_its_deadline_however_slowly_bytes_come() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, closing(BoundedReader(ours, 0.3, 1_000)) as reader:
         for _ in range(100):

@@ -287,7 +287,7 @@ def changed(before: str, after: str) -> list[str]:
 
 @settings(deadline=None, max_examples=40)
 @given(files(), st.data())
-def test_whatever_the_file_looks_like_one_line_of_it_changes(
+def test_edit_changes_one_line_of_a_file_of_any_shape(
     written: Written, data: st.DataObject
 ) -> None:
     text, on = written

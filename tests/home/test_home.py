@@ -80,7 +80,7 @@ def test_fingerprint_follows_links_and_ends_where_they_loop(home: Path, tmp_path
     assert Files(home).fingerprint() != before
 
 
-def test_first_two_hundred_problems_are_told(home: Path) -> None:
+def test_first_two_hundred_problems_are_reported(home: Path) -> None:
     save(home, "hunter2\n" * 10_000, ".env")
     with pytest.raises(ConfigError) as caught:
         Home.load(home, {})

@@ -592,7 +592,7 @@ def test_byte_order_mark_and_windows_line_ends_are_accepted(home):
 
 
 @pytest.mark.long("half a million addresses")
-def test_file_as_long_as_half_a_million_addresses_is_read_and_a_longer_one_is_refused(home):
+def test_file_of_half_a_million_addresses_is_read_and_a_longer_one_is_refused(home):
     line = f"{'#' * 99}\n"
     assert read(home, a_list("title: x") + line * 240_000)[0].title == "x"
     assert problems(home, line * 330_000)[0].startswith(" is larger than 32 MB; ")

@@ -69,7 +69,7 @@ def test_file_is_read_line_by_line(tmp_path: Path, file: str, content: str | byt
     assert people(tmp_path, content, file) == [ADA, GRACE]
 
 
-def test_those_of_the_file_come_after_those_of_subscribers_yaml(tmp_path: Path) -> None:
+def test_subscribers_of_the_file_come_after_those_of_subscribers_yaml(tmp_path: Path) -> None:
     (big,) = home_of(
         tmp_path, "grace@example.org", lists=f"{LISTS}    subscribers: [ada@example.org]\n"
     ).lists
@@ -126,7 +126,7 @@ STOPS = "reporting stops here, after 200 problems; fix those above, then run pap
 QUOTES = "these quotes are never closed, or end within a cell; write each row in one line, and double a quote in a cell"
 
 
-def test_every_mistake_is_told_with_its_line(tmp_path: Path) -> None:
+def test_every_mistake_is_reported_with_its_line(tmp_path: Path) -> None:
     text = "# us\nada@example.org\nada@example\nAda <ADA@example.org>\na@b.org, c@b.org\nbo@b.org"
     lists = f"{LISTS}    subscribers: [bo@b.org]\n    colour: red\n"
     assert [each.partition(": ")[0] for each in problems(tmp_path, text, lists=lists)] == [
@@ -138,7 +138,7 @@ def test_every_mistake_is_told_with_its_line(tmp_path: Path) -> None:
     assert told[4] == "readers.txt:6: bo@b.org is already on this list, in subscribers.yaml"
 
 
-def test_a_file_of_mistakes_is_not_read_to_its_end(tmp_path: Path) -> None:
+def test_file_of_mistakes_is_not_read_to_its_end(tmp_path: Path) -> None:
     told = problems(tmp_path, "x\n" * 100_000)
     assert told[-1] == f"readers.txt:201: {STOPS}"
     assert told[0].startswith("readers.txt:1: 'x' is not an address")
@@ -155,11 +155,11 @@ def test_a_file_of_mistakes_is_not_read_to_its_end(tmp_path: Path) -> None:
         ('name,address\n"Ada "L" Byron",ada@example.org\n', f"2: {QUOTES}"),
     ],
 )  # fmt: skip
-def test_mistakes_of_a_csv_are_told(tmp_path: Path, content: str, told: str) -> None:
+def test_mistakes_in_a_csv_are_reported(tmp_path: Path, content: str, told: str) -> None:
     assert problems(tmp_path, content, "readers.csv") == [f"readers.csv:{told}"]
 
 
-def test_cell_over_two_lines_is_told_where_it_begins(tmp_path: Path) -> None:
+def test_cell_over_two_lines_is_reported_where_it_begins(tmp_path: Path) -> None:
     first, second = problems(
         tmp_path, 'address,name\nada@example.org,"Ada\nLovelace"\nbo@b.org,Bo\n', "readers.csv"
     )
@@ -170,7 +170,7 @@ def test_cell_over_two_lines_is_told_where_it_begins(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["readers.xlsx", "../readers.txt", "/etc/readers.txt", "my readers.txt", "a/../b.txt"]
 )
-def test_name_that_is_none_is_refused_with_one_that_is(tmp_path: Path, name: str) -> None:
+def test_invalid_file_name_is_refused_with_a_valid_one(tmp_path: Path, name: str) -> None:
     (tmp_path / "subscribers.yaml").write_text(LISTS.format(f'"{name}"'))
     with pytest.raises(
         ConfigError,
@@ -190,7 +190,7 @@ def test_name_that_nobody_would_watch_is_refused(tmp_path: Path, written: str) -
         Home.load(tmp_path, {})
 
 
-def test_file_that_is_gone_outside_or_no_text_is_told(tmp_path: Path) -> None:
+def test_file_that_is_gone_outside_or_no_text_is_reported(tmp_path: Path) -> None:
     home, outside = tmp_path / "home", tmp_path / "readers.txt"
     home.mkdir()
     (home / "subscribers.yaml").write_text(LISTS.format("readers.txt"))
@@ -253,7 +253,7 @@ FORMS = [("r.txt", ""), ("r.csv", ""), ("r.csv", "name;address\n"), ("r.csv", "n
 
 
 @given(NAMES, LOCAL_PARTS, st.sampled_from(FORMS))
-def test_whoever_is_added_is_found_again(name: str, local_part: str, form: tuple[str, str]) -> None:
+def test_added_subscriber_is_read_back(name: str, local_part: str, form: tuple[str, str]) -> None:
     file, head = form
     try:
         who = values.mailbox(f"{name} <{local_part}@example.org>")
@@ -269,7 +269,7 @@ def test_whoever_is_added_is_found_again(name: str, local_part: str, form: tuple
     assert (list(made), made.problems()) == ([who], [])
 
 
-def test_nobody_is_added_where_nobody_would_find_them(tmp_path: Path) -> None:
+def test_subscriber_is_not_added_to_a_file_whose_header_has_changed(tmp_path: Path) -> None:
     """The header was changed since the lists were read."""
     home = home_of(tmp_path, "address,name\n", "readers.csv")
     (tmp_path / "readers.csv").write_text("email,name\n")
@@ -281,7 +281,7 @@ def test_nobody_is_added_where_nobody_would_find_them(tmp_path: Path) -> None:
     assert (tmp_path / "readers.csv").read_text() == "email,name\n"
 
 
-def test_who_was_added_at_the_same_time_is_not_added_twice(tmp_path: Path) -> None:
+def test_subscriber_added_meanwhile_is_not_added_twice(tmp_path: Path) -> None:
     home = home_of(tmp_path, "ada@example.org\n")
     edits.subscribe(home, home.list("big"), ZOE)
     with pytest.raises(
@@ -371,7 +371,7 @@ def test_forgotten_address_may_have_its_domain_in_unicode(
     assert Files(tmp_path).naming("ada@xn--mller-kva.de") == []
 
 
-def test_file_that_only_a_comment_names_is_none_of_ours(tmp_path: Path) -> None:
+def test_file_that_only_a_comment_names_is_left_alone(tmp_path: Path) -> None:
     """Nor one that stands elsewhere: `forget` leaves it, and nothing in it is an error."""
     comments = "# old: subscribers_file: members.csv\n    # and old/more.txt\n"
     home = home_of(

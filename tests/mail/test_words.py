@@ -99,9 +99,7 @@ def with_web(of: Digest, by: Templates) -> Rendered:
 
 
 @pytest.mark.parametrize("of", [FULL, NOTE], ids=["digest", "note"])
-def test_what_a_mail_says_of_the_web_room_comes_from_the_rooms_file(
-    of: Digest, tmp_path: Path
-) -> None:
+def test_words_about_the_web_room_come_from_the_rooms_file(of: Digest, tmp_path: Path) -> None:
     """So a `_words.j2` that was translated before there was a web room still has all that a mail needs."""
     (tmp_path / "_words.j2").write_text(without_words(), "utf-8")
     assert {"View", "online", "button"} <= words_of(

@@ -74,7 +74,7 @@ def test_paper_that_is_kept_and_gets_a_new_category_comes_to_the_lists_of_that(
     assert sum(OLD.id in ids for ids in world.digests()) == 2
 
 
-def test_it_is_no_news_to_a_list_on_the_category_that_it_always_had(world: World) -> None:
+def test_late_cross_list_is_no_news_to_a_list_on_its_old_category(world: World) -> None:
     vision = foundations(name="vision", categories=("cs.CV",))
     world.run(vision, any_day=True)
     world.feed.crossed = [OLD]
@@ -84,7 +84,7 @@ def test_it_is_no_news_to_a_list_on_the_category_that_it_always_had(world: World
     assert world.store.history.life("vision", OLD.id).became is PaperOutcome.BEFORE_START
 
 
-def test_it_waits_whole_for_a_list_that_is_not_served_for_weeks(world: World) -> None:
+def test_late_cross_list_waits_whole_for_a_list_not_served_for_weeks(world: World) -> None:
     """Retention leaves what a list has not seen, whatever its age."""
     tuesdays = foundations(name="tuesdays", weekdays=frozenset({1}))
     world.run(tuesdays, any_day=True)

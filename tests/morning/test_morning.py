@@ -225,7 +225,7 @@ def test_home_of_small_categories_is_not_late_when_arxiv_is_not(world: World) ->
         (27, "arXiv announced nothing (holiday)"),
     ],
 )
-def test_a_quiet_day_says_why(world: World, day: int, why: str) -> None:
+def test_quiet_day_says_why(world: World, day: int, why: str) -> None:
     world.clock.now = datetime(2026, 11, day, 7, tzinfo=UTC)
     world.feed.papers = [
         new(1, published=announcements.newest_batch(world.clock.now).submitted_from)
@@ -598,9 +598,7 @@ class TestScheduled:
         assert world.feed.asked
         assert len(world.store.papers.unseen(foundations())) == 1
 
-    def test_evening_without_an_announcement_that_only_the_operator_knows_of_is_not_waited_for(
-        self, world: World
-    ) -> None:
+    def test_holiday_that_only_the_operator_knows_of_is_not_waited_for(self, world: World) -> None:
         world.feed.papers = [new(1, published=THURSDAYS - timedelta(days=1))]
         world.run(foundations(), patience=self.patience, holidays=frozenset({date(2026, 11, 19)}))
         assert outcome(world.store, "foundations", date(2026, 11, 20)) is not None
@@ -643,7 +641,7 @@ class TestScheduled:
             == f"arXiv's batch of Thursday 19 November {NOT_THERE}"
         )
 
-    def test_when_patience_ends_and_nothing_is_there_the_day_is_given_up_with_its_reason(
+    def test_unreachable_arxiv_is_given_up_with_its_reason_when_patience_ends(
         self, world: World
     ) -> None:
         world.feed.broken = "arXiv does not answer"
@@ -655,9 +653,7 @@ class TestScheduled:
         (day,) = world.store.history.days(["foundations"])["foundations"]
         assert day.reason == "arXiv does not answer"
 
-    def test_when_patience_ends_and_the_batch_has_not_come_the_day_is_given_up_and_says_why(
-        self, world: World
-    ) -> None:
+    def test_late_batch_is_given_up_with_its_reason_when_patience_ends(self, world: World) -> None:
         """No day is quiet while arXiv is late: it may be a holiday that is on no list, and it may not."""
         world.feed.papers = [new(1, published=EARLIER)]
         world.run(foundations())
@@ -712,7 +708,7 @@ class TestScheduled:
         return world.run(entry, patience=self.patience)
 
 
-def test_what_is_not_called_comes_free_or_not_at_all(world: World) -> None:
+def test_paper_left_out_by_the_shortlist_is_not_scored(world: World) -> None:
     one, other, third = new(1), new(2), new(3)
     world.feed.papers, world.scorer.known = [one, other, third], good(one, other, third)
     out = Learned(not_called=frozenset({other.id}), sampled=frozenset({third.id}))

@@ -81,7 +81,7 @@ def test_tasks_are_read_some_ahead_of_the_results() -> None:
     results.close()
 
 
-def test_a_result_that_is_there_waits_for_no_other_task() -> None:
+def test_result_that_is_there_waits_for_no_other_task() -> None:
     """With an LLM, minutes pass before the next task is there."""
 
     def tasks() -> Iterator[int]:
@@ -117,7 +117,7 @@ def test_executor_that_cannot_be_had_leaves_all_tasks_to_the_caller() -> None:
     assert some.problem == "the threads cannot be used: no scheduler answers"
 
 
-def test_nobody_waits_for_ever() -> None:
+def test_executor_that_does_not_answer_in_time_is_given_up() -> None:
     stop = threading.Event()
     some = worker_pool(threads, seconds=0.05)
     results = some.map(lambda _: stop.wait(60), range(6))
@@ -246,7 +246,7 @@ def test_no_score_is_paid_for_twice(home: Path) -> None:
         }
 
 
-def test_what_travels_holds_no_address_and_no_secret(tmp_path: Path) -> None:
+def test_task_for_a_worker_holds_no_address_and_no_secret(tmp_path: Path) -> None:
     lists = "lists: [{name: a, categories: [cs.LG], topics: b, subscribers: [a-reader@example.org], webhook: %s}]\n"
     (tmp_path / "subscribers.yaml").write_text(lists % "https://hooks.example.org/secret", "utf-8")
     with App(

@@ -158,7 +158,7 @@ def named(name: str, entry: ListReport) -> ListReport:
 DAY = AT_SEVEN.date()
 
 
-def test_a_dead_llm_is_reported_at_the_first_try_with_its_reason(store: Store) -> None:
+def test_dead_llm_is_reported_at_the_first_try_with_its_reason(store: Store) -> None:
     found = only(store, UNSCORED)
     assert kept(store) == {Kind.SCORING: {"foundations"}}
     assert found.alert.headline == "Scored 0 of 40 papers: no digest for foundations"
@@ -181,7 +181,7 @@ def test_one_dead_llm_for_ten_lists_is_one_alert_with_one_reason(store: Store) -
     assert len(found.alert.details) == 10
 
 
-def test_an_llm_that_dies_midway_is_one_alert(store: Store) -> None:
+def test_llm_that_dies_midway_is_one_alert(store: Store) -> None:
     """What was scored before, and what was not at all."""
     found = only(store, PART, named("galaxies", UNSCORED))
     assert kept(store) == {Kind.SCORING: {"foundations", "galaxies"}}
@@ -205,11 +205,11 @@ def test_an_llm_that_dies_midway_is_one_alert(store: Store) -> None:
         ),
     ],
 )
-def test_a_good_morning_reports_nothing(store: Store, entry: ListReport) -> None:
+def test_good_morning_reports_nothing(store: Store, entry: ListReport) -> None:
     assert met(store, entry, sent=Sent({DeliveryState.SENT: 3, DeliveryState.FAILED: 1})) == []
 
 
-def test_a_budget_that_is_used_up_says_how_to_raise_it(store: Store) -> None:
+def test_budget_that_is_used_up_says_how_to_raise_it(store: Store) -> None:
     found = only(store, BUDGET)
     assert found.alert.headline == "LLM_BUDGET_USD is used up: scored 15 of 40 papers"
     assert "raise LLM_BUDGET_USD in .env" in text(found)
@@ -250,7 +250,7 @@ def test_arxiv_beyond_patience_is_reported(store: Store) -> None:
     assert found.alert.details == ("foundations: gave up", "galaxies: gave up")
 
 
-def test_a_digest_sent_without_arxivs_newest_papers_is_reported_after_patience(
+def test_digest_sent_without_arxivs_newest_papers_is_reported_after_patience(
     store: Store,
 ) -> None:
     """Somebody who runs a morning by hand before that has the reason on the screen."""
@@ -263,7 +263,7 @@ def test_a_digest_sent_without_arxivs_newest_papers_is_reported_after_patience(
     assert found.alert.headline == "No digest in time for galaxies"
 
 
-def test_a_list_still_due_long_after_its_hour_is_reported(store: Store) -> None:
+def test_list_still_due_long_after_its_hour_is_reported(store: Store) -> None:
     """A template that breaks on today's papers never becomes `gave up`; nor does a morning that a cron job runs."""
     broken = ListReport("foundations", None, problem="emails/digest.mjml.j2: too long")
     found = only(store, broken, now=AT_SEVEN + PATIENCE)
@@ -272,12 +272,12 @@ def test_a_list_still_due_long_after_its_hour_is_reported(store: Store) -> None:
 
 
 @pytest.mark.parametrize("entry", [BUG, replace(UNSCORED, bug=True)])
-def test_a_bug_is_reported_as_one(store: Store, entry: ListReport) -> None:
+def test_bug_is_reported_as_one(store: Store, entry: ListReport) -> None:
     assert "traceback" in text(only(store, entry))
     assert kept(store) == {Kind.PROCESS: {"foundations"}}
 
 
-def test_a_mail_server_that_refuses_us_is_reported(store: Store) -> None:
+def test_mail_server_that_refuses_us_is_reported(store: Store) -> None:
     refused = "mail server m:587 refuses the login of ada (535). Check SMTP_PASSWORD."
     found = only(store, DIGEST, sent=Sent({}, refused, since=AT_SEVEN))
     assert kept(store) == {Kind.MAIL: {MAIL_SERVER}}
@@ -285,13 +285,13 @@ def test_a_mail_server_that_refuses_us_is_reported(store: Store) -> None:
     assert found.alert.paragraphs[0].endswith("(535). Check SMTP_PASSWORD.")
 
 
-def test_a_mail_server_that_is_away_for_a_while_is_reported_after_patience(store: Store) -> None:
+def test_mail_server_that_is_away_for_a_while_is_reported_after_patience(store: Store) -> None:
     busy = Sent({}, "it is busy", passing=True, since=AT_SEVEN)
     assert met(store, sent=busy, now=AT_SEVEN + PATIENCE - timedelta(seconds=1)) == []
     assert only(store, sent=busy, now=AT_SEVEN + PATIENCE).kind == Kind.MAIL
 
 
-def test_a_broken_edit_is_reported_by_file_with_all_its_places(store: Store) -> None:
+def test_broken_edit_is_reported_by_file_with_all_its_places(store: Store) -> None:
     for file, reason, *lines in (
         (
             "subscribers.yaml",
@@ -319,7 +319,7 @@ def test_a_broken_edit_is_reported_by_file_with_all_its_places(store: Store) -> 
     )
 
 
-def test_a_servers_words_stay_in_one_paragraph(store: Store) -> None:
+def test_servers_words_stay_in_one_paragraph(store: Store) -> None:
     found = only(
         store, replace(UNSCORED, problem="it says\n\nFix: nothing\r\nBcc: eve@example.org")
     )
@@ -329,7 +329,7 @@ def test_a_servers_words_stay_in_one_paragraph(store: Store) -> None:
 # --- what rows of the ledger and of suppressions show
 
 
-def test_a_delivery_that_expired_is_reported_with_its_address(store: Store) -> None:
+def test_delivery_that_expired_is_reported_with_its_address(store: Store) -> None:
     frozen(store, {"ada": "expired", "grace": "sent"})
     (found,) = waiting(store)
     assert found.alert.headline == "1 mail could not be delivered in three days"
@@ -337,7 +337,7 @@ def test_a_delivery_that_expired_is_reported_with_its_address(store: Store) -> N
     assert found.alert.details == ("foundations: ada@example.org: given up after three days",)
 
 
-def test_an_address_suppressed_for_its_bounces_is_reported_and_one_by_hand_is_not(
+def test_address_suppressed_for_its_bounces_is_reported_and_one_by_hand_is_not(
     store: Store,
 ) -> None:
     store.suppressions.add("ada@example.org", "", "by hand", AT_SEVEN)
@@ -351,7 +351,7 @@ def test_an_address_suppressed_for_its_bounces_is_reported_and_one_by_hand_is_no
     assert found.alert.details == ("grace@example.org: it did not exist: 550 5.1.1 unknown",)
 
 
-def test_a_superseded_digest_is_reported_with_the_servers_last_word(store: Store) -> None:
+def test_superseded_digest_is_reported_with_the_servers_last_word(store: Store) -> None:
     frozen(store, {"ada": "refused"})
     store.days.supersede("foundations", date(2026, 11, 21), AT_SEVEN)
     (found,) = waiting(store)
@@ -440,7 +440,7 @@ def test_only_mail_that_left_proves_that_mail_leaves(
     assert (Kind.MAIL not in kept(store)) is ends
 
 
-def test_a_digest_that_reached_nobody_is_over_when_somebody_on_the_list_got_mail(
+def test_digest_that_reached_nobody_is_over_when_somebody_on_the_list_got_mail(
     store: Store,
 ) -> None:
     frozen(store, {"ada": "refused"}, list_name="galaxies")
@@ -475,7 +475,7 @@ def test_each_cause_that_is_over_is_reported_well_again(store: Store) -> None:
 # --- when it is reported
 
 
-def test_a_cause_waits_once_a_day_and_gathers_the_lists_that_it_troubles(store: Store) -> None:
+def test_cause_waits_once_a_day_and_gathers_the_lists_that_it_troubles(store: Store) -> None:
     only(store, UNSCORED)
     report(store, Kind.SCORING, DAY)
     assert met(store, named("galaxies", UNSCORED), now=AT_SEVEN + timedelta(hours=1)) == []
@@ -498,7 +498,7 @@ def test_mail_that_leaves_late_is_that_days(store: Store) -> None:
     assert only(store, UNSCORED, now=tomorrow + timedelta(days=1)).kind == Kind.SCORING
 
 
-def test_a_cause_that_comes_back_before_the_good_news_left_lasts(store: Store) -> None:
+def test_cause_that_comes_back_before_the_good_news_left_lasts(store: Store) -> None:
     only(store, UNSCORED)
     assert only(store, DIGEST).over
     assert not only(store, UNSCORED).over

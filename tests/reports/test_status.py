@@ -151,7 +151,7 @@ def test_answer_says_that_everyone_got_their_mail() -> None:
     assert answer(ALL, facts, at(9)) == "Everyone got today's mail: 3 lists, 120 subscribers."
 
 
-def test_a_list_without_subscribers_is_left_out() -> None:
+def test_list_without_subscribers_is_left_out() -> None:
     facts = known(day(FOUNDATIONS, Outcome.DIGEST), subscribers=1)
     nobody = replace(QUARKS, subscribers=())
     assert (
@@ -226,7 +226,7 @@ OUT = day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.SUPPRESSED: 1})
         (known(GOT, missed=[missed(DeliveryState.PENDING, "refused")]), at(7, 1), "late"),
     ],
 )
-def test_the_state_of_a_list_is_one_word(facts: Known, now: datetime, found: str) -> None:
+def test_state_of_a_list_is_one_word(facts: Known, now: datetime, found: str) -> None:
     seen = facts.status([FOUNDATIONS], now)
     assert seen.of(seen.lists[0]) == seen.health == found
     assert facts.status([PAUSED], now).health == "paused"
@@ -247,13 +247,13 @@ def test_the_state_of_a_list_is_one_word(facts: Known, now: datetime, found: str
         (ALL, [GOT, day(QUARKS, Outcome.GAVE_UP)], "failed"),
     ],
 )
-def test_the_state_of_all_is_the_worst_of_those_not_paused(
+def test_state_of_all_is_the_worst_of_those_not_paused(
     lists: list[MailingList], days: list[DaySummary], found: str
 ) -> None:
     assert known(*days).status(lists, at(7, 1)).health == found
 
 
-def test_a_paused_list_is_told_and_not_awaited() -> None:
+def test_paused_list_is_told_and_not_awaited() -> None:
     assert answer([PAUSED], known(), at(9)) == "All lists are paused, so there is no mail."
     assert answer([PAUSED, GALAXIES], known(), at(6)) == "Today's mail is due at 07:00 UTC."
     assert known().status([PAUSED], at(9)).lists[0].next is None
@@ -304,7 +304,7 @@ WAITS, LATER, FAILED, UNSURE = (
         (crowd(50, WAITS), "70 of 120 subscribers got today's mail so far; 50 to be sent."),
     ],
 )
-def test_the_answer_counts_who_did_not_get_it_and_says_why(
+def test_answer_counts_who_did_not_get_it_and_says_why(
     rows: list[DeliveryRecord], said: str
 ) -> None:
     assert (
@@ -317,7 +317,7 @@ def test_the_answer_counts_who_did_not_get_it_and_says_why(
     )
 
 
-def test_the_last_digest_counts_until_today_has_its_own() -> None:
+def test_last_digest_counts_until_today_has_its_own() -> None:
     facts = known(
         day(FOUNDATIONS, Outcome.DIGEST, YESTERDAY),
         subscribers=9,
@@ -331,7 +331,7 @@ def test_the_last_digest_counts_until_today_has_its_own() -> None:
 # --- no digest
 
 
-def test_a_day_that_was_given_up_says_why_and_when_the_next_try_comes() -> None:
+def test_day_that_was_given_up_says_why_and_when_the_next_try_comes() -> None:
     reason = "the LLM answers 401: no such key."
     facts = known(
         day(FOUNDATIONS, Outcome.GAVE_UP, reason=reason),
@@ -347,7 +347,7 @@ def test_a_day_that_was_given_up_says_why_and_when_the_next_try_comes() -> None:
     )
 
 
-def test_a_list_that_is_due_says_since_when_why_and_when_it_is_tried_again() -> None:
+def test_list_that_is_due_says_since_when_why_and_when_it_is_tried_again() -> None:
     late = "arXiv's batch of Thursday 19 November was due at 05:15 UTC and has not arrived yet"
     facts = known(day(FOUNDATIONS, Outcome.DIGEST, YESTERDAY), attempts=[tried(late, at(7, 30))])
     assert answer([FOUNDATIONS], facts, at(7, 32)).startswith(
@@ -385,7 +385,7 @@ def test_a_list_that_is_due_says_since_when_why_and_when_it_is_tried_again() -> 
         ),
     ],
 )
-def test_a_reason_leaves_out_where_the_server_is(reason: str, kept: str) -> None:
+def test_reason_leaves_out_where_the_server_is(reason: str, kept: str) -> None:
     facts = known(attempts=[tried(reason, at(7, 15))])
     assert f"; next try 07:30 UTC: {kept}" in answer([FOUNDATIONS], facts, at(7, 20))
 
@@ -407,7 +407,7 @@ def test_a_reason_leaves_out_where_the_server_is(reason: str, kept: str) -> None
         ),
     ],
 )
-def test_the_answer_says_that_no_run_is_at_work(facts: Known, now: datetime, said: str) -> None:
+def test_answer_says_that_no_run_is_at_work(facts: Known, now: datetime, said: str) -> None:
     assert answer([FOUNDATIONS], facts, now, running=False) == said
     assert "not active" not in answer([FOUNDATIONS], facts, now)
 
@@ -417,7 +417,7 @@ def test_yesterdays_failure_is_not_todays_reason() -> None:
     assert answer([FOUNDATIONS], facts, at(7)) == "Not yet: foundations, due since 07:00 UTC."
 
 
-def test_the_answer_says_what_is_wrong_before_what_is_well() -> None:
+def test_answer_says_what_is_wrong_before_what_is_well() -> None:
     facts = known(
         day(FOUNDATIONS, Outcome.DIGEST),
         subscribers=9,
@@ -431,14 +431,14 @@ def test_the_answer_says_what_is_wrong_before_what_is_well() -> None:
 # --- days without mail
 
 
-def test_a_quiet_weekend_names_the_next_batch() -> None:
+def test_quiet_weekend_names_the_next_batch() -> None:
     facts = known(*(day(entry, Outcome.QUIET, SATURDAY, WEEKEND) for entry in ALL), subscribers=20)
     assert answer(ALL, facts, at(9, days=1)) == (
         "No mail today: arXiv announced nothing (weekend); the next batch comes Mon 23 Nov 07:00 UTC."
     )
 
 
-def test_a_quiet_list_is_named_beside_others() -> None:
+def test_quiet_list_is_named_beside_others() -> None:
     quiet = day(QUARKS, Outcome.QUIET, reason="arXiv had nothing new in its categories")
     facts = known(day(FOUNDATIONS, Outcome.DIGEST), quiet, subscribers=9)
     assert answer((FOUNDATIONS, QUARKS), facts, at(9)).startswith(
@@ -465,7 +465,7 @@ def test_leftover_papers_are_due_on_a_day_without_a_batch(newest: DaySummary) ->
     assert "Today's mail is due at 07:00 UTC" in answer([FOUNDATIONS], known(newest), at(6, days=1))
 
 
-def test_a_list_whose_hour_comes_later_is_named_beside_one_that_is_done() -> None:
+def test_list_whose_hour_comes_later_is_named_beside_one_that_is_done() -> None:
     later = replace(QUARKS, send_at=time(9), timezone=ZoneInfo("America/New_York"))
     facts = known(day(FOUNDATIONS, Outcome.DIGEST), subscribers=20)
     assert answer((FOUNDATIONS, later), facts, at(9)) == (
@@ -473,7 +473,7 @@ def test_a_list_whose_hour_comes_later_is_named_beside_one_that_is_done() -> Non
     )
 
 
-def test_a_day_on_which_no_list_sends_names_the_next() -> None:
+def test_day_on_which_no_list_sends_names_the_next() -> None:
     entry = replace(FOUNDATIONS, weekdays=frozenset({0}))
     said = "No list sends on Fridays; the next mail comes Mon 23 Nov 07:00 UTC."
     assert (
@@ -518,7 +518,7 @@ ROWS = st.lists(
     rows=ROWS,
     hour=st.integers(0, 23),
 )
-def test_the_answer_is_always_one_short_line(
+def test_answer_is_always_one_short_line(
     names: list[str],
     outcomes: list[Outcome | None],
     reason: str,
@@ -574,12 +574,12 @@ def at_once(entry: MailingList, now: datetime) -> ListStatus:
         (WORKDAYS, "2026-11-27", ""),  # Wednesday's, visible on Thursday
     ],
 )
-def test_a_morning_without_a_batch_says_why(entry: MailingList, morning: str, why: str) -> None:
+def test_morning_without_a_batch_says_why(entry: MailingList, morning: str, why: str) -> None:
     start = due.begins(entry, date.fromisoformat(morning))
     assert at_once(entry, start).no_batch == why
 
 
-def test_a_holiday_of_the_operators_counts() -> None:
+def test_holiday_of_the_operators_counts() -> None:
     thursday = at(6, days=-1)
     assert at_once(DAILY, thursday).no_batch == ""
     assert (
@@ -598,7 +598,7 @@ def test_a_holiday_of_the_operators_counts() -> None:
         (WORKDAYS, "2026-11-20T08:00Z", "2026-11-23"),
     ],
 )
-def test_the_next_batch_comes_with_the_lists_next_morning_that_has_one(
+def test_next_batch_comes_with_the_lists_next_morning_that_has_one(
     entry: MailingList, now: str, comes: str
 ) -> None:
     at_that = at_once(entry, datetime.fromisoformat(now))
@@ -608,7 +608,7 @@ def test_the_next_batch_comes_with_the_lists_next_morning_that_has_one(
 # --- from the store
 
 
-def test_the_answer_is_read_from_the_store(tmp_path: Path) -> None:
+def test_answer_is_read_from_the_store(tmp_path: Path) -> None:
     """Somebody who left the file since is not missing."""
     both = [replace(FOUNDATIONS, subscribers=(ADA, Subscriber("Grace@example.org"))), GALAXIES]
     with Store.open(tmp_path / "p.db") as store:

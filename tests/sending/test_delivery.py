@@ -733,7 +733,7 @@ def test_a_hundred_random_replies_cost_nobody_else_the_mail(
     assert threading.active_count() <= threads, "no connection's thread is left"
 
 
-def test_a_message_costs_two_commits(world: World, path: Path) -> None:
+def test_message_costs_two_commits(world: World, path: Path) -> None:
     """One before it leaves, and one after the server's reply."""
     lists, before = world.crowd(100), commits(path)
     assert world.deliver(lists).states == {SENT: 103}
@@ -816,7 +816,7 @@ def test_password_is_neither_stored_nor_logged_nor_reported(
 # --- whether mail can be sent
 
 
-def test_server_that_is_down_is_an_incident_after_the_patience_and_lasts_over_new_digests(
+def test_server_that_is_down_is_an_incident_after_patience_and_over_new_digests(
     tmp_path: Path,
 ) -> None:
     patience = timedelta(hours=3)

@@ -51,7 +51,7 @@ def test_newest_digest_is_written_beside_the_maildir(tmp_path: Path) -> None:
     assert (tmp_path / "other.txt").read_text("utf-8") == "Another list's.\n"
 
 
-def test_an_alert_has_files_that_no_list_can_have(tmp_path: Path) -> None:
+def test_alert_has_files_that_no_list_can_have(tmp_path: Path) -> None:
     Outbox(tmp_path).send(envelope(list_name="_alert"))
     assert (tmp_path / "_alert.html").is_file()
 

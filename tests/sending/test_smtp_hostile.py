@@ -179,7 +179,7 @@ def test_login_answered_by_several_replies_at_once_ends_the_connection(
         sender.send(envelope())
 
 
-def test_what_was_said_before_tls_ends_the_connection(
+def test_reply_injected_before_tls_ends_the_connection(
     contexts: Contexts,
 ) -> None:
     heard: list[bytes] = []

@@ -223,7 +223,7 @@ def test_outcomes_are_those_of_each_lists_local_date(store: Store) -> None:
     }
 
 
-def test_what_lists_share_is_told_of_each(store: Store) -> None:
+def test_rows_that_lists_share_are_returned_for_each_list(store: Store) -> None:
     """It is read once for all of them."""
     lists = [mailing_list(name=name) for name in ("foundations", "galaxies", "quarks", "sky")]
     for each in lists[:2]:

@@ -82,7 +82,7 @@ def test_newest_digest_of_a_list_is_the_last_unless_it_was_superseded(store: Sto
     assert store.history.mailed(["foundations"]) == {}
 
 
-def test_whoever_lacks_the_newest_digest_is_listed(store: Store) -> None:
+def test_undelivered_lists_everybody_without_the_newest_digest(store: Store) -> None:
     came = {
         "boris": "refused",
         "carl": "ambiguous",
@@ -241,7 +241,7 @@ def test_month_begins_at_midnight_in_utc(store: Store) -> None:
     assert [spent.usage.calls for spent in store.history.months(NOW).values()] == [10, 1]
 
 
-def test_whatever_became_of_a_paper_is_told_as_it_was_frozen(store: Store) -> None:
+def test_every_outcome_of_a_paper_is_read_back_as_it_was_frozen(store: Store) -> None:
     """It is kept as a number."""
     became = {f"2611.{number:05}": each for number, each in enumerate(PaperOutcome)}
     store.days.freeze(Day("foundations", NOW.date(), Outcome.NOTE, outcomes=became), NOW)
