@@ -285,12 +285,6 @@ def test_mail_server_that_refuses_us_is_reported(store: Store) -> None:
     assert found.alert.paragraphs[0].endswith("(535). Check SMTP_PASSWORD.")
 
 
-def test_mail_server_that_is_away_for_a_while_is_reported_after_patience(store: Store) -> None:
-    busy = Sent({}, "it is busy", passing=True, since=AT_SEVEN)
-    assert met(store, sent=busy, now=AT_SEVEN + PATIENCE - timedelta(seconds=1)) == []
-    assert only(store, sent=busy, now=AT_SEVEN + PATIENCE).kind == Kind.MAIL
-
-
 def test_broken_edit_is_reported_by_file_with_all_its_places(store: Store) -> None:
     for file, reason, *lines in (
         (
