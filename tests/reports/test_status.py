@@ -228,7 +228,7 @@ OUT = day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.SUPPRESSED: 1})
 )
 def test_state_of_a_list_is_one_word(facts: Known, now: datetime, found: str) -> None:
     seen = facts.status([FOUNDATIONS], now)
-    assert seen.of(seen.lists[0]) == seen.health == found
+    assert seen.health_of(seen.lists[0]) == seen.health == found
     assert facts.status([PAUSED], now).health == "paused"
 
 

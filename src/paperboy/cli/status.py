@@ -362,7 +362,7 @@ def _list(list_status: ListStatus, report: _Report) -> dict[str, Any]:
     }
     return {
         "name": list_status.name,
-        "state": report.status.of(list_status),
+        "state": report.status.health_of(list_status),
         **(_day(list_status.newest) if list_status.newest else _NO_DAY),
         "quiet": list_status.quiet or None,
         "trouble": trouble,
