@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import lxml.html
 
-from paperboy.mail.page import Copy, Page, page
+from paperboy.mail.page import Copy, Page, page_of
 from paperboy.mail.templates import Templates
 from paperboy.mail.text import prose
 from paperboy.models import Digest, Rendered
@@ -28,7 +28,7 @@ def render(of: Digest, by: Templates = TEMPLATES) -> Rendered:
 
 def page_of(of: Digest) -> Page:
     """What the templates see."""
-    return page(of, copy=COPY, unsubscribe_address=FROM)
+    return page_of(of, copy=COPY, unsubscribe_address=FROM)
 
 
 def visible(html: str) -> str:

@@ -23,7 +23,7 @@ from markupsafe import escape
 from paperboy.edges.text import one_line
 from paperboy.edges.tokens import unsubscribe_token
 from paperboy.mail.message import Composer, addr_spec, complete, freeze, own_headers, placeholders
-from paperboy.mail.page import Copy, page, unsubscribe_uri
+from paperboy.mail.page import Copy, page_of, unsubscribe_uri
 from paperboy.mail.text import clipped
 from paperboy.models import (
     Alert,
@@ -230,7 +230,9 @@ def test_completed_copy_equals_a_copy_rendered_alone(address: str) -> None:
     by, given = composer(), digest()
     own = delivery(by, Subscriber(address))
     copy = Copy("Paperboy", own.copy.token, address)
-    alone = TEMPLATES.to_readers(page(given, copy=copy, unsubscribe_address="papers@example.org"))
+    alone = TEMPLATES.to_readers(
+        page_of(given, copy=copy, unsubscribe_address="papers@example.org")
+    )
     assert bodies(by.envelope(compose(given, by, NOW), own).message) == (
         body(alone.text),
         body(alone.html),

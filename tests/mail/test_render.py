@@ -14,7 +14,7 @@ from lxml import html as lxml_html
 
 from paperboy.edges.text import one_line
 from paperboy.mail.fit import size
-from paperboy.mail.page import page
+from paperboy.mail.page import page_of
 from paperboy.mail.templates import HTML_BUDGET, Templates
 from paperboy.mail.text import prose
 from paperboy.models import Alert, Digest, Spending
@@ -248,7 +248,7 @@ def test_alert_with_a_thousand_lines_is_shortened_in_html() -> None:
 def test_text_part_is_wrapped_whatever_the_settings() -> None:
     of = replace(rich(), model=replace(rich().model, name="a/very/long/name-of-a-model " * 9))
     sender = "a-rather-long-name-of-a-sender@mail.department.university.example.org"
-    mail = TEMPLATES.to_readers(page(of, copy=COPY, unsubscribe_address=sender))
+    mail = TEMPLATES.to_readers(page_of(of, copy=COPY, unsubscribe_address=sender))
     assert max(map(len, mail.text.splitlines())) <= 76
     assert max(map(len, render(rich()).text.splitlines())) <= 76
     assert not re.search(r"[ \t]$", render(rich()).text.replace("\n-- \n", "\n"), re.MULTILINE)

@@ -9,7 +9,7 @@ import jinja2
 import pytest
 from jinja2 import nodes
 
-from paperboy.mail.page import page
+from paperboy.mail.page import page_of
 from paperboy.mail.templates import Templates
 from paperboy.models import Digest, Rendered, Shortfall
 from tests.builders import digest, entry, mailing_list, paper
@@ -94,7 +94,7 @@ def with_web(of: Digest, by: Templates) -> Rendered:
     """The mail of a home that has a web room."""
     copy, web = COPY._replace(vote="9" * 32), "https://papers.example.org"
     return by.to_readers(
-        page(of, copy=copy, unsubscribe_address=FROM, web_url=web, link="8" * 32, votes=True)
+        page_of(of, copy=copy, unsubscribe_address=FROM, web_url=web, link="8" * 32, votes=True)
     )
 
 

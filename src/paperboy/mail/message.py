@@ -28,7 +28,7 @@ from markupsafe import escape
 from paperboy.edges.text import one_line
 from paperboy.edges.tokens import keyed, unsubscribe_token, view_token, vote_token
 from paperboy.mail.archive import dump
-from paperboy.mail.page import Copy, page, unsubscribe_uri
+from paperboy.mail.page import Copy, page_of, unsubscribe_uri
 from paperboy.mail.templates import Templates
 from paperboy.mail.text import clipped
 from paperboy.models import (
@@ -74,7 +74,7 @@ class ListComposer:
         """
         mailing_list, domain = digest.mailing_list, _domain(self.sender)
         owner_address = addr_spec(self.reply_to or self.sender)
-        whole = page(
+        whole = page_of(
             digest,
             copy=self.marks,
             unsubscribe_address=owner_address,

@@ -149,7 +149,7 @@ class Page:
         return getattr(self.mailing_list, name)
 
 
-def page(
+def page_of(
     digest: Digest,
     *,
     copy: Copy,
@@ -202,7 +202,7 @@ def online(digest: Digest, *, url: str, list_url: str = "", join_url: str = "") 
     lists of hundreds of authors; and nothing personal. `list_url` is its list's page, if that is
     public, and `join_url` where to sign up, if it is open.
     """
-    whole = page(digest, copy=Copy("Paperboy"), unsubscribe_address="")
+    whole = page_of(digest, copy=Copy("Paperboy"), unsubscribe_address="")
     papers = {entry.paper.id: entry.paper for entry in digest.entries + digest.over_cap}
     items, over_cap = (
         tuple(

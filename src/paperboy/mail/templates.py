@@ -25,7 +25,7 @@ from paperboy.edges import files, sandbox
 from paperboy.edges.text import one_line
 from paperboy.errors import ConfigError, noted
 from paperboy.mail.fit import cuts, fitted, in_html, in_text
-from paperboy.mail.page import Copy, Page, online, page
+from paperboy.mail.page import Copy, Page, online, page_of
 from paperboy.mail.text import clipped, counted, in_attribute, money, shorten, tied, wrap
 from paperboy.models import (
     Alert,
@@ -199,7 +199,7 @@ class Templates:
         ConfigError.
         """
         copy = Copy("1" * 32, "2" * 32, "3" * 32, "4" * 32)  # placeholders, as in any digest
-        whole = page(
+        whole = page_of(
             digest,
             copy=copy,
             unsubscribe_address="paperboy@example.org",

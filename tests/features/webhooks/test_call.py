@@ -21,7 +21,7 @@ from paperboy.features.webhooks import call as webhook
 from paperboy.features.webhooks import rows
 from paperboy.features.webhooks.rows import KIND, Call
 from paperboy.mail.archive import dump
-from paperboy.mail.page import Copy, Page, page
+from paperboy.mail.page import Copy, Page, page_of
 from paperboy.models import Alert, Composed, Day, DeliveryState, MailingList, Outcome
 from paperboy.reports.alerts import AlertReporter
 from paperboy.service.tasks import attempt
@@ -82,7 +82,7 @@ CALL = Call(
 
 def shown(*of: Any, **more: Any) -> Page:
     made = digest(of, **more)
-    return page(made, copy=Copy(), unsubscribe_address="", web_url=WEB, link="l1nk")
+    return page_of(made, copy=Copy(), unsubscribe_address="", web_url=WEB, link="l1nk")
 
 
 def told(of: Page, form: str = "json") -> Any:

@@ -17,7 +17,7 @@ from werkzeug.wrappers import Response
 
 from paperboy.edges.text import without_addresses
 from paperboy.features.votes.votes import Votes
-from paperboy.mail.page import Copy, page
+from paperboy.mail.page import Copy, page_of
 from paperboy.web.visit import Visit, found
 
 _VOTES = {"up": 1, "down": -1, "none": 0}
@@ -45,7 +45,7 @@ def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "")
     )  # it went to them: a token opens no other digest
     digest = visit.thaw(frozen)
     entries = (digest.entries + digest.over_cap)[:_MOST]
-    shown = page(replace(digest, entries=entries), copy=Copy(), unsubscribe_address="")
+    shown = page_of(replace(digest, entries=entries), copy=Copy(), unsubscribe_address="")
     if not shown.items:
         raise NotFound
 

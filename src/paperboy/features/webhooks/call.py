@@ -22,7 +22,7 @@ from paperboy.edges.wire import Http, NoReplyError
 from paperboy.features.webhooks import rows
 from paperboy.features.webhooks.rows import Call
 from paperboy.mail import archive
-from paperboy.mail.page import Copy, Item, Page, page
+from paperboy.mail.page import Copy, Item, Page, page_of
 from paperboy.mail.text import JOINER
 from paperboy.models import DeliveryState
 from paperboy.service.app import App
@@ -141,7 +141,7 @@ def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
         digest = archive.load(call.shown, app.store.papers.by_id)
         web_url = app.settings.web_url
         link = call.link if web_url else ""
-        shown = page(digest, copy=Copy(), unsubscribe_address="", web_url=web_url, link=link)
+        shown = page_of(digest, copy=Copy(), unsubscribe_address="", web_url=web_url, link=link)
         http = Http(most=_MOST_BYTES, proxy=app.proxy(url))
         state, reply = _post(http, url, payload(call, shown, mailing_list.webhook_format), seconds)
 
