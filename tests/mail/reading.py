@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import lxml.html
 
-from paperboy.mail.page import Copy, Page, page_of
+from paperboy.mail import page
+from paperboy.mail.page import Copy, Page
 from paperboy.mail.templates import Templates
 from paperboy.mail.text import prose
 from paperboy.models import Digest, Rendered
@@ -28,7 +29,7 @@ def render(of: Digest, by: Templates = TEMPLATES) -> Rendered:
 
 def page_of(of: Digest) -> Page:
     """What the templates see."""
-    return page_of(of, copy=COPY, unsubscribe_address=FROM)
+    return page.page_of(of, copy=COPY, unsubscribe_address=FROM)
 
 
 def visible(html: str) -> str:

@@ -22,7 +22,14 @@ from markupsafe import escape
 
 from paperboy.edges.text import one_line
 from paperboy.edges.tokens import unsubscribe_token
-from paperboy.mail.message import Composer, addr_spec, complete, freeze, own_headers, placeholders
+from paperboy.mail.message import (
+    Composer,
+    addr_spec,
+    complete,
+    freeze,
+    own_headers,
+    placeholders_of,
+)
 from paperboy.mail.page import Copy, page_of, unsubscribe_uri
 from paperboy.mail.text import clipped
 from paperboy.models import (
@@ -46,7 +53,7 @@ ALERT = Alert(
 )
 NOW = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 TODAY = date(2026, 11, 20)
-MARKS = placeholders(b"secret", "foundations")
+MARKS = placeholders_of(b"secret", "foundations")
 KICKER, TOKEN, ADDRESS, VOTE = MARKS
 COPY = Copy("Paperboy", "0123456789abcdef" * 2, "ada@example.org")
 ONCE = ("Date", "From", "To", "Subject", "Message-ID", "MIME-Version", "Content-Type")
@@ -433,7 +440,7 @@ def test_any_text_and_values_give_a_legal_mail_that_decodes_to_them(
 def test_placeholders_differ_per_list_and_are_digits() -> None:
     """What a template does with capital and small letters leaves it alone."""
     assert all(re.fullmatch(r"[0-9]{32}", mark) for mark in MARKS)
-    others = placeholders(b"secret", "galaxies") + placeholders(b"other", "foundations")
+    others = placeholders_of(b"secret", "galaxies") + placeholders_of(b"other", "foundations")
     assert len({*MARKS, *others}) == 12
 
 

@@ -1,4 +1,4 @@
-"""A mail's bytes (RFC 5322, 2045-2047, 2369, 2919): frozen once per list, completed for each
+"""Bytes of a mail (RFC 5322, 2045-2047, 2369, 2919): frozen once per list, completed for each
 recipient. Pure.
 
     freeze     the rendered digest, with a placeholder for each value that differs between recipients
@@ -55,15 +55,13 @@ class Signer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ListComposer:
-    """What one list's mail of one day is composed with. A value without a secret: any process may
-    compose.
-    """
+    """Composer of one list's mail of one day. A value without a secret: any process may compose."""
 
     templates: Templates
     sender: str
     reply_to: str
     web_url: str
-    marks: Copy  # the placeholders
+    placeholders: Copy
     links: frozenset[str]  # to pages: "view" and "vote"
     link: str  # the token of the digest's page; empty: there is none
     shown: bool  # whether the digest is kept for pages and webhooks
@@ -72,33 +70,43 @@ class ListComposer:
         """Compose the mail of a digest or note, dated `now`. Errors as for
         `Templates.to_readers`.
         """
-        mailing_list, domain = digest.mailing_list, _domain(self.sender)
-        owner_address = addr_spec(self.reply_to or self.sender)
-        whole = page_of(
+        mailing_list = digest.mailing_list
+        name = mailing_list.name
+        owner = addr_spec(self.reply_to or self.sender)
+        has_page = "view" in self.links and mailing_list.archive != "none"
+        page = page_of(
             digest,
-            copy=self.marks,
-            unsubscribe_address=owner_address,
+            copy=self.placeholders,
+            unsubscribe_address=owner,
             web_url=self.web_url,
-            link=self.link if "view" in self.links and mailing_list.archive != "none" else "",
+            link=self.link if has_page else "",
             votes="vote" in self.links,
         )
-        rendered = self.templates.to_readers(whole)
-        name, owner = mailing_list.name, quote(owner_address, safe="@")
+        rendered = self.templates.to_readers(page)
+
+        domain = _domain(self.sender)
+        sender_id = hashlib.sha256(domain.encode()).hexdigest()[:15]
+        kind = "digest" if page.items else "note"
+        owner_url = f"mailto:{quote(owner, safe='@')}"
         local = now.astimezone(mailing_list.timezone)
-        headers = [
-            *_headers(clipped(whole.title, _TITLE), self.sender, rendered.subject, local),
-            *([_header("Reply-To", _mailbox(*parseaddr(self.reply_to)))] if self.reply_to else []),
-            _header("List-Id", f"{_words(whole.title, _ATOMS)} <{name}.lists.{domain}>"),
-            f"List-Help: <mailto:{owner}?subject=help>",
-            f"List-Owner: <mailto:{owner}>",
+        headers = _headers(clipped(page.title, _TITLE), self.sender, rendered.subject, local)
+        if self.reply_to:
+            headers.append(_header("Reply-To", _mailbox(*parseaddr(self.reply_to))))
+        headers += [
+            _header("List-Id", f"{_words(page.title, _ATOMS)} <{name}.lists.{domain}>"),
+            f"List-Help: <{owner_url}?subject=help>",
+            f"List-Owner: <{owner_url}>",
             "List-Post: NO",
-            f"Feedback-ID: {digest.date:%Y%m%d}:{name[:64]}:{'digest' if whole.items else 'note'}:"
-            + hashlib.sha256(domain.encode()).hexdigest()[:15],
+            f"Feedback-ID: {digest.date:%Y%m%d}:{name[:64]}:{kind}:{sender_id}",
             "Precedence: bulk",
         ]
-        shown = dump(digest) if self.shown else b""
-        message = freeze(headers, rendered, self.marks)
-        return Composed(rendered.subject, addr_spec(self.sender), message, self.link, shown)
+        return Composed(
+            subject=rendered.subject,
+            sender=addr_spec(self.sender),
+            message=freeze(headers, rendered, self.placeholders),
+            link=self.link,
+            shown=dump(digest) if self.shown else b"",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +124,14 @@ class Composer:
     signer: Signer | None = None  # None: the relay signs
 
     def for_list(self, mailing_list: MailingList, day: date) -> ListComposer:
-        """What that list's mail of that day is composed with."""
+        """Return the composer of that list's mail of that day."""
         links = self.links if self.web_url else frozenset[str]()
         return ListComposer(
             templates=self.templates,
             sender=self.sender,
             reply_to=self.reply_to,
             web_url=self.web_url,
-            marks=placeholders(self.secret, mailing_list.name),
+            placeholders=placeholders_of(self.secret, mailing_list.name),
             links=links,
             link=view_token(mailing_list.name, day, self.secret) if links else "",
             shown=bool(links or mailing_list.webhook),
@@ -132,12 +140,11 @@ class Composer:
     def alert(self, alert: Alert, to: Subscriber, now: datetime) -> tuple[Composed, MessageCopy]:
         """Compose a mail to the operator, dated `now`. Errors as for `Templates.alert`."""
         instant = now.astimezone(UTC)
-        name = parseaddr(self.sender)[0]
-        rendered = self.templates.alert(alert)
-        return self._beside(
+        name, _ = parseaddr(self.sender)
+        return self._compose(
             to,
             name,
-            rendered,
+            self.templates.alert(alert),
             instant,
             "alert",
             instant.isoformat(),
@@ -157,7 +164,7 @@ class Composer:
         """
         rendered = self.templates.confirmation(mailing_list, f"{self.web_url}/confirm/{token}")
         title = clipped(one_line(mailing_list.title), _TITLE)
-        return self._beside(
+        return self._compose(
             to,
             title,
             rendered,
@@ -166,7 +173,7 @@ class Composer:
             token,
         )
 
-    def _beside(
+    def _compose(
         self,
         to: Subscriber,
         name: str,
@@ -178,59 +185,62 @@ class Composer:
         """Compose a mail to one person, which is no digest; its identifier is made of `kind` and
         the fields.
         """
-        own_id = self._message_id(kind, at.astimezone(UTC).date(), kind, *fields)
-        message = freeze(_headers(name, self.sender, rendered.subject, at), rendered)
-        return Composed(rendered.subject, addr_spec(self.sender), message), MessageCopy(
-            to,
-            own_id,
-            "",
+        headers = _headers(name, self.sender, rendered.subject, at)
+        composed = Composed(
+            subject=rendered.subject,
+            sender=addr_spec(self.sender),
+            message=freeze(headers, rendered),
         )
+        message_id = self._message_id(kind, at.astimezone(UTC).date(), kind, *fields)
+        return composed, MessageCopy(to, message_id, token="")
 
     def copy_for(self, list_name: str, day: date, subscriber: Subscriber) -> MessageCopy:
         """Make the identifiers of one subscriber's copy; always the same for the same arguments."""
-        own_id = self._message_id(
-            list_name,
-            day,
-            "message",
-            list_name,
-            day.isoformat(),
-            subscriber.address,
-        )
+        address = subscriber.address
+        fields = ("message", list_name, day.isoformat(), address)
         return MessageCopy(
             subscriber,
-            own_id,
-            unsubscribe_token(list_name, subscriber.address, self.secret),
+            message_id=self._message_id(list_name, day, *fields),
+            token=unsubscribe_token(list_name, address, self.secret),
         )
 
     def envelope(self, composed: Composed, delivery: Delivery, *, test: bool = False) -> Envelope:
         """Complete the frozen message for the delivery's recipient. Subject and body of a test mail
         say what it is; all its other headers are the real ones.
         """
-        own, list_name = delivery.copy, delivery.list_name
-        to, message = own.subscriber, composed.message
+        list_name = delivery.list_name
+        subscriber = delivery.copy.subscriber
+        token = delivery.copy.token
+        message = composed.message
 
-        kicker, address = "Paperboy", to.address
+        kicker = "Paperboy"
+        address = subscriber.address
         if test:
             subject = _header("Subject", _words(f"[Test] {composed.subject}")).encode()
             message = _SUBJECT.sub(lambda _: subject, message, count=1)
-            kicker = f"Test mail to {to.address} alone, nothing was marked as sent"
+            kicker = f"Test mail to {subscriber.address} alone, nothing was marked as sent"
             address = "(each reader's own)"
 
         ways_out = []  # of an alert, or of a mail that asks for a confirmation, there are none
         if list_name and self.web_url:
-            ways_out.append(f"{self.web_url}/leave/{own.token}")
+            ways_out.append(f"{self.web_url}/leave/{token}")
         if list_name:
-            ways_out.append(_leave_by_mail(message, list_name) + quote(own.token))
+            ways_out.append(_leave_by_mail(message, list_name) + quote(token))
 
-        head = own_headers(to, own.message_id, ways_out)
-        copy = Copy(kicker, own.token, address, vote_token(own.token))
-        message = complete(message, placeholders(self.secret, list_name), copy, head)
+        head = own_headers(subscriber, delivery.copy.message_id, ways_out)
+        copy = Copy(kicker=kicker, token=token, address=address, vote=vote_token(token))
+        message = complete(message, placeholders_of(self.secret, list_name), copy, head)
         if self.signer:
             message = self.signer.signed(message)
-        return Envelope(composed.sender, to.address, message, list_name)
+        return Envelope(
+            sender=composed.sender,
+            recipient=subscriber.address,
+            message=message,
+            list_name=list_name,
+        )
 
     def _message_id(self, name: str, day: date, *fields: str) -> str:
-        """An identifier that does not give away the fields that it is made of."""
+        """Make an identifier that does not give away the fields that it is made of."""
         return f"<{day:%Y%m%d}.{name}.{keyed(self.secret, *fields)[:24]}@{_domain(self.sender)}>"
 
 
@@ -238,13 +248,13 @@ def unsubscribe_request(text: str) -> tuple[str, str] | None:
     """Read list name (empty if not given) and token from the subject of an unsubscribe mail, a link
     or a bare token.
     """
-    found = _REQUEST.search(unquote(text).lower())
-    return (found["name"] or "", found["token"]) if found else None
+    request = _REQUEST.search(unquote(text).lower())
+    return (request["name"] or "", request["token"]) if request else None
 
 
 @lru_cache(maxsize=100)  # of the sender, once for all readers
 def addr_spec(mailbox: str) -> str:
-    """The bare address of `Name <address>` or `address`. ValueError if there is none."""
+    """Return the bare address of `Name <address>` or `address`. ValueError if there is none."""
     address = mailbox if _ADDRESS.fullmatch(mailbox) else parseaddr(mailbox)[1]
     has_controls = re.search(r"[\x00-\x1f\x7f]", mailbox)
     if not _ADDRESS.fullmatch(address) or not address.partition("@")[2].isascii() or has_controls:
@@ -263,9 +273,8 @@ def _leave_by_mail(message: bytes, list_name: str) -> str:
 
 # Freezing, and completing what was frozen
 
-_HTML_PART = (
-    b'\r\nContent-Type: text/html; charset="utf-8"\r\n'  # found once: quoted-printable has no '="'
-)
+# Found once: quoted-printable has no '="'.
+_HTML_PART = b'\r\nContent-Type: text/html; charset="utf-8"\r\n'
 _SUBJECT = re.compile(rb"(?<=\r\n)Subject:[^\r]*(?:\r\n [^\r]*)*")
 _ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:\"@]+@[^\s<>()\[\]\\,;:\"@]+")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._+-]{,70}")
@@ -277,28 +286,25 @@ _REQUEST = re.compile(  # the subject, perhaps after a "Re:", or the token alone
 
 
 @lru_cache
-def placeholders(secret: bytes, list_name: str) -> Copy:
-    """A list's placeholders, always the same; no abstract holds them, because they are made from
-    the secret.
+def placeholders_of(secret: bytes, list_name: str) -> Copy:
+    """Return a list's placeholders, always the same; no abstract holds them, because they are made
+    from the secret.
     """
-    # Digits alone: whatever a template does with capital and small letters, a placeholder stays
-    # what it is.
-    return Copy(
-        *(
-            f"{int(keyed(secret, 'mark', list_name, name), 16) % 10**32:032}"
-            for name in Copy._fields
-        )
-    )
+    # Digits alone: a template may change capital and small letters.
+    numbers = [int(keyed(secret, "mark", list_name, name), 16) for name in Copy._fields]
+    return Copy(*(f"{number % 10**32:032}" for number in numbers))
 
 
-def freeze(headers: Iterable[str], rendered: Rendered, marks: Copy | None = None) -> bytes:
-    """Text and HTML as alternatives after the headers, in ASCII lines of at most 76 octets. No line
-    begins with a dot or "From ", which SMTP and mail folders would change.
+def freeze(headers: Iterable[str], rendered: Rendered, placeholders: Iterable[str] = ()) -> bytes:
+    """Put text and HTML as alternatives after the headers, in ASCII lines of at most 76 octets. No
+    line begins with a dot or "From ", which SMTP and mail folders would change.
     """
-    bodies = {"plain": _body(rendered.text, marks), "html": _body(rendered.html, marks)}
-    boundary = (
-        "=_" + hashlib.sha256("".join(bodies.values()).encode()).hexdigest()[:32]
-    )  # "=_" is no quoted-printable
+    bodies = {
+        "plain": _body(rendered.text, placeholders),
+        "html": _body(rendered.html, placeholders),
+    }
+    digest = hashlib.sha256("".join(bodies.values()).encode()).hexdigest()
+    boundary = f"=_{digest[:32]}"  # "=_" is no quoted-printable
     lines = [
         *headers,
         "MIME-Version: 1.0",
@@ -311,16 +317,16 @@ def freeze(headers: Iterable[str], rendered: Rendered, marks: Copy | None = None
     return "\r\n".join([*lines, f"--{boundary}--\r\n"]).encode("ascii")
 
 
-def _body(text: str, marks: Copy | None) -> str:
-    """Quoted-printable without NUL, each placeholder on a line of its own."""
-    whole = text.rstrip("\r\n") + "\n"
-    for mark in marks or ():  # a pattern of them would be compiled for each list
-        whole = whole.replace(mark, f"\0{mark}\0")
-    return b"=\n".join(map(_encoded, whole.split("\0"))).decode("ascii")
+def _body(text: str, placeholders: Iterable[str]) -> str:
+    """Return quoted-printable without NUL, each placeholder on a line of its own."""
+    text = text.rstrip("\r\n") + "\n"
+    for placeholder in placeholders:  # a pattern of them would be compiled for each list
+        text = text.replace(placeholder, f"\0{placeholder}\0")
+    return b"=\n".join(map(_encoded, text.split("\0"))).decode("ascii")
 
 
 def _encoded(piece: str) -> bytes:
-    """Quoted-printable with LF, the last line with room for the "=" of a soft line break."""
+    """Return quoted-printable with LF, the last line with room for the "=" of a soft line break."""
     if _PLAIN.fullmatch(piece):  # an address or a token, in thousands of copies
         return piece.encode()
     octets = piece.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace")
@@ -335,25 +341,26 @@ def _encoded(piece: str) -> bytes:
     return encoded[1:]
 
 
-def complete(message: bytes, marks: Copy, copy: Copy, head: bytes = b"") -> bytes:
+def complete(message: bytes, placeholders: Copy, copy: Copy, head: bytes = b"") -> bytes:
     """Return the frozen message after a head of the copy's own, with its values for the
     placeholders, escaped in HTML.
     """
+    text, html = _pieces(message, placeholders)
     completed = [head]
-    for pieces, values in zip(_pieces(message, marks), (copy, map(escape, copy)), strict=True):
+    for pieces, values in ((text, copy), (html, map(escape, copy))):
         own = {
-            mark.encode(): _encoded(value).replace(b"\n", b"\r\n")
-            for mark, value in zip(marks, values, strict=True)
+            placeholder.encode(): _encoded(value).replace(b"\n", b"\r\n")
+            for placeholder, value in zip(placeholders, values, strict=True)
         }
         completed += [own.get(piece, piece) for piece in pieces]
     return b"".join(completed)
 
 
 @lru_cache(maxsize=8)  # the thousands of copies of one digest are made one after the other
-def _pieces(message: bytes, marks: Copy) -> tuple[list[bytes], list[bytes]]:
+def _pieces(message: bytes, placeholders: Copy) -> tuple[list[bytes], list[bytes]]:
     """Cut text and HTML at the placeholders, which are pieces, too."""
-    for mark in map(str.encode, marks):
-        message = message.replace(mark, b"\0" + mark + b"\0")
+    for placeholder in map(str.encode, placeholders):
+        message = message.replace(placeholder, b"\0" + placeholder + b"\0")
     text, separator, html = message.partition(_HTML_PART)
     return text.split(b"\0"), (separator + html).split(b"\0")
 
@@ -362,24 +369,29 @@ def _pieces(message: bytes, marks: Copy) -> tuple[list[bytes], list[bytes]]:
 
 _UTF8 = Charset("utf-8")
 _WORD = 66  # octets; the longest word that fits on a line after "Subject: "
-_ASCII, _ATOMS = re.compile(r"[ -~]*"), re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
+_ASCII = re.compile(r"[ -~]*")
+_ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 
 
 def own_headers(to: Subscriber, message_id: str, ways_out: Sequence[str] = ()) -> bytes:
-    """A recipient's own headers, in UTF-8 if the address needs it (RFC 6532). ValueError for what
-    is no address. Where the first way out is a page, mail programs may use it with one click (RFC
-    8058).
+    """Return a recipient's own headers, in UTF-8 if the address needs it (RFC 6532). ValueError for
+    what is no address. Where the first way out is a page, mail programs may use it with one click
+    (RFC 8058).
     """
-    # In one line: clients read no folded URI.
-    leave = (
-        f"List-Unsubscribe: {', '.join(f'<{each}>' for each in ways_out)}\r\n" if ways_out else ""
-    )
-    leave += "List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n" if ways_out[1:] else ""
-    return f"{_header('To', _mailbox(to.name, to.address))}\r\nMessage-ID: {message_id}\r\n{leave}".encode()
+    headers = [
+        _header("To", _mailbox(to.name, to.address)),
+        f"Message-ID: {message_id}",
+    ]
+    if ways_out:  # in one line: clients read no folded URI
+        uris = ", ".join(f"<{uri}>" for uri in ways_out)
+        headers.append(f"List-Unsubscribe: {uris}")
+    if len(ways_out) > 1:
+        headers.append("List-Unsubscribe-Post: List-Unsubscribe=One-Click")
+    return "".join(f"{header}\r\n" for header in headers).encode()
 
 
 def _headers(name: str, sender: str, subject: str, at: datetime) -> list[str]:
-    """Return those of any mail; `name` is the one that readers see before the sender's address."""
+    """Return the headers of any mail; readers see `name` before the sender's address."""
     return [
         _header("From", _mailbox(name, sender)),
         _header("Subject", _words(subject)),
@@ -394,7 +406,7 @@ def _domain(sender: str) -> str:
 
 
 def _header(name: str, value: str) -> str:
-    """A header, folded between words."""
+    """Return a header, folded between words."""
     return re.sub(r"(?=.{76})(.{1,75}) ", "\\1\r\n ", f"{name}: {value}")
 
 
@@ -404,18 +416,18 @@ def _mailbox(name: str, address: str) -> str:
 
 
 def _words(line: str, plain: re.Pattern[str] = _ASCII) -> str:
-    """A line of text: as it is if every word is plain, else as encoded words (RFC 2047), which end
-    where words end: some readers show a space between them, and in a name all do.
+    """Return a line of text as it is if every word is plain, else as encoded words (RFC 2047).
+
+    These end where words end: some readers show a space between them, and in a name all do.
     """
-    if (
-        plain.fullmatch(line)
-        and "=?" not in line
-        and all(len(word) <= _WORD for word in line.split())
-    ):
+    is_short = all(len(word) <= _WORD for word in line.split())
+    if is_short and plain.fullmatch(line) and "=?" not in line:
         return line
+
     chunks = [""]
     for word in re.findall(r"[^ ]+ ?", line):
-        for part in [word] if len(_UTF8.header_encode(word)) <= _WORD else word:
+        fits = len(_UTF8.header_encode(word)) <= _WORD
+        for part in [word] if fits else word:
             if len(_UTF8.header_encode(chunks[-1] + part)) <= _WORD:
                 chunks[-1] += part
             else:
