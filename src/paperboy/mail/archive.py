@@ -1,4 +1,4 @@
-"""A digest as the web room keeps it: all that its page is made of, but for the papers' own text.
+"""Digests as the web room keeps them: all that a page is made of, but for the papers' own text.
 Pure.
 
 dump   a digest → JSON, with the papers by their ids
@@ -27,7 +27,8 @@ from paperboy.models import (
     Usage,
 )
 
-_ENTRIES, _PAPERS = ("entries", "over_cap", "nearest"), ("carried_over", "let_go")
+_ENTRIES = ("entries", "over_cap", "nearest")
+_PAPERS = ("carried_over", "let_go")
 _OPTIONS = (  # of the list: what a page may show
     "name", "title", "categories", "topics", "language", "authors", "min_relevance", "min_novelty", "max_papers",
     "cross_lists", "exclude",
@@ -35,13 +36,15 @@ _OPTIONS = (  # of the list: what a page may show
 
 
 def dump(digest: Digest) -> bytes:
-    """The digest without its papers' text, and without what is nobody's business: readers,
-    webhooks.
+    """Return the digest as JSON, without its papers' text, and without what is nobody's business:
+    readers, webhooks.
     """
-    of = digest.mailing_list
-    whole: dict[str, Any] = {
-        "list": {name: getattr(of, name) for name in _OPTIONS}
-        | {"timezone": of.timezone.key, "keywords": asdict(of.keywords)},
+    mailing_list = digest.mailing_list
+    options = {name: getattr(mailing_list, name) for name in _OPTIONS}
+    options["timezone"] = mailing_list.timezone.key
+    options["keywords"] = asdict(mailing_list.keywords)
+    kept: dict[str, Any] = {
+        "list": options,
         "date": digest.date.isoformat(),
         "model": asdict(digest.model),
         "spending": asdict(digest.spending),
@@ -50,48 +53,51 @@ def dump(digest: Digest) -> bytes:
         "counts": asdict(digest.counts),
     }
     for kind in _ENTRIES:
-        whole[kind] = [
+        kept[kind] = [
             [entry.rank, entry.paper.id, entry.score and astuple(entry.score), entry.matched_author]
             for entry in getattr(digest, kind)
         ]
     for kind in _PAPERS:
-        whole[kind] = [paper.id for paper in getattr(digest, kind)]
-    return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
+        kept[kind] = [paper.id for paper in getattr(digest, kind)]
+    return json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]]) -> Digest:
-    """The digest, without papers that are kept no longer: `by_id` gives those that are. ValueError,
-    KeyError or TypeError for what is spoilt.
+    """Return the digest, without papers that are kept no longer: `by_id` gives those that are.
+    ValueError, KeyError or TypeError for what is spoilt.
     """
-    whole = json.loads(dumped)
-    entered = [entry[1] for kind in _ENTRIES for entry in whole[kind]]
-    papers = by_id([*entered, *(paper_id for kind in _PAPERS for paper_id in whole[kind])])
+    kept = json.loads(dumped)
+    ids = [entry[1] for kind in _ENTRIES for entry in kept[kind]]
+    for kind in _PAPERS:
+        ids += kept[kind]
+    papers = by_id(ids)
 
-    keys: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in whole["list"].items()
+    options: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in kept["list"].items()
     }
-    keys["timezone"] = ZoneInfo(keys["timezone"])
-    keys["keywords"] = Keywords(*map(tuple, keys["keywords"].values()))
+    options["timezone"] = ZoneInfo(options["timezone"])
+    options["keywords"] = Keywords(*map(tuple, options["keywords"].values()))
 
-    found: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     for kind in _ENTRIES:
-        found[kind] = tuple(
+        parts[kind] = tuple(
             Entry(rank, papers[paper_id], score and Score(*score), matched)
-            for rank, paper_id, score, matched in whole[kind]
+            for rank, paper_id, score, matched in kept[kind]
             if paper_id in papers
         )
     for kind in _PAPERS:
-        found[kind] = tuple(papers[each] for each in whole[kind] if each in papers)
+        parts[kind] = tuple(papers[paper_id] for paper_id in kept[kind] if paper_id in papers)
 
-    spending, cost = whole["spending"], whole["spending"]["cost"]
+    usage = Usage(**kept["spending"]["usage"])
+    cost = kept["spending"]["cost"]
     return Digest(
-        mailing_list=MailingList(**keys),
-        date=date.fromisoformat(whole["date"]),
-        model=Model(**whole["model"]),
-        spending=Spending(Usage(**spending["usage"]), cost and Cost(**cost)),
-        shortfall=whole["shortfall"] and Shortfall(whole["shortfall"]),
-        only_days=whole["only_days"],
-        counts=Counts(**whole["counts"]),
-        **found,
+        mailing_list=MailingList(**options),
+        date=date.fromisoformat(kept["date"]),
+        model=Model(**kept["model"]),
+        spending=Spending(usage, cost and Cost(**cost)),
+        shortfall=kept["shortfall"] and Shortfall(kept["shortfall"]),
+        only_days=kept["only_days"],
+        counts=Counts(**kept["counts"]),
+        **parts,
     )

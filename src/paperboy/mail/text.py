@@ -1,4 +1,4 @@
-"""Text that strangers wrote, made fit for a mail: turned from TeX, shortened and wrapped. Pure."""
+"""Text made fit for a mail, though strangers wrote it: turned from TeX, shortened and wrapped. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from html import escape as html_escape
-from itertools import chain
 from typing import Self
 
 from markupsafe import Markup, escape
@@ -20,20 +19,23 @@ WIDTH = 76  # columns of the plain-text part
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """The number with its noun: 1 paper, 1,200 papers."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    """Return the number with its noun: 1 paper, 1,200 papers."""
+    noun = one if number == 1 else many or f"{one}s"
+    return f"{number:,} {noun}"
 
 
 def together(names: Sequence[str], most: int = 0) -> str:
-    """All of them, as "a, b and c"; beyond `most`, as "a, b, c and 7 more"."""
+    """Return all of them, as "a, b and c"; beyond `most`, as "a, b, c and 7 more"."""
     if most and len(names) > most:
-        names = [", ".join(names[:most]), f"{len(names) - most} more"]
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def money(dollars: float) -> str:
-    """Dollars as a reader expects them: cents, and more digits only where there are no cents to
-    see.
+    """Format dollars as a reader expects them: cents, and more digits only where there are no cents
+    to see.
     """
     if dollars == 0 or dollars >= 0.1:
         return f"${dollars:,.2f}"
@@ -46,19 +48,22 @@ _SHORT = 6  # letters of a last word, with its full stop
 
 
 def tied(text: object) -> Markup:
-    """Text as HTML in which a short last word holds on to the one before it, so as not to stand
-    alone on a line.
+    """Return text as HTML in which a short last word holds on to the one before it, so as not to
+    stand alone on a line.
     """
     html = escape(text)
     head, _, last = html.rpartition(" ")
-    return head + Markup("&nbsp;") + last if head and len(last) <= _SHORT else html
+    if not head or len(last) > _SHORT:
+        return html
+    return head + Markup("&nbsp;") + last
 
 
 def in_attribute(text: str) -> Markup:
-    r"""Text in ASCII and entities alone, for places that MJML copies into an attribute: other
+    r"""Return text in ASCII and entities alone, for places that MJML copies into an attribute: other
     characters would come out of it as Rust writes them, as `\u{301}`.
     """
-    safe = str(escape(text)).replace("\\", "&#92;").encode("ascii", "xmlcharrefreplace").decode()
+    html = str(escape(text)).replace("\\", "&#92;")
+    safe = html.encode("ascii", "xmlcharrefreplace").decode()
     return Markup(safe)  # noqa: S704  # escaped just above
 
 
@@ -68,7 +73,7 @@ _TAGS = {SUP: "<sup>", SUP_END: "</sup>", SUB: "<sub>", SUB_END: "</sub>", SPACE
 
 
 class Prose(str):
-    """A clean line: a string as plain text shows it, which Jinja, where it escapes, prints as HTML
+    """Clean line: a string as plain text shows it, which Jinja, where it escapes, prints as HTML
     shows it.
 
     Scripts that Unicode cannot write are legible in plain text ("10^9.5"), and elements in HTML.
@@ -79,9 +84,9 @@ class Prose(str):
     marked: str  # with the marks of `paperboy.tex`, from which both forms come
 
     def __new__(cls, marked: str) -> Self:
-        made = super().__new__(cls, composed(plain(marked)))
-        made.marked = marked
-        return made
+        self = super().__new__(cls, composed(plain(marked)))
+        self.marked = marked
+        return self
 
     def __html__(self) -> str:
         html = html_escape(self.marked)
@@ -92,8 +97,8 @@ class Prose(str):
 
 @lru_cache(maxsize=2048)  # lists share papers
 def prose(text: str, marked: Callable[[str], str] = to_marked) -> Prose:
-    """A title, an abstract or a comment for readers. `marked` reads the mark-up of a paper's
-    source; what others wrote may have TeX.
+    """Make a title, an abstract or a comment fit for readers. `marked` reads the mark-up of a
+    paper's source; text by others may have TeX.
     """
     return Prose(composed(marked(printable(text))))
 
@@ -110,8 +115,8 @@ _IN_LINK = re.compile(  # the places within what a mail program may take for a h
 
 
 def unlinked(text: Prose) -> Prose:
-    """The same for a reader, but mail programs, which make links of bare addresses by themselves,
-    find none.
+    """Return the same for a reader, but without bare addresses that a mail program would make links
+    of by itself.
     """
     return Prose(_IN_LINK.sub(JOINER, text.marked))
 
@@ -129,21 +134,27 @@ def shorten(text: str, limit: int) -> str:
     shown = re.sub(f"[{MARKS}]", "", text.marked)
     if len(shown) <= limit:
         return text
+
     places = [place for place, character in enumerate(text.marked) if character not in MARKS]
     end = places[cut(shown, limit)]
-    before, after = text.marked[:end], text.marked[end:]
+    before = text.marked[:end]
+    after = text.marked[end:]
     start = before.rfind(" ") + 1
     word = before[start:] + after.partition(" ")[0]
     if not after.startswith(" ") and any(mark in word for mark in MARKS + SPACE):
         before = before[:start]
-    return Prose(f"{before.rstrip()} …" if before.strip() else shorten(str(text), limit))
+    if not before.strip():
+        return Prose(shorten(str(text), limit))
+    return Prose(f"{before.rstrip()} …")
 
 
 def clipped(text: str, limit: int) -> str:
     """Shorten a line that is no prose, such as a title: whole words and an ellipsis. The result is
     a plain `str`.
     """
-    return str(text) if len(text) <= limit else f"{text[: cut(text, limit, WORD_END)]} …"
+    if len(text) <= limit:
+        return str(text)
+    return f"{text[: cut(text, limit, WORD_END)]} …"
 
 
 # Wrapping
@@ -154,22 +165,25 @@ _ADDRESS = re.compile(r"://|\w@\w|mailto:")
 
 @lru_cache(maxsize=4096)  # lists share papers
 def wrap(text: object, first: str = "", rest: str | None = None) -> str:
-    """The text (of anything that has one) in lines of at most 76 columns, without spaces at their
-    ends; `first` starts the first line, `rest` (`first`, if not given) the others. A word longer
-    than a line is broken, but no address.
+    """Wrap the text (of anything that has one) into lines of at most 76 columns, without spaces at
+    their ends; `first` starts the first line, `rest` (`first`, if not given) the others. A word
+    longer than a line is broken, but no address.
     """
     from rich.cells import cell_len, chop_cells  # noqa: PLC0415 - 20 ms and 3 MB, for which the daemon has no use
 
-    rest = first if rest is None else rest
+    if rest is None:
+        rest = first
     room = WIDTH - max(cell_len(first), cell_len(rest))
-    words = (word.strip() for word in _BREAK.split(str(text)))
-    pieces = (
-        [word] if cell_len(word) <= room or _ADDRESS.search(word) else chop_cells(word, room)
-        for word in words
-    )
+    words: list[str] = []
+    for word in map(str.strip, _BREAK.split(str(text))):
+        if cell_len(word) <= room or _ADDRESS.search(word):
+            words.append(word)
+        else:
+            words += chop_cells(word, room)
+
     lines: list[str] = []
     used = 0
-    for word in filter(None, chain.from_iterable(pieces)):
+    for word in filter(None, words):
         columns = cell_len(word)
         used += 1 + columns
         if lines and used <= WIDTH:

@@ -1,4 +1,4 @@
-"""The operator's topics, which are Markdown or plain text, as blocks for the templates. Pure.
+"""Topics of a list, which are Markdown or plain text, as blocks for the templates. Pure.
 
 Headings, paragraphs and lists keep their shape, and paragraphs their lines; emphasis goes. Formulas
 become text, links become their words with the address in brackets, and HTML stays as written:
@@ -7,7 +7,6 @@ readers see topics as words.
 
 import re
 from html import escape
-from itertools import accumulate
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
@@ -17,14 +16,15 @@ from paperboy.edges.text import one_line, printable
 from paperboy.tex import math_to_text
 
 _SOFT = "\v"  # a line's end within a paragraph; no printable text has it
-_WRAPPED = re.compile(
-    rf"(?<=[^\n{_SOFT}]{{60}}){_SOFT}(?=[a-z])"
-)  # a long line that goes on is no line of its own
+
+# A long line that goes on is no line of its own.
+_WRAPPED = re.compile(rf"(?<=[^\n{_SOFT}]{{60}}){_SOFT}(?=[a-z])")
+
 _DEEPEST = 100  # containers within containers, where a list counts two; text nested deeper is lost
 
 
 class Block(NamedTuple):
-    """A line of the topics. An item without a marker continues the item before it, and a "line" the
+    """Line of the topics. An item without a marker continues the item before it, and a "line" the
     paragraph.
     """
 
@@ -37,8 +37,9 @@ class Block(NamedTuple):
 def blocks(markdown: str) -> tuple[Block, ...]:
     """Read the whole text. Nothing is refused."""
     lines = printable("\n".join(markdown.splitlines()))
-    found: list[Block] = []
-    kind, marker = "paragraph", ""
+    result: list[Block] = []
+    kind = "paragraph"
+    marker = ""
     numbers: list[int] = []  # of the next item, for each list that is open
     for token in _PARSER.parse(lines.expandtabs(4)):
         if token.type in {"heading_open", "heading_close"}:
@@ -59,20 +60,25 @@ def blocks(markdown: str) -> tuple[Block, ...]:
             text = _WRAPPED.sub(" ", text).replace(_SOFT, "\n")
 
         for number, line in enumerate(filter(None, map(one_line, text.split("\n")))):
-            own = "line" if number and kind == "paragraph" else kind
-            found.append(
-                Block("item", line, marker, len(numbers) - 1) if numbers else Block(own, line)
-            )
+            if numbers:
+                result.append(Block("item", line, marker, depth=len(numbers) - 1))
+            elif number and kind == "paragraph":
+                result.append(Block("line", line))
+            else:
+                result.append(Block(kind, line))
             marker = ""
-    return tuple(found)
+    return tuple(result)
 
 
 def within(topics: tuple[Block, ...], room: int) -> tuple[Block, ...]:
-    """The first blocks, up to about that many bytes of HTML. No heading is left alone."""
-    costs = accumulate(
-        100 + len(escape(block.text).encode()) for block in topics
-    )  # 100 for the tags around it
-    kept = [block for block, cost in zip(topics, costs, strict=True) if cost <= room]
+    """Return the first blocks, up to about that many bytes of HTML. No heading is left alone."""
+    kept: list[Block] = []
+    size = 0
+    for block in topics:
+        size += 100 + len(escape(block.text).encode())  # 100 for the tags around it
+        if size > room:
+            break
+        kept.append(block)
     while kept and kept[-1].kind == "heading" and len(kept) < len(topics):
         kept.pop()
     return tuple(kept)
@@ -85,19 +91,23 @@ _SPECIAL = re.compile(
 
 
 def _special(state: StateInline, silent: bool) -> bool:
-    """A rule of the parser: formulas become text, addresses keep each sign, and links show where
-    they lead.
+    """Match a rule of the parser: formulas become text, addresses keep each sign, and links show
+    where they lead.
     """
     match = _SPECIAL.match(state.src, state.pos)
     if match is None:
         return False
-    if not silent and match["formula"]:
-        state.pending += math_to_text(match["formula"])
-    elif not silent:
-        state.pending += (
-            match["address"] or f"{match['label'].replace('*', '')} ({match['target']})"
-        )
     state.pos = match.end()
+    if silent:
+        return True
+
+    if match["formula"]:
+        state.pending += math_to_text(match["formula"])
+    elif match["address"]:
+        state.pending += match["address"]
+    else:
+        label = match["label"].replace("*", "")
+        state.pending += f"{label} ({match['target']})"
     return True
 
 
