@@ -1,4 +1,4 @@
-"""The HTML part within the size that no mail program clips. Pure.
+"""Fitting the HTML part into the size that no mail program clips. Pure.
 
 The page is cut from its tail, by as little as possible. Cut away are, in this order, each from its
 last to its first:
@@ -44,32 +44,30 @@ def fitted(whole: Page, draw: Callable[[Page], str], budget: int) -> str | None:
 
 
 def size(html: str) -> int:
-    """Bytes of the decoded part, in which a line's end counts two, as in a mail."""
+    """Return the bytes of the decoded part, in which a line's end counts two, as in a mail."""
     return len(html.encode()) + html.count("\n")
 
 
 def in_html(whole: Page) -> Page:
-    """The page as its HTML shows it where there is room: without the middle of long lists of
-    authors.
+    """Return the page as its HTML shows it where there is room: without the middle of long lists
+    of authors.
     """
+    items = []
+    for item in whole.items:
+        most = _BRIEF_AUTHORS if item.brief else _AUTHORS
+        items.append(replace(item, authors=without_middle(item.authors, most)))
     topics = within(whole.topics, _TOPICS)
-    items = tuple(
-        replace(
-            item, authors=without_middle(item.authors, _BRIEF_AUTHORS if item.brief else _AUTHORS)
-        )
-        for item in whole.items
-    )
     return replace(
         whole,
-        items=items,
+        items=tuple(items),
         topics=topics,
         topics_left_out=len(whole.topics) - len(topics),
     )
 
 
 def in_text(whole: Page) -> Page:
-    """The page as plain text shows it: whole abstracts also of the group "also", but for its long
-    tail.
+    """Return the page as plain text shows it: whole abstracts also of the group "also", but for its
+    long tail.
     """
     items = tuple(
         replace(
@@ -87,20 +85,17 @@ def cuts(page: Page) -> Iterator[Sequence[Page]]:
     head = sum(item.group != Group.ALSO for item in page.items)
     tail = len(page.items) - head
     most = max(map(len, (page.over_cap, page.carried_over, page.let_go)))
-    sorts: Sequence[
-        tuple[int, Callable[[Page, int], Page]]
-    ] = (  # how many, and what each does: the last one has 0
+
+    def shortened(page: Page, left: int) -> Page:
+        abstract = shorten(page.items[left].abstract, _ABSTRACT)
+        return _changed(page, left, abstract=abstract)
+
+    # How many cuts of each sort there are, and what a cut does that leaves so many: the last has 0.
+    sorts: Sequence[tuple[int, Callable[[Page, int], Page]]] = (
         (most - _NAMED, lambda page, left: _naming(page, _NAMED + left)),
         (tail, lambda page, left: _changed(page, head + left, bare=True)),
         (tail, lambda page, left: replace(page, items=page.items[: head + left])),
-        (
-            head,
-            lambda page, left: _changed(
-                page,
-                left,
-                abstract=shorten(page.items[left].abstract, _ABSTRACT),
-            ),
-        ),
+        (head, shortened),
         (head, lambda page, left: _changed(page, left, brief=True)),
         (head, lambda page, left: replace(page, items=page.items[:left])),
         (min(_NAMED, most), _naming),

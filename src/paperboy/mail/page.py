@@ -1,4 +1,4 @@
-"""What a mail's templates see: a digest as text and numbers for readers. Pure.
+"""Page of a digest, which a mail's templates see: text and numbers for readers. Pure.
 
 All text here is clean (`mail.text`), with TeX turned into Unicode, and not escaped: escaping is the
 templates' part. `emails/README.md` explains each name to the people who edit the templates.
@@ -27,14 +27,14 @@ MOST_AUTHORS = 200  # of a paper, on the web and for reference managers
 
 
 class Author(NamedTuple):
-    """A name in an entry."""
+    """Name in an entry."""
 
     name: str
     followed: bool = False
 
 
 class PaperLink(NamedTuple):
-    """A paper that is only named."""
+    """Paper that is only named."""
 
     arxiv_id: str  # the id, whatever the source: templates know it by this name
     url: str
@@ -43,7 +43,7 @@ class PaperLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An entry, or a paper just below the thresholds."""
+    """Entry, or paper just below the thresholds."""
 
     rank: int
     group: str  # "followed", "closest" or "also"
@@ -68,7 +68,7 @@ class Item:
 
 
 class Part(NamedTuple):
-    """A group of a digest."""
+    """Group of a digest."""
 
     kind: str  # as in Item.group
     number: int  # of its papers, also where not all are shown
@@ -76,8 +76,8 @@ class Part(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """What differs from copy to copy: a recipient's own values, or the placeholders of the bytes
-    that all share.
+    """Values of one copy of a mail: a recipient's own, or the placeholders of the bytes that all
+    share.
     """
 
     kicker: str = ""  # the first word of the mail: "Paperboy", or that this is a test
@@ -116,7 +116,10 @@ class Page:
     unsubscribe_mail: str  # that mail as a link
     looked_from: Day | None  # papers submitted before were not looked at; None: all were
     view_url: str = ""  # the page of the digest; empty: it has none
-    vote_url: str = ""  # the recipient's page of votes; with /up/ID or /down/ID one is chosen; empty: there is none
+
+    # The recipient's page of votes; with /up/ID or /down/ID one is chosen; empty: there is none.
+    vote_url: str = ""
+
     online: bool = False  # this is the page on the web, which is nobody's own copy
     list_url: str = ""  # on the web, of a public list: the page of all its digests
     join_url: str = ""  # on the web, of an open list: where to sign up
@@ -126,26 +129,22 @@ class Page:
 
     @property
     def groups(self) -> tuple[Part, ...]:
-        """The items by their groups."""
-        return tuple(
-            Part(kind, self.sizes[kind], tuple(some))
-            for kind, some in groupby(self.items, lambda item: item.group)
-        )
+        """Return the items by their groups."""
+        by_group = groupby(self.items, lambda item: item.group)
+        return tuple(Part(kind, self.sizes[kind], tuple(items)) for kind, items in by_group)
 
     @property
     def has_way_out_online(self) -> bool:
-        """Whether there is a page to leave the list."""
+        """Check whether there is a page to leave the list."""
         return self.unsubscribe_url != self.unsubscribe_mail
 
     @property
     def hidden(self) -> int:
-        """How many papers were left out, so that no mail program clips the mail."""
+        """Return how many papers were left out, so that no mail program clips the mail."""
         return sum(self.sizes.values()) - len(self.items)
 
     def __getattr__(self, name: str) -> Any:
-        """`page.max_papers` is the list's: an option that a mail shows is named in the template
-        alone.
-        """
+        """Return an option of the list: `page.max_papers` needs a name in the template alone."""
         return getattr(self.mailing_list, name)
 
 
@@ -158,14 +157,13 @@ def page_of(
     link: str = "",
     votes: bool = False,
 ) -> Page:
-    """Everything of a digest, nothing shortened, as the plain-text part shows it. `web_url`: of the
-    web room; `link`: the token of the digest's page there; `votes`: readers vote there.
+    """Make the page of a digest, nothing shortened, as the plain-text part shows it. `web_url`: of
+    the web room; `link`: the token of the digest's page there; `votes`: readers vote there.
     """
     mailing_list = digest.mailing_list
-    groups = grouped(digest.entries)
-    items = tuple(
-        item for group, entries in groups.items() for item in _items(entries, mailing_list, group)
-    )
+    items = list[Item]()
+    for group, entries in grouped(digest.entries).items():
+        items += _items(entries, mailing_list, group)
     leave_by_mail = unsubscribe_uri(unsubscribe_address, mailing_list.name, copy.token)
     by_score = sorted(items, key=lambda item: -((item.relevance or 0) + (item.novelty or 0)))
     return Page(
@@ -173,7 +171,7 @@ def page_of(
         copy=copy,
         title=one_line(mailing_list.title),
         date=digest.date,
-        items=items,
+        items=tuple(items),
         sizes=Counter(item.group for item in items),
         best=tuple(item.title for item in by_score[:_BEST]),
         nearest=tuple(_items(digest.nearest[:3], mailing_list, Group.ALSO)),
@@ -186,8 +184,8 @@ def page_of(
         topics=blocks(mailing_list.topics),
         followed=tuple(one_line(name) for name in mailing_list.authors),
         over_cap=tuple(_items(digest.over_cap, mailing_list, Group.ALSO)),
-        carried_over=tuple(map(_mention, digest.carried_over)),
-        let_go=tuple(map(_mention, digest.let_go)),
+        carried_over=tuple(map(_paper_link, digest.carried_over)),
+        let_go=tuple(map(_paper_link, digest.let_go)),
         unsubscribe_address=unsubscribe_address,
         unsubscribe_subject=unsubscribe_subject(mailing_list.name, copy.token),
         unsubscribe_url=f"{web_url}/leave/{copy.token}" if web_url else leave_by_mail,
@@ -198,28 +196,25 @@ def page_of(
 
 
 def online(digest: Digest, *, url: str, list_url: str = "", join_url: str = "") -> Page:
-    """The page of a digest on the web: all of it, also the papers over the cap, but the middle of
-    lists of hundreds of authors; and nothing personal. `list_url` is its list's page, if that is
+    """Make the page of a digest on the web: all of it, also the papers over the cap, but the middle
+    of lists of hundreds of authors; and nothing personal. `list_url` is its list's page, if that is
     public, and `join_url` where to sign up, if it is open.
     """
-    whole = page_of(digest, copy=Copy("Paperboy"), unsubscribe_address="")
     papers = {entry.paper.id: entry.paper for entry in digest.entries + digest.over_cap}
-    items, over_cap = (
-        tuple(
-            replace(
-                item,
-                authors=without_middle(item.authors, MOST_AUTHORS),
-                brief=False,
-                coins=coins(papers[item.arxiv_id]),
-            )
-            for item in some
+
+    def in_full(item: Item) -> Item:
+        return replace(
+            item,
+            authors=without_middle(item.authors, MOST_AUTHORS),
+            brief=False,
+            coins=coins(papers[item.arxiv_id]),
         )
-        for some in (whole.items, whole.over_cap)
-    )
+
+    page = page_of(digest, copy=Copy("Paperboy"), unsubscribe_address="")
     return replace(
-        whole,
-        items=items,
-        over_cap=over_cap,
+        page,
+        items=tuple(map(in_full, page.items)),
+        over_cap=tuple(map(in_full, page.over_cap)),
         unsubscribe_url="",
         unsubscribe_mail="",
         unsubscribe_subject="",
@@ -237,7 +232,8 @@ def online(digest: Digest, *, url: str, list_url: str = "", join_url: str = "") 
 def _items(entries: Iterable[Entry], mailing_list: MailingList, group: Group) -> Iterator[Item]:
     followed = frozenset(map(name_key, mailing_list.authors))
     for entry in entries:
-        paper, score = entry.paper, entry.score
+        paper = entry.paper
+        score = entry.score
         source = source_of(paper.id)
         links = source.links(paper.id, paper.version)
         authors = tuple(
@@ -273,13 +269,13 @@ def without_middle(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]
         return authors
     ends = {*range(most // 2), len(authors) - 1}
     shown = (
-        each if place in ends or each.followed else Author("…")
-        for place, each in enumerate(authors)
+        author if place in ends or author.followed else Author("…")
+        for place, author in enumerate(authors)
     )
-    return tuple(each for each, _ in groupby(shown))
+    return tuple(author for author, _ in groupby(shown))
 
 
-def _mention(paper: Paper) -> PaperLink:
+def _paper_link(paper: Paper) -> PaperLink:
     return PaperLink(paper.id, links_of(paper).page, _title(paper, source_of(paper.id)))
 
 
@@ -288,25 +284,27 @@ def _title(paper: Paper, source: Source) -> Prose:
 
 
 def coins(paper: Paper) -> str:
-    """The paper as an OpenURL in ASCII (COinS): Dublin Core, since there is no format for
+    """Return the paper as an OpenURL in ASCII (COinS): Dublin Core, since there is no format for
     preprints.
     """
+    source = source_of(paper.id)
     values = [
         ("ctx_ver", "Z39.88-2004"),
         ("rft_val_fmt", "info:ofi/fmt:kev:mtx:dc"),
         ("rft.type", "preprint"),
-        ("rft.title", str(prose(paper.title, source_of(paper.id).marked))),
+        ("rft.title", str(prose(paper.title, source.marked))),
         *(("rft.au", one_line(author)) for author in paper.authors[:MOST_AUTHORS]),
         ("rft.date", f"{paper.published:%Y-%m-%d}"),
-        ("rft.source", source_of(paper.id).name),
+        ("rft.source", source.name),
         ("rft.identifier", links_of(paper).page),
-        *((("rft_id", f"info:doi/{one_line(paper.doi)}"),) if paper.doi else ()),
     ]
+    if paper.doi:
+        values.append(("rft_id", f"info:doi/{one_line(paper.doi)}"))
     return urlencode(values, quote_via=quote)
 
 
 def _without_markdown(comment: str) -> str:
-    """The words of a comment, in which models like to use bold type, code marks and bullets."""
+    """Return the words of a comment without bold type, code marks and bullets, which models like."""
     plain = re.sub(r"(?m)^\s*(?:#{1,6}|[-*+]|\d+\.)\s+", "", comment)
     plain = re.sub(r"`+([^`]+)`+", r"\1", plain)
     return re.sub(r"\*\*(?=\S)(.+?)(?<=\S)\*\*", r"\1", plain)
@@ -316,11 +314,12 @@ def _without_markdown(comment: str) -> str:
 
 
 def unsubscribe_subject(list_name: str, token: str) -> str:
-    """The subject of a mail that asks to leave a list."""
+    """Return the subject of a mail that asks to leave a list."""
     return f"unsubscribe {list_name} {token}"
 
 
 def unsubscribe_uri(address: str, list_name: str, token: str) -> str:
-    """A link to that mail, to a bare address with a domain in ASCII."""
+    """Return a link to that mail, to a bare address with a domain in ASCII."""
     local, _, domain = address.rpartition("@")
-    return f"mailto:{quote(local)}@{domain}?subject={quote(unsubscribe_subject(list_name, token))}"
+    subject = unsubscribe_subject(list_name, token)
+    return f"mailto:{quote(local)}@{domain}?subject={quote(subject)}"

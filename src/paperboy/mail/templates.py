@@ -1,4 +1,4 @@
-"""The operator's templates: a digest as subject, HTML and plain text, and faults with their file
+"""Templates of the operator: a digest as subject, HTML and plain text, and faults with their file
 and line.
 
 Jinja gives the plain text, and MJML that becomes the HTML. A fault is a `ConfigError`. For a list
@@ -51,7 +51,7 @@ _COPY_ROOM = 1_000  # bytes that a recipient's own values may add
 
 @dataclass(frozen=True, slots=True)
 class Templates:
-    """The texts of all templates, by path: a value that another process can render with."""
+    """Texts of all templates, by path: a value that another process can render with."""
 
     texts: tuple[tuple[str, str], ...] = field(repr=False)
     seconds: float = sandbox.MOST_SECONDS  # of processor time for a render
@@ -61,50 +61,49 @@ class Templates:
         """Read each template, also those in folders of a language, from the first folder that has
         it. Raises ConfigError.
         """
-        found: dict[str, Path] = {}
+        files_by_path: dict[str, Path] = {}
         for folder in reversed(folders):
             for file in (*folder.glob("*.j2"), *folder.glob("*/*.j2")):
                 path = file.relative_to(folder).as_posix()
                 if "/" not in path or _LANGUAGE.match(path):
-                    found[path] = file
+                    files_by_path[path] = file
 
         texts = []
-        for path, file in sorted(found.items()):
+        for path, file in sorted(files_by_path.items()):
             try:
                 texts.append((path, files.read_text(file)))
             except (ValueError, FileNotFoundError) as error:
                 raise ConfigError.at(f"emails/{path}", str(error)) from error
         return cls(tuple(texts))
 
-    def to_readers(self, whole: Page) -> Rendered:
+    def to_readers(self, page: Page) -> Rendered:
         """Render a digest, or the note of a morning on which no paper passed. ConfigError for a
         broken template, or if no HTML within the budget exists.
         """
-        kind = "digest" if whole.items else "note"
-        subject, _, preheader = (
-            self._text("inbox.txt.j2", whole.language, page=whole).strip().partition("\n")
-        )
-        whole = replace(whole, preheader=one_line(preheader))
+        inbox = self._text("inbox.txt.j2", page.language, page=page).strip()
+        subject, _, preheader = inbox.partition("\n")
+        page = replace(page, preheader=one_line(preheader))
+
+        kind = "digest" if page.items else "note"
         name = f"{kind}.mjml.j2"
         html = fitted(
-            whole,
-            lambda shown: self._html(name, whole.language, page=shown),
+            page,
+            lambda shown: self._html(name, page.language, page=shown),
             HTML_BUDGET - _COPY_ROOM,
         )
         if html is None:
             what = f"the HTML has more than {HTML_BUDGET:,} bytes even without a paper"
-            raise ConfigError.at(
-                f"emails/{name}", f"{what}; make the template or the topics shorter"
-            )
-        text = self._text(f"{kind}.txt.j2", whole.language, page=in_text(whole))
+            fix = "make the template or the topics shorter"
+            raise ConfigError.at(f"emails/{name}", f"{what}; {fix}")
+        text = self._text(f"{kind}.txt.j2", page.language, page=in_text(page))
         return Rendered(one_line(subject), html, text)
 
-    def online(self, whole: Page) -> str:
+    def online(self, page: Page) -> str:
         """Render the page of a digest or note on the web, by the templates of the mail. Errors as
         for `to_readers`.
         """
-        kind = "digest" if whole.items else "note"
-        return self._html(f"{kind}.mjml.j2", whole.language, page=whole)
+        kind = "digest" if page.items else "note"
+        return self._html(f"{kind}.mjml.j2", page.language, page=page)
 
     def web(self, name: str, language: str = "", **values: Any) -> str:
         """Render a page of the web room, `NAME.html.j2`. Errors as for `to_readers`."""
@@ -112,16 +111,12 @@ class Templates:
 
     def confirmation(self, mailing_list: MailingList, url: str) -> Rendered:
         """Render the mail that asks for a sign-up's confirmation. Errors as for `to_readers`."""
-        language, values = (
-            mailing_list.language,
-            {"title": one_line(mailing_list.title), "url": url},
-        )
+        language = mailing_list.language
+        values = {"title": one_line(mailing_list.title), "url": url}
         text = self._text("confirm.txt.j2", language, **values).strip() + "\n"
-        return Rendered(
-            one_line(text.partition("\n")[0]),
-            self._html("confirm.mjml.j2", language, **values),
-            text,
-        )
+        subject, _, _ = text.partition("\n")
+        html = self._html("confirm.mjml.j2", language, **values)
+        return Rendered(one_line(subject), html, text)
 
     def alert(self, alert: Alert) -> Rendered:
         """Render the operator's mail. Errors as for `to_readers`."""
@@ -130,10 +125,8 @@ class Templates:
             tuple(map(one_line, alert.paragraphs)),
             tuple(map(one_line, alert.details)),
         )
-        html, text = (
-            self._html("alert.mjml.j2", "", alert=clean),
-            self._text("alert.txt.j2", "", alert=clean),
-        )
+        html = self._html("alert.mjml.j2", "", alert=clean)
+        text = self._text("alert.txt.j2", "", alert=clean)
         return Rendered(f"Paperboy: {clean.headline}", html, text)
 
     def check(self, languages: Collection[str] = (), *, web: bool = False) -> None:
@@ -141,41 +134,48 @@ class Templates:
         also the pages of the web room and a sign-up's mail, which concern no digest. ConfigError
         with what is wrong with the templates.
         """
-        alert = Alert("Something needs attention", ("It happened.", "This fixes it."))
-        found = list[Problem]()
+        short = Alert("Something needs attention", ("It happened.", "This fixes it."))
+        long = replace(short, details=("a/file:1: it",) * 60)
+        problems = list[Problem]()
         with sandbox.one_timeout():
-            for each in (alert, replace(alert, details=("a/file:1: it",) * 60)):
-                with noted(found):
-                    self._must_show({"alert.headline": [alert.headline]}, self.alert(each), "alert")
+            for alert in (short, long):
+                with noted(problems):
+                    headline = {"alert.headline": [alert.headline]}
+                    self._must_show(headline, self.alert(alert), "alert")
 
             for language in dict.fromkeys(("en", *sorted(self.used(languages)))):
                 samples = tuple(_samples(language))
                 for number, digest in enumerate(samples):
-                    with noted(found):
-                        self._try(
-                            digest, _ON_THE_WEB if number % 3 != 1 else ""
-                        )  # of each kind some without pages
-                if not web:
-                    continue
+                    web_url = "" if number % 3 == 1 else _ON_THE_WEB  # of each kind some without
+                    with noted(problems):
+                        self._try(digest, web_url)
+                if web:
+                    self._check_web(samples, language, problems)
+        if problems:
+            raise ConfigError(list(dict.fromkeys(problems)))  # each once
 
-                with noted(found):
-                    self.confirmation(samples[0].mailing_list, _ON_THE_WEB)
-                for digest in samples:
-                    url = f"{_ON_THE_WEB}/0"
-                    shown = online(
-                        digest,
-                        url=url,
-                        list_url=f"{_ON_THE_WEB}/list",
-                        join_url=f"{_ON_THE_WEB}/join",
-                    )
-                    with noted(found):
-                        self.online(shown)
-                for path, _ in self.texts:
-                    if path.endswith(".html.j2") and "/" not in path:
-                        with noted(found):
-                            self._sandbox(language).compiled(path)
-        if found:
-            raise ConfigError(list(dict.fromkeys(found)))  # each once
+    def _check_web(
+        self,
+        samples: Sequence[Digest],
+        language: str,
+        problems: list[Problem],
+    ) -> None:
+        """Note what is wrong with a sign-up's mail and the pages of the web room."""
+        with noted(problems):
+            self.confirmation(samples[0].mailing_list, _ON_THE_WEB)
+        for digest in samples:
+            page = online(
+                digest,
+                url=f"{_ON_THE_WEB}/0",
+                list_url=f"{_ON_THE_WEB}/list",
+                join_url=f"{_ON_THE_WEB}/join",
+            )
+            with noted(problems):
+                self.online(page)
+        for path, _ in self.texts:
+            if path.endswith(".html.j2") and "/" not in path:
+                with noted(problems):
+                    self._sandbox(language).compiled(path)
 
     def used(self, languages: Collection[str]) -> set[str]:
         """Return the folders in which templates for lists of these languages are looked for."""
@@ -183,7 +183,7 @@ class Templates:
 
     @property
     def languages(self) -> set[str]:
-        """Those that have a folder."""
+        """Return the languages that have a folder."""
         return {path.partition("/")[0] for path, _ in self.texts if "/" in path}
 
     def _folders(self, language: str) -> tuple[str, ...]:
@@ -199,7 +199,7 @@ class Templates:
         ConfigError.
         """
         copy = Copy("1" * 32, "2" * 32, "3" * 32, "4" * 32)  # placeholders, as in any digest
-        whole = page_of(
+        page = page_of(
             digest,
             copy=copy,
             unsubscribe_address="paperboy@example.org",
@@ -207,37 +207,28 @@ class Templates:
             link="0" * 32 if web_url else "",
             votes=bool(web_url),
         )
-        if whole.items:
-            tail = (
-                tuple(replace(item, group=Group.ALSO, rank=99, brief=True) for item in whole.items)
-                * 9
-            )
-            sizes = {**whole.sizes, Group.ALSO: len(tail)}
+        if page.items:
+            tail = [replace(item, group=Group.ALSO, rank=99, brief=True) for item in page.items] * 9
             crowded = replace(
-                in_html(whole),
-                items=whole.items + tail,
-                sizes=sizes,
+                in_html(page),
+                items=(*page.items, *tail),
+                sizes={**page.sizes, Group.ALSO: len(tail)},
                 topics_left_out=3,
             )
             for pages in cuts(crowded):
-                for shown in pages[-1:]:
-                    self._html("digest.mjml.j2", whole.language, page=shown)
+                if pages:
+                    self._html("digest.mjml.j2", page.language, page=pages[-1])
 
+        way_out = "page.unsubscribe_url in HTML, page.unsubscribe_subject in text"
         needed = {
             "who gets the mail (page.copy.address)": [copy.address],
-            "how to leave the list (page.unsubscribe_url in HTML, page.unsubscribe_subject in text)": [
-                copy.token
-            ],
+            f"how to leave the list ({way_out})": [copy.token],
             "a link to every paper (item.url, for each item of page.items)": [
-                item.url for item in whole.items
+                item.url for item in page.items
             ],
         }
-        self._must_show(
-            needed,
-            self.to_readers(whole),
-            "digest" if whole.items else "note",
-            whole.language,
-        )
+        kind = "digest" if page.items else "note"
+        self._must_show(needed, self.to_readers(page), kind, page.language)
 
     def _must_show(
         self,
@@ -247,17 +238,16 @@ class Templates:
         language: str = "",
     ) -> None:
         """Raise ConfigError unless either part has the words of all that is needed."""
-        file = self._sandbox(language).file
-        missing = [
-            Problem(
-                f"emails/{file(f'{kind}.{ending}.j2')}", f"the mail must show {what}, and does not"
-            )
-            for ending, part in (("mjml", mail.html), ("txt", " ".join(mail.text.split())))
-            for what, words in needed.items()
-            if any(each not in part for each in words)
-        ]
-        if missing:
-            raise ConfigError(missing)
+        problems = list[Problem]()
+        parts = {"mjml": mail.html, "txt": " ".join(mail.text.split())}
+        for ending, part in parts.items():
+            file = self._sandbox(language).file(f"{kind}.{ending}.j2")
+            for what, words in needed.items():
+                if any(word not in part for word in words):
+                    message = f"the mail must show {what}, and does not"
+                    problems.append(Problem(f"emails/{file}", message))
+        if problems:
+            raise ConfigError(problems)
 
     def _text(self, name: str, language: str, **values: Any) -> str:
         return self._sandbox(language, escapes=not name.endswith(".txt.j2")).text(name, **values)
@@ -281,78 +271,76 @@ class Templates:
 
 
 class _Undefined(jinja2.StrictUndefined):
-    """Names what is missing, and what may have been meant."""
+    """Undefined name: the message says what is missing, and what may have been meant."""
 
     __slots__ = ()
-    __format__ = (
-        jinja2.StrictUndefined._fail_with_undefined_error
-    )  # as Jinja has it for all other methods
+
+    # as Jinja has it for all other methods
+    __format__ = jinja2.StrictUndefined._fail_with_undefined_error
 
     @property
     def _undefined_message(self) -> str:
+        message = super()._undefined_message
         meant = get_close_matches(str(self._undefined_name), dir(self._undefined_obj), n=1)
-        return super()._undefined_message + "".join(f", did you mean {name!r}?" for name in meant)
+        return f"{message}, did you mean {meant[0]!r}?" if meant else message
 
 
 @lru_cache(maxsize=8)
 def _sandbox(templates: Templates, folders: tuple[str, ...], *, escapes: bool) -> sandbox.Sandbox:
-    """The templates as these folders have them, the first that has one; else from outside any."""
-    found = dict(templates.texts)
+    """Return a sandbox of the templates as these folders have them: of each, the first that has it;
+    else from outside any.
+    """
+    texts = dict(templates.texts)
 
     def file(name: str) -> str:
-        return next((path for folder in folders if (path := f"{folder}/{name}") in found), name)
+        return next((path for folder in folders if (path := f"{folder}/{name}") in texts), name)
 
-    # What both parts of a mail include, such as their words, is escaped in HTML, and in plain text
-    # it is not.
-    options = {"undefined": _Undefined, "autoescape": escapes, "keep_trailing_newline": True}
-    made = sandbox.Sandbox(
-        "emails", lambda name: found.get(file(name)), templates.seconds, file, **options
+    result = sandbox.Sandbox(
+        "emails",
+        lambda name: texts.get(file(name)),
+        templates.seconds,
+        file,
+        undefined=_Undefined,
+        # What both parts of a mail include, such as their words, is escaped in HTML alone.
+        autoescape=escapes,
+        keep_trailing_newline=True,
     )
-    made.filters |= {
-        each.__name__: each for each in (wrap, shorten, clipped, counted, money, tied, in_attribute)
-    }
-    return made
+    for function in (wrap, shorten, clipped, counted, money, tied, in_attribute):
+        result.filters[function.__name__] = function
+    return result
 
 
 # Samples, which touch every branch of the templates
 
 
 def _samples(language: str) -> Iterator[Digest]:
-    """Digests and notes: something of everything, and as little as possible; tokens and prices
-    known and unknown.
+    """Yield digests and notes: something of everything, and as little as possible; tokens and
+    prices known and unknown.
     """
-    title, abstract = (
-        "Where $a < b$ & $M_{a,b}$, " + "a long title " * 20,
-        "One sentence stands here. " * 60,
-    )
-    authors, submitted = (
-        tuple(f"Grace Hopper {n}" for n in range(20)),
-        datetime(2026, 1, 2, 12, tzinfo=UTC),
-    )
+    authors = tuple(f"Grace Hopper {number}" for number in range(20))
+    submitted = datetime(2026, 1, 2, 12, tzinfo=UTC)
     paper = Paper(
-        "2601.00010",
-        1,
-        title,
-        authors,
-        abstract,
-        "cs.LG",
-        ("cs.LG",),
-        submitted,
-        submitted,
+        id="2601.00010",
+        version=1,
+        title="Where $a < b$ & $M_{a,b}$, " + "a long title " * 20,
+        authors=authors,
+        abstract="One sentence stands here. " * 60,
+        primary_category="cs.LG",
+        categories=("cs.LG",),
+        published=submitted,
+        updated=submitted,
     )
-    papers = [replace(paper, id=f"2601.000{n}") for n in range(10, 40)]
-    by_ada, bare = (
-        replace(paper, authors=("Ada Lovelace", *authors)),
-        replace(paper, authors=(), abstract=""),
-    )
-    topics = "# Samples\n\nOf all kinds:\n\n1. small\n   - and smaller\n2. large\n\nNothing else."
+    papers = [replace(paper, id=f"2601.000{number}") for number in range(10, 40)]
+    by_ada = replace(paper, authors=("Ada Lovelace", *authors))
+    bare = replace(paper, authors=(), abstract="")
+
     poor = MailingList(
-        "sample",
-        "A sample",
-        ("cs.LG", "stat.ML"),
-        topics,
-        ZoneInfo("UTC"),
-        language,
+        name="sample",
+        title="A sample",
+        categories=("cs.LG", "stat.ML"),
+        topics="# Samples\n\nOf all kinds:\n\n1. small\n   - and smaller\n2. large\n\nNothing else.",
+        timezone=ZoneInfo("UTC"),
+        language=language,
         max_papers=1,
     )
     rich = replace(
@@ -361,33 +349,36 @@ def _samples(language: str) -> Iterator[Digest]:
         exclude=("cs.CV",),
         keywords=Keywords(("learning",), ("survey",)),
     )
-    priced = Spending(
-        Usage(2, 1_000, 400, 300, completion_tokens=200, reasoning_tokens=50), Cost(0.012, 0.003)
+    without_topics = replace(rich, topics="")
+
+    usage = Usage(
+        calls=2,
+        prompt_tokens=1_000,
+        cached_tokens=400,
+        cache_write_tokens=300,
+        completion_tokens=200,
+        reasoning_tokens=50,
     )
+    priced = Spending(usage, Cost(0.012, 0.003))
     unpriced = Spending(Usage(calls=2), None)
     below = Score(3, 3)
-    for of, some, scores, spending in (
-        (
-            rich,
-            [by_ada, *papers[1:]],
-            [Score(4, 5), Score(9, 8, "It & more."), Score(8, 7), below],
-            priced,
-        ),
+    passed = [Score(4, 5), Score(9, 8, "It & more."), Score(8, 7), below]
+
+    samples: Sequence[tuple[MailingList, Sequence[Paper], Sequence[Score], Spending | None]] = (
+        (rich, [by_ada, *papers[1:]], passed, priced),
         (poor, [bare], [Score(7, None)], None),
         (rich, papers, [below], unpriced),
         (rich, [by_ada], [], priced),
-        (replace(rich, topics=""), [by_ada], [], None),
-        (replace(rich, topics=""), [], [], None),
-    ):
-        ids, model = [each.id for each in some], Model("a-model", is_llm=spending is not None)
-        empty, scored = (
-            Digest(of, submitted.date(), model, spending or Spending()),
-            zip(ids, scores, strict=False),
-        )
+        (without_topics, [by_ada], [], None),
+        (without_topics, [], [], None),
+    )
+    for mailing_list, considered, scores, spending in samples:
+        ids = [sample.id for sample in considered]
+        model = Model("a-model", is_llm=spending is not None)
         yield curate(
-            empty,
-            some,
-            dict(scored),
-            dict.fromkeys(ids[::2], MOST_MORNINGS),
-            ["2601.00001"],
+            Digest(mailing_list, submitted.date(), model, spending or Spending()),
+            considered,
+            dict(zip(ids, scores, strict=False)),
+            tries=dict.fromkeys(ids[::2], MOST_MORNINGS),
+            filtered=["2601.00001"],
         )
