@@ -1,17 +1,17 @@
-"""One subscriber in or out of a list's own file, or of `subscribers.yaml`; every other character
-stays as it is.
+"""Edits of one subscriber, in a list's own file or in `subscribers.yaml`; every other character
+stays.
 
-In a file of its own, everybody has a line. In subscribers.yaml an edit is made at the places of
-YAML's nodes, in lists of `- address` lines and in lists in brackets, and its result is read again.
-Where that is not what is wanted, because the file has another shape or an anchor, alias or `<<`
-shares subscribers, the edit is left to a person.
+A file of subscribers has one on each line. In subscribers.yaml, an edit is made at the places of
+YAML's nodes, in lists of `- address` lines and lists in brackets, and the result is read again. If
+it is not the wanted one, because the file has another shape or an anchor, alias or `<<` shares
+subscribers, the operator has to make the edit.
 """
 
 import os
 import re
 import shutil
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from paperboy.home.people import SubscribersFile
 from paperboy.home.versions import LISTS_FILE, Home, of_lists
 from paperboy.models import MailingList, Problem, Subscriber
 
-_Edit = tuple[int, int, str]  # begin and end of what is replaced, and what stands there then
+_Edit = tuple[int, int, str]  # begin and end of the text that is replaced, and its replacement
 
 _REST_OF_LINE = r"[^\r\n]*"
 
@@ -37,73 +37,79 @@ _REST_OF_LINE = r"[^\r\n]*"
 def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
     """Add a subscriber, who is not on the list, after its last one; return the file and the line.
 
-    Raises ConfigError if only a person can make this edit or the file cannot be replaced, and
-    PaperboyError if somebody else changed it meanwhile. The file stays as it is then.
+    Raises ConfigError if Paperboy cannot make this edit or replace the file, and PaperboyError if
+    the file was changed meanwhile. It stays as it is then.
     """
     if name := mailing_list.subscribers_file:
         _require_alone(home, mailing_list)
-        with _errors(path := _path(home, name)):
+        path = _path(home, name)
+        with _as_problems(path):
             old = files.read(path)
-            people = _people(name, old)
-            if people.lines(new.address):  # since the lists were read
+            file = _subscribers(name, old)
+            if file.lines(new.address):  # since the lists were read
                 raise _changed(name)
-            end = b"\r\n" if b"\r\n" in old else b"\n"
-            line = people.written(new).encode().replace(b"\n", end)
-            made = old + (end if old and not old.endswith((b"\n", b"\r")) else b"") + line + end
-            _replace(path, name, old, made)
-        return f"{name}:{len(made.splitlines())}"
+            line_end = b"\r\n" if b"\r\n" in old else b"\n"
+            content = old
+            if old and not old.endswith((b"\n", b"\r")):
+                content += line_end
+            content += file.written(new).encode().replace(b"\n", line_end) + line_end
+            _replace(path, name, old, content)
+        return f"{name}:{len(content.splitlines())}"
 
-    written = nodes.written(str(new))
+    scalar = nodes.written(str(new))
 
-    def added(text: str, key: Node, people: Node) -> _Edit:
-        """Put the subscriber after the last one."""
+    def added(text: str, key: Node, subscribers: Node) -> _Edit:
+        """Return the edit that puts the subscriber after the last one."""
         line_end = "\r\n" if "\r\n" in text else "\n"
-        end = people.end_mark.index
+        end = subscribers.end_mark.index
         dash = f"{' ' * key.start_mark.column}  - "
-        if isinstance(people, SequenceNode):  # else nothing stands after the key
-            if not people.value:
-                return end - 1, end - 1, written
-            last = people.value[-1]
+        if isinstance(subscribers, SequenceNode):  # else nothing stands after the key
+            if not subscribers.value:
+                return end - 1, end - 1, scalar
+            last = subscribers.value[-1]
             end = last.end_mark.index
-            if people.flow_style:
-                return end, end, f", {written}"
+            if subscribers.flow_style:
+                return end, end, f", {scalar}"
             dash = _dash(text, last)
-        end = _after(_REST_OF_LINE, text, end)
-        return end, end, f"{line_end}{dash}{written}"
+        end = _end_of(_REST_OF_LINE, text, end)
+        return end, end, f"{line_end}{dash}{scalar}"
 
-    return _edit(home, replace(mailing_list, subscribers=(*mailing_list.subscribers, new)), added)
+    wanted = replace(mailing_list, subscribers=(*mailing_list.subscribers, new))
+    return _edit(home, wanted, added)
 
 
 def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -> str:
-    """Remove a subscriber with the whole line, if that is theirs alone; return the file and the
+    """Remove a subscriber, with the whole line if nothing else is on it; return the file and the
     line. Raises as `subscribe`.
     """
     address = subscriber.address
     if name := mailing_list.subscribers_file:
-        with _errors(path := _path(home, name)):
+        path = _path(home, name)
+        with _as_problems(path):
             old = files.read(path)
-            if lines := _people(name, old).lines(address):
+            if lines := _subscribers(name, old).lines(address):
                 _require_alone(home, mailing_list)
                 _replace(path, name, old, _without_lines(old, lines))
                 return f"{name}:{lines[0]}"
-    wanted = _less(mailing_list, address)
-    return _edit(home, wanted, lambda text, _, people: _removed(text, people, address))
+
+    wanted = _without_inline(mailing_list, address)
+    return _edit(home, wanted, lambda text, _, subscribers: _removed(text, subscribers, address))
 
 
 def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]:
-    """Remove an address from all lists, and from any comment, in these versions of the files;
-    return the lines of the first where it stood, by file. Raises as `subscribe`, and then no
-    version is changed.
+    """Remove an address from all lists and comments, in these versions of the files; return the
+    lines of the first version that had it, by file. Raises as `subscribe`, before any version is
+    changed.
     """
-    edits = []
-    stood = dict[str, tuple[int, ...]]()
+    replacements = []
+    found = dict[str, tuple[int, ...]]()
     mention = mentions(address)
     for home in versions:
         for name in of_lists(home.source):
             path = _path(home, name)
             if not path.exists():
                 continue
-            with _errors(path):
+            with _as_problems(path):
                 old = files.read(path)
                 text = _text(old)
                 lines = {
@@ -112,39 +118,37 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
                     if mention.search(line)
                 }
                 if name == LISTS_FILE:
-                    new = _without(home, text, address, sorted(lines))
+                    new = _without_address(home, text, address, sorted(lines))
                 else:
-                    people = _people(name, old)
-                    if lines and (wrong := people.header_problems()):
-                        raise ConfigError(wrong)
-                    own = people.lines(address)
+                    file = _subscribers(name, old)
+                    if lines and (problems := file.header_problems()):
+                        raise ConfigError(problems)
+                    own = file.lines(address)
                     lines |= set(own)
                     new = mention.sub("…", _text(_without_lines(old, own)))
-                edits.append((path, name, old, _encoded(new, old)))
+            replacements.append((path, name, old, _encoded(new, old)))
             if home is versions[0] and lines:
-                stood[name] = tuple(sorted(lines))
-    for path, name, before, after in edits:
+                found[name] = tuple(sorted(lines))
+
+    for path, name, before, after in replacements:
         if after != before:
             _replace(path, name, before, after)
-    return stood
+    return found
 
 
 def _require_alone(home: Home, mailing_list: MailingList) -> None:
-    """Raises ConfigError where other lists have the same file."""
+    """Raise ConfigError if another list has the same file."""
     name = mailing_list.subscribers_file
-    others = [
-        other.name
-        for other in home.lists
-        if other.subscribers_file == name and other != mailing_list
-    ]
-    if others:
-        fix = f"{others[0]} has the same file; edit it by hand, then run paperboy check"
-        raise ConfigError.at(
-            name, f"Paperboy cannot edit the subscribers of {mailing_list.name} alone: {fix}"
-        )
+    for other in home.lists:
+        if other.subscribers_file == name and other != mailing_list:
+            message = (
+                f"Paperboy cannot edit the subscribers of {mailing_list.name} alone: "
+                f"{other.name} has the same file; edit it by hand, then run paperboy check"
+            )
+            raise ConfigError.at(name, message)
 
 
-def _people(name: str, content: bytes) -> SubscribersFile:
+def _subscribers(name: str, content: bytes) -> SubscribersFile:
     """Return the subscribers of a file. Raises ValueError."""
     return SubscribersFile((), name, files.text(content).encode())
 
@@ -154,95 +158,94 @@ def _without_lines(content: bytes, numbers: Collection[int]) -> bytes:
     return b"".join(line for number, line in lines if number not in numbers)
 
 
-def _without(home: Home, old: str, address: str, lines: Sequence[int]) -> str:
-    """Return the text without the address, which stands on these lines. Where an anchor shares it
-    between lists, one edit takes it out of all.
-    """
+def _without_address(home: Home, old: str, address: str, lines: Sequence[int]) -> str:
+    """Return the text of subscribers.yaml without an address that it has on these lines."""
     lists = _lists(home, old)
     if not lists and not lines:  # a broken file that does not name it
         return old
     if lists:
-        people = {keys["subscribers"][1] for keys in _keys(old).values() if "subscribers" in keys}
-        edits = [edit for node in people if (edit := _removed(old, node, address))]
-        made = mentions(address).sub("…", _made(old, edits))
-        if _lists(home, made) == tuple(_less(mailing_list, address) for mailing_list in lists):
-            return made
+        # A set, since lists may share their subscribers by an anchor.
+        edits = {
+            _removed(old, keys["subscribers"][1], address)
+            for keys in _keys(old).values()
+            if "subscribers" in keys
+        }
+        new = old
+        for begin, end, _ in sorted(filter(None, edits), reverse=True):
+            new = new[:begin] + new[end:]
+        new = mentions(address).sub("…", new)
+        if _lists(home, new) == tuple(_without_inline(before, address) for before in lists):
+            return new
 
     fix = "nothing was erased; take it out of the file by hand"
     place = LISTS_FILE
-    if home.source != home.path:  # a copy, with what was there before
+    if home.source != home.path:  # a copy of the file before its last edit
         fix = f"{fix}, wait until `paperboy run` has taken your edit"
         place = str(_path(home))
-    message = f"{address} stands here, where Paperboy cannot edit it; {fix}, then run paperboy forget again"
-    places = [f"{place}:{line}" for line in lines]
-    raise ConfigError([Problem(found, message) for found in places or [place]])
-
-
-def _made(text: str, edits: Iterable[_Edit]) -> str:
-    """Return the text after edits that lie apart."""
-    for begin, end, new in sorted(edits, reverse=True):
-        text = text[:begin] + new + text[end:]
-    return text
-
-
-def _less(mailing_list: MailingList, address: str) -> MailingList:
-    """Return the list without that subscriber in subscribers.yaml."""
-    people = mailing_list.subscribers
-    inline = people.inline if isinstance(people, SubscribersFile) else people
-    left = tuple(who for who in inline if who.address.lower() != address.lower())
-    return replace(
-        mailing_list,
-        subscribers=replace(people, inline=left) if isinstance(people, SubscribersFile) else left,
+    message = (
+        f"{address} stands here, where Paperboy cannot edit it; {fix}, "
+        "then run paperboy forget again"
     )
+    places = [f"{place}:{line}" for line in lines] or [place]
+    raise ConfigError([Problem(place, message) for place in places])
+
+
+def _without_inline(mailing_list: MailingList, address: str) -> MailingList:
+    """Return the list without a subscriber of subscribers.yaml."""
+    file = mailing_list.subscribers
+    inline = file.inline if isinstance(file, SubscribersFile) else file
+    left = tuple(other for other in inline if other.address.lower() != address.lower())
+    if isinstance(file, SubscribersFile):
+        return replace(mailing_list, subscribers=replace(file, inline=left))
+    return replace(mailing_list, subscribers=left)
 
 
 def _keys(text: str) -> dict[str, nodes.Entries]:
-    """Return the keys of each list in a sound text, also empty ones, by the list's name."""
+    """Return the keys of each list in a sound text, also those without a value, by its name."""
     root: Any = nodes.compose(text)
     _, lists = nodes.entries(root)["lists"]
-    found = [{key.value: (key, value) for key, value in node.value} for node in lists.value]
-    return {keys["name"][1].value: keys for keys in found}
+    keys_of_lists = [{key.value: (key, value) for key, value in node.value} for node in lists.value]
+    return {keys["name"][1].value: keys for keys in keys_of_lists}
 
 
-def _removed(text: str, people: Node, address: str) -> _Edit | None:
-    """Return the edit that takes a subscriber out, with the line or a comma; None if they are not
+def _removed(text: str, subscribers: Node, address: str) -> _Edit | None:
+    """Return the edit that removes a subscriber with the line or a comma; None if they are not
     there, or share a line.
     """
-    if not isinstance(people, SequenceNode):  # nothing after the key
+    if not isinstance(subscribers, SequenceNode):  # nothing stands after the key
         return None
-    items = people.value
+    items = subscribers.value
     addresses = [values.mailbox(item.value).address.lower() for item in items]
     if address.lower() not in addresses:
         return None
 
-    number = addresses.index(address.lower())
-    item = items[number]
+    index = addresses.index(address.lower())
+    item = items[index]
     begin = item.start_mark.index
     end = item.end_mark.index
-    if not people.flow_style:
+    if not subscribers.flow_style:
         dash = _dash(text, item)
-        return (
-            (begin - len(dash), _after(_REST_OF_LINE + r"\r?\n?", text, end), "") if dash else None
-        )
+        after_line = _end_of(_REST_OF_LINE + r"\r?\n?", text, end)
+        return (begin - len(dash), after_line, "") if dash else None
 
-    if after := items[number + 1 :]:
-        return begin, after[0].start_mark.index, ""
-    if number:
-        return items[number - 1].end_mark.index, end, ""
-    return begin, _after(r"[ \t]*,?[ \t]*", text, end), ""
+    if item is not items[-1]:
+        return begin, items[index + 1].start_mark.index, ""
+    if index:
+        return items[index - 1].end_mark.index, end, ""
+    return begin, _end_of(r"[ \t]*,?[ \t]*", text, end), ""
 
 
 def _dash(text: str, item: Node) -> str:
-    """Return the beginning of an item's line; empty where the item is not the whole line."""
+    """Return the text before an item on its line; empty if the item is not the whole line."""
     mark = item.start_mark
     before = text[mark.index - mark.column : mark.index]
     return before if before.strip(" \t") == "-" and mark.line == item.end_mark.line else ""
 
 
-def _after(pattern: str, text: str, index: int) -> int:
-    """Return where something ends that may be empty."""
-    found = re.compile(pattern).match(text, index)
-    return found.end() if found else index
+def _end_of(pattern: str, text: str, index: int) -> int:
+    """Return where a match that begins at the index ends."""
+    match = re.compile(pattern).match(text, index)
+    return match.end() if match else index
 
 
 def _edit(home: Home, wanted: MailingList, edit: Callable[[str, Node, Node], _Edit | None]) -> str:
@@ -250,27 +253,28 @@ def _edit(home: Home, wanted: MailingList, edit: Callable[[str, Node, Node], _Ed
     line.
     """
     path = _path(home)
-    with _errors(path):
+    with _as_problems(path):
         content = files.read(path)
     text = _text(content)
     if _lists(home, text) != home.lists:
         raise _changed(LISTS_FILE)
 
     keys = _keys(text)[wanted.name]
-    found = edit(text, *keys["subscribers"]) if "subscribers" in keys else None
-    begin, _, new = change = found or (0, 0, "")
-    made = _made(text, [change])
-    if _lists(home, made) != tuple(
-        wanted if known.name == wanted.name else known for known in home.lists
-    ):
+    change = edit(text, *keys["subscribers"]) if "subscribers" in keys else None
+    begin, end, new = change or (0, 0, "")
+    edited = text[:begin] + new + text[end:]
+    lists = tuple(wanted if old.name == wanted.name else old for old in home.lists)
+    if _lists(home, edited) != lists:
         line, _ = nodes.place(keys["name"][1])
         message = (
-            f"Paperboy cannot edit the subscribers of {wanted.name}: they span several lines, or are shared between "
-            "lists by an anchor, an alias or <<; edit the file by hand, then run paperboy check"
+            f"Paperboy cannot edit the subscribers of {wanted.name}: they span several lines, "
+            "or are shared between lists by an anchor, an alias or <<; "
+            "edit the file by hand, then run paperboy check"
         )
         raise ConfigError.at(f"{LISTS_FILE}:{line}", message)
-    _replace(path, LISTS_FILE, content, _encoded(made, content))
-    return f"{LISTS_FILE}:{made.count(chr(10), 0, begin + len(new)) + 1}"
+    _replace(path, LISTS_FILE, content, _encoded(edited, content))
+    line_ends = edited.count("\n", 0, begin + len(new))
+    return f"{LISTS_FILE}:{line_ends + 1}"
 
 
 def _path(home: Home, name: str = LISTS_FILE) -> Path:
@@ -278,22 +282,23 @@ def _path(home: Home, name: str = LISTS_FILE) -> Path:
 
 
 def _text(content: bytes) -> str:
-    """Return a file's text without its byte order mark, as marks count its characters."""
+    """Return a file's text without its byte order mark, which YAML's places do not count."""
     return content.decode("utf-8-sig", "surrogateescape")
 
 
 def _encoded(text: str, old: bytes) -> bytes:
-    """Return the text as a file, with the byte order mark that the old one has."""
+    """Return the text as a file, with a byte order mark if the old one has it."""
     return text.encode("utf-8-sig" if old.startswith(BOM_UTF8) else "utf-8", "surrogateescape")
 
 
 @contextmanager
-def _errors(path: Path) -> Iterator[None]:
+def _as_problems(path: Path) -> Iterator[None]:
+    """Raise errors of a file as ConfigErrors."""
     try:
         yield
     except OSError as error:
-        message = f"cannot be replaced: {error.strerror}; run this as a user who can write to it and its folder"
-        raise ConfigError.at(path, message) from error
+        fix = "run this as a user who can write to it and its folder"
+        raise ConfigError.at(path, f"cannot be replaced: {error.strerror}; {fix}") from error
     except ValueError as error:
         raise ConfigError.at(path, str(error)) from error
 
@@ -311,11 +316,11 @@ def _lists(home: Home, text: str) -> tuple[MailingList, ...]:
 
 
 def _replace(path: Path, name: str, before: bytes, after: bytes) -> None:
-    """Replace the file by one rename, which keeps owner and rights. Raises PaperboyError if it was
-    changed since.
+    """Replace the file by one rename that keeps owner and permissions. Raises PaperboyError if it
+    was changed since.
     """
-    with _errors(path):
-        path.open("r+b").close()  # a rename asks only for the rights of the folder
+    with _as_problems(path):
+        path.open("r+b").close()  # a rename needs only the permissions of the folder
         with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             draft = Path(file.name)
             old = path.stat()
