@@ -207,13 +207,13 @@ def test_subscriber_who_leaves_the_file_is_off_the_list_when_it_has_rested(home:
     assert on_list("foundations", "Ada@Example.org")
     save(home, WITHOUT_ADA)
     clock[0] = now()
-    on_list.look()
+    on_list.reload()
     assert on_list("foundations", "ada@example.org")  # may be half an edit
     clock[0] = now() + RESTED
     assert on_list(
         "foundations", "ada@example.org"
     )  # asking reads nothing: connections would wait for it
-    on_list.look()
+    on_list.reload()
     assert not on_list("foundations", "ada@example.org")
     assert on_list("foundations", "grace@example.org")
     assert not on_list("galaxies", "grace@example.org")
@@ -222,13 +222,13 @@ def test_subscriber_who_leaves_the_file_is_off_the_list_when_it_has_rested(home:
 def test_broken_file_keeps_the_recipients_it_had(home: Path) -> None:
     on_list = CurrentSubscribers(Home.load(home, {}), lambda: now() + timedelta(hours=1))
     save(home, "lists: broken")
-    on_list.look()
+    on_list.reload()
     assert on_list("foundations", "ada@example.org")
     (home / "subscribers.yaml").unlink()
-    on_list.look()
+    on_list.reload()
     assert on_list("foundations", "ada@example.org")
     save(home, WITHOUT_ADA)
-    on_list.look()
+    on_list.reload()
     assert not on_list("foundations", "ada@example.org")
 
 
@@ -236,10 +236,10 @@ def test_child_of_the_daemon_follows_the_version_in_force(home: Path) -> None:
     in_force(home)
     on_list = CurrentSubscribers(Home.in_force(home, {}), now)
     save(home, WITHOUT_ADA)
-    on_list.look()
+    on_list.reload()
     assert on_list("foundations", "ada@example.org")
     in_force(home)
-    on_list.look()
+    on_list.reload()
     assert not on_list("foundations", "ada@example.org")
 
 
@@ -247,5 +247,5 @@ def test_file_dated_in_the_future_counts_at_once(home: Path) -> None:
     """The clock was put back since."""
     on_list = CurrentSubscribers(Home.load(home, {}), lambda: now() - timedelta(days=1))
     save(home, WITHOUT_ADA)
-    on_list.look()
+    on_list.reload()
     assert not on_list("foundations", "ada@example.org")

@@ -432,6 +432,6 @@ def test_edit_of_the_file_while_mail_goes_out_holds_when_it_has_rested(tmp_path:
     on_list = CurrentSubscribers(home, lambda: now() + RESTED)
     for text in ("bo@b.org\n", "broken\n"):
         (tmp_path / "readers.txt").write_text(text)
-        on_list.look()
+        on_list.reload()
         assert not on_list("big", "ada@example.org")
         assert on_list("big", "bo@b.org")

@@ -459,7 +459,7 @@ class App(ExitStack):
             transports=self.transports,
             composer=composer,
             on_list=self.recipients,
-            look=self.recipients.look,
+            look=self.recipients.reload,
             clock=self.clock,
             timer=self.timer,
             wait=self.wait,
