@@ -409,20 +409,13 @@ def test_error_that_no_connection_can_handle_is_raised(world: World) -> None:
 
 @dataclass
 class Office:
-    """A server's side of ten connections: how many were at work at once, and what it does about the one too many."""
+    """A server's side of seven connections: how many were at work at once, and what it does about one too many."""
 
-    most: int = 99  # at once
-    messages: int = 0
+    most: int
     open: set[int] = field(default_factory=set)
-    widest: int = 0
-    after: list[int] = field(
-        default_factory=list
-    )  # how many were at work at each message since the first complaint
+    after: list[int] = field(default_factory=list)  # how many at each message since it complained
     complained: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def desks(self, number: int = 10) -> list[Transport]:
-        return [Desk(office=self) for _ in range(number)]
 
     def comes(self, desk: int) -> None:
         with self.lock:
@@ -431,7 +424,6 @@ class Office:
                 self.open.discard(desk)
                 self.complained = True
                 raise MailServerError("421 too many connections", temporary=True, busy=True)
-            self.widest, self.messages = max(self.widest, len(self.open)), self.messages + 1
             self.after += [len(self.open)] if self.complained else []
 
 
@@ -439,7 +431,7 @@ class Office:
 class Desk(FakeTransport):
     """One connection, whose messages take a moment each, so that others come between."""
 
-    office: Office = field(default_factory=Office)
+    office: Office = field(default_factory=lambda: Office(most=6))
 
     def send(self, envelope: Envelope) -> Receipt:
         self.office.comes(id(self))
@@ -451,27 +443,15 @@ class Desk(FakeTransport):
         self.office.open.discard(id(self))
 
 
-def test_connections_grow_with_the_messages_that_the_server_takes(world: World) -> None:
-    lists, office = world.crowd(600), Office()
-    world.grows, world.transports = True, office.desks()
-    assert world.deliver(lists).states == {SENT: 603}
-    assert office.widest == 10
-    used = [len(desk.sent) for desk in world.transports]  # type: ignore[attr-defined]
-    assert used[0] > used[-1] > 0, "the last began later"
-
-
-def test_connection_too_many_halves_their_number_for_the_rest_of_the_round(
+def test_connections_grow_until_the_server_complains_and_then_are_half_as_many(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "paperboy")
-    lists, office = world.crowd(600), Office(most=6)
-    world.grows, world.transports = (
-        True,
-        office.desks(7),
-    )  # with an eighth, the half would depend on who is first
-    report = world.deliver(lists)
+    office = Office(most=6)
+    # With an eighth, the half would depend on who is first.
+    world.grows, world.transports = True, [Desk(office=office) for _ in range(7)]
+    report = world.deliver(world.crowd(600))
     assert (report.states, report.problem, world.waits) == ({SENT: 603}, "", [])
-    assert office.widest == 6
     assert "the mail server complains: 3 connections from now on" in caplog.text
     assert max(office.after[12:]) == 3
 

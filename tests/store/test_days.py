@@ -149,10 +149,7 @@ def test_records_of_a_clock_that_was_ahead_are_settled(store: Store) -> None:
     assert store.papers.fetched("") == {"cs.LG": later}
     assert outcome(store, "foundations", date(2026, 11, 21)) is None
     assert store.days.last("foundations", date.max) == TODAY
-    assert [day.date for day in store.history.days(["foundations"])["foundations"]] == [TODAY]
     assert store.days.started("foundations", timedelta(days=30)) == {"cs.LG"}
-    store.days.freeze(Day("foundations", date(2026, 11, 21), Outcome.QUIET), later)
-    assert outcome(store, "foundations", date(2026, 11, 21)) is Outcome.QUIET
 
 
 def test_list_that_was_first_known_while_the_clock_was_ahead_is_not_news_until_then(
