@@ -41,7 +41,11 @@ def unsubscribed(text: str, name: str = "a", address: str = ZOE.address) -> tupl
     """The text with one less subscriber, and the line in the old text."""
     with TemporaryDirectory() as folder:
         home = home_with(folder, text)
-        who = next(each for each in home.list(name).subscribers if each.address == address)
+        who = next(
+            subscriber
+            for subscriber in home.list(name).subscribers
+            if subscriber.address == address
+        )
         place = edits.unsubscribe(home, home.list(name), who)
         return (home.path / "subscribers.yaml").read_bytes().decode(), line_of(place)
 
@@ -152,7 +156,7 @@ def test_file_without_a_line_end_stays_without_one() -> None:
 def test_leaving_subscriber_takes_the_line_or_a_comma_along(
     lines: list[str], left: list[str]
 ) -> None:
-    indented, expected = (["    " + line for line in each] for each in (lines, left))
+    indented, expected = (["    " + line for line in part] for part in (lines, left))
     text = a_list(*indented)
     leaving = next(
         who.address for who in lists_of(text)[0].subscribers if who.address.lower() == "x@b.org"
@@ -244,8 +248,8 @@ def a_key(draw: st.DrawFn, addresses: list[str]) -> list[str]:
         )
         return [f"subscribers: [{comma.join(people)}{end}]{note}"]
     dash = draw(st.sampled_from(["- ", "  - ", "     -   "]))
-    each = [line for who in people for line in [*draw(OWN_LINES), dash + who + draw(COMMENTS)]]
-    return ["subscribers:" + note, *each]
+    lines = [line for who in people for line in [*draw(OWN_LINES), dash + who + draw(COMMENTS)]]
+    return ["subscribers:" + note, *lines]
 
 
 @st.composite
@@ -297,14 +301,18 @@ def test_edit_changes_one_line_of_a_file_of_any_shape(
         len(changed(text, made)) <= 1
     )  # the one before may get a comma, or a line end where the file had none
     wanted = tuple(
-        replace(each, subscribers=(*each.subscribers, Subscriber(ZOE.address, ZOE.name)))
-        if each.name == name
-        else each
-        for each in lists_of(text)
+        replace(
+            mailing_list, subscribers=(*mailing_list.subscribers, Subscriber(ZOE.address, ZOE.name))
+        )
+        if mailing_list.name == name
+        else mailing_list
+        for mailing_list in lists_of(text)
     )
     assert lists_of(made) == wanted
     for address in data.draw(st.permutations([*on[name], ZOE.address])):
         left, _ = unsubscribed(made, name, address)
         assert len(changed(made, left)) <= 2  # the one before may lose its comma
         made = left
-    assert not next(each for each in lists_of(made) if each.name == name).subscribers
+    assert not next(
+        mailing_list for mailing_list in lists_of(made) if mailing_list.name == name
+    ).subscribers

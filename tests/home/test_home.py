@@ -119,7 +119,7 @@ def test_broken_files_fall_back_to_the_version_in_force(home: Path) -> None:
     in_force(home)
     save(home, "lists: broken")
     found, broken = Home.own_or_in_force(home, {})
-    assert [each.name for each in found.lists] == ["foundations"]
+    assert [mailing_list.name for mailing_list in found.lists] == ["foundations"]
     assert broken is not None
     assert "subscribers.yaml" in str(broken)
 

@@ -562,7 +562,7 @@ def test_subscribers_that_many_lists_share_are_read_once(home):
     )
     lists = read(home, first + "".join(more))
     assert len(lists) == 300
-    assert all(each.subscribers is lists[0].subscribers for each in lists)
+    assert all(mailing_list.subscribers is lists[0].subscribers for mailing_list in lists)
     assert len(lists[0].subscribers) == 10_000
 
 

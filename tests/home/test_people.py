@@ -95,7 +95,7 @@ def test_lists_may_share_a_file(tmp_path: Path) -> None:
     lists = home_of(
         tmp_path, "ada@example.org", lists=(LISTS + more).replace("{}", "readers.txt")
     ).lists
-    assert [list(each.subscribers) for each in lists] == [[ADA]] * 4
+    assert [list(mailing_list.subscribers) for mailing_list in lists] == [[ADA]] * 4
 
 
 ANYBODY = st.tuples(
@@ -129,7 +129,7 @@ QUOTES = "these quotes are never closed, or end within a cell; write each row in
 def test_every_mistake_is_reported_with_its_line(tmp_path: Path) -> None:
     text = "# us\nada@example.org\nada@example\nAda <ADA@example.org>\na@b.org, c@b.org\nbo@b.org"
     lists = f"{LISTS}    subscribers: [bo@b.org]\n    colour: red\n"
-    assert [each.partition(": ")[0] for each in problems(tmp_path, text, lists=lists)] == [
+    assert [problem.partition(": ")[0] for problem in problems(tmp_path, text, lists=lists)] == [
         "subscribers.yaml:7:5", "readers.txt:3", "readers.txt:4", "readers.txt:5", "readers.txt:6"
     ]  # fmt: skip
     told = problems(tmp_path, text, lists=lists)

@@ -136,9 +136,10 @@ def _attribute(name: str, value: str) -> str:
     if name != "style":
         return " ".join(value.split())
     declarations = (
-        re.sub(r"\s*([:,])\s*", r"\1", " ".join(each.split())) for each in value.split(";")
+        re.sub(r"\s*([:,])\s*", r"\1", " ".join(declaration.split()))
+        for declaration in value.split(";")
     )
-    return ";".join(sorted(each for each in declarations if each))
+    return ";".join(sorted(declaration for declaration in declarations if declaration))
 
 
 def main() -> None:

@@ -127,7 +127,7 @@ def sample_lists() -> Mapping[str, MailingList]:
     """The demo's lists by name, as an LLM would serve them."""
     with importlib.resources.as_file(sample.LISTS) as file:
         lists = mailing_lists.load(file, [], Settings(timezone=ZoneInfo("Europe/Berlin")))
-    return {each.name: replace(each, min_relevance=7) for each in lists}
+    return {mailing_list.name: replace(mailing_list, min_relevance=7) for mailing_list in lists}
 
 
 @cache

@@ -158,7 +158,7 @@ def of_named(number: int) -> dict[str, Digest]:
         "carried over": digest(day(20), carried_over=papers),
         "let go": digest(day(20), let_go=papers),
         "over the cap": digest(
-            day(20), over_cap=[entry(21 + n, each) for n, each in enumerate(papers)]
+            day(20), over_cap=[entry(21 + n, left_over) for n, left_over in enumerate(papers)]
         ),
     }
 
@@ -170,7 +170,7 @@ def test_papers_without_an_entry_are_named_as_far_as_the_bytes_allow(kind: str) 
     shown = len(set(re.findall(r"Left over (\d+) ", many.html)))
     assert 100 < shown < 400
     assert f"and {400 - shown} more" in visible(many.html)
-    assert all(each.title.strip() in " ".join(many.text.split()) for each in NAMED)
+    assert all(left_over.title.strip() in " ".join(many.text.split()) for left_over in NAMED)
     assert many.html.count((SENTENCE * 15).strip()) == 12, "no abstract goes for a name"
 
 

@@ -177,9 +177,9 @@ def violations(window: Browser) -> list[str]:
     """What axe-core holds against the page at WCAG 2.2 AA, best practices and all."""
     found: list[dict[str, Any]] = window.run(VIOLATIONS, STANDARDS, list(NOT_FOR_MAILS))
     return [
-        f"{each['id']}: {each['help']}: {node['html'][:200]}"
-        for each in found
-        for node in each["nodes"][:3]
+        f"{rule['id']}: {rule['help']}: {node['html'][:200]}"
+        for rule in found
+        for node in rule["nodes"][:3]
     ]
 
 

@@ -262,7 +262,9 @@ def test_test_mail_is_marked_and_has_the_headers_of_a_real_one() -> None:
         by,
         NOW,
     )
-    real, trial = (by.envelope(composed, delivery(by), test=each).message for each in (False, True))
+    real, trial = (
+        by.envelope(composed, delivery(by), test=is_test).message for is_test in (False, True)
+    )
     assert_legal(trial)
     assert headers(trial).keys() == headers(real).keys()
     assert parsed(trial)["Subject"] == f"[Test] {parsed(real)['Subject']}"

@@ -183,7 +183,7 @@ def test_each_text_says_its_language(tmp_path: Path) -> None:
             "title": root.find(".//h3"),
             "comment": root.find(".//p[@class='w']"),
         }
-        return {name: each.get("lang") for name, each in found.items()}
+        return {name: element.get("lang") for name, element in found.items()}
 
     english = {"mail": "en", "title": None, "comment": None}
     assert languages(digest()) == english
@@ -333,7 +333,7 @@ def test_any_paper_reads_back_from_its_html(
     root = lxml_html.document_fromstring(mail.html)
     shown = in_html(title) or "(no title)"
     assert root.find(".//h3/a").text_content().replace("\xa0", " ") == shown.replace("\xa0", " ")
-    body = [each.text_content() for each in root.iter("p") if not each.get("class")]
+    body = [paragraph.text_content() for paragraph in root.iter("p") if not paragraph.get("class")]
     wanted = in_html(abstract)
     assert not wanted or wanted in body
     assert flat(one_line(name)) in visible(mail.html)

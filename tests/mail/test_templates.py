@@ -361,7 +361,7 @@ def test_broken_translation_is_reported_once_with_its_file_and_line(
     with pytest.raises(ConfigError) as caught:
         Templates.load([written(tmp_path, files), EMAILS]).check({"de", "pt-BR"})
     assert [str(problem) for problem in caught.value.problems] == [
-        f"emails/{each}" for each in told
+        f"emails/{line}" for line in told
     ]
 
 

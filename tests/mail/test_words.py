@@ -33,14 +33,14 @@ def without_words(name: str = "_words.j2") -> str:
     """Such a file that has each name, and says ¤ for each word."""
     lines = []
     for node in jinja2.Environment(autoescape=True).parse((EMAILS / name).read_text("utf-8")).body:
-        for each in [node, *node.find_all((nodes.Assign, nodes.Macro))]:
-            if isinstance(each, nodes.Assign) and isinstance(each.target, nodes.Name):
+        for part in [node, *node.find_all((nodes.Assign, nodes.Macro))]:
+            if isinstance(part, nodes.Assign) and isinstance(part.target, nodes.Name):
                 lines.append(
-                    f"{{% set {each.target.name} = {OF_ANOTHER_SHAPE.get(each.target.name, repr('¤'))} %}}"
+                    f"{{% set {part.target.name} = {OF_ANOTHER_SHAPE.get(part.target.name, repr('¤'))} %}}"
                 )
-            elif isinstance(each, nodes.Macro):
-                parameters = ", ".join(f"{argument.name}=''" for argument in each.args)
-                lines.append(f"{{% macro {each.name}({parameters}) %}}¤{{% endmacro %}}")
+            elif isinstance(part, nodes.Macro):
+                parameters = ", ".join(f"{argument.name}=''" for argument in part.args)
+                lines.append(f"{{% macro {part.name}({parameters}) %}}¤{{% endmacro %}}")
     return "\n".join(dict.fromkeys(lines)) + "\n"
 
 
@@ -60,7 +60,7 @@ FULL = digest(
     let_go=PAPERS[33:35],
     shortfall=Shortfall.BUDGET,
 )
-MISSES = tuple(entry(0, each, comment="6", relevance=3) for each in PAPERS[:3])
+MISSES = tuple(entry(0, miss, comment="6", relevance=3) for miss in PAPERS[:3])
 NOTE = digest(
     [],
     below=9,

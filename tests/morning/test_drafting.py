@@ -20,7 +20,7 @@ NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 
 def scored(relevance: int, **changes: object) -> ScoredList:
     papers = tuple(paper(f"2611.{number:05}") for number in range(1, 8))
-    scores = {each.id: Score(relevance, 8, "It matters.") for each in papers}
+    scores = {candidate.id: Score(relevance, 8, "It matters.") for candidate in papers}
     composer = Composer(Templates.load([ROOT / "emails"]), "papers@example.org", "", b"secret")
     wants = mailing_list(subscribers=(), **changes)
     gathered = Gathered(
@@ -44,8 +44,8 @@ def test_compose_gives_the_same_bytes_in_another_process() -> None:
     lists = [scored(9), scored(9, name="galaxies", title="Galaxies"), scored(2)]
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("forkserver")) as pool:
         made = list(pool.map(compose, lists))
-    assert made == [compose(each) for each in lists]
-    assert [each.outcome("") for each in made] == [Outcome.DIGEST, Outcome.DIGEST, Outcome.NOTE]
+    assert made == [compose(scored_list) for scored_list in lists]
+    assert [draft.outcome("") for draft in made] == [Outcome.DIGEST, Outcome.DIGEST, Outcome.NOTE]
     mail = made[0].mail
     assert mail is not None
     assert b"2611.00007" in mail.message

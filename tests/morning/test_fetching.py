@@ -95,7 +95,7 @@ def test_late_cross_list_waits_whole_for_a_list_not_served_for_weeks(world: Worl
     world.clock.now += 3 * DAY  # Tuesday
     world.run(foundations(), tuesdays)
     digest = world.composer.made[-1]
-    assert [(each.paper.id, each.paper.abstract) for each in digest.entries] == [
+    assert [(entry.paper.id, entry.paper.abstract) for entry in digest.entries] == [
         (OLD.id, OLD.abstract)
     ]
 

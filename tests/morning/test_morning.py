@@ -77,15 +77,15 @@ class World:
     ) -> MorningReport:
         """Run a morning, after the mail of earlier ones was delivered unless the mail server is down."""
         ledger = self.store.ledger
-        for each in [] if self.mail_is_down else waiting(self.store, self.clock()):
-            ledger.reserve(each, self.clock())
-            ledger.settle(each, DeliveryState.SENT, "250 ok", self.clock(), via="smtp")
+        for delivery in [] if self.mail_is_down else waiting(self.store, self.clock()):
+            ledger.reserve(delivery, self.clock())
+            ledger.settle(delivery, DeliveryState.SENT, "250 ok", self.clock(), via="smtp")
         self.store.settle_clock(self.clock())
-        names = {each.name for each in lists}
+        names = {mailing_list.name for mailing_list in lists}
         return morning.Morning(
             drafter=self.drafter(**changes),
             connect=partial(self.connect, holidays=holidays),
-            lists=[replace(each, holidays=frozenset(holidays)) for each in lists],
+            lists=[replace(mailing_list, holidays=frozenset(holidays)) for mailing_list in lists],
             patience=patience,
             any_day=any_day,
             since=since,
@@ -409,14 +409,14 @@ def test_incidents_are_noted_in_the_transaction_that_freezes_the_day(tmp_path: P
         foundations(),
         foundations(name="galaxies", categories=("cs.CV",)),
     )
-    assert [each.outcome for each in report.lists] == [None, Outcome.QUIET], (
+    assert [entry.outcome for entry in report.lists] == [None, Outcome.QUIET], (
         "a bug in incidents stops no other list"
     )
     assert outcome(world.store, "foundations", FRIDAY.date()) is None
     database.execute("drop trigger fails")
     world.scorer.dies_after = 0
     assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
-    assert [(each.kind, each.subject) for each in world.store.incidents.all()] == [
+    assert [(incident.kind, incident.subject) for incident in world.store.incidents.all()] == [
         (Kind.SCORING, "foundations")
     ]
     database.close()

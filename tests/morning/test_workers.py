@@ -92,9 +92,9 @@ def test_result_that_is_there_waits_for_no_other_task() -> None:
             yield 4
 
     given, found = threading.Event(), list[tuple[int, int | None]]()
-    for each in worker_pool(threads).map(halved, tasks()):
+    for result in worker_pool(threads).map(halved, tasks()):
         given.set()
-        found.append(each)
+        found.append(result)
     assert found[0] == (2, 1)
 
 
@@ -140,7 +140,9 @@ def topics(number: int, papers: list[Paper]) -> str:
 def home(tmp_path: Path) -> Iterator[Path]:
     """Seventy lists on one category, and the papers of a day."""
     batch = announcements.newest_batch(NOW)
-    papers = [each for each in sample.papers(batch.submitted_until) if "cs.LG" in each.categories]
+    papers = [
+        paper for paper in sample.papers(batch.submitted_until) if "cs.LG" in paper.categories
+    ]
     base = tmp_path / "base"
     base.mkdir()
     lists = "".join(
@@ -165,13 +167,13 @@ def a_morning(
     path = base.with_name(f"{len(list(base.parent.iterdir()))}")
     shutil.copytree(base, path)
     with (path / ".env").open("a") as env:
-        env.write("".join(f"{each}\n" for each in settings))
+        env.write("".join(f"{setting}\n" for setting in settings))
     with App(
         path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES
     ) as app:
         watcher = threading.Thread(target=meanwhile, args=(app,))
         watcher.start()
-        report = app.morning([each.name for each in app.home.lists])
+        report = app.morning([mailing_list.name for mailing_list in app.home.lists])
         watcher.join()
         assert not report.due
         assert app.store.ledger.unfinished() == LISTS
@@ -214,7 +216,7 @@ def children() -> list[int]:
     found = subprocess.run(
         ["pgrep", "-P", str(os.getpid()), "-f", "spawn_main"], check=False, capture_output=True
     )
-    return [int(each) for each in found.stdout.split()]
+    return [int(process) for process in found.stdout.split()]
 
 
 def test_two_processes_give_the_same_bytes_as_one(home: Path) -> None:
@@ -257,7 +259,7 @@ def test_task_for_a_worker_holds_no_address_and_no_secret(tmp_path: Path) -> Non
         sent = pickle.dumps(scored)
         assert b"https://hooks.example.org" not in sent
         assert b"a-reader@example.org" not in sent
-        assert not any(each in sent for each in app.store.secrets())
+        assert not any(secret in sent for secret in app.store.secrets())
         mail = compose(scored).mail
     assert mail
     assert mail.shown  # for the webhook
@@ -292,10 +294,10 @@ def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
     )
     with subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        workers = [int(each) for each in process.stdout.readline().split()]
+        workers = [int(process) for process in process.stdout.readline().split()]
         process.kill()
     ends = time.monotonic() + 60
-    while any(Path(f"/proc/{each}").exists() for each in workers):
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):
         assert time.monotonic() < ends, "they live on"
         time.sleep(0.05)
     assert workers

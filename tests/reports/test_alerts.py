@@ -103,11 +103,11 @@ def met(
     missing: str = "",
 ) -> list[Mail]:
     """What is to be reported after such a morning, or such a round of sending."""
-    others = {each.list_name for each in reports} - {each.name for each in LISTS}
-    for each in reports:
+    others = {entry.list_name for entry in reports} - {known.name for known in LISTS}
+    for entry in reports:
         incidents.record(
             store,
-            each,
+            entry,
             FetchResult(missing, holds=bool(missing), news=not missing),
             now,
             overdue=now >= AT_SEVEN + PATIENCE,
@@ -130,7 +130,7 @@ def only(
 
 def report(store: Store, kind: Kind, day: date) -> None:
     """As if the mail about a kind had gone out on that day."""
-    about = [each for each in wrong(store) if each.kind == kind]
+    about = [row for row in wrong(store) if row.kind == kind]
     store.alerts.add(about, day, None, over=False)
 
 
@@ -454,8 +454,8 @@ def test_each_cause_that_is_over_is_reported_well_again(store: Store) -> None:
     found = met(
         store, DIGEST, named("galaxies", DIGEST), sent=sent, now=AT_SEVEN + timedelta(days=1)
     )
-    assert all(each.over for each in found)
-    assert {each.alert.headline: each.alert.details for each in found} == {
+    assert all(mail.over for mail in found)
+    assert {mail.alert.headline: mail.alert.details for mail in found} == {
         "Resolved: the LLM scores": (
             "scoring, since Fri 20 Nov 06:00 UTC: Scored 0 of 40 papers: no digest for foundations",
         ),

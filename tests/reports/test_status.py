@@ -93,7 +93,7 @@ def crowd(
     number: int, state: DeliveryState, reason: str = "", try_at: datetime | None = None
 ) -> list[DeliveryRecord]:
     """As many people who missed their mail for one reason."""
-    return [missed(state, reason, try_at, f"{state}{each}") for each in range(number)]
+    return [missed(state, reason, try_at, f"{state}{place}") for place in range(number)]
 
 
 @dataclass
@@ -110,14 +110,14 @@ class Known:
     at_work: bool = False
 
     def status(self, lists: Sequence[MailingList], now: datetime) -> Status:
-        attempts = {each.list_name: each for each in self.attempts}
+        attempts = {attempt.list_name: attempt for attempt in self.attempts}
         found = []
         for entry in lists:
-            mine = tuple(each for each in self.days if each.list_name == entry.name)
+            mine = tuple(summary for summary in self.days if summary.list_name == entry.name)
             today = due.local_date(entry, now)
-            outcome = next((each.outcome for each in mine if each.date == today), None)
+            outcome = next((summary.outcome for summary in mine if summary.date == today), None)
             standing = due.standing(entry, outcome, attempts.get(entry.name), now, PATIENCE)
-            digest = next((each for each in mine if each.outcome is Outcome.DIGEST), None)
+            digest = next((summary for summary in mine if summary.outcome is Outcome.DIGEST), None)
             boxed = self.boxed.get(entry.name, 0)
             mailed = (
                 NewestDigest(entry.name, 1, digest.date, digest.deliveries, boxed)

@@ -499,7 +499,7 @@ def test_message_aborted_before_it_was_handed_over_stays_pending(world: World) -
     ]
     report = world.deliver(stop=lambda: any(transport.sent for transport in world.transports))
     assert report.problem == ""
-    assert {(each.state, each.attempts) for each in waiting(world.store, NOW)} == {(PENDING, 0)}
+    assert {(left.state, left.attempts) for left in waiting(world.store, NOW)} == {(PENDING, 0)}
 
 
 # ---- rate limit and pauses
@@ -607,8 +607,8 @@ def test_address_suppressed_during_the_round_gets_nothing(
 ) -> None:
     """Those that follow were read from the database before."""
     lists = world.crowd(9)
-    for each in waiting(world.store, NOW) if left_by_a_crash else ():
-        world.store.ledger.reserve(each, NOW)
+    for left in waiting(world.store, NOW) if left_by_a_crash else ():
+        world.store.ledger.reserve(left, NOW)
 
     class Watched(FakeTransport):
         def send(self, envelope: Envelope) -> Receipt:
@@ -743,10 +743,10 @@ def test_ledger_is_ahead_of_the_server_by_one_message(world: World, path: Path) 
     found: list[dict[str, tuple[int, str]]] = []
     world.transports = [watched := Watched()]
     world.deliver(lists)
-    assert [each["sending"] for each in found] == [
+    assert [seen["sending"] for seen in found] == [
         (1, envelope.recipient) for envelope in watched.sent
     ]
-    assert [each.get("sent", (0, ""))[0] for each in found] == [*range(23)]
+    assert [seen.get("sent", (0, ""))[0] for seen in found] == [*range(23)]
 
 
 def test_stop_finishes_what_is_under_way_and_then_quits(world: World, smtp: SmtpServer) -> None:
@@ -757,7 +757,7 @@ def test_stop_finishes_what_is_under_way_and_then_quits(world: World, smtp: Smtp
     report = world.deliver(lists, stop=stop.is_set)
     assert 20 <= report.states[SENT] == len(smtp.messages) <= 20 + 3
     assert len(waiting(world.store, NOW)) == 53 - len(smtp.messages)
-    assert {each.state for each in waiting(world.store, NOW)} == {PENDING}
+    assert {left.state for left in waiting(world.store, NOW)} == {PENDING}
     ends = time.monotonic() + 60
     while len(smtp.ended) < 3 and time.monotonic() < ends:
         time.sleep(0.001)

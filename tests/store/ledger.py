@@ -45,7 +45,7 @@ TRIES: dict[str, tuple[DeliveryState, str, dict[str, object]]] = {
 def outcome(store: Store, list_name: str, day: date) -> Outcome | None:
     """What the list's day came to; None: nothing yet."""
     days = store.history.days([list_name], 99).get(list_name, ())
-    return next((each.outcome for each in days if each.date == day), None)
+    return next((summary.outcome for summary in days if summary.date == day), None)
 
 
 def copy_for(name: str, list_name: str = "foundations", day: date = TODAY) -> MessageCopy:

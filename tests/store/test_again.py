@@ -123,7 +123,7 @@ def test_recently_expired_deliveries_are_put_back_despite_newer_digests(store: S
     assert states(store, today, "ada", "grace", "hedy") == ["sent", "deferred", "suppressed"]
     assert states(store, theirs, "ada") == ["failed"]
     assert given_up_again(store, "ada", "grace", "hedy") == {}
-    anew = {each.expires for each in waiting(store, LATER) if each.frozen_id in {first, second}}
+    anew = {left.expires for left in waiting(store, LATER) if left.frozen_id in {first, second}}
     assert anew == {LATER + WORTH_SENDING}
 
 

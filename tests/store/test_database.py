@@ -42,7 +42,7 @@ def test_secret_stays_the_same_and_differs_between_homes(path: Path, tmp_path: P
     first.close()
     again, other = Store.open(path), Store.open(tmp_path / "other.db")
     assert again.secrets() == secret
-    assert [len(each) for each in secret] == [32]
+    assert [len(part) for part in secret] == [32]
     assert other.secrets() != secret
     again.close()
     other.close()

@@ -80,11 +80,11 @@ def test_tokens_lead_to_their_readers_from_the_first_digest_on(store: Store) -> 
     for day, copies in enumerate(((ada,), (ada, grace))):
         found = replace(DAY, date=TODAY + timedelta(days=day), outcomes={}, copies=copies)
         store.days.freeze(replace(found, counts=Counts()), NOW)
-        known = [store.readers.leaving(each.token) for each in DAY.copies]
-        assert known == [Reader("foundations", each.subscriber.address) for each in copies] + [
+        known = [store.readers.leaving(copy.token) for copy in DAY.copies]
+        assert known == [Reader("foundations", copy.subscriber.address) for copy in copies] + [
             None
         ] * (1 - day)
-        votes = [store.readers.voting(vote_token(each.token)) for each in DAY.copies]
+        votes = [store.readers.voting(vote_token(copy.token)) for copy in DAY.copies]
         assert votes == known
 
 
@@ -223,8 +223,8 @@ def test_outcomes_are_those_of_each_lists_local_date(store: Store) -> None:
 def test_rows_that_lists_share_are_returned_for_each_list(store: Store) -> None:
     """It is read once for all of them."""
     lists = [mailing_list(name=name) for name in ("foundations", "galaxies", "quarks", "sky")]
-    for each in lists[:2]:
-        store.days.freeze(Day(each.name, TODAY, Outcome.NOTE), NOW)
+    for noted in lists[:2]:
+        store.days.freeze(Day(noted.name, TODAY, Outcome.NOTE), NOW)
     store.days.freeze(
         Day("quarks", TODAY, Outcome.QUIET), NOW - timedelta(hours=5)
     )  # before the day's batch
@@ -237,6 +237,6 @@ def test_rows_that_lists_share_are_returned_for_each_list(store: Store) -> None:
     ]
     for attempt in attempts:
         store.days.note_attempt(attempt)
-    assert store.days.attempts() == {each.list_name: each for each in attempts}
+    assert store.days.attempts() == {attempt.list_name: attempt for attempt in attempts}
     store.days.know(["a", "b"], NOW)
     assert store.days.know(["b", "c"], LATER) == {"a": NOW, "b": NOW, "c": LATER}

@@ -68,7 +68,9 @@ def who(store: Store, since: datetime = SINCE) -> list[tuple[str, str, str]]:
 
 
 def newest(store: Store) -> set[int]:
-    return {each.digest_id for each in store.history.mailed(["foundations", "galaxies"]).values()}
+    return {
+        digest.digest_id for digest in store.history.mailed(["foundations", "galaxies"]).values()
+    }
 
 
 def test_newest_digest_of_a_list_is_the_last_unless_it_was_superseded(store: Store) -> None:
@@ -243,7 +245,7 @@ def test_month_begins_at_midnight_in_utc(store: Store) -> None:
 
 def test_every_outcome_of_a_paper_is_read_back_as_it_was_frozen(store: Store) -> None:
     """It is kept as a number."""
-    became = {f"2611.{number:05}": each for number, each in enumerate(PaperOutcome)}
+    became = {f"2611.{number:05}": outcome for number, outcome in enumerate(PaperOutcome)}
     store.days.freeze(Day("foundations", NOW.date(), Outcome.NOTE, outcomes=became), NOW)
     lives = {arxiv_id: store.history.life("foundations", arxiv_id) for arxiv_id in became}
     assert {arxiv_id: life.became for arxiv_id, life in lives.items()} == became

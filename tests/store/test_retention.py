@@ -37,7 +37,8 @@ WAYS = ("cs.LG", "stat.ML", "cross-list cs.LG", "cross-list stat.ML")
 def fetched(store: Store, *ids: str, at: datetime = LONG_AGO, **changes: object) -> None:
     """Papers that were submitted two days before they came."""
     papers = [
-        paper(each, published=at - timedelta(days=2), comment="12 pages", **changes) for each in ids
+        paper(paper_id, published=at - timedelta(days=2), comment="12 pages", **changes)
+        for paper_id in ids
     ]
     store.papers.add(papers, LIST.categories, at)
 
@@ -47,7 +48,7 @@ def scored(store: Store, *ids: str, list_name: str = LIST.name) -> None:
         list_name,
         "criteria",
         "luna",
-        {each: Score(9, 8, "Why.") for each in ids},
+        {paper_id: Score(9, 8, "Why.") for paper_id in ids},
         Spending(),
         LONG_AGO,
     )
@@ -160,7 +161,7 @@ def test_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store:
     froze(store, {settled: PaperOutcome.BELOW, fresh: PaperOutcome.BELOW})
     thin(store, keep=timedelta())
     assert (whole(store, settled), whole(store, fresh)) == (False, True)
-    assert [each.id for each in store.papers.recent(LIST, LONG_AGO)] == [fresh]
+    assert [kept.id for kept in store.papers.recent(LIST, LONG_AGO)] == [fresh]
 
 
 @pytest.mark.parametrize("link", ["l1nk", ""])
@@ -204,7 +205,12 @@ def test_abstract_of_a_paper_that_an_llm_scored_stays_for_93_days_where_lists_le
     )
     ledger.morning(store, {}, TODAY)  # the newest digest keeps its papers
     store.retention.thin(timedelta(days=400), [LIST.name], NOW, keeps_scores=keeps_scores)
-    assert [whole(store, each) for each in ids] == [keeps_scores, keeps_scores, False, False]
+    assert [whole(store, paper_id) for paper_id in ids] == [
+        keeps_scores,
+        keeps_scores,
+        False,
+        False,
+    ]
 
 
 def test_paper_that_a_list_waits_for_stays_whole_whatever_its_age(store: Store) -> None:
@@ -218,7 +224,12 @@ def test_paper_that_a_list_waits_for_stays_whole_whatever_its_age(store: Store) 
     store.days.begin(LIST.name, WAYS, [], LONG_AGO.date(), LONG_AGO)
     store.days.begin("a list that is no more", ["cs.CL"], [], LONG_AGO.date(), LONG_AGO)
     thin(store)
-    assert [whole(store, each) for each in (waits, cross, other, gone)] == [True, True, None, None]
+    assert [whole(store, paper_id) for paper_id in (waits, cross, other, gone)] == [
+        True,
+        True,
+        None,
+        None,
+    ]
     assert len(store.papers.unseen(LIST)) == 2
     assert len(store.scores.kept(LIST.name, "criteria", "luna", [waits], NOW)) == 1
     store.days.begin(
