@@ -34,7 +34,7 @@ def test_cluster_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:
         with App(
             home, {"CLUSTER": dask.address}, lambda: NOW, time.sleep, time.monotonic, NoProgress()
         ) as app:
-            (found,) = scheduler.look(app)
+            (found,) = scheduler.check(app)
         assert found.message.startswith("3 workers with 3 threads, which compose")
         assert a_morning(home, on_it) == a_morning(home, "WORKERS=1")
         settings = [f"OPENAI_BASE_URL={llm.base_url}", "LLM_BATCH_SIZE=200", "LLM_CONCURRENCY=16"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from paperboy.features import FEATURES
-from paperboy.features.dkim.signer import look
+from paperboy.features.dkim.signer import check
 from paperboy.service.app import App
 from tests.fakes import NoProgress
 from tests.features.dkim.test_signer import make, record
@@ -34,7 +34,7 @@ def test_key_of_the_selector_is_looked_up(
             with App(
                 home, {}, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress(), features=FEATURES
             ) as app:
-                (said,) = look(app)
+                (said,) = check(app)
         found.append((said.message, said.exit_code, said.note))
     none = f"{name} has no key: fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"
     wrong = f"{name} has another key than DKIM_KEY, so every signature is wrong; publish its public half"

@@ -5,5 +5,5 @@ publishes.
 from paperboy.service.feature import Feature, lazily
 
 FEATURE = Feature(
-    name="dkim", signer=lazily("dkim.signer", "signer_of"), check=lazily("dkim.signer", "look")
+    name="dkim", signer=lazily("dkim.signer", "signer_of"), check=lazily("dkim.signer", "check")
 )

@@ -1,8 +1,8 @@
-"""DKIM signatures (RFC 6376), for senders without a relay that signs. RSA alone: few verify
+"""DKIM signatures (RFC 6376), for senders without a relay that signs. RSA only: few servers verify
 anything else.
 
-dkimpy does it in pure Python, in some ten milliseconds a mail. Left to itself it would not cover
-List-Unsubscribe-Post, and no mail program would offer the one click (RFC 8058).
+dkimpy signs in pure Python, in some ten milliseconds a mail. By default it does not cover
+List-Unsubscribe-Post, and no mail program would offer the one-click unsubscribe (RFC 8058).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COVERED = (  # From twice, so that nobody adds another
 
 @dataclass(frozen=True, slots=True)
 class DkimSigner:
-    """Signs for a domain with the key of a selector."""
+    """Signer for a domain, with the key of a selector."""
 
     domain: str
     selector: str
@@ -40,7 +40,7 @@ class DkimSigner:
 
     @classmethod
     def load(cls, path: Path, selector: str, domain: str) -> DkimSigner:
-        """Read and try the key. Raises ConfigError."""
+        """Read and check the key. Raises ConfigError."""
         try:
             signer = cls(domain, selector, files.read(path, 100_000).replace(b"\r\n", b"\n"))
             bits = signer.modulus.bit_length()
@@ -54,8 +54,8 @@ class DkimSigner:
 
     @property
     def modulus(self) -> int:
-        """Return that of the key: the record in DNS has the same. Raises ValueError if this is no
-        such key.
+        """Return the key's modulus, which the record in DNS shares. Raises ValueError if this is
+        no RSA key.
         """
         crypto = dkimpy("dkim.crypto")
         try:
@@ -66,28 +66,27 @@ class DkimSigner:
             ) from None
 
     def signed(self, message: bytes) -> bytes:
-        """Return the message after its signature."""
+        """Return the message with its signature in front."""
         mail = dkimpy("dkim").DKIM(message)
-        there = {name.lower() for name, _ in mail.headers}  # others a relay may add
+        present = {name.lower() for name, _ in mail.headers}  # a relay may add the others
         signature: bytes = mail.sign(
             self.selector.encode(),
             self.domain.encode(),
             self.key,
             canonicalize=(b"relaxed", b"relaxed"),
-            include_headers=[name for name in _COVERED if name in there],
+            include_headers=[name for name in _COVERED if name in present],
         )
         return signature + message
 
 
 def signer_of(settings: Settings) -> DkimSigner | None:
-    """Return the signer that the settings name, for mail that goes to a mail server. Raises
-    ConfigError.
+    """Return the signer that the settings name, or None if mail goes to the outbox or unsigned.
+    Raises ConfigError.
     """
     if settings.dkim_key is None or settings.mail_from is None or settings.uses_outbox:
         return None
-    return DkimSigner.load(
-        settings.dkim_key, settings.dkim_selector, settings.mail_from.address.rpartition("@")[2]
-    )
+    domain = settings.mail_from.address.rpartition("@")[2]
+    return DkimSigner.load(settings.dkim_key, settings.dkim_selector, domain)
 
 
 def dkimpy(module: str) -> Any:
@@ -107,8 +106,8 @@ def _fault(message: str) -> ConfigError:
 # The record in DNS that holds the key of DKIM_SELECTOR
 
 
-def look(app: App) -> list[Finding]:
-    """Return whether the selector has a key, and the one that signs here."""
+def check(app: App) -> list[Finding]:
+    """Check whether the domain publishes a key for the selector, and the one that signs here."""
     selector = app.settings.dkim_selector
     domain = sender_domain(app.settings)
     if not (selector and domain):
@@ -116,19 +115,17 @@ def look(app: App) -> list[Finding]:
     name = f"{selector}._domainkey.{domain}"
     try:
         signer = signer_of(app.settings)
-    except PaperboyError:  # a finding of its own
+    except PaperboyError:  # `check` reports it on its own
         signer = None
     try:
         keys = list(filter(None, map(published, records(name, "TXT"))))
     except OSError:
         return [note("DKIM", f"DNS does not answer; {name} not checked")]
+
     if not keys:
         fix = "fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"
-        return [
-            Finding(
-                "DKIM", f"{name} has no key: {fix}", int(signer is not None), note=signer is None
-            )
-        ]
+        missing = f"{name} has no key: {fix}"
+        return [Finding("DKIM", missing, exit_code=1) if signer else note("DKIM", missing)]
     if signer and signer.modulus not in map(modulus, keys):
         message = f"{name} has another key than DKIM_KEY, so every signature is wrong; publish its public half"
         return [Finding("DKIM", message, exit_code=1)]
@@ -136,16 +133,16 @@ def look(app: App) -> list[Finding]:
 
 
 def published(record: str) -> str:
-    """Read the key in a TXT record as a zone file has it, in strings that may end anywhere; empty:
-    it was withdrawn.
+    """Return the key in a TXT record as a zone file writes it, split into strings anywhere; empty
+    if it was withdrawn.
     """
     text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', record))
-    found = re.search(r"(?:^|;)\s*p\s*=\s*([A-Za-z0-9+/][A-Za-z0-9+/=\s]*)", text)
-    return re.sub(r"\s", "", found[1]) if found else ""
+    key = re.search(r"(?:^|;)\s*p\s*=\s*([A-Za-z0-9+/][A-Za-z0-9+/=\s]*)", text)
+    return re.sub(r"\s", "", key[1]) if key else ""
 
 
 def modulus(key: str) -> int | None:
-    """Return that of a public key, as it is published; None: it is no RSA key."""
+    """Return the modulus of a published key, or None if it is no RSA key."""
     try:
         return int(dkimpy("dkim.crypto").parse_public_key(base64.b64decode(key))["modulus"])
     except Exception:  # noqa: BLE001 - dkimpy raises whatever its parsers do
