@@ -60,9 +60,9 @@ def test_days_on_which_a_sampled_paper_passed_are_found_in_order(
     froze(store, yesterday, {"2611.00004": PaperOutcome.SELECTED})
     froze(store, long_ago, {"2608.00001": PaperOutcome.SELECTED})
     froze(store, TODAY, {"2611.00005": PaperOutcome.SELECTED}, name="galaxies")
-    assert lessons.found("foundations", TODAY + timedelta(days=60)) == [yesterday, TODAY, TODAY]
-    assert lessons.found("foundations", TODAY) == [long_ago, yesterday, TODAY, TODAY]
-    assert lessons.found("nobody", TODAY) == []
+    assert lessons.misses("foundations", TODAY + timedelta(days=60)) == [yesterday, TODAY, TODAY]
+    assert lessons.misses("foundations", TODAY) == [long_ago, yesterday, TODAY, TODAY]
+    assert lessons.misses("nobody", TODAY) == []
 
 
 def test_recall_counts_the_days_on_which_something_was_left_out(

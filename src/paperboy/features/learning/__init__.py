@@ -1,8 +1,8 @@
-"""What lists learn: which papers are worth an LLM's call, what readers may like, and a ranking for
-the embedded scorer.
+"""Learning: which papers are worth an LLM call, which readers may like, and a ranking for the
+embedded scorer.
 
-It learns from an LLM's scores and from readers' votes, beside the morning; a random sample measures
-what it misses.
+Each list learns from an LLM's scores and from readers' votes, beside the morning; a random sample
+measures what the shortlist misses.
 """
 
 from paperboy.models import Tables

@@ -1,19 +1,17 @@
-"""What lists learn: outside the morning from what they have, and in the morning which papers are
-worth a call.
+"""Learning: training beside the morning, and in the morning the choice of papers worth an LLM call.
 
-    learn     a state for each list and kind, from an LLM's scores and from readers' votes
-    of        what a list has learned
-    learned   what its morning makes of that
+    work      train a state for each list and kind, from an LLM's scores and from readers' votes
+    of        the states of a list
+    learned   their influence on its morning
 
-A state of scores learns only what has come since it was last made, and never forgets; where its key
-has changed, it begins anew with the last three months. One of votes is always made anew.
+A state of scores is trained on what has come since the last training, and never forgets; where its
+key has changed, it starts afresh with the last three months. One of votes always starts afresh.
 """
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from functools import partial
 
 from paperboy.due import local_date
 from paperboy.features.learning import ranking
@@ -46,25 +44,23 @@ from paperboy.store import Store
 from paperboy.store.incidents import Incident
 
 _BY_CHANCE = "called by chance: the shortlist had left it out; some such papers are scored to see what it misses"
-_OFF = "shortlist"  # missed too much, and is off
+_OFF = "shortlist"  # the problem that it is off, since it missed too much
 
 _SOME = 5  # names of lists in a line
 _YOUNG = "{} (learned {papers} of {papers_needed} papers, day {days} of {days_needed})"
 
-BEGINS = timedelta(
-    days=92
-)  # before a state is made anew: then its examples begin, since all their texts are kept
+BEGINS = timedelta(days=92)  # how far back a new state's examples go: all their texts are kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learning:
-    """Learning of the lists of one home, as it is set."""
+    """Learning of one home's lists, as its settings want it."""
 
     store: Store
     lessons: Lessons
     criteria: Callable[[MailingList], str]  # by which an LLM scores a list, or scored it
-    share: Share = 1.0  # of a day's papers, those that an LLM is asked about
-    ranks: bool = False  # for the embedded scorer, which scores
+    share: Share = 1.0  # of a day's papers that the LLM is asked about
+    ranks: bool = False  # the embedded scorer scores, and is given the rankings
 
     # In the morning
 
@@ -75,122 +71,133 @@ class Learning:
         followed: Collection[str],
         now: datetime,
     ) -> Learned:
-        """Return what the list's morning makes of what it has learned.
+        """Return the influence of what the list has learned on its morning.
 
-        Where the list or its criteria are young, the LLM is asked about everything; and in any case
-        about papers by followed authors, and those of a batch that the list has seen before.
+        The LLM is asked about everything while the list or its criteria are young, and in any case
+        about papers by followed authors and those of batches that the list has seen before.
         """
         states = self.of(mailing_list)
         rankers = {str(kind): LearnedRanker(state.weights) for kind, state in states.items()}
-        scores = states.get(ExampleKind.SCORES)
-        votes = rankers.get(ExampleKind.VOTES)
-        liked = _strengths(votes, papers) if votes else {}
+        liked: Mapping[str, float] = {}
+        if ExampleKind.VOTES in rankers:
+            liked = _strengths(rankers[ExampleKind.VOTES], papers)
         if self.ranks and rankers:
-            key = hashlib.sha256(b"".join(ranker.state for ranker in rankers.values())).hexdigest()[
-                :16
-            ]
-            return Learned(liked=liked, rankers=rankers, key=key)
+            digest = hashlib.sha256(b"".join(ranker.state for ranker in rankers.values()))
+            return Learned(liked=liked, rankers=rankers, key=digest.hexdigest()[:16])
 
         name = mailing_list.name
         day = local_date(mailing_list, now)
-        share = share_of(self.share, self.lessons.found(name, day), day)
+        share = share_of(self.share, self.lessons.misses(name, day), day)
         looked = self.store.days.looked(name, day)
+        scores = states.get(ExampleKind.SCORES)
         if share == 1 or scores is None or looked is None or is_young(scores, now):
             return Learned(liked=liked)
-        over = {
+
+        seen_until = {
             source.key: source.calendar.newest_batch(looked, mailing_list.holidays).submitted_until
             for source in sources_of(mailing_list.categories)
         }
         ranked = [
             paper
             for paper in papers
-            if paper.id not in followed and paper.published >= over[source_of(paper.id).key]
+            if paper.id not in followed and paper.published >= seen_until[source_of(paper.id).key]
         ]
         strengths = _strengths(rankers[ExampleKind.SCORES], ranked)
         return replace(shortlist(strengths, share, f"{name} {day}"), liked=liked)
 
     def of(self, mailing_list: MailingList) -> Mapping[ExampleKind, LearnedState]:
-        """Return what the list has learned."""
+        """Return the states that hold for the list, by kind."""
         if not mailing_list.topics:
             return {}
-        states = {
-            kind: self.lessons.state(mailing_list.name, kind, self._key(kind, mailing_list))
-            for kind in ExampleKind
-        }
+        states = {kind: self._state(mailing_list, kind) for kind in ExampleKind}
         return {kind: state for kind, state in states.items() if state}
 
     def freeze(self, mailing_list: MailingList, day: Day, _: int | None, at: datetime) -> None:
-        """Keep the day's sample, note where what passed of it switches `auto` off, and add the task
-        to learn.
-        """
+        """Add the task to learn and the day's sample, and report if that switches `auto` off."""
+        name = day.list_name
         if self._due(mailing_list, at):
-            self.store.tasks.add("learning", day.list_name, at)
-        found = partial(self.lessons.found, day.list_name, day.date)
-        was_off = off_until(found(), day.date)
+            self.store.tasks.add("learning", name, at)
+
+        was_off = off_until(self.lessons.misses(name, day.date), day.date)
         self.lessons.add_sample(day)
-        if self.share == "auto" and off_until(found(), day.date) and not was_off:
-            off = Incident(
-                kind=_OFF, subject=day.list_name, facts={"list": day.list_name}, event=True
-            )
-            self.store.incidents.note([off], at)
+        is_off = off_until(self.lessons.misses(name, day.date), day.date)
+        if self.share == "auto" and is_off and not was_off:
+            incident = Incident(kind=_OFF, subject=name, facts={"list": name}, event=True)
+            self.store.incidents.note([incident], at)
 
     def why(self, paper_id: str) -> Mapping[str, str]:
-        """Say of which lists' samples a paper is."""
+        """Say in which lists' samples a paper is."""
         return dict.fromkeys(self.lessons.sampled(paper_id), _BY_CHANCE)
 
     # Beside the morning
 
     def work(self, mailing_list: MailingList | None, now: datetime) -> str:
-        """Let a list learn what is new, from each kind that may have something."""
+        """Train a list's states on what is new."""
         if mailing_list is None:
             return ""
-        name = mailing_list.name
         for kind in self._due(mailing_list, now):
-            key = self._key(kind, mailing_list)
-            state = None
             if kind is ExampleKind.SCORES:
-                state = self.lessons.state(name, kind, key)
-                judged = self.lessons.judged(name, self.criteria(mailing_list), now - BEGINS, state)
-                if judged:
-                    least = mailing_list.min_relevance
-                    examples = [
-                        ranking.Example(
-                            row.title, row.abstract, ranking.target(row.relevance, least)
-                        )
-                        for row in judged
-                    ]
-                    weights = ranking.train(state.weights if state else b"", examples)
-                    oldest = state.oldest if state else judged[0].at
-                    last = judged[-1]
-                    state = LearnedState(
-                        key,
-                        oldest,
-                        last.at,
-                        last.paper_id,
-                        LearnedRanker(weights).examples,
-                        weights,
-                    )
-            elif votes := self.lessons.voted(name):
-                weights = ranking.train_votes(votes)
-                state = LearnedState(key, now, now, "", LearnedRanker(weights).examples, weights)
-            self.lessons.keep(name, kind, state, now)
+                state = self._trained_on_scores(mailing_list, now)
+            else:
+                state = self._trained_on_votes(mailing_list, now)
+            self.lessons.keep(mailing_list.name, kind, state, now)
         return ""
 
+    def _trained_on_scores(self, mailing_list: MailingList, now: datetime) -> LearnedState | None:
+        """Return the list's state after the scores since it was last trained; None: no scores."""
+        state = self._state(mailing_list, ExampleKind.SCORES)
+        papers = self.lessons.judged(
+            mailing_list.name, self.criteria(mailing_list), now - BEGINS, state
+        )
+        if not papers:
+            return state
+        examples = []
+        for paper in papers:
+            target = ranking.target(paper.relevance, mailing_list.min_relevance)
+            examples.append(ranking.Example(paper.title, paper.abstract, target))
+        weights = ranking.train(state.weights if state else b"", examples)
+        return LearnedState(
+            key=self._key(ExampleKind.SCORES, mailing_list),
+            oldest=state.oldest if state else papers[0].at,
+            until=papers[-1].at,
+            until_id=papers[-1].paper_id,
+            examples=LearnedRanker(weights).examples,
+            weights=weights,
+        )
+
+    def _trained_on_votes(self, mailing_list: MailingList, now: datetime) -> LearnedState | None:
+        """Return a new state from all votes of the list; None: too few."""
+        votes = self.lessons.voted(mailing_list.name)
+        if not votes:
+            return None
+        weights = ranking.train_votes(votes)
+        return LearnedState(
+            key=self._key(ExampleKind.VOTES, mailing_list),
+            oldest=now,
+            until=now,
+            until_id="",
+            examples=LearnedRanker(weights).examples,
+            weights=weights,
+        )
+
     def _due(self, mailing_list: MailingList, now: datetime) -> list[ExampleKind]:
-        """Return from what the list may have something to learn."""
+        """Return the kinds that may have something new to learn from."""
         if not mailing_list.topics:
             return []
         return self.lessons.due(mailing_list.name, now, scores=self.share != 1 or self.ranks)
 
+    def _state(self, mailing_list: MailingList, kind: ExampleKind) -> LearnedState | None:
+        return self.lessons.state(mailing_list.name, kind, self._key(kind, mailing_list))
+
     def _key(self, kind: ExampleKind, mailing_list: MailingList) -> str:
-        """Return what a state depends on, beside its examples."""
+        """Return the key of a state: all that it depends on, beside its examples."""
         if kind is ExampleKind.VOTES:
             return ranking.FEATURES
         return f"{ranking.FEATURES}; {self.criteria(mailing_list)}; {mailing_list.min_relevance}"
 
 
 def _strengths(ranker: LearnedRanker, papers: Sequence[Paper]) -> dict[str, float]:
-    """Return how the papers rank, by id."""
+    """Return the papers' strengths, by id."""
     return dict(zip((paper.id for paper in papers), ranker.strengths(papers), strict=True))
 
 
@@ -204,12 +211,14 @@ def of(app: App) -> Learning:
     settings = app.settings
     store = app.store_to_ask
     votes = next((feature.ballots for feature in app.features if feature.ballots), NO_VOTES)
+
+    def criteria(mailing_list: MailingList) -> str:
+        return app.prompt.criteria(mailing_list.topics, mailing_list.language)
+
     return Learning(
         store=store,
         lessons=Lessons(store.database, votes=votes),
-        criteria=lambda mailing_list: app.prompt.criteria(
-            mailing_list.topics, mailing_list.language
-        ),
+        criteria=criteria,
         share=settings.llm_shortlist if settings.has_llm else 1.0,
         ranks=not settings.has_llm,
     )
@@ -223,17 +232,17 @@ def words() -> Mapping[str, Words]:
     return {
         _OFF: Words(
             "The shortlist of {names} misses too much, and is off",
-            "Six papers that it had left out, and that the LLM scored by chance, passed within 60 days. For 60 days "
-            "the LLM scores all papers again, and costs rise.",
-            "Nothing has to be done. To do without a shortlist from now on, set LLM_SHORTLIST=1 in .env; to fix its "
+            "Within 60 days, six papers passed that it had left out and the LLM scored by chance. For 60 days the "
+            "LLM scores all papers again, and costs rise.",
+            "Nothing needs to be done. To do without a shortlist from now on, set LLM_SHORTLIST=1 in .env; to fix its "
             "share, for example LLM_SHORTLIST=0.7.",
         ),
     }
 
 
 def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
-    """Show the shortlists of those of these lists that use one now, or did in the last 60 days: a
-    line for each that left something out, and one for all that still learn.
+    """Show the shortlists of these lists that are in use, or were in the last 60 days: a line for
+    each that left something out, and one for all that still learn.
     """
     learning = of(app)
     lessons = learning.lessons
@@ -241,6 +250,7 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
     names = [mailing_list.name for mailing_list in lists if mailing_list.topics]
     progress = lessons.progress(names)
     recalls = lessons.recalls(names, now.date())
+
     shown: dict[str, object] = {}
     lines = []
     young = []
@@ -252,17 +262,17 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
         if not is_used and not recall.not_called:
             continue
 
-        passed = lessons.found(name, day)
+        misses = lessons.misses(name, day)
+        share = share_of(setting, misses, day)
+        off = off_until(misses, day) if setting == "auto" else None
         learned = progress.get(name)
-        share = share_of(setting, passed, day)
-        off = off_until(passed, day) if setting == "auto" else None
         learns = None
         if share < 1 and (learned is None or is_young(learned, now)):
             learns = _progress(learned, now)
-        cost = spending.cost.total if spending.cost else 0.0
-        saved = (
-            cost / max(1, recall.called) * recall.not_called if cost else None
-        )  # by what a paper cost on those days
+        saved = None
+        if spending.cost and spending.cost.total:
+            cost_a_paper = spending.cost.total / max(1, recall.called)
+            saved = cost_a_paper * recall.not_called
         shown[name] = {
             "share": share,
             "off_until": off,
@@ -273,11 +283,11 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
             "saved": saved and round(saved, 6),
         }
 
-        changed = _changed(setting, share, off, day)
+        change = _change(setting, share, off, day)
         if recall.not_called:
-            lines.append(f"Shortlist of {name} {_left_out(recall, saved)}{changed}")
+            lines.append(f"Shortlist of {name} {_results(recall, saved)}{change}")
         elif off:
-            lines.append(f"Shortlist of {name}{changed}")
+            lines.append(f"Shortlist of {name}{change}")
         if learns:
             young.append(_YOUNG.format(name, **learns))
     if young:
@@ -285,32 +295,35 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
     return Shown(key="shortlist", of_lists=shown, lines=lines)
 
 
-def _left_out(recall: Recall, saved: float | None) -> str:
-    """Say what was left out, what that found and missed, and what it saved."""
+def _results(recall: Recall, saved: float | None) -> str:
+    """Say how many papers a shortlist called, found and left out, and what that saved."""
     by_chance = f"{counted(recall.sampled, 'paper')} called by chance"
     if recall.interval is None:
         finds = f"too few to say what it finds ({by_chance}, {recall.passed} passed)"
     else:
         least, most = recall.interval
         finds = f"it finds about {recall.estimate:.0%} of what passes ({100 * least:.0f}–{most:.0%}, from {by_chance})"
-    money_saved = "" if saved is None else f", which saved about {money(saved)}"
-    left_out = f"left out {counted(recall.not_called, 'paper')}{money_saved}"
+    left_out = f"left out {counted(recall.not_called, 'paper')}"
+    if saved is not None:
+        left_out += f", which saved about {money(saved)}"
     return f"in {LOOKED_BACK.days} days: {recall.share:.0%} of papers called; {finds}; {left_out}"
 
 
-def _changed(setting: Share, share: float, off: date | None, day: date) -> str:
-    """Say what has changed since, if anything."""
+def _change(setting: Share, share: float, off: date | None, day: date) -> str:
+    """Say what has changed since those days, if anything."""
     if setting == 1:
         return "; off now"
     if off:
         return f"; off until {off:%a %d %b}, since it missed too much"
-    usual = share_of(setting, (), day)
-    return f"; raised to {share:.0%} of papers, since it missed some" if share > usual else ""
+    if share > share_of(setting, (), day):
+        return f"; raised to {share:.0%} of papers, since it missed some"
+    return ""
 
 
 def _progress(learned: TrainingProgress | None, now: datetime) -> dict[str, int]:
     """Return how much was learned, and how much is needed."""
-    papers, days = (learned.examples, (now - learned.oldest).days) if learned else (0, 0)
+    papers = learned.examples if learned else 0
+    days = (now - learned.oldest).days if learned else 0
     return {
         "papers": min(papers, LEAST_EXAMPLES),
         "papers_needed": LEAST_EXAMPLES,

@@ -1,4 +1,4 @@
-"""What each list has learned, and what it learns from: an LLM's scores, readers' votes, and a
+"""Rows of learning: each list's states, their examples (an LLM's scores, readers' votes), and the
 random sample.
 """
 
@@ -18,13 +18,13 @@ from paperboy.store.seen import LIST_KEY
 LEAST_VOTES = 10  # papers with a vote, before anything is learned from votes
 MOST_VOTES = 1_000  # papers with a vote that are learned from: the newest
 BACKGROUND = 10  # papers without a vote, for each with one
-_REST = timedelta(hours=1)  # between two looks at new votes
+_REST = timedelta(hours=1)  # between two trainings on votes
 
 NO_VOTES = "select '' as list, '' as paper_id, 0 as vote, '' as at where false"
 
 
 class ExampleKind(StrEnum):
-    """What a state was learned from."""
+    """Source of a state's examples."""
 
     SCORES = "scores"
     VOTES = "votes"
@@ -32,25 +32,25 @@ class ExampleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LearnedState:
-    """What a list has learned. What it depends on beside its examples is its `key`."""
+    """Weights that a list has learned from one kind of example."""
 
-    key: str
+    key: str  # all that the weights depend on, beside the examples
     oldest: datetime  # of the examples
-    until: datetime  # the last one: its instant, and its paper
-    until_id: str
+    until: datetime  # of the last example
+    until_id: str  # its paper
     examples: int
     weights: bytes = field(repr=False)  # see ranking.py
 
 
 class TrainingProgress(NamedTuple):
-    """How much a list has learned from scores."""
+    """Amount that a list has learned from scores."""
 
     examples: int
     oldest: datetime
 
 
 class ScoredPaper(NamedTuple):
-    """A paper that an LLM scored for a list."""
+    """Paper that an LLM scored for a list."""
 
     paper_id: str
     title: str
@@ -60,8 +60,8 @@ class ScoredPaper(NamedTuple):
 
 
 class Lessons:
-    """States by list and kind, and a row for each paper of the sample that was scored. `votes` is a
-    query of readers' votes, with the columns of NO_VOTES.
+    """States by list and kind, and the papers of the sample. `votes` is a query of readers' votes,
+    with the columns of NO_VOTES.
     """
 
     def __init__(self, database: Database, votes: str = NO_VOTES) -> None:
@@ -69,12 +69,12 @@ class Lessons:
         self._ballots = f"with ballots as not materialized ({votes})"
 
     def state(self, list_name: str, kind: ExampleKind, key: str) -> LearnedState | None:
-        """Return what the list has learned with that key."""
+        """Return the list's state of that kind and key."""
         query = f"select {_STATE} from learned where list = ? and kind = ? and key = ? and weights is not null"
         return self._database.first(query, [list_name, kind, key], LearnedState)
 
     def progress(self, list_names: Collection[str]) -> dict[str, TrainingProgress]:
-        """Return how much those lists have learned from scores that have learned anything."""
+        """Return the progress of those lists that have learned anything from scores."""
         query = """
             select list, examples, oldest from learned
             where kind = 'scores' and examples > 0 and list in (select value from json_each(?))
@@ -85,14 +85,14 @@ class Lessons:
     def keep(
         self, list_name: str, kind: ExampleKind, state: LearnedState | None, at: datetime
     ) -> None:
-        """Keep a state instead of the one before; None: there is nothing to learn from."""
+        """Replace a state; None: there was nothing to learn from."""
         insert = f"insert or replace into learned (list, kind, at, {_STATE}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
         learned = astuple(state) if state else ("", None, None, None, None, None)
         self._database.commit(insert, [list_name, kind, at, *learned])
 
     def due(self, list_name: str, now: datetime, *, scores: bool) -> list[ExampleKind]:
-        """Return from what the list may have something to learn: from scores of the past, since
-        another day of it was frozen, and from votes. Without `scores`, from votes alone.
+        """Return the kinds that may have something new for the list: scores once another day of it
+        was frozen, and votes. Without `scores`, votes alone.
         """
         values = {"list": list_name, "scores": scores, "rested": now - _REST}
         return [ExampleKind(kind) for kind in self._database.column(self._ballots + _DUE, values)]
@@ -100,22 +100,21 @@ class Lessons:
     def judged(
         self, list_name: str, criteria: str, since: datetime, after: LearnedState | None = None
     ) -> list[ScoredPaper]:
-        """Return the papers that LLMs have scored since then for the list on these criteria, in the
-        order of that; `after` the last that a state has learned. Those of the newest morning come
-        with the next: until that is over, more of them may come.
+        """Return the papers that LLMs scored for the list on these criteria, oldest score first:
+        those after the last one that a state has learned, else all since an instant. Scores of the
+        newest morning wait for the next, since that one may still add some.
         """
-        at, paper_id = (after.until, after.until_id) if after else (since, "")
         values = {
             "list": list_name,
             "criteria": criteria,
-            "at": at.timestamp(),
-            "paper_id": paper_id,
+            "at": (after.until if after else since).timestamp(),
+            "paper_id": after.until_id if after else "",
         }
         return self._database.rows(_JUDGED, values, ScoredPaper)
 
     def voted(self, list_name: str) -> list[Example]:
-        """Return the newest papers with a vote whose text is kept; and some that the list has had
-        and nobody voted on, drawn by their ids. Empty if too few have a vote.
+        """Return the newest papers with a vote whose text is kept, and some papers of the list
+        without one, drawn by their ids. Empty if too few have a vote.
         """
         values = {"list": list_name, "most": MOST_VOTES}
         voted: list[Example] = self._database.rows(self._ballots + _VOTED, values, Example)
@@ -133,26 +132,27 @@ class Lessons:
             "insert into samples values (?, ?, ?) on conflict do nothing", rows
         )
 
-    def found(self, list_name: str, day: date) -> list[date]:
-        """Return the days on which papers of the list's sample passed, one for each paper, in
-        order, in the 120 days up to that day.
+    def misses(self, list_name: str, day: date) -> list[date]:
+        """Return the shortlist's misses: for each paper of the sample that passed in the 120 days
+        up to that day its date, in order.
         """
-        return self._database.column(_FOUND, [list_name, day - 2 * LOOKED_BACK])
+        return self._database.column(_MISSES, [list_name, day - 2 * LOOKED_BACK])
 
     def sampled(self, paper_id: str) -> list[str]:
         """Return the lists in whose sample the paper was."""
         return self._database.column("select list from samples where paper_id = ?", [paper_id])
 
     def recalls(self, list_names: Collection[str], day: date) -> dict[str, tuple[Recall, Spending]]:
-        """Return how well the lists' shortlists did in 60 days up to that day, on those on which
-        they left papers out; and what these cost.
+        """Return how well each list's shortlist did in the 60 days up to that day, and the cost;
+        both of days on which it left papers out.
         """
-        asked = {"names": list(list_names), "since": day - LOOKED_BACK}
-        spent = {row["list"]: summed(row) for row in self._database.rows(_SPENT, asked)}
-        rows = {row.pop("list"): row for row in self._database.rows(_RECALLS, asked)}
-        return {
-            name: (Recall(**counts), spent.get(name, Spending())) for name, counts in rows.items()
-        }
+        values = {"names": list(list_names), "since": day - LOOKED_BACK}
+        spent = {row["list"]: summed(row) for row in self._database.rows(_SPENT, values)}
+        recalls = {}
+        for row in self._database.rows(_RECALLS, values):
+            name = row.pop("list")
+            recalls[name] = Recall(**row), spent.get(name, Spending())
+        return recalls
 
 
 _STATE = "key, oldest, until, until_id, examples, weights"
@@ -170,8 +170,8 @@ where {_NEWEST_DAY} > looked.at or (coalesce(looked.at, '') < :rested and exists
 order by kind
 """
 
-# The list's own newest morning is not over before its day is frozen; and that is dated to its
-# beginning. By whole numbers: the view `scores` would write out the instant of each row.
+# A day's `at` is when its morning began, so scores of the newest morning are left out. Instants are
+# compared as numbers, since the view `scores` would write each one out.
 _SCORES = f"""score_rows join paper_keys on paper_keys.key = paper_key join papers using (id)
 where judge_key in (select key from judges where criteria = :criteria) and list_key = {LIST_KEY}
 and novelty is not null and abstract != '' and given < (
@@ -196,7 +196,7 @@ order by substr(paper_id, -2) || substr(paper_id, -4, 2), paper_id limit :most
 """
 
 _PASSED = "became in ('selected', 'over the cap')"
-_FOUND = f"""
+_MISSES = f"""
 select samples.date from samples join seen using (list, paper_id)
 where samples.list = ? and samples.date >= ? and {_PASSED} order by samples.date, paper_id
 """

@@ -1,5 +1,4 @@
-"""What a list learns of papers by their words: an online logistic regression, in plain Python.
-Pure.
+"""An online logistic regression over the words of papers, in plain Python. Pure.
 
 A paper is its words and adjacent pairs of them, hashed into a fixed number of buckets and weighted
 by TF-IDF. A state is bytes: the weights, and in how many examples each bucket occurred. The same
@@ -27,38 +26,36 @@ FEATURES = "words and pairs, 1"  # change it whenever the same examples would gi
 _BUCKETS = 1 << 15
 _LONGEST = 20_000  # characters of a text that count
 _RATE = 2.0  # how far one example moves the weights
-_OFFSET_RATE = 0.1  # beside that
+_OFFSET_RATE = 0.1  # how far it moves the offset, relative to that
 _SLOPE = 0.8  # how sure a score is, by its distance from the threshold
 _TITLE = 2  # how often a title's words count
 _MOST_COUNTED = (1 << 16) - 1  # examples with a bucket
-_HEAD = struct.Struct("<IId")  # the examples, those of them that were labels, the offset
+_HEAD = struct.Struct("<IId")  # examples, those of them with a label, the offset
 _WORD = re.compile(r"[^\W_]{2,}")
 
 # Votes are few, and about papers that were chosen: without others to compare with, every word would
-# be a good one.
+# count in favour.
 _VOTE_RATE = 0.5
-_UNVOTED = 0.15
-_PASSES = 6  # over all of them, or as many as fit in _STEPS; at least one
+_UNVOTED = 0.15  # the weight of a paper without a vote
+_PASSES = 6  # over all examples, or as many as fit in _STEPS; at least one
 _STEPS = 10_000
 
 _TF = [0.0, *(1 + math.log(number) for number in range(1, 256))]  # by how often a paper has a term
 
 
 class Features(NamedTuple):
-    """A paper as the model sees it, in about a kilobyte."""
+    """Terms of a paper, hashed: about a kilobyte."""
 
     buckets: array[int]
-    counts: bytes  # how often each has one of the paper's terms; at most 255
+    counts: bytes  # of the paper's terms in each bucket; at most 255
 
 
 class Example(NamedTuple):
-    """A paper's text, and how much it was wanted: from 0 to 1. Of votes that is the share of those
-    for it.
-    """
+    """Text of a paper and its label."""
 
     title: str
     abstract: str
-    target: float | None  # None: nobody voted
+    target: float | None  # how much it was wanted, from 0 to 1; None: nobody voted
 
 
 def target(relevance: int, threshold: int) -> float:
@@ -69,38 +66,41 @@ def target(relevance: int, threshold: int) -> float:
 
 
 def train(state: bytes, examples: Iterable[Example]) -> bytes:
-    """Learn more examples. `state` is empty at first."""
+    """Return the state after more examples. `state` is empty at first."""
     weights = _Weights(state)
     for example in examples:
-        found = features(example.title, example.abstract)
-        weights.count(found)
-        weights.learn(found, example.target or 0.0, _RATE)
+        paper = features(example.title, example.abstract)
+        weights.count(paper)
+        weights.learn(paper, example.target or 0.0, _RATE)
     return weights.state()
 
 
 def train_votes(votes: Iterable[Example]) -> bytes:
-    """Learn what readers vote for, whatever the papers' order. Those without a vote count a little
-    against.
+    """Return a state from readers' votes, in any order; `target` is the share of votes for a paper.
+    Papers without a vote count a little against.
     """
     weights = _Weights(b"")
     mixed = sorted(votes, key=lambda vote: crc32(vote.title.encode(errors="replace")))
     rows = [(features(vote.title, vote.abstract), vote.target) for vote in mixed]
-    for found, share in rows:
-        weights.count(found, is_label=share is not None)
+    for paper, share in rows:
+        weights.count(paper, is_label=share is not None)
     passes = max(1, min(_PASSES, _STEPS // len(rows)))
-    for found, share in rows * passes:
-        weights.learn(found, share or 0.0, _VOTE_RATE * (_UNVOTED if share is None else 1.0))
+    for paper, share in rows * passes:
+        if share is None:
+            weights.learn(paper, 0.0, _VOTE_RATE * _UNVOTED)
+        else:
+            weights.learn(paper, share, _VOTE_RATE)
     return weights.state()
 
 
 class LearnedRanker(NamedTuple):
-    """Ranks papers by what was learned."""
+    """Ranker with learned weights."""
 
     state: bytes
 
     @property
     def examples(self) -> int:
-        """Return how many labels it has learned."""
+        """Return the number of examples with a label that it has learned."""
         return _Weights(self.state).labels
 
     def strengths(self, texts: Sequence[Paper | Text]) -> list[float]:
@@ -108,21 +108,20 @@ class LearnedRanker(NamedTuple):
         weights = _Weights(self.state)
         idf = weights.idf(range(_BUCKETS))
         strengths = []
-        for found in _features_of(tuple(texts)):
-            vector = _unit(found, map(idf.__getitem__, found.buckets))
-            strengths.append(weights.strength(found, vector))
+        for paper in _features_of(tuple(texts)):
+            vector = _unit(paper, [idf[bucket] for bucket in paper.buckets])
+            strengths.append(weights.strength(paper, vector))
         return strengths
 
 
-@lru_cache(
-    maxsize=1
-)  # lists on the same categories, which come one after the other, share a month's papers
+# Lists on the same categories come one after the other and share a month's papers.
+@lru_cache(maxsize=1)
 def _features_of(texts: tuple[Paper | Text, ...]) -> list[Features]:
     return [features(text.title, text.abstract) for text in texts]
 
 
 class _Weights:
-    """A state, unpacked."""
+    """State, unpacked."""
 
     labels: int
     _offset: float
@@ -138,12 +137,12 @@ class _Weights:
         head = _HEAD.pack(self._examples, self.labels, self._offset)
         return head + self._weights.tobytes() + self._counts.tobytes()
 
-    def count(self, found: Features, *, is_label: bool = True) -> None:
-        """Note in which buckets an example has something."""
+    def count(self, paper: Features, *, is_label: bool = True) -> None:
+        """Count an example in each of its buckets."""
         self._examples += 1
         self.labels += is_label
         counts = self._counts
-        for bucket in found.buckets:
+        for bucket in paper.buckets:
             if counts[bucket] < _MOST_COUNTED:
                 counts[bucket] += 1
 
@@ -154,38 +153,36 @@ class _Weights:
         log = math.log
         return [1 + log(max(1.0, examples / (counts[bucket] + 1))) for bucket in buckets]
 
-    def strength(self, found: Features, vector: list[float]) -> float:
-        """Return how much a paper with these features is wanted, as log-odds."""
-        return self._offset + float(
-            sum(map(mul, vector, map(self._weights.__getitem__, found.buckets)))
-        )
+    def strength(self, paper: Features, vector: list[float]) -> float:
+        """Return how much a paper with this vector is wanted, as log-odds."""
+        weights = map(self._weights.__getitem__, paper.buckets)
+        return self._offset + float(sum(map(mul, vector, weights)))
 
-    def learn(self, found: Features, wanted: float, rate: float) -> None:
+    def learn(self, paper: Features, wanted: float, rate: float) -> None:
         """Take one step towards what was wanted."""
-        vector = _unit(found, self.idf(found.buckets))
-        step = rate * (wanted - _logistic(self.strength(found, vector)))
-        for bucket, value in zip(found.buckets, vector, strict=True):
+        vector = _unit(paper, self.idf(paper.buckets))
+        step = rate * (wanted - _logistic(self.strength(paper, vector)))
+        for bucket, value in zip(paper.buckets, vector, strict=True):
             self._weights[bucket] += step * value
         self._offset += _OFFSET_RATE * step
 
 
 def features(title: str, abstract: str) -> Features:
-    """Count how often each bucket's words and pairs occur."""
-    found: Counter[int] = Counter()
+    """Count the words and pairs of a paper in each bucket."""
+    counts: Counter[int] = Counter()
     for text, times in ((title, _TITLE), (abstract, 1)):
         plain = unicodedata.normalize("NFKC", text[:_LONGEST]).casefold()
         words = [word.encode() for word in _WORD.findall(plain)]
-        of_words = list(map(crc32, words))
-        of_pairs = map(
-            crc32, [b" " + word for word in words[1:]], of_words
-        )  # goes on from the first word's
-        found.update([value % _BUCKETS for value in (*of_words, *of_pairs)] * times)
-    return Features(array("H", found), bytes(min(number, 255) for number in found.values()))
+        hashes = list(map(crc32, words))
+        # A pair's hash goes on from that of its first word.
+        hashes += map(crc32, [b" " + word for word in words[1:]], hashes[:-1])
+        counts.update([value % _BUCKETS for value in hashes] * times)
+    return Features(array("H", counts), bytes(min(number, 255) for number in counts.values()))
 
 
-def _unit(found: Features, idf: Iterable[float]) -> list[float]:
-    """Return the features by TF-IDF, of length 1."""
-    values = [_TF[number] * value for number, value in zip(found.counts, idf, strict=True)]
+def _unit(paper: Features, idf: Iterable[float]) -> list[float]:
+    """Return the paper's TF-IDF vector, of length 1."""
+    values = [_TF[number] * value for number, value in zip(paper.counts, idf, strict=True)]
     length = math.sqrt(sum(value * value for value in values)) or 1.0
     return [value / length for value in values]
 

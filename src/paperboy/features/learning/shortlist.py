@@ -1,8 +1,7 @@
-"""The learned shortlist: for which of a day's papers the LLM is called, and how well that finds
-what passes. Pure.
+"""The learned shortlist: which of a day's papers the LLM is called for, and with what recall. Pure.
 
-A threshold that learns only from what it let through deceives itself, so each day has the same
-share; and a random sample of the rest is called, too, from which the recall is estimated.
+A threshold that learns only from what it let through deceives itself. So each day has the same
+share, and the LLM is called for a random sample of the rest, too: that gives the recall.
 """
 
 import math
@@ -14,54 +13,62 @@ from typing import NamedTuple
 from paperboy.home.settings import Share
 from paperboy.morning.drafting import Learned
 
-SAMPLED = 0.05  # the chance that a paper left out is scored all the same: that measures the recall
-LEAST_EXAMPLES = 300  # that a list has learned, before an LLM's calls depend on it
-LEAST_AGE = timedelta(days=30)  # of the oldest of them
-LOOKED_BACK = timedelta(days=60)  # at what the sample found
+SAMPLED = 0.05  # the chance that a paper left out is scored all the same
+LEAST_EXAMPLES = 300  # that a list has to learn before LLM calls depend on it
+LEAST_AGE = timedelta(days=30)  # of the oldest example
+LOOKED_BACK = timedelta(days=60)  # in which misses are counted, and for which they count
 _AUTO = 0.5  # the share of `auto`
-_TOO_FEW = 20  # papers of a day, of which none is left out: little is saved
-_RAISES = 3  # papers of the sample that passed
+_TOO_FEW = 20  # papers of a day to leave any out: little would be saved
+_RAISES = 3  # misses
 _STEP = 0.1  # by which they raise the share
-_SWITCHES_OFF = 6  # papers of the sample that passed
+_SWITCHES_OFF = 6  # misses
 
 
 def shortlist(papers: Mapping[str, float], share: float, seed: str) -> Learned:
-    """Leave out all but the best share of a day's papers and a random sample of the rest. `papers`
-    are their strengths by id, without those that are called in any case. The same `seed` draws the
-    same papers, whatever the others.
+    """Leave out all but the best share of a day's papers and a random sample of the rest.
+
+    `papers` are strengths by id, without the papers that are called in any case. Whether a paper is
+    drawn depends on `seed` and its id alone.
     """
     if len(papers) < _TOO_FEW:
         return Learned()
     ordered = sorted(papers, key=lambda paper_id: (-papers[paper_id], paper_id))
     rest = ordered[math.ceil(share * len(ordered)) :]
-    sampled = frozenset(each for each in rest if random.Random(f"{seed} {each}").random() < SAMPLED)  # noqa: S311 - no secret
+    sampled = frozenset(
+        paper_id
+        for paper_id in rest
+        if random.Random(f"{seed} {paper_id}").random() < SAMPLED  # noqa: S311 - no secret
+    )
     return Learned(not_called=frozenset(rest) - sampled, sampled=sampled)
 
 
-def off_until(found: Sequence[date], day: date) -> date | None:
-    """Return the last day on which `auto` is off: from the sixth paper of the sample that passed
-    within 60 days, for 60 days. None: it is not. `found` are the days of those that passed, in
-    order.
+def off_until(misses: Sequence[date], day: date) -> date | None:
+    """Return the last day on which `auto` is off, for 60 days after six misses within 60 days; None
+    if it is on. `misses` are the days, in order, of sampled papers that passed.
     """
-    return _until(found, day, _SWITCHES_OFF)
+    return _until(misses, day, _SWITCHES_OFF)
 
 
-def share_of(setting: Share, found: Sequence[date], day: date) -> float:
-    """Return the share of a day's papers that the LLM is asked about. Three papers of the sample
-    that passed within 60 days raise it for the 60 days after the third.
+def share_of(setting: Share, misses: Sequence[date], day: date) -> float:
+    """Return the share of a day's papers that the LLM is asked about. Three misses within 60 days
+    raise it for the next 60.
     """
-    if setting == "auto" and off_until(found, day):
+    if setting == "auto" and off_until(misses, day):
         return 1.0
     share = _AUTO if setting == "auto" else setting
-    return min(1.0, share + _STEP) if _until(found, day, _RAISES) else share
+    if _until(misses, day, _RAISES):
+        return min(1.0, share + _STEP)
+    return share
 
 
-def _until(found: Sequence[date], day: date, number: int) -> date | None:
-    spans = zip(found, found[number - 1 :], strict=False)
-    ends = [
-        last + LOOKED_BACK for first, last in spans if last - first <= LOOKED_BACK and last <= day
-    ]
-    return max((end for end in ends if day <= end), default=None)
+def _until(misses: Sequence[date], day: date, number: int) -> date | None:
+    """Return until when so many misses within 60 days count on that day, if they do."""
+    until = None
+    for first, last in zip(misses, misses[number - 1 :], strict=False):
+        end = last + LOOKED_BACK
+        if last - first <= LOOKED_BACK and last <= day <= end:
+            until = end
+    return until
 
 
 class Recall(NamedTuple):
@@ -71,34 +78,34 @@ class Recall(NamedTuple):
     not_called: int = 0
     passed: int = 0  # of the called ones
     sampled: int = 0  # called by chance
-    found: int = 0  # of the sampled ones, those that passed
+    found: int = 0  # of the sampled ones, those that passed: misses
 
     @property
     def share(self) -> float:
-        """Return the share of its papers that were called."""
+        """Return the share of the list's papers that were called."""
         return self.called / max(1, self.called + self.not_called)
 
     @property
     def estimate(self) -> float | None:
-        """Return the share of the papers that would pass that were called. None: nothing was
-        sampled, or would pass.
-        """
-        return self._with(self.found / self.sampled) if self.sampled else None
+        """Return the estimated recall; None if nothing was sampled, or nothing would pass."""
+        return self._recall(self.found / self.sampled) if self.sampled else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Return the bounds of that with 95 % confidence (Wilson's interval of the sample)."""
+        """Return the recall's bounds with 95 % confidence (Wilson's interval of the sample)."""
         if not self.sampled or not self.passed:
             return None
         n = self.sampled
         share = self.found / n
         z = 1.96
+        scale = 1 + z * z / n
         middle = share + z * z / (2 * n)
         width = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-        least, most = (max(0.0, (middle + sign * width) / (1 + z * z / n)) for sign in (-1, 1))
-        return self._with(most) or 0.0, self._with(least) or 0.0
+        least_missed = max(0.0, (middle - width) / scale)
+        most_missed = (middle + width) / scale
+        return self._recall(most_missed) or 0.0, self._recall(least_missed) or 0.0
 
-    def _with(self, missed: float) -> float | None:
-        """Return the recall if that share of what was not called would have passed."""
-        would = self.passed + self.not_called * missed
-        return self.passed / would if would else None
+    def _recall(self, missed: float) -> float | None:
+        """Return the recall if that share of the papers not called would have passed."""
+        would_pass = self.passed + self.not_called * missed
+        return self.passed / would_pass if would_pass else None
