@@ -1,6 +1,4 @@
-"""Sign-ups: a form on the web for lists that are open, a confirmation mail, and an edit of the
-list's file.
-"""
+"""Sign-ups for open lists: a web form, a confirmation mail, and an edit of the list's file."""
 
 from paperboy.models import Tables
 from paperboy.service.feature import Feature, lazily

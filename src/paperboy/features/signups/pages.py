@@ -1,9 +1,8 @@
-"""Signing up for a list that is open: the form, and the page behind the link of the confirmation
-mail.
+"""Sign-up pages of an open list: the form, and the page behind the link in the confirmation mail.
 
 GET  /list/NAME/join   the form
-POST /list/NAME/join   notes the request; the answer is the same for every address,
-                       and 429 while too many come
+POST /list/NAME/join   records the request; the answer is the same for every address, or 429 while
+                       the rate limit is reached
 GET  /confirm/TOKEN    the page with its button; changes nothing
 POST /confirm/TOKEN    confirms: a task writes the address into the list's file
 """
@@ -42,11 +41,13 @@ def form(visit: Visit, name: str) -> Response:
         raise NotFound
     if visit.request.method == "GET" or not visit.from_a_click:
         return _form(visit, mailing_list)
+
     typed = visit.request.form.get("address", "").strip()
     address = _address(typed)
     if not address:
         return _form(visit, mailing_list, typed=typed[:_LONGEST], wrong=True)
-    if not visit.request.form.get("trap"):  # which only robots see, and fill in
+    is_robot = bool(visit.request.form.get("trap"))  # people do not see this field
+    if not is_robot:
         token = signup_token(name, address, visit.now, visit.store.secrets()[0])
         if not requests.ask(visit.store.database, token, name, address, visit.now):
             response = visit.page("error", mailing_list.language, status=429, code=429)
@@ -56,30 +57,30 @@ def form(visit: Visit, name: str) -> Response:
 
 
 def confirm(visit: Visit, token: str) -> Response:
-    """Show the page; after a click, say that the person is on the list."""
+    """Show the page; after a click, say that the address is on the list."""
     store = visit.store
-    database = store.database
-    signup = found(requests.find(database, token, visit.now))
+    signup = found(requests.find(store.database, token, visit.now))
     name = signup.list_name
     address = signup.address
     mailing_list = visit.home.find(name)
-    if mailing_list is None or not (mailing_list.open or signup.stage in _CONFIRMED):
+    is_done = signup.stage in _CONFIRMED
+    if mailing_list is None or not (mailing_list.open or is_done):
         raise NotFound
-    held = store.suppressions.find(name, address)
-    if held and not held.own:  # since the mail went out
+    suppression = store.suppressions.find(name, address)
+    if suppression and not suppression.own:  # since the mail went out
         raise NotFound
+
     leave = unsubscribe_token(name, address, store.secrets()[0])
-    if visit.request.method == "POST" and visit.from_a_click and signup.stage not in _CONFIRMED:
+    if visit.request.method == "POST" and visit.from_a_click and not is_done:
         with store.transaction():
-            requests.move(database, signup, Stage.CONFIRMED)
-            signup = found(
-                requests.find(database, token, visit.now)
-            )  # whoever is forgotten at this moment stays so
+            requests.move(store.database, signup, Stage.CONFIRMED)
+            # Not found, if the address was erased meanwhile: then nothing of it is kept.
+            signup = found(requests.find(store.database, token, visit.now))
+            is_done = signup.stage in _CONFIRMED
             store.tasks.add(KIND, token, visit.now)
             store.readers.know(name, [MessageCopy(Subscriber(address), "", leave)])
-            if held:  # whoever left comes back
-                store.suppressions.lift(address, held.list_name, visit.now)
-    is_done = signup.stage in _CONFIRMED
+            if suppression:  # the reader had left, and comes back
+                store.suppressions.lift(address, suppression.list_name, visit.now)
     return visit.page(
         "join",
         mailing_list.language,
@@ -106,11 +107,12 @@ def _form(
 
 
 def _address(typed: str) -> str:
-    """Return the bare address, without a name; empty: it is none."""
+    """Return the bare address, or an empty string if it is none that can be mailed."""
     if len(typed) > _LONGEST or "<" in typed or typed.startswith("-"):
         return ""
     try:
         address = values.mailbox(typed).address
     except ValueError:
         return ""
-    return address if "." in address.rpartition("@")[2] else ""  # no mailbox of this machine
+    is_local = "." not in address.rpartition("@")[2]  # a mailbox of this machine
+    return "" if is_local else address

@@ -1,10 +1,10 @@
-"""Who asked to be put on a list, until the list's file has them.
+"""Sign-up requests, until the list's file has the address.
 
 asked      the form was sent; a confirmation mail is to go out
 mailed     it went out; for seven days its link confirms
 confirmed  the address is to be written into the file
 done       the file has it; the link says so for the rest of its seven days
-ended      nothing follows; kept, since it counts for the limits
+ended      nothing follows; kept, since it counts for the rate limits
 """
 
 from datetime import datetime, timedelta
@@ -16,16 +16,16 @@ from paperboy.store.tasks import Tasks
 
 KIND = "sign-up"  # of task, and of the problem that the list's file cannot be edited
 
-HOLDS = timedelta(days=7)
+HOLDS = timedelta(days=7)  # how long the link in a confirmation mail works
 WINDOW = timedelta(hours=1)  # in which requests are counted
-_LIST_HOLDS = 100  # requests in an hour: a lecture hall may sign up at once
-_ALL_HOLD = 300  # three lists' worth, so that a flood of one list leaves the others open
+_MOST_OF_LIST = 100  # requests in an hour: a lecture hall may sign up at once
+_MOST_OF_ALL = 300  # three lists' worth, so that a flood of one list leaves the others open
 _DAY = timedelta(days=1)  # a mailbox gets one confirmation mail in it
 _GMAIL = {"gmail.com", "googlemail.com"}
 
 
 class Stage(StrEnum):
-    """How far somebody has come."""
+    """Stage of a request."""
 
     ASKED = "asked"
     MAILED = "mailed"
@@ -35,7 +35,7 @@ class Stage(StrEnum):
 
 
 class Signup(NamedTuple):
-    """One request."""
+    """Request to be put on a list."""
 
     token: str
     list_name: str
@@ -45,7 +45,7 @@ class Signup(NamedTuple):
     problem: str = ""  # why the last attempt failed
 
 
-_ASKED = (
+_COUNTS = (
     "select count(*) as of_all, total(list = :list) as of_list from signups where at > :hour_ago"
 )
 _SELECT = f"""
@@ -55,11 +55,11 @@ from signups left join tasks on kind = '{KIND}' and subject = token
 
 
 def ask(database: Database, token: str, list_name: str, address: str, now: datetime) -> bool:
-    """Note a request. Return False, whatever the address, while a rate limit is reached.
+    """Record a request. Return False, whatever the address, while a rate limit is reached.
 
-    For a mailbox that had a request within a day nothing is noted, and True returned, so that the
-    page tells no stranger who has asked. (Whoever has filled the rate to its last request can still
-    see whether one was noted.)
+    A second request of a mailbox within a day is not recorded, and returns True all the same, so
+    that no stranger learns who has asked. (Whoever fills the rate limit up to its last request can
+    still see whether one was recorded.)
     """
     values = {
         "token": token,
@@ -71,33 +71,34 @@ def ask(database: Database, token: str, list_name: str, address: str, now: datet
     }
     database.define("mailbox", _mailbox)
     with database.transaction():
-        (asked,) = database.rows(_ASKED, values)
-        if asked["of_all"] >= _ALL_HOLD or asked["of_list"] >= _LIST_HOLDS:
+        (counts,) = database.rows(_COUNTS, values)
+        if counts["of_all"] >= _MOST_OF_ALL or counts["of_list"] >= _MOST_OF_LIST:
             return False
-        if database.execute(_ASK, values):
+        is_new = database.execute(_ASK, values)
+        if is_new:
             Tasks(database).add(KIND, token, now)
     return True
 
 
 def find(database: Database, token: str, now: datetime) -> Signup | None:
-    """Return the request of a confirmation mail's link, while that holds."""
+    """Return the request behind the link in a confirmation mail, while the link works."""
     query = f"{_SELECT} where {is_token('token')} and at > :old and state != 'ended'"
     return database.first(query, {"token": token, "old": now - HOLDS}, Signup)
 
 
 def get(database: Database, token: str) -> Signup | None:
-    """Return a request."""
+    """Return a request, however old."""
     return database.first(f"{_SELECT} where token = ?", [token], Signup)
 
 
 def waiting(database: Database) -> list[Signup]:
-    """Return the confirmed ones that are not in the file yet, oldest first."""
+    """Return the confirmed requests that are not in the file yet, oldest first."""
     return database.rows(f"{_SELECT} where state = 'confirmed' order by at, token", make=Signup)
 
 
 def move(database: Database, signup: Signup, stage: Stage) -> None:
-    """Record its new stage, unless it has come further meanwhile, as when somebody confirms while
-    the mail is being recorded.
+    """Record a request's new stage, unless it has moved on meanwhile, as when a reader confirms
+    while the mail is being recorded.
     """
     database.commit(
         "update signups set state = ? where token = ? and state = ?",
@@ -106,7 +107,7 @@ def move(database: Database, signup: Signup, stage: Stage) -> None:
     )
 
 
-# Where a mail server knows no "+", "ada+x" is not Ada's: a request for it does not use up hers for
+# Where a mail server knows no "+", "ada+x" is not Ada's: a request for it does not block one for
 # "ada".
 _ASK = """
 insert or ignore into signups select :token, :list, :address, 'asked', :now
@@ -118,7 +119,7 @@ where not exists (
 
 
 def _mailbox(address: str) -> str:
-    """Return what all addresses of a mailbox have in common, as far as their spelling shows it."""
+    """Return the address without what most mail servers ignore, as the name of its mailbox."""
     local, _, domain = address.lower().rpartition("@")
     local = local.partition("+")[0]
     if domain in _GMAIL:

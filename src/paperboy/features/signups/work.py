@@ -1,8 +1,8 @@
-"""Sign-ups beside the web: their task, and what the operator sees of them.
+"""The task of a sign-up, and what the operator sees of it.
 
-asked      → on the list already, or suppressed by others? it ends, and nobody can tell from outside
-             else one mail with a link is frozen, which goes before digests and is worth sending for a day
-confirmed  → the same careful edit as `paperboy subscribe`; where that is refused, it waits, the operator is told
+asked      → already on the list, or suppressed by others? it ends, and nobody can tell from outside
+             else freeze one mail with a link, sent before digests and worth sending for a day
+confirmed  → the same careful edit as `paperboy subscribe`; if that is refused, report it and retry
 """
 
 import logging
@@ -28,7 +28,7 @@ _WORTH_SENDING = timedelta(days=1)
 
 
 def work(app: App, task: Task, _: Stopped) -> str:
-    """Mail, or write; return why that is to be tried again."""
+    """Mail the link or edit the list's file; return why that is to be retried."""
     database = app.store.database
     signup = requests.get(database, task.subject)
     if signup and signup.stage == Stage.ASKED:
@@ -57,20 +57,20 @@ def work(app: App, task: Task, _: Stopped) -> str:
 
 def _mail(app: App, signup: Signup) -> None:
     store = app.store
-    now = app.clock()
-    mailing_list = app.home.find(signup.list_name)
-    held = store.suppressions.find(signup.list_name, signup.address)
-    if (
-        mailing_list is None
-        or not mailing_list.open
-        or (held and not held.own)
-        or (mailing_list.subscriber(signup.address) and not held)
-    ):
+    name = signup.list_name
+    address = signup.address
+    mailing_list = app.home.find(name)
+    suppression = store.suppressions.find(name, address)
+    is_refused = suppression and not suppression.own  # a reader who left may come back
+    is_on_it = mailing_list and mailing_list.subscriber(address) and not suppression
+    if mailing_list is None or not mailing_list.open or is_refused or is_on_it:
         requests.move(store.database, signup, Stage.ENDED)
         return
+
     composed, copy = app.composer.confirmation(
-        mailing_list, Subscriber(signup.address), signup.token, signup.at
+        mailing_list, Subscriber(address), signup.token, signup.at
     )
+    now = app.clock()
     with store.transaction():
         store.ledger.freeze(composed, [copy], now, expires=now + _WORTH_SENDING, priority=1)
         requests.move(store.database, signup, Stage.MAILED)
@@ -94,33 +94,27 @@ def problems(app: App) -> Iterator[Incident]:
     waiting = requests.waiting(app.store_to_ask.database)
     refused = {signup.list_name: signup for signup in waiting if signup.problem}
     for name, signup in refused.items():
+        problem = signup.problem
         yield Incident(
             kind=KIND,
             subject=name,
             since=signup.at,
             last=app.clock(),
-            reason=signup.problem,
-            facts={
-                "list": name,
-                "lines": [signup.problem],
-                "place": signup.problem.partition(": ")[0],
-            },
+            reason=problem,
+            facts={"list": name, "lines": [problem], "place": problem.partition(": ")[0]},
         )
 
 
 def status(app: App, lists: Sequence[MailingList], _: datetime) -> Shown:
-    """Show who is confirmed and not in the file yet."""
-    found: dict[str, list[dict[str, Any]]] = {mailing_list.name: [] for mailing_list in lists}
+    """Show who has confirmed and is not in the file yet."""
+    of_lists: dict[str, list[dict[str, Any]]] = {mailing_list.name: [] for mailing_list in lists}
     wrong = []
     for signup in requests.waiting(app.store_to_ask.database):
-        if signup.list_name in found:
-            why = f": {signup.problem}" if signup.problem else ", and comes within a minute"
-            wrong.append(
-                (
-                    signup.list_name,
-                    f": {signup.address} has signed up and is not on the list yet{why}",
-                )
-            )
-            one = {"address": signup.address, "since": signup.at, "problem": signup.problem}
-            found[signup.list_name].append(one)
-    return Shown(key="signups", of_lists=found, wrong=wrong)
+        name = signup.list_name
+        if name not in of_lists:
+            continue
+        why = f": {signup.problem}" if signup.problem else ", and comes within a minute"
+        wrong.append((name, f": {signup.address} has signed up and is not on the list yet{why}"))
+        row = {"address": signup.address, "since": signup.at, "problem": signup.problem}
+        of_lists[name].append(row)
+    return Shown(key="signups", of_lists=of_lists, wrong=wrong)
