@@ -1,4 +1,4 @@
-"""Votes: thumbs in the mail, a page behind them, and what status and why tell of them."""
+"""Votes: thumbs in the mail, the page behind them, and their counts in status and why."""
 
 from paperboy.models import Tables
 from paperboy.service.feature import Feature, lazily

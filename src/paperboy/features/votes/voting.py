@@ -1,11 +1,11 @@
-"""Votes: a page with thumbs for the papers of a digest, behind the links in its mail.
+"""The voting page: thumbs for the papers of a digest, behind the links in its mail.
 
-GET  /vote/TOKEN/DATE         the page, with the person's votes
+GET  /vote/TOKEN/DATE         the page, with the reader's votes
 GET  /vote/TOKEN/DATE/up/ID   the same, with that vote chosen and its paper first; changes nothing
-POST /vote/TOKEN/DATE         save: `ID=up`, `down` or `none` for each paper whose vote changed
+POST /vote/TOKEN/DATE         saves: `ID=up`, `down` or `none` for each paper whose vote changed
 
-A thumb that was chosen before is sent without a value, so that a page in another tab takes back no
-later vote.
+A thumb that was chosen before is sent without a value, so that a page in another tab cannot take
+back a later vote.
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ _MOST = 500  # papers; the form of more would be too long to take
 
 
 def rules() -> list[Rule]:
-    """Return the paths of the pages."""
+    """Return the routes of these pages."""
     path = "/vote/<string(length=32):token>/<day:day>"
     return [
         Rule(path, endpoint=show, methods=["GET", "POST"]),
@@ -34,16 +34,14 @@ def rules() -> list[Rule]:
 
 
 def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "") -> Response:
-    """Return the page, or save what its form says. A vote for a paper that the digest lacks is
+    """Show the page, and save the votes of its form. Votes for papers that the digest lacks are
     ignored.
     """
     store = visit.store
     reader = found(store.readers.voting(token))
-    frozen = found(store.history.digest(reader.list_name, day))
-    found(
-        store.ledger.find(frozen.id, reader.address)
-    )  # it went to them: a token opens no other digest
-    digest = visit.thaw(frozen)
+    archived = found(store.history.digest(reader.list_name, day))
+    found(store.ledger.find(archived.id, reader.address))  # a token opens only digests it came with
+    digest = visit.thaw(archived)
     entries = (digest.entries + digest.over_cap)[:_MOST]
     shown = page_of(replace(digest, entries=entries), copy=Copy(), unsubscribe_address="")
     if not shown.items:
@@ -52,13 +50,13 @@ def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "")
     is_posted = visit.request.method == "POST"
     fields = visit.request.form.items() if is_posted else [(paper_id, way)]
     ids = {item.arxiv_id for item in shown.items}
-    changed = {each: _VOTES[vote] for each, vote in fields if each in ids and vote in _VOTES}
+    changed = {field: _VOTES[vote] for field, vote in fields if field in ids and vote in _VOTES}
 
     votes = Votes(store.database)
     is_saved = is_posted and visit.from_a_click
     if is_saved:
         with store.transaction():
-            found(store.readers.voting(token))  # whoever was forgotten meanwhile has no vote
+            found(store.readers.voting(token))  # a reader erased meanwhile has no vote
             votes.cast(reader, changed, visit.now)
 
     kept = votes.of(reader, ids)
@@ -78,5 +76,5 @@ def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "")
 
 
 def choose(visit: Visit, token: str, day: date, way: str, paper_id: str) -> Response:
-    """Return the page with a vote that is not saved yet."""
+    """Show the page with a vote that is not saved yet."""
     return show(visit, token, day, way, paper_id)
