@@ -243,9 +243,9 @@ def test_refusal_fails_for_good_at_once_and_is_one_alert(
     )
     assert store.tasks.next_try(KIND) is None
     (alert,) = alerts(store, hook.url)
-    assert alert.headline == "The webhook of foundations was not told of a digest"
+    assert alert.headline == "The webhook of foundations did not receive a digest"
     assert alert.paragraphs[0] == f"The reason: HTTP {status} (no_service)."
-    assert "Mail is not concerned" in alert.paragraphs[1]
+    assert "Mail is not affected" in alert.paragraphs[1]
 
 
 @pytest.mark.parametrize(
@@ -393,10 +393,11 @@ def test_failed_webhook_is_said_and_changes_neither_mail_nor_exit_code(
     ran = home.run("once")
     assert ran.code == 0
     assert (
-        "foundations: the webhook at 127.0.0.1 was not told of 2026-11-20: HTTP 403 (ok)" in ran.err
+        "foundations: posting the digest of 2026-11-20 to the webhook at 127.0.0.1 failed: HTTP 403 (ok)"
+        in ran.err
     )
     assert home.mails() == ["ada@example.org", OPERATOR]
-    assert "The webhook of foundations was not told of a digest" in alerted(home)
+    assert "The webhook of foundations did not receive a digest" in alerted(home)
 
 
 def test_status_shows_the_last_reply_and_the_next_try(home: World, hook: Hook) -> None:
@@ -416,7 +417,7 @@ def test_status_shows_the_last_reply_and_the_next_try(home: World, hook: Hook) -
     home.run("once")
     said = home.run("status").out
     assert "foundations, Fri 20 Nov: webhook: failed, HTTP 403 (ok)\n" in said
-    assert "The webhook of foundations was not told of a digest (since" in said
+    assert "The webhook of foundations did not receive a digest (since" in said
 
 
 def test_alert_is_forgotten_when_the_key_is_removed(home: World, hook: Hook) -> None:

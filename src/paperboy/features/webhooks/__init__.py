@@ -1,4 +1,4 @@
-"""Webhooks: other programs are told of a digest."""
+"""Webhooks: each digest is posted to another program."""
 
 from paperboy.models import Tables
 from paperboy.service.feature import Feature, lazily

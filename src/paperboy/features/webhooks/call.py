@@ -1,10 +1,9 @@
-"""Webhooks: other programs are told of a digest, after it was frozen.
+"""A webhook's call: one digest, posted to another program after it was frozen.
 
-    for each call that is due:
-        the digest was superseded, its list or key is gone, or three days have passed? end it without a request
-        payload   ← the frozen digest and its papers, as the list's format wants them
-        post      ← to the URL that the list has now; no redirect is followed
-        record    ← sent, failed for good, or why it is tried again
+    the digest was superseded, the list has no webhook, or three days have passed? end it without a request
+    payload   ← the frozen digest and its papers, in the list's format
+    post      ← to the URL that the list has now; redirects are refused
+    record    ← sent, failed for good, or why it is retried
 
 A crash repeats that one call. The URL is often a secret: only its host is ever named.
 """
@@ -39,10 +38,9 @@ _MOST_BYTES = 1_000_000  # of a reply, which nobody needs
 _AUTHORS = 12
 _LONGEST = 200  # characters of a title or a comment
 _LONGEST_REPLY = 80  # characters
-_MAY_PASS = frozenset({408, 425, 429})
+_TRANSIENT = frozenset({408, 425, 429})
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "Paperboy"}
-# What Slack, Mattermost or Discord would obey: marks become letters that look alike, and nobody is
-# called by an @.
+# Mark-up of Slack, Mattermost and Discord becomes letters that look alike, and an @ notifies nobody.
 _MARKS = str.maketrans(
     {
         "&": "&amp;",
@@ -64,9 +62,9 @@ def payload(call: Call, shown: Page, form: str) -> bytes:
     """Return the body of the request, in one of the formats "json" and "slack". Pure."""
     top = sorted(shown.items, key=lambda item: item.rank)[:TOP]
     if form == "slack":
-        made: dict[str, Any] = {"text": _slack(call, shown, top)}
+        values: dict[str, Any] = {"text": _slack(call, shown, top)}
     else:
-        made = {
+        values = {
             "list": call.list_name,
             "title": shown.title,
             "date": call.date.isoformat(),
@@ -87,7 +85,7 @@ def payload(call: Call, shown: Page, form: str) -> bytes:
                 for item in top
             ],
         }
-    return json.dumps(made, ensure_ascii=False).encode()
+    return json.dumps(values, ensure_ascii=False).encode()
 
 
 def _slack(call: Call, shown: Page, top: Sequence[Item]) -> str:
@@ -95,15 +93,15 @@ def _slack(call: Call, shown: Page, top: Sequence[Item]) -> str:
     papers.
     """
     title = _mrkdwn(shown.title)
-    title = f"<{shown.view_url}|{title}>" if shown.view_url else title
+    if shown.view_url:
+        title = f"<{shown.view_url}|{title}>"
     text = f"{title}, {call.date:%a %d %b %Y}: {_mrkdwn(call.subject)}"
     for item in top:
         line = f"\n{item.rank}. <{item.url}|{_mrkdwn(item.title)}>"
         scores = {"relevance": item.relevance, "novelty": item.novelty}
-        if judged := ", ".join(
-            f"{name} {score}" for name, score in scores.items() if score is not None
-        ):
-            line += f" – {judged}"
+        known = [f"{name} {score}" for name, score in scores.items() if score is not None]
+        if known:
+            line += f" – {', '.join(known)}"
         if item.comment:
             line += f" – {_mrkdwn(item.comment)}"
         if len(text) + len(line) > MOST:
@@ -120,8 +118,8 @@ def _mrkdwn(text: str) -> str:
 
 
 def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
-    """Make a call, and record what became of it; return why it is to be made again. The whole reply
-    has to come within so many seconds.
+    """Make a call and record its result; return why it is to be retried. `seconds` are for the
+    whole reply.
     """
     now = app.clock()
     database = app.store.database
@@ -148,34 +146,36 @@ def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
     rows.record(database, call, state, reply, app.clock())
     if state is DeliveryState.SENT:
         host = urlsplit(url).hostname
-        logger.info("%s: the webhook at %s was told of %s", call.list_name, host, call.date)
+        logger.info(
+            "%s: posted the digest of %s to the webhook at %s", call.list_name, call.date, host
+        )
     else:
         logger.warning("%s", rows.line(call, mailing_list, reply))
     return reply if state is DeliveryState.PENDING else ""
 
 
 def _post(http: Http, url: str, body: bytes, seconds: float) -> tuple[DeliveryState, str]:
-    """Make one request. Return how the call ended, SENT or FAILED for good; or that it is PENDING,
-    to be tried again; and why, in a line for people without the URL, often a secret.
+    """Make one request. Return the call's new state (SENT, FAILED for good, or PENDING: to be
+    retried), and the reply in a line for people, without the URL.
     """
     state = DeliveryState.PENDING
     try:
         reply = http.request("POST", url, _HEADERS, body, seconds=seconds)
     except NoReplyError as error:
-        why = f"no reply: {one_line(str(error)) or 'what came is no HTTP'}"
+        line = f"no reply: {one_line(str(error)) or 'what came is not HTTP'}"
     else:
         status = reply.status
-        why = f"HTTP {status}"
+        line = f"HTTP {status}"
         if 200 <= status < 300:
             state = DeliveryState.SENT
         elif 300 <= status < 400:
-            why += ": a redirect, which is not followed; set the URL it names"
+            line += ": a redirect, which is not followed; set the URL it names"
         else:
             words = one_line(reply.body[:1000].decode(errors="replace"))
             if words and not words.startswith("<"):
-                why += f" ({words})"
-            if 400 <= status < 500 and status not in _MAY_PASS:
+                line += f" ({words})"
+            if 400 <= status < 500 and status not in _TRANSIENT:
                 state = DeliveryState.FAILED
     finally:
         http.close()
-    return state, shortened(one_line(without_url(why, url)), _LONGEST_REPLY)
+    return state, shortened(one_line(without_url(line, url)), _LONGEST_REPLY)

@@ -1,6 +1,4 @@
-"""What each webhook was told: a row for each digest of a list that has one, written when it is
-frozen.
-"""
+"""Webhook calls: a row for each digest of a list with a webhook, written when it is frozen."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +18,7 @@ KIND = "webhook"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a list's webhook is told, or was told, of one digest."""
+    """Call of a list's webhook, for one digest."""
 
     digest_id: int
     list_name: str
@@ -33,12 +31,12 @@ class Call:
     attempts: int
     reply: str  # the last one
     at: datetime  # when that came
-    try_at: datetime | None = None  # not before; None: never again
-    shown: bytes = field(default=b"", repr=False)  # what it tells is made of; see mail/archive.py
+    try_at: datetime | None = None  # of the next try; None: never again
+    shown: bytes = field(default=b"", repr=False)  # the digest; see mail/archive.py
 
 
 def get(database: Database, digest_id: int) -> Call | None:
-    """Return the call of a digest, in any state; None: there is none any more."""
+    """Return the call of a digest, in any state, or None if the digest is gone."""
     query = f"select own.*, shown from ({_SELECT} where digest_id = ?) as own join messages on id = digest_id"
     return database.first(query, [digest_id], Call)
 
@@ -46,8 +44,8 @@ def get(database: Database, digest_id: int) -> Call | None:
 def newest(
     database: Database, list_names: Collection[str], *, ended: bool = False
 ) -> dict[str, Call]:
-    """Return the call of each list's newest digest that has one and is not superseded; with
-    `ended`, of the newest, superseded or not, whose call has ended.
+    """Return, by list, the call of the newest digest that has one and is not superseded; with
+    `ended`, of the newest whose call has ended, superseded or not.
     """
     values = {"names": list(list_names), "ended": ended}
     calls = database.rows(f"{_SELECT} where digest_id in {_NEWEST}", values, Call)
@@ -55,7 +53,7 @@ def newest(
 
 
 def record(database: Database, call: Call, state: DeliveryState, reply: str, at: datetime) -> None:
-    """Record what became of a call."""
+    """Record the result of a call."""
     database.commit(
         "update webhooks set state = ?, reply = ?, attempts = ?, at = ? where digest_id = ?",
         [state, reply, call.attempts, at, call.digest_id],
@@ -73,9 +71,9 @@ def frozen(
 
 
 def line(call: Call, mailing_list: MailingList, reply: str) -> str:
-    """Say that a webhook was not told, without its path, which is often a secret."""
+    """Say that a call failed, without the URL's path, which is often a secret."""
     host = urlsplit(mailing_list.webhook).hostname
-    return f"{call.list_name}: the webhook at {host} was not told of {call.date}: {reply}"
+    return f"{call.list_name}: posting the digest of {call.date} to the webhook at {host} failed: {reply}"
 
 
 _FROM = "from webhooks join digests on digests.id = digest_id"
@@ -100,11 +98,11 @@ select min(webhooks.at) as since {_FROM} where list = :list and state = 'failed'
 
 
 def words() -> Mapping[str, Words]:
-    """Return the words of a webhook that was not told of a digest."""
+    """Return the words of a call that failed for good."""
     return {
         KIND: Words(
-            "The webhook of {names} was not told of a digest",
-            "Mail is not concerned. That digest is not tried again; the next one is.",
+            "The webhook of {names} did not receive a digest",
+            "Mail is not affected. That digest is not posted again; the next one is.",
             "Correct the list's webhook in subscribers.yaml, or remove it. paperboy status shows the last reply.",
             "the webhook of {names} works",
             concerns=lambda mailing_list: bool(mailing_list.webhook),
@@ -114,34 +112,38 @@ def words() -> Mapping[str, Words]:
 
 def problems(app: App) -> Iterator[Incident]:
     """Yield a problem for each list whose last call failed for good."""
-    called = {
+    lists = {
         mailing_list.name: mailing_list for mailing_list in app.home.lists if mailing_list.webhook
     }
     database = app.store_to_ask.database
-    for name, call in newest(database, called, ended=True).items():
+    for name, call in newest(database, lists, ended=True).items():
         if call.state is DeliveryState.FAILED:
-            since = database.value(_SINCE, {"list": name}) or call.at
-            facts = {"lines": [line(call, called[name], call.reply)]}
             yield Incident(
-                kind=KIND, subject=name, since=since, last=call.at, reason=call.reply, facts=facts
+                kind=KIND,
+                subject=name,
+                since=database.value(_SINCE, {"list": name}) or call.at,
+                last=call.at,
+                reason=call.reply,
+                facts={"lines": [line(call, lists[name], call.reply)]},
             )
 
 
 def status(app: App, lists: Sequence[MailingList], _: datetime) -> Shown:
     """Show the call of each list's newest digest."""
-    called = [mailing_list.name for mailing_list in lists if mailing_list.webhook]
-    calls = newest(app.store_to_ask.database, called)
-    kept = ("date", "state", "reply", "attempts", "at")
-    found = {}
+    names = [mailing_list.name for mailing_list in lists if mailing_list.webhook]
+    of_lists = {}
     wrong = []
-    for name, call in calls.items():
-        found[name] = {**{key: getattr(call, key) for key in kept}, "next_try": call.try_at}
+    for name, call in newest(app.store_to_ask.database, names).items():
+        of_lists[name] = {
+            "date": call.date,
+            "state": call.state,
+            "reply": call.reply,
+            "attempts": call.attempts,
+            "at": call.at,
+            "next_try": call.try_at,
+        }
         if call.reply and call.state is not DeliveryState.SENT:
-            how = "failed, " if call.state is DeliveryState.FAILED else ""
-            wrong.append(
-                (
-                    name,
-                    f", {call.date:%a %d %b}: webhook: {how}{call.reply}{again(app, call.try_at)}",
-                )
-            )
-    return Shown(key="webhook", of_lists=found, wrong=wrong)
+            failed = "failed, " if call.state is DeliveryState.FAILED else ""
+            reply = f"{failed}{call.reply}{again(app, call.try_at)}"
+            wrong.append((name, f", {call.date:%a %d %b}: webhook: {reply}"))
+    return Shown(key="webhook", of_lists=of_lists, wrong=wrong)
