@@ -315,7 +315,7 @@ def test_broken_edit_leaves_the_version_before(web: Web, caplog: pytest.LogCaptu
     assert web.get(leave).status_code == 200
     web.world.write("subscribers.yaml", "lists:\n  - nam: x\n")
     assert "Leave Foundations" in web.get(leave).text
-    assert "the version before stays until that is fixed" in caplog.text
+    assert "the previous version stays in force until that is fixed" in caplog.text
 
 
 def test_missing_database_is_no_page_and_is_not_made(web: Web) -> None:

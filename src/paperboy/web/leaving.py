@@ -1,5 +1,4 @@
-"""The way out of a list: the one click of a mail program (RFC 8058), and the page behind the mail's
-own link.
+"""The unsubscribe page behind the link in a mail, and a mail program's one click (RFC 8058).
 
 GET  /leave/TOKEN       the page with its button; changes nothing
 POST /leave/TOKEN       the one click: acts on any POST, whatever its body
@@ -14,7 +13,7 @@ from paperboy.web.visit import Visit, found
 
 
 def show(visit: Visit, token: str) -> Response:
-    """The page; for a mail program's POST the deed, with a short answer and no redirect."""
+    """Show the page; for a mail program's POST leave at once, with a short answer, no redirect."""
     if visit.request.method == "POST":
         _leave(visit, token, "left by one click in a mail program")
         return Response("You are off this list.\n", mimetype="text/plain")
@@ -22,43 +21,49 @@ def show(visit: Visit, token: str) -> Response:
 
 
 def now(visit: Visit, token: str) -> Response:
-    """Leave."""
+    """Leave the list after a click on the page."""
     if visit.from_a_click:
         _leave(visit, token, "left on the web page")
     return _page(visit, token)
 
 
 def undo(visit: Visit, token: str) -> Response:
-    """Come back; not for an address that others have suppressed."""
+    """Come back to the list, unless somebody else has suppressed the address."""
     store = visit.store
-    on = "on"
+    state = "on"
     with store.transaction():
         reader = found(store.readers.leaving(token))
-        held = store.suppressions.find(reader.list_name, reader.address)
-        if visit.from_a_click and held and held.own:
-            store.suppressions.lift(reader.address, held.list_name, visit.now)
-            on = "back"
-    return _page(visit, token, on)
+        suppression = store.suppressions.find(reader.list_name, reader.address)
+        if visit.from_a_click and suppression and suppression.own:
+            store.suppressions.lift(reader.address, suppression.list_name, visit.now)
+            state = "back"
+    return _page(visit, token, state)
 
 
 def _leave(visit: Visit, token: str, reason: str) -> None:
-    with visit.store.transaction():  # whoever is forgotten at this moment stays so
-        reader = found(visit.store.readers.leaving(token))
-        visit.store.suppressions.add(
-            reader.address, reader.list_name, reason, visit.now, by="reader"
-        )
+    store = visit.store
+    with store.transaction():  # so that a reader erased at this moment stays erased
+        reader = found(store.readers.leaving(token))
+        store.suppressions.add(reader.address, reader.list_name, reason, visit.now, by="reader")
 
 
-def _page(visit: Visit, token: str, on: str = "on") -> Response:
+def _page(visit: Visit, token: str, state: str = "on") -> Response:
+    """Return the page; `state` holds unless the address is suppressed."""
     reader = found(visit.store.readers.leaving(token))
-    held = visit.store.suppressions.find(reader.list_name, reader.address)
-    state = on if held is None else "left" if held.own else "suppressed"
-    mailing_list = visit.home.find(reader.list_name)  # None: the file has it no longer
+    suppression = visit.store.suppressions.find(reader.list_name, reader.address)
+    if suppression:
+        state = "left" if suppression.own else "suppressed"
+    title = reader.list_name
+    language = ""
+    mailing_list = visit.home.find(reader.list_name)
+    if mailing_list:  # else the file no longer has it
+        title = mailing_list.title
+        language = mailing_list.language
     return visit.page(
         "leave",
-        mailing_list.language if mailing_list else "",
+        language,
         state=state,
-        title=mailing_list.title if mailing_list else reader.list_name,
+        title=title,
         address=without_addresses(reader.address),
         url=f"{visit.web_url}/leave/{token}",
     )

@@ -1,7 +1,7 @@
-"""The web room as a WSGI application: routes, what every answer carries, and the home in force.
+"""The web room as a WSGI application: routes, headers, and the version of the home in force.
 
 No cookies, no scripts, and no change by GET: a token in the path is the only authority. Each
-request opens the database anew, so that a restored backup is what the next one sees.
+request opens the database anew, so that the next one sees a restored backup.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ HEADERS = {
     "Cache-Control": "no-store",
     "X-Robots-Tag": "noindex, nofollow",
 }
-"""What every answer has, unless its page says something else."""
+"""Headers of every answer, unless its page sets its own."""
 
 
 class _Day(BaseConverter):
-    """A day, as 2026-11-20."""
+    """Day in a path, as 2026-11-20."""
 
     regex = r"\d{4}-\d{2}-\d{2}"
 
@@ -60,15 +60,15 @@ class _Day(BaseConverter):
 
 
 class _Version(NamedTuple):
-    """The home's files as they were read last."""
+    """Version of the home's files that was read last."""
 
-    seen: Fingerprint
+    fingerprint: Fingerprint
     app: App  # of that home
     templates: Templates
 
 
 class Room:
-    """The application, for the home of `app`. It never makes a database. Raises ConfigError."""
+    """WSGI application for the home of `app`. It never creates a database. Raises ConfigError."""
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -81,18 +81,17 @@ class Room:
             Rule(f"/leave/{_TOKEN}/undo", endpoint=leaving.undo, methods=["POST"]),
         ]
         self._map = Map(rules, converters={"day": _Day}, strict_slashes=False, merge_slashes=False)
-        seen = Files(app.path).fingerprint()
-        home, _ = Home.own_or_in_force(app.path, app.environ)  # at the start, that will do
-        self._version = _Version(seen, app.at(home), Templates.load(home.folders("emails")))
+        fingerprint = Files(app.path).fingerprint()
+        home, _ = Home.own_or_in_force(app.path, app.environ)
+        self._version = self._of(home, fingerprint)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = BoundedRequest(environ)
-        what = (
-            "no page"  # the name of the page for the log, which shows no path: tokens are in paths
-        )
+        page = "no page"  # for the log, which shows no path: paths hold tokens
         try:
             version = self.version()
-            base = urlsplit(version.app.settings.web_url).path
+            app = version.app
+            base = urlsplit(app.settings.web_url).path
             path = request.path
             if path.startswith(f"{base}/"):
                 path = path.removeprefix(base)
@@ -100,34 +99,39 @@ class Room:
                 "localhost", path_info=path or "/", default_method=request.method
             )
             handler, values = adapter.match()
-            what = f"{handler.__module__.rpartition('.')[2]}.{handler.__name__.lstrip('_')}"
+            page = f"{handler.__module__.rpartition('.')[2]}.{handler.__name__.lstrip('_')}"
 
-            store = version.app.open_store()
+            store = app.open_store()
             if store is None and request.method == "POST":
                 raise ServiceUnavailable(retry_after=3600)
-            # Before the first morning the pages are there, and nothing can be kept.
+            # Before the first morning there is no database: pages are shown, nothing is kept.
             with store or self.app.store_in_memory() as store:
-                visit = Visit(request, version.app.home, version.templates, store, self.app.clock())
+                visit = Visit(
+                    request=request,
+                    home=app.home,
+                    templates=version.templates,
+                    store=store,
+                    now=self.app.clock(),
+                )
                 response: Response = handler(visit, **values)
         except HTTPException as error:
             response = self._failed(error)
         except PaperboyError as error:
-            logger.error("%s: %s", what, error)
+            logger.error("%s: %s", page, error)
             response = self._failed(ServiceUnavailable(retry_after=60))
         except Exception:
-            logger.exception("%s: this is a bug in Paperboy", what)
+            logger.exception("%s: this is a bug in Paperboy", page)
             response = self._failed(InternalServerError())
 
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
-        method = (
-            request.method if request.method in {"GET", "HEAD", "POST"} else "?"
-        )  # a client may send any word
-        logger.info("%s %s: %d", method, what, response.status_code)
+        is_usual = request.method in {"GET", "HEAD", "POST"}  # a client may send any word
+        method = request.method if is_usual else "?"
+        logger.info("%s %s: %d", method, page, response.status_code)
         return response(environ, start_response)
 
     def _failed(self, error: HTTPException) -> Response:
-        """Return a page for what went wrong; werkzeug's own where not even that can be made."""
+        """Return an error page; werkzeug's own if ours cannot be rendered."""
         response = error.get_response()
         with suppress(PaperboyError):
             version = self.version()
@@ -138,33 +142,33 @@ class Room:
         return response
 
     def version(self) -> _Version:
-        """Return the home, read again when a file has changed. The version before stays while
-        another thread reads, and while a file is broken.
+        """Return the home, reloaded if a file has changed. The previous version stays while another
+        thread reloads, and while a file is broken.
         """
-        seen = Files(self.app.path).fingerprint()
-        if self._version.seen == seen or not self._lock.acquire(blocking=False):
+        fingerprint = Files(self.app.path).fingerprint()
+        is_current = self._version.fingerprint == fingerprint
+        if is_current or not self._lock.acquire(blocking=False):
             return self._version
         try:
             home = Home.load(self.app.path, self.app.environ)
-            self._version = _Version(
-                seen, self.app.at(home), Templates.load(home.folders("emails"))
-            )
+            self._version = self._of(home, fingerprint)
         except ConfigError as error:
-            logger.error("%s\nthe version before stays until that is fixed", error)
-            self._version = self._version._replace(seen=seen)
+            logger.error("%s\nthe previous version stays in force until that is fixed", error)
+            self._version = self._version._replace(fingerprint=fingerprint)
         finally:
             self._lock.release()
         return self._version
 
+    def _of(self, home: Home, fingerprint: Fingerprint) -> _Version:
+        return _Version(fingerprint, self.app.at(home), Templates.load(home.folders("emails")))
+
 
 def _robots(visit: Visit) -> Response:
-    """Keep crawlers off pages with tokens. Those of public lists say themselves whether they are
+    """Keep crawlers off pages with tokens. Pages of public lists say themselves whether they may be
     indexed.
     """
     base = urlsplit(visit.web_url).path
-    lines = [
-        "User-agent: *",
-        *(f"Disallow: {base}/{page}/" for page in ("leave", "vote", "confirm", "digest")),
-    ]
+    lines = ["User-agent: *"]
+    lines += [f"Disallow: {base}/{page}/" for page in ("leave", "vote", "confirm", "digest")]
     headers = {"Cache-Control": "public, max-age=86400"}
     return Response("\n".join([*lines, ""]), headers=headers, mimetype="text/plain")

@@ -1,7 +1,7 @@
-"""The server of the web room: waitress, on loopback behind a proxy that speaks TLS.
+"""The server of the web room: waitress, on loopback behind a TLS proxy.
 
-The proxy waits for slow clients and refuses requests whose end could be read in two ways. waitress
-bounds the size of headers and bodies, and closes connections that are idle.
+The proxy waits for slow clients and refuses ambiguously framed requests. waitress bounds the size
+of headers and bodies, and closes idle connections.
 """
 
 import logging
@@ -13,14 +13,12 @@ from paperboy.web.visit import MOST_BYTES
 
 
 def server(room: Room, host: str, port: int) -> BaseWSGIServer | MultiSocketServer:
-    """Return a server that listens. Raises OSError.
+    """Return a listening server. Raises OSError.
 
-    Its main loop reads requests and writes answers, so that a slow client costs a connection and no
-    thread.
+    Its main loop reads requests and writes answers, so a slow client costs a connection, no thread.
     """
-    logging.getLogger("waitress.queue").setLevel(
-        logging.ERROR
-    )  # it has a line for each request that has to wait
+    # It would log a line for each request that has to wait.
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     return create_server(
         room,
         host=host,

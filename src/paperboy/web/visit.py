@@ -1,4 +1,4 @@
-"""One request to the web room, what it may use, and the answers that all pages share."""
+"""A request to the web room, its means, and the answers that all pages share."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 class BoundedRequest(Request):
-    """A request whose forms are small."""
+    """Request with small forms."""
 
     max_content_length = MOST_BYTES
     max_form_memory_size = MOST_BYTES
@@ -30,7 +30,7 @@ class BoundedRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request. Its store is open for as long as it lasts."""
+    """One request. Its store is open until the answer."""
 
     request: BoundedRequest
     home: Home
@@ -40,7 +40,7 @@ class Visit:
 
     @property
     def web_url(self) -> str:
-        """Return where readers reach the room: every link begins with it, whatever host the request
+        """Return the address of the room, with which every link begins, whatever host the request
         names.
         """
         return self.home.settings.web_url
@@ -48,32 +48,31 @@ class Visit:
     @staticmethod
     def looks_for(mailing_list: MailingList) -> str:
         """Return the list's topics in one paragraph."""
-        return " · ".join(
-            block.text for block in blocks(mailing_list.topics) if block.kind != "heading"
-        )
+        topics = blocks(mailing_list.topics)
+        return " · ".join(block.text for block in topics if block.kind != "heading")
 
     def thaw(self, archived: Archived) -> Digest:
-        """Return what was frozen, as a digest. Raises StoreError."""
+        """Return a frozen digest as a value. Raises StoreError."""
         try:
             return archive.load(archived.shown, self.store.papers.by_id)
         except (ValueError, KeyError, TypeError) as error:
-            where = f"{archived.list_name} of {archived.date}"
+            name = f"{archived.list_name} of {archived.date}"
             raise StoreError(
-                f"the page of the digest {where} is spoilt; its mail is not: {error!r}"
+                f"the page of the digest {name} is damaged; its mail is not: {error!r}"
             ) from error
 
     @property
     def from_a_click(self) -> bool:
         """Return whether a person may have pressed the button.
 
-        Browsers send Sec-Fetch-User with a real click alone; a script that submits the form sends
-        the other Fetch Metadata without it. Clients that know none send neither.
+        Browsers send Sec-Fetch-User with a real click alone; if a script submits the form, they
+        send the other Fetch Metadata without it. Old clients send none.
         """
         headers = self.request.headers
         site = headers.get("Sec-Fetch-Site")
-        return site is None or (
-            site in {"same-origin", "none"} and headers.get("Sec-Fetch-User") == "?1"
-        )
+        if site is None:
+            return True
+        return site in {"same-origin", "none"} and headers.get("Sec-Fetch-User") == "?1"
 
     def page(self, name: str, language: str = "", *, status: int = 200, **values: Any) -> Response:
         """Render a page, from the templates of a language."""
