@@ -1,4 +1,4 @@
-"""Where papers come from, a folder each. A line here makes it a source."""
+"""Sources of papers, a folder each. A line here makes it a source."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,12 +7,12 @@ from paperboy.sources.arxiv import ARXIV
 from paperboy.sources.source import Links, Source
 from paperboy.tex import plain
 
-SOURCES: Sequence[Source] = (ARXIV,)  # arXiv is the last, since what is no other's id is its own
+SOURCES: Sequence[Source] = (ARXIV,)  # arXiv comes last: any id that is no other's is its own
 _BY_KEY = {source.key: source for source in SOURCES}
 
 
 def source_of(name: str) -> Source:
-    """Return the source that has a paper with such an id, or such a category."""
+    """Return the source of a paper's id, or of a category."""
     key = name.partition(":")[0].partition("/")[0]
     return _BY_KEY.get(key.lower(), ARXIV)
 
@@ -28,19 +28,20 @@ def title_of(paper: Paper) -> str:
 
 
 def links_of(paper: Paper) -> Links:
-    """Return where the paper stands on the web."""
+    """Return the paper's links."""
     return source_of(paper.id).links(paper.id, paper.version)
 
 
 def categories(text: str) -> tuple[str, ...]:
-    """Return the categories that an entry of a list stands for. Raises ValueError, with a
-    suggestion.
+    """Return the categories that an item of a list's `categories` stands for. Raises ValueError,
+    with a suggestion.
     """
     return source_of(text).categories(text)
 
 
 def read_id(text: str) -> str:
-    """Return the id in what people and LLMs write: a URL, or an id with its version; empty if there
-    is none.
+    """Return the id in what people and LLMs write, such as a URL or an id with its version; empty
+    if there is none.
     """
-    return next(filter(None, (source.read_id(text.strip()) for source in SOURCES)), "")
+    ids = (source.read_id(text.strip()) for source in SOURCES)
+    return next(filter(None, ids), "")

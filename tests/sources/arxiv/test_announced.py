@@ -76,7 +76,7 @@ def test_real_feed_is_read() -> None:
     "name", ["rss_atom_csAI_2025-08-20_truncated.xml", "rss20_header_csAI_2025-09-18.xml"]
 )
 def test_real_feed_that_is_cut_or_of_another_form_is_refused(name: str) -> None:
-    with pytest.raises(FaultError, match="sent something else than a whole feed"):
+    with pytest.raises(FaultError, match="sent something other than a whole feed"):
         read_feed((RAW / name).read_bytes())
 
 

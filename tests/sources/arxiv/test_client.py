@@ -207,7 +207,7 @@ LASTING = {
     "429": (faults.rate_limited(), r"answered HTTP 429 \(Rate exceeded\.\)", [30, 60, 120, 240]),
     "HTML page": (
         faults.html_page,
-        r"something else than a whole list of papers \(arXiv is down",
+        r"something other than a whole list of papers \(arXiv is down",
         [6, 12, 24, 48],
     ),
     "nothing at all": (faults.nothing, "no paper at all, .* check the categories", [6, 12, 24, 48]),
@@ -448,7 +448,7 @@ def test_probe_asks_for_the_newest_paper(server: ArxivServer) -> None:
             faults.rate_limited(),
             r"HTTP 429 \(Rate exceeded\.\)\. A morning would ask up to 5 times",
         ),
-        (faults.html_page, "something else than a whole list of papers"),
+        (faults.html_page, "something other than a whole list of papers"),
         (faults.plain(404, ""), r"HTTP 404\. Check ARXIV_API_URL\."),
         (faults.nothing, "no paper at all"),
     ],

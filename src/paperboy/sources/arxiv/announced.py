@@ -1,8 +1,7 @@
-"""arXiv's announcement feed: which papers it announced today, and in which categories. Pure.
+"""arXiv's announcement feed: the papers announced today, and their categories. Pure.
 
-The feed has one day and no dates of submission, and holds at most 2,000 entries. What matters here
-are papers that were cross-listed long after they were submitted: the API finds papers by the date
-of their submission alone.
+The feed covers one day, has no dates of submission, and holds at most 2,000 entries. It is read for
+papers that were cross-listed long after their submission: the API finds papers by that date alone.
 """
 
 import re
@@ -27,7 +26,7 @@ _KINDS = frozenset({"new", "cross", "replace", "replace-cross"})
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """A paper of today's announcement."""
+    """Entry of today's announcement."""
 
     id: str
     kind: str  # "new", "cross", "replace" or "replace-cross"
@@ -35,17 +34,17 @@ class Announced:
 
 
 def read_feed(body: bytes) -> tuple[Announced, ...]:
-    """Read a feed in Atom; on weekends it has no entries. Those that make no sense are left out.
-    Raises FaultError if it is no feed, or not whole.
+    """Read a feed in Atom; on weekends it has no entries. Invalid entries are left out. Raises
+    FaultError if the feed is incomplete or something else.
     """
     feed = tree(body)
     if feed.tag != "{http://www.w3.org/2005/Atom}feed":
-        raise FaultError(f"sent something else than a whole feed ({beginning(body) or 'nothing'})")
-    found = []
+        raise FaultError(f"sent something other than a whole feed ({beginning(body) or 'nothing'})")
+    papers = []
     for entry in feed.findall("{*}entry"):
         name = _NAME.fullmatch(text_at(entry, "atom:id").strip())
         kind = text_at(entry, "arxiv:announce_type").strip()
         categories = tuple(filter(CATEGORY.fullmatch, texts(entry, "atom:category", CATEGORIES)))
         if name and kind in _KINDS:
-            found.append(Announced(name["id"], kind, categories))
-    return tuple(found)
+            papers.append(Announced(name["id"], kind, categories))
+    return tuple(papers)

@@ -1,8 +1,7 @@
-"""One page of arXiv's Atom: whether it is whole, and the papers on it. Pure.
+"""Parse one page of arXiv's Atom, and check that it is complete. Pure.
 
-The elements of a page are limited in number, and its texts are cut where they are read. What is
-longer than a field may be ends in "…", so that one paper never costs the others. All of it takes
-linear time.
+The elements of a page are limited in number, and its texts are cut where they are read. A field
+that is too long ends in "…", so one paper never costs the others. Everything takes linear time.
 """
 
 import re
@@ -34,7 +33,7 @@ _NAMESPACES = {
     "arxiv": "http://arxiv.org/schemas/atom",
     "opensearch": "http://a9.com/-/spec/opensearch/1.1/",
 }
-# A category's term, else the text. As a whole, 64 MB with an emoji would take 256 MB in Python.
+# A category's term, else the text, cut by lxml: 64 MB with an emoji would take 256 MB in Python.
 _BEGINNING = etree.XPath(f"substring(@term | text()[1], 1, {ABSTRACT + 1})", smart_strings=False)
 _ARCHIVE = "[a-zA-Z-]{1,20}(?:\\.[a-zA-Z-]{1,20})?"
 ARXIV_ID = rf"\d{{4}}\.\d{{4,5}}|{_ARCHIVE}/\d{{7}}"
@@ -42,17 +41,16 @@ _ID = re.compile(
     rf"https?://(?:export\.|www\.)?arxiv\.org/abs/(?P<id>{ARXIV_ID})(?:v(?P<version>\d{{1,4}}))?",
     re.ASCII,
 )
-CATEGORY = re.compile(
-    r"[a-z-]{1,20}(\.[A-Za-z-]{1,20})?"
-)  # authors add MSC and ACM classes to arXiv's own
+# Authors add MSC and ACM classes, which do not match, to arXiv's own.
+CATEGORY = re.compile(r"[a-z-]{1,20}(\.[A-Za-z-]{1,20})?")
 
 Window = tuple[datetime, datetime]  # of submissions: from one minute to another, both included
 
 
 class FaultError(Exception):
-    """An unusable answer, in words that follow the host's name; `hint` is a sentence about the fix.
+    """Unusable answer, in words that follow the host's name; `hint` is a sentence about the fix.
 
-    `backoff` counts delays, and 0 says that a retry would not help; `retry_after` are the seconds
+    `backoff` counts delays, and 0 means that a retry would not help; `retry_after` are the seconds
     that arXiv asked for.
     """
 
@@ -66,106 +64,114 @@ class FaultError(Exception):
 
 
 class EmptyError(FaultError):
-    """An answer without a paper, which a window of a small category may have."""
+    """Answer without papers, which can be right for a window of a small category."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    """A page of a longer list."""
+    """Page of a longer list."""
 
     total: int  # papers in the whole list
     papers: tuple[Paper, ...]
-    bad: tuple[str, ...]  # the other entries, each with its defect
+    bad: tuple[str, ...]  # the defects of the other entries
 
 
 def read_page(body: bytes, now: datetime, window: Window | None = None) -> FeedPage:
-    """Read a page of the papers submitted in a window, by now. Raises FaultError if it is not
-    whole.
+    """Read a page of the papers submitted in a window. Raises FaultError if it is incomplete.
 
     One bad entry must not cost all others; a page with more than one in ten is broken.
     """
     feed = tree(body)
     if feed.tag != f"{{{_NAMESPACES['atom']}}}feed":
-        raise FaultError(
-            f"sent something else than a whole list of papers ({beginning(body) or 'nothing'})"
-        )
+        text = beginning(body) or "nothing"
+        raise FaultError(f"sent something other than a whole list of papers ({text})")
     if error := _error(feed):
         raise FaultError(f"answered with an error ({error})")
+
     entries = feed.findall("atom:entry", _NAMESPACES)
+    size = len(entries)
     count = text_at(feed, "opensearch:totalResults").strip()
     total = int(count) if re.fullmatch(r"\d{1,9}", count, re.ASCII) else -1
     if total == 0 and not entries:
-        raise EmptyError(
-            "says that there is no paper at all", "Check the categories in subscribers.yaml."
-        )
+        hint = "Check the categories in subscribers.yaml."
+        raise EmptyError("says that there is no paper at all", hint)
     if total > LONGEST:
+        hint = "Set ARXIV_LOOKBACK_DAYS to fewer days."
+        raise FaultError(f"counts {total} papers", hint, backoff=0)
+    if not entries or total < size:
         raise FaultError(
-            f"counts {total} papers", "Set ARXIV_LOOKBACK_DAYS to fewer days.", backoff=0
+            f"sent a page of {size} papers and counts {'none' if total < 0 else total}"
         )
-    if not entries or total < len(entries):
-        raise FaultError(
-            f"sent a page of {len(entries)} papers and counts {'none' if total < 0 else total}"
-        )
-    read = [_paper(entry, place, now, window) for place, entry in enumerate(entries, 1)]
-    bad = [defect for defect in read if isinstance(defect, str)]
-    if len(bad) > min(len(entries) - 1, max(1, len(entries) // 10)):
-        raise FaultError(f"sent {len(bad)} bad entries in {len(entries)} ({', '.join(bad[:3])})")
-    return FeedPage(total, tuple(paper for paper in read if isinstance(paper, Paper)), tuple(bad))
+
+    papers = []
+    bad = []
+    for place, entry in enumerate(entries, 1):
+        paper = _paper(entry, place, now, window)
+        if isinstance(paper, str):
+            bad.append(paper)
+        else:
+            papers.append(paper)
+    if len(bad) > min(size - 1, max(1, size // 10)):
+        raise FaultError(f"sent {len(bad)} bad entries in {size} ({', '.join(bad[:3])})")
+    return FeedPage(total, tuple(papers), tuple(bad))
 
 
 def tree(body: bytes) -> Any:
-    """Parse a page; an empty element if it is no XML, or has more elements than a page may have."""
-    # huge_tree: or a text of 10 MB costs the page. An encoding of the page's own would hide its
-    # markup.
+    """Parse a page; return an empty element if it is not XML or has too many elements."""
+    # Without huge_tree, a text of 10 MB would cost the page. Without an encoding, the page's own
+    # could hide its markup from the count.
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, huge_tree=True, encoding="utf-8"
     )
-    few = body.count(b"<") + body.count(b"=") <= MARKUP
+    is_bounded = body.count(b"<") + body.count(b"=") <= MARKUP
     try:
-        return etree.fromstring(body if few else b"", parser)
+        return etree.fromstring(body if is_bounded else b"", parser)
     except etree.XMLSyntaxError:
         return etree.Element("none")
 
 
 def texts(element: Any, path: str, most: int = 1) -> list[str]:
-    """Return the beginnings of the texts of the first so many elements at a path."""
-    return [_BEGINNING(found) for found in islice(element.iterfind(path, _NAMESPACES), most)]
+    """Return the texts, cut, of the first elements at a path."""
+    return [_BEGINNING(child) for child in islice(element.iterfind(path, _NAMESPACES), most)]
 
 
 def text_at(element: Any, path: str) -> str:
-    """Return the beginning of the text of the first element at a path; empty if there is none."""
+    """Return the text, cut, of the first element at a path; empty if there is none."""
     return "".join(texts(element, path))
 
 
 def _paper(entry: Any, place: int, now: datetime, window: Window | None) -> Paper | str:
-    """Turn an entry into a Paper, or name its defect."""
-    if (match := _ID.fullmatch(text_at(entry, "atom:id").strip())) is None:
+    """Return an entry as a Paper, or its defect."""
+    match = _ID.fullmatch(text_at(entry, "atom:id").strip())
+    if match is None:
         return f"entry {place} without an arXiv id"
     try:
         published = _instant(text_at(entry, "atom:published"), now)
         updated = _instant(text_at(entry, "atom:updated"), now)
     except (ValueError, OverflowError):
         return f"{match['id']} with a bad date"
-    # arXiv selects by the very date that it shows; whether the last minute's seconds belong to it,
-    # it does not say.
+    # arXiv selects by the date that it shows; it does not say whether the last minute's seconds
+    # belong to the window.
     if window and not window[0] <= published < window[1] + timedelta(minutes=1):
         return f"{match['id']} with a date outside the window"
-    if not (title := " ".join(text_at(entry, "atom:title").split())):
+    title = " ".join(text_at(entry, "atom:title").split())
+    if not title:
         return f"{match['id']} without a title"
-    if not (
-        categories := list(filter(CATEGORY.fullmatch, texts(entry, "atom:category", CATEGORIES)))
-    ):
+    categories = list(filter(CATEGORY.fullmatch, texts(entry, "atom:category", CATEGORIES)))
+    if not categories:
         return f"{match['id']} without a category"
-    primary = next(
-        filter(CATEGORY.fullmatch, [text_at(entry, "arxiv:primary_category"), *categories])
-    )
+    primary = text_at(entry, "arxiv:primary_category")
+    if not CATEGORY.fullmatch(primary):
+        primary = categories[0]
+
     names = texts(entry, "atom:author/atom:name", AUTHORS + 1)
     authors = [name_to_text(shortened(name, AUTHOR)).strip() for name in names[:AUTHORS]]
     # arXiv puts lone colons between a collaboration and its members.
     authors = [name for name in authors if any(map(str.isalpha, name))]
     if len(names) > AUTHORS:
         authors.append("…")
-    # An indented line begins a paragraph, by arXiv's custom. Here one newline separates paragraphs.
+
+    # By arXiv's custom an indented line begins a paragraph; here one newline separates them.
     abstract = text_at(entry, "atom:summary").strip()
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n(?=[ \t])|\n[ \t]*\n", abstract))
     return Paper(
@@ -184,15 +190,15 @@ def _paper(entry: Any, place: int, now: datetime, window: Window | None) -> Pape
 
 
 def _instant(text: str, now: datetime) -> datetime:
-    """Read a date. Raises ValueError for one that cannot be true, and OverflowError."""
+    """Read a date. Raises ValueError or OverflowError if it cannot be true."""
     instant = datetime.strptime(text.strip(), "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC)
     if not EARLIEST <= instant <= now + AHEAD:
         raise ValueError
     return instant
 
 
-def said(body: bytes) -> str:
-    """Quote an answer that is no page: the summary of arXiv's error entry, or how it begins."""
+def summary(body: bytes) -> str:
+    """Quote an answer that is no page: the summary of arXiv's error entry, or its beginning."""
     return _error(tree(body)) or beginning(body)
 
 
@@ -206,7 +212,5 @@ def beginning(body: bytes) -> str:
 
 
 def quoted(foreign: str) -> str:
-    """Quote arXiv in a message: one line of at most 120 characters, with nothing that a log would
-    obey.
-    """
+    """Quote arXiv in a message: one line of at most 120 characters, safe for a log."""
     return shortened(visible(" ".join(foreign[:2_000].split())), 120)

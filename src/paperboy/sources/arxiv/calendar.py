@@ -1,5 +1,4 @@
-"""arXiv's calendar: which papers it announces together, when, and whether the newest of them should
-be visible by now.
+"""arXiv's calendar: the papers that it announces together, and when they become visible.
 
 Submissions close at 14:00 US Eastern on weekdays. Papers are announced at 20:00 from Sunday to
 Thursday, Friday's submissions on Sunday. The API shows them from the midnight that follows. On a
@@ -10,8 +9,8 @@ holiday nothing is announced, and its papers join the next batch:
     Friday   14:00 – Monday 14:00   Monday 20:00  Tuesday
     a day    14:00 – the next 14:00 that day 20:00, Tuesday to Thursday; the day after
 
-arXiv publishes its holidays year by year. `holidays` derives those that follow a rule. Every
-function takes the others as `deferred`: the US Eastern dates of evenings without an announcement.
+arXiv publishes its holidays year by year. `holidays` derives those that follow a rule; every
+function takes the others as `deferred`, the US Eastern dates of evenings without an announcement.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -30,21 +29,21 @@ VISIBLE = time(0, 15)  # arXiv says midnight; its index has been seen to take so
 NEWS_FOR = timedelta(hours=24)  # a daily reader sees each batch as news exactly once
 
 _DAY = timedelta(days=1)
-_FRIDAY, _SATURDAY, _SUNDAY = 4, 5, 6
-_LISTED = frozenset(
-    {date(2026, 12, 29), date(2026, 12, 31)}
-)  # on arXiv's page, and following no rule
+_FRIDAY = 4
+_SATURDAY = 5
+_SUNDAY = 6
+_LISTED = {date(2026, 12, 29), date(2026, 12, 31)}  # on arXiv's page, and following no rule
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement(source.Batch):
-    """The papers that arXiv announces together."""
+    """Papers that arXiv announces together."""
 
     announced: datetime
 
 
 class Freshness(StrEnum):
-    """The state of arXiv's announcements at an instant."""
+    """State of arXiv's announcements at an instant."""
 
     FRESH = "fresh"  # the newest batch is here and today's news
     QUIET = "quiet"  # the newest batch is here and a day old or more: weekend or holiday
@@ -71,12 +70,11 @@ def why_none(since: datetime, until: datetime, deferred: Collection[date] = ()) 
 def state(
     now: datetime, newest_published: datetime | None, deferred: Collection[date] = ()
 ) -> Freshness:
-    """Derive the state at `now` from the newest submission that the API gave (`None`: it gave no
-    paper).
+    """Return the state at `now`, given the newest submission that the API returned, if any.
 
     A batch is news for 24 hours. In Europe and America the five batches are the news of the
-    mornings from Monday to Friday; farther east, where they become visible after the morning, of
-    those from Tuesday to Saturday.
+    mornings from Monday to Friday; farther east, where they become visible after the morning, from
+    Tuesday to Saturday.
     """
     batch = newest_batch(now, deferred)
     if newest_published is None or newest_published < batch.submitted_from:
@@ -87,30 +85,23 @@ def state(
 def start_of_newest(
     published: Iterable[datetime], now: datetime, deferred: Collection[date] = ()
 ) -> datetime:
-    """Return where a new list starts: at the `submitted_from` of the newest batch announced by
-    `now` that has one of the papers submitted at `published`; without any, of the newest batch that
-    should be visible.
+    """Return where a new list starts: the `submitted_from` of the newest announced batch with one
+    of the papers submitted at `published`; without any, of the newest batch that should be visible.
     """
     announced = next(batch for batch in _backwards(now, deferred) if batch.announced <= now)
-    visible = newest_batch(now, deferred).submitted_from
-    newest = max(
-        (instant for instant in published if instant < announced.submitted_until), default=visible
-    )
-    return next(
-        batch.submitted_from
-        for batch in _backwards(now, deferred)
-        if batch.submitted_from <= newest
-    )
+    submitted = [instant for instant in published if instant < announced.submitted_until]
+    newest = max(submitted, default=newest_batch(now, deferred).submitted_from)
+    starts = (batch.submitted_from for batch in _backwards(now, deferred))
+    return next(start for start in starts if start <= newest)
 
 
 @lru_cache(maxsize=16)
 def holidays(year: int) -> frozenset[date]:
-    """Return the dates of `year` on whose evening arXiv announces nothing, observed on Monday for a
-    Sunday and on Friday for a Saturday.
+    """Return the dates of `year` on whose evening arXiv announces nothing. A holiday on a Sunday is
+    observed on Monday, one on a Saturday on Friday.
     """
-    by_date = {
-        _observed(date(year, month, day)) for month, day in ((1, 1), (6, 19), (7, 4), (12, 25))
-    }
+    days = ((1, 1), (6, 19), (7, 4), (12, 25))
+    by_date = {_observed(date(year, month, day)) for month, day in days}
     by_weekday = {
         _nth_weekday(date(year, 1, 1), weekday=0, nth=3),  # Martin Luther King Jr. Day
         _nth_weekday(date(year, 9, 1), weekday=0, nth=1),  # Labor Day
@@ -120,7 +111,11 @@ def holidays(year: int) -> frozenset[date]:
 
 
 def _observed(holiday: date) -> date:
-    return holiday + {_SATURDAY: -_DAY, _SUNDAY: _DAY}.get(holiday.weekday(), timedelta())
+    if holiday.weekday() == _SATURDAY:
+        return holiday - _DAY
+    if holiday.weekday() == _SUNDAY:
+        return holiday + _DAY
+    return holiday
 
 
 def _nth_weekday(first_of_month: date, *, weekday: int, nth: int) -> date:
@@ -139,7 +134,7 @@ def _announcement(evening: date, deferred: Collection[date]) -> date:
 
 
 def _backwards(now: datetime, deferred: Collection[date]) -> Iterator[Announcement]:
-    """Yield batches into the past, from the one announced on the local date of `now` or the last
+    """Yield batches into the past, from the one announced on the local date of `now`, or the last
     before it.
     """
     evening = _local_date(now)
@@ -159,10 +154,12 @@ def _batch(evening: date, deferred: Collection[date]) -> Announcement:
 
 
 def _closing(evening: date) -> datetime:
-    """Return when submissions close for the announcement of an evening: that day, or Friday for a
-    Sunday.
+    """Return when submissions close for an evening's announcement: that day, for a Sunday on
+    Friday.
     """
-    return _instant(evening - 2 * _DAY if evening.weekday() == _SUNDAY else evening, CLOSES)
+    if evening.weekday() == _SUNDAY:
+        evening -= 2 * _DAY
+    return _instant(evening, CLOSES)
 
 
 def _instant(day: date, clock: time) -> datetime:

@@ -27,22 +27,19 @@ _UNDIVIDED = "gr-qc hep-ex hep-lat hep-ph hep-th math-ph nucl-ex nucl-th quant-p
 # categories.
 _DIVIDED_LATER = ("astro-ph", "cond-mat", "nlin", "q-bio")
 
-CATEGORIES = frozenset(
-    [
-        f"{archive}.{subject}"
-        for archive, subjects in _IN_ARCHIVES.items()
-        for subject in subjects.split()
-    ]
-    + _UNDIVIDED.split()
-    + list(_DIVIDED_LATER)
-)
+_SUBJECTS = [
+    f"{archive}.{subject}"
+    for archive, subjects in _IN_ARCHIVES.items()
+    for subject in subjects.split()
+]
+CATEGORIES = frozenset([*_SUBJECTS, *_UNDIVIDED.split(), *_DIVIDED_LATER])
 
-# Archives that are no categories themselves: no paper is in plain "cs".
+# Archives that are not categories themselves: no paper is in plain "cs".
 ARCHIVES_ONLY = frozenset(_IN_ARCHIVES) - CATEGORIES
 
 
 def read(text: str) -> tuple[str, ...]:
-    """Return the category, and where it is a whole archive such as `astro-ph`, all its present ones
+    """Return the category, and if it is a whole archive such as `astro-ph`, all its present ones
     after it. Raises ValueError, with a suggestion.
     """
     if text in CATEGORIES:
@@ -51,9 +48,7 @@ def read(text: str) -> tuple[str, ...]:
     if text in ARCHIVES_ONLY:
         example = min(category for category in CATEGORIES if category.startswith(f"{text}."))
         raise ValueError(f"{text!r} is a whole archive; name its categories, such as {example}")
-    # The same archive alone makes two names alike.
-    hint = (
-        did_you_mean(text, CATEGORIES, cutoff=0.85)
-        or "; they are listed at arxiv.org/category_taxonomy"
-    )
+    # With a lower cutoff, any two names of one archive would be alike.
+    hint = did_you_mean(text, CATEGORIES, cutoff=0.85)
+    hint = hint or "; they are listed at arxiv.org/category_taxonomy"
     raise ValueError(f"unknown category {text!r}{hint}")

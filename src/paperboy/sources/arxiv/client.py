@@ -35,7 +35,7 @@ from paperboy.sources.arxiv.atom import (
     Window,
     quoted,
     read_page,
-    said,
+    summary,
 )
 
 WEEK = timedelta(days=7)  # some 7,000 papers in all of arXiv, which pages through 30,000
@@ -308,7 +308,7 @@ class ArxivClient:
             if status == 200:
                 return reply.body
             if status not in {301, 302, 303, 307, 308}:
-                what = f"answered HTTP {status} ({said(reply.body)})".removesuffix(" ()")
+                what = f"answered HTTP {status} ({summary(reply.body)})".removesuffix(" ()")
                 if status in {408, 425, 429} or status >= 500:
                     rest = reply.headers.get("Retry-After", "")
                     retry_after = float(rest) if rest.isdecimal() else 0.0

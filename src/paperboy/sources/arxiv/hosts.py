@@ -7,13 +7,13 @@ FEED = "https://rss.arxiv.org/atom"
 
 
 def is_arxiv(url: str) -> bool:
-    """Check whether it is one of arXiv's own."""
+    """Check whether a URL is on one of arXiv's servers."""
     host = (urlsplit(url).hostname or "").rstrip(".")
     return f".{host}".endswith(".arxiv.org")
 
 
 def announcements(api_url: str, feed_url: str) -> str:
-    """Return the address of the announcement feed. Empty where somebody else's API was set and no
-    feed: then nobody wants requests to arXiv.
+    """Return the address of the announcement feed; empty if somebody else's API was set and no
+    feed, since then no request should go to arXiv.
     """
     return feed_url if feed_url != FEED or is_arxiv(api_url) else ""

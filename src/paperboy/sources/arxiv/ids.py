@@ -15,16 +15,19 @@ _WRITTEN = re.compile(
 
 def read(text: str) -> str:
     """Return the id in a URL, or in an id with its prefix and its version; else the text itself."""
-    found = _WRITTEN.fullmatch(text)
-    return found[1] if found else ""
+    match = _WRITTEN.fullmatch(text)
+    return match[1] if match else ""
 
 
 def links(paper_id: str, _: int) -> Links:
-    """Return where the newest version stands. arXiv began to make HTML in December 2023."""
-    page, pdf, html = (
-        f"https://arxiv.org/{form}/{quote(paper_id)}" for form in ("abs", "pdf", "html")
+    """Return the links of the newest version. arXiv has made HTML since December 2023."""
+    name = quote(paper_id)
+    has_html = "2312" <= paper_id[:4] <= "9999"
+    return Links(
+        page=f"https://arxiv.org/abs/{name}",
+        pdf=f"https://arxiv.org/pdf/{name}",
+        html=f"https://arxiv.org/html/{name}" if has_html else "",
     )
-    return Links(page, pdf, html if "2312" <= paper_id[:4] <= "9999" else "")
 
 
 def citation(paper: Paper) -> Mapping[str, str]:
