@@ -24,6 +24,7 @@ from statistics import fmean
 
 import pytest
 
+from tests.cli.conftest import text_of
 from tests.crashes import (
     BATCHES_AT_ONCE,
     CONNECTIONS,
@@ -86,7 +87,7 @@ def a_morning(path: Path) -> Undisturbed:
     return Undisturbed(seconds, digests(world))
 
 
-def test_kill_at_any_instant_loses_nobody_and_repeats_only_the_last_message_of_a_connection(
+def test_kill_at_any_instant_loses_nobody_and_repeats_only_what_was_in_flight(
     tmp_path: Path, undisturbed: Undisturbed
 ) -> None:
     """Nobody is lost. What repeats is the last message of a connection that the kill cut."""
@@ -300,23 +301,17 @@ def copy_of(message: Message) -> Copy:
 
 @lru_cache(maxsize=1_000)  # a home's
 def headers(content: bytes) -> EmailMessage:
-    message = message_from_bytes(content.partition(b"\r\n\r\n")[0], policy=policy.default)
-    assert isinstance(message, EmailMessage)
-    return message
+    return parsed(content.partition(b"\r\n\r\n")[0])
+
+
+def parsed(content: bytes) -> EmailMessage:
+    return message_from_bytes(content, _class=EmailMessage, policy=policy.default)
 
 
 def digests(world: World) -> dict[str, frozenset[str]]:
     """The papers that each list's digest names."""
     newest = {copy_of(message)[0]: message.content for message in world.smtp.messages}
     return {
-        name: frozenset(re.findall(r"2611\.\d{5}", text_of(content)))
+        name: frozenset(re.findall(r"2611\.\d{5}", text_of(parsed(content))))
         for name, content in newest.items()
     }
-
-
-def text_of(content: bytes) -> str:
-    message = message_from_bytes(content, policy=policy.default)
-    assert isinstance(message, EmailMessage)
-    part = message.get_body(("plain",))
-    assert part is not None
-    return str(part.get_content())

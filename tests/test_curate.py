@@ -20,6 +20,7 @@ from paperboy.models import Counts, Digest, Keywords, Outcome, PaperOutcome, Sco
 from tests.builders import LLM, entry, mailing_list, paper
 
 TODAY = date(2026, 11, 20)
+DIGEST, NOTE, QUIET, GAVE_UP = map(Outcome, ("digest", "note", "quiet", "gave up"))
 
 
 @pytest.mark.parametrize(
@@ -119,10 +120,7 @@ def test_followed_authors_come_first_by_id_then_the_rest_by_the_designs_order() 
     followed = mailing_list(authors=("Ada Byron",))
     papers = [
         paper("2611.00007", authors=("Ada Byron",)),
-        paper("2611.00001"),
-        paper("2611.00002"),
-        paper("2611.00003"),
-        paper("2611.00004"),
+        *(paper(f"2611.0000{number}") for number in range(1, 5)),
         paper("2611.00006", authors=("Ada Byron", "Somebody Else")),
     ]
     scores = {
@@ -134,15 +132,7 @@ def test_followed_authors_come_first_by_id_then_the_rest_by_the_designs_order() 
         "2611.00006": Score(1, 1),
     }
     chosen = curate(Digest(followed, TODAY, LLM), papers, scores, {})
-    ids = [entry.paper.id for entry in chosen.entries]
-    assert ids == [
-        "2611.00006",
-        "2611.00007",
-        "2611.00004",
-        "2611.00002",
-        "2611.00003",
-        "2611.00001",
-    ]
+    assert [int(entry.paper.id[-1]) for entry in chosen.entries] == [6, 7, 4, 2, 3, 1]
     assert [entry.rank for entry in chosen.entries] == [1, 2, 3, 4, 5, 6]
     assert chosen.entries[0].matched_author == "Ada Byron"
     assert chosen.entries[2].matched_author is None
@@ -218,12 +208,8 @@ def test_every_paper_is_accounted_for() -> None:
     """
     followed = mailing_list(max_papers=1, authors=("Ada Byron",))
     papers = [
-        paper("2611.00001", authors=("Ada Byron",)),
-        paper("2611.00002", authors=("Ada Byron",)),
-        paper("2611.00003"),
-        paper("2611.00004"),
-        paper("2611.00005"),
-        paper("2611.00006"),
+        *(paper(f"2611.0000{number}", authors=("Ada Byron",)) for number in (1, 2)),
+        *(paper(f"2611.0000{number}") for number in range(3, 7)),
     ]
     scores = {
         "2611.00001": Score(3, 3),
@@ -292,37 +278,23 @@ def test_where_nothing_could_be_scored_no_paper_is_to_blame() -> None:
 @pytest.mark.parametrize(
     ("counts", "missing", "scoring_done", "leftover", "in_time", "in_the_end"),
     [
-        (
-            Counts(considered=2, selected=1, below=1),
-            "",
-            True,
-            False,
-            Outcome.DIGEST,
-            Outcome.DIGEST,
-        ),
+        (Counts(considered=2, selected=1, below=1), "", True, False, DIGEST, DIGEST),
         (
             Counts(considered=2, author_matches=1, carried_over=1),
             "late",
             True,
             False,
-            Outcome.DIGEST,
-            Outcome.DIGEST,
+            DIGEST,
+            DIGEST,
         ),
-        (
-            Counts(considered=2, author_matches=1, carried_over=1),
-            "",
-            False,
-            False,
-            None,
-            Outcome.DIGEST,
-        ),
-        (Counts(considered=2, below=2), "late", True, False, Outcome.NOTE, Outcome.NOTE),
-        (Counts(considered=2, filtered=2), "", True, True, Outcome.NOTE, Outcome.NOTE),
-        (Counts(considered=3, filtered=2, carried_over=1), "", False, False, None, Outcome.GAVE_UP),
-        (Counts(), "", True, True, Outcome.QUIET, Outcome.QUIET),
-        (Counts(considered=1, carried_over=1), "", True, True, Outcome.QUIET, Outcome.QUIET),
-        (Counts(), "late", True, True, None, Outcome.GAVE_UP),
-        (Counts(considered=2, carried_over=2), "", False, False, None, Outcome.GAVE_UP),
+        (Counts(considered=2, author_matches=1, carried_over=1), "", False, False, None, DIGEST),
+        (Counts(considered=2, below=2), "late", True, False, NOTE, NOTE),
+        (Counts(considered=2, filtered=2), "", True, True, NOTE, NOTE),
+        (Counts(considered=3, filtered=2, carried_over=1), "", False, False, None, GAVE_UP),
+        (Counts(), "", True, True, QUIET, QUIET),
+        (Counts(considered=1, carried_over=1), "", True, True, QUIET, QUIET),
+        (Counts(), "late", True, True, None, GAVE_UP),
+        (Counts(considered=2, carried_over=2), "", False, False, None, GAVE_UP),
     ],
 )
 def test_outcome_follows_the_scores_or_waits_for_arxiv_or_the_llm(

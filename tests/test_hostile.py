@@ -7,14 +7,13 @@ web/test_hostile_web.py, and features/bounces/test_returned.py for mail on stdin
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import World, world
+from tests.cli.conftest import Ran, World, world
 from tests.cli.mail_world import ADA, OPERATOR, at_home, read
 from tests.hostile.http import AT_ONCE, EVIL
 from tests.servers.arxiv_faults import Answer
@@ -33,14 +32,16 @@ VICTIM = "2611.00006"
 def morning(world: World) -> None:
     """Run `once` until it owes nothing; every line that it says is plain."""
     for _ in range(3):
-        ran = world.run("once")
-        assert all(line.isprintable() and len(line) < 2_500 for line in ran.err.splitlines()), (
-            ran.err
-        )
-        assert "Traceback" not in ran.err
-        if ran.code == 0:
+        if once(world).code == 0:
             return
-    raise AssertionError(ran.err)
+    raise AssertionError("it still owes something")
+
+
+def once(world: World) -> Ran:
+    ran = world.run("once")
+    assert all(line.isprintable() and len(line) < 2_500 for line in ran.err.splitlines()), ran.err
+    assert "Traceback" not in ran.err
+    return ran
 
 
 @pytest.mark.parametrize(
@@ -81,11 +82,9 @@ REPLIES: Mapping[str, Fault] = {
     **{kind: raw(kind) for kind in AT_ONCE},
     "drips": FAULTS["trickle"],
     "arrays in arrays": body(b"[" * 500_000),
-    "objects in objects": body(b'{"choices":' * 500_000),
     "padding": Fault(raw=lambda content: AT_ONCE["endless body"](content, "application/json")),
     "a million choices": body(b'{"choices": [' + b"{}," * 900_000 + b"{}]}"),
     "an odd number": body(b'{"choices": 1e999, "usage": {"prompt_tokens": ' + b"9" * 6_000 + b"}}"),
-    "nested text": Fault(retell=lambda text: '{"scores":' * 300_000 + text),
     "buried text": Fault(retell=lambda text: "blah { [ <think>" * 90_000 + text),
     "text again and again": Fault(retell=lambda text: text * 2_000),
     "strangers": Fault(
@@ -93,12 +92,8 @@ REPLIES: Mapping[str, Fault] = {
             [{**entries[0], "arxiv_id": f"9912.{n:05}"} for n in range(9_000)] + entries
         )
     ),
-    "a number of 6,000 digits": entry_with(relevance=10**4_000),
-    "an infinite number": entry_with(relevance=float("inf")),
-    "a list for a number": entry_with(novelty=[[[9]]]),
     "a long comment": entry_with(comment="(" * 300_000),
     "a comment with orders": entry_with(comment=EVIL),
-    "half a character": entry_with(comment="\ud83d http://x.example"),
 }
 
 
@@ -112,7 +107,6 @@ def test_hostile_reply_of_the_llm_costs_no_other_paper_its_score(world: World, k
     mail = world.smtp.messages[-1].content.decode("ascii")
     assert set(read(world, ADA)) >= ALL - {"6"}
     assert "evil.example.org" not in mail
-    assert "x.example" not in mail
     assert "\x1b" not in mail
 
 
@@ -143,12 +137,8 @@ def test_hostile_reply_about_one_reader_costs_no_other_reader_the_mail(
     world.announce(*NUMBERS)
     world.smtp.faults.append(MailFault(phase, SAID[kind] or "", address=READERS[1]))
     for _ in range(2):
-        ran = world.run("once")
-        assert all(line.isprintable() and len(line) < 2_500 for line in ran.err.splitlines()), (
-            ran.err
-        )
-        assert "Traceback" not in ran.err
+        once(world)
     others = [address for address in world.mails() if address not in {READERS[1], OPERATOR}]
     assert sorted(others) == [READERS[0], *READERS[2:]]
-    shown = json.loads(world.run("status", "--json").out)
-    assert [mailing_list["outcome"] for mailing_list in shown["lists"]] == ["digest"]
+    (shown,) = world.json("status")["lists"]
+    assert shown["outcome"] == "digest"

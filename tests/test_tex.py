@@ -64,7 +64,6 @@ def test_formulas_become_unicode(tex: str, text: str) -> None:
     ("tex", "text"),
     [
         (r"\textit{Gaia}, {\em x} and \emph{a $\beta$ b}", "Gaia, x and a β b"),
-        (r"{\sc Code} and H{\sc{i}}, [O\,{\sc iii}], \ion{Fe}{ii}", "Code and H I, [O III], Fe II"),
         (r"50\% of users, R\&D, \$6, a\_b, \#1", "50% of users, R&D, $6, a_b, #1"),
         (r"\url{https://x.example.org/~a_b--c}", "https://x.example.org/~a_b--c"),
         (r"\href{https://x.example.org}{code}", "code (https://x.example.org)"),

@@ -81,7 +81,7 @@ def test_each_announced_paper_is_considered_exactly_once_per_list(year: Year) ->
         assert sum(considered) == len(owed)
 
 
-def test_late_cross_list_is_found_on_the_day_of_its_announcement_if_the_feed_answers_then(
+def test_late_cross_list_is_found_on_its_day_if_the_feed_answers_then(
     year: Year,
 ) -> None:
     """And then each list of its categories gets it, as any paper, once."""

@@ -103,7 +103,7 @@ def test_scores_of_the_newest_morning_come_with_the_next(store: Store, lessons: 
     assert learned_from(lessons) == [("2611.00001", 9)]
 
 
-def test_only_an_llms_scores_of_the_list_and_its_criteria_since_then_count_and_those_with_a_text(
+def test_only_an_llms_scores_by_the_lists_criteria_of_papers_with_a_text_count(
     store: Store, lessons: Lessons
 ) -> None:
     ids = [f"2611.{number:05}" for number in range(1, 6)]
