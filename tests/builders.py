@@ -98,7 +98,7 @@ def digest(
     The counts follow from what is in it and from `below`.
     """
     of = entries(3) if of is None else of
-    matches = sum(1 for each in of if each.matched_author is not None)
+    matches = sum(1 for entry in of if entry.matched_author is not None)
     scored = len(of) + len(over_cap) + below
     counts = Counts(
         considered=scored + len(let_go) + len(carried_over),

@@ -161,10 +161,10 @@ class World:
             self.smtp = servers.enter_context(SmtpServer())
             self._servers = servers.pop_all()
         self.papers: Asked = frozenset(
-            (name, each.id)
+            (name, paper.id)
             for name, categories in CATEGORIES.items()
-            for each in self.arxiv.papers
-            if not set(categories).isdisjoint(each.categories)
+            for paper in self.arxiv.papers
+            if not set(categories).isdisjoint(paper.categories)
         )
         self.home.mkdir(parents=True)
         (self.home / "subscribers.yaml").write_text(_lists(), "utf-8")

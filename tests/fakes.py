@@ -74,9 +74,9 @@ class FakeArxiv:
         if self.no_cross_lists:
             raise self.no_cross_lists
         wanted = missing_ids(
-            {each.id: set(each.categories) & set(categories) for each in self.crossed}
+            {paper.id: set(paper.categories) & set(categories) for paper in self.crossed}
         )
-        return [each for each in self.crossed if each.id in wanted]
+        return [paper for paper in self.crossed if paper.id in wanted]
 
     def has_news(self, since: datetime, until: datetime) -> bool:
         return any(since <= paper.published <= until for paper in self.papers)

@@ -188,18 +188,18 @@ def test_groups_are_followed_authors_then_the_closest_then_the_rest(
     of += [entry(n, relevance=r, novelty=v) for n, (r, v) in enumerate(scores, start=followed + 1)]
     groups = grouped(of)
     assert {str(group): len(some) for group, some in groups.items()} == sizes
-    assert [each for some in groups.values() for each in some] == of
+    assert [chosen for some in groups.values() for chosen in some] == of
 
 
 def test_best_ten_below_the_thresholds_are_kept_in_sight() -> None:
     papers = [paper(f"2611.{n:05}") for n in range(1, 21)]
-    scores = {each.id: Score(6 if n < 12 else 9, 1 + n % 9) for n, each in enumerate(papers)}
+    scores = {of.id: Score(6 if n < 12 else 9, 1 + n % 9) for n, of in enumerate(papers)}
     of = curate(Digest(mailing_list(min_novelty=10), TODAY, LLM), papers, scores, {})
     best = sorted((s.relevance + (s.novelty or 0) for s in scores.values()), reverse=True)
     assert [
-        s.relevance + (s.novelty or 0) for s in (each.score for each in of.nearest) if s
+        s.relevance + (s.novelty or 0) for s in (near.score for near in of.nearest) if s
     ] == best[:10]
-    assert {of.outcomes[each.paper.id] for each in of.nearest} == {PaperOutcome.BELOW}
+    assert {of.outcomes[near.paper.id] for near in of.nearest} == {PaperOutcome.BELOW}
 
 
 def test_every_paper_is_accounted_for() -> None:

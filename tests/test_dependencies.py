@@ -14,7 +14,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 DECLARED = PROJECT["project"]["dependencies"]
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 OPTIONAL = [*EXTRAS["web"], *EXTRAS["dkim"], *EXTRAS["cluster"]]
-FOR_TESTS = [each for each in EXTRAS["test"] if not each.startswith("paperboy[")]  # which has those
+FOR_TESTS = [
+    requirement for requirement in EXTRAS["test"] if not requirement.startswith("paperboy[")
+]  # which has those
 LOCKED = {
     package["name"]: package
     for package in tomllib.loads((ROOT / "uv.lock").read_text("utf-8"))["package"]
@@ -54,13 +56,15 @@ def imported(folder: str) -> set[str]:
 
 def test_what_the_source_imports_is_declared_and_nothing_else() -> None:
     assert (
-        imported("src") == {name_of(each) for each in [*DECLARED, *OPTIONAL]} - UNBOUNDED - BY_NAME
+        imported("src")
+        == {name_of(requirement) for requirement in [*DECLARED, *OPTIONAL]} - UNBOUNDED - BY_NAME
     )
 
 
 def test_what_the_tests_import_beyond_that_is_declared_and_nothing_else() -> None:
     assert (
-        imported("tests") - imported("src") - BY_NAME == {name_of(each) for each in FOR_TESTS} - RUN
+        imported("tests") - imported("src") - BY_NAME
+        == {name_of(requirement) for requirement in FOR_TESTS} - RUN
     )
 
 
@@ -73,7 +77,9 @@ def test_requirement_ends_before_a_major_version(requirement: str) -> None:
 
 def test_lock_names_what_is_declared_and_the_public_registry_alone() -> None:
     """`.ci/run` proves that the versions fit."""
-    assert {name_of(each) for each in [*DECLARED, *OPTIONAL, *FOR_TESTS]} <= LOCKED.keys()
+    assert {
+        name_of(requirement) for requirement in [*DECLARED, *OPTIONAL, *FOR_TESTS]
+    } <= LOCKED.keys()
     assert LOCKED["paperboy"]["source"] == {"editable": "."}
     for package in [package for name, package in LOCKED.items() if name != "paperboy"]:
         assert package["source"] == {"registry": "https://pypi.org/simple"}

@@ -122,9 +122,9 @@ def test_paused_list_is_never_due_and_its_day_is_written_down_at_its_hour() -> N
         stands(FRIDAY_SEVEN + timedelta(hours=hours), outcome, paused=True)
         for hours, outcome in ((-1, None), (0, None), (1, Outcome.SKIPPED))
     )
-    assert {each.state for each in (early, at_seven, later)} == {ListState.PAUSED}
-    assert [each.next_try for each in (early, at_seven, later)] == [None, FRIDAY_SEVEN, None]
-    assert {each.next_digest for each in (early, at_seven, later)} == {None}
+    assert {stood.state for stood in (early, at_seven, later)} == {ListState.PAUSED}
+    assert [stood.next_try for stood in (early, at_seven, later)] == [None, FRIDAY_SEVEN, None]
+    assert {stood.next_digest for stood in (early, at_seven, later)} == {None}
 
 
 def test_failure_on_a_day_off_is_tried_again_after_the_backoff_too() -> None:

@@ -67,13 +67,15 @@ def test_each_announced_paper_is_considered_exactly_once_per_list(year: Year) ->
         last = max(year.look(day) for day in days if day.outcome in {"digest", "note", "quiet"})
         start = year.truth.start(name, days[0].at)
         too_old = {
-            each.paper.id
-            for each in year.truth.wanted(name, year.look(days[0]))
-            if each.paper.published < start
+            arrived.paper.id
+            for arrived in year.truth.wanted(name, year.look(days[0]))
+            if arrived.paper.published < start
         }
-        owed = {each.paper.id for each in year.truth.wanted(name, last)} - too_old
+        owed = {arrived.paper.id for arrived in year.truth.wanted(name, last)} - too_old
         seen = {
-            paper: each.became for (of, paper), each in year.truth.ledger.seen.items() if of == name
+            paper: seen_paper.became
+            for (of, paper), seen_paper in year.truth.ledger.seen.items()
+            if of == name
         }
         assert {paper for paper, became in seen.items() if became == "before start"} == too_old
         assert seen.keys() - too_old == owed
@@ -85,12 +87,12 @@ def test_late_cross_list_is_found_on_its_day_if_the_feed_answers_then(
     year: Year,
 ) -> None:
     """And then each list of its categories gets it, as any paper, once."""
-    found = {each.paper.id for each in year.world.announced}
-    for edition in filter(lambda each: each.late is not None, year.world.editions):
+    found = {crossed.paper.id for crossed in year.world.announced}
+    for edition in filter(lambda edition: edition.late is not None, year.world.editions):
         read = any(edition.since <= at < edition.until for at in year.world.reads)
         assert edition.late is not None
         assert (edition.late.id in found) is read, edition.since
-    assert {each.late.id for each in year.world.editions if each.late} & found
+    assert {edition.late.id for edition in year.world.editions if edition.late} & found
 
 
 def test_paper_is_paid_for_once_unless_it_was_in_flight_at_a_kill(year: Year) -> None:
@@ -100,12 +102,12 @@ def test_paper_is_paid_for_once_unless_it_was_in_flight_at_a_kill(year: Year) ->
     for run in year.world.runs:
         if run.code == KILLED:
             answered = [
-                each
-                for each in year.world.asked
-                if run.began <= each.at <= run.ended and each.answered
+                request
+                for request in year.world.asked
+                if run.began <= request.at <= run.ended and request.answered
             ]
             times.subtract(
-                (each.list_name, paper) for each in answered[-1:] for paper in each.papers
+                (request.list_name, paper) for request in answered[-1:] for paper in request.papers
             )
     assert not {pair: number for pair, number in times.items() if number > 1}
 
@@ -238,7 +240,9 @@ def test_each_paper_that_passes_and_no_other_is_in_one_digest_per_list(year: Yea
                 for paper in mail.papers:
                     shown[paper].add(day)
         seen = {
-            paper: each.became for (of, paper), each in year.truth.ledger.seen.items() if of == name
+            paper: seen_paper.became
+            for (of, paper), seen_paper in year.truth.ledger.seen.items()
+            if of == name
         }
         assert shown.keys() == {paper for paper, became in seen.items() if became == "selected"}
         assert all(len(days) == 1 for days in shown.values())
@@ -331,7 +335,7 @@ def test_status_and_why_agree_with_the_ledger(
     year: Year, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert year.world.command("status", "--json") == 0
-    told = {each["name"]: each for each in json.loads(capsys.readouterr().out)["lists"]}
+    told = {shown["name"]: shown for shown in json.loads(capsys.readouterr().out)["lists"]}
     for name in NAMES:
         last = year.days(name)[-1]
         assert (told[name]["date"], told[name]["outcome"]) == (last.date.isoformat(), last.outcome)

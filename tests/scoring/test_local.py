@@ -25,7 +25,7 @@ def on(number: int, title: str) -> Paper:
 
 
 def off_topic(number: int) -> list[Paper]:
-    return [on(50_000 + each, f"Sorting networks of width {each}") for each in range(number)]
+    return [on(50_000 + n, f"Sorting networks of width {n}") for n in range(number)]
 
 
 def scores(
@@ -77,7 +77,7 @@ def test_shared_words_raise_and_unwanted_words_lower_the_rank() -> None:
         on(3, "A formation of geese"),
     ]
     found = scores(papers, off_topic(37))
-    assert [found[each.id].relevance for each in papers] == [9, 7, 8]
+    assert [found[wanted.id].relevance for wanted in papers] == [9, 7, 8]
     assert all(score.novelty is None for score in found.values())
 
 
@@ -193,7 +193,7 @@ class Wants:
         return [float(self.wanted in text.title) - (self.other in text.title) for text in texts]
 
 
-MONTH = [on(each, f"A formation of geese, seen {each} times") for each in range(100, 200)]
+MONTH = [on(n, f"A formation of geese, seen {n} times") for n in range(100, 200)]
 
 
 def ranked(papers: list[Paper], *rankers: Wants) -> dict[str, int]:
@@ -229,6 +229,6 @@ def test_lists_share_papers_but_not_what_they_learned() -> None:
         ToScore(mailing_list(name=name, topics=TOPICS), papers, tuple(MONTH), rankers=rankers)
         for name, rankers in (("one", (Wants(1000),)), ("two", ()), ("three", (Wants(10),)))
     ]
-    assert [dict(each.scores) for each in LocalScorer().score(jobs)] == [
+    assert [dict(scored.scores) for scored in LocalScorer().score(jobs)] == [
         dict(next(LocalScorer().score([job])).scores) for job in jobs
     ]

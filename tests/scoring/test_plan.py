@@ -19,7 +19,7 @@ def job(name: str, *numbers: int) -> ToScore:
 
 
 def ids(batch: RequestBatch) -> list[int]:
-    return [int(each.id[-5:]) for each in batch.papers]
+    return [int(of.id[-5:]) for of in batch.papers]
 
 
 def test_batches_of_a_single_list_share_its_topics() -> None:
@@ -74,14 +74,14 @@ def test_few_common_papers_are_not_shared() -> None:
 def test_plan_asks_for_each_paper_of_each_list_once(wanted: list[list[int]], size: int) -> None:
     jobs = [job(f"list{number}", *numbers) for number, numbers in enumerate(wanted)]
     batches = [batch for group in plan(jobs, size) for batch in group]
-    for each in jobs:
+    for wanted_job in jobs:
         asked = Counter(
             one.id
             for batch in batches
-            if batch.mailing_list == each.mailing_list
+            if batch.mailing_list == wanted_job.mailing_list
             for one in batch.papers
         )
-        assert asked == Counter({one.id for one in each.papers})
+        assert asked == Counter({one.id for one in wanted_job.papers})
     assert all(0 < len(batch.papers) <= size for batch in batches)
 
 

@@ -62,7 +62,7 @@ class Web:
 
     def mail(self, address: str = "ada@example.org") -> str:
         """The newest mail to somebody: headers, text and HTML, decoded."""
-        found = [each for each in self.world.smtp.messages if each.recipient == address][-1]
+        found = [sent for sent in self.world.smtp.messages if sent.recipient == address][-1]
         parsed = email.message_from_bytes(found.content, policy=email.policy.default)
         parts = [part.get_content() for part in parsed.walk() if not part.is_multipart()]
         return "\n".join([*(f"{name}: {value}" for name, value in parsed.items()), *parts])

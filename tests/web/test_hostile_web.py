@@ -128,7 +128,7 @@ def test_bodies_are_small_and_have_one_end(served: Served, web: Web) -> None:
     start = f"POST {path_of(web)}/undo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n".encode()
     for name, (rest, status) in BODIES.items():
         found = served.say(start + rest)
-        assert [(each.status, is_safe(each)) for each in found] in ([(status, True)], []), (
+        assert [(answer.status, is_safe(answer)) for answer in found] in ([(status, True)], []), (
             name
         )  # []: reset meanwhile
         assert found or status == 413, name
@@ -204,7 +204,7 @@ def test_hostile_headers(served: Served, web: Web) -> None:
         found = served.say(
             f"GET {path_of(web)} HTTP/1.1\r\nConnection: close\r\n".encode() + headers + b"\r\n"
         )
-        assert all(is_safe(each) and each.status in statuses for each in found), name
+        assert all(is_safe(answer) and answer.status in statuses for answer in found), name
         assert len(found) == 1 or 431 in statuses, name
     assert is_alive(served, web)
     assert is_discreet(served, web)
@@ -341,4 +341,4 @@ def test_restored_backup_is_what_the_next_request_sees(web: Web) -> None:
     assert "Leave this list" in web.get(leave).text
     assert "You have left the list" in web.post(f"{leave}/now").text
     with web.store() as store:
-        assert [each.address for each in store.suppressions.all()] == ["ada@example.org"]
+        assert [row.address for row in store.suppressions.all()] == ["ada@example.org"]

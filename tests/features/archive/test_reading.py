@@ -50,9 +50,9 @@ def test_page_of_a_link_shows_the_whole_digest(web: Web) -> None:
     page = web.get(digest_link(web))
     assert (page.status_code, page.mimetype) == (200, "text/html")
     shown = entries(page.text)
-    assert [each.paper for each in shown] == ["2611.00001", "2611.00002", "2611.00003"]
+    assert [entry.paper for entry in shown] == ["2611.00001", "2611.00002", "2611.00003"]
     assert all(
-        "The method is simple. It works on three benchmarks." in each.words for each in shown
+        "The method is simple. It works on three benchmarks." in entry.words for entry in shown
     )
     assert page.text.count("<main>") == page.text.count("</main>") == 1
 
@@ -71,10 +71,12 @@ def test_papers_over_the_cap_stand_in_full_under_their_own_heading(world: World)
     web = morning(world, *range(1, 30))
     shown = entries(web.get(digest_link(web)).text)
     assert len(shown) == 29
-    assert {each.group for each in shown[2:]} == {"Passed, beyond the 2 that this list takes · 27"}
+    assert {entry.group for entry in shown[2:]} == {
+        "Passed, beyond the 2 that this list takes · 27"
+    }
     assert all(
-        "It works on three benchmarks." in each.words and "It matters." in each.words
-        for each in shown
+        "It works on three benchmarks." in entry.words and "It matters." in entry.words
+        for entry in shown
     )
 
 
@@ -82,8 +84,8 @@ def test_group_without_abstracts_in_the_mail_has_them_here(world: World) -> None
     web = morning(world, *range(1, 41))
     shown = entries(web.get(digest_link(web)).text)
     assert len(shown) == 40
-    assert "Also passed · 28" in {each.group for each in shown}
-    assert all("It works on three benchmarks." in each.words for each in shown)
+    assert "Also passed · 28" in {entry.group for entry in shown}
+    assert all("It works on three benchmarks." in entry.words for entry in shown)
 
 
 def test_note_has_its_page(web: Web) -> None:
@@ -191,7 +193,7 @@ def test_page_keeps_its_abstracts_until_retention_takes_it_with_its_papers(world
 
 def test_page_has_a_span_for_each_paper(web: Web) -> None:
     page = lxml.html.document_fromstring(web.get(digest_link(web)).text)
-    spans = [dict(parse_qsl(each)) for each in page.xpath("//span[@class='Z3988']/@title")]
+    spans = [dict(parse_qsl(title)) for title in page.xpath("//span[@class='Z3988']/@title")]
     assert [span["rft.identifier"].rpartition("/")[2] for span in spans] == [
         "2611.00001",
         "2611.00002",

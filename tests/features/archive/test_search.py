@@ -25,7 +25,8 @@ def frozen(store: Store, list_name: str = "foundations", days: int = 0) -> int:
 
 def find(store: Store, words: str, list_name: str = "foundations") -> list[tuple[str, int]]:
     return [
-        (each["title"], each["place"]) for each in search.find(store.database, list_name, words, 50)
+        (paper["title"], paper["place"])
+        for paper in search.find(store.database, list_name, words, 50)
     ]
 
 

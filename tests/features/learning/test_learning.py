@@ -47,7 +47,7 @@ class World:
             at = self.now
             papers = [self.paper(number) for number in range(DAILY)]
             self.store.papers.add(papers, LIST.categories, at)
-            scores = {each.id: Score(9 if "deep" in each.title else 2, 5) for each in papers}
+            scores = {of.id: Score(9 if "deep" in of.title else 2, 5) for of in papers}
             criteria = self.learning.criteria(LIST)
             self.store.scores.keep(
                 LIST.name, criteria, "luna", scores, Spending(Usage(1)), at + timedelta(minutes=1)
@@ -81,13 +81,19 @@ class World:
     ) -> set[str]:
         """Whom the LLM would be asked about, but for the sample."""
         found = replace(self.learning, **changes).learned(LIST, papers, followed, self.now)
-        return {each.id for each in papers} - found.not_called - found.sampled
+        return {of.id for of in papers} - found.not_called - found.sampled
 
 
 @pytest.fixture
 def world(store: Store, lessons: Lessons) -> World:
     return World(
-        store, Learning(store=store, lessons=lessons, criteria=lambda each: each.topics, share=0.5)
+        store,
+        Learning(
+            store=store,
+            lessons=lessons,
+            criteria=lambda mailing_list: mailing_list.topics,
+            share=0.5,
+        ),
     )
 
 
@@ -136,7 +142,7 @@ def test_home_that_has_no_use_for_scores_learns_from_votes_alone(world: World) -
     assert world.learning.of(LIST) == {}
     ids = [f"2609.00{day}0{number}" for day in range(1, 5) for number in range(6)]
     for address, some in (("ada@example.org", ids), ("grace@example.org", ids[:3])):
-        votes = {each: 1 if int(each[-1]) % 2 else -1 for each in some}
+        votes = {paper_id: 1 if int(paper_id[-1]) % 2 else -1 for paper_id in some}
         Votes(world.store.database).cast(Reader(LIST.name, address), votes, world.now)
     world.learn()
     state = world.state(ExampleKind.VOTES)
@@ -153,7 +159,7 @@ def test_no_vote_changes_what_is_called(world: World) -> None:
     world.live(33)
     before = world.called(world.todays())
     ids = [f"2609.00{day}0{number}" for day in range(1, 5) for number in range(6)]
-    votes = {each: -1 if int(each[-1]) % 2 else 1 for each in ids}
+    votes = {paper_id: -1 if int(paper_id[-1]) % 2 else 1 for paper_id in ids}
     Votes(world.store.database).cast(Reader(LIST.name, "ada@example.org"), votes, world.now)
     world.learn()
     assert world.state(ExampleKind.VOTES) is not None
@@ -162,7 +168,7 @@ def test_no_vote_changes_what_is_called(world: World) -> None:
 
 def test_best_half_is_called(world: World) -> None:
     world.live(33)
-    wanted = {each.id for each in world.todays() if "deep" in each.title}
+    wanted = {of.id for of in world.todays() if "deep" in of.title}
     assert world.called(world.todays()) == wanted
     assert len(wanted) == 20
     assert world.called(world.todays(), share="auto") == wanted
@@ -171,7 +177,7 @@ def test_best_half_is_called(world: World) -> None:
 def test_everything_is_called_while_the_list_is_young(world: World) -> None:
     """It needs 30 days and 300 scores."""
     world.live(LEAST_AGE.days)
-    everything = {each.id for each in world.todays()}
+    everything = {of.id for of in world.todays()}
     assert world.called(world.todays()) == everything
     assert (LEAST_AGE.days + 1) * DAILY > LEAST_EXAMPLES
     world.live(2)
@@ -181,7 +187,7 @@ def test_everything_is_called_while_the_list_is_young(world: World) -> None:
 def test_followed_authors_and_papers_of_an_earlier_batch_are_always_called(world: World) -> None:
     world.live(33)
     papers = world.todays()
-    unwanted = [each for each in papers if "deep" not in each.title]
+    unwanted = [of for of in papers if "deep" not in of.title]
     late = replace(unwanted[0], published=world.now - timedelta(days=3))
     called = world.called([late, *papers[1:]], (unwanted[1].id,))
     assert {late.id, unwanted[1].id} <= called

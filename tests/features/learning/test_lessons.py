@@ -32,7 +32,7 @@ ADA, GRACE = Reader(LIST, "ada@example.org"), Reader(LIST, "grace@example.org")
 
 
 def fetched(store: Store, *ids: str) -> None:
-    store.papers.add([paper(each) for each in ids], ["cs.LG"], NOW)
+    store.papers.add([paper(paper_id) for paper_id in ids], ["cs.LG"], NOW)
 
 
 def judged(
@@ -123,7 +123,7 @@ def test_only_an_llms_scores_by_the_lists_criteria_of_papers_with_a_text_count(
 
 def voted(store: Store, number: int) -> list[str]:
     """That many papers with a vote of Ada's."""
-    ids = [f"2611.{each:05}" for each in range(number)]
+    ids = [f"2611.{n:05}" for n in range(number)]
     fetched(store, *ids)
     Votes(store.database).cast(ADA, dict.fromkeys(ids, 1), NOW)
     return ids
@@ -145,7 +145,7 @@ def test_votes_count_from_ten_papers_on(store: Store, lessons: Lessons) -> None:
 def test_papers_share_of_votes_is_the_mean_over_its_voters(store: Store, lessons: Lessons) -> None:
     first, second, *_ = voted(store, LEAST_VOTES)
     Votes(store.database).cast(GRACE, {first: -1, second: 1}, NOW)
-    shares = {id_of(each): each.target for each in lessons.voted(LIST)}
+    shares = {id_of(example): example.target for example in lessons.voted(LIST)}
     assert (shares[first], shares[second]) == (0.5, 1.0)
 
 

@@ -75,7 +75,7 @@ class TestShortlist:
         month_ago, yesterday = FRIDAY - timedelta(days=31), FRIDAY - timedelta(days=1)
         old = [self.about(number, published=month_ago) for number in range(1000, 1300)]
         world.store.papers.add(old, foundations().categories, month_ago)
-        scores = {each.id: Score(9 if "Deep" in each.title else 2, 6) for each in old}
+        scores = {paper.id: Score(9 if "Deep" in paper.title else 2, 6) for paper in old}
         criteria = world.scorer.criteria(foundations())
         world.store.scores.keep(
             "foundations", criteria, "luna", scores, Spending(Usage(1)), month_ago
@@ -103,7 +103,8 @@ class TestShortlist:
 
     def left_out(self, world: World) -> set[str]:
         lives = {
-            each.id: world.store.history.life("foundations", each.id) for each in world.feed.papers
+            paper.id: world.store.history.life("foundations", paper.id)
+            for paper in world.feed.papers
         }
         return {
             arxiv_id for arxiv_id, life in lives.items() if life.became is PaperOutcome.NOT_CALLED
@@ -113,10 +114,10 @@ class TestShortlist:
         self, learned: World
     ) -> None:
         (report,) = learned.run(foundations()).lists
-        unwanted = {each.id for each in learned.feed.papers if "Galaxies" in each.title}
+        unwanted = {paper.id for paper in learned.feed.papers if "Galaxies" in paper.title}
         counts, out = report.counts, self.left_out(learned)
         assert out < unwanted
-        assert {each.id for each in learned.feed.papers} - out == set(learned.scorer.asked)
+        assert {paper.id for paper in learned.feed.papers} - out == set(learned.scorer.asked)
         assert (counts.considered, counts.not_called, counts.scored) == (
             40,
             len(out),
@@ -132,7 +133,9 @@ class TestShortlist:
     def test_what_was_left_out_never_comes_back(self, learned: World) -> None:
         """Not even with the papers of a digest that reached nobody."""
         learned.mail_is_down = True
-        learned.scorer.known = good(*(each for each in learned.feed.papers if "Deep" in each.title))
+        learned.scorer.known = good(
+            *(paper for paper in learned.feed.papers if "Deep" in paper.title)
+        )
         learned.run(foundations())
         out, asked = self.left_out(learned), len(learned.scorer.asked)
         learned.clock.now += timedelta(days=1)
@@ -224,7 +227,7 @@ def test_votes_order_papers_with_equal_scores_and_hide_none(world: World) -> Non
         for number in range(20)
     ]
     world.store.papers.add(old, foundations().categories, week_ago)
-    votes = {each.id: 1 if "cats" in each.title else -1 for each in old}
+    votes = {paper.id: 1 if "cats" in paper.title else -1 for paper in old}
     Votes(world.store.database).cast(Reader("foundations", "ada@example.org"), votes, week_ago)
     world.clock.now = week_ago
     world.learn(foundations())

@@ -70,9 +70,9 @@ def written(subject: str, seed: int) -> tuple[str, str]:
 def judged(number: int) -> list[Example]:
     """Papers with a subject each: relevance 9 for wanted ones, 2 for others, alternating."""
     found = []
-    for each in range(number):
-        among, relevance = (WANTED, 9) if each % 2 else (OTHER, 2)
-        found.append(Example(*written(among[each // 2 % 5], each), target(relevance, 7)))
+    for n in range(number):
+        among, relevance = (WANTED, 9) if n % 2 else (OTHER, 2)
+        found.append(Example(*written(among[n // 2 % 5], n), target(relevance, 7)))
     return found
 
 
@@ -163,24 +163,24 @@ def test_learning_one_paper_a_thousand_times_stays_within_bounds() -> None:
 
 
 def votes(number: int, share: float, among: list[str]) -> list[Example]:
-    return [Example(*written(among[each % 5], each), share) for each in range(number)]
+    return [Example(*written(among[n % 5], n), share) for n in range(number)]
 
 
 def unvoted(number: int) -> list[Example]:
-    return [Example(*written("quiet stars", each), None) for each in range(number)]
+    return [Example(*written("quiet stars", n), None) for n in range(number)]
 
 
 def test_liked_papers_rank_above_disliked_ones() -> None:
     state = train_votes([*votes(10, 1.0, WANTED), *votes(10, 0.0, OTHER), *unvoted(100)])
-    assert min(strength(state, each) for each in WANTED) > max(
-        strength(state, each) for each in OTHER
+    assert min(strength(state, subject) for subject in WANTED) > max(
+        strength(state, subject) for subject in OTHER
     )
 
 
 def test_up_votes_alone_tell_liked_papers_from_the_unvoted() -> None:
     """Without the unvoted ones to compare with, every word of the liked ones would be a good one."""
     state = train_votes([*votes(10, 1.0, WANTED), *unvoted(100)])
-    assert min(strength(state, each) for each in WANTED) > strength(state, "quiet stars")
+    assert min(strength(state, subject) for subject in WANTED) > strength(state, "quiet stars")
     assert (
         strength(state, "quiet stars")
         < 0
@@ -190,8 +190,8 @@ def test_up_votes_alone_tell_liked_papers_from_the_unvoted() -> None:
 
 def test_votes_in_any_order_give_the_same_bytes() -> None:
     rows = [
-        Example(f"{number} {each.title}", *each[1:])
-        for number, each in enumerate([*votes(12, 1.0, WANTED), *unvoted(50)])
+        Example(f"{number} {example.title}", *example[1:])
+        for number, example in enumerate([*votes(12, 1.0, WANTED), *unvoted(50)])
     ]
     state = train_votes(rows)
     assert train_votes(reversed(rows)) == state

@@ -14,7 +14,7 @@ PAPERS = {
 
 
 def ago(*days: int) -> list[date]:
-    return [DAY - timedelta(days=each) for each in days]
+    return [DAY - timedelta(days=number) for number in days]
 
 
 def test_best_share_is_called_and_the_rest_is_not_but_for_a_sample() -> None:
@@ -30,7 +30,7 @@ def test_sample_depends_on_the_seed_and_the_paper_alone() -> None:
     one, other = (
         [shortlist(*how, seed).sampled for seed in seeds] for how in ((PAPERS, 0.4), (more, 0.2))
     )
-    assert one == [each & PAPERS.keys() for each in other]
+    assert one == [sampled & PAPERS.keys() for sampled in other]
     assert len(set(one)) > 20
 
 

@@ -127,7 +127,9 @@ def test_json_has_the_digest_and_its_papers_in_plain_text() -> None:
 
 
 def test_ten_papers_are_told_by_their_ranks() -> None:
-    assert [each["rank"] for each in told(shown(*entries(14)))["papers"]] == list(range(1, 11))
+    assert [paper_shown["rank"] for paper_shown in told(shown(*entries(14)))["papers"]] == list(
+        range(1, 11)
+    )
     assert told(shown(*entries(14)), "slack").count("\n") == 10
 
 
@@ -376,7 +378,7 @@ def test_digest_is_told_to_its_webhook_with_the_page_where_there_is_one(
     home.env(WEB_URL="https://papers.example.org")
     assert home.run("once").code == 0
     (found,) = [request.json for request in hook.told]
-    assert (found["title"], [each["rank"] for each in found["papers"]]) == (
+    assert (found["title"], [paper_shown["rank"] for paper_shown in found["papers"]]) == (
         "Foundations & more",
         [1, 2],
     )
