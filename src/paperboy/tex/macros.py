@@ -1,4 +1,4 @@
-"""What TeX's macros are in Unicode."""
+"""TeX's macros in Unicode."""
 
 import re
 import unicodedata
@@ -16,12 +16,14 @@ def enclosed(text: str) -> str:
 
 
 def _in_alphabet(*alphabets: str) -> Callable[[str], str]:
-    """A writer of single letters and digits in one of Unicode's mathematical alphabets; words stay
-    plain.
+    """Return a writer of single letters and digits in one of Unicode's mathematical alphabets;
+    words stay plain.
     """
 
     def write(text: str) -> str:
-        kind = unicodedata.name(text, "") if len(text) == 1 else ""
+        if len(text) != 1:
+            return text
+        kind = unicodedata.name(text, "")
         kind = re.sub(r"^(LATIN|GREEK) (SMALL|CAPITAL) LETTER ", r"\2 ", kind)
         for alphabet in alphabets:
             with suppress(KeyError):
@@ -36,7 +38,9 @@ _AFTER_ELEMENT = re.compile(r"(?:^|[^A-Za-z])[A-Z][a-z]? ?$")
 
 
 def stage(before: str, text: str) -> str:
-    """The stage of ionization that small capitals say after an element, " II"; else empty."""
+    """Return the stage of ionization that small capitals say after an element, " II"; else
+    empty.
+    """
     numeral = text.strip()
     if not re.fullmatch("[ivx]+|[IVX]+", numeral) or not _AFTER_ELEMENT.search(before):
         return ""
@@ -53,17 +57,27 @@ def _ion(element: str, number: str) -> str:
 
 
 def over(text: str, combining: str) -> str:
-    """An accent over each letter of a group, but not over its scripts; over the sign, if it is only
-    one.
+    """Put an accent over each letter of a group, but not over its scripts; over the sign, if it is
+    only one.
     """
-    is_one, depth, out = len(bare(text)) == 1, 0, []
+    is_one = len(bare(text)) == 1
+    depth = 0
+    result = ""
     for character in text:
         if character in MARKS:
             depth += 1 if character in {SUP, SUB} else -1
-        accented = depth == 0 and (character.isalnum() or is_one) and character not in MARKS
-        base = {"ı": "i", "ȷ": "j"}.get(character, character)
-        out.append(unicodedata.normalize("NFC", base + combining) if accented else character)
-    return "".join(out)
+            result += character
+        elif depth == 0 and (is_one or character.isalnum()):
+            result += accented(character, combining)
+        else:
+            result += character
+    return result
+
+
+def accented(letter: str, combining: str) -> str:
+    """Return a letter with an accent, which takes the dot's place on i and j."""
+    base = {"ı": "i", "ȷ": "j"}.get(letter, letter)
+    return unicodedata.normalize("NFC", base + combining)
 
 
 def _names(text: str) -> frozenset[str]:
@@ -97,7 +111,9 @@ PROSE_COMMANDS = _names(
     "text textit textbf texttt textsc textsl textrm textsf textup textmd textnormal emph mbox hbox vbox url href"
     " fbox makebox framebox uline enquote path nolinkurl intertext"
 )
-COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, and what they come to
+
+# How many arguments a macro has, and what writes them.
+COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {
     **dict.fromkeys(
         PROSE_COMMANDS
         | _names(
@@ -175,14 +191,16 @@ _OUR_SYMBOLS = {
 
 @cache
 def symbols() -> dict[str, str]:
-    """The macros without an argument, without their backslash."""
-    specs = get_default_latex_context_db().iter_macro_specs()
-    theirs = {
-        spec.macroname: spec.simplify_repl for spec in specs if isinstance(spec.simplify_repl, str)
-    }
+    """Return the macros without an argument, without their backslash."""
     taken = {*COMMANDS, *ACCENTS, *DECLARATIONS, "today"}
-    plain = {name for name, text in theirs.items() if text and not re.search(r"%\(?\w|[<>]", text)}
-    return {name: theirs[name] for name in plain - taken} | _OUR_SYMBOLS
+    found = {}
+    for spec in get_default_latex_context_db().iter_macro_specs():
+        text = spec.simplify_repl
+        if spec.macroname in taken or not isinstance(text, str):
+            continue
+        if text and not re.search(r"%\(?\w|[<>]", text):
+            found[spec.macroname] = text
+    return found | _OUR_SYMBOLS
 
 
 _FORMATTING = _names(
@@ -199,7 +217,7 @@ _LAYOUT = _names(
 
 @cache
 def printing() -> frozenset[str]:
-    r"""The macros that only print: signs, accents, fonts and the parts of formulas. None of them
-    reads or writes a file, defines another, or builds a name as `\begin` and `\csname` do.
+    r"""Return the macros that only print: signs, accents, fonts and the parts of formulas. None of
+    them reads or writes a file, defines another, or builds a name as `\begin` and `\csname` do.
     """
     return frozenset({*symbols(), *ACCENTS, *DECLARATIONS, *_FORMATTING} - _LAYOUT)

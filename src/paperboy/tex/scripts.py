@@ -5,7 +5,10 @@ The marks are noncharacters, which no clean text has, and they always come in pa
 
 import re
 
-SUP, SUP_END, SUB, SUB_END = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
+SUP = "\ufdd0"
+SUP_END = "\ufdd1"
+SUB = "\ufdd2"
+SUB_END = "\ufdd3"
 MARKS = SUP + SUP_END + SUB + SUB_END
 SPACE = "\ufdd4"  # within a formula, which is one word when a text is cut
 
@@ -19,18 +22,18 @@ _LOWERED = str.maketrans(
 _SMALL = {ord("′"), *map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹"), *_RAISED.values(), *_LOWERED.values()}
 _ALONE = frozenset("⊙⊕☉⋆★∗*†‡⊥∥″•∙°")  # read as well on the line of plain text: M⊙
 
-_WORDS = re.compile(
-    rf"[^\W\d_]{{2}}[ {SPACE}]+[^\W\d_]|[^\W\d_][ {SPACE}]+[^\W\d_]{{2}}"
-)  # T_room temp, not x_i j
+# T_room temp, not x_i j
+_WORDS = re.compile(rf"[^\W\d_]{{2}}[ {SPACE}]+[^\W\d_]|[^\W\d_][ {SPACE}]+[^\W\d_]{{2}}")
 _INNERMOST = re.compile(f"{SUP}([^{MARKS}]*){SUP_END}|{SUB}([^{MARKS}]*){SUB_END}")
 SCRIPTED = re.compile(rf"(?<!\S)[^\s{SUP}{SUB}]*[{SUP}{SUB}]\S*")
 _ERROR = rf"[ {SPACE}]?\d[\d.,]*[ {SPACE}]?%?"
-_UP, _DOWN = rf"{SUP}(\+{_ERROR}){SUP_END}", rf"{SUB}([-−]{_ERROR}){SUB_END}"
+_UP = rf"{SUP}(\+{_ERROR}){SUP_END}"
+_DOWN = rf"{SUB}([-−]{_ERROR}){SUB_END}"
 _ERRORS = re.compile(rf"(?<![∫∬∭∮∑∏|])(?:{_UP}[ {SPACE}]?{_DOWN}|{_DOWN}[ {SPACE}]?{_UP})")
 
 
 def script(sign: str, text: str) -> str:
-    """A superscript (`^`) or subscript (`_`), marked."""
+    """Return a superscript (`^`) or subscript (`_`), marked."""
     text = re.sub(r"\s+", SPACE, text.strip())  # so that no cut of a text falls within it
     if not text:
         return ""
@@ -49,15 +52,16 @@ def _in_unicode(sign: str, text: str) -> str | None:
 
 
 def plain(marked: str) -> str:
-    """What a reader of plain text sees: x₂, T_eff, 10^9.5 and 0.4 (+0.12/-0.1)."""
-    marked, left = _ERRORS.sub(_on_line, marked), 1
+    """Return the text as a reader of plain text sees it: x₂, T_eff, 10^9.5, 0.4 (+0.12/-0.1)."""
+    marked = _ERRORS.sub(_on_line, marked)
+    left = 1
     while left:
         marked, left = _INNERMOST.subn(_raised, marked)
     return marked.replace(SPACE, " ")
 
 
 def bare(marked: str) -> str:
-    """What is left without its scripts."""
+    """Return the text without its scripts."""
     left = 1
     while left:
         marked, left = _INNERMOST.subn("", marked)
@@ -65,7 +69,7 @@ def bare(marked: str) -> str:
 
 
 def settled(match: re.Match[str]) -> str:
-    """A word, or formula, of `SCRIPTED` with its scripts in Unicode, where Unicode has all of
+    """Return a word, or formula, of `SCRIPTED` with its scripts in Unicode, where Unicode has all of
     them.
     """
     word = match[0]
@@ -76,31 +80,36 @@ def settled(match: re.Match[str]) -> str:
 
 
 def _raised(match: re.Match[str]) -> str:
-    """A script in Unicode if that has it, else legible on the line before the character that
+    """Return a script in Unicode if that has it, else legible on the line before the character that
     follows.
     """
-    sign, text = ("_", match[2]) if match[1] is None else ("^", match[1])
+    sign = "_" if match[1] is None else "^"
+    text = match[1] or match[2] or ""
     in_unicode = _in_unicode(sign, text)
     if in_unicode is not None:
         return in_unicode
     if text in _ALONE:
         return text
-    has_scripts = sign == "^" and any(
-        ord(character) in _SMALL for character in text
-    )  # 2^(n²) is not (2^n)²
+
+    # 2^(n²) is not (2^n)²
+    has_scripts = sign == "^" and any(ord(character) in _SMALL for character in text)
     after = match.string[match.end() : match.end() + 1]
     goes_on = re.search(r"\d\d$|[^\W\d_][A-Za-z\d]$", text[-1:] + after)  # not so 10^9.5M
-    is_word = re.fullmatch(r"([^\W_]|[.⊙⊕∞])+|\S", text) and not goes_on and not has_scripts
-    return sign + (text if is_word else f"({text})")
+    if goes_on or has_scripts or not re.fullmatch(r"([^\W_]|[.⊙⊕∞])+|\S", text):
+        text = f"({text})"
+    return sign + text
 
 
 def _on_line(match: re.Match[str]) -> str:
-    """A measurement's errors, "(+0.2/-0.1)", unless Unicode has their scripts."""
-    above, below = match[1] or match[4], match[2] or match[3]
+    """Return a measurement's errors, "(+0.2/-0.1)", unless Unicode has their scripts."""
+    above = match[1] or match[4]
+    below = match[2] or match[3]
     if re.fullmatch("[-+−0-9]+", above + below):
         return match[0]
-    before, after = (
-        match.string[match.start() - 1 : match.start()],
-        match.string[match.end() : match.end() + 1],
-    )
-    return " " * (before not in {" ", SPACE, "("}) + f"({above}/{below})" + " " * after.isalnum()
+
+    errors = f"({above}/{below})"
+    if match.string[match.start() - 1 : match.start()] not in {" ", SPACE, "("}:
+        errors = f" {errors}"
+    if match.string[match.end() : match.end() + 1].isalnum():
+        errors += " "
+    return errors

@@ -1,9 +1,6 @@
-"""Reads TeX from left to right and writes what it says: prose with its typography, and the formulas
-in it.
-"""
+"""Reader of TeX, from left to right: prose with its typography, and the formulas in it."""
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -14,6 +11,7 @@ from paperboy.tex.macros import (
     DECLARATIONS,
     LETTERS,
     PROSE_COMMANDS,
+    accented,
     over,
     stage,
     symbols,
@@ -22,13 +20,13 @@ from paperboy.tex.scripts import MARKS, SCRIPTED, SPACE, SUB_END, SUP_END, plain
 
 
 def to_text(tex: str) -> str:
-    """A title or an abstract as a reader expects it: `CO$_2$` is "CO₂", `$5 and $10` stays."""
+    """Return a title or an abstract as text: `CO$_2$` is "CO₂", `$5 and $10` stays."""
     return plain(to_marked(tex))
 
 
 def to_marked(tex: str) -> str:
-    """The same with marks around each script that Unicode has not. No blank within a formula is a
-    space.
+    """Return the same with marks around each script that Unicode has not. No blank within a formula
+    is a space.
     """
     if not re.search(r"[\\${}~`^]|--", tex):
         return tex
@@ -36,25 +34,28 @@ def to_marked(tex: str) -> str:
     taken = {*tex}
     free = (code for code in range(0xF0000, 0x10FFFE) if chr(code) not in taken)
     bodies: dict[int, str] = {}  # one private character stands for each formula in the prose
-    pieces, at = [], 0
+    prose = ""
+    at = 0
     for mark, (start, end, body) in zip(free, formulas(tex), strict=False):
         bodies[mark] = _formula(body)
-        pieces += [tex[at:start], chr(mark)]
+        prose += tex[at:start] + chr(mark)
         at = end
-    prose = _read(_TYPOGRAPHIC.sub(_typeset, "".join(pieces) + tex[at:]), math=False)
+    prose = _TYPOGRAPHIC.sub(_typeset, prose + tex[at:])
+    prose = _read(prose, math=False)
     return SCRIPTED.sub(settled, prose.translate(bodies))
 
 
 def name_to_text(name: str) -> str:
-    r"""An author's name: `F\'elix` is "Félix", and braces never stay."""
+    r"""Return an author's name: `F\'elix` is "Félix", and braces never stay."""
     if not re.search(r"[\\{}~]", name):
         return name
-    text = plain(_read(re.sub(r"(?<!\\)~", " ", _clean(name)), math=False))
+    tied = re.sub(r"(?<!\\)~", " ", _clean(name))
+    text = plain(_read(tied, math=False))
     return composed(re.sub("[{}]", "", text))
 
 
 def math_to_text(body: str) -> str:
-    """The inside of a formula, without its delimiters, in one line."""
+    """Return the inside of a formula, without its delimiters, in one line."""
     return plain(_formula(_clean(body)))
 
 
@@ -63,8 +64,10 @@ def _clean(tex: str) -> str:
 
 
 def _formula(body: str) -> str:
-    read = _read(body.strip(), math=True)
-    return re.sub(r"\s+", SPACE, read) if read.strip() else " " * bool(read)
+    text = _read(body.strip(), math=True)
+    if not text.strip():
+        return " " if text else ""
+    return re.sub(r"\s+", SPACE, text)
 
 
 # --- formulas
@@ -73,19 +76,18 @@ _MARK = "[\U000f0000-\U0010ffff]"
 _DELIMITED = re.compile(r"\\.|\$\$(?P<double>[^$]+)\$\$|\$(?P<single>(?:[^$\\]|\\.)+)\$", re.DOTALL)
 _DOLLAR = re.compile(r"\\.|[{}$]", re.DOTALL)
 _CLOSINGS = {r"\(": r"\)", r"\[": r"\]"}
-_PLAINLY = re.compile(
-    r"\{?[-+/A-Za-z]\}?|'{1,2}|[\s\d.,]+'*"
-)  # $W$1, and $ 300$, whose "<" got lost
+
+# $W$1, and $ 300$, whose "<" got lost
+_PLAINLY = re.compile(r"\{?[-+/A-Za-z]\}?|'{1,2}|[\s\d.,]+'*")
 _PROSE = re.compile(r"\s[a-z]{2,}(\s|$)")
 
 
 def formulas(tex: str) -> Iterator[tuple[int, int, str]]:
-    """Start, end and inside of each formula."""
+    """Yield start, end and inside of each formula."""
     at = 0
     braces = _closing_braces(tex)
-    last = {
-        closing: tex.rfind(closing) for closing in _CLOSINGS.values()
-    }  # searched for once, not from each opening
+    # The last closings are searched for once, not from each opening.
+    last = {closing: tex.rfind(closing) for closing in _CLOSINGS.values()}
     while match := _DELIMITED.search(tex, at):
         start, at = match.span()
         closing = _CLOSINGS.get(match[0], "")
@@ -94,11 +96,10 @@ def formulas(tex: str) -> Iterator[tuple[int, int, str]]:
             yield start, end + 2, tex[at:end]
             at = end + 2
         elif match.lastgroup == "single":
-            if match["single"].count("{") > match["single"].count(
-                "}"
-            ):  # \text{if $x$} within a formula
+            body = match["single"]
+            if body.count("{") > body.count("}"):  # \text{if $x$} within a formula
                 at = _after_dollar(tex, start + 1, braces) or at
-            body = tex[start + 1 : at - 1]
+                body = tex[start + 1 : at - 1]
             if _is_formula(body, tex[at : at + 1]):
                 yield start, at, body
             else:
@@ -108,8 +109,8 @@ def formulas(tex: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _after_dollar(tex: str, at: int, braces: Mapping[int, int]) -> int:
-    """After the next dollar that is in no group which begins before it; 0 if the group around ends,
-    or the text.
+    """Return the place after the next dollar that is in no group which begins before it; 0 if the
+    group around ends, or the text.
     """
     while match := _DOLLAR.search(tex, at):
         at = match.end()
@@ -123,19 +124,18 @@ def _after_dollar(tex: str, at: int, braces: Mapping[int, int]) -> int:
 
 
 def _is_formula(body: str, after: str) -> bool:
-    """Whether dollars hold a formula or are a currency: pandoc's rule (no space next to them
+    """Check whether dollars hold a formula or are a currency: pandoc's rule (no space next to them
     inside, no digit after), which TeX or a relation inside excuses; and what begins with a number
     and goes on in words is money.
     """
-    is_money = (
-        re.match(r"\s*\d", body)
-        and _PROSE.search(body)
-        and not re.search(r"\\[A-Za-z,;: ]|[\^~]", body)
-    )
-    if is_money or "\n\n" in body:
+    if "\n\n" in body:
         return False
-    is_plainly_math = re.search(r"[\\^_<>=]", body) or _PLAINLY.fullmatch(body)
-    return bool(is_plainly_math) or not (body[0].isspace() or body[-1].isspace() or after.isdigit())
+    has_macros = re.search(r"\\[A-Za-z,;: ]|[\^~]", body)
+    if re.match(r"\s*\d", body) and _PROSE.search(body) and not has_macros:
+        return False
+    if re.search(r"[\\^_<>=]", body) or _PLAINLY.fullmatch(body):
+        return True
+    return not (body[0].isspace() or body[-1].isspace() or after.isdigit())
 
 
 # --- the typography of prose
@@ -157,8 +157,10 @@ def _typeset(match: re.Match[str]) -> str:
         quoted = _TYPOGRAPHIC.sub(_typeset, match[kind])
         return f"‘{quoted}’" if kind == "single" else f"“{quoted}”"
     if kind == "dash":
-        is_option = (not before or before[-1].isspace()) and after.isalpha()  # --verbose
-        return match[0] if is_option else {"--": "–", "---": "—"}[match[0]]
+        begins_word = not before or before[-1].isspace()
+        if begins_word and after.isalpha():  # --verbose
+            return match[0]
+        return "–" if match[0] == "--" else "—"
     if kind == "tie":  # TeX's space (Fig.~2, 5~kpc), or an author's "about" (z~2, of ~10)
         is_about = not before or before[-1] in " \t\n([<>=" or not after.strip()
         is_space = not after.isdigit() or re.search(r"\b[A-Z]\w+$|[.,}]$", before)
@@ -183,14 +185,15 @@ _Stretch = tuple[int, int]  # of the text: its start and its end
 
 
 def _read(tex: str, *, math: bool) -> str:
-    return _Reader(tex, _closing_braces(tex), 0, len(tex), math=math, formula=math).read()
+    reader = _Reader(tex, _closing_braces(tex), 0, len(tex), math=math, formula=math)
+    return reader.read()
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads a stretch of TeX from left to right. Each group inside it has a reader of its own, over
-    the same text; what closes it is known beforehand, so that the time is linear in the text's
-    length.
+    """Reader of a stretch of TeX from left to right. Each group inside it has a reader of its own,
+    over the same text; its closing brace is known beforehand, so that the time is linear in the
+    text's length.
     """
 
     tex: str
@@ -205,7 +208,7 @@ class _Reader:
     def read(self) -> str:
         if self.depth == _DEEPEST:
             return self.tex[self.at : self.end]
-        out: list[str] = []
+        result: list[str] = []
         token = _TOKEN if self.math else _PROSE_TOKEN
         while match := self._match(token):
             if group := self._next_group():
@@ -213,9 +216,10 @@ class _Reader:
             else:
                 self.at = match.end()
                 text = self._text_of(match[0])
-            out.append(text)
-            self.last = (self.last + text[-6:].rstrip(SUP_END + SUB_END))[-6:]
-        return "".join(out)
+            result.append(text)
+            self.last += text[-6:].rstrip(SUP_END + SUB_END)
+            self.last = self.last[-6:]
+        return "".join(result)
 
     def _text_of(self, piece: str) -> str:
         if piece[0] == "\\" and len(piece) > 1:
@@ -231,15 +235,15 @@ class _Reader:
             return script("^", power[0])
         if self.formula:
             piece = piece.replace("$", "")
-        return (
-            {"'": "′", "~": " "}.get(piece, piece).replace("---", "—").replace("--", "–")
-            if self.math
-            else piece
-        )
+        if not self.math:
+            return piece
+        piece = {"'": "′", "~": " "}.get(piece, piece)
+        return piece.replace("---", "—").replace("--", "–")
 
     def _group(self, group: _Stretch) -> str:
         start, end = group
-        text, inner = self._inside(group), self.tex[start:end]
+        text = self._inside(group)
+        inner = self.tex[start:end]
         if re.search(r"\\(sc|scshape|small|footnotesize|scriptsize|tiny)(?![A-Za-z])", inner):
             return stage(self.last, text) or text
         before = self.tex[max(0, start - 41) : start - 1]
@@ -261,8 +265,7 @@ class _Reader:
         if (text := self._command(name)) is not None:
             return text
 
-        # An unknown macro: its name, and the groups that come next with their braces, but for empty
-        # ones.
+        # Of an unknown macro its name stays, and the groups that come next, but for empty ones.
         self.at = after_name
         written = name
         while group := self._next_group():
@@ -271,7 +274,7 @@ class _Reader:
         return written
 
     def _command(self, name: str) -> str | None:
-        """What a macro with arguments comes to; None where it is not known or an argument is
+        """Return the text of a macro with arguments; None where it is not known or an argument is
         missing.
         """
         if name in ACCENTS:
@@ -282,15 +285,18 @@ class _Reader:
         while match := self._match(_OPTION):
             option = match
             self.at = match.end()
+
         count, write = COMMANDS[name]
         arguments = [argument for _ in range(count) if (argument := self._argument())]
         if len(arguments) < count:
             return None
         as_math = self.math and name not in PROSE_COMMANDS
-        read = write(*(self._inside(argument, math=as_math) for argument in arguments))
+        text = write(*(self._inside(argument, math=as_math) for argument in arguments))
         if name == "sqrt" and option:
-            return script("^", self._inside(option.span(1))) + read
-        return stage(self.last, read) or read if name == "textsc" else read
+            return script("^", self._inside(option.span(1))) + text
+        if name == "textsc":
+            return stage(self.last, text) or text
+        return text
 
     def _symbol(self, name: str, symbol: str) -> str:
         if not name.isalpha():
@@ -301,37 +307,43 @@ class _Reader:
             return symbol
         if name == "deg" and not self.last[-1:].isdigit():
             symbol = "deg"  # of a polynomial
-        spaces, after = self._skip_spaces(), self._next()
+        spaces = self._skip_spaces()
+        after = self._next()
+        before = self.last[-1:]
         if symbol.isalpha() and symbol.isascii() and len(symbol) > 1:  # log, sin
-            has_operand = self._match(_OPERAND) and after != "_"
-            return " " * self.last[-1:].isalnum() + symbol + " " * bool(has_operand)
+            if before.isalnum():
+                symbol = f" {symbol}"
+            if after != "_" and self._match(_OPERAND):
+                symbol = f"{symbol} "
+            return symbol
         if not after.isalnum():
             return symbol + spaces
         # As much space after a relation as there is before it.
-        return symbol + " " * (self.last[-1:] == " " and not symbol.isalpha())
+        if before == " " and not symbol.isalpha():
+            return f"{symbol} "
+        return symbol
 
     def _accent(self, name: str) -> str | None:
-        gap, combining = self._skip_spaces(), ACCENTS[name]
+        gap = self._skip_spaces()
+        combining = ACCENTS[name]
         if (argument := self._argument()) is None:
             return None
         is_braced = self.tex[self.at - 1] == "}"
         text = self._inside(argument)
         if len(name) > 1 and len(text) < _WIDEST:
             return over(text.strip(), combining)
-        base = {"ı": "i", "ȷ": "j"}.get(text.strip(), text.strip())
-        accented = unicodedata.normalize("NFC", base[:1] + combining)
-        if (
-            len(name) == 1
-            and base[:1].isalpha()
-            and (is_braced or name.isalpha() or len(accented) == 1)
-        ):
-            return accented + base[1:]
+
+        word = text.strip()
+        letter = accented(word[:1], combining)
+        is_accent = is_braced or name.isalpha() or len(letter) == 1
+        if len(name) == 1 and word[:1].isalpha() and is_accent:
+            return letter + word[1:]
         if not text:
             return name  # \~{} and \^{} are how TeX writes the characters themselves
         return f"{name}{gap}{{{text}}}" if is_braced else name + gap + text
 
     def _argument(self) -> _Stretch | None:
-        """Where the inside of the group or the single token is that comes next; None at the end."""
+        """Return the inside of the next group, or the next single token; None at the end."""
         self._skip_spaces()
         if group := self._next_group():
             return group
@@ -357,18 +369,18 @@ class _Reader:
 
     def _inside(self, stretch: _Stretch, *, math: bool | None = None) -> str:
         start, end = stretch
-        math = self.math if math is None else math
-        formula = self.formula or math
-        inner = _Reader(
+        if math is None:
+            math = self.math
+        reader = _Reader(
             self.tex,
             self.closing,
             start,
             end,
             math=math,
-            formula=formula,
+            formula=self.formula or math,
             depth=self.depth + 1,
         )
-        return inner.read()
+        return reader.read()
 
     def _skip_spaces(self) -> str:
         start = self.at
@@ -384,7 +396,7 @@ class _Reader:
 
 
 def _closing_braces(tex: str) -> dict[int, int]:
-    """Where each balanced group ends, by where it begins."""
+    """Return where each balanced group ends, by where it begins."""
     begun: list[int] = []
     closing = {}
     for match in _BRACE.finditer(tex):
