@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 from paperboy import due
 from paperboy.due import ListState, Standing
@@ -49,8 +50,7 @@ class Health(StrEnum):
         return self not in {Health.FAILED, Health.LATE}
 
 
-@dataclass(frozen=True, slots=True)
-class ListStatus:
+class ListStatus(NamedTuple):
     """Status of one list at an instant."""
 
     mailing_list: MailingList

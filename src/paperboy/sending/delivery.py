@@ -28,7 +28,7 @@ from functools import lru_cache
 from itertools import islice
 from threading import Condition, Thread
 from traceback import format_tb
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from paperboy.due import RETRY, backoff
 from paperboy.errors import MailServerError, StoreError, StoreWriteError
@@ -63,8 +63,7 @@ class Transport(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """Result of a round of sending."""
 
     states: Mapping[DeliveryState, int]
@@ -75,8 +74,7 @@ class Report:
     refused: tuple[str, ...] = ()  # lists whose digest failed for all recipients
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(NamedTuple):
     """Delivery on its way over a connection."""
 
     composed: Composed

@@ -14,6 +14,7 @@ All instants are monotonic seconds, and a `jitter` is a random number from 0 to 
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from paperboy.errors import MailServerError
 from paperboy.mail.text import counted
@@ -30,8 +31,7 @@ _STEP = 10  # accepted messages until another connection opens
 Held = list[tuple[Delivery, Receipt]]  # refusals that may be about us
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """Consequence of an event."""
 
     pause: float = 0.0  # seconds, for all connections

@@ -94,15 +94,13 @@ class Store(AbstractContextManager["Store"]):
                 path, timeout=patience, isolation_level=None, check_same_thread=False
             )
         except (OSError, sqlite3.Error) as error:
-            reason = error.strerror if isinstance(error, OSError) else None
+            reason = getattr(error, "strerror", None) or error
             fix = (
                 files.denied(path)
                 or files.denied(path.parent)
                 or "PAPERBOY_DATABASE must name a file in a folder"
             )
-            raise StoreError(
-                f"{path}: the database cannot be opened ({reason or error}); {fix}"
-            ) from error
+            raise StoreError(f"{path}: the database cannot be opened ({reason}); {fix}") from error
 
         database = Database(path, connection, tables)
         try:

@@ -1,9 +1,9 @@
 """Reported problems: a row for each one in an alert, as soon as that is frozen."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date as Day  # noqa: N812  # a row has a field of that name
 from datetime import datetime, tzinfo
+from typing import NamedTuple
 
 from paperboy.store.database import Noun
 from paperboy.store.incidents import Incident
@@ -11,8 +11,7 @@ from paperboy.store.incidents import Incident
 _UNSENT = "coalesce(state in ('pending', 'sending', 'deferred'), 0)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reported:
+class Reported(NamedTuple):
     """Problem that was reported."""
 
     kind: str

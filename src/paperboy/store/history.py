@@ -48,8 +48,7 @@ class NewestDigest(NamedTuple):
     in_outbox: int  # how many of those that were sent went there
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryRecord:
+class DeliveryRecord(NamedTuple):
     """Delivery of one digest to one recipient."""
 
     digest_id: int
@@ -79,8 +78,7 @@ class KeptScore(NamedTuple):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class PaperHistory:
+class PaperHistory(NamedTuple):
     """History of one paper on one list."""
 
     scores: tuple[KeptScore, ...] = ()  # newest first

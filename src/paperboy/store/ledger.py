@@ -7,10 +7,10 @@ update in its own commit; the number of changed rows shows whether it happened.
 import lzma
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import date, datetime, timedelta
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from paperboy.models import Composed, Delivery, DeliveryState, MessageCopy, Packed, Subscriber
 from paperboy.store.database import Noun
@@ -39,8 +39,7 @@ def pack(composed: Composed) -> Packed:
     return Packed(composed.subject, composed.sender, message, link=composed.link, shown=shown)
 
 
-@dataclass(frozen=True, slots=True)
-class Frozen:
+class Frozen(NamedTuple):
     """Digest of a list in the ledger."""
 
     id: int

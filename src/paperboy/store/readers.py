@@ -5,15 +5,14 @@ mail may lie in a folder for years.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from paperboy.edges.tokens import vote_token
 from paperboy.models import MessageCopy
 from paperboy.store.database import Noun, is_token
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(NamedTuple):
     """Person on a list, identified by a token."""
 
     list_name: str

@@ -1,13 +1,12 @@
 """Tasks: work that is owed beside mail, stored in the transaction that it follows from."""
 
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from paperboy.store.database import Noun
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """Work that is owed."""
 
     kind: str
