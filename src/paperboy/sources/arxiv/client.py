@@ -1,4 +1,4 @@
-"""arXiv made polite and dependable: from its API a whole list of papers, or a FeedError.
+"""A polite and dependable client of arXiv's API: a complete list of papers, or a FeedError.
 
     for each window of seven days (the last one takes what remains of a week):
         for each page, until arXiv's own count is reached:
@@ -6,16 +6,16 @@
             give up if there are many more pages than these papers need
         if arXiv counts more papers than it listed: read the window a second time
 
-Its announcement feed is asked once, without a retry: see announced.py.
+The announcement feed is asked once, without a retry: see announced.py.
 
-`arxiv.Search` says what is asked for. The pages are asked for here: `arxiv.Client.results` takes a
-broken page for the end of the list, has no time limit, and ignores Retry-After.
+`arxiv.Search` describes a query. The pages are fetched here, because `arxiv.Client.results` takes a
+broken page for the end of the list, has no timeout, and ignores Retry-After.
 """
 
 import logging
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -37,13 +37,14 @@ from paperboy.sources.arxiv.atom import (
     read_page,
     summary,
 )
+from paperboy.sources.source import MissingIds
 
 WEEK = timedelta(days=7)  # some 7,000 papers in all of arXiv, which pages through 30,000
 MINUTE = timedelta(minutes=1)
 LARGEST_PAGE = 64_000_000  # bytes, unpacked; 2,000 papers have 5,000,000
 SECONDS = 180.0  # for a whole page; arXiv's front answers within 60, and a slow line needs the rest
-PATIENCE = 30.0  # seconds for what a morning does not wait for
-AT_ONCE = 100  # papers that are asked for by their ids
+PATIENCE = 30.0  # seconds for a request that a morning can do without
+AT_ONCE = 100  # papers requested by their ids
 LONGEST_WAIT = 600.0  # seconds; no retry if a Retry-After asks for more
 REDIRECTS = 3
 HINTS = {
@@ -53,42 +54,36 @@ HINTS = {
 
 _NEXT_RUN = "The next run fetches the same days again, so no paper is lost."
 
-Progress = Callable[[int, int], None]  # papers so far, papers in total
+Progress = Callable[[int, int], None]  # papers so far, papers in all
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
 class ArxivClient:
-    """Asks the arXiv API at `url`, over one connection and under our own User-Agent.
-
-    `delay_seconds` separate any two requests, and the backoff is a multiple of it; the settings
-    refuse less than 3 against arxiv.org. `contact` is an address for arXiv's staff. `seconds` are
-    for a whole reply. `tries` includes the first one; `proxy`, a URL, is for https. `feed_url` is
-    the address of the announcement feed, without its categories; empty: there is none. `feed_proxy`
-    is for that. `clock` bounds the dates of papers.
-    """
+    """Client of the arXiv API at `url`, over one connection and under our own User-Agent."""
 
     url: str
     _: KW_ONLY
-    clock: Callable[[], datetime]
-    delay_seconds: float = 3.0
-    contact: str = ""
+    clock: Callable[[], datetime]  # no paper is newer
+    delay_seconds: float = 3.0  # between any two requests; the backoff is a multiple of it
+    contact: str = ""  # an address for arXiv's staff
     page_size: int = 2_000  # arXiv gives no more
-    tries: int = 5
-    seconds: float = SECONDS
-    proxy: str = ""
-    feed_url: str = ""
+    tries: int = 5  # the first one included
+    seconds: float = SECONDS  # for a whole reply
+    proxy: str = ""  # a URL, for https
+    feed_url: str = ""  # of the announcement feed, without categories; empty: there is none
     feed_proxy: str = ""
     wait: Callable[[float], None] = time.sleep
 
     def __post_init__(self) -> None:
         self._host = urlsplit(self.url).hostname
         self._pause = 0.0  # before the next request
-        safe = re.sub(r"[^ -~]", "", self.contact)  # a header is printable ASCII
-        self._headers = {
-            "User-Agent": f"paperboy/{__version__} (arXiv e-mail digests{'; ' * bool(safe)}{safe})"
-        }
+        purpose = "arXiv e-mail digests"
+        contact = re.sub(r"[^ -~]", "", self.contact)  # a header is printable ASCII
+        if contact:
+            purpose += f"; {contact}"
+        self._headers = {"User-Agent": f"paperboy/{__version__} ({purpose})"}
         self._http = Http(most=LARGEST_PAGE, proxy=self.proxy)
         self._feed_http = Http(most=LARGEST_PAGE, proxy=self.feed_proxy)
 
@@ -114,14 +109,14 @@ class ArxivClient:
                 except FeedError as error:
                     if not isinstance(error.__cause__, EmptyError):
                         raise
-                    empty = error  # one week of several, of a small category
+                    empty = error  # a small category may have no paper in one of several weeks
         if empty and not papers:
             raise empty
         return sorted(papers.values(), key=lambda paper: (paper.published, paper.id))
 
     def has_news(self, since: datetime, until: datetime) -> bool:
-        """Check by one request whether arXiv has any paper submitted in between. False also if it
-        does not answer.
+        """Check by one request whether arXiv has any paper submitted between two instants. False
+        also if it does not answer.
         """
         window = _whole_minutes(since, until)
         try:
@@ -130,90 +125,80 @@ class ArxivClient:
         except FaultError:
             return False
 
-    def cross_lists(
-        self,
-        categories: Collection[str],
-        missing_ids: Callable[[Mapping[str, Collection[str]]], Sequence[str]],
-    ) -> list[Paper]:
-        """Papers that today's announcement cross-lists in some of these categories. `lacking`
-        chooses from all of them, given with those categories by arXiv id, those that are asked for,
-        of which AT_ONCE come. None on weekends, and where there is no feed. Raises FeedError.
+    def cross_lists(self, categories: Collection[str], missing_ids: MissingIds) -> list[Paper]:
+        """Return papers that today's announcement cross-lists in any of these categories: of those
+        that `missing_ids` picks, the oldest AT_ONCE. Empty on weekends, and without a feed. Raises
+        FeedError.
         """
         if not self.feed_url:
             return []
         try:
             with closing(self._feed_http):
-                announced = self._announced("+".join(sorted(categories)))
-                if len(announced) >= MOST and len(categories) > 1:
-                    announced = [
-                        paper
-                        for category in sorted(categories)
-                        for paper in self._announced(category)
-                    ]
+                announced = self._announced(sorted(categories))
         except FaultError as fault:
             raise FeedError(f"{urlsplit(self.feed_url).hostname} {fault}") from fault
 
         crossed = dict[str, set[str]]()
-        for paper in announced:
-            if paper.kind == "cross":
-                crossed.setdefault(paper.id, set()).update({*paper.categories} & {*categories})
-        oldest_first = sorted(
-            missing_ids(crossed), key=lambda paper_id: ("/" not in paper_id, paper_id)
-        )
-        ids = oldest_first[:AT_ONCE]
+        for entry in announced:
+            if entry.kind == "cross":
+                crossed.setdefault(entry.id, set()).update({*entry.categories} & {*categories})
+        missing = missing_ids(crossed)
+        ids = sorted(missing, key=lambda paper_id: ("/" not in paper_id, paper_id))[:AT_ONCE]
         if not ids:
             return []
-        search = arxiv.Search(id_list=[*ids], max_results=len(ids))
+
+        search = arxiv.Search(id_list=ids, max_results=len(ids))
         try:
             with closing(self._http):
-                found = self._ask(search, seconds=PATIENCE).papers
+                papers = self._ask(search, seconds=PATIENCE).papers
         except EmptyError:
             return []
         except FaultError as fault:
             raise FeedError(f"{self._host} {fault}") from fault
-        # The API may know of a new category later than the feed.
-        return [
-            replace(
-                paper,
-                categories=tuple(dict.fromkeys([*paper.categories, *sorted(crossed[paper.id])])),
-            )
-            for paper in found
-            if paper.id in ids
-        ]
+        cross_lists = []
+        for paper in papers:
+            if paper.id in ids:
+                # The feed may know of a new category before the API does.
+                both = dict.fromkeys([*paper.categories, *sorted(crossed[paper.id])])
+                cross_lists.append(replace(paper, categories=tuple(both)))
+        return cross_lists
 
-    def _announced(self, categories: str) -> Sequence[Announced]:
-        url = f"{self.feed_url.rstrip('/')}/{categories}"
-        return read_feed(self._get(url, self._feed_http, PATIENCE, "ARXIV_FEED_URL"))
+    def _announced(self, categories: Sequence[str]) -> Sequence[Announced]:
+        """Return today's entries of these categories, asked for one by one if together they are
+        cut. Raises FaultError.
+        """
+        url = f"{self.feed_url.rstrip('/')}/{'+'.join(categories)}"
+        entries = read_feed(self._get(url, self._feed_http, PATIENCE, "ARXIV_FEED_URL"))
+        if len(entries) < MOST or len(categories) < 2:
+            return entries
+        return [entry for category in categories for entry in self._announced([category])]
 
     def probe(self, category: str) -> int:
         """Count arXiv's papers in a category by one small request without a retry. Raises
         FeedError.
         """
+        by_date = arxiv.SortCriterion.SubmittedDate
+        newest = arxiv.Search(f"cat:{category}", max_results=1, sort_by=by_date)
         try:
             with closing(self._http):
-                newest = arxiv.Search(
-                    f"cat:{category}", max_results=1, sort_by=arxiv.SortCriterion.SubmittedDate
-                )
                 return self._ask(newest).total
         except FaultError as fault:
-            then = (
-                fault.hint or f"A morning would ask up to {self.tries} times, with growing waits."
-            )
-            raise FeedError(f"{self._host} {fault}. {then}") from fault
+            fix = fault.hint or f"A morning would ask up to {self.tries} times, with growing waits."
+            raise FeedError(f"{self._host} {fault}. {fix}") from fault
 
     def _week(
         self, categories: Sequence[str], window: Window, progress: Progress, before: int
     ) -> dict[str, Paper]:
-        """Read a window, and once more if its pages changed while we read them: together two passes
-        skip no paper.
+        """Read a window, and once more if its pages changed meanwhile: two passes together skip no
+        paper.
         """
         search = _search(categories, window, self.page_size)
         papers: dict[str, Paper] = {}
         for _ in range(2):
-            start = 0
+            start = 0  # of the next page
             bad = 0
             pages = 0
-            most = 0
+            most = 0  # the largest total so far
             total = 1
             while start < total:
                 page = self._retried(search, start, window)
@@ -246,11 +231,9 @@ class ArxivClient:
                 return self._ask(search, start, window)
             except FaultError as fault:
                 if not fault.backoff or attempt >= self.tries or fault.retry_after > LONGEST_WAIT:
-                    after = f", after {attempt} attempts" if attempt > 1 else ""
-                    then = _NEXT_RUN if fault.backoff else ""
-                    raise FeedError(
-                        f"{self._host} {fault}{after}. {f'{fault.hint} {then}'.strip()}"
-                    ) from fault
+                    attempts = f", after {attempt} attempts" if attempt > 1 else ""
+                    advice = f"{fault.hint} {_NEXT_RUN if fault.backoff else ''}".strip()
+                    raise FeedError(f"{self._host} {fault}{attempts}. {advice}") from fault
                 backoff = self.delay_seconds * fault.backoff * 2 ** (attempt - 1)
                 self._pause = min(LONGEST_WAIT, max(backoff, fault.retry_after))
                 logger.info("%s %s; retrying in %.0f s", self._host, fault, self._pause)
@@ -262,8 +245,8 @@ class ArxivClient:
         window: Window | None = None,
         seconds: float | None = None,
     ) -> FeedPage:
-        """Ask once for a page of `search.max_results` papers, in our time limit or this one. Raises
-        FaultError.
+        """Ask once for a page of `search.max_results` papers, within `seconds` or the client's own
+        timeout. Raises FaultError.
         """
         parameters = {
             "search_query": search.query,
@@ -274,18 +257,15 @@ class ArxivClient:
             "max_results": search.max_results,
         }
         url = f"{self.url}?{urlencode(parameters)}"
-        page = read_page(
-            self._get(url, self._http, seconds or self.seconds, "ARXIV_API_URL"),
-            self.clock(),
-            window,
-        )
+        body = self._get(url, self._http, seconds or self.seconds, "ARXIV_API_URL")
+        page = read_page(body, self.clock(), window)
         if page.bad:
             logger.warning("Left out: %s. Every morning asks for it again.", ", ".join(page.bad))
         return page
 
     def _get(self, url: str, http: Http, seconds: float, setting: str) -> bytes:
-        """Get an address, or where its host redirects to, if not less safe; the delay precedes each
-        request. Raises FaultError; `setting` may be wrong then.
+        """Get a URL after the delay, and follow redirects within its host, never from https to
+        http. Raises FaultError; its hint names `setting`.
         """
         host = urlsplit(url).hostname
         for _ in range(1 + REDIRECTS):
@@ -301,18 +281,18 @@ class ArxivClient:
                         "Install the authority that signed it, or name its file in SSL_CERT_FILE."
                     )
                 backoff = 0 if error.unknown else 2  # without a network, nobody is kept waiting
-                raise FaultError(
-                    f"gave no whole reply ({quoted(str(error))})", hint, backoff
-                ) from error
+                what = f"gave no whole reply ({quoted(str(error))})"
+                raise FaultError(what, hint, backoff) from error
             status = reply.status
             if status == 200:
                 return reply.body
             if status not in {301, 302, 303, 307, 308}:
                 what = f"answered HTTP {status} ({summary(reply.body)})".removesuffix(" ()")
                 if status in {408, 425, 429} or status >= 500:
-                    rest = reply.headers.get("Retry-After", "")
-                    retry_after = float(rest) if rest.isdecimal() else 0.0
-                    raise FaultError(what, "", 10 if status in {429, 503} else 2, retry_after)
+                    seconds_asked = reply.headers.get("Retry-After", "")
+                    retry_after = float(seconds_asked) if seconds_asked.isdecimal() else 0.0
+                    backoff = 10 if status in {429, 503} else 2
+                    raise FaultError(what, backoff=backoff, retry_after=retry_after)
                 raise FaultError(what, HINTS.get(status, f"Check {setting}."), backoff=0)
 
             location = reply.headers.get("Location", "")
@@ -327,7 +307,7 @@ class ArxivClient:
 
 
 def _whole_minutes(since: datetime, until: datetime) -> Window:
-    """Widen a span to what arXiv's queries can say."""
+    """Widen a span to whole minutes, which arXiv's queries are made of."""
     start = since.astimezone(UTC)
     end = until.astimezone(UTC) + MINUTE - timedelta(microseconds=1)
     return start.replace(second=0, microsecond=0), end.replace(second=0, microsecond=0)
@@ -346,11 +326,11 @@ def _weeks(since: datetime, until: datetime) -> Iterator[Window]:
 
 
 def _search(categories: Sequence[str], window: Window, most: int) -> arxiv.Search:
-    """Return what to ask for, oldest first, with minutes in GMT in exactly the form that arXiv
-    accepts.
-    """
-    query = f"submittedDate:[{window[0]:%Y%m%d%H%M} TO {window[1]:%Y%m%d%H%M}]"
-    if union := " OR ".join(f"cat:{category}" for category in categories):
+    """Return a query, oldest first, with minutes in GMT in exactly the form that arXiv accepts."""
+    start, end = window
+    query = f"submittedDate:[{start:%Y%m%d%H%M} TO {end:%Y%m%d%H%M}]"
+    union = " OR ".join(f"cat:{category}" for category in categories)
+    if union:
         query = f"({union}) AND {query}"
     by_date = arxiv.SortCriterion.SubmittedDate
     return arxiv.Search(
