@@ -86,6 +86,7 @@ def other_spellings(followed: Iterable[str], authors: Mapping[str, str]) -> dict
         alike = [author for others, author in by_surname[surname] if _abbreviates(given, others)]
         if alike and key not in authors:
             spellings[name] = sorted(alike)
+
     return spellings
 
 
@@ -143,6 +144,7 @@ def _first(words: tuple[str, ...], paper: Paper) -> str:
         key = _text_key(word)
         if key in text and re.search(rf"(?<!\w){re.escape(key)}(?!\w)", text):
             return word
+
     return ""
 
 
@@ -178,6 +180,7 @@ def before_start(
         ways = {paper.primary_category, *(CROSS_LIST + category for category in paper.categories)}
         if paper.published < start and not ways & open_ways:
             too_old.add(paper.id)
+
     return frozenset(too_old)
 
 

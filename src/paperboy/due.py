@@ -121,6 +121,7 @@ def failed(
     if before and before.since <= began:
         day = local_date(mailing_list, began)
         since = before.since if local_date(mailing_list, before.since) == day else began
+
     return Attempt(
         list_name=mailing_list.name,
         reason=reason,
@@ -219,6 +220,7 @@ def beginning(mailing_list: MailingList, since: date) -> Mapping[str, datetime]:
         batches = (source.calendar.newest_batch(day, mailing_list.holidays) for day in days)
         first = next(batch for batch in batches if batch.visible >= midnight)
         starts[source.key] = first.submitted_from
+
     return starts
 
 

@@ -34,9 +34,11 @@ def read(path: Path, most: int = MOST_BYTES) -> bytes:
         raise ValueError(
             f"cannot be read: {error.strerror}; it must be a file that Paperboy's user may read"
         ) from None
+
     if len(content) > most:
         limit = f"{most // 1_000_000} MB" if most >= 1_000_000 else f"{most // 1000} kB"
         raise ValueError(f"is larger than {limit}; is it the right file?")
+
     return content
 
 
@@ -58,6 +60,7 @@ def text(content: bytes) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"is not UTF-8 text (line {line}); save it as UTF-8") from None
+
     decoded = decoded.replace("\r\n", "\n").replace("\r", "\n")
 
     lines = f"\n{decoded}"
@@ -66,6 +69,7 @@ def text(content: bytes) -> str:
         line = lines.count("\n", 0, start + 1)
         fix = "keep one of the two versions, and remove git's marks"
         raise ValueError(f"has a merge conflict (line {line}); {fix}")
+
     return decoded
 
 
@@ -84,6 +88,7 @@ def denied(path: Path, wanted: int = os.R_OK | os.W_OK) -> str:
             for verb, mode in (("enter", os.X_OK), ("read", os.R_OK), ("write", os.W_OK)):
                 if mode & needed and not os.access(part, mode, effective_ids=True):
                     return f"user {user} cannot {verb} {part}{_fix(part, user, is_target)}"
+
     return ""
 
 
@@ -104,6 +109,7 @@ def _fix(part: Path, user: str, is_target: bool) -> str:
     if not (is_ours and owner == "root"):  # first the way that changes nothing
         sudo_user = f"'#{owner}'" if owner.isdigit() else owner
         fix = f"run this as {owner} (sudo -u {sudo_user} …), or {fix}"
+
     return f", which belongs to {owner}; {fix}"
 
 

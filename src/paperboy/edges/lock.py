@@ -50,6 +50,7 @@ def held(
     except OSError as error:
         fix = files.denied(path) or files.denied(path.parent) or "let this user write there"
         raise StoreError(f"{path}: the lock cannot be created ({error.strerror}); {fix}") from error
+
     with file:
         for _ in range(_ATTEMPTS):
             if _acquired(file.fileno(), fcntl.LOCK_EX):
@@ -81,6 +82,7 @@ def holder(database: Path, *names: Name) -> Holder | None:
             if not _acquired(file.fileno(), fcntl.LOCK_SH):
                 process, _, command = file.read(60).strip().partition(" ")
                 return Holder(int(process) if process.isdecimal() else 0, command or name)
+
     return None
 
 

@@ -115,6 +115,7 @@ def last_end(text: str, limit: int, kind: re.Pattern[str], least: int = 1) -> in
     for end in reversed(ends):
         if depths[end] <= 0:
             return end
+
     return ends[-1] if ends else 0
 
 
@@ -164,6 +165,7 @@ def _forms(secret: str) -> re.Pattern[str]:
     for form in sorted(forms, key=len, reverse=True):
         characters = "".join(form.split())
         alternatives.append(_BREAK.join(map(re.escape, characters)))
+
     return re.compile("|".join(alternatives), re.IGNORECASE)
 
 

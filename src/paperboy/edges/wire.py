@@ -103,6 +103,7 @@ class Http:
             login = unquote(urllib3.util.parse_url(proxy).auth or "")
             headers = urllib3.make_headers(proxy_basic_auth=login or None)
             self._https = urllib3.ProxyManager(proxy, proxy_headers=headers, **options)
+
         for pool in (self._http, self._https):
             pool.pool_classes_by_scheme = {"http": _PlainPool, "https": _TlsPool}
 
@@ -133,6 +134,7 @@ class Http:
             return HttpReply(response.status, response.headers, body)
         except _ERRORS as error:
             failure = _no_reply(error)
+
         raise failure  # without `error`, whose traceback holds the socket and what was read
 
     def close(self) -> None:
@@ -150,6 +152,7 @@ def _body(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
         body += piece
         if len(body) > most:
             raise TooLargeError
+
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     if not body or encoding in {"", "identity"}:
         return bytes(body)
@@ -159,6 +162,7 @@ def _body(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
         content = gzip.decompress(body, most + 1)
     except zlib.error:
         raise ValueError("the reply cannot be decompressed") from None
+
     if len(content) > most:
         raise TooLargeError
     if not gzip.eof:

@@ -71,6 +71,7 @@ def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
             if subscribers.flow_style:
                 return end, end, f", {scalar}"
             dash = _dash(text, last)
+
         end = _end_of(_REST_OF_LINE, text, end)
         return end, end, f"{line_end}{dash}{scalar}"
 
@@ -133,6 +134,7 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
     for path, name, before, after in replacements:
         if after != before:
             _replace(path, name, before, after)
+
     return found
 
 
@@ -182,6 +184,7 @@ def _without_address(home: Home, old: str, address: str, lines: Sequence[int]) -
     if home.source != home.path:  # a copy of the file before its last edit
         fix = f"{fix}, wait until `paperboy run` has taken your edit"
         place = str(_path(home))
+
     message = (
         f"{address} stands here, where Paperboy cannot edit it; {fix}, "
         "then run paperboy forget again"
@@ -272,6 +275,7 @@ def _edit(home: Home, wanted: MailingList, edit: Callable[[str, Node, Node], _Ed
             "edit the file by hand, then run paperboy check"
         )
         raise ConfigError.at(f"{LISTS_FILE}:{line}", message)
+
     _replace(path, LISTS_FILE, content, _encoded(edited, content))
     line_ends = edited.count("\n", 0, begin + len(new))
     return f"{LISTS_FILE}:{line_ends + 1}"

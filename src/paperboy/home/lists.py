@@ -89,10 +89,12 @@ def _webhook(text: str) -> str:
         values.url(address.partition("?")[0])
     except ValueError:
         address = ""
+
     host = urlsplit(address).hostname or ""
     if not address.startswith("https://") and not values.is_loopback(host):
         # What was written may contain a secret.
         raise ValueError("must be a full https URL, such as https://hooks.slack.com/services/…")
+
     return address
 
 
@@ -175,6 +177,7 @@ class _File:
         for name, alternative in needed.items():
             if name not in found and repr(name) not in hints:
                 self.note(keys.get(name, node), f"this {what} needs {name!r}{alternative}")
+
         return found
 
     def subscribers(
@@ -188,6 +191,7 @@ class _File:
         except ValueError as error:
             self.note(node, f"subscribers_file: {error}")
             return inline
+
         self._in_files |= dict.fromkeys(subscribers.problems())
         return subscribers
 
@@ -260,6 +264,7 @@ def _topics(file: _File, key: str, node: Node) -> str:
         if re.fullmatch(r"\S+/\S+|\S+\.txt", name) and not name.endswith(".md"):
             fix = "name such a file, or write the topics"
             raise ValueError(f"{name!r} is no file that ends in .md, nor a sentence; {fix}")
+
         topics = file.topics(name) if name.endswith(".md") and "\n" not in name else name
         if len(topics) > _LONGEST_TOPICS:
             raise ValueError(f"must have at most {_LONGEST_TOPICS:,} characters")
@@ -288,6 +293,7 @@ def _subscribers(file: _File, key: str, node: Node) -> tuple[Subscriber, ...]:
             subscribers.append(subscriber)
             address = subscriber.address
             file.once(firsts, address.lower(), item, f"{address} is already on this list")
+
     return tuple(subscribers)
 
 
@@ -338,6 +344,7 @@ def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[Maili
         raise ConfigError.at(FILE, f"there is no such file in {path.parent}; {fix}") from None
     except ValueError as error:
         raise ConfigError.at(FILE, str(error)) from None
+
     return parse(text, prompts, settings, path.parent)
 
 
@@ -351,6 +358,7 @@ def parse(
         root = nodes.compose(text)
     except nodes.MalformedError as error:
         raise ConfigError.at(f"{FILE}:{error.line}:{error.column}", str(error)) from None
+
     if root is None or nodes.is_null(root):
         message = f"the file is empty; one line is enough to begin: {_SMALLEST}"
         raise ConfigError.at(f"{FILE}:1:1", message)
@@ -375,6 +383,7 @@ def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
     if not isinstance(root, MappingNode):
         file.note(root, f"the file must start with {_SMALLEST}")
         return []
+
     items = file.mapping(root, "file", ("lists",), {"lists": ""}).get("lists")
     if items is None:
         return []
@@ -403,4 +412,5 @@ def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
         if name := options.get("name"):
             file.once(names, name, found["name"], f"there is already a list {name!r}")
         lists.append(options)
+
     return lists

@@ -90,12 +90,14 @@ def compose(text: str) -> Node | None:
         before = text[: match.start()]
         message = f"a character that YAML forbids (U+{ord(match[0]):04X}); remove it"
         raise MalformedError(before.count("\n") + 1, len(before) - before.rfind("\n"), message)
+
     try:
         root: Node | None = yaml.compose(text.translate(_BLANKS), Loader=_Loader)
         if root is not None:
             _check(root, set())
     except MarkedYAMLError as error:
         raise _in_plain_words(error, text) from None
+
     return root
 
 
@@ -125,6 +127,7 @@ def written(text: str) -> str:
         root = compose(f"[{text}]")
     except MalformedError:
         root = None
+
     items = root.value if isinstance(root, SequenceNode) else []
     if [item.value for item in items] == [text] and not is_null(items[0]) and not items[0].style:
         return text
@@ -162,6 +165,7 @@ def _merge(node: MappingNode) -> None:
         if key.value in own:
             raise malformed(key, f"{key.value!r} is given twice; remove one")
         own[key.value] = key, value
+
     if "<<" not in own or own["<<"][0].style:
         return
 
@@ -171,6 +175,7 @@ def _merge(node: MappingNode) -> None:
             fix = "name its anchor, such as *physics"
             raise malformed(merge, f"<< merges the keys of a list; {fix}")
         merged |= {key.value: (key, value) for key, value in source.value}
+
     node.value = list((merged | own).values())
 
 
@@ -187,6 +192,7 @@ def _in_plain_words(error: MarkedYAMLError, text: str) -> MalformedError:
         line = mark.line + 1
         column = mark.column + 1
         rest = text[mark.index :]
+
     if rest.startswith("\t"):
         reason = "tab character"
 
@@ -197,4 +203,5 @@ def _in_plain_words(error: MarkedYAMLError, text: str) -> MalformedError:
             message = plain_words.replace("{sign}", rest[:1])
             message = message.replace("{name}", name[1] if name else "")
             break
+
     return MalformedError(line, column, message)

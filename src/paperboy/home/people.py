@@ -158,6 +158,7 @@ class SubscribersFile(Subscribers):
                 problems.append(Problem(f"{self.file}:{number}", message))
             if len(problems) > MOST_PROBLEMS:
                 break
+
         return problems
 
     def header_problems(self) -> list[Problem]:
@@ -173,6 +174,7 @@ class SubscribersFile(Subscribers):
                 "the first line must name the columns, one of them 'address', "
                 f"as address,name; this one has {title_row}"
             )
+
         return [Problem(f"{self.file}:{number}", message)]
 
     def written(self, subscriber: Subscriber) -> str:
@@ -190,6 +192,7 @@ class SubscribersFile(Subscribers):
         if [reread.address for reread in file] != [subscriber.address]:
             fix = "add them by hand, then run paperboy check"
             raise ValueError(f"cannot take {subscriber} as a line of its own; {fix}")
+
         return text
 
     def _header(self) -> tuple[int, str]:

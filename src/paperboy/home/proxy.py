@@ -28,7 +28,9 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> str:
         is_usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
     except ValueError:
         is_usable = False
+
     if not is_usable:
         fix = "write it as http://proxy.example.org:3128"
         raise ConfigError.at("environment", f"HTTPS_PROXY is not the address of a proxy; {fix}")
+
     return proxy

@@ -125,6 +125,7 @@ def _scheduler(text: str) -> str:
         host, port = _listen(place)
     except ValueError:
         scheme = ""
+
     if scheme not in {"tls", "tcp"}:
         example = "tls://scheduler.example.org:8786"
         raise ValueError(f"must be the address of a Dask scheduler, such as {example}")
@@ -288,6 +289,7 @@ def load(home: Path, environ: Mapping[str, str], folder: Path | None = None) -> 
     for name, message in _conflicts(settings, given):
         _, place = given[name]
         problems.append(Problem(place, f"{name}: {message}"))
+
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: (len(problem.place), problem.place)))
     return replace(
@@ -355,6 +357,7 @@ def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _
         elif key is not None or binding.error:  # else a comment, or the end
             message = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
             problems.append(Problem(place, message))
+
     return _without_empty(given)
 
 

@@ -62,6 +62,7 @@ def one_line(text: str) -> str:
     if not text.isprintable() and (match := _CONTROL.search(text)):
         code = f"U+{ord(match[0]):04X}"
         raise ValueError(f"contains a control character ({code}); write one line of plain text")
+
     return text
 
 
@@ -91,6 +92,7 @@ def mailbox(text: str) -> Subscriber:
         # In YAML, a dash that is not aligned continues the line before.
         aligned = ", with the dashes aligned" if " - " in name else ""
         raise ValueError(f"{text!r} has more than one address; write each on its own line{aligned}")
+
     return Subscriber(_address(match["address"].strip()), name)
 
 
@@ -216,6 +218,7 @@ def url(text: str, example: str = "https://server.example.org") -> str:
         is_usable = parts.scheme in {"http", "https"} and parts.port != 0
     except ValueError:  # an invalid port, half an IPv6 address
         is_usable = False
+
     if not is_usable or not _HOST.fullmatch(parts.hostname or "") or re.search(r"\s", address):
         raise ValueError(f"must be a full URL, such as {example}")
     if parts.username is not None or parts.query or parts.fragment:

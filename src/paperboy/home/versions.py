@@ -134,6 +134,7 @@ def denied(home: Path, settings: Settings) -> list[Problem]:
     for path in (*written, *read):
         if reason := files.denied(path, os.R_OK if path in read else os.R_OK | os.W_OK):
             return [Problem(str(path), reason)]
+
     return []
 
 
@@ -179,6 +180,7 @@ def as_known(problems: Sequence[Problem], *folders: Path) -> tuple[Problem, ...]
             Problem(problem.place.replace(prefix, ""), problem.message.replace(prefix, "", 1))
             for problem in problems
         ]
+
     return tuple(dict.fromkeys(problems))
 
 
@@ -216,6 +218,7 @@ class Files:
                 )
                 if len(names) > MOST_FILES:
                     return names
+
         return names
 
     def copy(self) -> Path:
@@ -254,6 +257,7 @@ class Files:
                 (copy / name).write_bytes(content)
         except OSError as error:
             raise self._unwritable(error) from error
+
         return copy
 
     def put_in_force(self, copy: Path) -> None:
@@ -270,6 +274,7 @@ class Files:
             link.replace(self.last_good)
         except OSError as error:
             raise self._unwritable(error) from error
+
         for old in self._data.glob("files-*"):
             if old not in {copy, previous}:
                 shutil.rmtree(old, ignore_errors=True)
@@ -330,6 +335,7 @@ class CurrentSubscribers:
                 "%s\nuntil that is fixed, mail goes to those who were on the lists before", error
             )
             return
+
         before = self._lists
         self._use(lists)
         if self._lists != before:

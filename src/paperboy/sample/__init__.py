@@ -62,4 +62,5 @@ def papers(window_until: datetime) -> tuple[Paper, ...]:
         row["authors"] = tuple(row["authors"])
         row["categories"] = tuple(row["categories"])
         found.append(Paper(**row))
+
     return tuple(found)
