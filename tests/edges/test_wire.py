@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from paperboy.edges.wire import BoundedReader, Http, NoReplyError, TooLargeError
+from paperboy.edges.wire import Http, NoReplyError
 
 Talk = Callable[[socket.socket], None]
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -234,26 +234,3 @@ def test_certificates_are_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         with closing(Http(most=MOST)) as client:
             assert client.request("GET", url, {}, seconds=300).body == b"hi"
         thread.join()
-
-
-def test_reader_counts_bytes() -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs, closing(BoundedReader(ours, 5, 10)) as reader:
-        theirs.sendall(b"x" * 10)
-        assert reader.read(20) == b"x" * 10
-        theirs.sendall(b"x")
-        with pytest.raises(TooLargeError):
-            reader.read(20)
-
-
-def test_reader_keeps_its_deadline_however_slowly_bytes_come() -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs, closing(BoundedReader(ours, 0.3, 1_000)) as reader:
-        for _ in range(100):
-            theirs.sendall(b"x")
-            try:
-                reader.read(1)
-            except TimeoutError:
-                return
-            time.sleep(0.02)
-    pytest.fail("a hundred bytes in two seconds came through")

@@ -1,6 +1,5 @@
 """Sending: from frozen digests to receipts, on a real ledger, with a transport that says what it is told to say."""
 
-import base64
 import itertools
 import random
 import sqlite3
@@ -34,7 +33,7 @@ from paperboy.sending.smtp import SmtpTransport
 from paperboy.store import Store
 from paperboy.store.incidents import Kind
 from tests.fakes import Clock, FakeTransport, NoProgress
-from tests.servers.smtp import Fault, SmtpServer, certificates
+from tests.servers.smtp import Fault, SmtpServer
 from tests.store.ledger import waiting
 
 FRIDAY = date(2026, 11, 20)
@@ -762,35 +761,6 @@ def test_stop_finishes_what_is_under_way_and_then_quits(world: World, smtp: Smtp
     while len(smtp.ended) < 3 and time.monotonic() < ends:
         time.sleep(0.001)
     assert smtp.ended == dict.fromkeys((1, 2, 3), True), "each by QUIT"
-
-
-def test_password_is_neither_stored_nor_logged_nor_reported(
-    world: World, path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("DEBUG", "paperboy")
-    secret, contexts = "c0rrect-h0rse", certificates()
-    packed = base64.b64encode(f"\0paperboy\0{secret}".encode()).decode()
-    faults = [
-        Fault("RCPT", f"550 5.7.1 {secret}", address="ada@example.org"),
-        Fault("dot", f"250 2.0.0 {packed}", address="grace@example.org"),
-        Fault("dot", f"550 5.4.5 daily limit of {secret} {packed}", address="hedy@example.org"),
-    ]
-    with SmtpServer("starttls", contexts[0], "paperboy", secret, faults=faults) as server:
-        login = {
-            "security": "starttls",
-            "username": "paperboy",
-            "password": secret,
-            "ssl_context": contexts[1],
-        }
-        world.transports = [connected(server, **login)]
-        report = world.deliver()
-    assert (report.states, report.problem.count("…")) == ({SENT: 1, FAILED: 1}, 2)
-    with closing(sqlite3.connect(path)) as database:
-        stored = "".join(database.iterdump())
-    for told in (report.problem, caplog.text, stored):
-        assert "…" in told
-        assert secret not in told
-        assert packed[-12:] not in told
 
 
 # --- whether mail can be sent

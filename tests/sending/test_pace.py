@@ -79,12 +79,6 @@ def test_errors_of_messages_that_were_under_way_together_count_once() -> None:
     assert [pace.must_close() for _ in range(4)] == [True, True, True, False]
 
 
-def test_rate_limit_spaces_messages_from_start_to_start() -> None:
-    pace = Pace(limit=1, interval=2)
-    pace.begun(10)
-    assert pace.begins_at == 12
-
-
 def test_first_connection_goes_ahead_and_all_follow_its_first_reply() -> None:
     pace = Pace(limit=3)
     assert [pace.may_open() for _ in range(2)] == [True, False]
@@ -172,26 +166,6 @@ def test_last_connection_of_several_is_not_one_too_many() -> None:
     pace = opened(4, 4, grows=False)
     settle(pace, TAKEN)
     assert pace.refused(PASSES, began=1, now=2, jitter=0.5, others=0) == Decision(pause=5)
-
-
-@pytest.mark.parametrize("receipt", [TAKEN, Receipt(AMBIGUOUS, "lost")])
-def test_held_refusal_is_the_recipients_own_once_another_is_accepted(receipt: Receipt) -> None:
-    pace = Pace(limit=1)
-    assert pace.holds(ADA, OURS)
-    assert not pace.holds(ADA, NO)
-    assert pace.released() == []
-    assert not pace.holds(ADA, receipt)
-    assert (pace.released(), pace.released()) == ([(ADA, OURS)], [])
-    assert not pace.holds(ADA, OURS)
-
-
-def test_held_refusal_beside_deferred_recipients_is_deferred_too() -> None:
-    """As a greylist does, which tells nothing of those beside it."""
-    pace = Pace(limit=1)
-    assert pace.holds(ADA, OURS)
-    pace.settled(DEFERRED, Receipt(DEFERRED, "450"), began=0, now=1, jitter=0.5, waiting=0)
-    assert [receipt.state for _, receipt in pace.conclude(set())] == [DEFERRED]
-    assert (pace.problem, pace.turned_away) == ("", False)
 
 
 @pytest.mark.parametrize(
