@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from paperboy.edges.wire import Http, NoReplyError
+from paperboy.edges.wire import BoundedReader, Http, NoReplyError, TooLargeError
 
 Talk = Callable[[socket.socket], None]
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -234,3 +234,13 @@ def test_certificates_are_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         with closing(Http(most=MOST)) as client:
             assert client.request("GET", url, {}, seconds=300).body == b"hi"
         thread.join()
+
+
+def test_reader_counts_bytes() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, closing(BoundedReader(ours, 5, 10)) as reader:
+        theirs.sendall(b"x" * 10)
+        assert reader.read(20) == b"x" * 10
+        theirs.sendall(b"x")
+        with pytest.raises(TooLargeError):
+            reader.read(20)
