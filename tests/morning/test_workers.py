@@ -130,6 +130,10 @@ def test_executor_that_does_not_answer_in_time_is_given_up() -> None:
 # --- the same morning
 
 
+def app_of(path: Path) -> App:
+    return App(path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES)
+
+
 def topics(number: int, papers: list[Paper]) -> str:
     """No two the same."""
     words = papers[number % len(papers)].abstract.split()
@@ -153,9 +157,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
     (base / "subscribers.yaml").write_text(f"lists:\n{lists}", "utf-8")
     with ArxivServer(papers) as arxiv:
         (base / ".env").write_text(f"ARXIV_API_URL={arxiv.url}\nARXIV_DELAY_SECONDS=0\n", "utf-8")
-        with App(
-            base, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES
-        ) as app:
+        with app_of(base) as app:
             assert app.store.secrets()
         yield base
 
@@ -168,9 +170,7 @@ def a_morning(
     shutil.copytree(base, path)
     with (path / ".env").open("a") as env:
         env.write("".join(f"{setting}\n" for setting in settings))
-    with App(
-        path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES
-    ) as app:
+    with app_of(path) as app:
         watcher = threading.Thread(target=meanwhile, args=(app,))
         watcher.start()
         report = app.morning([mailing_list.name for mailing_list in app.home.lists])
@@ -251,9 +251,7 @@ def test_no_score_is_paid_for_twice(home: Path) -> None:
 def test_task_for_a_worker_holds_no_address_and_no_secret(tmp_path: Path) -> None:
     lists = "lists: [{name: a, categories: [cs.LG], topics: b, subscribers: [a-reader@example.org], webhook: %s}]\n"
     (tmp_path / "subscribers.yaml").write_text(lists % "https://hooks.example.org/secret", "utf-8")
-    with App(
-        tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES
-    ) as app:
+    with app_of(tmp_path) as app:
         kept = app.drafter.gather(app.home.lists[0], sample.papers(NOW), NOW)
         (scored,) = app.drafter.score([kept])
         sent = pickle.dumps(scored)
@@ -306,15 +304,6 @@ def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
 # --- who is needed
 
 
-@contextmanager
-def an_app(tmp_path: Path, *settings: str) -> Iterator[App]:
-    (tmp_path / ".env").write_text("\n".join(settings))
-    with App(
-        tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES
-    ) as app:
-        yield app
-
-
 @pytest.mark.parametrize(
     ("setting", "lists", "name"),
     [
@@ -331,6 +320,7 @@ def test_small_home_pays_for_no_process_that_it_does_not_need(
     (tmp_path / "subscribers.yaml").write_text(
         "lists: [{name: a, categories: [cs.LG], topics: b}]\n"
     )
-    with an_app(tmp_path, setting) as app:
+    (tmp_path / ".env").write_text(setting)
+    with app_of(tmp_path) as app:
         found = app.worker_pool(lists)
         assert (found.name if found else "") == name

@@ -117,14 +117,8 @@ def met(
     return waiting(store, [*LISTS, *(mailing_list(name=name) for name in sorted(others))], now)
 
 
-def only(
-    store: Store,
-    *reports: ListReport,
-    sent: Sent | None = None,
-    now: datetime = AT_SEVEN,
-    missing: str = "",
-) -> Mail:
-    (found,) = met(store, *reports, sent=sent, now=now, missing=missing)
+def only(store: Store, *reports: ListReport, **how: Any) -> Mail:
+    (found,) = met(store, *reports, **how)
     return found
 
 

@@ -168,6 +168,13 @@ def test_last_connection_of_several_is_not_one_too_many() -> None:
     assert pace.refused(PASSES, began=1, now=2, jitter=0.5, others=0) == Decision(pause=5)
 
 
+def test_held_refusals_are_released_once_when_another_recipient_is_accepted() -> None:
+    pace = Pace(limit=1)
+    assert pace.holds(ADA, OURS)
+    assert not pace.holds(ADA, TAKEN)
+    assert (pace.released(), pace.released()) == ([(ADA, OURS)], [])
+
+
 @pytest.mark.parametrize(
     ("held", "reached", "own", "turned_away"),
     [

@@ -16,7 +16,7 @@ from paperboy.errors import MailServerError
 from paperboy.models import DeliveryState, Receipt
 from paperboy.sending.smtp import SmtpTransport
 from tests.sending.conftest import Contexts
-from tests.sending.test_smtp import envelope
+from tests.sending.test_smtp import envelope, logged_in
 from tests.servers.smtp import Fault, SmtpServer
 
 SENT, DEFERRED, FAILED = DeliveryState.SENT, DeliveryState.DEFERRED, DeliveryState.FAILED
@@ -35,16 +35,7 @@ def server(contexts: Contexts) -> Iterator[SmtpServer]:
 @pytest.fixture
 def sender(server: SmtpServer, contexts: Contexts) -> Iterator[SmtpTransport]:
     """Logs in over TLS."""
-    transport = SmtpTransport(
-        host="localhost",
-        port=server.port,
-        security="starttls",
-        username="paperboy",
-        password=PASSWORD,
-        ssl_context=contexts[1],
-        local_hostname="localhost",
-    )
-    with closing(transport):
+    with closing(logged_in(server, contexts, password=PASSWORD)) as transport:
         yield transport
 
 
