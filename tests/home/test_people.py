@@ -260,7 +260,7 @@ def test_added_subscriber_is_read_back(name: str, local_part: str, form: tuple[s
     except ValueError:
         assume(False)
     try:
-        line = SubscribersFile((), file, head.encode()).written(who)
+        line = SubscribersFile((), file, head.encode()).as_line(who)
     except ValueError as error:
         assert "#" in name + local_part, "which may begin a comment"
         assert "add them by hand" in str(error)  # noqa: PT017
@@ -348,12 +348,12 @@ def test_forgotten_address_leaves_the_file_its_comments_and_the_version_in_force
     text = "# ada@example.org asked\nAda <ada@example.org>\nxada@example.org\n"
     home = home_of(tmp_path, text)
     in_force(tmp_path)
-    (copy,) = Files(tmp_path).naming("ADA@example.org")
+    (copy,) = Files(tmp_path).containing("ADA@example.org")
     versions = [home, Home.in_force(tmp_path, {})]
     assert edits.forget(versions, "ada@example.org") == {"readers.txt": (1, 2)}
     for folder in (tmp_path, copy):
         assert (folder / "readers.txt").read_text() == "# … asked\nxada@example.org\n"
-    assert Files(tmp_path).naming("ada@example.org") == []
+    assert Files(tmp_path).containing("ada@example.org") == []
 
 
 @pytest.mark.parametrize(
@@ -364,11 +364,11 @@ def test_forgotten_address_may_have_its_domain_in_unicode(
 ) -> None:
     home = home_of(tmp_path, f"address,name\n{line}\n" if file == "r.csv" else f"#\n{line}\n", file)
     in_force(tmp_path)
-    assert Files(tmp_path).naming("grace@example.org") == []
-    (copy,) = Files(tmp_path).naming("ADA@xn--mller-kva.de")
+    assert Files(tmp_path).containing("grace@example.org") == []
+    (copy,) = Files(tmp_path).containing("ADA@xn--mller-kva.de")
     assert edits.forget([home, Home.in_force(tmp_path, {})], "ada@xn--mller-kva.de") == {file: (2,)}
     assert "ller.de" not in (tmp_path / file).read_text() + (copy / file).read_text()
-    assert Files(tmp_path).naming("ada@xn--mller-kva.de") == []
+    assert Files(tmp_path).containing("ada@xn--mller-kva.de") == []
 
 
 def test_file_that_only_a_comment_names_is_left_alone(tmp_path: Path) -> None:

@@ -53,12 +53,12 @@ def init(app: App, folder: Path | None) -> None:
     topics = _new("topics.md").format(title=first.title)
     if title == _TITLE:
         topics = _shipped(f"prompts/topics/{_NAME}.md")
-    subscribers = [nodes.written(str(subscriber)) for subscriber in first.subscribers]
+    subscribers = [nodes.as_scalar(str(subscriber)) for subscriber in first.subscribers]
     texts = {
         ".env": _settings(server, first.subscribers[0].address),
         LISTS_FILE: _new("subscribers.yaml").format(
             name=first.name,
-            title=nodes.written(first.title),
+            title=nodes.as_scalar(first.title),
             categories=", ".join(_words(categories)),
             addresses="\n      - ".join(subscribers),
         ),

@@ -26,7 +26,7 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home import nodes, values
 from paperboy.home.lists import parse
 from paperboy.home.people import SubscribersFile
-from paperboy.home.versions import LISTS_FILE, Home, of_lists
+from paperboy.home.versions import LISTS_FILE, Home, list_files
 from paperboy.models import MailingList, Problem, Subscriber
 
 _Edit = tuple[int, int, str]  # begin and end of the text that is replaced, and its replacement
@@ -52,11 +52,11 @@ def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
             content = old
             if old and not old.endswith((b"\n", b"\r")):
                 content += line_end
-            content += file.written(new).encode().replace(b"\n", line_end) + line_end
+            content += file.as_line(new).encode().replace(b"\n", line_end) + line_end
             _replace(path, name, old, content)
         return f"{name}:{len(content.splitlines())}"
 
-    scalar = nodes.written(str(new))
+    scalar = nodes.as_scalar(str(new))
 
     def added(text: str, key: Node, subscribers: Node) -> _Edit:
         """Return the edit that puts the subscriber after the last one."""
@@ -106,7 +106,7 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
     found = dict[str, tuple[int, ...]]()
     mention = mentions(address)
     for home in versions:
-        for name in of_lists(home.source):
+        for name in list_files(home.source):
             path = _path(home, name)
             if not path.exists():
                 continue

@@ -19,9 +19,9 @@ from paperboy.edges import files
 from paperboy.edges.text import did_you_mean, shortened
 from paperboy.errors import MOST_PROBLEMS, ConfigError
 from paperboy.home import nodes, values
-from paperboy.home.people import SubscribersFile, file_name, named
+from paperboy.home.people import SubscribersFile, file_name, files_named
 from paperboy.home.settings import Settings
-from paperboy.home.values import Parser, one_line, one_of, whole
+from paperboy.home.values import Parser, integer, one_line, one_of
 from paperboy.models import Keywords, MailingList, Problem, Subscriber
 from paperboy.sources import categories
 
@@ -131,7 +131,7 @@ class _File:
     def __init__(self, text: str, prompts: Sequence[Path], home: Path) -> None:
         self.text = text
         self.topics = cache(partial(_topics_file, folders=prompts))
-        self._named = named(text)
+        self._named = files_named(text)
         self._content = cache(partial(_subscribers_file, home=home))
         self._faults = set[tuple[int, int, str]]()  # line, column, message
         self._in_files = dict[Problem, None]()  # problems in files of subscribers, each once
@@ -305,9 +305,9 @@ _OPTIONS: dict[str, _Reader] = {
     "topics": _topics,
     "authors": _list_of(values.author),
     "language": _text(values.language, f"{_TEXT}, as 'no' for Norwegian"),
-    "min_relevance": _unquoted(whole(1, 10)),
-    "min_novelty": _unquoted(whole(1, 10)),
-    "max_papers": _unquoted(whole(1, 10_000)),
+    "min_relevance": _unquoted(integer(1, 10)),
+    "min_novelty": _unquoted(integer(1, 10)),
+    "max_papers": _unquoted(integer(1, 10_000)),
     "send_at": _text(values.time_of_day),
     "timezone": _text(values.timezone),
     "weekdays": _list_of(one_of(*WEEKDAYS), _indices, least=1),

@@ -121,7 +121,7 @@ def entries(node: MappingNode) -> Entries:
     return {key.value: (key, value) for key, value in node.value if not is_null(value)}
 
 
-def written(text: str) -> str:
+def as_scalar(text: str) -> str:
     """Return a line of text as a scalar for any place, in single quotes if it needs them."""
     try:
         root = compose(f"[{text}]")

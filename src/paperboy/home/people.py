@@ -34,7 +34,7 @@ _QUOTES = (
 _COMMENT = re.compile(r"(.*<[^<>]*>|[^\s<>]*@[^\s<>]*)\s+#.*")
 
 
-def named(text: str) -> list[str]:
+def files_named(text: str) -> list[str]:
     """Return the files that subscribers.yaml names, without the cost of parsing it. Files that only
     YAML's syntax could name are refused.
     """
@@ -177,7 +177,7 @@ class SubscribersFile(Subscribers):
 
         return [Problem(f"{self.file}:{number}", message)]
 
-    def written(self, subscriber: Subscriber) -> str:
+    def as_line(self, subscriber: Subscriber) -> str:
         """Return the text that adds a subscriber at the end of the file. Raises ValueError if it
         would be read differently.
         """

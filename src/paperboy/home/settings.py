@@ -25,7 +25,7 @@ from paperboy.edges import files
 from paperboy.edges.text import did_you_mean
 from paperboy.errors import ConfigError
 from paperboy.home import values as notation
-from paperboy.home.values import Parser, number, one_line, whole
+from paperboy.home.values import Parser, integer, number, one_line
 from paperboy.models import Problem, Subscriber
 from paperboy.sources.arxiv import hosts
 
@@ -82,7 +82,7 @@ def _web_url(text: str) -> str:
 def _listen(text: str) -> tuple[str, int]:
     host, _, port = one_line(text).rpartition(":")
     try:
-        return notation.host(host.strip("[]")), whole(1, 65535)(port)
+        return notation.host(host.strip("[]")), integer(1, 65535)(port)
     except ValueError:
         examples = "such as 127.0.0.1:8025 or [::1]:8025"
         raise ValueError(f"must be an address and a port, {examples}") from None
@@ -155,8 +155,8 @@ MOST_CONNECTIONS = 20  # to the mail server, if their number is "auto"
 _share = _auto_or(
     number(0, 1), "auto", "a share from 0 to 1, such as 0.5; 1 turns the shortlist off"
 )
-_connections = _auto_or(whole(1, 50), 0, "a whole number from 1 to 50")
-_workers = _auto_or(whole(1, 256), 0, "a whole number from 1 to 256; 1 is this process alone")
+_connections = _auto_or(integer(1, 50), 0, "a whole number from 1 to 50")
+_workers = _auto_or(integer(1, 256), 0, "a whole number from 1 to 256; 1 is this process alone")
 _price = number(0, 1_000_000, kind=Decimal)
 _security = notation.one_of("starttls", "tls", "none")
 _log_level = notation.one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -184,8 +184,8 @@ class Settings:
     openai_reasoning_effort: str = _setting(one_line, "low")
     openai_service_tier: str = _setting(one_line)
 
-    llm_batch_size: int = _setting(whole(1, 200), "16")  # papers in one call
-    llm_concurrency: int = _setting(whole(1, 1000), "8")
+    llm_batch_size: int = _setting(integer(1, 200), "16")  # papers in one call
+    llm_concurrency: int = _setting(integer(1, 1000), "8")
     llm_timeout_seconds: float = _setting(number(0.1, 3600), "120")
     llm_budget_usd: float = _setting(number(0, 1_000_000), "0")  # per day; 0: none
     llm_shortlist: Share = _setting(_share, "1")
@@ -195,14 +195,14 @@ class Settings:
     llm_price_output: Decimal | None = _setting(_price, empty=None)
 
     smtp_host: str = _setting(notation.host)  # empty: mail goes to the outbox
-    smtp_port: int = _setting(whole(1, 65535), "587")
+    smtp_port: int = _setting(integer(1, 65535), "587")
     smtp_security: Literal["starttls", "tls", "none"] = _setting(_security, "starttls")
     smtp_username: str = _setting(_login)
     smtp_password: SecretStr = _setting(_secret, empty=_NO_SECRET)
     # The words of a command, which may contain a secret.
     smtp_token_command: tuple[str, ...] = _setting(_command, empty=(), shown=False)
     smtp_connections: int = _setting(_connections, "auto")  # 0: grows while the server keeps up
-    smtp_max_per_minute: int = _setting(whole(0, 1_000_000), "0")  # 0: no limit
+    smtp_max_per_minute: int = _setting(integer(0, 1_000_000), "0")  # 0: no limit
 
     mail_from: Subscriber | None = _setting(_mailbox, empty=None)
     mail_reply_to: Subscriber | None = _setting(_mailbox, empty=None)
@@ -219,14 +219,14 @@ class Settings:
     arxiv_delay_seconds: float = _setting(number(0, 3600), "3")
     # Evenings (US Eastern) without an announcement.
     arxiv_holidays: frozenset[date] = _setting(notation.dates, empty=frozenset())
-    arxiv_lookback_days: int = _setting(whole(1, 30), "7")
+    arxiv_lookback_days: int = _setting(integer(1, 30), "7")
 
     send_at: time = _setting(notation.time_of_day, "07:00")  # local
     timezone: ZoneInfo = _setting(notation.timezone, "UTC")
     give_up_after_hours: float = _setting(number(0, 23), "6")
     heartbeat_url: SecretStr = _setting(_heartbeat, empty=_NO_SECRET)
 
-    keep_days: int = _setting(whole(31, 36_500), "365")
+    keep_days: int = _setting(integer(31, 36_500), "365")
 
     workers: int = _setting(_workers, "auto")  # processes that compose; 0: as many as help
     cluster: str = _setting(_scheduler)  # a Dask scheduler, whose workers compose; empty: none

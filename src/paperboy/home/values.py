@@ -183,7 +183,7 @@ def number(least: float, most: float, kind: Parser = float) -> Parser:
     return read
 
 
-whole = partial(number, kind=int)
+integer = partial(number, kind=int)
 
 
 def one_of(*choices: str) -> Parser:

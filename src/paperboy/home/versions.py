@@ -143,7 +143,7 @@ def load_lists(home: Path, settings: Settings) -> tuple[MailingList, ...]:
     return mailing_lists.load(home / LISTS_FILE, folders(home, "prompts"), settings)
 
 
-def of_lists(home: Path) -> list[str]:
+def list_files(home: Path) -> list[str]:
     """Return subscribers.yaml, and the files of the home that it may name."""
     text = ""
     with suppress(ValueError, FileNotFoundError):
@@ -151,7 +151,7 @@ def of_lists(home: Path) -> list[str]:
     root = home.resolve()
     names = [
         name
-        for name in people.named(text)
+        for name in people.files_named(text)
         if Path(os.path.realpath(home / name)).is_relative_to(root)
     ]
     return [LISTS_FILE, *names]
@@ -206,7 +206,7 @@ class Files:
         """Return all files, also through links, without the temporary files of editors. A circle of
         links ends at `MOST_FILES`.
         """
-        names = [".env", *of_lists(self._home)]
+        names = [".env", *list_files(self._home)]
         for kind in ("prompts", "emails"):
             walk = os.walk(self._home / kind, followlinks=True)
             for folder, subfolders, found in islice(walk, MOST_FILES):
@@ -279,12 +279,12 @@ class Files:
             if old not in {copy, previous}:
                 shutil.rmtree(old, ignore_errors=True)
 
-    def naming(self, address: str) -> list[Path]:
+    def containing(self, address: str) -> list[Path]:
         """Return the copies whose lists contain an address."""
         return [
             copy
             for copy in self._data.glob("files-*")
-            if any(_contains(copy / name, address) for name in of_lists(copy))
+            if any(_contains(copy / name, address) for name in list_files(copy))
         ]
 
     def _unwritable(self, error: OSError) -> StoreWriteError:
@@ -359,7 +359,7 @@ class CurrentSubscribers:
 
 
 def _stamps(folder: Path) -> tuple[tuple[int, ...], ...]:
-    return tuple(_stamp(folder / name) for name in of_lists(folder))
+    return tuple(_stamp(folder / name) for name in list_files(folder))
 
 
 def _stamp(file: Path) -> tuple[int, ...]:

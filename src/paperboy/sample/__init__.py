@@ -1,9 +1,9 @@
-"""The bundled sample: invented papers and two lists, so that `paperboy demo` needs no network and
-no home; and the files of a new home.
+"""Sample of invented papers and two lists, so that `paperboy demo` needs no network and no home;
+and the files of a new home.
 
-Titles, abstracts, names and findings are made up. `papers.jsonl` holds one paper a line. Instead of
-dates it has `hours_before` (0.2 to 23): how long before the end of a batch's submission window the
-paper was submitted.
+Titles, abstracts, names and findings are made up. `papers.jsonl` has one paper on each line.
+Instead of dates it has `hours_before` (0.2 to 23): how long before the end of a batch's submission
+window the paper was submitted.
 """
 
 import importlib.resources
@@ -18,14 +18,14 @@ from paperboy.sources.source import Fetched
 _FOLDER = importlib.resources.files(__package__)
 
 LISTS = _FOLDER / "subscribers.yaml"
-"""The sample's lists, in the schema of `subscribers.yaml`. A `Traversable`: use `read_text()` or `as_file()`."""
+"""Lists of the sample, as `subscribers.yaml`. A `Traversable`: use `read_text()` or `as_file()`."""
 
 HOME = _FOLDER / "home"
-"""The folder with the files that `paperboy init` fills in."""
+"""Folder with the files that `paperboy init` fills in."""
 
 
 class SampleFeed:
-    """A feed that announces the sample as arXiv's newest batch."""
+    """Feed that announces the sample as arXiv's newest batch."""
 
     def window(self, now: datetime, _: datetime | None) -> datetime:
         return now - timedelta(days=7)
@@ -38,13 +38,12 @@ class SampleFeed:
         __: datetime | None,
         progress: Callable[[int, int], None],
     ) -> Fetched:
-        """Return the sample's papers of these categories."""
-        batch_papers = papers(newest_batch(now).submitted_until)
-        found = [
-            paper for paper in batch_papers if not set(categories).isdisjoint(paper.categories)
-        ]
-        progress(len(found), len(found))
-        return Fetched(found, news=True)
+        """Return the sample's papers in these categories."""
+        wanted = set(categories)
+        batch = papers(newest_batch(now).submitted_until)
+        fetched = [paper for paper in batch if not wanted.isdisjoint(paper.categories)]
+        progress(len(fetched), len(fetched))
+        return Fetched(fetched, news=True)
 
     def probe(self, _: str) -> tuple[str, str]:
         return "the sample is there", ""
@@ -53,7 +52,7 @@ class SampleFeed:
 def papers(window_until: datetime) -> tuple[Paper, ...]:
     """Return all papers by id, submitted in the day before `window_until` (exclusive, aware)."""
     until = window_until.astimezone(UTC)
-    found = []
+    sample = []
     for line in (_FOLDER / "papers.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
         age = timedelta(hours=row.pop("hours_before"))
@@ -61,6 +60,6 @@ def papers(window_until: datetime) -> tuple[Paper, ...]:
         row["updated"] = until - age / 2 if row["version"] > 1 else until - age
         row["authors"] = tuple(row["authors"])
         row["categories"] = tuple(row["categories"])
-        found.append(Paper(**row))
+        sample.append(Paper(**row))
 
-    return tuple(found)
+    return tuple(sample)

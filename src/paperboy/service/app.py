@@ -495,7 +495,7 @@ class App(ExitStack):
         it. Raises ConfigError before anything is changed.
         """
         copies = Files(self.path)
-        in_force = [each for each in copies.naming(address) if each == copies.in_force()]
+        in_force = [each for each in copies.containing(address) if each == copies.in_force()]
         versions = [replace(self.home, source=each) for each in (self.path, *in_force)]
         store = self.store if self.require_store() else None
         lines = edits.forget(versions, address)
@@ -507,7 +507,7 @@ class App(ExitStack):
                 self.alone("tasks", "forget"),
             ):
                 rows = store.erasure.erase(address, self.clock())
-                for copy in copies.naming(address):  # no longer in force, and nobody reads it
+                for copy in copies.containing(address):  # no longer in force, and nobody reads it
                     shutil.rmtree(copy, ignore_errors=True)
         return lines, rows
 
