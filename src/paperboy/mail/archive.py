@@ -57,6 +57,7 @@ def dump(digest: Digest) -> bytes:
             [entry.rank, entry.paper.id, entry.score and astuple(entry.score), entry.matched_author]
             for entry in getattr(digest, kind)
         ]
+
     for kind in _PAPERS:
         kept[kind] = [paper.id for paper in getattr(digest, kind)]
     return json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
@@ -86,6 +87,7 @@ def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]])
             for rank, paper_id, score, matched in kept[kind]
             if paper_id in papers
         )
+
     for kind in _PAPERS:
         parts[kind] = tuple(papers[paper_id] for paper_id in kept[kind] if paper_id in papers)
 

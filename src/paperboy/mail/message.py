@@ -277,7 +277,6 @@ def _leave_by_mail(message: bytes, list_name: str) -> str:
 _HTML_PART = b'\r\nContent-Type: text/html; charset="utf-8"\r\n'
 _SUBJECT = re.compile(rb"(?<=\r\n)Subject:[^\r]*(?:\r\n [^\r]*)*")
 _ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:\"@]+@[^\s<>()\[\]\\,;:\"@]+")
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._+-]{,70}")
 _LATE_SPACE = re.compile(rb"=(?<=[^\n]{75})(?=(?:20|09)$)", re.MULTILINE)
 _NEVER_FIRST = re.compile(rb"\n(?:\.*F(?=rom )|\.+)")  # found four times as fast as after "^"
 _REQUEST = re.compile(  # the subject, perhaps after a "Re:", or the token alone
@@ -327,8 +326,6 @@ def _body(text: str, placeholders: Iterable[str]) -> str:
 
 def _encoded(piece: str) -> bytes:
     """Return quoted-printable with LF, the last line with room for the "=" of a soft line break."""
-    if _PLAIN.fullmatch(piece):  # an address or a token, in thousands of copies
-        return piece.encode()
     octets = piece.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace")
     # "=" takes three octets and leaves again: the encoder alone would fill the last line to its
     # end.
@@ -353,6 +350,7 @@ def complete(message: bytes, placeholders: Copy, copy: Copy, head: bytes = b"") 
             for placeholder, value in zip(placeholders, values, strict=True)
         }
         completed += [own.get(piece, piece) for piece in pieces]
+
     return b"".join(completed)
 
 
@@ -432,4 +430,5 @@ def _words(line: str, plain: re.Pattern[str] = _ASCII) -> str:
                 chunks[-1] += part
             else:
                 chunks.append(part)
+
     return " ".join(map(_UTF8.header_encode, chunks))

@@ -267,6 +267,7 @@ def without_middle(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]
     """
     if len(authors) <= most:
         return authors
+
     ends = {*range(most // 2), len(authors) - 1}
     shown = (
         author if place in ends or author.followed else Author("…")

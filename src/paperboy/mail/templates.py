@@ -74,6 +74,7 @@ class Templates:
                 texts.append((path, files.read_text(file)))
             except (ValueError, FileNotFoundError) as error:
                 raise ConfigError.at(f"emails/{path}", str(error)) from error
+
         return cls(tuple(texts))
 
     def to_readers(self, page: Page) -> Rendered:
@@ -95,6 +96,7 @@ class Templates:
             what = f"the HTML has more than {HTML_BUDGET:,} bytes even without a paper"
             fix = "make the template or the topics shorter"
             raise ConfigError.at(f"emails/{name}", f"{what}; {fix}")
+
         text = self._text(f"{kind}.txt.j2", page.language, page=in_text(page))
         return Rendered(one_line(subject), html, text)
 
@@ -149,8 +151,10 @@ class Templates:
                     web_url = "" if number % 3 == 1 else _ON_THE_WEB  # of each kind some without
                     with noted(problems):
                         self._try(digest, web_url)
+
                 if web:
                     self._check_web(samples, language, problems)
+
         if problems:
             raise ConfigError(list(dict.fromkeys(problems)))  # each once
 
@@ -172,6 +176,7 @@ class Templates:
             )
             with noted(problems):
                 self.online(page)
+
         for path, _ in self.texts:
             if path.endswith(".html.j2") and "/" not in path:
                 with noted(problems):
@@ -246,6 +251,7 @@ class Templates:
                 if any(word not in part for word in words):
                     message = f"the mail must show {what}, and does not"
                     problems.append(Problem(f"emails/{file}", message))
+
         if problems:
             raise ConfigError(problems)
 
@@ -261,6 +267,7 @@ class Templates:
             fix = "look for a tag that is not closed, or closed twice, in it and in those that it includes"
             what = f"MJML does not accept what this template gives: {error}; {fix}"
             raise ConfigError.at(place, what) from error
+
         if "<mj-" in html:
             unknown = html.partition("<mj-")[2].split(">")[0].split()[0]
             raise ConfigError.at(place, f"MJML knows no component mj-{unknown} at this place")

@@ -131,6 +131,7 @@ def shorten(text: str, limit: int) -> str:
     """
     if not isinstance(text, Prose):
         return text if len(text) <= limit else f"{text[: cut(text, limit)]} …"
+
     shown = re.sub(f"[{MARKS}]", "", text.marked)
     if len(shown) <= limit:
         return text
@@ -192,4 +193,5 @@ def wrap(text: object, first: str = "", rest: str | None = None) -> str:
             start = rest if lines else first
             used = cell_len(start) + columns
             lines.append(start + word)
+
     return "\n".join(lines)

@@ -66,7 +66,9 @@ def blocks(markdown: str) -> tuple[Block, ...]:
                 result.append(Block("line", line))
             else:
                 result.append(Block(kind, line))
+
             marker = ""
+
     return tuple(result)
 
 
@@ -79,6 +81,7 @@ def within(topics: tuple[Block, ...], room: int) -> tuple[Block, ...]:
         if size > room:
             break
         kept.append(block)
+
     while kept and kept[-1].kind == "heading" and len(kept) < len(topics):
         kept.pop()
     return tuple(kept)
@@ -97,6 +100,7 @@ def _special(state: StateInline, silent: bool) -> bool:
     match = _SPECIAL.match(state.src, state.pos)
     if match is None:
         return False
+
     state.pos = match.end()
     if silent:
         return True
@@ -108,6 +112,7 @@ def _special(state: StateInline, silent: bool) -> bool:
     else:
         label = match["label"].replace("*", "")
         state.pending += f"{label} ({match['target']})"
+
     return True
 
 

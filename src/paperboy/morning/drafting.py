@@ -240,6 +240,7 @@ def compose(scored: ScoredList) -> Draft:
         passed_none = result.scoring_done and (counts.scored or counts.filtered)
         if not (passed_none and gathered.mailing_list.send_empty):
             return result
+
     return replace(result, mail=gathered.for_list.digest(result.digest, gathered.now))
 
 
@@ -254,6 +255,7 @@ def work(scored: ScoredList) -> Draft | None:
     except Exception as error:  # noqa: BLE001  # it will be raised, and reported, where the list is closed
         logger.debug("%r", error)
         return None
+
     return result
 
 
@@ -375,6 +377,7 @@ class Drafter:
         jobs = list(self._jobs(lists))
         if not jobs:
             return lists
+
         try:
             if not self._dead:
                 self._announce(jobs, aloud=aloud)
@@ -391,25 +394,33 @@ class Drafter:
             )
             self._dead = f"scoring hit a bug in Paperboy: {error!r}; see the log"
             self._shortfall = None
+
         return list(map(self._explained, lists, kept))
 
     def _ask(self, lists: list[ScoredList], jobs: Sequence[ToScore]) -> None:
         """Let the lists take over the results as they arrive, those with the criteria of the list
-        that asked, too; and keep the scores.
+        that asked, too; and keep the scores. The budget is that of a local day, for all lists.
         """
+        local = self.clock().astimezone(self.budget_zone)
+        midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
+
+        def may_spend() -> bool:
+            return self.store.scores.spent_since(midnight) < self.budget
+
         gathered = [scored.gathered for scored in lists]
         criteria_of = {parts.mailing_list.name: parts.criteria for parts in gathered}
         total = sum(len(job.papers) for job in jobs)
         done = 0
         with (
             self.progress.stage("Scoring papers") as show,
-            closing(self.scorer.score(jobs, self._may_spend())) as results,
+            closing(self.scorer.score(jobs, may_spend if self.budget else None)) as results,
         ):
             for result in results:
                 criteria = criteria_of[result.list_name]
                 for place, old in enumerate(lists):
                     if old.gathered.criteria != criteria:
                         continue
+
                     new = old.take(result)
                     lists[place] = new
                     name = new.gathered.mailing_list.name
@@ -421,6 +432,7 @@ class Drafter:
                         result.spending if name == result.list_name else Spending(),
                         self.clock(),
                     )
+
                 done += len(result.scores) + len(result.unscored)
                 show(done, total)
 
@@ -428,6 +440,7 @@ class Drafter:
         """Log what scoring will cost; a backlog, or what a person asked for, also on a terminal."""
         if not self.scorer.model.is_llm:
             return
+
         papers = [paper for job in jobs for paper in job.papers]
         cost = self.scorer.estimate(papers)
         week_ago = self.clock() - timedelta(days=7)
@@ -454,6 +467,7 @@ class Drafter:
             papers = tuple(paper for paper in scored.missing if (criteria, paper.id) not in asked)
             if not papers:
                 continue
+
             asked |= {(criteria, paper.id) for paper in papers}
 
             if ranks:
@@ -462,24 +476,16 @@ class Drafter:
                 if key != self._recent_key:  # lists on the same categories come one after the other
                     self._recent_key = key
                     self._recent = self.store.papers.recent(mailing_list, since)
+
             rankers = tuple(gathered.learned.rankers.values())
             yield ToScore(mailing_list, papers, self._recent, rankers)
-
-    def _may_spend(self) -> Callable[[], bool] | None:
-        """Return a check whether anything is left of the day's budget for all lists; None: there is
-        no budget.
-        """
-        if not self.budget:
-            return None
-        local = self.clock().astimezone(self.budget_zone)
-        midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
-        return lambda: self.store.scores.spent_since(midnight) < self.budget
 
     def _explained(self, scored: ScoredList, kept: ScoredList) -> ScoredList:
         """Log what was scored and why other scores are missing, and add that for the draft."""
         gathered = scored.gathered
         if not gathered.mailing_list.topics:
             return scored
+
         name = gathered.mailing_list.name
         number = len(scored.scores)
         logger.info(
@@ -502,11 +508,13 @@ class Drafter:
             what += f", {len(missing - gathered.followed)} of them carried over"
         else:
             what += ", carried over"
+
         problem = scored.problem or self._dead or unscored
         if problem == self._logged:  # a dead LLM is dead for each list
             logger.info("%s", what)
         else:
             logger.error("%s: %s", what, problem)
+
         self._logged = problem
         return replace(
             scored,

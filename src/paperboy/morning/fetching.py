@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import reduce
 from types import MappingProxyType
 
 from paperboy.due import LONGEST_WINDOW, local_date
@@ -36,20 +35,17 @@ class FetchResult:
     holds: bool = False  # lists wait for what is missing, whatever else they have
     news: bool = False  # a newest batch is there, and is today's
 
-    def merged(self, other: "FetchResult") -> "FetchResult":
-        return FetchResult(
-            missing="; ".join(filter(None, [self.missing, other.missing])),
-            late=self.late | other.late,
-            unread=self.unread | other.unread,
-            holds=self.holds or other.holds,
-            news=self.news or other.news,
-        )
 
-
-def result_for(results: Mapping[str, FetchResult], mailing_list: MailingList) -> FetchResult:
+def result_for(by_source: Mapping[str, FetchResult], mailing_list: MailingList) -> FetchResult:
     """Return the result for a list, from those by the keys of its sources."""
-    sources = sources_of(mailing_list.categories)
-    return reduce(FetchResult.merged, (results[source.key] for source in sources))
+    results = [by_source[source.key] for source in sources_of(mailing_list.categories)]
+    return FetchResult(
+        missing="; ".join(result.missing for result in results if result.missing),
+        late=frozenset().union(*(result.late for result in results)),
+        unread=frozenset().union(*(result.unread for result in results)),
+        holds=any(result.holds for result in results),
+        news=any(result.news for result in results),
+    )
 
 
 def fetch(
@@ -84,6 +80,7 @@ def fetch(
             now,
             since.get(source.key, now),
         )
+
     return results
 
 
@@ -117,6 +114,7 @@ def _fetch_source(
     except Exception as error:
         logger.exception("this is a bug in Paperboy; the morning continues with the stored papers")
         return _late(source, f"fetching hit a bug in Paperboy: {error!r}; see the log", categories)
+
     _add_older(store, fetched.older, lists, now)
 
     state = "fresh" if fetched.news else "quiet"
@@ -158,6 +156,7 @@ def _add_older(
         papers = {paper.id: paper for paper in older(store.papers.missing_ids)}
         if not papers:
             return
+
         new = papers.keys() - store.papers.by_id(papers).keys()
         with store.transaction():  # else a crash between them would send old papers
             store.papers.add([*papers.values()], (), now)

@@ -84,9 +84,11 @@ def _kind(report: ListReport, fetched: FetchResult, *, overdue: bool) -> Kind | 
         return Kind.PROCESS
     if report.shortfall is Shortfall.BUDGET:
         return Kind.BUDGET
+
     is_due = report.outcome in {None, Outcome.GAVE_UP}
     if report.shortfall is Shortfall.SERVER or (is_due and report.counts.considered):
         return Kind.SCORING
+
     is_late = is_due or (fetched.holds and report.is_served)
     if report.outcome is Outcome.GAVE_UP or (overdue and is_late):
         return Kind.LATE

@@ -160,6 +160,7 @@ class Morning:
                 self.reports[name] = _skipped(mailing_list, due.off(mailing_list, day))
             else:
                 self.reports[name] = ListReport(name, outcome, earlier=True)
+
         return reach
 
     def serve_all(self) -> None:
@@ -171,6 +172,7 @@ class Morning:
             drafts = worker_pool.map(drafting.work, self.scored())
         else:
             drafts = ((scored, None) for scored in self.scored())
+
         with closing(drafts):
             for scored, draft in drafts:
                 mailing_list = self.to_serve[scored.gathered.mailing_list.name]
@@ -202,6 +204,7 @@ class Morning:
                     kept.append(opened)
                 else:
                     self.reports[mailing_list.name] = opened
+
             yield from self.drafter.score(kept, aloud=self.since is not None)
             self.store.papers.forget()
 
@@ -248,6 +251,7 @@ class Morning:
             if due.off(mailing_list, day):
                 self.skip(mailing_list, day)
                 continue
+
             why = NOTHING_WAS_DONE
             if attempt and local_date(mailing_list, attempt.at) == day:
                 why = attempt.why
@@ -431,6 +435,7 @@ def _reason(mailing_list: MailingList, draft: Draft, outcome: Outcome | None, mi
         oldest = day - timedelta(days)
         away = f"Paperboy was away: papers submitted before {oldest:%a %d %b} were not looked at"
         reason = f"{reason}; {away}" if reason else away
+
     if reason or outcome is not Outcome.QUIET:
         return reason
 

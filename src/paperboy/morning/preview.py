@@ -59,6 +59,7 @@ class Previews:
             raise PaperboyError(
                 f"{mailing_list.name}: {why}, so there is nothing to show; the log says more"
             )
+
         return draft
 
     def all(
@@ -124,6 +125,7 @@ class Previews:
         kept = gathered()
         if not any(scored.missing for scored in kept):
             return kept
+
         with self.alone():  # whoever had the lock may have scored them meanwhile
             return self.drafter.score(gathered(), aloud=True)
 
@@ -138,10 +140,12 @@ def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed
         raise UnknownNameError(
             f"{list_name} has had no digest yet; paperboy preview {list_name} shows what is to come"
         )
+
     if day and day not in days:
         raise UnknownNameError(
             f"{list_name}: there is no digest of {day}; the newest is that of {max(days)}"
         )
+
     day = day or next(iter(days))
     return day, store.ledger.message(days[day])
 

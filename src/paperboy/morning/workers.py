@@ -86,6 +86,7 @@ class WorkerPool:
                 why = str(error)
             elif isinstance(error, TimeoutError):
                 why = f"no answer within {self.seconds:g} seconds"
+
             self.problem = f"{self.name} cannot be used: {why}"
             logger.warning("%s; the work is done here, which takes longer", self.problem)
             logger.debug("the workers' failure", exc_info=error)

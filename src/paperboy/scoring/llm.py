@@ -63,6 +63,7 @@ def plan(jobs: Sequence[ToScore], size: int) -> Iterator[BatchGroup]:
             for number in sharers:
                 unshared[number] += papers
             continue
+
         lists = [jobs[number].mailing_list for number in sharers]
         for part in even_parts(papers, size):
             yield [RequestBatch(mailing_list, part, "papers") for mailing_list in lists]
@@ -248,6 +249,7 @@ class LlmScorer:
                 run.under_way[future] = group
             elif others:
                 run.waiting.appendleft(others)
+
         return bool(run.under_way)
 
     def _spending(self, answers: Sequence[Answer], run: _Run) -> Spending:
@@ -267,6 +269,7 @@ class LlmScorer:
             if self.prices and counted.total_tokens:
                 cost = self.prices.cost(counted, answer.tier)
             spending += Spending(usage, cost)
+
         return spending
 
     def probe(self) -> str:
@@ -281,13 +284,16 @@ class LlmScorer:
                 advice = "; choose another OPENAI_MODEL"
             elif answer.pause is not None:
                 advice = "; a morning retries every quarter of an hour"
+
             raise ScoringError(f"{self._llm} {answer.failure}{advice}")
+
         if not read_reply(answer.text, [paper_id]).scores:
             useless = (
                 "answers, but with no usable score: check OPENAI_MODEL; a model that follows instructions is needed. "
                 f"It said: {self.server.quote(answer.text, 100)}"
             )
             raise ScoringError(f"{self._llm} {answer.cut_off or useless}")
+
         form = format_of(self.server.refused)
         return f"{self.model.name} at {self.server.place} answers ({form}) and scores"
 

@@ -128,6 +128,7 @@ def _blended(
         weight = min(_MOST, ranker.examples / _AS_GOOD_AS_WORDS)
         learned = _standardized(ranker.strengths(texts))
         blended = [value + weight * more for value, more in zip(blended, learned, strict=True)]
+
     return blended
 
 
@@ -159,6 +160,7 @@ def wanted_and_unwanted(topics: str) -> tuple[list[str], list[str]]:
             is_heading = label.end() == len(line)
             current.append("\n\n" + line[label.end() :])
             continue
+
         if _NEW_ITEM.match(line) and (not is_heading or line.startswith("#")):
             current = plain
         current.append(line)
@@ -180,6 +182,7 @@ def _terms(text: str) -> list[str]:
                 words[place] = ""
         terms += [word for word in words if word]
         terms += [f"{first} {second}" for first, second in pairwise(words) if first and second]
+
     return terms
 
 

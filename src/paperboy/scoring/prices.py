@@ -68,6 +68,7 @@ class Prices:
                 # the higher step of a tiered price is for prompts of 200,000 tokens and more, which
                 # no batch has
                 rates[kind] = float(getattr(rate, "base", rate))
+
         if not rates.keys() >= {"input", "output"}:
             return None
         return cls(
@@ -85,6 +86,7 @@ class Prices:
         """
         if self.standard is not None and tier not in {"", self.tier}:
             return self.standard.cost(usage)
+
         cached = usage.cached_tokens
         written = usage.cache_write_tokens
         plain = usage.prompt_tokens - cached - written

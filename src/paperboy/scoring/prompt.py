@@ -83,8 +83,10 @@ class Prompt:
                 *self._try_block("topics", topics=topics, language=_ANOTHER),
                 *self._try_block("papers", words, fields, papers=EXAMPLES),
             ]
+
         if problems:
             raise ConfigError(list(dict.fromkeys(problems)))
+
         self._rubric = self._render("rubric")
         self._system = f"{self._rubric}\n\n{self._render('reply')}"
 
@@ -150,14 +152,17 @@ class Prompt:
             text = " ".join(self._render(block, **given).casefold().split())
         except ConfigError as error:
             return error.problems
+
         if not text:
             return [Problem(place, f"the block {block!r} is empty; the prompt needs its words")]
+
         for words in wanted:
             if words.casefold() not in text:
                 message = (
                     f"tried on examples, the block {block!r} does not show {words!r}; write {fix}"
                 )
                 return [Problem(place, message)]
+
         return []
 
     def _render(self, block: str, **variables: object) -> str:

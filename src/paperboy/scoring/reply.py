@@ -66,6 +66,7 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
             written = entry.get("arxiv_id")  # it may be a URL, or stand in brackets
             paper_id = read_id(written.strip(" []\n")) if isinstance(written, str) else ""
             by_id[paper_id].append(entry)
+
         entries |= by_id
 
     scores: dict[str, Score] = {}
@@ -95,6 +96,7 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
             defects[paper_id] = "two different ones for the same paper"
         else:
             defects[paper_id] = defect
+
     return Reply(scores, defects)
 
 
@@ -154,7 +156,9 @@ def _arrays(text: str) -> Sequence[Sequence[Mapping[str, Any]]]:
             elif isinstance(value, dict):
                 array.append(value)
                 parts = value.values()
+
             within += [(part, array) for part in reversed([*parts])]
+
     return arrays
 
 

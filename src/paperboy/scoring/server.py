@@ -165,6 +165,7 @@ class Server:
             raise ScoringError(
                 "OPENAI_API_KEY holds characters that no key has; copy it into .env again"
             )
+
         self.model = model
         self.refused = frozenset[str]()  # formats and options that this server does not accept
         self._key = api_key
@@ -182,6 +183,7 @@ class Server:
             version = re.match(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?", model)
             numbers = (int(version[1]), int(version[2] or 0)) if version else (0, 0)
             breakpoints = at_openai and numbers >= (5, 6)
+
         self._breakpoints = breakpoints
 
         self._options: dict[str, Any] = {}
@@ -242,6 +244,7 @@ class Server:
             self._wait(max(pause, 2.0**number))
             if not stopped():
                 answers.append(self._converse(question, shared=shared))
+
         return answers
 
     def request(
@@ -270,6 +273,7 @@ class Server:
                 }
                 content = [mark, {"type": "text", "text": question.own}]
                 options["prompt_cache_key"] = hashlib.sha256(prefix).hexdigest()[:16]
+
         messages = [
             {"role": "system", "content": question.system},
             {"role": "user", "content": content},
@@ -295,6 +299,7 @@ class Server:
             self._proven = True
         elif answer.usage and answer.pause is not None and not self._proven:
             self.refused |= {form} - {"words"}  # the format may be why it said nothing
+
         return answer
 
     def _post(self, request: Mapping[str, Any]) -> Answer:
@@ -363,6 +368,7 @@ class _Transport(httpx2.BaseTransport):
         except wire.NoReplyError as error:
             kind = httpx2.ReadTimeout if error.slow else httpx2.NetworkError
             raise kind(str(error), request=request) from None
+
         return httpx2.Response(reply.status, extensions={"reply": reply})
 
     def close(self) -> None:
@@ -402,6 +408,7 @@ def interpret(status: int, body: object, model: str) -> Answer:
         meaning = 404
     elif status == 403 and _CONTENT.search(said):
         meaning = 400
+
     failure = f"answers {status}"
     if details := _FIXES.get(meaning, "").format(model=model) or message:
         failure += f": {details}"

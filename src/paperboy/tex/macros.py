@@ -23,6 +23,7 @@ def _in_alphabet(*alphabets: str) -> Callable[[str], str]:
     def write(text: str) -> str:
         if len(text) != 1:
             return text
+
         kind = unicodedata.name(text, "")
         kind = re.sub(r"^(LATIN|GREEK) (SMALL|CAPITAL) LETTER ", r"\2 ", kind)
         for alphabet in alphabets:
@@ -71,6 +72,7 @@ def over(text: str, combining: str) -> str:
             result += accented(character, combining)
         else:
             result += character
+
     return result
 
 
@@ -200,6 +202,7 @@ def symbols() -> dict[str, str]:
             continue
         if text and not re.search(r"%\(?\w|[<>]", text):
             found[spec.macroname] = text
+
     return found | _OUR_SYMBOLS
 
 

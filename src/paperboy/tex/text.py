@@ -30,6 +30,7 @@ def to_marked(tex: str) -> str:
     """
     if not re.search(r"[\\${}~`^]|--", tex):
         return tex
+
     tex = _clean(tex)
     taken = {*tex}
     free = (code for code in range(0xF0000, 0x10FFFE) if chr(code) not in taken)
@@ -40,6 +41,7 @@ def to_marked(tex: str) -> str:
         bodies[mark] = _formula(body)
         prose += tex[at:start] + chr(mark)
         at = end
+
     prose = _TYPOGRAPHIC.sub(_typeset, prose + tex[at:])
     prose = _read(prose, math=False)
     return SCRIPTED.sub(settled, prose.translate(bodies))
@@ -120,6 +122,7 @@ def _after_dollar(tex: str, at: int, braces: Mapping[int, int]) -> int:
             at = braces.get(match.start(), -1) + 1
             if not at:
                 return 0
+
     return 0
 
 
@@ -130,6 +133,7 @@ def _is_formula(body: str, after: str) -> bool:
     """
     if "\n\n" in body:
         return False
+
     has_macros = re.search(r"\\[A-Za-z,;: ]|[\^~]", body)
     if re.match(r"\s*\d", body) and _PROSE.search(body) and not has_macros:
         return False
@@ -161,10 +165,12 @@ def _typeset(match: re.Match[str]) -> str:
         if begins_word and after.isalpha():  # --verbose
             return match[0]
         return "–" if match[0] == "--" else "—"
+
     if kind == "tie":  # TeX's space (Fig.~2, 5~kpc), or an author's "about" (z~2, of ~10)
         is_about = not before or before[-1] in " \t\n([<>=" or not after.strip()
         is_space = not after.isdigit() or re.search(r"\b[A-Z]\w+$|[.,}]$", before)
         return " " if is_space and not is_about else "~"
+
     return match[0]
 
 
@@ -208,6 +214,7 @@ class _Reader:
     def read(self) -> str:
         if self.depth == _DEEPEST:
             return self.tex[self.at : self.end]
+
         result: list[str] = []
         token = _TOKEN if self.math else _PROSE_TOKEN
         while match := self._match(token):
@@ -216,9 +223,11 @@ class _Reader:
             else:
                 self.at = match.end()
                 text = self._text_of(match[0])
+
             result.append(text)
             self.last += text[-6:].rstrip(SUP_END + SUB_END)
             self.last = self.last[-6:]
+
         return "".join(result)
 
     def _text_of(self, piece: str) -> str:
@@ -230,6 +239,7 @@ class _Reader:
                 self.at = after_sign
                 return piece
             return script(piece, self._inside(argument, math=True))
+
         if piece == "^" and (power := self._match(_POWER)) and re.search(r"[\w)]$", self.last):
             self.at = power.end()
             return script("^", power[0])
@@ -237,6 +247,7 @@ class _Reader:
             piece = piece.replace("$", "")
         if not self.math:
             return piece
+
         piece = {"'": "′", "~": " "}.get(piece, piece)
         return piece.replace("---", "—").replace("--", "–")
 
@@ -246,9 +257,11 @@ class _Reader:
         inner = self.tex[start:end]
         if re.search(r"\\(sc|scshape|small|footnotesize|scriptsize|tiny)(?![A-Za-z])", inner):
             return stage(self.last, text) or text
+
         before = self.tex[max(0, start - 41) : start - 1]
         if self.math or _MARKUP.search(inner) or re.search(r"\\[A-Za-z]+\*?[ \t]*$", before):
             return text
+
         begins_word = not self.last[-1:].isalnum() and self._next().isalpha()
         is_protected = begins_word and re.fullmatch(r"[A-Z]\w*", inner)  # BibTeX's {B}ayes
         is_sign = self.last[-1:].isdigit() and inner in {",", "."}  # 2{,}392
@@ -281,6 +294,7 @@ class _Reader:
             return self._accent(name)
         if name not in COMMANDS:
             return None
+
         option = None
         while match := self._match(_OPTION):
             option = match
@@ -290,6 +304,7 @@ class _Reader:
         arguments = [argument for _ in range(count) if (argument := self._argument())]
         if len(arguments) < count:
             return None
+
         as_math = self.math and name not in PROSE_COMMANDS
         text = write(*(self._inside(argument, math=as_math) for argument in arguments))
         if name == "sqrt" and option:
@@ -305,6 +320,7 @@ class _Reader:
             if name in LETTERS:
                 self._skip_spaces()
             return symbol
+
         if name == "deg" and not self.last[-1:].isdigit():
             symbol = "deg"  # of a polynomial
         spaces = self._skip_spaces()
@@ -316,6 +332,7 @@ class _Reader:
             if after != "_" and self._match(_OPERAND):
                 symbol = f"{symbol} "
             return symbol
+
         if not after.isalnum():
             return symbol + spaces
         # As much space after a relation as there is before it.
@@ -328,6 +345,7 @@ class _Reader:
         combining = ACCENTS[name]
         if (argument := self._argument()) is None:
             return None
+
         is_braced = self.tex[self.at - 1] == "}"
         text = self._inside(argument)
         if len(name) > 1 and len(text) < _WIDEST:
@@ -347,10 +365,12 @@ class _Reader:
         self._skip_spaces()
         if group := self._next_group():
             return group
+
         start = self.at
         match = self._match(_TOKEN)
         if match is None or match[0][0] in "{}\n":
             return None
+
         self.at = match.end() if match[0][0] == "\\" else start + 1
         if match[0][1:] in COMMANDS:  # x^\mathrm{T}
             self._next_group()
