@@ -48,7 +48,7 @@ _TITLE = 60  # characters of a list's title in From
 
 
 class Signer(Protocol):
-    """Signs each copy of a mail that goes to a mail server."""
+    """Signer of each copy of a mail that goes to a mail server."""
 
     def signed(self, message: bytes) -> bytes: ...
 
@@ -111,7 +111,7 @@ class ListComposer:
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """Composes mails from `sender`; replies and requests to unsubscribe go to `reply_to`, or if
+    """Composer of mails from `sender`; replies and requests to unsubscribe go to `reply_to`, or if
     that is empty to the sender. `secret` is the key of Message-IDs, tokens and placeholders.
     """
 

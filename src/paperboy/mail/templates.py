@@ -282,7 +282,7 @@ class _Undefined(jinja2.StrictUndefined):
 
     __slots__ = ()
 
-    # as Jinja has it for all other methods
+    # As Jinja has it for all other methods.
     __format__ = jinja2.StrictUndefined._fail_with_undefined_error
 
     @property

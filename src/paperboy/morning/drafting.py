@@ -104,9 +104,7 @@ Learn = Callable[[MailingList, Sequence[Paper], Collection[str], datetime], Lear
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """All that one list's digest is made of, but for scores. It can be pickled, and names nobody on
-    the list.
-    """
+    """Parts of one list's digest, but for scores. It can be pickled, and names nobody on the list."""
 
     mailing_list: MailingList
     papers: tuple[Paper, ...]  # less the filtered; those by followed authors first
@@ -123,9 +121,7 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredList:
-    """A list's papers with the scores that could be had; at first those that were paid for
-    before.
-    """
+    """Papers of a list with the scores that could be had; at first those that were paid for."""
 
     gathered: Gathered
     scores: Mapping[str, Score]  # by id
@@ -137,8 +133,8 @@ class ScoredList:
 
     @property
     def missing(self) -> tuple[Paper, ...]:
-        """Papers with neither a score nor a reason for having none; a list without topics needs no
-        scores.
+        """Return the papers with neither a score nor a reason for having none; a list without topics
+        needs no scores.
         """
         if not self.gathered.mailing_list.topics:
             return ()
@@ -147,7 +143,7 @@ class ScoredList:
 
     @property
     def not_called(self) -> frozenset[str]:
-        """The papers that are left out and that no other list has paid for, by id."""
+        """Return the ids of papers that are left out and that no other list has paid for."""
         return self.gathered.learned.not_called - self.scores.keys()
 
     def take(self, result: Scored) -> ScoredList:
@@ -176,7 +172,7 @@ class ScoredList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A scored list's digest as it would be frozen now."""
+    """Digest of a scored list as it would be frozen now."""
 
     digest: Digest
     scoring_done: bool  # there are scores, or none to wait for
@@ -196,7 +192,7 @@ class Draft:
 
 
 def draft(scored: ScoredList) -> Draft:
-    """Choose what the list's digest would be now. Pure."""
+    """Choose the entries of the list's digest as it would be now. Pure."""
     gathered = scored.gathered
     mailing_list = gathered.mailing_list
     empty = Digest(
@@ -261,7 +257,7 @@ def work(scored: ScoredList) -> Draft | None:
 
 @dataclass(slots=True, kw_only=True)
 class Drafter:
-    """Gathers lists' papers from the store and has them scored."""
+    """Gathering of lists' papers from the store, and their scoring."""
 
     store: Store
     scorer: Scorer
@@ -344,7 +340,7 @@ class Drafter:
         learned = Learned()
         if self.learn:
             learned = self.learn(mailing_list, wanted, followed, now)
-        # What was learned since, or by another list on the same topics, ranks otherwise.
+        # Scores by other rankers, learned since or by another list on the same topics, do not count.
         criteria = self.scorer.criteria(mailing_list) + learned.key
         gathered = Gathered(
             mailing_list=replace(mailing_list, webhook=""),  # a secret
@@ -437,7 +433,7 @@ class Drafter:
                 show(done, total)
 
     def _announce(self, jobs: Sequence[ToScore], *, aloud: bool) -> None:
-        """Log what scoring will cost; a backlog, or what a person asked for, also on a terminal."""
+        """Log the cost of scoring; of a backlog, or if a person asked, also on a terminal."""
         if not self.scorer.model.is_llm:
             return
 
@@ -455,7 +451,7 @@ class Drafter:
         )
 
     def _jobs(self, lists: Sequence[ScoredList]) -> Iterator[ToScore]:
-        """Yield what to ask for. Of lists with the same criteria, the first asks for what several
+        """Yield the requests to the scorer. Of lists with the same criteria, the first asks for what several
         miss. Lists on the same categories share the papers that a scorer compares with.
         """
         asked: set[tuple[str, str]] = set()

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """The result of a fetch, of one source or of several."""
+    """Result of a fetch, of one source or of several."""
 
     missing: str = ""  # why papers are missing, for people; empty if none are
     late: frozenset[str] = frozenset()  # keys of the sources whose papers are missing

@@ -56,9 +56,9 @@ from paperboy.store.incidents import THE_WORKERS, Incident, Kind
 
 logger = logging.getLogger(__name__)
 
-GROUP = (
-    60  # lists that go through a morning together; more for an LLM that takes many calls at once
-)
+# Lists that go through a morning together; more for an LLM that takes many calls at once.
+GROUP = 60
+
 NOTHING_WAS_DONE = (
     "no morning of this list finished: Paperboy was not running, or the list had no subscribers"
 )
@@ -71,7 +71,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True, kw_only=True)
 class Morning:
-    """One run. With `patience` it is the daemon's: a list that waits for a late source or a dead
+    """Run of one morning. With `patience` it is the daemon's: a list that waits for a late source or a dead
     LLM is given up that long after its first try. Without, a person asked: what is there is sent,
     even if the day was given up, and what fails stays due.
     """
@@ -258,9 +258,7 @@ class Morning:
             self.freeze(Day(name, day, Outcome.GAVE_UP, why))
 
     def open(self, mailing_list: MailingList) -> ListReport | ScoredList:
-        """Return what is to be scored; or the report of a list that has nothing to do, or has to
-        wait.
-        """
+        """Return the papers to score; or the report of a list that has nothing to do, or has to wait."""
         name = mailing_list.name
         day = local_date(mailing_list, self.now)
         days = self.store.days
@@ -294,7 +292,7 @@ class Morning:
             unread=fetched.unread,
         )
         if papers or too_old or began:
-            # before the first digest: if that has to wait, today's papers are not too old tomorrow
+            # Before the first digest: if that has to wait, today's papers are not too old tomorrow.
             days.begin(name, ways, too_old, day, self.now)
 
         all_are_late = all(source_of(paper.id).key in fetched.late for paper in papers)

@@ -30,7 +30,7 @@ _SOMEBODY = Subscriber("you@example.org")
 
 @dataclass(frozen=True, slots=True)
 class Previews:
-    """Shows what a morning would send now."""
+    """Previews of the digests that a morning would send now."""
 
     drafter: Drafter
     connect: Connect
@@ -68,8 +68,8 @@ class Previews:
         *,
         any_day: bool = False,
     ) -> dict[str, tuple[Draft | None, str]]:
-        """Return what a morning would do for each of these lists: its draft and why papers are
-        missing (empty if none are); or None and why there is none.
+        """Return the draft of each of these lists and why papers are missing (empty if none are); or
+        None and why there is no draft.
         """
         chosen = [
             mailing_list

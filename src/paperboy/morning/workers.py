@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 WORTH_SHARING = 16  # more lists than these take half a second to compose
 _AHEAD = 128  # tasks under way, so that no worker waits for the caller; they take memory
-_WORTH_IT = 250  # lists, for which starting a process takes less time than it saves
+_WORTH_IT = 250  # lists for each process: then it saves more time than its start takes
 _MOST = 4  # processes that the first one keeps busy
 SECONDS = 120.0  # that a task may take; an executor that takes longer is not used any more
 
@@ -34,7 +34,7 @@ _R = TypeVar("_R")
 
 
 class WorkersError(PaperboyError):
-    """These workers cannot be used."""
+    """Workers that cannot be used."""
 
 
 @dataclass(slots=True)

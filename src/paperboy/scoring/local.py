@@ -41,8 +41,7 @@ _CLAUSE_END = re.compile(r"[.,;:!?()\[\]\"“”*]|\n\s*(?:[-*•#]|\d+[.)])|\n\
 _MACRO = re.compile(r"\\[A-Za-z]+")  # of TeX
 _WORD = re.compile(r"[^\W_]{2,}|[^\W_]")
 
-# Stop words: those of all English text, then those with which people describe what they want to
-# read.
+# Stop words: those of all English text, then those in which people say what they want to read.
 _STOP_WORDS = frozenset(
     """
     a about all also am an and any anything are as at be been both but by can cannot could do does each either else etc

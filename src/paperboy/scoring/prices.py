@@ -17,7 +17,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """US dollars per million tokens, at the service tier that is asked for."""
+    """Prices in US dollars per million tokens, at the service tier that is asked for."""
 
     input: float
     cached_input: float

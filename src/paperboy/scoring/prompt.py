@@ -30,7 +30,7 @@ KEPT = 64  # rendered blocks of papers, of some 35 KB each
 
 
 class Question(NamedTuple):
-    """The text of one request, in the order in which it is sent."""
+    """Text of one request, in the order in which it is sent."""
 
     system: str  # the rubric, and how to reply: the same in every request
     shared: str  # the same in several requests of the morning
@@ -54,7 +54,7 @@ EXAMPLES = (
 
 
 class Prompt:
-    """The scoring prompt, read from the first of `folders` that has the template.
+    """Scoring prompt, read from the first of `folders` that has the template.
 
     Raises ConfigError if the template is missing or broken, lacks a block, or does not show the
     topics and each paper.

@@ -100,7 +100,7 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
     return Reply(scores, defects)
 
 
-def whole(digits: str) -> int:
+def read_number(digits: str) -> int:
     """Read a number of JSON, however long: no more than 20 digits of it matter."""
     return int(digits[:20])
 
@@ -127,7 +127,7 @@ def _arrays(text: str) -> Sequence[Sequence[Mapping[str, Any]]]:
         closed.append(entry)
         return entry
 
-    decoder = json.JSONDecoder(object_hook=close, parse_int=whole)
+    decoder = json.JSONDecoder(object_hook=close, parse_int=read_number)
     at = 0
     while (start := _OPENING.search(text, at)) is not None:
         closed.clear()

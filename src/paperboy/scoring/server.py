@@ -25,7 +25,7 @@ from paperboy.errors import ScoringError
 from paperboy.models import Usage
 from paperboy.scoring.prices import OPENAI_URL
 from paperboy.scoring.prompt import Question
-from paperboy.scoring.reply import SCHEMA, whole
+from paperboy.scoring.reply import SCHEMA, read_number
 
 TRIES = 4
 LONGEST_WAIT = 120.0  # seconds; no retry if a server asks for more
@@ -134,7 +134,7 @@ def fallback(said: str, options: Collection[str], form: str, *, proven: bool) ->
 
 
 class Server:
-    """A model on a server; safe to use from several threads.
+    """Model on a server; safe to use from several threads.
 
     An empty `base_url` is OpenAI's; an empty `api_key` is for servers without keys.
     `timeout_seconds` limits a whole exchange, however slowly the reply trickles in. `breakpoints`
@@ -158,9 +158,8 @@ class Server:
         connections: int = 8,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        logging.getLogger("openai").setLevel(
-            logging.WARNING
-        )  # at OPENAI_LOG's it would log prompts
+        # At the level of OPENAI_LOG it would log prompts.
+        logging.getLogger("openai").setLevel(logging.WARNING)
         if not (api_key.isascii() and api_key.isprintable()):
             raise ScoringError(
                 "OPENAI_API_KEY holds characters that no key has; copy it into .env again"
@@ -175,7 +174,7 @@ class Server:
         url = base_url or OPENAI_URL
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
-        # without what could be secret in the URL
+        # Without the user, password and query of the URL, which could be secret.
         self.place = f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
 
         at_openai = f".{parts.hostname}".endswith(".api.openai.com")
@@ -324,7 +323,7 @@ class Server:
         body = None
         try:
             if reply.body.count(b",") <= MAX_COMMAS:
-                body = json.loads(reply.body, parse_int=whole)
+                body = json.loads(reply.body, parse_int=read_number)
             answer = interpret(reply.status, body, self.model)
         except (ValueError, RecursionError):  # some servers send their errors as plain text
             text = reply.body.decode(errors="replace").strip()
