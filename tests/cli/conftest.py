@@ -5,11 +5,15 @@ from __future__ import annotations
 import email
 import email.policy
 import json
+import os
+import pty
 import ssl
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -30,6 +34,8 @@ from tests.servers.llm import LlmServer
 from tests.servers.smtp import SmtpServer
 
 FRIDAY = datetime(2026, 11, 20, 7, tzinfo=UTC)
+SRC = Path(__file__).parents[2] / "src"
+ENVIRON = {**os.environ, "PYTHONPATH": str(SRC)}  # of processes
 
 LISTS = """\
 lists:
@@ -114,6 +120,25 @@ class World:
         out, err = self.capture.readouterr()
         return Ran(code, out, err)
 
+    def fails(self, code: int, *arguments: str) -> str:
+        """Run a command that must print nothing but its complaint, and return that."""
+        ran = self.run(*arguments)
+        assert (ran.code, ran.out) == (code, "")
+        return ran.err
+
+    def later(self, **elapsed: float) -> None:
+        """Move the clock."""
+        self.clock.now += timedelta(**elapsed)
+
+    def command(self, *arguments: str) -> list[str]:
+        """Return the command line for a process of its own."""
+        return [sys.executable, "-m", "paperboy", "--home", str(self.path), *arguments]
+
+    def start(self, *arguments: str, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+        """Start a command in a process of its own."""
+        command, pipe = [*prefix, *self.command(*arguments)], subprocess.PIPE
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=ENVIRON)
+
     def once(self, *lists: str) -> Ran:
         """Run `once`, for these lists alone if any are named."""
         return self.run("once", *(word for name in lists for word in ("--list", name)))
@@ -156,6 +181,22 @@ def text_of(mail: EmailMessage, kind: str = "plain") -> str:
     part = mail.get_body((kind,))
     assert part is not None
     return str(part.get_content()).replace("\r\n", "\n")
+
+
+def on_terminal(command: list[str], *answers: str) -> tuple[int, str]:
+    """Run a command on a terminal, type the answers, and return its exit code and what the terminal shows."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=ENVIRON)
+    os.close(theirs)
+    os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
+    shown = b""
+    try:
+        while piece := os.read(ours, 65_536):
+            shown += piece
+    except OSError:  # Linux's end of a terminal
+        pass
+    os.close(ours)
+    return process.wait(300), shown.decode().replace("\r\n", "\n")
 
 
 @pytest.fixture

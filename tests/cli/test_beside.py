@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,7 +12,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.cli.conftest import Ran, World
-from tests.cli.test_run import SECONDS, SRC, Service, service
+from tests.cli.test_run import SECONDS, Service, service
 from tests.servers.smtp import Fault
 from tests.servers.systemd import children
 
@@ -66,18 +64,8 @@ def start(service: Service) -> Iterator[Start]:
     started: list[subprocess.Popen[str]] = []
 
     def begin(holder: int, half: str, *commands: str) -> list[subprocess.Popen[str]]:
-        environ, pipe = {**os.environ, "PYTHONPATH": str(SRC)}, subprocess.PIPE
-        for command in commands:
-            line = [
-                sys.executable,
-                "-m",
-                "paperboy",
-                "--home",
-                str(service.world.path),
-                *command.split(),
-            ]
-            started.append(subprocess.Popen(line, stdout=pipe, stderr=pipe, text=True, env=environ))
-        begun = started[-len(commands) :]
+        begun = [service.world.start(*command.split()) for command in commands]
+        started.extend(begun)
         for process in begun:
             assert process.stderr is not None
             told = next((line for line in process.stderr if "is active" in line), "it did not wait")

@@ -27,19 +27,17 @@ def test_sound_home_is_all_ok(world: World) -> None:
     assert all(line.startswith("ok     ") for line in lines), ran.out
     assert lines[-1].endswith("answers; asked for cs.LG alone, it has 1 paper")
     assert [line[7:].partition(":")[0] for line in lines] == [
-        *[
-            "settings",
-            "lists",
-            "lists",
-            "emails",
-            "prompts",
-            "database",
-            "disk",
-            "alerts",
-            "mail",
-            "scoring",
-            "arXiv",
-        ]
+        "settings",
+        "lists",
+        "lists",
+        "emails",
+        "prompts",
+        "database",
+        "disk",
+        "alerts",
+        "mail",
+        "scoring",
+        "arXiv",
     ]
 
 
@@ -225,7 +223,7 @@ def test_followed_name_that_stored_papers_spell_otherwise_is_a_note(world: World
     assert authors_notes(world, "[Yi Wang, Y. A. Wang]") == [
         f"{looked} Yi Wang, but some are by Y. A. Wang, Y. B. Wang, Y. C. Wang and 2 more; {fix}"
     ]
-    world.clock.now += timedelta(days=40)
+    world.later(days=40)
     assert authors_notes(world, "[Vera Rubin]") == []
 
 

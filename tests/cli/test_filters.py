@@ -97,7 +97,7 @@ def test_morning_whose_papers_are_all_filtered_sends_the_note(world: World) -> N
     assert "2 new papers came in cs.LG, stat.ML; this list's\nfilters left out all of them." in text
     assert "No relevant papers today" in html
     assert world.llm.requests == []
-    world.clock.now += timedelta(days=3)
+    world.later(days=3)
     announce(world, n3="Learning")
     assert (
         "foundations: digest, 1 of 1 papers, price" in world.once().out
@@ -125,7 +125,7 @@ def test_list_without_topics_takes_its_authors_papers_asks_nobody_and_costs_noth
         ]
     why = world.run("why", "2611.00002").out
     assert "it has no followed author, and the list has no topics" in why
-    world.clock.now += timedelta(days=3)
+    world.later(days=3)
     announce(world, n4="Four")
     assert "its next morning" not in world.run("why", "2611.00001").out
     assert "foundations: note, 0 of 1 papers, 1 filtered" in world.once().out

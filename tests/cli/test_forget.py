@@ -66,9 +66,8 @@ def test_forgotten_person_is_in_no_file_of_the_home(world: World) -> None:
     assert b"xada@" in everything(world)
     assert counts(world) == before
     assert world.run("suppress", token).code == 2
-    ran = world.run("forget", ADA)
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(
+    err = world.fails(2, "forget", ADA)
+    assert err.startswith(
         "ada@example.org is in neither the lists' files nor the database, did you mean 'xada@"
     )
 
@@ -175,15 +174,13 @@ def test_where_only_a_person_can_edit_the_file_nothing_is_erased(world: World, s
         f"{LISTS}  - name: quarks\n    categories: [hep-ph]\n    topics: x\n    {shape}\n",
     )
     before = everything(world)
-    ran = world.run("forget", ADA)
-    assert (ran.code, ran.out) == (78, "")
-    assert [line.partition(": ")[0] for line in ran.err.splitlines()] == [
+    err = world.fails(78, "forget", ADA)
+    assert [line.partition(": ")[0] for line in err.splitlines()] == [
         "subscribers.yaml:9",
         "subscribers.yaml:20",
     ]
     assert (
-        "nothing was erased; take it out of the file by hand, then run paperboy forget again"
-        in ran.err
+        "nothing was erased; take it out of the file by hand, then run paperboy forget again" in err
     )
     assert everything(world) == before
 
@@ -195,9 +192,8 @@ def test_broken_file_says_where_the_address_stands(world: World) -> None:
     in_force(world)
     world.write("subscribers.yaml", f"{LEFT}  broken: [\n")
     with world.held():
-        ran = world.run("forget", "grace@example.org")
-        assert (ran.code, ran.out) == (78, "")
-        assert ran.err.splitlines()[-1].startswith(
+        err = world.fails(78, "forget", "grace@example.org")
+        assert err.splitlines()[-1].startswith(
             "subscribers.yaml:9: grace@example.org stands here, where Paperboy"
         )
         assert world.run("forget", ADA).out.startswith("Erased it from 1 row of the database.\n")
@@ -239,8 +235,7 @@ def test_while_the_database_cannot_be_used_no_file_is_edited(world: World, broke
     away = database.rename(database.with_name("away"))
     if broken == "damaged":
         database.write_bytes(b"not a database" * 400)
-    ran = world.run("forget", ADA)
-    assert (ran.code, ran.out) == (78, "")
+    world.fails(78, "forget", ADA)
     assert (world.path / "subscribers.yaml").read_text() == LISTS
     away.rename(database)
     assert world.run("forget", ADA).out.startswith(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
@@ -81,7 +80,7 @@ def test_heartbeat_follows_a_morning_and_its_sending(
     world.announce(4, categories=("astro-ph.GA",))
     if what == "a quiet day":
         world.once()
-        world.clock.now += timedelta(days=1)
+        world.later(days=1)
         monitor.requests.clear()
     if by == "once":
         world.once()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
 import shutil
 import sqlite3
@@ -17,9 +15,8 @@ import pytest
 from paperboy.home.lists import KEYS
 from paperboy.home.versions import Home
 from paperboy.models import MailingList
-from tests.cli.conftest import World
+from tests.cli.conftest import World, on_terminal
 
-SRC = Path(__file__).parents[2] / "src"
 FILES = {".env", ".gitignore", "subscribers.yaml", "prompts/topics/foundations.md"}
 
 
@@ -68,9 +65,7 @@ def test_folder_may_be_named(new: World, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_nothing_is_overwritten_and_nothing_half_done(new: World, name: str) -> None:
     new.write(name, "mine")
-    ran = new.run("init")
-    assert (ran.code, ran.out) == (2, "")
-    assert f"{new.path} has {name} already. Nothing was done" in ran.err
+    assert f"{new.path} has {name} already. Nothing was done" in new.fails(2, "init")
     assert written(new.path) == {name}
     assert (new.path / name).read_text() == "mine"
 
@@ -126,25 +121,7 @@ def test_each_key_stands_in_the_list_and_is_sound_without_its_mark(new: World) -
 
 
 def asked(home: Path, *answers: str) -> tuple[int, str]:
-    """Run `init` on a terminal, type the answers, and give its exit code and what the terminal shows."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "paperboy", "init", str(home)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "PYTHONPATH": str(SRC)},
-    )
-    os.close(theirs)
-    os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
-    shown = b""
-    try:
-        while piece := os.read(ours, 65_536):
-            shown += piece
-    except OSError:  # Linux's end of a terminal
-        pass
-    os.close(ours)
-    return process.wait(300), shown.decode().replace("\r\n", "\n")
+    return on_terminal([sys.executable, "-m", "paperboy", "init", str(home)], *answers)
 
 
 def test_empty_answers_are_what_nobody_was_asked(new: World, tmp_path: Path) -> None:

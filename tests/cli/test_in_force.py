@@ -77,27 +77,6 @@ def test_broken_files_leave_what_is_in_force_to_those_who_ask(
         assert (ran.code, told in ran.err, "in force" in ran.err) == (78, True, False), command
 
 
-def test_csv_without_a_column_of_addresses_leaves_what_is_in_force(world: World) -> None:
-    world.write(
-        "subscribers.yaml",
-        LISTS.replace("subscribers: [vera@example.org]", "subscribers_file: readers.csv"),
-    )
-    world.write("readers.csv", "address\nvera@example.org\n")
-    world.announce(1, categories=("astro-ph.GA",))
-    with world.held():
-        assert world.run("work", "trial").code == 0
-        world.write("readers.csv", "email\nvera@example.org\n")
-        ran = world.run("status")
-    assert ran.err.splitlines() == [
-        (
-            "readers.csv:1: the first line must name the columns, one of them 'address', as address,name; "
-            "this one has email"
-        ),
-        "The last good version stays in force until that is fixed.",
-    ]
-    assert (ran.code, "Everyone" in ran.out, "galaxies" in ran.out) == (0, False, True)
-
-
 def test_only_the_databases_place_is_wanted_from_the_version_in_force(used: World) -> None:
     """The service's settings may be sound in its own environment alone."""
     copy = used.path / "data" / "last-good" / ".env"

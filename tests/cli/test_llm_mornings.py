@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +17,7 @@ import pytest
 from paperboy.models import Counts, Score
 from tests.cli import mail_world
 from tests.cli.conftest import World, text_of
-from tests.cli.mail_world import ADA, FRIDAY, MONDAY, at_home, told
+from tests.cli.mail_world import ADA, at_home, told
 from tests.servers.llm import LlmServer
 from tests.servers.llm_faults import FAULTS, Fault, error
 
@@ -64,12 +63,17 @@ CASES = [
     Case(
         "refuses the key",
         lambda server: setattr(server, "api_key", "sk-another"),
-        outcome=None,
-        counts=NONE,
-        code=1,
-        alert="Scored 0 of 8 papers",
         reason="answers 401: the key is refused; check OPENAI_API_KEY",
         settings=(("OPENAI_API_KEY", "sk-ours"),),
+        **DEAD,
+    ),
+    Case(
+        "answers without a usable score",
+        lambda server: setattr(
+            server, "scores", lambda _: SimpleNamespace(relevance=85, novelty=8, comment="")
+        ),
+        reason="answers without a usable score (relevance 85 is not a whole number from 1 to 10)",
+        **DEAD,
     ),
     # some of it goes right
     Case(
@@ -130,7 +134,7 @@ def test_morning_with_each_kind_of_llm_server_loses_no_paper(case: Case, world: 
 
     # what has no score comes back, and what has one is not asked for again
     recover(world)
-    world.clock.now += timedelta(days=3)
+    world.later(days=3)
     world.announce(90)
     before = len(world.llm.asked)
     assert world.once().code == 0
@@ -183,42 +187,6 @@ def test_abstract_that_gives_orders_gets_a_score_and_nothing_else(world: World) 
     assert 10 < text.count("word") < 200
 
 
-@pytest.mark.parametrize("number", [1, 8])
-def test_list_of_which_nothing_could_be_scored_is_due_until_it_is_given_up(
-    number: int, world: World
-) -> None:
-    """Whatever its size; the operator hears at the first try why, and the papers come with the next digest."""
-    at_home(world, ADA, LLM_BATCH_SIZE=4)
-    world.announce(*range(1, number + 1))
-    world.llm.scores = lambda _: SimpleNamespace(relevance=85, novelty=8, comment="")  # type: ignore[assignment]
-    defect = "relevance 85 is not a whole number from 1 to 10"
-    reason = f"the LLM at {world.llm.base_url} answers without a usable score ({defect})"
-    papers = f"{number} paper{'s' * (number > 1)}"
-
-    ran = world.once()
-    assert (ran.code, report(world)) == (1, (None, None))
-    assert f"foundations: still due, scored 0 of {papers}\n" in ran.out
-    assert (ran.out + ran.err).count(reason) == 1
-    assert alerts(world) == [f"Scored 0 of {papers}"]
-    assert reason in told(world)
-
-    for hours, outcome in (
-        (1, None),
-        (6, "gave up"),
-    ):  # the daemon's mornings, before and after its patience
-        world.clock.now = FRIDAY + timedelta(hours=hours)
-        assert world.run("work", "morning", "foundations").code == 0
-        assert report(world)[0] == outcome
-    assert report(world) == ("gave up", Counts(considered=number, carried_over=number))
-    assert reason in re.sub(r"\s+", " ", world.run("status").out)
-    assert world.mails().count(ADA) == 0
-
-    recover(world)
-    world.clock.now = MONDAY
-    assert world.once().code == 0
-    assert report(world) == ("digest", Counts(considered=number, selected=number))
-
-
 KEY = "sk-ours-and-nobody-elses"
 
 
@@ -266,7 +234,7 @@ def test_weekend_with_only_a_paper_that_failed_before_is_quiet(world: World) -> 
     assert world.once().code == 0
     assert report(world) == ("digest", Counts(considered=2, carried_over=1, selected=1))
     for _ in range(2):
-        world.clock.now += timedelta(days=1)
+        world.later(days=1)
         assert world.run("work", "morning", "foundations").code == 0
         assert report(world) == ("quiet", Counts(considered=1, carried_over=1))
     assert alerts(world) == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from tests.cli.conftest import FRIDAY, LISTS, World
@@ -38,7 +36,7 @@ def test_papers_of_a_digest_deferred_for_everybody_come_next_morning(world: Worl
     world.announce(1)
     for _ in range(4):
         assert world.once().code == 1
-        world.clock.now += timedelta(hours=3)
+        world.later(hours=3)
     assert alerts(world) == []
 
     world.clock.now = MONDAY
@@ -123,7 +121,7 @@ def test_waiting_alert_stays_the_same_message(world: World) -> None:
     world.smtp.faults.append(Fault("dot", address=OPERATOR, keeps=True, times=2))
     world.once()
     for _ in range(3):
-        world.clock.now += timedelta(minutes=15)
+        world.later(minutes=15)
         world.run("resend", "foundations")
     assert alerts(world) == [NOBODY] * 2, "a connection lost after the dot is retried once"
     assert len({sent.content for sent in world.smtp.messages if sent.recipient == OPERATOR}) == 1

@@ -65,7 +65,7 @@ def scheduled(world: World) -> None:
     world.run("work", "sending")
 
 
-def test_greylisted_recipient_gets_more_than_one_attempt_after_four_days_without_a_server(
+def test_recipient_greylisted_after_days_without_a_server_is_tried_again(
     world: World,
 ) -> None:
     """The digest reached nobody until now, so Grace was tried once, and not for three days."""
@@ -106,7 +106,7 @@ def test_connection_limit_reported_at_any_command_loses_no_mail(phase: Phase, wo
     world.smtp.faults = While(full, Fault(phase, "452 4.5.3 too many messages in this session"))
     for _ in range(2):
         world.once()
-        world.clock.now += timedelta(minutes=10)
+        world.later(minutes=10)
     assert sorted(world.mails()) == crowd(10)
 
 

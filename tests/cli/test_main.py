@@ -8,24 +8,26 @@ import pytest
 
 from paperboy import __version__
 from paperboy.cli.main import invoke
+from tests.cli.conftest import ENVIRON
 
-SRC = Path(__file__).parents[2] / "src"
-NAMES = (
-    *(
-        "demo",
-        "init",
-        "once",
-        "run",
-        "check",
-        "preview",
-        "status",
-        "why",
-        "resend",
-        "suppress",
-        "unsuppress",
-    ),
-    *("subscribers", "subscribe", "unsubscribe", "backup", "service"),
-)
+NAMES = [
+    "demo",
+    "init",
+    "once",
+    "run",
+    "check",
+    "preview",
+    "status",
+    "why",
+    "resend",
+    "suppress",
+    "unsuppress",
+    "subscribers",
+    "subscribe",
+    "unsubscribe",
+    "backup",
+    "service",
+]
 NEEDED = {
     "preview": ["foundations"],
     "why": ["2611.00001"],
@@ -112,10 +114,8 @@ def test_misspelt_command_gets_a_suggestion(
 def test_heavy_packages_are_imported_only_where_they_are_used(program: str, spared: str) -> None:
     """`openai` alone takes longer than the whole help may."""
     program += "; import sys; print('imported:', *sys.modules)"
-    environ = {"PYTHONPATH": str(SRC)}
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environ
-    )
+    command = [sys.executable, "-c", program]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRON)
     imported = set(ran.stdout.partition("imported:")[2].split())
     assert not {"arxiv", "jinja2", "mjml", "openai", "rich", *spared.split()} & imported
 
@@ -146,7 +146,5 @@ def test_shell_completes_the_commands() -> None:
     """As bash asks, after `eval "$(_PAPERBOY_COMPLETE=bash_source paperboy)"`."""
     asked = {"_PAPERBOY_COMPLETE": "bash_complete", "COMP_WORDS": "paperboy un", "COMP_CWORD": "1"}
     command = [sys.executable, "-m", "paperboy"]
-    ran = subprocess.run(
-        command, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(SRC), **asked}
-    )
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRON | asked)
     assert ran.stdout.split() == ["plain,unsuppress", "plain,unsubscribe"]

@@ -1,15 +1,11 @@
 """`paperboy once`, by its command line, against real servers on loopback."""
 
 import itertools
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -86,7 +82,7 @@ def test_dry_run_prints_scores_and_the_best_papers_below_the_thresholds(world: W
     ]
 
 
-def test_mail_goes_to_the_outbox_without_a_mail_server_and_each_run_says_where_it_is(
+def test_mail_goes_to_the_outbox_without_a_mail_server_and_each_run_says_where(
     world: World,
 ) -> None:
     world.env(smtp=False)
@@ -161,7 +157,7 @@ def test_each_failure_is_said_once(
         ({"prompts/score.md.j2": "{% block rubric %}{{ nonsense }}"}, ["prompts/score.md.j2:1"]),
     ],
 )
-def test_problems_of_all_files_are_reported_with_their_places_before_anything_is_touched(
+def test_problems_of_all_files_are_reported_before_anything_is_touched(
     world: World, files: dict[str, str], places: list[str]
 ) -> None:
     world.announce(1)
@@ -192,17 +188,6 @@ def test_scheduled_halves_show_progress_as_dots_at_most_once_a_second(world: Wor
 class TestProcesses:
     """What needs a process of its own."""
 
-    def start(
-        self, world: World, *arguments: str, prefix: tuple[str, ...] = ()
-    ) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [*prefix, sys.executable, "-m", "paperboy", "--home", str(world.path), *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
-        )
-
     @pytest.fixture
     def today(self, world: World) -> World:
         """A real process has the real clock."""
@@ -213,13 +198,13 @@ class TestProcesses:
     def test_full_disk_is_reported_and_nothing_is_lost(self, today: World) -> None:
         """A limit on the size of files is a full disk, also for root."""
         today.run("status")
-        broken = self.start(today, "once", prefix=("sh", "-c", 'ulimit -f 200; exec "$@"', "sh"))
+        broken = today.start("once", prefix=("sh", "-c", 'ulimit -f 200; exec "$@"', "sh"))
         out, err = broken.communicate(timeout=300)
         assert broken.returncode in {1, 78}
         assert "Traceback" not in err
         assert "disk" in out + err
         assert today.mails() == []
-        whole = self.start(today, "once", "--list", "foundations")
+        whole = today.start("once", "--list", "foundations")
         whole.communicate(timeout=300)
         assert whole.returncode == 0
         assert len(today.mails()) == 2
@@ -236,7 +221,7 @@ class TestProcesses:
         today.smtp.on_fault = lambda _: process.send_signal(
             number
         )  # while the server thinks about the final dot
-        process = self.start(today, "once", "--list", "foundations")
+        process = today.start("once", "--list", "foundations")
         assert process.stderr is not None
         assert "Stopping after the current message.\n" in process.stderr
         stopping.set()
@@ -249,7 +234,7 @@ class TestProcesses:
 
     def test_sigterm_before_sending_loses_nothing(self, today: World) -> None:
         today.llm.latency = 3600  # until the server is closed
-        process = self.start(today, "once")
+        process = today.start("once")
         while not today.llm.requests:
             time.sleep(0.05)
             assert process.poll() is None, process.communicate()
@@ -260,7 +245,7 @@ class TestProcesses:
         assert today.mails() == []
 
 
-def test_home_with_its_first_mail_server_is_told_how_to_send_what_went_to_the_outbox(
+def test_home_with_its_first_mail_server_learns_how_to_mail_what_is_in_the_outbox(
     world: World,
 ) -> None:
     world.announce(1)

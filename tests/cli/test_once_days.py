@@ -153,7 +153,7 @@ def test_waiting_mail_of_a_paused_list_is_not_sent_until_it_is_sent_again_by_han
     both.write("subscribers.yaml", PAUSED)
     old = both.clock().timestamp() - 60
     os.utime(both.path / "subscribers.yaml", (old, old))
-    both.clock.now += timedelta(hours=1)
+    both.later(hours=1)
     assert both.once().code == 0
     assert "the list is paused" in both.run("status").out
     for more in ((), ("--failed",), ("--to", "vera@example.org")):

@@ -105,15 +105,15 @@ def test_a_dead_llm_is_reported_to_the_operator_alone_with_its_words_as_text(tol
 def test_cause_is_mailed_once_a_day_and_once_when_it_is_over(told: World) -> None:
     for _ in range(4):
         run(told, UNSCORED)
-        told.clock.now += timedelta(minutes=15)
+        told.later(minutes=15)
     assert subjects(told) == [ZERO]
     told.clock.now = FRIDAY + timedelta(days=1)
     run(told, UNSCORED)
     assert subjects(told) == [ZERO, ZERO]
-    told.clock.now += timedelta(minutes=15)
+    told.later(minutes=15)
     run(told, DIGEST)
     assert subjects(told) == [ZERO, ZERO, WELL]
-    told.clock.now += timedelta(days=1)
+    told.later(days=1)
     run(told, DIGEST)
     assert len(subjects(told)) == 3
     assert len({mail["Message-ID"] for mail in told.messages()}) == 3
@@ -155,7 +155,7 @@ def test_alerts_wait_for_a_mail_server_that_is_down(told: World) -> None:
         assert f"WARNING {headline}" in log
     told.smtp.port = port
     told.env(llm=False, ALERT_TO=OPERATOR)
-    told.clock.now += timedelta(hours=3)
+    told.later(hours=3)
     run(told, sent=delivery.Report({DeliveryState.SENT: 2}))
     assert sorted(subjects(told)) == [
         "Paperboy: 1 paper could not be scored and will not come back",
@@ -172,7 +172,7 @@ def test_without_alert_to_each_cause_is_logged_once_a_day(world: World) -> None:
     headline = "WARNING Scored 0 of 40 papers: no digest for foundations"
     assert headline in run(world, UNSCORED)
     assert headline not in run(world, UNSCORED)
-    world.clock.now += timedelta(days=1)
+    world.later(days=1)
     assert headline in run(world, UNSCORED)
     assert "INFO Resolved: the LLM scores" in run(world, DIGEST)
     assert "Resolved" not in run(world, DIGEST)

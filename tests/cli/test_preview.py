@@ -81,7 +81,7 @@ def test_preview_after_the_morning_shows_what_an_edit_would_make_of_its_papers(
     )
 
 
-def test_preview_takes_what_came_after_the_morning_as_well_and_nothing_from_before_the_start(
+def test_preview_has_papers_from_after_the_morning_and_none_from_before_the_start(
     world: World,
 ) -> None:
     old = world.announce(1)[0]
@@ -89,7 +89,7 @@ def test_preview_takes_what_came_after_the_morning_as_well_and_nothing_from_befo
     world.announce(2)
     world.once("foundations")
     world.announce(3)
-    world.clock.now += timedelta(hours=1)
+    world.later(hours=1)
     assert "digest, 2 of 2 papers" in world.run("preview", "foundations").err
     assert "2611.00001" not in shown(world)
 
@@ -97,7 +97,7 @@ def test_preview_takes_what_came_after_the_morning_as_well_and_nothing_from_befo
 def test_preview_of_a_day_without_papers_points_to_what_was_sent(world: World) -> None:
     world.announce(1)
     world.once("foundations")
-    world.clock.now += timedelta(days=1)
+    world.later(days=1)
     ran = world.run("preview", "foundations")
     more = "; paperboy preview foundations --sent shows its newest digest"
     assert (ran.code, ran.out, ran.err.splitlines()[-1]) == (
@@ -113,7 +113,7 @@ def two_digests(world: World) -> None:
     """One of Friday, and one of Monday."""
     world.announce(1)
     world.once("foundations")
-    world.clock.now += timedelta(days=3)
+    world.later(days=3)
     world.announce(2)
     world.once("foundations")
 
@@ -150,9 +150,7 @@ def test_unknown_date_is_wrong_usage_and_names_the_newest(
     world: World, arguments: list[str], says: str
 ) -> None:
     two_digests(world)
-    ran = world.run("preview", "foundations", *arguments)
-    assert (ran.code, ran.out) == (2, "")
-    assert says in ran.err
+    assert says in world.fails(2, "preview", "foundations", *arguments)
 
 
 def test_list_without_a_digest_has_nothing_that_was_sent(world: World) -> None:
@@ -164,7 +162,7 @@ def test_list_without_a_digest_has_nothing_that_was_sent(world: World) -> None:
     assert not (world.path / "data").exists()
 
 
-def test_test_mail_says_what_it_is_and_goes_to_one_address_under_a_message_id_of_its_own(
+def test_test_mail_says_what_it_is_and_has_a_message_id_of_its_own(
     world: World,
 ) -> None:
     """A mail server that knows the Message-ID would drop the real digest as a duplicate."""
@@ -194,10 +192,9 @@ def test_test_mail_says_what_it_is_and_goes_to_one_address_under_a_message_id_of
 
 def test_unreachable_arxiv_is_an_error(world: World) -> None:
     world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
-    ran = world.run("preview", "foundations")
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err.count("so no paper is lost") == 1
-    assert "foundations: there are no papers yet, so there is nothing to show" in ran.err
+    err = world.fails(1, "preview", "foundations")
+    assert err.count("so no paper is lost") == 1
+    assert "foundations: there are no papers yet, so there is nothing to show" in err
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,9 @@
 """`paperboy resend`: the newest digest again, to those whom it did not reach, and to nobody twice."""
 
 import logging
-import os
 import signal
-import subprocess
-import sys
 import threading
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -60,14 +56,14 @@ def test_expired_delivery_gets_three_more_days(world: World) -> None:
     """Three days are over, and so was the delivery; who asks for it again gives it another three."""
     a_morning(world, Fault("RCPT", "450 later", address=ADA))
     world.smtp.faults.append(Fault("RCPT", "450 later", address=ADA))
-    world.clock.now += timedelta(days=4)
+    world.later(days=4)
     world.once("galaxies")
     assert "1 failed" in world.run("status").out
     ran = world.run("resend", "foundations", "--failed")
     assert (ran.code, "Deliveries of all that waited: 1 deferred" in ran.out) == (1, True)
     assert "1 delivery waits for the next try" in ran.err
     world.smtp.faults.clear()
-    world.clock.now += timedelta(hours=1)
+    world.later(hours=1)
     world.once("galaxies")
     assert world.mails() == [GRACE, ADA]
 
@@ -77,7 +73,7 @@ def test_ambiguous_delivery_is_sent_with_the_same_message_id(world: World) -> No
     lost = Fault("dot", address=ADA, keeps=True, times=2)
     a_morning(world, lost)
     world.smtp.faults.append(lost)
-    world.clock.now += timedelta(hours=1)
+    world.later(hours=1)
     world.once("foundations")
     world.smtp.faults.clear()
     assert "1 ambiguous" in world.run("status").out
@@ -142,10 +138,9 @@ def test_digest_from_localhost_is_not_sent_to_a_server(world: World) -> None:
     world.env(smtp=False)
     a_morning(world)
     world.env()
-    ran = world.run("resend", "foundations")
-    assert (ran.code, ran.out) == (1, "")
     assert (
-        "was composed for the outbox, from paperboy@localhost, before MAIL_FROM was set" in ran.err
+        "was composed for the outbox, from paperboy@localhost, before MAIL_FROM was set"
+        in world.fails(1, "resend", "foundations")
     )
     assert world.smtp.connections == 0
 
@@ -170,12 +165,7 @@ def test_signal_ends_resend_after_the_message_in_hand(world: World) -> None:
     world.smtp.on_fault = lambda _: process.send_signal(
         signal.SIGTERM
     )  # while the server thinks about the final dot
-    process = subprocess.Popen(
-        [sys.executable, "-m", "paperboy", "--home", str(world.path), "resend", "foundations"],
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
-    )
+    process = world.start("resend", "foundations")
     assert process.stderr is not None
     assert "Stopping after the current message.\n" in process.stderr
     stopping.set()
@@ -210,10 +200,10 @@ def test_resend_to_one_address_sends_nothing_else(world: World) -> None:
 def test_resend_to_an_address_that_has_the_digest_takes_another_message_id(world: World) -> None:
     """A mailbox that deduplicates would drop the second one, and they asked for it."""
     a_morning(world)
-    world.clock.now += timedelta(minutes=1)
+    world.later(minutes=1)
     before = world.run("status", "--json").out
     for _ in range(2):
-        world.clock.now += timedelta(minutes=1)
+        world.later(minutes=1)
         assert world.run("resend", "foundations", "--to", GRACE).code == 0
     assert world.mails() == [ADA, GRACE, GRACE, GRACE]
     _, first, *more = world.messages()
@@ -262,9 +252,8 @@ def test_resend_to_somebody_who_joined_since_is_in_the_ledger(world: World) -> N
 def test_resend_to_a_suppressed_address_is_refused_with_the_fix(world: World) -> None:
     a_morning(world)
     world.run("suppress", ADA, "--list", "foundations")
-    ran = world.run("resend", "foundations", "--to", ADA)
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err.endswith(
+    err = world.fails(1, "resend", "foundations", "--to", ADA)
+    assert err.endswith(
         "ada@example.org is suppressed for the list foundations (since Fri 20 Nov 2026: by hand). "
         "To undo this: paperboy unsuppress ada@example.org --list foundations\n"
     )
@@ -292,9 +281,7 @@ def test_refusal_of_one_address_is_reported(
 def test_unreachable_server_is_reported(world: World) -> None:
     a_morning(world)
     world.env(SMTP_PORT=9)
-    ran = world.run("resend", "foundations", "--to", ADA)
-    assert (ran.code, ran.out) == (1, "")
-    assert "127.0.0.1:9" in ran.err
+    assert "127.0.0.1:9" in world.fails(1, "resend", "foundations", "--to", ADA)
 
 
 # --- nothing to send
@@ -304,9 +291,9 @@ def test_unreachable_server_is_reported(world: World) -> None:
 def test_list_without_a_digest_is_reported(world: World, *, earlier: bool) -> None:
     if earlier:
         a_morning(world)
-    ran = world.run("resend", "galaxies")
-    assert (ran.code, ran.out) == (1, "")
-    assert "galaxies has had no digest yet; paperboy once --list galaxies makes it" in ran.err
+    assert "galaxies has had no digest yet; paperboy once --list galaxies makes it" in world.fails(
+        1, "resend", "galaxies"
+    )
     assert (world.path / "data").exists() == earlier
 
 
@@ -318,9 +305,9 @@ def test_superseded_digest_is_not_sent(world: World) -> None:
             "foundations", world.clock().date() + timedelta(days=1), world.clock()
         )
     for more in ([], ["--failed"], ["--to", ADA], ["--to", "emmy@example.org"]):
-        ran = world.run("resend", "foundations", *more)
-        assert (ran.code, ran.out) == (1, "")
-        assert "the digest of Fri 20 Nov reached nobody and was superseded" in ran.err
+        assert "the digest of Fri 20 Nov reached nobody and was superseded" in world.fails(
+            1, "resend", "foundations", *more
+        )
     assert world.mails() == []
 
 
@@ -333,9 +320,7 @@ def test_superseded_digest_is_not_sent(world: World) -> None:
     ],
 )
 def test_wrong_usage_exits_2(world: World, arguments: list[str], told: str) -> None:
-    ran = world.run("resend", *arguments)
-    assert (ran.code, ran.out) == (2, "")
-    assert told in ran.err
+    assert told in world.fails(2, "resend", *arguments)
 
 
 def test_subscriber_who_leaves_during_sending_gets_nothing(world: World) -> None:

@@ -10,7 +10,7 @@ from tests.servers.smtp import Fault
 def given_up_and_another_since(world: World) -> None:
     """Friday's digest is given up for Ada, and Monday's has come to both."""
     a_morning(world, Fault("RCPT", "450 later", address=ADA))
-    world.clock.now += timedelta(days=3)
+    world.later(days=3)
     world.announce(2)
     world.once("foundations")
     assert world.mails() == [GRACE, ADA, GRACE]
@@ -37,7 +37,7 @@ def test_expired_delivery_is_sent_despite_a_newer_digest(world: World) -> None:
 
 def test_expired_delivery_is_sent_though_the_newest_digest_was_superseded(world: World) -> None:
     given_up_and_another_since(world)
-    world.clock.now += timedelta(days=1)
+    world.later(days=1)
     world.announce(3)
     world.smtp.faults += [refused(ADA), refused(GRACE)]
     world.once("foundations")
@@ -59,7 +59,7 @@ def test_expired_delivery_is_sent_though_the_newest_digest_was_superseded(world:
 
 def test_expired_delivery_is_forgotten_after_two_weeks(world: World) -> None:
     given_up_and_another_since(world)
-    world.clock.now += timedelta(days=12)
+    world.later(days=12)
     assert world.run("resend", "foundations", "--failed").out.count("again to") == 0
     assert world.mails() == [GRACE, ADA, GRACE]
 

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,12 +17,11 @@ import pytest
 
 from paperboy.models import Score
 from paperboy.service.systemd import ENVIRONMENT
-from tests.cli.conftest import World
+from tests.cli.conftest import ENVIRON, SRC, World
 from tests.servers.hook import Hook
 from tests.servers.smtp import Fault
 from tests.servers.systemd import Notice, Systemd, children, environ_of, is_there
 
-SRC = Path(__file__).parents[2] / "src"
 SECONDS = 300.0  # before a test gives up on what takes a second or two on an idle machine
 
 LISTS = """\
@@ -59,11 +57,14 @@ class Service:
 
     def start(self) -> int:
         """Start a daemon, ready or not; return its process id."""
-        command = [sys.executable, "-m", "paperboy", "--home", str(self.world.path), "run"]
-        environ = {**os.environ, **self.systemd.environ, "PYTHONPATH": str(self.source)}
+        environ = {**ENVIRON, **self.systemd.environ, "PYTHONPATH": str(self.source)}
         with self.log(len(self.processes)).open("wb") as log:
             made = subprocess.Popen(
-                command, stdout=log, stderr=log, env=environ, start_new_session=True
+                self.world.command("run"),
+                stdout=log,
+                stderr=log,
+                env=environ,
+                start_new_session=True,
             )
         self.processes.append(made)
         return made.pid
@@ -220,7 +221,7 @@ def test_daemon_reports_its_day_alone_holds_the_home_and_ends_on_sigterm(service
 # ---- the files
 
 
-def test_reload_serves_a_list_but_one_that_is_new_at_its_next_hour_applies_the_log_level_and_survives_a_hail_of_signals(
+def test_reload_serves_lists_applies_the_log_level_and_survives_a_hail_of_signals(
     service: Service,
 ) -> None:
     service.begin()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import shutil
 import subprocess
 import sys
@@ -13,10 +11,8 @@ import pytest
 
 from paperboy.cli.service import names_of
 from paperboy.errors import ConfigError
-from tests.cli.conftest import World
+from tests.cli.conftest import SRC, World, on_terminal
 from tests.service.test_systemd import values
-
-SRC = Path(__file__).parents[2] / "src"
 
 
 def test_unit_names_this_home_this_interpreter_and_the_owner(world: World) -> None:
@@ -55,26 +51,10 @@ def test_terminal_shows_how_to_install_the_unit(
         [*["--user"] * as_user, *["--web"] * for_web],
         "paperboy-web" if for_web else "paperboy",
     )
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "paperboy", "service", "--home", str(world.path), *options],
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "PYTHONPATH": str(SRC)},
-    )
-    os.close(theirs)
-    shown = b""
-    try:
-        while piece := os.read(ours, 65_536):
-            shown += piece
-    except OSError:  # Linux's end of a terminal
-        pass
-    os.close(ours)
-    assert process.wait(300) == 0
-    said = shown.decode().replace("\r\n", "\n").partition("To install it")[2]
-    again = " ".join(
-        [sys.executable, "-m", "paperboy", "--home", str(world.path), "service", *options]
-    )
+    code, shown = on_terminal(world.command("service", *options))
+    assert code == 0
+    said = shown.partition("To install it")[2]
+    again = " ".join(world.command("service", *options))
     place = (
         f"mv {name}.service ~/.config"
         if as_user
@@ -89,9 +69,7 @@ def test_terminal_shows_how_to_install_the_unit(
 def test_broken_settings_are_exit_code_78_and_no_unit(world: World) -> None:
     """They say where the database lies."""
     world.env(SMTP_PORT="abc")
-    ran = world.run("service")
-    assert (ran.code, ran.out) == (78, "")
-    assert "SMTP_PORT" in ran.err
+    assert "SMTP_PORT" in world.fails(78, "service")
 
 
 def test_password_may_be_a_credential_that_only_the_service_sees(world: World) -> None:
@@ -208,9 +186,9 @@ def test_unit_of_the_pages_serves_this_home(world: World) -> None:
 
 
 def test_unit_of_the_pages_needs_their_address(world: World) -> None:
-    ran = world.run("service", "--web")
-    assert (ran.code, ran.out) == (78, "")
-    assert ".env: WEB_URL is empty; set it to where readers reach this machine" in ran.err
+    assert ".env: WEB_URL is empty; set it to where readers reach this machine" in world.fails(
+        78, "service", "--web"
+    )
 
 
 def test_proxy_on_another_machine_may_reach_the_pages(world: World) -> None:

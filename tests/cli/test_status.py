@@ -138,7 +138,7 @@ def test_reason_too_long_for_the_first_line_is_shown_once_and_whole(world: World
         assert len(told["answer"]) <= 120
         world.llm.lasting_fault = None
         world.smtp.faults += [Fault("RCPT", f"550 5.1.1 {reason}")] * 2
-        world.clock.now += timedelta(hours=1)
+        world.later(hours=1)
         world.once("foundations")
 
 
@@ -184,7 +184,7 @@ def test_status_prints_the_answer_first(world: World) -> None:
 def test_the_table_has_the_last_mornings_of_each_list(world: World) -> None:
     world.announce(1)
     world.once("foundations")
-    world.clock.now += timedelta(days=1)
+    world.later(days=1)
     world.once("foundations")
     table = under("List", world.run("status").out)
     assert [line.split()[-5:] for line in table[:2]] == [
@@ -311,7 +311,7 @@ def test_exit_code_says_whether_all_is_well(
 
 def test_list_that_nobody_has_served_waits_for_its_next_hour(world: World) -> None:
     """It owes nothing yet, however late it is made."""
-    world.clock.now += timedelta(hours=3)
+    world.later(hours=3)
     told = world.run("status", "--exit-code")
     answer = (
         "No mail today: set up after today's hour; "
@@ -356,7 +356,7 @@ def test_suppressed_addresses_have_a_table_of_their_own(world: World) -> None:
     assert world.run("status", "--suppressed").out == "Nobody is suppressed.\n"
     assert not (world.path / "data").exists()
     world.run("suppress", "vera@example.org")
-    world.clock.now += timedelta(days=1)
+    world.later(days=1)
     world.run("suppress", "ada@example.org", "--list", "foundations")
     ran = world.run("status", "--suppressed")
     assert ran.code == 0
@@ -385,7 +385,7 @@ TEN = "lists:\n" + "".join(
 def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) -> None:
     world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
     world.once()
-    world.clock.now += timedelta(minutes=1)
+    world.later(minutes=1)
     with world.held():
         printed = world.run("status").out
     assert printed.startswith(
@@ -499,7 +499,7 @@ def test_lists_with_the_same_next_morning_share_a_line(world: World) -> None:
 def test_a_quiet_day_says_why_and_when_the_next_batch_comes(world: World) -> None:
     had(world, Outcome.QUIET, day=SATURDAY, reason="arXiv announced nothing (weekend)")
     had(world, Outcome.NOTE, Counts(9, below=9), lists=["galaxies"], day=SATURDAY)
-    world.clock.now += timedelta(days=1, hours=2)
+    world.later(days=1, hours=2)
     printed = world.run("status").out
     entry = world.json("status")["lists"][0]
     assert printed.count("arXiv announced nothing") == 1
@@ -590,7 +590,7 @@ def test_each_day_that_was_given_up_has_its_reason(world: World) -> None:
     """A weekend on which nothing ran, seen on Monday."""
     world.announce(1)
     world.once()
-    world.clock.now += timedelta(days=3)
+    world.later(days=3)
     world.announce(2)
     world.once()
     nothing = (

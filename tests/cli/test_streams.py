@@ -1,16 +1,12 @@
 """A command whose stdout or stderr is closed, full or gone works as ever; only lost results make it fail."""
 
-import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import World
-
-SRC = Path(__file__).parents[2] / "src"
+from tests.cli.conftest import ENVIRON, World
 
 
 @pytest.fixture
@@ -34,8 +30,7 @@ def ran(world: World, arguments: str, redirection: str) -> subprocess.CompletedP
     """What a shell makes of the command with that redirection; its exit code is that of Paperboy."""
     line = f'"$0" -m paperboy --home "$1" {arguments} {redirection}; exit ${{PIPESTATUS[0]}}'
     command = ["bash", "-c", line, sys.executable, str(world.path)]
-    environ = {**os.environ, "PYTHONPATH": str(SRC)}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRON)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +88,5 @@ def test_no_file_gets_the_number_of_a_closed_stream(world: World) -> None:
     program += "print(open('/dev/zero', 0) > 2)"
     line = f'exec "$0" -c "{program}" <&- 2>&-'
     command = ["bash", "-c", line, sys.executable]
-    made = subprocess.run(
-        command, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(SRC)}
-    )
+    made = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRON)
     assert made.stdout == "True\n"

@@ -4,7 +4,6 @@ import os
 import resource
 import tempfile
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -106,9 +105,9 @@ def test_subscribers_can_show_one_list_alone(world: World) -> None:
     assert world.run("subscribers", "--list", "galaxies").out == (
         "galaxies\nno subscribers, so it is never due\n\n0 addresses on 1 list\n"
     )
-    ran = world.run("subscribers", "--list", "galaxy")
-    assert (ran.code, ran.out) == (2, "")
-    assert "there is no list 'galaxy', did you mean 'galaxies'?" in ran.err
+    assert "there is no list 'galaxy', did you mean 'galaxies'?" in world.fails(
+        2, "subscribers", "--list", "galaxy"
+    )
 
 
 def test_subscribers_json_lists_people_and_suppressions(world: World) -> None:
@@ -215,7 +214,7 @@ def test_unsubscribed_address_gets_nothing_more_not_even_waiting_mail(world: Wor
         "ada@example.org is no longer on foundations (removed from subscribers.yaml:9).\n"
     )
     assert text(world) == LISTS.replace("      - ada@example.org\n", "")
-    world.clock.now += timedelta(hours=2)
+    world.later(hours=2)
     assert world.once("foundations").code == 0
     assert world.mails() == ["grace@example.org"]
 
@@ -271,18 +270,15 @@ def test_unsubscribing_a_stranger_is_wrong_usage_with_a_suggestion(
 def test_wrong_arguments_are_reported_and_change_nothing(
     world: World, command: str, arguments: list[str], told: str
 ) -> None:
-    ran = world.run(command, *arguments)
-    assert (ran.code, ran.out) == (2, "")
-    assert told in ran.err
+    assert told in world.fails(2, command, *arguments)
     assert text(world) == LISTS
 
 
 def test_nobody_is_removed_while_the_file_is_broken(world: World) -> None:
     broken = LISTS.replace("categories: [cs.LG", "categories: [cs.XY")
     world.write("subscribers.yaml", broken)
-    ran = world.run("unsubscribe", "galaxies", ADA)
-    assert (ran.code, ran.out) == (78, "")
-    assert ran.err.startswith(
+    err = world.fails(78, "unsubscribe", "galaxies", ADA)
+    assert err.startswith(
         "Nobody was removed from galaxies:\nsubscribers.yaml:4:18: categories: unknown category"
     )
     assert text(world) == broken
@@ -290,9 +286,9 @@ def test_nobody_is_removed_while_the_file_is_broken(world: World) -> None:
 
 def test_broken_database_is_reported_before_the_file_changes(world: World) -> None:
     world.write("data/paperboy.db", "no database" * 1000)
-    ran = world.run("subscribe", "galaxies", ADA)
-    assert (ran.code, ran.out) == (78, "")
-    assert ran.err.startswith("Nobody was added to galaxies:\n")
+    assert world.fails(78, "subscribe", "galaxies", ADA).startswith(
+        "Nobody was added to galaxies:\n"
+    )
     assert text(world) == LISTS
 
 
@@ -307,13 +303,12 @@ def test_broken_database_is_reported_before_the_file_changes(world: World) -> No
 )
 def test_shared_subscribers_are_left_to_a_person(world: World, command: str, line: int) -> None:
     world.write("subscribers.yaml", SHARED)
-    ran = world.run(*command.split())
-    assert (ran.code, ran.out) == (78, "")
-    _, told = ran.err.split(":\n", 1)
+    err = world.fails(78, *command.split())
+    _, told = err.split(":\n", 1)
     assert told.startswith(
         f"subscribers.yaml:{line}: Paperboy cannot edit the subscribers of {command.split()[1]}: they span"
     )
-    assert ran.err.endswith("; edit the file by hand, then run paperboy check\n")
+    assert err.endswith("; edit the file by hand, then run paperboy check\n")
     assert text(world) == SHARED
     assert files(world) == [".env", "subscribers.yaml"]
 

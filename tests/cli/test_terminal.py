@@ -5,7 +5,6 @@ import logging
 import re
 import socket
 import subprocess
-import sys
 import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,14 +16,13 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import Problem
 from paperboy.service import output
 from paperboy.service.systemd import Notifier
-from tests.cli.conftest import World
+from tests.cli.conftest import ENVIRON, SRC, World
 from tests.servers import arxiv_faults
 from tests.servers.llm_faults import Fault as LlmFault
 from tests.servers.llm_faults import error
 from tests.servers.smtp import Fault
 from tests.service.test_output import Terminal, journal, set_up
 
-SRC = Path(__file__).parents[2] / "src"
 LINE = "2026-11-22 07:00:00,000 ERROR forged"
 NASTY = {
     "clears the screen": "\x1b[2J\x1b[1;31mowned",
@@ -179,7 +177,7 @@ def test_lines_of_a_traceback_are_indented(capsys: pytest.CaptureFixture[str]) -
 
 def test_no_other_module_prints() -> None:
     ways = re.compile(
-        r"\bprint\(|click\.(?:echo|secho|style)|std(?:out|err)\.write|rich\.(?!cells)|os\.write\((?!2, b\")"
+        r"\bprint\(|click\.(?:echo|secho|style)\(|std(?:out|err)\.write|rich\.(?!cells)|os\.write\((?!2, b\")"
     )
     found = {
         path.name: ways.findall(path.read_text("utf-8"))
@@ -304,9 +302,9 @@ def test_nothing_that_a_locale_cannot_write_ends_a_command(
     world: World, locale: str, encoding: str
 ) -> None:
     edit(world, "title: Foundations", "title: Fünd数")
-    environ = {"PYTHONPATH": str(SRC), "LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": locale}
+    environ = {**ENVIRON, "LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": locale}
     for arguments, code in ((["subscribers"], 0), (["status"], 0), (["why", b"\xff\xfe"], 2)):
-        command = [sys.executable, "-m", "paperboy", "--home", world.path, *arguments]
+        command = [*world.command(), *arguments]
         ran = subprocess.run(command, env=environ, capture_output=True, check=False)
         assert (ran.returncode, b"Traceback" in ran.stderr) == (code, False), ran.stderr
         assert_tame(ran.stdout.decode(encoding) + ran.stderr.decode(encoding))

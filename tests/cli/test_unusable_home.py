@@ -24,49 +24,43 @@ from tests.fakes import Clock
 ROOT, NOBODY, SOMEBODY = os.geteuid() == 0, 65_534, 1
 THEIRS = pwd.getpwuid(SOMEBODY).pw_name
 
-COMMANDS = [
-    *(
-        "service",
-        "status",
-        "status --suppressed",
-        "subscribers",
-        "check --offline",
-        "why 2611.00001",
-    ),
-    *(
-        "why ada@example.org",
-        "suppress x@example.org",
-        "unsuppress x@example.org",
-        "forget y@example.org",
-    ),
-    *("subscribe galaxies new@example.org", "unsubscribe galaxies new@example.org", "backup"),
-    *(
-        "preview foundations",
-        "once",
-        "resend foundations",
-        "resend --failed",
-        "work sending",
-        "run",
-    ),
-]
+COMMANDS = """\
+service
+status
+status --suppressed
+subscribers
+check --offline
+why 2611.00001
+why ada@example.org
+suppress x@example.org
+unsuppress x@example.org
+forget y@example.org
+subscribe galaxies new@example.org
+unsubscribe galaxies new@example.org
+backup
+preview foundations
+once
+resend foundations
+resend --failed
+work sending
+run
+""".splitlines()
 PLACES = [
-    *(
-        ".",
-        ".env",
-        "subscribers.yaml",
-        "prompts",
-        "prompts/topics",
-        "prompts/topics/g.md",
-        "emails",
-    ),
-    *(
-        "data",
-        "data/paperboy.db",
-        "data/paperboy.db-wal",
-        "data/paperboy.db.lock",
-        "data/paperboy.db.sending.lock",
-    ),
-    *("outbox", "outbox/Maildir/new", "outbox/preview"),
+    ".",
+    ".env",
+    "subscribers.yaml",
+    "prompts",
+    "prompts/topics",
+    "prompts/topics/g.md",
+    "emails",
+    "data",
+    "data/paperboy.db",
+    "data/paperboy.db-wal",
+    "data/paperboy.db.lock",
+    "data/paperboy.db.sending.lock",
+    "outbox",
+    "outbox/Maildir/new",
+    "outbox/preview",
 ]
 ALL_NEED = {"data", "data/paperboy.db", "data/paperboy.db-wal", "."}  # all commands but `service`
 
@@ -203,7 +197,7 @@ def test_what_root_makes_in_somebody_elses_home_is_theirs(used: World) -> None:
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can work in a home of somebody else's")
-def test_init_by_root_in_somebody_elses_folder_follows_no_link_with_the_rights_of_root(
+def test_init_by_root_in_somebody_elses_folder_follows_no_link_as_root(
     used: World,
 ) -> None:
     theirs, ours = used.path.with_name("theirs"), used.path.with_name("ours")

@@ -66,7 +66,7 @@ def test_why_names_the_thresholds_and_the_followed_author(world: World) -> None:
     world.write("subscribers.yaml", LISTS)
     world.announce(3)
     world.llm.scores["2611.00003"] = Score(5, 8, "")
-    world.clock.now += timedelta(days=1)
+    world.later(days=1)
     world.once()
     told = world.run("why", "2611.00003", "--list", "foundations").out
     assert (
@@ -167,7 +167,7 @@ def test_why_shows_a_scored_paper_that_is_in_no_digest_yet(world: World) -> None
     world.announce(1, 2)
     world.once("foundations")
     world.llm.unspeakable.clear()
-    world.clock.now += timedelta(days=1)
+    world.later(days=1)
     world.run("once", "--list", "foundations", "--dry-run")
     assert "foundations: scored, but not in a digest yet" in world.run("why", "2611.00001").out
 
@@ -179,7 +179,7 @@ def test_why_remembers_a_paper_deleted_by_retention(world: World) -> None:
     world.write("subscribers.yaml", LISTS.replace("Yoshua Bengio", "Nobody Else"))
     world.announce(1, 2)
     world.once()
-    world.clock.now += timedelta(days=400)
+    world.later(days=400)
     for week in range(5):  # an empty answer would be an error
         (announced,) = world.announce(week + 3)
         world.arxiv.papers[-1] = replace(
@@ -201,9 +201,8 @@ def test_why_remembers_a_paper_deleted_by_retention(world: World) -> None:
 
 
 def test_unknown_ids_and_lists_are_wrong_usage(world: World) -> None:
-    ran = world.run("why", "2611.00001")
-    assert (ran.code, ran.out) == (2, "")
-    assert "'2611.00001': no paper with that id was fetched" in ran.err
+    err = world.fails(2, "why", "2611.00001")
+    assert "'2611.00001': no paper with that id was fetched" in err
     assert not (world.path / "data").exists()
     world.announce(1)
     world.once()

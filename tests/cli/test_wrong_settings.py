@@ -6,14 +6,10 @@ The tables are of the mistakes themselves; the readers of single values have the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
-from paperboy.cli.main import invoke
-from tests.cli.conftest import FRIDAY
-from tests.fakes import Clock
+from tests.cli.conftest import World
 
 DOTENV = """\
 OPENAI_API_KEY=sk-wren
@@ -39,50 +35,31 @@ NO_LIST = "must be a list, such as [one, two], or lines that begin with '- '"
 WEEKDAY = "weekdays: must be one of mon, tue, wed, thu, fri, sat, sun"
 
 
-@dataclass
-class Operator:
-    """Somebody at a shell, with a sound home."""
-
-    home: Path
-    capture: pytest.CaptureFixture[str]
-    environ: dict[str, str] = field(default_factory=dict)
-
-    def write(self, name: str, text: str | bytes) -> None:
-        (self.home / name).parent.mkdir(parents=True, exist_ok=True)
-        (self.home / name).write_bytes(text.encode() if isinstance(text, str) else text)
-
-    def run(self, *arguments: str) -> tuple[int, list[str]]:
-        """The exit code, and all lines that do not say that something is well."""
-        self.capture.readouterr()
-        code = invoke(
-            ["--home", str(self.home), *arguments],
-            self.environ,
-            Clock(FRIDAY),
-            [].append,
-            lambda: 0.0,
-        )
-        out, err = self.capture.readouterr()
-        lines = (out + err).replace(str(self.home), "HOME").splitlines()
-        return code, [line for line in lines if not line.startswith("ok ")]
-
-    def check(self) -> tuple[int, list[str]]:
-        """What `check --offline` finds, but for the line that the rest was not checked."""
-        code, lines = self.run("check", "--offline")
-        return code, [line.removeprefix("fault  ") for line in lines if REST not in line]
-
-
 @pytest.fixture
-def operator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
-    made = Operator(tmp_path, capsys)
-    made.write(".env", DOTENV)
-    (tmp_path / ".env").chmod(0o600)
-    made.write("subscribers.yaml", LISTS + "    subscribers: [ada@wren.edu]\n")
-    made.write("prompts/topics/strings.md", "Relevant: strings and black holes.\n")
-    return made
+def operator(world: World) -> World:
+    """A world with a sound home."""
+    world.write(".env", DOTENV)
+    (world.path / ".env").chmod(0o600)
+    world.write("subscribers.yaml", LISTS + "    subscribers: [ada@wren.edu]\n")
+    world.write("prompts/topics/strings.md", "Relevant: strings and black holes.\n")
+    return world
 
 
-def test_sound_home_has_no_fault_and_no_note(operator: Operator) -> None:
-    assert operator.check() == (0, [])
+def run(operator: World, *arguments: str) -> tuple[int, list[str]]:
+    """Return the exit code, and all lines that do not say that something is well."""
+    ran = operator.run(*arguments)
+    lines = (ran.out + ran.err).replace(str(operator.path), "HOME").splitlines()
+    return ran.code, [line for line in lines if not line.startswith("ok ")]
+
+
+def check(operator: World) -> tuple[int, list[str]]:
+    """Return what `check --offline` finds, but for the line that the rest was not checked."""
+    code, lines = run(operator, "check", "--offline")
+    return code, [line.removeprefix("fault  ") for line in lines if REST not in line]
+
+
+def test_sound_home_has_no_fault_and_no_note(operator: World) -> None:
+    assert check(operator) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -157,7 +134,7 @@ def test_sound_home_has_no_fault_and_no_note(operator: Operator) -> None:
     ],
 )
 def test_wrong_line_in_dotenv_is_one_line_with_its_place(
-    operator: Operator, line: str, told: str
+    operator: World, line: str, told: str
 ) -> None:
     name, _, rest = DOTENV.partition(
         f"{line.partition('=')[0]}="
@@ -165,10 +142,10 @@ def test_wrong_line_in_dotenv_is_one_line_with_its_place(
     text = f"{name}{line}\n{rest.partition(chr(10))[2]}" if rest else f"{DOTENV}{line}\n"
     operator.write(".env", text)
     place = f".env:{text[: text.index(line)].count(chr(10)) + 1}"
-    assert operator.check() == (78, [f"settings: {place}: {told}"])
+    assert check(operator) == (78, [f"settings: {place}: {told}"])
     for command in ("once", "run"):
-        assert operator.run(command) == (78, [f"{place}: {told}"])
-    assert {path.name for path in operator.home.iterdir()} == {
+        assert run(operator, command) == (78, [f"{place}: {told}"])
+    assert {path.name for path in operator.path.iterdir()} == {
         ".env",
         "subscribers.yaml",
         "prompts",
@@ -225,15 +202,15 @@ def test_wrong_line_in_dotenv_is_one_line_with_its_place(
     ],
 )
 def test_wrong_line_of_a_list_is_one_line_with_its_place(
-    operator: Operator, lines: list[str], told: str
+    operator: World, lines: list[str], told: str
 ) -> None:
     operator.write("subscribers.yaml", LISTS + "".join(f"    {line}\n" for line in lines))
-    assert operator.check() == (78, [f"lists: subscribers.yaml:{told}"])
+    assert check(operator) == (78, [f"lists: subscribers.yaml:{told}"])
     for command in ("once", "preview strings", "run", "subscribers"):
-        assert operator.run(*command.split()) == (78, [f"subscribers.yaml:{told}"])
+        assert run(operator, *command.split()) == (78, [f"subscribers.yaml:{told}"])
     told_all = ["Nobody was added to strings:", f"subscribers.yaml:{told}"]
-    assert operator.run("subscribe", "strings", "bob@wren.edu") == (78, told_all)
-    assert {path.name for path in operator.home.iterdir()} == {
+    assert run(operator, "subscribe", "strings", "bob@wren.edu") == (78, told_all)
+    assert {path.name for path in operator.path.iterdir()} == {
         ".env",
         "subscribers.yaml",
         "prompts",
@@ -330,10 +307,10 @@ def test_wrong_line_of_a_list_is_one_line_with_its_place(
     ],
 )
 def test_wrong_file_of_lists_is_one_line_with_its_place(
-    operator: Operator, old: str, new: str, told: str
+    operator: World, old: str, new: str, told: str
 ) -> None:
     operator.write("subscribers.yaml", LISTS.replace(old, new, 1))
-    code, lines = operator.check()
+    code, lines = check(operator)
     assert (code, lines) == (78, [f"lists: subscribers.yaml:{told}"])
 
 
@@ -382,10 +359,11 @@ def test_wrong_file_of_lists_is_one_line_with_its_place(
     ],
 )
 def test_unusable_file_is_one_line_with_its_name(
-    operator: Operator, name: str, content: bytes, told: str
+    operator: World, name: str, content: bytes, told: str
 ) -> None:
-    operator.write(name, content)
-    code, (line,) = operator.check()
+    operator.write(name, "")
+    (operator.path / name).write_bytes(content)
+    code, (line,) = check(operator)
     assert (code, line[: len(told)]) == (78, told)
 
 
@@ -412,10 +390,10 @@ def test_unusable_file_is_one_line_with_its_name(
     ],
 )
 def test_wrong_environment_is_one_line(
-    operator: Operator, environ: Mapping[str, str], told: str
+    operator: World, environ: Mapping[str, str], told: str
 ) -> None:
-    operator.environ = dict(environ)
-    assert operator.check() == (78, [told])
+    operator.environ |= environ
+    assert check(operator) == (78, [told])
 
 
 @pytest.mark.parametrize(
@@ -440,9 +418,9 @@ def test_wrong_environment_is_one_line(
         ("ALERT_TO=\n", "alerts: nobody is alerted when a morning fails; set ALERT_TO"),
     ],
 )
-def test_doubtful_setting_is_a_note(operator: Operator, more: str, told: str) -> None:
+def test_doubtful_setting_is_a_note(operator: World, more: str, told: str) -> None:
     operator.write(".env", DOTENV + more)
-    code, notes = operator.check()
+    code, notes = check(operator)
     assert (code, notes) == (0, [f"note   {told}"])
 
 
@@ -457,18 +435,18 @@ def test_doubtful_setting_is_a_note(operator: Operator, more: str, told: str) ->
         DOTENV + 'SEND_AT="7:30"\nMAIL_REPLY_TO=“Ada” <ada@wren.edu>\n',
     ],
 )
-def test_what_only_looks_wrong_in_dotenv_is_well(operator: Operator, text: str) -> None:
+def test_what_only_looks_wrong_in_dotenv_is_well(operator: World, text: str) -> None:
     operator.write(".env", text)
-    assert operator.check() == (0, [])
+    assert check(operator) == (0, [])
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n\n", "  # note\n"])
-def test_what_only_looks_wrong_in_the_lists_is_well(operator: Operator, end: str) -> None:
+def test_what_only_looks_wrong_in_the_lists_is_well(operator: World, end: str) -> None:
     operator.write(
         "subscribers.yaml",
         (LISTS + "    send_at: 7:30\n    subscribers: [ada@wren.edu]\n").replace("\n", end),
     )
-    assert operator.check() == (0, [])
+    assert check(operator) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -498,18 +476,18 @@ def test_what_only_looks_wrong_in_the_lists_is_well(operator: Operator, end: str
         ),
     ],
 )
-def test_wrong_usage_is_told_with_exit_code_2(operator: Operator, command: str, told: str) -> None:
-    code, lines = operator.run(*command.split())
+def test_wrong_usage_is_told_with_exit_code_2(operator: World, command: str, told: str) -> None:
+    code, lines = run(operator, *command.split())
     assert (code, lines[-1]) == (2, told)
 
 
 @pytest.mark.quick
-def test_settings_and_lists_are_told_together(operator: Operator) -> None:
+def test_settings_and_lists_are_told_together(operator: World) -> None:
     operator.write(".env", DOTENV + "SMTP_PORT=smtp\n")
     operator.write("subscribers.yaml", LISTS + "    title: [5]\n")
     told = [
         ".env:5: SMTP_PORT: must be a whole number from 1 to 65535",
         "subscribers.yaml:5:12: title: must be text; put it in quotes",
     ]
-    assert operator.run("once") == (78, told)
-    assert operator.check() == (78, [f"settings: {told[0]}", f"lists: {told[1]}"])
+    assert run(operator, "once") == (78, told)
+    assert check(operator) == (78, [f"settings: {told[0]}", f"lists: {told[1]}"])

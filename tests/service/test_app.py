@@ -6,7 +6,6 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -15,15 +14,12 @@ from pathlib import Path
 import pytest
 
 from paperboy.edges import lock
-from paperboy.errors import ConfigError
 from paperboy.features import FEATURES
 from paperboy.service.app import App
-from tests.cli.conftest import FRIDAY, World, world
-from tests.fakes import Clock, NoProgress
+from tests.cli.conftest import ENVIRON, World, world
+from tests.fakes import NoProgress
 
 __all__ = ["world"]
-
-SRC = Path(__file__).parents[2] / "src"
 
 
 def app_of(world: World) -> App:
@@ -36,20 +32,6 @@ def app_of(world: World) -> App:
         NoProgress(),
         features=FEATURES,
     )
-
-
-def test_home_is_read_when_it_is_first_asked_for(tmp_path: Path) -> None:
-    app = App(
-        tmp_path / "none",
-        {},
-        Clock(FRIDAY),
-        lambda _: None,
-        lambda: 0.0,
-        NoProgress(),
-        features=FEATURES,
-    )
-    with pytest.raises(ConfigError, match="there is no such folder"):
-        _ = app.home
 
 
 @pytest.mark.parametrize(("fixed", "number"), [({}, 20), ({"SMTP_CONNECTIONS": 4}, 4)])
@@ -185,12 +167,6 @@ def test_database_that_is_there_or_may_begin_is_used(used: World, how: str) -> N
     assert not (used.path / "data" / "paperbyo.db").exists()
 
 
-@pytest.mark.parametrize("command", [["status"], ["check", "--offline"], ["subscribers"], ["demo"]])
-def test_question_makes_neither_a_database_nor_its_mark(world: World, command: list[str]) -> None:
-    world.run(*command)
-    assert not (world.path / "data").exists()
-
-
 @pytest.mark.parametrize(
     "make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["FIFO", "/dev/zero"]
 )
@@ -273,11 +249,8 @@ def test_what_a_home_gets_is_its_owners_alone(world: World, umask: int) -> None:
     (world.path / "subscribers.yaml").chmod(0o664)
 
     def run(*arguments: str) -> None:
-        command = [sys.executable, "-m", "paperboy", "--home", str(world.path), *arguments]
-        environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SRC)}
-        subprocess.run(
-            command, env=environ, umask=umask, check=False, capture_output=True, timeout=300
-        )
+        command = world.command(*arguments)
+        subprocess.run(command, env=ENVIRON, umask=umask, check=False, capture_output=True)
 
     for command in (["once"], ["subscribe", "galaxies", "ada@example.org"], ["status"]):
         run(*command)
