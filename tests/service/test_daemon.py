@@ -456,7 +456,7 @@ def test_each_broken_file_has_a_mail_of_its_own_and_is_resolved_by_itself(office
     assert "Broken" not in office.world.run("status").out
 
 
-def test_broken_files_are_reported_again_on_a_later_day_by_a_new_service_and_a_crashed_trial_resolves_none(
+def test_new_service_reports_broken_files_on_a_later_day_and_a_crashed_trial_none(
     office: Office,
 ) -> None:
     office.settle()
@@ -572,32 +572,16 @@ def test_status_is_said_by_the_hour_that_the_clock_shows_now(office: Office) -> 
     assert before != office.daemon.housekeeping.jobs
 
 
-@pytest.fixture
-def damaged(home: World) -> World:
-    """A home whose database is none."""
+def test_daemon_that_cannot_open_its_database_mails_the_operator_once_a_day(home: World) -> None:
+    """A mail that failed is tried again."""
     home.write("data/paperboy.db", "this is no database " * 99)
-    return home
-
-
-def test_daemon_that_cannot_open_its_database_mails_the_operator_once_a_day(damaged: World) -> None:
-    for _ in range(3):
-        ran = damaged.run("run")
-        assert ran.code == 78
-        assert "paperboy.db" in ran.err
-    assert alerts(damaged) == ["Paperboy: Paperboy cannot work"]
-    damaged.clock.now += DAY
-    damaged.run("run")
-    assert len(alerts(damaged)) == 2
-
-
-def test_emergency_mail_that_failed_is_tried_again(damaged: World) -> None:
-    damaged.env(ALERT_TO=OPERATOR, SMTP_PORT=9)
-    ran = damaged.run("run")
-    assert ran.code == 78
-    assert "ALERT_TO could not be alerted" in ran.err
-    damaged.env(ALERT_TO=OPERATOR)
-    damaged.run("run")
-    assert alerts(damaged) == ["Paperboy: Paperboy cannot work"]
+    home.env(ALERT_TO=OPERATOR, SMTP_PORT=9)
+    assert "ALERT_TO could not be alerted" in home.fails(78, "run")
+    home.env(ALERT_TO=OPERATOR)
+    for mails in (1, 1, 2):
+        assert "paperboy.db" in home.fails(78, "run")
+        assert alerts(home) == ["Paperboy: Paperboy cannot work"] * mails
+        home.later(hours=12)
 
 
 def test_daemon_ends_when_its_database_is_gone(office: Office) -> None:

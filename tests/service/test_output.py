@@ -110,19 +110,18 @@ def test_bars_of_all_stages_begin_in_the_same_column(monkeypatch: pytest.MonkeyP
     assert len(drawn) == 1
 
 
-def test_terminal_shows_only_warnings_beside_the_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("level", "shown"),
+    [("INFO", "[red]not markup[/red]\n"), ("DEBUG", "details\n[red]not markup[/red]\n")],
+)
+def test_terminal_shows_only_warnings_beside_the_bars_and_everything_at_debug(
+    monkeypatch: pytest.MonkeyPatch, level: str, shown: str
+) -> None:
     stderr = terminal(monkeypatch)
-    set_up("INFO", {})
-    logger.info("all is well")
-    logger.warning("[red]not markup[/red]")
-    assert stderr.getvalue() == "[red]not markup[/red]\n"
-
-
-def test_terminal_shows_everything_at_debug(monkeypatch: pytest.MonkeyPatch) -> None:
-    stderr = terminal(monkeypatch)
-    set_up("DEBUG", {})
+    set_up(level, {})
     logger.debug("details")
-    assert stderr.getvalue() == "details\n"
+    logger.warning("[red]not markup[/red]")
+    assert stderr.getvalue() == shown
 
 
 def test_bar_on_a_terminal_is_not_torn_by_log_lines(monkeypatch: pytest.MonkeyPatch) -> None:
