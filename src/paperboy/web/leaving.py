@@ -53,6 +53,7 @@ def _page(visit: Visit, token: str, state: str = "on") -> Response:
     suppression = visit.store.suppressions.find(reader.list_name, reader.address)
     if suppression:
         state = "left" if suppression.own else "suppressed"
+
     title = reader.list_name
     language = ""
     mailing_list = visit.home.find(reader.list_name)

@@ -95,9 +95,11 @@ class Room:
             path = request.path
             if path.startswith(f"{base}/"):
                 path = path.removeprefix(base)
+
             adapter = self._map.bind(
                 "localhost", path_info=path or "/", default_method=request.method
             )
+
             handler, values = adapter.match()
             page = f"{handler.__module__.rpartition('.')[2]}.{handler.__name__.lstrip('_')}"
 

@@ -50,6 +50,7 @@ def _key(paper: Paper) -> str:
     name = ""
     if paper.authors:
         name = _letters(paper.authors[0].rpartition(" ")[2])
+
     words = map(_letters, title_of(paper).replace("-", " ").split())
     word = next((word for word in words if word and word not in _STOP_WORDS), "")
     return f"{name or 'anonymous'}{paper.published.year}{word[:30]}"
@@ -88,6 +89,7 @@ def _title(paper: Paper) -> str:
     outside = tex
     for start, end, _ in reversed(maths):
         outside = f"{outside[:start]} {outside[end:]}"
+
     bodies = [body for _, _, body in maths]
     commands = re.findall(r"\\([A-Za-z]+|.?)", " ".join([outside, *bodies]))
 

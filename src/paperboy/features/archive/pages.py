@@ -142,6 +142,7 @@ def digest(visit: Visit, **where: Any) -> Response:
     page = online(
         visit.thaw(archived), url=url, list_url=list_page, join_url=join_url(visit, mailing_list)
     )
+
     html = visit.templates.online(page)
 
     # The mail's HTML becomes a page here, so that restyled templates need not know what is added.
@@ -161,6 +162,7 @@ def bib(visit: Visit, **where: Any) -> Response:
     """Return a digest's papers as a BibTeX file."""
     archived, mailing_list = _archived(visit, **where)
     thawed = visit.thaw(archived)
+
     papers = bibtex(entry.paper for entry in thawed.entries + thawed.over_cap)
     response = _answer(visit, papers, "application/x-bibtex", mailing_list)
     filename = f"{mailing_list.name}-{archived.date}.bib"
@@ -247,6 +249,7 @@ def atom(visit: Visit, name: str) -> Response:
             content=visit.templates.web("feed", mailing_list.language, page=page),
         )
         entries.append(entry)
+
     text = _FEED.format(
         id=tag,
         title=one_line(mailing_list.title),

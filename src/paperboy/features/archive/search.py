@@ -110,5 +110,6 @@ def work(app: App, task: Task, stopped: Stopped) -> str:
                 "%s: the digest of %s is damaged and not indexed: %r", name, digest.date, error
             )
             papers = []
+
         add(store.database, digest.id, papers)
     return ""

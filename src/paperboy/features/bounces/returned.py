@@ -70,6 +70,7 @@ def read(mail: bytes) -> Bounce | Complaint | Request | None:
         # The parser compares each line with the boundaries of all parts around it.
         if len(_BOUNDARY.findall(mail)) > _MOST_PARTS:
             return None
+
         message = email.message_from_bytes(mail, policy=_POLICY)
         parts = list(islice(message.walk(), _MOST_PARTS))
         by_type = {part.get_content_type(): part for part in reversed(parts)}
@@ -97,6 +98,7 @@ def read(mail: bytes) -> Bounce | Complaint | Request | None:
         is_apples = _field(message, "X-Apple-Unsubscribe").lower() == "true"
         if is_automatic and not is_apples:
             return None
+
         token = _token(_field(message, "Subject"))
         return Request(token) if token else None
     except Exception:  # noqa: BLE001 - mail is anybody's, and the parser raises what it does; or the command's deadline
@@ -109,6 +111,7 @@ def _returned(parts: list[Message]) -> Message:
         kind = part.get_content_type()
         if kind in _RETURNED_MAIL and isinstance(part.get_payload(), list):
             return part.get_payload(0)  # type: ignore[return-value]
+
         if kind in _RETURNED_HEADERS:
             text = part.get_payload(decode=True)
             # Headers alone are parsed: encoded text may hold any number of parts.

@@ -78,9 +78,11 @@ class Learning:
         """
         states = self.of(mailing_list)
         rankers = {str(kind): LearnedRanker(state.weights) for kind, state in states.items()}
+
         liked: Mapping[str, float] = {}
         if ExampleKind.VOTES in rankers:
             liked = _strengths(rankers[ExampleKind.VOTES], papers)
+
         if self.ranks and rankers:
             digest = hashlib.sha256(b"".join(ranker.state for ranker in rankers.values()))
             return Learned(liked=liked, rankers=rankers, key=digest.hexdigest()[:16])
@@ -151,11 +153,13 @@ class Learning:
         )
         if not papers:
             return state
+
         examples = []
         for paper in papers:
             target = ranking.target(paper.relevance, mailing_list.min_relevance)
             examples.append(ranking.Example(paper.title, paper.abstract, target))
         weights = ranking.train(state.weights if state else b"", examples)
+
         return LearnedState(
             key=self._key(ExampleKind.SCORES, mailing_list),
             oldest=state.oldest if state else papers[0].at,
@@ -170,6 +174,7 @@ class Learning:
         votes = self.lessons.voted(mailing_list.name)
         if not votes:
             return None
+
         weights = ranking.train_votes(votes)
         return LearnedState(
             key=self._key(ExampleKind.VOTES, mailing_list),
@@ -247,32 +252,34 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
     learning = of(app)
     lessons = learning.lessons
     setting = learning.share
-    names = [mailing_list.name for mailing_list in lists if mailing_list.topics]
-    progress = lessons.progress(names)
-    recalls = lessons.recalls(names, now.date())
+    learners = {mailing_list.name: mailing_list for mailing_list in lists if mailing_list.topics}
+    progress = lessons.progress(learners)
+    recalls = lessons.recalls(learners, now.date())
 
     shown: dict[str, object] = {}
     lines = []
     young = []
-    for mailing_list in lists:
-        name = mailing_list.name
-        day = local_date(mailing_list, now)
+    for name, mailing_list in learners.items():
         recall, spending = recalls.get(name, (Recall(), Spending()))
-        is_used = setting != 1 and mailing_list.topics and mailing_list.is_active
+        is_used = setting != 1 and mailing_list.is_active
         if not is_used and not recall.not_called:
             continue
 
+        day = local_date(mailing_list, now)
         misses = lessons.misses(name, day)
         share = share_of(setting, misses, day)
         off = off_until(misses, day) if setting == "auto" else None
+
         learned = progress.get(name)
         learns = None
         if share < 1 and (learned is None or is_young(learned, now)):
             learns = _progress(learned, now)
+
         saved = None
         if spending.cost and spending.cost.total:
             cost_a_paper = spending.cost.total / max(1, recall.called)
             saved = cost_a_paper * recall.not_called
+
         shown[name] = {
             "share": share,
             "off_until": off,
@@ -303,6 +310,7 @@ def _results(recall: Recall, saved: float | None) -> str:
     else:
         least, most = recall.interval
         finds = f"it finds about {recall.estimate:.0%} of what passes ({100 * least:.0f}–{most:.0%}, from {by_chance})"
+
     left_out = f"left out {counted(recall.not_called, 'paper')}"
     if saved is not None:
         left_out += f", which saved about {money(saved)}"

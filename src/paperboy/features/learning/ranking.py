@@ -84,6 +84,7 @@ def train_votes(votes: Iterable[Example]) -> bytes:
     rows = [(features(vote.title, vote.abstract), vote.target) for vote in mixed]
     for paper, share in rows:
         weights.count(paper, is_label=share is not None)
+
     passes = max(1, min(_PASSES, _STEPS // len(rows)))
     for paper, share in rows * passes:
         if share is None:
@@ -107,6 +108,7 @@ class LearnedRanker(NamedTuple):
         """Return how much each paper is wanted, as log-odds."""
         weights = _Weights(self.state)
         idf = weights.idf(range(_BUCKETS))
+
         strengths = []
         for paper in _features_of(tuple(texts)):
             vector = _unit(paper, [idf[bucket] for bucket in paper.buckets])

@@ -32,6 +32,7 @@ def shortlist(papers: Mapping[str, float], share: float, seed: str) -> Learned:
     """
     if len(papers) < _TOO_FEW:
         return Learned()
+
     ordered = sorted(papers, key=lambda paper_id: (-papers[paper_id], paper_id))
     rest = ordered[math.ceil(share * len(ordered)) :]
     sampled = frozenset(

@@ -46,6 +46,7 @@ def form(visit: Visit, name: str) -> Response:
     address = _address(typed)
     if not address:
         return _form(visit, mailing_list, typed=typed[:_LONGEST], wrong=True)
+
     is_robot = bool(visit.request.form.get("trap"))  # people do not see this field
     if not is_robot:
         token = signup_token(name, address, visit.now, visit.store.secrets()[0])
@@ -62,10 +63,12 @@ def confirm(visit: Visit, token: str) -> Response:
     signup = found(requests.find(store.database, token, visit.now))
     name = signup.list_name
     address = signup.address
+
     mailing_list = visit.home.find(name)
     is_done = signup.stage in _CONFIRMED
     if mailing_list is None or not (mailing_list.open or is_done):
         raise NotFound
+
     suppression = store.suppressions.find(name, address)
     if suppression and not suppression.own:  # since the mail went out
         raise NotFound
@@ -81,6 +84,7 @@ def confirm(visit: Visit, token: str) -> Response:
             store.readers.know(name, [MessageCopy(Subscriber(address), "", leave)])
             if suppression:  # the reader had left, and comes back
                 store.suppressions.lift(address, suppression.list_name, visit.now)
+
     return visit.page(
         "join",
         mailing_list.language,
@@ -110,9 +114,11 @@ def _address(typed: str) -> str:
     """Return the bare address, or an empty string if it is none that can be mailed."""
     if len(typed) > _LONGEST or "<" in typed or typed.startswith("-"):
         return ""
+
     try:
         address = values.mailbox(typed).address
     except ValueError:
         return ""
+
     is_local = "." not in address.rpartition("@")[2]  # a mailbox of this machine
     return "" if is_local else address

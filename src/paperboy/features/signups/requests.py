@@ -69,6 +69,7 @@ def ask(database: Database, token: str, list_name: str, address: str, now: datet
         "hour_ago": now - WINDOW,
         "day_ago": now - _DAY,
     }
+
     database.define("mailbox", _mailbox)
     with database.transaction():
         (counts,) = database.rows(_COUNTS, values)

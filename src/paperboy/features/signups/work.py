@@ -61,6 +61,7 @@ def _mail(app: App, signup: Signup) -> None:
     address = signup.address
     mailing_list = app.home.find(name)
     suppression = store.suppressions.find(name, address)
+
     is_refused = suppression and not suppression.own  # a reader who left may come back
     is_on_it = mailing_list and mailing_list.subscriber(address) and not suppression
     if mailing_list is None or not mailing_list.open or is_refused or is_on_it:
@@ -113,6 +114,7 @@ def status(app: App, lists: Sequence[MailingList], _: datetime) -> Shown:
         name = signup.list_name
         if name not in of_lists:
             continue
+
         why = f": {signup.problem}" if signup.problem else ", and comes within a minute"
         wrong.append((name, f": {signup.address} has signed up and is not on the list yet{why}"))
         row = {"address": signup.address, "since": signup.at, "problem": signup.problem}

@@ -40,6 +40,7 @@ class Votes(Noun):
         with database.transaction():
             if votes:
                 Tasks(database).add(_LEARNING, reader.list_name, at + _DELAY)
+
             for paper_id, vote in votes.items():
                 values = [reader.list_name, paper_id, reader.address.lower()]
                 if vote:

@@ -29,18 +29,20 @@ def rules() -> list[Rule]:
     path = "/vote/<string(length=32):token>/<day:day>"
     return [
         Rule(path, endpoint=show, methods=["GET", "POST"]),
-        Rule(f"{path}/<any(up, down):way>/<path:paper_id>", endpoint=choose, methods=["GET"]),
+        Rule(f"{path}/<any(up, down):way>/<path:paper_id>", endpoint=show, methods=["GET"]),
     ]
 
 
 def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "") -> Response:
-    """Show the page, and save the votes of its form. Votes for papers that the digest lacks are
-    ignored.
+    """Show the page, with a vote chosen if the path has one; or save the votes of its form.
+
+    Votes for papers that the digest lacks are ignored.
     """
     store = visit.store
     reader = found(store.readers.voting(token))
     archived = found(store.history.digest(reader.list_name, day))
     found(store.ledger.find(archived.id, reader.address))  # a token opens only digests it came with
+
     digest = visit.thaw(archived)
     entries = (digest.entries + digest.over_cap)[:_MOST]
     shown = page_of(replace(digest, entries=entries), copy=Copy(), unsubscribe_address="")
@@ -73,8 +75,3 @@ def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "")
         address=without_addresses(reader.address),
         url=f"{visit.web_url}/vote/{token}/{day}",
     )
-
-
-def choose(visit: Visit, token: str, day: date, way: str, paper_id: str) -> Response:
-    """Show the page with a vote that is not saved yet."""
-    return show(visit, token, day, way, paper_id)

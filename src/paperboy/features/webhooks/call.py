@@ -95,15 +95,19 @@ def _slack(call: Call, shown: Page, top: Sequence[Item]) -> str:
     title = _mrkdwn(shown.title)
     if shown.view_url:
         title = f"<{shown.view_url}|{title}>"
+
     text = f"{title}, {call.date:%a %d %b %Y}: {_mrkdwn(call.subject)}"
     for item in top:
         line = f"\n{item.rank}. <{item.url}|{_mrkdwn(item.title)}>"
+
         scores = {"relevance": item.relevance, "novelty": item.novelty}
         known = [f"{name} {score}" for name, score in scores.items() if score is not None]
         if known:
             line += f" – {', '.join(known)}"
+
         if item.comment:
             line += f" – {_mrkdwn(item.comment)}"
+
         if len(text) + len(line) > MOST:
             break
         text += line
@@ -126,6 +130,7 @@ def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
     call = rows.get(database, int(task.subject))
     if call is None or call.superseded or call.state is not DeliveryState.PENDING:
         return ""
+
     mailing_list = app.home.find(call.list_name)
     if mailing_list is None or not mailing_list.webhook:
         rows.record(database, call, DeliveryState.FAILED, "no longer set", now)

@@ -40,6 +40,7 @@ def read_feed(body: bytes) -> tuple[Announced, ...]:
     feed = tree(body)
     if feed.tag != "{http://www.w3.org/2005/Atom}feed":
         raise FaultError(f"sent something other than a whole feed ({beginning(body) or 'nothing'})")
+
     papers = []
     for entry in feed.findall("{*}entry"):
         name = _NAME.fullmatch(text_at(entry, "atom:id").strip())

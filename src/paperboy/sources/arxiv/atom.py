@@ -90,6 +90,7 @@ def read_page(body: bytes, now: datetime, window: Window | None = None) -> FeedP
 
     entries = feed.findall("atom:entry", _NAMESPACES)
     size = len(entries)
+
     count = text_at(feed, "opensearch:totalResults").strip()
     total = int(count) if re.fullmatch(r"\d{1,9}", count, re.ASCII) else -1
     if total == 0 and not entries:
@@ -150,16 +151,20 @@ def _paper(entry: Any, place: int, now: datetime, window: Window | None) -> Pape
         updated = _instant(text_at(entry, "atom:updated"), now)
     except (ValueError, OverflowError):
         return f"{match['id']} with a bad date"
+
     # arXiv selects by the date that it shows; it does not say whether the last minute's seconds
     # belong to the window.
     if window and not window[0] <= published < window[1] + timedelta(minutes=1):
         return f"{match['id']} with a date outside the window"
+
     title = " ".join(text_at(entry, "atom:title").split())
     if not title:
         return f"{match['id']} without a title"
+
     categories = list(filter(CATEGORY.fullmatch, texts(entry, "atom:category", CATEGORIES)))
     if not categories:
         return f"{match['id']} without a category"
+
     primary = text_at(entry, "arxiv:primary_category")
     if not CATEGORY.fullmatch(primary):
         primary = categories[0]

@@ -89,6 +89,7 @@ def start_of_newest(
     of the papers submitted at `published`; without any, of the newest batch that should be visible.
     """
     announced = next(batch for batch in _backwards(now, deferred) if batch.announced <= now)
+
     submitted = [instant for instant in published if instant < announced.submitted_until]
     newest = max(submitted, default=newest_batch(now, deferred).submitted_from)
     starts = (batch.submitted_from for batch in _backwards(now, deferred))
@@ -140,17 +141,14 @@ def _backwards(now: datetime, deferred: Collection[date]) -> Iterator[Announceme
     evening = _local_date(now)
     while True:
         evening = _announcement(evening, deferred)
-        yield _batch(evening, deferred)
-        evening -= _DAY
-
-
-def _batch(evening: date, deferred: Collection[date]) -> Announcement:
-    return Announcement(
-        submitted_from=_closing(_announcement(evening - _DAY, deferred)),
-        submitted_until=_closing(evening),
-        announced=_instant(evening, ANNOUNCED),
-        visible=_instant(evening + _DAY, VISIBLE),
-    )
+        before = _announcement(evening - _DAY, deferred)
+        yield Announcement(
+            submitted_from=_closing(before),
+            submitted_until=_closing(evening),
+            announced=_instant(evening, ANNOUNCED),
+            visible=_instant(evening + _DAY, VISIBLE),
+        )
+        evening = before
 
 
 def _closing(evening: date) -> datetime:

@@ -83,6 +83,7 @@ class ArxivClient:
         contact = re.sub(r"[^ -~]", "", self.contact)  # a header is printable ASCII
         if contact:
             purpose += f"; {contact}"
+
         self._headers = {"User-Agent": f"paperboy/{__version__} ({purpose})"}
         self._http = Http(most=LARGEST_PAGE, proxy=self.proxy)
         self._feed_http = Http(most=LARGEST_PAGE, proxy=self.feed_proxy)
@@ -155,6 +156,7 @@ class ArxivClient:
             return []
         except FaultError as fault:
             raise FeedError(f"{self._host} {fault}") from fault
+
         cross_lists = []
         for paper in papers:
             if paper.id in ids:
@@ -209,10 +211,12 @@ class ArxivClient:
                 most = max(most, total)
                 pages += 1
                 progress(before + len(papers), before + total)
+
                 if pages > 2 * total / self.page_size + self.tries:
                     raise FeedError(
                         f"{self._host} spreads {total} papers over more than {pages} pages. {_NEXT_RUN}"
                     )
+
             if len(papers) + bad >= most:
                 return papers
         logger.warning(
@@ -283,6 +287,7 @@ class ArxivClient:
                 backoff = 0 if error.unknown else 2  # without a network, nobody is kept waiting
                 what = f"gave no whole reply ({quoted(str(error))})"
                 raise FaultError(what, hint, backoff) from error
+
             status = reply.status
             if status == 200:
                 return reply.body

@@ -89,6 +89,7 @@ class ArxivFeed:
         if newest:
             submitted.append(newest)
         state = calendar.state(now, max(submitted, default=None), self.holidays)
+
         batch = calendar.newest_batch(now, self.holidays)
         if state is Freshness.LATE and self.client.has_news(batch.submitted_from, now):
             # The batch is there, and has nothing in these categories.
@@ -117,6 +118,7 @@ class ArxivFeed:
         except FeedError as error:
             logger.warning("late cross-lists are not looked for today: %s", error)
             return []
+
         late = [paper for paper in cross_lists if paper.published < since]
         if late:
             ids = ", ".join(paper.id for paper in late)
@@ -129,6 +131,7 @@ class ArxivFeed:
         number = self.client.probe(category)
         papers = "1 paper" if number == 1 else f"{number:,} papers"
         answer = f"{self.client.url} answers; asked for {category} alone, it has {papers}"
+
         try:
             self.client.cross_lists([category], lambda _: ())
         except FeedError as error:
