@@ -286,7 +286,7 @@ def test_check_tries_the_token_command(world: World, trusted: ssl.SSLContext) ->
         found = checked(SMTP_TOKEN_COMMAND="echo old-token")
         words = '{"status":"401","schemes":"Bearer","scope":"https://mail.example.org/send"}'
         assert (
-            f"535 5.7.3 Authentication unsuccessful {words}. See that SMTP_TOKEN_COMMAND prints"
+            f"535 5.7.3 Authentication unsuccessful {words}. Check that SMTP_TOKEN_COMMAND prints"
             in found
         )
         assert "old-token" not in found
@@ -295,10 +295,10 @@ def test_check_tries_the_token_command(world: World, trusted: ssl.SSLContext) ->
         )
         found = checked(SMTP_PASSWORD="s3cret")
         assert (
-            "takes no password, but an access token (OAuth): 550 5.7.30 Basic authentication is not"
+            "accepts no password, only an access token (OAuth): 550 5.7.30 Basic authentication is not"
             in found
         )
-        assert "Set SMTP_TOKEN_COMMAND in place of SMTP_PASSWORD" in found
+        assert "Set SMTP_TOKEN_COMMAND instead of SMTP_PASSWORD" in found
 
 
 def test_template_that_fails_only_on_the_web_is_reported_and_stops_no_mail(world: World) -> None:

@@ -76,7 +76,7 @@ ALL = (ADA, GRACE, HEDY)
             {},
             (ELSEWHERE,),
             ["pending"],
-            "refused all of 1 recipient tried: RCPT: 554 5.7.1 <a…@elsewhere.test>: Relay",
+            "refused the only recipient tried: RCPT: 554 5.7.1 <a…@elsewhere.test>: Relay",
         ),
         (
             {"smtpd_relay_restrictions": "defer_unauth_destination"},

@@ -328,7 +328,7 @@ def test_next_round_begins_with_other_recipients_also_of_other_digests(world: Wo
         address: [OURS] * 9 for addresses in lists.values() for address in addresses
     }
     for _ in range(3):
-        assert "refused all of 3 recipients tried: RCPT: 554 5.7.1" in world.deliver(lists).problem
+        assert "refused all 3 recipients tried: RCPT: 554 5.7.1" in world.deliver(lists).problem
     first, second, third = (world.recipients()[n : n + 3] for n in (0, 3, 6))
     assert (first, second, third) == ([*NAMES], ["reader000", "reader001", "reader002"], [*NAMES])
 

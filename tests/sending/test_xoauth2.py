@@ -261,8 +261,8 @@ def test_challenge_after_a_refused_token_is_shown_in_words(
     assert said == (
         f"mail server localhost:{server.port} refuses the access token for ada@example.org: "
         f"535 5.7.3 Authentication unsuccessful{f' {words.decode()}' if words else ''}. "
-        "See that SMTP_TOKEN_COMMAND prints a token of SMTP_USERNAME with the right to send by SMTP, and that "
-        "the server lets this mailbox do that."
+        "Check that SMTP_TOKEN_COMMAND prints a token for SMTP_USERNAME with permission to send by SMTP, and that "
+        "the server lets this mailbox do so."
     )
 
 
@@ -379,9 +379,9 @@ def test_password_that_is_no_longer_supported_is_answered_with_the_token_command
     server.faults.append(Fault(at, reply))
     with closing(connect(None, password="s3cret")) as sender:
         error = failure(sender)
-    assert f"takes no password, but an access token (OAuth): {reply}" in str(error)
+    assert f"accepts no password, only an access token (OAuth): {reply}" in str(error)
     assert (
-        "Set SMTP_TOKEN_COMMAND in place of SMTP_PASSWORD; the recipe for Microsoft 365 in .env"
+        "Set SMTP_TOKEN_COMMAND instead of SMTP_PASSWORD; the recipe for Microsoft 365 in .env"
         in str(error)
     )
     assert not error.temporary

@@ -107,7 +107,7 @@ def test_database_that_is_lost_is_an_error_and_never_a_fresh_start(used: World, 
     lose(used.path)
     before = files(used.path)
     fix = "restore a backup or correct PAPERBOY_DATABASE, or suppressed people would get mail again"
-    anew = f"To begin anew nevertheless: rm {used.path}/.has-database"
+    anew = f"To start afresh anyway: rm {used.path}/.has-database"
     message = f"{used.path}/data/paperboy.db: the database {told}; {fix}. {anew}\n"
     for command in (["status"], ["once"], ["suppress", "vera@example.org"], ["run"]):
         ran = used.run(*command)
@@ -175,7 +175,7 @@ def test_database_that_is_no_regular_file_is_refused(
 ) -> None:
     (world.path / "data").mkdir()
     make(world.database)
-    message = f"{world.path}/data/paperboy.db: this is no regular file; PAPERBOY_DATABASE must name a file\n"
+    message = f"{world.path}/data/paperboy.db: this is not a regular file; PAPERBOY_DATABASE must name a file\n"
     for command in ("status", "run"):
         ran = world.run(command)
         assert (ran.code, ran.err) == (78, message)

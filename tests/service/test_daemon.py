@@ -589,7 +589,7 @@ def test_daemon_ends_when_its_database_is_gone(office: Office) -> None:
     (office.world.database).unlink()
     with pytest.raises(
         StoreError,
-        match=r"the database is gone; .* To begin anew nevertheless: rm .*/\.has-database",
+        match=r"the database is gone; .* To start afresh anyway: rm .*/\.has-database",
     ):
         office.daemon.run()
 

@@ -82,7 +82,7 @@ def test_opening_again_keeps_the_locks_of_other_connections(path: Path) -> None:
 def test_place_that_cannot_hold_a_file_is_refused(tmp_path: Path) -> None:
     """A folder; and a file where the folder should be, which stops root as well."""
     with pytest.raises(
-        StoreError, match="this is no regular file; PAPERBOY_DATABASE must name a file"
+        StoreError, match="this is not a regular file; PAPERBOY_DATABASE must name a file"
     ):
         Store.open(tmp_path)
     (tmp_path / "data").write_text("not a folder")
@@ -108,11 +108,11 @@ def test_truncated_database_is_refused_with_the_fix(path: Path) -> None:
 
 
 OTHERS = {
-    "holiday_photos": (0, "this is not Paperboy's database; PAPERBOY_DATABASE must name"),
-    "holiday_videos": (1, "this is not Paperboy's database"),
+    "holiday_photos": (0, "this is not a Paperboy database; PAPERBOY_DATABASE must name"),
+    "holiday_videos": (1, "this is not a Paperboy database"),
     "papers": (
         1_273_918_846,
-        "before 1.0.*move the file away, and pass everybody .* to `paperboy suppress`",
+        "before 1.0.*move the file away, and pass each address .* to `paperboy suppress`",
     ),
 }
 

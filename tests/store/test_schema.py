@@ -140,7 +140,7 @@ def test_migration_that_fails_leaves_the_file_as_it_was(path: Path, of: str, bro
         else (after(CORE, more[0]), after(VOTES, *more[1:]))
     )
     before = path.read_bytes()
-    why = r"its migration failed \(.+\) and changed nothing: the version before still works"
+    why = r"its migration failed \(.+\) and was rolled back: the previous version still works"
     with pytest.raises(StoreError, match=why), opened(path, [votes], core):
         pass
     assert path.read_bytes() == before
@@ -163,7 +163,7 @@ def test_database_of_a_newer_version_is_refused_and_untouched(
     signups = [after(its, "drop table signups") if its.name == "signups" else its for its in TABLES]
     with (
         pytest.raises(
-            StoreError, match="a newer version of Paperboy; use that or a newer one, or restore"
+            StoreError, match="a newer version of Paperboy; use that or a later one, or restore"
         ) as caught,
         opened(path, signups),
     ):

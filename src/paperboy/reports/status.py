@@ -27,7 +27,7 @@ from paperboy.store.history import DaySummary, DeliveryRecord, NewestDigest
 
 MOST = 120  # characters of the answer
 IDLE = "paperboy run is not active"
-NOTHING_IS_SENT = f"{IDLE}: nothing is sent until you start it, or paperboy once"
+NOTHING_IS_SENT = f"{IDLE}: nothing is sent until you start it or run paperboy once"
 
 _PATIENCE = timedelta(hours=1)  # after which idle work is late
 _WITH_MAIL = {ListState.COMING, ListState.DUE, *Outcome} - {Outcome.SKIPPED}  # lists send today

@@ -187,8 +187,9 @@ class Pace:
             else:
                 reply = receipt.reply
         if len(own) < len(self.held):
-            tried = counted(len(self.held), "recipient")
-            self.problem = f"the mail server refused all of {tried} tried: {reply}. {REFUSES_US}"
+            number = len(self.held)
+            tried = f"all {number} recipients" if number > 1 else "the only recipient"
+            self.problem = f"the mail server refused {tried} tried: {reply}. {REFUSES_US}"
             self.turned_away = True
         return own
 

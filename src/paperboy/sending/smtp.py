@@ -381,8 +381,8 @@ class SmtpTransport:
             return f"refuses the login of {self.username} ({code}). It may be temporary."
         if self.tokens:
             return (
-                f"refuses the access token for {self.username}: {said}. See that SMTP_TOKEN_COMMAND prints a token of "
-                "SMTP_USERNAME with the right to send by SMTP, and that the server lets this mailbox do that."
+                f"refuses the access token for {self.username}: {said}. Check that SMTP_TOKEN_COMMAND prints a token "
+                "for SMTP_USERNAME with permission to send by SMTP, and that the server lets this mailbox do so."
             )
         if _NO_PASSWORDS.search(said):
             return _WANTS_TOKENS.format(said)
@@ -494,8 +494,8 @@ _LIMIT = re.compile(
 # Microsoft's 5.7.30 and 5.7.139. Not by the code: 5.7.30 is about REQUIRETLS, too (RFC 8689).
 _NO_PASSWORDS = re.compile(r"\bbasic authentication\b", re.IGNORECASE)
 _WANTS_TOKENS = (
-    "takes no password, but an access token (OAuth): {}. Set SMTP_TOKEN_COMMAND in place of SMTP_PASSWORD; the recipe "
-    "for Microsoft 365 in .env.example shows how."
+    "accepts no password, only an access token (OAuth): {}. Set SMTP_TOKEN_COMMAND instead of SMTP_PASSWORD; the "
+    "recipe for Microsoft 365 in .env.example shows how."
 )
 
 

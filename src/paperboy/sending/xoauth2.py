@@ -77,8 +77,8 @@ class TokenCommand:
                 if not isinstance(error, subprocess.TimeoutExpired):
                     raise
                 raise MailServerError(
-                    f"SMTP_TOKEN_COMMAND took longer than {self.timeout:g} s and was stopped; it can ask nobody "
-                    f"anything. {by_hand}"
+                    f"SMTP_TOKEN_COMMAND took longer than {self.timeout:g} s and was stopped; it cannot ask for "
+                    f"input. {by_hand}"
                 ) from None
         if process.returncode:
             raise MailServerError(

@@ -77,7 +77,7 @@ class Store(AbstractContextManager["Store"]):
         try:
             if path.exists() and not path.is_file():
                 raise StoreError(
-                    f"{path}: this is no regular file; PAPERBOY_DATABASE must name a file"
+                    f"{path}: this is not a regular file; PAPERBOY_DATABASE must name a file"
                 )
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Open an existing database through SQLite alone: closing any descriptor of a file drops

@@ -30,12 +30,12 @@ BUSY_SECONDS = 30
 
 _CHECKSUM = 1_000_000  # versions before 1.0 have a larger `user_version`, a checksum
 _BEFORE_1_0 = (
-    "this is the database of a version of Paperboy before 1.0, or of another program, and is not migrated. Go on with "
-    "that version; or begin anew: move the file away, and pass everybody whom that version's `paperboy status "
+    "this is the database of a version of Paperboy before 1.0, or of another program, and cannot be migrated. Keep "
+    "using that version; or start afresh: move the file away, and pass each address that its `paperboy status "
     "--suppressed` lists to `paperboy suppress`"
 )
-_NEWER = "this is the database of a newer version of Paperboy; use that or a newer one, or restore a backup of before"
-_FOREIGN = "this is not Paperboy's database; PAPERBOY_DATABASE must name that, or a file that is not there yet"
+_NEWER = "this is the database of a newer version of Paperboy; use that or a later one, or restore an older backup"
+_FOREIGN = "this is not a Paperboy database; PAPERBOY_DATABASE must name one, or a file that does not exist yet"
 
 _T = TypeVar("_T")
 _Values = Sequence[Any] | Mapping[str, Any]
@@ -77,7 +77,9 @@ class Database:
                 for tables, applied in self._behind(mark):
                     migrate(tables, applied, self._connection)
                 if row := execute("pragma foreign_key_check").fetchone():
-                    raise sqlite3.IntegrityError(f"a row of {row[0]} refers to none of {row[2]}")
+                    raise sqlite3.IntegrityError(
+                        f"a row of {row[0]} refers to a missing row of {row[2]}"
+                    )
                 execute("commit")
 
             execute("pragma foreign_keys = on")
@@ -92,7 +94,7 @@ class Database:
             advice = _advice(error)
             if self._connection.in_transaction:
                 fix = "free some space if the disk is full, or report this as a bug"
-                advice = f"its migration failed ({error}) and changed nothing: the version before still works; {fix}"
+                advice = f"its migration failed ({error}) and was rolled back: the previous version still works; {fix}"
             raise StoreError(f"{self.path}: {advice}") from error
 
     def _behind(self, mark: Path | None) -> list[tuple[Tables, int]]:
@@ -302,7 +304,7 @@ def require(path: Path, mark: Path) -> bool:
 
 def _lost(path: Path, how: str, mark: Path) -> str:
     fix = "restore a backup or correct PAPERBOY_DATABASE, or suppressed people would get mail again"
-    return f"{path}: the database {how}; {fix}. To begin anew nevertheless: rm {shlex.quote(str(mark))}"
+    return f"{path}: the database {how}; {fix}. To start afresh anyway: rm {shlex.quote(str(mark))}"
 
 
 def _same(kept: str, given: str) -> bool:
