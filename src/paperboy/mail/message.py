@@ -137,7 +137,12 @@ class Composer:
             shown=bool(links or mailing_list.webhook),
         )
 
-    def alert(self, alert: Alert, to: Subscriber, now: datetime) -> tuple[Composed, MessageCopy]:
+    def alert(
+        self,
+        alert: Alert,
+        to: Subscriber,
+        now: datetime,
+    ) -> tuple[Composed, MessageCopy]:
         """Compose a mail to the operator, dated `now`. Errors as for `Templates.alert`."""
         instant = now.astimezone(UTC)
         name, _ = parseaddr(self.sender)
@@ -194,7 +199,12 @@ class Composer:
         message_id = self._message_id(kind, at.astimezone(UTC).date(), kind, *fields)
         return composed, MessageCopy(to, message_id, token="")
 
-    def copy_for(self, list_name: str, day: date, subscriber: Subscriber) -> MessageCopy:
+    def copy_for(
+        self,
+        list_name: str,
+        day: date,
+        subscriber: Subscriber,
+    ) -> MessageCopy:
         """Make the identifiers of one subscriber's copy; always the same for the same arguments."""
         address = subscriber.address
         fields = ("message", list_name, day.isoformat(), address)
@@ -204,7 +214,13 @@ class Composer:
             token=unsubscribe_token(list_name, address, self.secret),
         )
 
-    def envelope(self, composed: Composed, delivery: Delivery, *, test: bool = False) -> Envelope:
+    def envelope(
+        self,
+        composed: Composed,
+        delivery: Delivery,
+        *,
+        test: bool = False,
+    ) -> Envelope:
         """Complete the frozen message for the delivery's recipient. Subject and body of a test mail
         say what it is; all its other headers are the real ones.
         """
@@ -228,7 +244,12 @@ class Composer:
             ways_out.append(_leave_by_mail(message, list_name) + quote(token))
 
         head = own_headers(subscriber, delivery.copy.message_id, ways_out)
-        copy = Copy(kicker=kicker, token=token, address=address, vote=vote_token(token))
+        copy = Copy(
+            kicker=kicker,
+            token=token,
+            address=address,
+            vote=vote_token(token),
+        )
         message = complete(message, placeholders_of(self.secret, list_name), copy, head)
         if self.signer:
             message = self.signer.signed(message)
@@ -239,7 +260,12 @@ class Composer:
             list_name=list_name,
         )
 
-    def _message_id(self, name: str, day: date, *fields: str) -> str:
+    def _message_id(
+        self,
+        name: str,
+        day: date,
+        *fields: str,
+    ) -> str:
         """Make an identifier that does not give away the fields that it is made of."""
         return f"<{day:%Y%m%d}.{name}.{keyed(self.secret, *fields)[:24]}@{_domain(self.sender)}>"
 
@@ -338,7 +364,12 @@ def _encoded(piece: str) -> bytes:
     return encoded[1:]
 
 
-def complete(message: bytes, placeholders: Copy, copy: Copy, head: bytes = b"") -> bytes:
+def complete(
+    message: bytes,
+    placeholders: Copy,
+    copy: Copy,
+    head: bytes = b"",
+) -> bytes:
     """Return the frozen message after a head of the copy's own, with its values for the
     placeholders, escaped in HTML.
     """
@@ -388,7 +419,12 @@ def own_headers(to: Subscriber, message_id: str, ways_out: Sequence[str] = ()) -
     return "".join(f"{header}\r\n" for header in headers).encode()
 
 
-def _headers(name: str, sender: str, subject: str, at: datetime) -> list[str]:
+def _headers(
+    name: str,
+    sender: str,
+    subject: str,
+    at: datetime,
+) -> list[str]:
     """Return the headers of any mail; readers see `name` before the sender's address."""
     return [
         _header("From", _mailbox(name, sender)),

@@ -195,7 +195,13 @@ def page_of(
     )
 
 
-def online(digest: Digest, *, url: str, list_url: str = "", join_url: str = "") -> Page:
+def online(
+    digest: Digest,
+    *,
+    url: str,
+    list_url: str = "",
+    join_url: str = "",
+) -> Page:
     """Make the page of a digest on the web: all of it, also the papers over the cap, but the middle
     of lists of hundreds of authors; and nothing personal. `list_url` is its list's page, if that is
     public, and `join_url` where to sign up, if it is open.

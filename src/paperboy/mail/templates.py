@@ -107,7 +107,12 @@ class Templates:
         kind = "digest" if page.items else "note"
         return self._html(f"{kind}.mjml.j2", page.language, page=page)
 
-    def web(self, name: str, language: str = "", **values: Any) -> str:
+    def web(
+        self,
+        name: str,
+        language: str = "",
+        **values: Any,
+    ) -> str:
         """Render a page of the web room, `NAME.html.j2`. Errors as for `to_readers`."""
         return self._text(f"{name}.html.j2", language, **values)
 
@@ -255,10 +260,20 @@ class Templates:
         if problems:
             raise ConfigError(problems)
 
-    def _text(self, name: str, language: str, **values: Any) -> str:
+    def _text(
+        self,
+        name: str,
+        language: str,
+        **values: Any,
+    ) -> str:
         return self._sandbox(language, escapes=not name.endswith(".txt.j2")).text(name, **values)
 
-    def _html(self, name: str, language: str, **values: Any) -> str:
+    def _html(
+        self,
+        name: str,
+        language: str,
+        **values: Any,
+    ) -> str:
         source = self._text(name, language, **values)
         place = f"emails/{self._sandbox(language).file(name)}"
         try:

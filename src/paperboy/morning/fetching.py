@@ -98,7 +98,8 @@ def _fetch_source(
         # A category that was never fetched has nothing to catch up on.
         fetches = store.papers.fetched(source.key)
         last_fetch = min(
-            (fetches[category] for category in categories if category in fetches), default=None
+            (fetches[category] for category in categories if category in fetches),
+            default=None,
         )
         since = min(feed.window(now, last_fetch), reach)
         since = max(since, now - LONGEST_WINDOW)

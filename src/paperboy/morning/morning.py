@@ -180,7 +180,11 @@ class Morning:
                 self.reports[mailing_list.name] = self.serve(mailing_list, close)
 
         if worker_pool and worker_pool.problem:
-            incident = Incident(kind=Kind.WORKERS, subject=THE_WORKERS, reason=worker_pool.problem)
+            incident = Incident(
+                kind=Kind.WORKERS,
+                subject=THE_WORKERS,
+                reason=worker_pool.problem,
+            )
             self.store.incidents.note([incident], self.now)
         else:
             self.store.incidents.end(Kind.WORKERS, THE_WORKERS, self.now)
@@ -388,7 +392,12 @@ class Morning:
         overdue = self.now >= start + self.overdue_after
         incidents.record(self.store, report, fetched, self.now, overdue=overdue)
 
-    def skip(self, mailing_list: MailingList, day: date, report: ListReport | None = None) -> None:
+    def skip(
+        self,
+        mailing_list: MailingList,
+        day: date,
+        report: ListReport | None = None,
+    ) -> None:
         """Freeze a day on which the list does not send."""
         reason = "paused" if mailing_list.paused else ""
         self.freeze(Day(mailing_list.name, day, Outcome.SKIPPED, reason), report)
@@ -400,7 +409,12 @@ class Morning:
         mailing_list = self.to_serve[day.list_name]
         # Features need neither addresses nor papers.
         bare_list = replace(mailing_list, subscribers=())
-        bare_day = replace(day, copies=(), outcomes={}, composed=None)
+        bare_day = replace(
+            day,
+            copies=(),
+            outcomes={},
+            composed=None,
+        )
 
         def more(digest_id: int | None) -> None:
             for write in self.frozen:
@@ -425,7 +439,12 @@ def _skipped(mailing_list: MailingList, why: str) -> ListReport:
     return ListReport(name, Outcome.SKIPPED, problem=problem)
 
 
-def _reason(mailing_list: MailingList, draft: Draft, outcome: Outcome | None, missing: str) -> str:
+def _reason(
+    mailing_list: MailingList,
+    draft: Draft,
+    outcome: Outcome | None,
+    missing: str,
+) -> str:
     """Return the reason for the outcome, or for having none; empty if the outcome says it all."""
     day = draft.digest.date
     reason = missing if draft.leftover and missing else draft.problem or missing

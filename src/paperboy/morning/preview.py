@@ -150,7 +150,13 @@ def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed
     return day, store.ledger.message(days[day])
 
 
-def write(composer: Composer, box: Path, list_name: str, composed: Composed, now: datetime) -> Path:
+def write(
+    composer: Composer,
+    box: Path,
+    list_name: str,
+    composed: Composed,
+    now: datetime,
+) -> Path:
     """Write a reader's copy to the outbox folder `box`, and return the HTML's path."""
     folder = box / "preview"
     copy = composer.copy_for(list_name, now.date(), _SOMEBODY)

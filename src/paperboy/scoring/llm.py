@@ -108,7 +108,12 @@ class _Run:
     def may_begin(self) -> bool:
         return not self.stopped and (self.may_spend is None or self.may_spend())
 
-    def note(self, batch: RequestBatch, reply: Reply, failure: str) -> None:
+    def note(
+        self,
+        batch: RequestBatch,
+        reply: Reply,
+        failure: str,
+    ) -> None:
         """Ask again for papers without a score, in halves if none has one. A paper that fails alone
         is blamed.
         """

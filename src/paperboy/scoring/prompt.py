@@ -78,7 +78,11 @@ class Prompt:
                 *self._try_block("rubric"),
                 *self._try_block("reply"),
                 *self._try_block(
-                    "topics", [topics], "{{ topics }}", topics=topics, language=ENGLISH
+                    "topics",
+                    [topics],
+                    "{{ topics }}",
+                    topics=topics,
+                    language=ENGLISH,
                 ),
                 *self._try_block("topics", topics=topics, language=_ANOTHER),
                 *self._try_block("papers", words, fields, papers=EXAMPLES),

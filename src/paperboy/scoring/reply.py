@@ -35,7 +35,8 @@ MAX_TEXT_PER_PAPER = 4000  # characters of a reply; the rest is not read
 _REREAD = 2_000  # characters: an error counts the lines before it, which must not be the whole text
 _OPENING = re.compile(r"[{\[]")
 _ANCHOR = re.compile(
-    r"</a\s*>|<a\s+(?:href|name|target|rel|class|id)\s*=[^<>]{0,300}>", re.IGNORECASE
+    r"</a\s*>|<a\s+(?:href|name|target|rel|class|id)\s*=[^<>]{0,300}>",
+    re.IGNORECASE,
 )
 _MARKDOWN_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _LINK = re.compile(  # without the sentence's full stop

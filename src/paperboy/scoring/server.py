@@ -61,7 +61,8 @@ _CUT_OFF = (
 )
 _NO_TEXT = {"content_filter": "filters the content", "length": _CUT_OFF}
 _FORMAT = re.compile(
-    r"response_?format|json_?schema|json_?object|structured.?output|grammar|guided", re.IGNORECASE
+    r"response_?format|json_?schema|json_?object|structured.?output|grammar|guided",
+    re.IGNORECASE,
 )
 _CONTENT = re.compile(
     r"content.?(?:filter|policy|management|inspection)|moderation|flagged|safety|inappropriate"
@@ -116,7 +117,13 @@ def format_of(refused: Collection[str]) -> str:
     return next(name for name in FORMATS if name not in refused)
 
 
-def fallback(said: str, options: Collection[str], form: str, *, proven: bool) -> Collection[str]:
+def fallback(
+    said: str,
+    options: Collection[str],
+    form: str,
+    *,
+    proven: bool,
+) -> Collection[str]:
     """Choose what to leave out after a refusal in these words: some of the `options` that were
     sent, or the format.
 
@@ -193,7 +200,11 @@ class Server:
         if not at_openai:  # the same paper gets the same score; OpenAI's models refuse it
             self._options["temperature"] = 0
 
-        http = wire.Http(most=MAX_BYTES, proxy=proxy, connections=connections)
+        http = wire.Http(
+            most=MAX_BYTES,
+            proxy=proxy,
+            connections=connections,
+        )
         headers = {
             "User-Agent": f"OpenAI/Python {openai.__version__}",
             "Content-Type": "application/json",

@@ -142,7 +142,8 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {
     "braket": (1, "⟨{}⟩".format),
     **dict.fromkeys(_names("mathcal mathscr"), (1, _in_alphabet("MATHEMATICAL SCRIPT", "SCRIPT"))),
     **dict.fromkeys(
-        _names("mathbf boldsymbol bm pmb bold"), (1, _in_alphabet("MATHEMATICAL BOLD"))
+        _names("mathbf boldsymbol bm pmb bold"),
+        (1, _in_alphabet("MATHEMATICAL BOLD")),
     ),
     **dict.fromkeys(
         _names("mathbb mathds mathbbm"),
