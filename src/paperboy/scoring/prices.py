@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from paperboy.models import Cost, Usage
@@ -32,7 +33,7 @@ class Prices:
         model: str,
         base_url: str = "",
         service_tier: str = "",
-        **operators: float | None,
+        **operators: Decimal | float | None,
     ) -> Prices | None:
         """Find the prices of a model on a server (empty: OpenAI's), the `operators` figures first,
         named as the fields.

@@ -1,7 +1,7 @@
-"""The façade: what Paperboy can do with one home, and the only builder of real parts.
+"""The façade: everything that Paperboy can do with one home, and the only builder of real parts.
 
 A part is built when it is first used, and closed with the `App`. The scorer and the mail rooms are
-imported then: `openai` alone takes 0.4 s, which a command that needs no LLM should not wait for.
+imported then: `openai` alone takes 0.4 s, for which a command without an LLM should not wait.
 """
 
 from __future__ import annotations
@@ -45,22 +45,21 @@ if TYPE_CHECKING:
     from paperboy.sending.resend import Resend
     from paperboy.sending.smtp import SmtpTransport
     from paperboy.service.feature import Feature
-    from paperboy.sources.source import Connect
+    from paperboy.sources.source import Connect, Feed, Source
 
 logger = logging.getLogger(__name__)
 
-_PATIENCE_OF_A_PAGE = 5.0  # seconds for other writers: its thread serves nobody else meanwhile
 Job = Literal["morning", "sending", "tasks"]
+
+_PAGE_TIMEOUT = 5.0  # seconds to wait for other writers: the page's thread serves nobody meanwhile
 IN_FORCE = "The last good version stays in force until that is fixed."
 
 
 @dataclass(eq=False)
 class App(ExitStack):
-    """What Paperboy can do with one home. Use it as a context manager, which closes what was
-    opened.
-    """
+    """Façade of one home. As a context manager it closes what was opened."""
 
-    path: Path  # the folder, read when its settings or lists are first asked for
+    path: Path  # the folder, read when its settings or lists are first used
     environ: Mapping[str, str]
     clock: Callable[[], datetime]
     wait: Callable[[float], None]  # seconds
@@ -73,7 +72,7 @@ class App(ExitStack):
         super().__init__()
 
     def at(self, home: Home) -> App:
-        """Another App, of a home that was read already."""
+        """Return an App for another home, or another version of this one."""
         app = replace(self, path=home.path)
         app.home = home
         return app
@@ -82,19 +81,22 @@ class App(ExitStack):
 
     @cached_property
     def home(self) -> Home:
-        """Settings and lists. Raises ConfigError."""
+        """Return settings and lists. Raises ConfigError."""
         return Home.load(self.path, self.environ)
 
     def take_own_or_in_force(self) -> None:
-        """Read the home for a command that changes none of its files, before it asks for anything
-        else: while they are broken, it gets what the service that is running uses, and that is
-        said. Raises ConfigError.
+        """Read the home for a command that changes none of its files. Raises ConfigError.
+
+        While the files are broken and the daemon runs, take the version in force, and say so.
         """
         self.home, broken = Home.own_or_in_force(self.path, self.environ)
-        if broken and lock.holder(self.settings.paperboy_database, "run") is None:
-            raise broken  # nobody goes by the copy
-        for line in [*broken.problems, IN_FORCE] if broken else ():
-            self.say(str(line))
+        if not broken:
+            return
+        if lock.holder(self.settings.paperboy_database, "run") is None:
+            raise broken
+        for problem in broken.problems:
+            self.say(str(problem))
+        self.say(IN_FORCE)
 
     @property
     def settings(self) -> Settings:
@@ -102,36 +104,31 @@ class App(ExitStack):
 
     @cached_property
     def store(self) -> Store:
-        """The database, created if it is new. Raises StoreError."""
+        """Open the database, or create it. Raises StoreError."""
         store = self.enter_context(self._open())
         store.settle_clock(self.clock())
         return store
 
     @property
     def store_to_ask(self) -> Store:
-        """The database; if there is none yet, an empty one in memory, so that a question creates no
-        file.
-        """
+        """Return the database, or an empty one in memory, so that a query creates no file."""
         return self.store if self.require_store() else self.enter_context(self.store_in_memory())
 
     def store_in_memory(self) -> Store:
-        """An empty database, for questions to a home that has none yet."""
+        """Return an empty database."""
         return Store.in_memory(self._tables)
 
     def open_store(self, *, check: bool = False) -> Store | None:
-        """Open the database for the caller, as it is; `check` reads all of it. None: there is none
-        yet.
+        """Open the database for the caller; None: there is none yet. `check` reads all of it.
 
         Raises StoreError.
         """
-        return (
-            self._open(check=check, patience=_PATIENCE_OF_A_PAGE) if self.require_store() else None
-        )
+        if not self.require_store():
+            return None
+        return self._open(check=check, patience=_PAGE_TIMEOUT)
 
     def require_store(self) -> bool:
-        """Return whether there is a database. Raises StoreError where there was one and it is
-        gone.
-        """
+        """Return whether there is a database. Raises StoreError if it was there and is gone."""
         database = self.settings.paperboy_database
         return require(database, self._mark) or database.exists()
 
@@ -145,19 +142,21 @@ class App(ExitStack):
     def _tables(self) -> Sequence[Tables]:
         return [feature.tables for feature in self.features if feature.tables]
 
-    @cached_property
+    @property
     def _mark(self) -> Path:
-        """Says that the home had a database, wherever that is."""
+        """Return the file that exists once the home has had a database, wherever that is."""
         return self.path / ".has-database"
 
     @cached_property
     def scorer(self) -> LlmScorer | LocalScorer:
-        """The LLM, or the embedded scorer if none is set up. Raises ConfigError for a broken
-        prompt, and a budget whose prices are unknown.
+        """Return the LLM, or the embedded scorer if no LLM is set up.
+
+        Raises ConfigError for a broken prompt, and for a budget with unknown prices.
         """
         settings = self.settings
         if not settings.has_llm:
             return LocalScorer()
+
         from paperboy.scoring.llm import LlmScorer
         from paperboy.scoring.server import Server
 
@@ -167,6 +166,7 @@ class App(ExitStack):
                 "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT, or LLM_BUDGET_USD to 0"
             )
             raise ConfigError([Problem("settings", message)])
+
         server = Server(
             settings.openai_base_url,
             settings.openai_api_key.get_secret_value(),
@@ -180,25 +180,30 @@ class App(ExitStack):
         )
         self.enter_context(closing(server))
         return LlmScorer(
-            server, self.prompt, self.prices, settings.llm_batch_size, settings.llm_concurrency
+            server,
+            self.prompt,
+            self.prices,
+            batch_size=settings.llm_batch_size,
+            concurrency=settings.llm_concurrency,
         )
 
     @cached_property
     def prices(self) -> Prices | None:
-        """The LLM's prices, set or known; None if neither."""
+        """Return the LLM's prices, as set or as known; None if they are unknown."""
         settings = self.settings
-        kinds = ("input", "cached_input", "cache_write", "output")
-        set_prices = {kind: getattr(settings, f"llm_price_{kind}") for kind in kinds}
         return Prices.find(
             settings.openai_model,
             settings.openai_base_url,
             settings.openai_service_tier,
-            **set_prices,
+            input=settings.llm_price_input,
+            cached_input=settings.llm_price_cached_input,
+            cache_write=settings.llm_price_cache_write,
+            output=settings.llm_price_output,
         )
 
     @cached_property
     def prompt(self) -> Prompt:
-        """The prompt, tried. Raises ConfigError."""
+        """Load the prompt and try it. Raises ConfigError."""
         from paperboy.scoring.prompt import Prompt
 
         return Prompt(self.home.folders("prompts"))
@@ -228,32 +233,38 @@ class App(ExitStack):
 
     @cached_property
     def signer(self) -> Signer | None:
-        """What signs mail that goes to a mail server, if a feature does. Raises ConfigError."""
-        return next(
-            (feature.signer(self.settings) for feature in self.features if feature.signer), None
-        )
+        """Return a feature's signer of mail to a mail server, if there is one.
+
+        Raises ConfigError.
+        """
+        signers = (feature.signer(self.settings) for feature in self.features if feature.signer)
+        return next(signers, None)
 
     @cached_property
     def transports(self) -> tuple[delivery.Transport, ...]:
-        """Connections to the mail server, or the outbox where none is set up."""
-        if self.settings.uses_outbox:
-            return (Outbox(self.settings.paperboy_outbox),)
-        return tuple(self.smtp() for _ in range(self.settings.smtp_connections or MOST_CONNECTIONS))
+        """Return connections to the mail server, or the outbox if there is no server."""
+        settings = self.settings
+        if settings.uses_outbox:
+            return (Outbox(settings.paperboy_outbox),)
+        return tuple(self.smtp() for _ in range(settings.smtp_connections or MOST_CONNECTIONS))
 
     def smtp(self, timeout: float = 60) -> SmtpTransport:
-        """A connection to the mail server; `timeout` (seconds) for each reply. Raises ConfigError
-        for half a login, of which the other half may be a credential that the service alone can
-        see.
+        """Return a connection to the mail server; `timeout` (seconds) is for each reply.
+
+        Raises ConfigError for half a login: only the service may see the credential that is the
+        other half.
         """
         from paperboy.sending.smtp import SmtpTransport
 
         settings = self.settings
         password = settings.smtp_password.get_secret_value()
-        if bool(settings.smtp_username) != bool(password or self.token_command):
+        has_secret = bool(password or self.token_command)
+        if bool(settings.smtp_username) != has_secret:
             needs = "SMTP_USERNAME needs SMTP_PASSWORD or SMTP_TOKEN_COMMAND"
-            if not settings.smtp_username:
+            if has_secret:
                 needs = "SMTP_PASSWORD or SMTP_TOKEN_COMMAND needs SMTP_USERNAME"
             raise ConfigError([Problem(".env", f"{needs} to be set, too; or leave out both")])
+
         return SmtpTransport(
             host=settings.smtp_host,
             port=settings.smtp_port,
@@ -266,8 +277,9 @@ class App(ExitStack):
 
     @cached_property
     def token_command(self) -> TokenCommand | None:
-        """The operator's command for access tokens, which all connections share. It sees none of
-        our settings.
+        """Return the operator's command for access tokens, shared by all connections.
+
+        It sees none of our settings.
         """
         words = self.settings.smtp_token_command
         if not words:
@@ -277,34 +289,43 @@ class App(ExitStack):
 
     @cached_property
     def connect(self) -> Connect:
-        """Reaches a source by the settings, once. It raises ConfigError."""
+        """Return the function that connects to a source, once. It raises ConfigError."""
         settings = self.settings
         person = settings.mail_reply_to or settings.alert_to or settings.mail_from
         contact = person.address if person else ""
-        return cache(
-            lambda source: source.connect(
-                settings, contact=contact, proxy=self.proxy, clock=self.clock
-            )
-        )
+
+        @cache
+        def connect(source: Source) -> Feed:
+            return source.connect(settings, contact=contact, proxy=self.proxy, clock=self.clock)
+
+        return connect
 
     def proxy(self, url: str) -> str:
         """Return the proxy for a server; empty: none. Raises ConfigError."""
         return proxy_for(url, self.environ)
 
     def prepare(self) -> None:
-        """Build what may be broken: prompt, prices, signing key, templates. Raises ConfigError
-        before anything else.
+        """Build prompt, scorer, signer and templates, so that a broken one fails first.
+
+        Raises ConfigError.
         """
-        _ = self.prompt, self.scorer, self.signer
-        self.templates.check({each.language for each in self.home.lists})
+        _ = self.prompt
+        _ = self.scorer
+        _ = self.signer
+        self.templates.check({mailing_list.language for mailing_list in self.home.lists})
 
     def previews(self, command: str) -> Previews:
-        """Shows what a morning would send now. Raises ConfigError."""
+        """Return previews of a morning that runs now. Raises ConfigError."""
         from paperboy.morning.preview import Previews
 
         self.prepare()
-        alone = partial(self.alone, "morning", command)
-        return Previews(self.drafter, self.connect, self.home.lists, alone, self.clock())
+        return Previews(
+            self.drafter,
+            self.connect,
+            self.home.lists,
+            alone=partial(self.alone, "morning", command),
+            now=self.clock(),
+        )
 
     # The two halves of a morning
 
@@ -312,20 +333,25 @@ class App(ExitStack):
     def alone(self, work: Job, command: str = "once") -> Iterator[None]:
         """Hold one of the home's locks, after waiting for its holder.
 
-        Raises ConfigError if a daemon still works with another database, since both would send the
-        same digests.
+        Raises ConfigError if a daemon still uses another database: both would send the same
+        digests.
         """
+        database = self.settings.paperboy_database
         before = self.home.database_in_force(self.environ)
-        if before != self.settings.paperboy_database and (holder := lock.holder(before)):
-            who = f"paperboy {holder.command} (process {holder.process or 'unknown'}) still works with {before}"
-            message = f"PAPERBOY_DATABASE has changed, and {who}; restart that one first"
+        if before != database and (holder := lock.holder(before)):
+            process = f"process {holder.process or 'unknown'}"
+            message = (
+                f"PAPERBOY_DATABASE has changed, but paperboy {holder.command} ({process}) still uses {before}; "
+                "restart that one first"
+            )
             raise ConfigError([Problem(".env", message)])
-        with lock.held(self.settings.paperboy_database, work, command, self.say):
+        with lock.held(database, work, command, self.say):
             yield
 
     @cached_property
     def drafter(self) -> drafting.Drafter:
         settings = self.settings
+        learns = (feature.learned(self) for feature in self.features if feature.learned)
         return drafting.Drafter(
             store=self.store,
             scorer=self.scorer,
@@ -334,9 +360,7 @@ class App(ExitStack):
             clock=self.clock,
             budget=settings.llm_budget_usd,
             budget_zone=settings.timezone,
-            learn=next(
-                (feature.learned(self) for feature in self.features if feature.learned), None
-            ),
+            learn=next(learns, None),
         )
 
     def morning(
@@ -347,10 +371,11 @@ class App(ExitStack):
         any_day: bool = False,
         since: date | None = None,
     ) -> MorningReport:
-        """From new papers to frozen digests of these lists. `patience`: how long a list waits for
-        its sources and the LLM; None: it does not wait, because it runs by hand. `any_day`:
-        whatever the lists' weekdays. `since`: begin with the papers since that local date. Raises
-        NotTodayError where that cannot be.
+        """Fetch new papers, and freeze the digests of these lists.
+
+        A list waits for its sources and the LLM for `patience`; None: it runs by hand and does not
+        wait. `any_day` ignores the lists' weekdays. `since` begins with the papers of that local
+        date; raises NotTodayError if that is not possible.
         """
         from paperboy.morning import morning
 
@@ -368,65 +393,57 @@ class App(ExitStack):
             frozen=[partial(feature.frozen, self) for feature in self.features if feature.frozen],
             since=since,
             worker_pool=self.worker_pool,
-            group=max(
-                morning.GROUP, settings.llm_concurrency // 2
-            ),  # so that calls wait for few groups' last ones
+            # Large enough that few groups wait for their last calls.
+            group=max(morning.GROUP, settings.llm_concurrency // 2),
         ).run(names)
 
     def due(self, now: datetime) -> dict[Job, frozenset[str]]:
-        """Return which jobs are due, and of a morning for which lists: one that is news, from its
-        next hour on.
+        """Return which jobs are due, a morning with its lists.
+
+        A list that is new to the service is due from its next hour on.
         """
         days = self.store.days
         lists = self.home.lists
-        since = days.know(
-            [mailing_list.name for mailing_list in lists if mailing_list.is_active], now
-        )
+        active = [mailing_list.name for mailing_list in lists if mailing_list.is_active]
+        since = days.know(active, now)
         standings = days.standings(lists, now, self.patience, since)
-        ready = frozenset(name for name, standing in standings.items() if standing.ready(now))
-        found: dict[Job, frozenset[str]] = {"morning": ready} if ready else {}
+        jobs = dict[Job, frozenset[str]]()
+        if names := frozenset(name for name, standing in standings.items() if standing.ready(now)):
+            jobs["morning"] = names
 
         mail = self.store.ledger.next_try(now)
         if mail and mail <= now:
-            found["sending"] = frozenset()
-        tries = [
-            self.store.tasks.next_try(kind) for feature in self.features for kind in feature.tasks
-        ]
-        if any(at and at <= now for at in tries):
-            found["tasks"] = frozenset()
-        return found
+            jobs["sending"] = frozenset()
+
+        for feature in self.features:
+            for kind in feature.tasks:
+                task = self.store.tasks.next_try(kind)
+                if task and task <= now:
+                    jobs["tasks"] = frozenset()
+        return jobs
 
     def worker_pool(self, lists: int) -> WorkerPool | None:
-        """Those who compose for so many lists; None: this process alone, as it is quicker or so
-        set.
-        """
+        """Return workers that compose for so many lists; None: this process alone."""
         from paperboy.morning import workers
 
         if lists <= workers.WORTH_SHARING:
             return None
-        if worker_pool := next(
-            (
-                feature.worker_pool(self.settings)
-                for feature in self.features
-                if feature.worker_pool
-            ),
-            None,
-        ):
-            return worker_pool
+        for feature in self.features:
+            if feature.worker_pool and (pool := feature.worker_pool(self.settings)):
+                return pool
         number = self.settings.workers or workers.helpful(lists)
-        return (
-            workers.WorkerPool(partial(workers.processes, number), f"{number} processes")
-            if number > 1
-            else None
-        )
+        if number <= 1:
+            return None
+        return workers.WorkerPool(partial(workers.processes, number), f"{number} processes")
 
     def deliver(
         self, stopped: Callable[[], bool], *, by_hand: bool = False, only: int = 0
     ) -> delivery.Report:
-        """Send what waits, or `only` one delivery; then the alerts that follow, but not through a
-        server that has just refused us. See `delivery.Round`.
+        """Send waiting mail, or `only` one delivery, then the alerts that follow from it.
+
+        Alerts are not sent through a server that has just refused us. See `delivery.Round`.
         """
-        if names := () if self.settings.uses_outbox else self.store.ledger.only_in_outbox():
+        if not self.settings.uses_outbox and (names := self.store.ledger.only_in_outbox()):
             logger.warning("%s", status.moved_from_outbox(names))
         self.report(sends=True)
         sent = self._round(stopped).deliver(by_hand=by_hand, only=only)
@@ -437,22 +454,21 @@ class App(ExitStack):
         return sent
 
     def deliver_rest(self, stopped: Callable[[], bool]) -> None:
-        """Send what is beside digests, with the alerts that are due."""
+        """Send all mail but digests, with the alerts that are due."""
         self.report()
         self._round(stopped).deliver(rest=True)
 
     @cached_property
     def recipients(self) -> CurrentSubscribers:
-        """Who is on each list while mail is sent."""
+        """Return the subscribers of each list while mail is sent."""
         return CurrentSubscribers(self.home, self.clock)
 
     def _round(self, stopped: Callable[[], bool]) -> delivery.Round:
         settings = self.settings
         try:
             composer = self.composer
-        except (
-            ConfigError
-        ):  # the key is gone since `prepare`: better an alert without a signature than none
+        except ConfigError:
+            # The key is gone since `prepare`; an unsigned alert is better than none.
             composer = self._composer(None)
         return delivery.Round(
             store=self.store,
@@ -471,7 +487,7 @@ class App(ExitStack):
         )
 
     def resend(self, mailing_list: MailingList) -> Resend:
-        """What can be sent again of a list's digests. Raises PaperboyError if it has had none."""
+        """Return a resend of a list's digests. Raises PaperboyError if it has had none."""
         from paperboy.sending.resend import Resend
 
         name = mailing_list.name
@@ -479,36 +495,33 @@ class App(ExitStack):
             raise PaperboyError(
                 f"{name} has had no digest yet; paperboy once --list {name} makes it"
             )
-        return Resend(
-            self.store,
-            self.composer,
-            mailing_list,
-            self.clock(),
-            by_mail=not self.settings.uses_outbox,
-        )
+        by_mail = not self.settings.uses_outbox
+        return Resend(self.store, self.composer, mailing_list, self.clock(), by_mail=by_mail)
 
     # Subscribers
 
     def forget(self, address: str) -> tuple[dict[str, tuple[int, ...]], int]:
-        """Erase an address from the lists' files, from the version in force, and from the database
-        once nobody composes or sends, and return the files' lines and the number of rows that held
-        it. Raises ConfigError before anything is changed.
+        """Erase an address from the lists' files, the version in force and the database.
+
+        Return the lines by file, and the number of rows that held it. Waits until nobody composes
+        or sends. Raises ConfigError before anything is changed.
         """
-        copies = Files(self.path)
-        in_force = [each for each in copies.containing(address) if each == copies.in_force()]
-        versions = [replace(self.home, source=each) for each in (self.path, *in_force)]
+        files = Files(self.path)
+        in_force = [copy for copy in files.containing(address) if copy == files.in_force()]
+        versions = [replace(self.home, source=source) for source in (self.path, *in_force)]
         store = self.store if self.require_store() else None
         lines = edits.forget(versions, address)
-        rows = 0
-        if store:
-            with (
-                self.alone("morning", "forget"),
-                self.alone("sending", "forget"),
-                self.alone("tasks", "forget"),
-            ):
-                rows = store.erasure.erase(address, self.clock())
-                for copy in copies.containing(address):  # no longer in force, and nobody reads it
-                    shutil.rmtree(copy, ignore_errors=True)
+        if not store:
+            return lines, 0
+
+        with (
+            self.alone("morning", "forget"),
+            self.alone("sending", "forget"),
+            self.alone("tasks", "forget"),
+        ):
+            rows = store.erasure.erase(address, self.clock())
+            for copy in files.containing(address):  # no longer in force, and nobody reads it
+                shutil.rmtree(copy, ignore_errors=True)
         return lines, rows
 
     # What is wrong, and its alerts
@@ -516,33 +529,35 @@ class App(ExitStack):
     def standing(
         self, lists: Sequence[MailingList], mornings: int = 1, *, at_work: bool = False
     ) -> status.Status:
-        """Return how these lists stand, with the last `mornings` of each."""
+        """Return the status of these lists, with the last `mornings` of each."""
         return status.read(
             self.store_to_ask, lists, self.clock(), self.patience, mornings, at_work=at_work
         )
 
     def problems(self) -> Sequence[Incident]:
-        """Return all that is wrong now."""
-        found = problems.read(self.store_to_ask, self.home.lists, self.clock())
+        """Return everything that is wrong now."""
+        incidents = problems.read(self.store_to_ask, self.home.lists, self.clock())
         for feature in self.features:
             if feature.problems:
-                with alerts.never_raising():  # what a feature cannot read hides nothing else
-                    found += feature.problems(self)
-        return problems.problems(found, self.home.lists)
+                with alerts.never_raising():  # a feature's failure hides nothing else
+                    incidents += feature.problems(self)
+        return problems.problems(incidents, self.home.lists)
 
     @property
     def alerts(self) -> alerts.AlertReporter:
-        """What reports it."""
+        """Return the reporter of problems."""
         words = dict(problems.WORDS)
         for feature in self.features:
-            words |= feature.words() if feature.words else {}
+            if feature.words:
+                words |= feature.words()
         return alerts.AlertReporter(
             store=self.store_to_ask, lists=self.home.lists, words=words, zone=self.settings.timezone
         )
 
     def report(self, *, sends: bool = False) -> None:
-        """Report what is wrong: log it, and freeze mails to ALERT_TO; `sends`: before a round of
-        sending. Never raises, since no morning depends on it.
+        """Log what is wrong, and freeze mails to ALERT_TO; `sends`: before a round of sending.
+
+        Never raises, since no morning depends on it.
         """
         with alerts.never_raising():
             to = self.settings.alert_to
@@ -550,5 +565,5 @@ class App(ExitStack):
 
     @property
     def patience(self) -> timedelta:
-        """How long a morning of the daemon waits for a late source or a dead LLM."""
+        """Return how long a morning of the daemon waits for a late source or a dead LLM."""
         return timedelta(hours=self.settings.give_up_after_hours)
