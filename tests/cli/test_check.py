@@ -194,7 +194,7 @@ def store(world: World, *authors: str) -> None:
 
 def test_followed_name_that_is_no_whole_name_is_a_note(world: World) -> None:
     """An unquoted `[Rubin, Vera]` is two names; but some authors do have one word."""
-    said = 'names are compared whole, so write Vera Rubin, or "Rubin, Vera" in quotes'
+    said = 'full names are compared, so write Vera Rubin, or "Rubin, Vera" in quotes'
     note = f"note   authors: foundations: no stored paper matches {{}}; {said}"
     assert authors_notes(world, "[Rubin, Vera]") == [note.format("'Rubin' and 'Vera'")]
     assert authors_notes(world, "['Rubin, Vera, Ford', Ada Byron]") == [

@@ -322,7 +322,7 @@ def test_hostile_dns_is_a_note_and_never_quoted(
     says, expected = HOSTILE_DNS[case]
     with DnsServer(says=says) as server:
         ask(server)
-        found = _sender("wren.edu", 0.5 if expected == NOTHING else 60)
+        found = list(_sender("wren.edu", 0.5 if expected == NOTHING else 60))
     assert [
         each.message[: len(told)] for each, told in zip(found, expected, strict=True)
     ] == expected

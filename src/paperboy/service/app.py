@@ -341,7 +341,7 @@ class App(ExitStack):
         if before != database and (holder := lock.holder(before)):
             process = f"process {holder.process or 'unknown'}"
             message = (
-                f"PAPERBOY_DATABASE has changed, but paperboy {holder.command} ({process}) still uses {before}; "
+                f"PAPERBOY_DATABASE has changed, and paperboy {holder.command} ({process}) still uses {before}; "
                 "restart that one first"
             )
             raise ConfigError([Problem(".env", message)])

@@ -1,9 +1,9 @@
 """Everything that would fail tomorrow, found today: one finding a line, each fault with its fix.
 
-files    settings, lists, templates, prompts: all that is wrong in each
+files    settings, lists, templates and prompts: every fault of each
 home     database, disk, file modes, where mail and alerts go
-servers  mail, the sender's DNS records, LLM, sources: asked side by side, so that silence costs
-         its time only once
+servers  mail, DNS records of the sender, LLM, sources: asked side by side, so that the waits of
+         silent ones do not add up
 """
 
 import multiprocessing
@@ -12,7 +12,7 @@ import re
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -38,13 +38,12 @@ from paperboy.sources.source import Source
 
 T = TypeVar("T")
 
-LITTLE, TOO_LITTLE = (
-    500_000_000,
-    50_000_000,
-)  # free bytes; a year of five lists takes less than 200 MB
+LITTLE = 500_000_000  # free bytes; a year of five lists takes less than 200 MB
+TOO_LITTLE = 50_000_000
 SMTP_SECONDS = 15.0  # for each reply
 DNS_SECONDS = 3.0  # for each kind of record
-WEB_SECONDS, WEB_MOST = 10.0, 100_000  # for the answer of the pages; bytes
+WEB_SECONDS = 10.0
+WEB_MOST = 100_000  # bytes of a page
 PATIENCE = 45.0  # seconds, for all servers together
 RECENT = timedelta(days=31)  # papers whose authors are compared with followed names
 RENEWED = timedelta(days=21)  # servers renew a certificate a month before it ends
@@ -58,7 +57,7 @@ _EXAMPLE = re.compile(r"(?:.*[@.])?example\.(?:org|com|net)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the check. `exit_code` 0: no fault, though a `note` is something to know."""
+    """One line of the check: a fault if it has an exit code, else a note or all well."""
 
     what: str
     message: str
@@ -67,7 +66,10 @@ class Finding:
 
     @property
     def mark(self) -> str:
-        return "fault" if self.exit_code else "note" if self.note else "ok"
+        """Return "fault", "note" or "ok"."""
+        if self.exit_code:
+            return "fault"
+        return "note" if self.note else "ok"
 
 
 def note(what: str, message: str) -> Finding:
@@ -81,34 +83,32 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     if faults:
         yield from faults
         return
+
     loaded, faults = _read("settings", lambda: load(app.path, app.environ))
     settings = loaded or Settings()
     env = app.path / ".env"
-    yield from faults or [
-        Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults apply")
-    ]
-    yield from (note("settings", str(problem)) for problem in ignored(app.path))
-    found, faults = _read("lists", lambda: load_lists(app.path, settings))
-    lists = found or ()
+    source = f"{env}" if env.exists() else f"no {env}, so the defaults apply"
+    yield from faults or [Finding("settings", source)]
+    for problem in ignored(app.path):
+        yield note("settings", str(problem))
+
+    read, faults = _read("lists", lambda: load_lists(app.path, settings))
+    lists = read or ()
     yield from faults or _of_the_lists(lists, settings)
-    there = {feature.name for feature in app.features}
-    for name, feature in dict(needed(settings, *lists)).items():
-        if feature not in there:
-            message = f"{name} needs the feature {feature}, which was left out of this Paperboy; remove the one"
-            yield Finding("features", f"{message}, or put back the other", exit_code=78)
-    late = f"did not answer within {patience:g} s"
+    yield from _of_the_features(app, settings, lists)
+
+    # The pool has daemon threads: no silent server delays the exit.
     home = Home(app.path, settings, lists, app.path)
-    with (
-        app.at(home) as tried,
-        ThreadPool(4) as pool,
-    ):  # of daemon threads, so that no silent server delays the exit
-        # First, since whatever scores needs the prompt, and with a broken one would try it again.
+    with app.at(home) as tried, ThreadPool(4) as pool:
+        # First, since the scorer needs the prompt, and would try a broken one again.
         prompt, prompt_faults = _read("prompts", lambda: tried.prompt)
-        servers = _servers(tried, late, scores=prompt is not None) if loaded and not offline else ()
-        asked = [
-            (pool.apply_async(_tried, (silence.what, look, tried)), silence)
-            for look, silence in servers
-        ]
+        probes = []
+        if loaded and not offline:
+            late = f"did not answer within {patience:g} s"
+            for probe, silence in _servers(tried, late, scores=prompt is not None):
+                result = pool.apply_async(_tried, (silence.what, probe, tried))
+                probes.append((result, silence))
+
         yield from _tried("emails", _templates, tried)
         yield from prompt_faults or [Finding("prompts", "the prompt renders")]
         if loaded is None:
@@ -118,9 +118,9 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
             yield from _read("scoring", lambda: prompt and tried.scorer)[1]
             yield from _read("mail", lambda: tried.transports)[1]
         yield from _of_the_home(tried)
-        for answer, silence in asked:
+        for result, silence in probes:
             try:
-                yield from answer.get(max(0.0, end - time.monotonic()))
+                yield from result.get(max(0.0, end - time.monotonic()))
             except multiprocessing.TimeoutError:
                 yield silence
 
@@ -133,46 +133,62 @@ def _read(what: str, load: Callable[[], T]) -> tuple[T | None, list[Finding]]:
         return None, [Finding(what, line, error.exit_code) for line in lines_of(error)]
 
 
-def _tried(what: str, look: Callable[[App], Iterable[Finding]], app: App) -> list[Finding]:
-    """Return what is found, and every fault that ends the look."""
+def _tried(what: str, probe: Callable[[App], Iterable[Finding]], app: App) -> list[Finding]:
+    """Return a probe's findings, and every fault that ended it."""
     found = list[Finding]()
-    _, faults = _read(what, lambda: found.extend(look(app)))
+    _, faults = _read(what, lambda: found.extend(probe(app)))
     return found + faults
 
 
-def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterator[Finding]:
-    for each in lists:
-        number = len(each.subscribers)
+def _of_the_lists(lists: Sequence[MailingList], settings: Settings) -> Iterator[Finding]:
+    addresses = dict[str, None]()
+    for mailing_list in lists:
+        addresses |= dict.fromkeys(mailing_list.addresses())
+        number = len(mailing_list.subscribers)
         people = "no subscribers, so it is never due"
         if number:
-            people = f"{counted(number, 'subscriber')}, {each.send_at:%H:%M} {each.timezone.key}"
-        paused = "; paused, so it sends nothing" * each.paused
-        yield Finding("lists", f"{each.name}: {', '.join(each.categories)}; {people}{paused}")
-    addresses = dict.fromkeys(address for each in lists for address in each.addresses())
+            hour = f"{mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
+            people = f"{counted(number, 'subscriber')}, {hour}"
+        paused = "; paused, so it sends nothing" * mailing_list.paused
+        categories = ", ".join(mailing_list.categories)
+        yield Finding("lists", f"{mailing_list.name}: {categories}; {people}{paused}")
+
     examples = list(filter(_EXAMPLE.fullmatch, addresses))
     if examples and settings.mail_from:
         nobody = f"mail to {together(examples, 1)} reaches nobody (example addresses)"
         yield note("lists", f"{nobody}; put your readers into {LISTS_FILE}")
 
 
+def _of_the_features(
+    app: App, settings: Settings, lists: Sequence[MailingList]
+) -> Iterator[Finding]:
+    features = {feature.name for feature in app.features}
+    for name, feature in dict(needed(settings, *lists)).items():
+        if feature not in features:
+            message = f"{name} needs the feature {feature}, which was left out of this Paperboy"
+            fix = f"remove {name}, or put back the feature"
+            yield Finding("features", f"{message}; {fix}", exit_code=78)
+
+
 def _templates(app: App) -> Iterator[Finding]:
-    """Render samples; name the operator's files that no shipped template has, and folders that are
-    no list's language, since they may be misspelt.
+    """Render samples, and name what may be misspelt.
+
+    These are the operator's files that no shipped template uses, and folders of no list's language.
     """
     languages = {mailing_list.language for mailing_list in app.home.lists}
     app.templates.check(languages, web=bool(app.settings.web_url))
+    message = "the templates render"
+
     _, *shipped = app.home.folders("emails")
-    ours = {file.name for folder in shipped for file in folder.glob("*.j2")}
-    strange = [
-        path for path, _ in app.templates.texts if shipped and path.rpartition("/")[2] not in ours
-    ]
-    unread = sorted(app.templates.languages - app.templates.used(languages))
-    said = "the templates render"
-    if strange:
-        said += f"; no shipped template uses {', '.join(strange)}"
-    if unread:
-        said += f"; no list has the language {', '.join(unread)}"
-    yield Finding("emails", said)
+    known = {file.name for folder in shipped for file in folder.glob("*.j2")}
+    paths = [path for path, _ in app.templates.texts]
+    strange = [path for path in paths if path.rpartition("/")[2] not in known]
+    if shipped and strange:
+        message += f"; no shipped template uses {', '.join(strange)}"
+
+    if unread := sorted(app.templates.languages - app.templates.used(languages)):
+        message += f"; no list has the language {', '.join(unread)}"
+    yield Finding("emails", message)
 
 
 def _of_the_home(app: App) -> Iterator[Finding]:
@@ -180,6 +196,7 @@ def _of_the_home(app: App) -> Iterator[Finding]:
     if problems := denied(app.path, settings):
         yield Finding("home", str(problems[0]), exit_code=78)
         return
+
     database = _tried("database", _database, app)
     yield from database
     if not any(finding.exit_code for finding in database):
@@ -187,15 +204,13 @@ def _of_the_home(app: App) -> Iterator[Finding]:
 
     folder = next(filter(Path.exists, settings.paperboy_database.parents))
     free = shutil.disk_usage(folder).free
-    told = (
-        f"{free / 1e9:,.1f} GB free at {folder}"
-        if free >= 1e9
-        else f"{free / 1e6:.0f} MB free at {folder}"
-    )
+    size = f"{free / 1e9:,.1f} GB" if free >= 1e9 else f"{free / 1e6:.0f} MB"
+    message = f"{size} free at {folder}"
     if free < LITTLE:
         why = "too little for a morning" if free < TOO_LITTLE else "and digests are kept there"
-        told = f"only {told}, {why}; free some space, or move PAPERBOY_DATABASE to another disk"
-    yield Finding("disk", told, exit_code=int(free < TOO_LITTLE), note=free < LITTLE)
+        fix = "free some space, or move PAPERBOY_DATABASE to another disk"
+        message = f"only {message}, {why}; {fix}"
+    yield Finding("disk", message, exit_code=int(free < TOO_LITTLE), note=free < LITTLE)
 
     yield from _modes(app.path, settings)
     if settings.uses_outbox:
@@ -206,6 +221,7 @@ def _of_the_home(app: App) -> Iterator[Finding]:
             fix = "let this user write there, or set PAPERBOY_OUTBOX"
             yield Finding("mail", f"{outbox} cannot hold mail; {fix}", exit_code=1)
         return
+
     yield from _read("DKIM", lambda: app.signer)[1]
     usual = {465: "tls", 587: "starttls"}.get(settings.smtp_port, settings.smtp_security)
     if usual != settings.smtp_security:
@@ -241,22 +257,24 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
     stored = {name_key(name): name for name in sorted(set().union(*papers))}
     followed = dict.fromkeys(name for mailing_list in lists for name in mailing_list.authors)
     spellings = other_spellings(followed, stored)
+    searched = f"of the {counted(len(papers), 'paper')} submitted since {since:%d %b %Y}"
+
     for mailing_list in lists:
         odd = [name for name in mailing_list.authors if len(name.split()) == 1 or "," in name]
         if unmatched := [f"{name!r}" for name in odd if name_key(name) not in stored]:
-            fix = 'names are compared whole, so write Vera Rubin, or "Rubin, Vera" in quotes'
-            yield note(
-                "authors",
-                f"{mailing_list.name}: no stored paper matches {together(unmatched, 3)}; {fix}",
-            )
+            message = f"{mailing_list.name}: no stored paper matches {together(unmatched, 3)}"
+            fix = 'full names are compared, so write Vera Rubin, or "Rubin, Vera" in quotes'
+            yield note("authors", f"{message}; {fix}")
+
         for name in mailing_list.authors:
-            if name in spellings and name not in odd:
-                looked = f"of the {counted(len(papers), 'paper')} submitted since {since:%d %b %Y}"
-                found = (
-                    f"{looked}, none is by {name}, but some are by {together(spellings[name], 3)}"
-                )
-                fix = "if that is the same person, add this spelling to authors"
-                yield note("authors", f"{mailing_list.name}: {found}; {fix}")
+            if name not in spellings or name in odd:
+                continue
+            others = together(spellings[name], 3)
+            message = (
+                f"{mailing_list.name}: {searched}, none is by {name}, but some are by {others}"
+            )
+            fix = "if that is the same person, add this spelling to authors"
+            yield note("authors", f"{message}; {fix}")
 
 
 def _can_be_made(path: Path) -> bool:
@@ -265,34 +283,31 @@ def _can_be_made(path: Path) -> bool:
 
 
 def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
-    """Report what users other than the owner can read or replace; opening the database has made it
-    ours.
+    """Report files that other users can read or replace.
+
+    The database is not among them: opening it has set its mode.
     """
     secret = settings.openai_api_key.get_secret_value() or settings.smtp_password.get_secret_value()
-    theirs = [
+    forbidden_modes = [
         (settings.paperboy_database.parent, 0o022),
         (home / ".env" if secret else None, 0o077),
         (settings.dkim_key, 0o077),
     ]
-    for path, forbidden in theirs:
+    for path, forbidden in forbidden_modes:
         if path is None or not path.exists():
             continue
         mode = path.stat().st_mode & 0o7777
-        if (
-            mode & forbidden and not mode & 0o1000
-        ):  # sticky like /tmp: others cannot replace our files
+        is_sticky = mode & 0o1000  # like /tmp: others cannot replace our files
+        if mode & forbidden and not is_sticky:
             fix = f"chmod {'go-w' if path.is_dir() else '600'} {shlex.quote(str(path))}"
-            yield note(
-                "privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}"
-            )
+            message = f"{path} is open to users other than its owner (mode {mode:o})"
+            yield note("privacy", f"{message}; {fix}")
 
 
 def _servers(
     app: App, late: str, *, scores: bool
 ) -> Iterator[tuple[Callable[[App], Iterable[Finding]], Finding]]:
-    """Yield a probe for each server that the settings name, and the finding if it is silent, in the
-    report's order.
-    """
+    """Yield a probe for each server that is set up, and the finding if the server is silent."""
     settings = app.settings
     if not settings.uses_outbox:
         silence = f"{settings.smtp_host}:{settings.smtp_port} {late}; check SMTP_HOST and SMTP_PORT"
@@ -308,17 +323,20 @@ def _servers(
         host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
         silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
         yield _scoring, Finding("scoring", silence, exit_code=1)
-    for source in (
-        sources_of(category for each in app.home.lists for category in each.categories) or SOURCES
-    ):
+    for source in sources_of(_categories(app)) or SOURCES:
         silence = f"its server {late}; if that persists, see {source.status_page}"
         yield partial(_source, source), Finding(source.name, silence, exit_code=1)
 
 
+def _categories(app: App) -> Iterator[str]:
+    return (category for mailing_list in app.home.lists for category in mailing_list.categories)
+
+
 def sender_domain(settings: Settings) -> str:
-    """Return the domain of MAIL_FROM; empty where DNS has nothing to say of it."""
-    sender = None if settings.uses_outbox else settings.mail_from
-    domain = sender.address.rpartition("@")[2].lower() if sender else ""
+    """Return the domain of MAIL_FROM; empty if it has no DNS records to check."""
+    if settings.uses_outbox or settings.mail_from is None:
+        return ""
+    domain = settings.mail_from.address.rpartition("@")[2].lower()
     return "" if _EXAMPLE.fullmatch(domain) else domain
 
 
@@ -326,29 +344,28 @@ def _mail(app: App) -> Iterator[Finding]:
     settings = app.settings
     sender = settings.mail_from.address if settings.mail_from else ""
     recipient = settings.alert_to.address if settings.alert_to else sender
-    text, ends, refusal = app.smtp(timeout=SMTP_SECONDS).probe(sender, recipient)
-    if refusal:
+    text, expires, refusal = app.smtp(timeout=SMTP_SECONDS).probe(sender, recipient)
+    if not refusal:
+        number = f"1 to {MOST_CONNECTIONS} connections"
+        if settings.smtp_connections:
+            number = counted(settings.smtp_connections, "connection")
+        yield Finding("mail", f"{text}, {number}")
+    else:
         setting = "ALERT_TO" if settings.alert_to else "MAIL_FROM"
         message = f"the mail server refuses {recipient} ({setting}): {refusal.reply}"
         if refusal.unclear or "relay" in refusal.reply.lower():  # Postfix denies relaying by 454
             yield Finding("mail", f"{message}. {REFUSES_US}", exit_code=1)
         elif refusal.state is not DeliveryState.FAILED:
-            yield note("mail", f"{message}. That may pass")
+            yield note("mail", f"{message}. That may be temporary")
         elif settings.alert_to:
-            yield Finding(
-                "mail", f"{message}. Until ALERT_TO is fixed, nobody is alerted", exit_code=1
-            )
+            nobody = "Until ALERT_TO is fixed, nobody is alerted"
+            yield Finding("mail", f"{message}. {nobody}", exit_code=1)
         else:
             yield note("mail", f"{message}. Until MAIL_FROM is fixed, bounces get lost")
-    else:
-        fixed = settings.smtp_connections
-        number = counted(fixed, "connection") if fixed else f"1 to {MOST_CONNECTIONS} connections"
-        yield Finding("mail", f"{text}, {number}")
-    if ends and ends - app.clock() < RENEWED:
-        yield note(
-            "mail",
-            f"the certificate of {settings.smtp_host} expires on {ends:%a %d %b %Y}; renew it",
-        )
+
+    if expires and expires - app.clock() < RENEWED:
+        message = f"the certificate of {settings.smtp_host} expires on {expires:%a %d %b %Y}"
+        yield note("mail", f"{message}; renew it")
 
 
 def _scoring(app: App) -> Iterator[Finding]:
@@ -361,84 +378,81 @@ def _scoring(app: App) -> Iterator[Finding]:
 
 
 def _source(source: Source, app: App) -> Iterator[Finding]:
-    categories = (category for each in app.home.lists for category in each.categories)
-    its = next((category for category in categories if source_of(category) is source), "")
-    said, lacks = app.connect(source).probe(its)
-    yield Finding(source.name, said)
-    if lacks:
-        yield note(source.name, lacks)
+    of_source = (category for category in _categories(app) if source_of(category) is source)
+    answer, lack = app.connect(source).probe(next(of_source, ""))
+    yield Finding(source.name, answer)
+    if lack:
+        yield note(source.name, lack)
 
 
 def _web(app: App) -> Iterator[Finding]:
-    """Ask whether readers' links lead to the pages of this home, through whatever proxy stands
-    before them.
-    """
-    url = f"{app.settings.web_url}/robots.txt"
-    ours = f"Disallow: {urlsplit(app.settings.web_url).path}/leave/".encode()
+    """Check whether readers' links lead to this home's pages, through any proxy before them."""
+    web_url = app.settings.web_url
+    url = f"{web_url}/robots.txt"
+    http = Http(most=WEB_MOST, proxy=app.proxy(url))
     try:
-        reply = Http(most=WEB_MOST, proxy=app.proxy(url)).request(
-            "GET", url, {}, seconds=WEB_SECONDS
-        )
+        reply = http.request("GET", url, {}, seconds=WEB_SECONDS)
     except NoReplyError as error:
         yield note("web", f"{url} does not answer ({error}), {_NO_PAGES}")
         return
-    says = f"{url} answers {reply.status}"
+
+    message = f"{url} answers {reply.status}"
+    expected = f"Disallow: {urlsplit(web_url).path}/leave/".encode()
     if reply.status in {502, 503, 504}:
-        yield note("web", f"{says}: the proxy is there and the pages are not; start `paperboy web`")
-    elif reply.status == 200 and ours in reply.body:
-        yield Finding("web", f"{app.settings.web_url} answers")
+        yield note(
+            "web", f"{message}: the proxy is there and the pages are not; start `paperboy web`"
+        )
+    elif reply.status == 200 and expected in reply.body:
+        yield Finding("web", f"{web_url} answers")
     else:
         host, port = app.settings.web_listen
-        yield note(
-            "web", f"{says}, but not as these pages do; have the proxy pass it to {host}:{port}"
-        )
+        fix = f"have the proxy pass it to {host}:{port}"
+        yield note("web", f"{message}, but not as these pages do; {fix}")
 
 
-def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
-    """Check whether the sender's domain has the records that replies, and other servers' trust,
-    depend on.
-    """
+def _sender(domain: str, seconds: float = DNS_SECONDS) -> Iterator[Finding]:
+    """Check the DNS records of the sender's domain that replies and spam filters depend on."""
     parents = [domain.split(".", start)[-1] for start in range(domain.count("."))]
     try:
-        mx = next(
-            filter(None, (records(domain, kind, seconds) for kind in ("MX", "A", "AAAA"))), []
-        )
-        spf = [
-            record
-            for record in records(domain, "TXT", seconds)
-            if record.lower().startswith('"v=spf1')
+        hosts = (records(domain, kind, seconds) for kind in ("MX", "A", "AAAA"))
+        mx = next(filter(None, hosts), [])
+        texts = records(domain, "TXT", seconds)
+        policies = [
+            policy for name in parents for policy in records(f"_dmarc.{name}", "TXT", seconds)
         ]
-        policies = (
-            record for name in parents for record in records(f"_dmarc.{name}", "TXT", seconds)
-        )
-        dmarc = [record for record in policies if record.lower().startswith('"v=dmarc1')]
     except OSError:
-        return [note("sender", f"DNS does not answer; MX, SPF and DMARC of {domain} not checked")]
+        yield note("sender", f"DNS does not answer; MX, SPF and DMARC of {domain} not checked")
+        return
+
     if any(record.endswith(" .") for record in mx):  # RFC 7505
         message = f"{domain} accepts no mail, so bounces and replies get lost"
-        return [Finding("MX", f"{message}; fix its MX record or MAIL_FROM", exit_code=1)]
-    needed = {
-        "MX": (mx, "bounces and replies get lost; add one, or fix MAIL_FROM"),
-        "SPF": (
-            spf,
-            "many servers distrust mail without it; publish the record that your mail provider names",
-        ),
-        "DMARC": (
-            dmarc,
-            f'large providers want one; publish the TXT record "v=DMARC1; p=none" at _dmarc.{domain}',
-        ),
-    }
-    return [
-        Finding(kind, f"{domain} has a record")
-        if found
-        else note(kind, f"{domain} has no record: {why}")
-        for kind, (found, why) in needed.items()
-    ]
+        yield Finding("MX", f"{message}; fix its MX record or MAIL_FROM", exit_code=1)
+        return
+
+    has_spf = any(record.lower().startswith('"v=spf1') for record in texts)
+    has_dmarc = any(policy.lower().startswith('"v=dmarc1') for policy in policies)
+    no_mx = "bounces and replies get lost; add one, or fix MAIL_FROM"
+    no_spf = (
+        "many servers distrust mail without it; publish the record that your mail provider names"
+    )
+    no_dmarc = (
+        f'large providers want one; publish the TXT record "v=DMARC1; p=none" at _dmarc.{domain}'
+    )
+    for kind, has_record, why in (
+        ("MX", bool(mx), no_mx),
+        ("SPF", has_spf, no_spf),
+        ("DMARC", has_dmarc, no_dmarc),
+    ):
+        if has_record:
+            yield Finding(kind, f"{domain} has a record")
+        else:
+            yield note(kind, f"{domain} has no record: {why}")
 
 
 def records(name: str, kind: str, seconds: float = DNS_SECONDS) -> list[str]:
-    """Return the records of that kind, as in a zone file: anybody's words, not to be quoted. Raises
-    OSError if DNS does not answer.
+    """Return a name's DNS records of one kind, as in a zone file: untrusted, not to be quoted.
+
+    Raises OSError if DNS does not answer.
     """
     from dns import exception, resolver  # most commands ask no DNS
 
