@@ -530,7 +530,7 @@ def test_edit_retries_at_once_what_failed(office: Office) -> None:
 def test_error_while_looking_is_logged_and_the_daemon_goes_on(office: Office) -> None:
     office.settle()
     for error, said in [
-        (ZeroDivisionError("oops"), "a bug in Paperboy; the log has it"),
+        (ZeroDivisionError("oops"), "a bug in Paperboy; see the log"),
         (StoreWriteError("no room on ada@example.org's disk"), "no room on a…@example.org's disk"),
     ]:
         office.daemon.adopted = lambda error=error: (_ for _ in ()).throw(error)  # type: ignore[misc]

@@ -2,15 +2,15 @@
 
     every five seconds, on each signal and when a child ends:
         for each child: has it ended? report what it could not report itself; is it stuck? stop it
-        have the files changed, and rested for ten seconds? start a trial, which copies them, tries the copy and brings
-            it into force if it is sound; load what is in force
-        is a list due, and no morning running? start one; a list that is new is due from its next hour on
+        have the files changed, and rested for ten seconds? start a trial: it brings a copy of them into force if the
+            copy is sound; load what is in force
+        is a list due, and no morning running? start one
         does mail or an alert wait, and no sending running? start one
         is a task due, and no child for tasks running? start one
-        notify systemd that the daemon is alive, and at once how the day stands if a child or the files have changed
+        notify systemd that the daemon is alive, and of the day's status if a child or the files have changed
 
     housekeeping, by `schedule`:
-        tell systemd how the day stands: each minute if rows have changed, and each quarter of an hour
+        notify systemd of the day's status: each minute if rows have changed, and each quarter of an hour
 
 A child writes dots of progress to its standard output, then its failures, one a line. Its memory
 goes back to the system when it ends, and its crash is contained. Retry times are data, so they
@@ -55,7 +55,7 @@ Spawn = Callable[[Sequence[str]], Process]  # from a command line of ours
 TICK_SECONDS = 5
 STOPS_WITHIN = 60.0  # seconds that a child has after SIGTERM
 _EMERGENCY_EVERY = 86_400.0  # seconds between two mails about a home that cannot work
-_LOOK_SECONDS = 20.0  # between two looks at the database while nothing happens
+_LOOK_SECONDS = 20.0  # between two queries of the database while nothing happens
 _STUCK_SECONDS: Mapping[Kind, float] = {  # without progress
     "morning": 1800.0,
     "sending": 1800.0,
@@ -77,22 +77,22 @@ class _Child:
 
     @property
     def failures(self) -> list[str]:
-        """What it reported on the lines after its dots of progress."""
+        """Return the failures that it reported, on the lines after its dots of progress."""
         return self.output.lstrip(".").strip().splitlines()
 
     def abnormal(self, code: int, silent: float) -> str:
-        """Describe an abnormal exit after so many seconds without progress; empty if all went
-        well.
-        """
+        """Describe an exit after so many seconds without progress; empty if all went well."""
         if code and silent >= self.patience:
             return f"it made no progress for {self.patience // 60:.0f} minutes and was stopped"
         if code < 0:
             return f"signal {-code} ended it"
-        return ([f"its exit code was {code}", *self.failures])[-1] if code else ""
+        if code == 0:
+            return ""
+        return self.failures[-1] if self.failures else f"its exit code was {code}"
 
 
 class Daemon:
-    """Serve the home of `app` until stopped. `home` is the version in force."""
+    """Service of one home until it is stopped. `home` is the version in force."""
 
     def __init__(self, app: App, notifier: Notifier, spawn: Spawn) -> None:
         self.problems: tuple[Problem, ...] = ()  # with the files as they are
@@ -103,20 +103,20 @@ class Daemon:
         self._timer = app.timer
         self._notifier = notifier
         self._spawn = spawn
+        self._children = dict[Kind, _Child]()
+        self._backoff = dict[Kind, float]()  # after an abnormal exit, until then on the timer
+
         self._files = Files(app.path)
-        self._children: dict[Kind, _Child] = {}
-        self._backoff: dict[
-            Kind, float
-        ] = {}  # retry backoff after an abnormal exit, until then on the timer
-        self._seen = Fingerprint()  # of the files
-        self._try_at = float("-inf")  # their next trial, on the timer
+        self._fingerprint = Fingerprint()
+        self._try_at = float("-inf")  # the next trial of the files, on the timer
         self._looked_at = float("-inf")  # at the database, on the timer
-        self._said: object = None  # children, problems and version of the last status line
-        self._said_rows: object = None  # the same of the database
-        self._reload = False
-        self._stopping = ""  # the signal
+        self._notified: object = None  # children, problems and version of the last status line
+        self._notified_rows: object = None  # the database's rows of the same
         self.housekeeping = schedule.Scheduler()
         self._begin_housekeeping()
+
+        self._reload = False
+        self._stopping = ""  # the signal
         # Signals come at any moment, also within our own methods: unlike an Event, a SimpleQueue is
         # made for that.
         self._calls: SimpleQueue[None] = SimpleQueue()
@@ -127,18 +127,20 @@ class Daemon:
 
     @property
     def _in_force(self) -> bool:
-        """Whether the home is a version that was tried. From the first trial on it always is."""
+        """Check whether the home is a version that was tried; after the first trial it is."""
         return self.home.source != self.home.path
 
     # ---- the loop
 
     def run(self) -> None:
-        """Work until SIGTERM, then end the children. Raises ConfigError if no version of the files
-        was ever good.
+        """Work until SIGTERM, then end the children.
+
+        Raises ConfigError if no version of the files was ever good.
         """
         try:
             while not self._stopping:
-                self._app.require_store()  # a new one would know neither who is suppressed nor what was sent
+                # A new database would know neither who is suppressed nor what was sent.
+                self._app.require_store()
                 self._tick()
                 self._wait()
             logger.info("%s: stopping", self._stopping)
@@ -147,9 +149,7 @@ class Daemon:
             self._end_children()
 
     def signalled(self, signum: int, _frame: FrameType | None = None) -> None:
-        """Look at everything at once: a signal handler. SIGHUP has the files tried; SIGTERM and
-        SIGINT end the loop.
-        """
+        """Handle a signal: tick at once. SIGHUP tries the files; SIGTERM and SIGINT end the loop."""
         if signum == signal.SIGHUP:
             self._reload = True
         elif signum in {signal.SIGTERM, signal.SIGINT}:
@@ -157,7 +157,7 @@ class Daemon:
         self._calls.put(None)
 
     def _wait(self) -> None:
-        """Wait for the next tick or a signal; one look serves all signals that have come."""
+        """Wait for the next tick or a signal; one tick serves all signals that have come."""
         with suppress(Empty):
             self._calls.get(timeout=self.tick_seconds)
             self._looked_at = float("-inf")
@@ -173,134 +173,140 @@ class Daemon:
         except PaperboyError as error:
             logger.error("%s", error)
             self._notifier.status(str(error))
-            self._said = None
+            self._notified = None
             if isinstance(error, StoreError):
                 emergency(self._app, str(error))
         except Exception:
             logger.exception("this is a bug in Paperboy; the daemon continues")
-            self._notifier.status("a bug in Paperboy; the log has it")
-            self._said = None
+            self._notifier.status("a bug in Paperboy; see the log")
+            self._notified = None
 
     def tick(self, now: datetime) -> None:
-        """Look at everything once. Raises ConfigError if no version of the files was ever good."""
+        """Check everything once. Raises ConfigError if no version of the files was ever good."""
         for child in list(self._children.values()):
             self._look_after(child, now)
         self._look_at_files(now)
         self._notifier.send("WATCHDOG=1")
-        if self._in_force and self._timer() - self._looked_at >= _LOOK_SECONDS:
-            self._looked_at = self._timer()
-            if self._store.settle_clock(now):
-                self._begin_housekeeping()  # its next hours were those of the clock that was ahead
-            for kind, lists in self._app.due(now).items():
-                self._start(kind, now, lists)
-            with alerts.never_raising():  # last: a problem that cannot be read costs no mail
-                if any(
-                    mail.due <= now for mail in self._app.alerts.plan(self._app.problems(), now)
-                ):
-                    self._start("sending", now)
-            if self._said != self._at_hand:
-                self.say_status()
-            self.housekeeping.run_pending()
+        if not self._in_force or self._timer() - self._looked_at < _LOOK_SECONDS:
+            return
+
+        self._looked_at = self._timer()
+        if self._store.settle_clock(now):
+            self._begin_housekeeping()  # its next hours were those of a clock that was ahead
+        for kind, lists in self._app.due(now).items():
+            self._start(kind, now, lists)
+        with alerts.never_raising():  # last: a problem that cannot be read costs no mail
+            mails = self._app.alerts.plan(self._app.problems(), now)
+            if any(mail.due <= now for mail in mails):
+                self._start("sending", now)
+        if self._notified != self._day_state:
+            self.say_status()
+        self.housekeeping.run_pending()
 
     # ---- the status line
 
     def _begin_housekeeping(self) -> None:
-        # `schedule` counts in local time, in which an autumn hour comes twice: what it runs may be
-        # an hour late. Children, the watchdog and what is due must not be, so these stay on the
+        # `schedule` counts in local time, in which an hour of autumn comes twice: its jobs may be
+        # an hour late. Children, the watchdog and due work must not be, so they stay on the
         # monotonic timer.
         self.housekeeping.clear()
         self.housekeeping.every().minute.do(self.say_changes)
         self.housekeeping.every(15).minutes.do(self.say_status)  # the words depend on the clock
 
     def say_changes(self) -> None:
-        """Tell systemd how the day stands if anybody has written to the database since."""
-        if self._said_rows != self._store.changes():
+        """Notify systemd of the day's status if rows of the database have changed."""
+        if self._notified_rows != self._store.changes():
             self.say_status()
 
     def say_status(self) -> None:
-        """Tell systemd how the day stands, in one line, after any broken file."""
-        self._said = self._at_hand
-        self._said_rows = self._store.changes()
-        line = status.answer(
-            self._app.standing(self.home.lists), at_work="morning" in self._children
-        )
+        """Notify systemd of the day's status, in one line, after any broken file."""
+        self._notified = self._day_state
+        self._notified_rows = self._store.changes()
+        day = self._app.standing(self.home.lists)
+        line = status.answer(day, at_work="morning" in self._children)
         if self.problems:
             line = f"{self.problems[0]} (the last good version stays in force). {line}"
         self._notifier.status(line)
 
     @property
-    def _at_hand(self) -> object:
-        """What the line depends on, beside rows and the clock."""
+    def _day_state(self) -> object:
+        """Return what the status line depends on, beside rows and the clock."""
         return frozenset(self._children), self.problems, self.home.source
 
     # ---- the children
 
     def _start(self, kind: Kind, now: datetime, lists: frozenset[str] = frozenset()) -> None:
-        """Start a child, unless one of its kind works, here or elsewhere, or crashed lately."""
+        """Start a child, unless one of its kind is running, here or elsewhere, or just crashed."""
+        settings = self.home.settings
         if kind in self._children or self._timer() < self._backoff.get(kind, 0.0):
             return
-        if kind != "trial" and lock.holder(self.home.settings.paperboy_database, kind):
+        if kind != "trial" and lock.holder(settings.paperboy_database, kind):
             return
+
         process = self._spawn(["work", kind, *sorted(lists)])
         logger.debug("%s: process %d begins", kind, process.pid)
-        patience = max(
-            _STUCK_SECONDS[kind],
-            3 * self.home.settings.llm_timeout_seconds if kind == "morning" else 0.0,
+        patience = _STUCK_SECONDS[kind]
+        if kind == "morning":
+            patience = max(patience, 3 * settings.llm_timeout_seconds)
+        self._children[kind] = _Child(
+            kind=kind,
+            process=process,
+            stdout=cast("IO[bytes]", process.stdout),
+            began=now,
+            progressed=self._timer(),
+            patience=patience,
+            lists=lists,
         )
-        stdout = cast("IO[bytes]", process.stdout)
-        self._children[kind] = _Child(kind, process, stdout, now, self._timer(), patience, lists)
 
     def _look_after(self, child: _Child, now: datetime) -> None:
-        code = child.process.poll()  # first: what it says before it ends is read below
-        said = child.stdout.read()
+        code = child.process.poll()  # before its last output is read
+        output = child.stdout.read()
         silent = self._timer() - child.progressed
-        child.output += (said or b"").decode(errors="replace")
+        child.output += (output or b"").decode(errors="replace")
         if code is not None:
             child.stdout.close()
             del self._children[child.kind]
             self._looked_at = float("-inf")
-            how = child.abnormal(code, silent)
+            problem = child.abnormal(code, silent)
             if child.kind == "trial":
-                self._trial_ended(child, how, now)
+                self._trial_ended(child, problem, now)
             else:
-                self._work_ended(child, how, now)
-        elif said:
+                self._work_ended(child, problem, now)
+        elif output:
             child.progressed = self._timer()
         elif silent >= child.patience + STOPS_WITHIN:
             child.process.kill()
         elif silent >= child.patience:
             child.process.terminate()
 
-    def _work_ended(self, child: _Child, how: str, now: datetime) -> None:
+    def _work_ended(self, child: _Child, problem: str, now: datetime) -> None:
         """Report what the child did not report itself, and start the retry backoff of its kind."""
-        logger.log(
-            logging.ERROR if how else logging.INFO,
-            "the %s ended%s",
-            child.kind,
-            f": {how}" if how else "",
-        )
+        if problem:
+            logger.error("the %s ended: %s", child.kind, problem)
+        else:
+            logger.info("the %s ended", child.kind)
+
         attempts = self._store.days.attempts()
         noted = {name for name, attempt in attempts.items() if attempt.at >= child.began}
         left = self._app.due(now).get("morning", frozenset()) & child.lists - noted
-        if left and not how:
-            how = f"it left {min(left)} without a result and gave no reason"
-        if not how:
+        if left and not problem:
+            problem = f"it left {min(left)} without a result and gave no reason"
+        if not problem:
             return
+
         self._backoff[child.kind] = self._timer() + RETRY.total_seconds()
-        why = f"the morning crashed or got stuck: {how}"
+        why = f"the morning crashed or got stuck: {problem}"
         for mailing_list in self.home.lists:
             if mailing_list.name in left:
                 before = attempts.get(mailing_list.name)
-                self._store.days.note_attempt(
-                    due.failed(mailing_list, why, before, child.began, now)
-                )
+                attempt = due.failed(mailing_list, why, before, child.began, now)
+                self._store.days.note_attempt(attempt)
+
+        incident = Incident(kind=incidents.Kind.PROCESS, subject=THE_MORNING, reason=problem)
         if child.kind == "tasks":
-            whole = Incident(kind=incidents.Kind.TASKS, subject=THE_TASKS, reason=how)
-        else:
-            whole = Incident(kind=incidents.Kind.PROCESS, subject=THE_MORNING, reason=how)
-        # It could not report this itself; those lists are still due.
-        of_lists = [replace(whole, subject=name, facts={"list": name}) for name in sorted(left)]
-        self._store.incidents.note(of_lists or [whole], now)
+            incident = Incident(kind=incidents.Kind.TASKS, subject=THE_TASKS, reason=problem)
+        by_list = [replace(incident, subject=name, facts={"list": name}) for name in sorted(left)]
+        self._store.incidents.note(by_list or [incident], now)
 
     def _end_children(self) -> None:
         """Stop all children, each after its current message."""
@@ -310,9 +316,8 @@ class Daemon:
             try:
                 child.process.wait(STOPS_WITHIN)
             except subprocess.TimeoutExpired:
-                logger.warning(
-                    "the %s did not stop within %d s and is killed", child.kind, STOPS_WITHIN
-                )
+                message = "the %s did not stop within %d s and is killed"
+                logger.warning(message, child.kind, STOPS_WITHIN)
                 child.process.kill()
                 child.process.wait()
             child.stdout.close()
@@ -320,83 +325,78 @@ class Daemon:
     # ---- the files
 
     def _look_at_files(self, now: datetime) -> None:
-        """Start a trial: of an edit that has rested, on a reload, and from time to time of broken
-        files.
-        """
-        found = self._files.fingerprint()
+        """Start a trial of an edit that has rested, on a reload, or of files that were broken."""
+        fingerprint = self._files.fingerprint()
         timer = self._timer()
-        if self._seen and found != self._seen:
+        if self._fingerprint and fingerprint != self._fingerprint:
             self._try_at = timer + RESTED.total_seconds()
-        self._seen = found
+        self._fingerprint = fingerprint
         if "trial" in self._children or (timer < self._try_at and not self._reload):
             return
+
         if self._reload:
             self._notifier.send(f"RELOADING=1\nMONOTONIC_USEC={round(timer * 1_000_000)}")
         self._reload = False
         self._try_at = float("inf")
         self._start("trial", now)
 
-    def _trial_ended(self, child: _Child, how: str, now: datetime) -> None:
-        """Load what came into force. A broken edit leaves the last good version in force, if this
-        database has one.
+    def _trial_ended(self, child: _Child, problem: str, now: datetime) -> None:
+        """Load what came into force.
+
+        After a broken edit the last good version stays in force, if this database has one.
         """
-        failures = (
-            (child.failures or [f"the home: its files could not be tried: {how}"]) if how else []
-        )
+        failures = []
+        if problem:
+            failures = child.failures or [f"the home: its files could not be tried: {problem}"]
         problems = tuple(Problem(*line.partition(": ")[::2]) for line in failures)
-        first = not self._in_force
-        if first or not problems:
+        is_first = not self._in_force
+        if is_first or not problems:
             database = self.home.settings.paperboy_database
             self._app.home = Home.in_force(self._app.path, self._app.environ)
-            if problems and not (
-                self._in_force and self.home.settings.paperboy_database == database
-            ):
+            is_same = self.home.settings.paperboy_database == database
+            if problems and not (self._in_force and is_same):
                 raise ConfigError(problems)
             self.adopted()
 
-        broken = _broken(problems)
-        if child.process.poll() in {
-            0,
-            ConfigError.exit_code,
-        }:  # else the trial did not come to each file
-            still = {incident.subject for incident in broken}
+        broken = _broken_files(problems)
+        if child.process.poll() in {0, ConfigError.exit_code}:  # else not every file was tried
+            subjects = {incident.subject for incident in broken}
             for incident in self._store.incidents.all():
-                if incident.kind == incidents.Kind.FILES and incident.subject not in still:
+                if incident.kind == incidents.Kind.FILES and incident.subject not in subjects:
                     self._store.incidents.end(incident.kind, incident.subject, now)
-        if problems and problems != self.problems:
-            logger.error(
-                "%s\nthe last good version stays in force until that is fixed",
-                "\n".join(map(str, problems)),
-            )
-            self._store.incidents.note(broken, now)
+
         if problems:
             self._try_at = min(self._try_at, self._timer() + RETRY.total_seconds())
-        elif not first:  # whatever failed may be fixed
+            if problems != self.problems:
+                lines = "\n".join(map(str, problems))
+                logger.error("%s\nthe last good version stays in force until that is fixed", lines)
+                self._store.incidents.note(broken, now)
+        elif not is_first:  # whatever failed may be fixed
             self._backoff.clear()
             self._store.retry_now(now)
-            logger.info(
-                "an edit of %s is in force: %s",
-                self.home.path,
-                counted(len(self.home.lists), "list"),
-            )
+            number = counted(len(self.home.lists), "list")
+            logger.info("an edit of %s is in force: %s", self.home.path, number)
         self.problems = problems
         self._notifier.send("READY=1")
 
 
-def _broken(problems: Sequence[Problem]) -> list[Incident]:
-    """Return an edit that cannot be used as incidents, by file."""
+def _broken_files(problems: Sequence[Problem]) -> list[Incident]:
+    """Return an incident for each file with problems."""
     files = dict[str, list[Problem]]()
     for problem in problems:
         files.setdefault(problem.place.partition(":")[0], []).append(problem)
-    return [
-        Incident(
+
+    broken = []
+    for file, (first, *others) in files.items():
+        lines = "\n".join(map(str, [first, *others])).splitlines()
+        incident = Incident(
             kind=incidents.Kind.FILES,
             subject=file,
-            reason=found[0].message,
-            facts={"place": found[0].place, "lines": "\n".join(map(str, found)).splitlines()},
+            reason=first.message,
+            facts={"place": first.place, "lines": lines},
         )
-        for file, found in files.items()
-    ]
+        broken.append(incident)
+    return broken
 
 
 def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str]) -> Process:
@@ -410,8 +410,9 @@ def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str]) -> P
 
 
 def emergency(app: App, problem: str) -> None:
-    """Mail the operator, at most once a day, a problem that no database can record. Errors are only
-    logged.
+    """Mail the operator a problem that no database can record, at most once a day.
+
+    Errors are only logged.
     """
     to = app.settings.alert_to
     mark = app.path / "data" / "emergency"  # its time is that of the last such mail
@@ -419,13 +420,14 @@ def emergency(app: App, problem: str) -> None:
         return
     try:
         now = app.clock()
-        if mark.exists() and abs(now.timestamp() - mark.stat().st_mtime) < _EMERGENCY_EVERY:
+        time = now.timestamp()
+        if mark.exists() and abs(time - mark.stat().st_mtime) < _EMERGENCY_EVERY:
             return
+        # Before the mail: even a full disk can store a time, and must not cause two mails.
         mark.parent.mkdir(mode=0o700, exist_ok=True)
         mark.touch(0o600)
-        os.utime(
-            mark, (now.timestamp(),) * 2
-        )  # first: even a full disk can store a time, and must not cause two mails
+        os.utime(mark, (time, time))
+
         with app.at(app.home) as spare, closing(spare.smtp()) as transport:
             spare.store = spare.store_in_memory()
             alert, own = spare.composer.alert(alerts.no_start(problem), to, now)
