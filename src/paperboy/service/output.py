@@ -1,9 +1,8 @@
-"""Everything that a command writes: the log and progress bars on stderr, results as sentences on
-stdout.
+"""Everything that a command writes: log and progress bars on stderr, results on stdout.
 
 No other module prints. Each argument of `say` is a line, and so is each record of the log but for
 its traceback: control characters, marks of the writing direction and line ends that came from
-outside are shown as escapes.
+outside are escaped.
 """
 
 from __future__ import annotations
@@ -60,15 +59,14 @@ _LONGEST_STAGE = 15  # characters of its name: the bars of all stages begin in t
 
 
 class Stream(io.FileIO):
-    """A standard stream that keeps the error of a write that failed, instead of raising it: the
-    work goes on.
-    """
+    """Standard stream that keeps the error of a failed write: the work goes on."""
 
     failure: OSError | None = None
 
     def write(self, data: Any) -> int:
-        """Write what can be written. A reader of the results who has gone, as `head` does, still
-        ends the command.
+        """Write if possible. Raises BrokenPipeError if the reader of the results, as `head`, left.
+
+        That still ends the command.
         """
         try:
             return super().write(data)
@@ -80,18 +78,17 @@ class Stream(io.FileIO):
 
 
 def take_streams() -> Stream:
-    """Make failed writes to stdout and stderr harmless, and return stdout, which knows whether one
-    has failed.
+    """Make failed writes to stdout and stderr harmless, and return stdout with its failure.
 
-    A closed descriptor is opened: else the next file, the database perhaps, would have its number,
-    and get what is written to stderr. In place of stdout it cannot be written, so that lost results
-    are noticed.
+    A closed descriptor is opened: else the next file, maybe the database, would get its number and
+    what is written to stderr. A closed stdout is opened for reading, so that lost results are
+    noticed.
     """
-    for number, how in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+    for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, how)  # gets the lowest number that is free, this one
+            os.open(os.devnull, flags)  # gets the lowest free number, which is this one
             os.set_inheritable(number, True)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - for as long as the process lives
     stdout = Stream(1, "w", closefd=False)
@@ -101,9 +98,7 @@ def take_streams() -> Stream:
 
 
 def _text(stream: Stream, old: TextIO | None) -> TextIO:
-    """Return the stream in its old encoding. What that cannot express, as where a locale is ASCII,
-    is escaped.
-    """
+    """Return the stream in its old encoding, which escapes what it cannot express."""
     buffered = io.BufferedWriter(stream)
     encoding = old.encoding if old else None
     return io.TextIOWrapper(buffered, encoding, errors="backslashreplace", line_buffering=True)
@@ -115,8 +110,10 @@ def _text(stream: Stream, old: TextIO | None) -> TextIO:
 def say(
     *lines: str, mark: str = "", err: bool = False, verbatim: bool = False, **style: Any
 ) -> None:
-    """Print lines, each after the mark in a style of `click.style`. On a terminal long ones wrap
-    between words, unless they are `verbatim`: a file, or commands to paste.
+    """Print lines, each after the mark in a style of `click.style`.
+
+    On a terminal long ones wrap between words, unless they are `verbatim`: a file, or commands to
+    paste.
     """
     start = visible(mark)
     stream = sys.stderr if err else sys.stdout
@@ -124,96 +121,98 @@ def say(
         text = start + visible(line)
         if not verbatim:
             text = _wrapped(text, stream)
-        marked = (
-            len(start) if text.startswith(start) else len(text)
-        )  # the mark itself may have wrapped
+        # The mark itself may have wrapped.
+        marked = len(start) if text.startswith(start) else len(text)
         styled = click.style(text[:marked], **style) if mark else ""
         click.echo(styled + text[marked:], err=err)
 
 
 def _wrapped(line: str, stream: TextIO) -> str:
-    """Wrap the line for the stream: a terminal would break it within words. What follows its first
-    line is indented.
+    """Wrap the line between words for a terminal, and indent all but its first line.
 
-    A word that is longer, as a path may be, stays whole; so does the end of a line from a command
-    to paste on.
+    Longer words, such as paths, stay whole; so does a command to paste at the end of the line.
     """
     if not stream.isatty():
         return line
     asked = os.environ.get("COLUMNS", "")
-    columns = int(asked) if asked.isdecimal() else os.get_terminal_size(stream.fileno()).columns
-    if not columns or len(line) <= columns:  # 0: the terminal does not say
+    width = int(asked) if asked.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+    if not width or len(line) <= width:  # 0: the terminal does not say
         return line
+
     indent = " " * (len(line) - len(line.lstrip()) + 2)
-    whole = _COMMAND.sub(lambda command: command[0].replace(" ", _GLUE), line)
+    glued = _COMMAND.sub(lambda command: command[0].replace(" ", _GLUE), line)
     lines = textwrap.wrap(
-        whole, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        glued, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
     return "\n".join(lines).replace(_GLUE, " ")
 
 
 def program() -> str:
-    """Return how a person calls this Paperboy."""
+    """Return the command that starts this Paperboy from a shell."""
+    if shutil.which("paperboy"):
+        return "paperboy"
     script = Path(sys.executable).with_name("paperboy")
-    whole = (
-        shlex.quote(str(script))
-        if script.exists()
-        else f"{shlex.quote(sys.executable)} -m paperboy"
-    )
-    return "paperboy" if shutil.which("paperboy") else whole
+    if script.exists():
+        return shlex.quote(str(script))
+    return f"{shlex.quote(sys.executable)} -m paperboy"
 
 
 def heading(text: str) -> Text:
-    """Return a line of a page, in bold."""
+    """Return a heading of a page, in bold."""
     from rich.text import Text
 
     return Text(visible(text), "bold")
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Table]:
-    """Return a table of a page, its columns as wide as what they hold; none without rows."""
+    """Return a table of a page; none without rows."""
     from rich.table import Table
 
-    found = Table(
-        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_header=any(heads)
+    table = Table(
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        header_style="bold",
+        show_header=any(heads),
     )
     for head in heads:
-        found.add_column(head, overflow="fold")  # where a terminal is narrow, nothing is left out
+        table.add_column(head, overflow="fold")  # a narrow terminal leaves out nothing
     for row in rows:
-        found.add_row(*map(visible, row))
-    return [found] if found.row_count else []
+        table.add_row(*map(visible, row))
+    return [table] if table.row_count else []
 
 
-def show_page(found: Page) -> None:
+def show_page(page: Page) -> None:
     """Print JSON, or sections of lines and tables. On a terminal long lines and cells wrap."""
-    if isinstance(found, Mapping):
-        click.echo(json.dumps(found, indent=2, default=lambda at: at.isoformat()))  # ASCII alone
+    if isinstance(page, Mapping):
+        click.echo(json.dumps(page, indent=2, default=lambda at: at.isoformat()))  # only ASCII
         return
+
     from rich.console import Console
 
     console = Console(markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = _PIPED
     with console.capture() as printed:
-        for number, section in enumerate(filter(None, found)):
-            for part in ["", *section] if number else section:
+        for number, section in enumerate(filter(None, page)):
+            if number:
+                console.print()
+            for part in section:
                 console.print(visible(part) if isinstance(part, str) else part)
     click.echo("\n".join(map(str.rstrip, printed.get().splitlines())))
 
 
 def complaint(error: PaperboyError, environ: Mapping[str, str]) -> None:
-    """Print the error that ends a command on stderr: a line for each problem."""
+    """Print the error that ends a command on stderr, a line for each problem."""
     mark = _priority(logging.ERROR) if _is_journal(environ) else ""
     say(*(mark + line for line in lines_of(error)), err=True)
 
 
 def lines_of(error: PaperboyError) -> list[str]:
-    """Return the lines that a person reads of an error."""
-    return (
-        [str(problem) for problem in error.problems]
-        if isinstance(error, ConfigError)
-        else [str(error)]
-    )
+    """Return an error's sentences, a line for each problem."""
+    if isinstance(error, ConfigError):
+        return [str(problem) for problem in error.problems]
+    return [str(error)]
 
 
 # ── The log ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -229,8 +228,7 @@ _PRIORITIES = {
 
 
 class _Stderr(logging.Handler):
-    """Prints to the current stderr: while bars are drawn, rich replaces it, so that log lines do
-    not break them.
+    """Handler that prints to the current stderr: rich replaces it while it draws bars.
 
     Masks every address above the level DEBUG, even one in a server's reply, a file or a traceback.
     Lines after a record's first are indented, so that none passes for another record.
@@ -254,68 +252,68 @@ class _Stderr(logging.Handler):
 
 
 def set_up(app: App, *, by_hand: bool = True) -> None:
-    """Send Paperboy's log to stderr, with priorities for journald, and with times and levels to a
-    file or a pipe.
+    """Send Paperboy's log to stderr: with priorities for journald, with times for a file or a pipe.
 
     At INFO a terminal shows only warnings, since the bars show the rest. Only DEBUG shows whole
-    addresses. What a command `by_hand` has met was logged, so the alerts' headlines do not say it
-    again.
+    addresses. A command `by_hand` has logged its problems, so alerts do not repeat them.
     """
     threshold = logging.getLevelNamesMapping()[app.settings.log_level]
     journal = _is_journal(app.environ)
     terminal = sys.stderr.isatty()
     handler = _Stderr(threshold, journal=journal)
-    timed = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S %z")
-    handler.setFormatter(None if journal or terminal else timed)
+    if not (journal or terminal):
+        timed = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S %z")
+        handler.setFormatter(timed)
+
+    def is_news(record: logging.LogRecord) -> bool:
+        is_headline = record.name == _ALERTS and record.levelno == logging.WARNING
+        return not (is_headline and handler.has_warned)
+
     if by_hand:
-        handler.addFilter(
-            lambda record: (
-                record.name != _ALERTS
-                or record.levelno != logging.WARNING
-                or not handler.has_warned
-            )
-        )
+        handler.addFilter(is_news)
     root = logging.getLogger("paperboy")
     root.handlers = [handler]
-    root.setLevel(
-        max(threshold, logging.WARNING) if terminal and threshold > logging.DEBUG else threshold
-    )
     root.propagate = False
+    if terminal and threshold > logging.DEBUG:
+        threshold = max(threshold, logging.WARNING)
+    root.setLevel(threshold)
 
 
 def catch_all(environ: Mapping[str, str]) -> None:
-    """Send warnings of other packages, and all that is logged before `set_up`, to stderr in the
-    same way.
-    """
+    """Send other packages' warnings, and all logged before `set_up`, to stderr in the same way."""
     logging.lastResort = _Stderr(logging.WARNING, journal=_is_journal(environ))
 
 
 def _priority(level: int) -> str:
-    """Return how a line begins, as journald reads it."""
+    """Return a line's priority, as journald reads it."""
     return f"<{_PRIORITIES.get(level, 6)}>"
 
 
 def _is_journal(environ: Mapping[str, str]) -> bool:
-    """Check whether stderr is the journal; a service's children inherit the variable even if stderr
-    is redirected.
+    """Check whether stderr is the journal.
+
+    A service's children inherit the variable even if their stderr is redirected.
     """
-    if not (stream := environ.get("JOURNAL_STREAM")):
+    stream = environ.get("JOURNAL_STREAM")
+    if not stream:
         return False
     stderr = os.fstat(2)
     return stream == f"{stderr.st_dev}:{stderr.st_ino}"
 
 
+# ── Progress ─────────────────────────────────────────────────────────────────────────────────────
+
+
 class Bars:
-    """Draws a bar per stage on a terminal; draws nothing elsewhere, where the log has a line per
-    stage.
-    """
+    """Progress bars on a terminal, one per stage; elsewhere the log has a line per stage."""
 
     @contextmanager
     def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
-        """Draw a bar for one stage; what this yields takes (done, total)."""
+        """Draw a bar for one stage, and yield a function of (done, total)."""
         if not sys.stderr.isatty():
             yield lambda _done, _total: None
             return
+
         from rich.console import Console
         from rich.progress import MofNCompleteColumn, Progress
 
@@ -327,7 +325,7 @@ class Bars:
 
 
 class Dots:
-    """Progress for the daemon: a dot on stdout, at most one a second."""
+    """Progress of the daemon's children: a dot on stdout, at most one a second."""
 
     def __init__(self, timer: Callable[[], float]) -> None:
         self._timer = timer
@@ -335,7 +333,7 @@ class Dots:
 
     @contextmanager
     def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
-        """Count the start of a stage as progress, and each change of (done, total)."""
+        """Print a dot for the start of a stage, and for changes of (done, total)."""
         seen: tuple[int, int] | None = None
 
         def progress(done: int, total: int) -> None:
@@ -350,28 +348,35 @@ class Dots:
         yield progress
 
 
+# ── Sentences ────────────────────────────────────────────────────────────────────────────────────
+
+
 def a_morning(
     report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]
 ) -> list[str]:
-    """Return a line per list, then how sending went."""
+    """Return a line per list, then the deliveries."""
     lines = []
-    for of in report.lists:
-        counts = of.counts
-        line = f"{of.list_name}: {of.outcome or 'still due'}"
-        if of.earlier:
+    for of_list in report.lists:
+        line = f"{of_list.list_name}: {of_list.outcome or 'still due'}"
+        if of_list.earlier:
             lines.append(f"{line}, done earlier today")
             continue
-        if counts.considered and of.outcome is None:
+
+        counts = of_list.counts
+        if counts.considered and of_list.outcome is None:
             line += f", scored 0 of {counted(counts.to_score, 'paper')}"
         elif counts.considered:
             line += f", {papers(counts)}"
-        if of.outcome and of.spending.usage.calls:
-            line += f", {cost(of.spending)}"
-        if of.outcome and of.problem:  # without an outcome, it is in the log as an error
-            line += f"; {of.problem}"
+        if of_list.outcome and of_list.spending.usage.calls:
+            line += f", {cost(of_list.spending)}"
+        if of_list.outcome and of_list.problem:  # without an outcome, it was logged as an error
+            line += f"; {of_list.problem}"
         lines.append(line)
+
     lines += [
-        f"{empty.name}: no subscribers, nothing to do" for empty in lists if not empty.subscribers
+        f"{mailing_list.name}: no subscribers, nothing to do"
+        for mailing_list in lists
+        if not mailing_list.subscribers
     ]
     lines = lines or ["Nothing is due."]
     if sent.states:
@@ -379,22 +384,28 @@ def a_morning(
     return lines
 
 
-def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> list[str]:
-    """Say what a list would get now; in the next lines its papers with their scores, and the best
-    of the others.
-    """
+def dry_run(mailing_list: MailingList, draft: drafting.Draft, missing: str) -> list[str]:
+    """Return what a list would get now: a line, its papers with their scores, and the next best."""
     name = mailing_list.name
-    counts = made.digest.counts
-    if (outcome := made.outcome(missing)) is None:
-        return [f"{name}: would stay due; {made.problem or missing}"]
+    outcome = draft.outcome(missing)
+    if outcome is None:
+        return [f"{name}: would stay due; {draft.problem or missing}"]
     if outcome is Outcome.QUIET:
         return [f"{name}: quiet, no mail"]
-    first = f"{name}: {outcome}, {papers(counts)}, to {counted(len(mailing_list.subscribers), 'subscriber')}"
+
+    digest = draft.digest
+    counts = papers(digest.counts)
     if outcome is Outcome.NOTE and not mailing_list.send_empty:
-        first = f"{name}: {papers(counts)}; none passed, and send_empty is false, so no mail"
-    passing = f"{mailing_list.min_relevance}/{mailing_list.min_novelty}"
-    below = [f"  below the thresholds ({passing}), the best:"] if made.digest.nearest else []
-    return [first, *_scored(made.digest.entries), *below, *_scored(made.digest.nearest)]
+        first = f"{name}: {counts}; none passed, and send_empty is false, so no mail"
+    else:
+        recipients = counted(len(mailing_list.subscribers), "subscriber")
+        first = f"{name}: {outcome}, {counts}, to {recipients}"
+    lines = [first, *_scored(digest.entries)]
+    if digest.nearest:
+        thresholds = f"{mailing_list.min_relevance}/{mailing_list.min_novelty}"
+        lines.append(f"  below the thresholds ({thresholds}), the best:")
+        lines += _scored(digest.nearest)
+    return lines
 
 
 def _scored(entries: Sequence[Entry]) -> Iterator[str]:
@@ -405,12 +416,14 @@ def _scored(entries: Sequence[Entry]) -> Iterator[str]:
         score = entry.score
         rank = f"{entry.rank}." if entry.rank else ""
         marks = f"{score.relevance}/{score.novelty or '–'}" if score else "–"
-        matched = f"  (author match: {entry.matched_author})" if entry.matched_author else ""
-        yield f" {rank:>3} {entry.paper.id}  {marks:<5}  {title_of(entry.paper)}{matched}"
+        line = f" {rank:>3} {entry.paper.id}  {marks:<5}  {title_of(entry.paper)}"
+        if entry.matched_author:
+            line += f"  (author match: {entry.matched_author})"
+        yield line
 
 
 def papers(counts: Counts) -> str:
-    """Return the counts as readers know them, and the papers left out."""
+    """Return the counts in the words of a digest, with the papers left out."""
     words = f"{counts.relevant} of {counts.considered} papers"
     if counts.author_matches:
         words += f" ({counted(counts.author_matches, 'author match', 'author matches')})"
@@ -425,33 +438,29 @@ def papers(counts: Counts) -> str:
 
 
 def also(numbers: Mapping[str, int]) -> str:
-    """Return what else was counted, as the end of a sentence."""
+    """Return other counts, as the end of a sentence."""
     return "".join(f", {number} {what}" for what, number in numbers.items() if number)
 
 
 def uncounted(usage: Usage) -> bool:
-    """Check whether the server counts no tokens. No call takes none, so the tokens are unknown, not
-    the price.
-    """
+    """Check whether the server counts no tokens, so that not the price but they are unknown."""
     return usage.calls > 0 and not usage.total_tokens
 
 
 def cost(spending: Spending) -> str:
-    """Return US dollars; or why they are unknown."""
+    """Return US dollars, or why they are unknown."""
     if spending.cost is not None:
         return money(spending.cost.total)
     return "cost not known" if uncounted(spending.usage) else "price unknown"
 
 
 def next_try(at: datetime, now: datetime, zone: tzinfo) -> str:
-    """Say when something is retried."""
+    """Return when something is retried."""
     return f"next try about {at.astimezone(zone):%H:%M %Z}" if at > now else "to be tried now"
 
 
 def again(app: App, at: datetime | None) -> str:
-    """Say when something is retried, as the end of a sentence; empty if never, or where no daemon
-    runs to do it.
-    """
+    """Return when something is retried, as the end of a sentence; empty if no daemon runs."""
     if at is None or lock.holder(app.settings.paperboy_database, "run") is None:
         return ""
     return f"; {next_try(at, app.clock(), app.settings.timezone)}"
@@ -470,5 +479,8 @@ def in_words(states: Mapping[DeliveryState, int]) -> str:
 
 def not_sent(waiting: int, sent: delivery.Report) -> list[str]:
     """Return why the exit code is 1 even if every list is served."""
-    waits = f"{counted(waiting, 'delivery waits', 'deliveries wait')} for the next try"
-    return [waits] * (waiting > 0) + [f"{name}: nobody got the digest" for name in sent.refused]
+    reasons = []
+    if waiting:
+        number = counted(waiting, "delivery waits", "deliveries wait")
+        reasons.append(f"{number} for the next try")
+    return reasons + [f"{name}: nobody got the digest" for name in sent.refused]
