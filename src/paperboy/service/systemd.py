@@ -20,32 +20,33 @@ logger = logging.getLogger(__name__)
 ENVIRONMENT = frozenset({"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"})
 
 _LONGEST_STATUS = 400  # characters; systemd takes 4096 bytes, and a person reads one line
-_TIMEOUT = 2.0  # seconds; if systemd is busy for longer, it misses a notification, and no list misses its morning
+_TIMEOUT = 2.0  # seconds; a busy systemd may miss a notification, but no list its morning
 
 
 @dataclass(slots=True)
 class Notifier:
-    """Notify systemd. Never raises: a notification that cannot be sent is lost."""
+    """Notifications to systemd. Never raises: one that cannot be sent is lost."""
 
     address: str = ""  # a path, or @name for an abstract socket; empty: nobody listens
 
     def status(self, text: str) -> None:
-        """Set the line that `systemctl status` shows to anybody on the machine."""
+        """Set the line that `systemctl status` shows to every user of the machine."""
         self.send(f"STATUS={shortened(visible(without_addresses(text)), _LONGEST_STATUS)}")
 
     def send(self, message: str) -> None:
-        """Send lines of NAME=value, as sd_notify(3) has them."""
+        """Send lines of NAME=value, as in sd_notify(3)."""
         if not self.address:
             return
+        name = self.address
+        if name.startswith("@"):
+            name = f"\0{name[1:]}"
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
                 out.settimeout(_TIMEOUT)
-                name = f"\0{self.address[1:]}" if self.address.startswith("@") else self.address
                 out.sendto(message.encode(errors="replace"), name)
-        except (OSError, ValueError) as error:  # ValueError: no address that a socket can have
-            logger.debug(
-                "systemd could not be notified of %s: %s", message.partition("\n")[0], error
-            )
+        except (OSError, ValueError) as error:  # ValueError: no address of a socket
+            first, *_ = message.split("\n")
+            logger.debug("systemd could not be notified of %s: %s", first, error)
 
 
 def unit(
@@ -58,32 +59,34 @@ def unit(
     web: bool = False,
     local: bool = False,
 ) -> str:
-    """Return the daemon's unit, or that of the `web` room, which starts and ends without the
-    daemon; from absolute paths. Raises ConfigError for a path that no unit can hold.
+    """Return the daemon's unit, or that of the `web` room, which runs without the daemon.
 
-    `python` is the interpreter as it is called: in a virtual environment that is a link. `written`
-    are the folders in which it may write. Without a `user`, the unit is one for `systemctl --user`.
-    If the web room's proxy is `local`, so is its network.
+    All paths are absolute. `python` is the interpreter as it is called: in a virtual environment
+    that is a link. `written` are the folders in which it may write. Without a `user`, the unit is
+    for `systemctl --user`. If the web room's proxy is `local`, so is its network. Raises
+    ConfigError for a path that no unit can hold.
     """
-    text = _DAEMON + _SANDBOX
-    if web:
-        text = _WEB + re.sub(
-            "(?m)^RestrictAddressFamilies=.*", _WEB_NETWORK if local else _WEB_FAMILIES, _SANDBOX
-        )
     for path in [python, home, *written]:
         if not str(path).isprintable():
             fault = "its name holds a line end or another control character; rename it"
-            raise ConfigError.at(
-                repr(str(path)), f"systemd cannot start a service from here: {fault}"
-            )
-    if (
-        not user
-    ):  # without what only the system's manager can do: other units, other users, namespaces
-        text = re.sub(r"(?m)^# Secrets may(.+\n)+", "", re.sub(_NOT_FOR_A_USER, "", text))
+            message = f"systemd cannot start a service from here: {fault}"
+            raise ConfigError.at(repr(str(path)), message)
+
+    text = _DAEMON + _SANDBOX
+    if web:
+        network = _WEB_NETWORK if local else _WEB_FAMILIES
+        text = _WEB + re.sub("(?m)^RestrictAddressFamilies=.*", network, _SANDBOX)
+    if not user:
+        # Only the system's manager can do some things: other units, other users, namespaces.
+        text = re.sub(_NOT_FOR_A_USER, "", text)
+        text = re.sub(r"(?m)^# Secrets may(.+\n)+", "", text)
+        text = text.replace("systemctl ", "systemctl --user ")
         start = "WantedBy=default.target  # Start with the machine after `loginctl enable-linger`, else with the login."
-        text = re.sub("WantedBy=.*", start, text.replace("systemctl ", "systemctl --user "))
+        text = re.sub("WantedBy=.*", start, text)
         text = re.sub(r"\n{3,}", "\n\n", text)
-    return re.sub(r"(?m)^(\S.*)  # (.*)$", r"# \2\n\1", text).format(
+
+    with_reasons_above = re.sub(r"(?m)^(\S.*)  # (.*)$", r"# \2\n\1", text)
+    return with_reasons_above.format(
         paths=_outermost([home, *written]),
         written=_outermost(written),
         command=f":{_literal(python)} -m paperboy --home {_literal(home)}",
@@ -93,16 +96,13 @@ def unit(
 
 
 def _outermost(folders: Sequence[Path]) -> str:
-    """Return the folders that lie in no other of them, as a unit names them."""
-    return " ".join(
-        _literal(path) for path in dict.fromkeys(folders) if set(path.parents).isdisjoint(folders)
-    )
+    """Return the folders that lie in no other of them, quoted for a unit."""
+    outermost = [path for path in folders if set(path.parents).isdisjoint(folders)]
+    return " ".join(dict.fromkeys(map(_literal, outermost)))
 
 
 def _literal(path: Path) -> str:
-    """Quote a path as systemd reads it: % begins a specifier; spaces, quotes, colons and
-    backslashes need quotes.
-    """
+    """Quote a path for systemd: % begins a specifier, spaces and the like need quotes."""
     text = str(path).replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
     return text if re.fullmatch(r"[\w/.%+,@=~-]+", text) else f'"{text}"'
 
