@@ -1,4 +1,4 @@
-"""The trial of an edit: a copy of the home's files comes into force if nothing in it is broken."""
+"""Trial of an edit: a copy of the home's files comes into force if nothing in it is broken."""
 
 import shutil
 from pathlib import Path
@@ -13,16 +13,16 @@ from paperboy.service.app import App
 
 
 def adopt(app: App) -> None:
-    """Bring the home's files into force if a copy of them is sound. Raises ConfigError with all
-    that is wrong.
+    """Bring the home's files into force if a copy of them is sound.
+
+    Raises ConfigError with every problem.
     """
     files = Files(app.path)
     try:
         copy = files.copy()
     except ConfigError as error:
-        raise ConfigError(
-            as_known([*error.problems, *_problems(app, app.path)], app.path)
-        ) from error
+        problems = [*error.problems, *_problems(app, app.path)]
+        raise ConfigError(as_known(problems, app.path)) from error
 
     if problems := _problems(app, copy):
         shutil.rmtree(copy, ignore_errors=True)
@@ -31,19 +31,17 @@ def adopt(app: App) -> None:
 
 
 def _problems(app: App, source: Path) -> list[Problem]:
-    """Return all that is wrong in the files there. Each is tried, whatever is wrong in the
-    others.
-    """
-    found: list[Problem] = []
+    """Return every problem in the files there: each file is tried."""
+    problems = list[Problem]()
     with app.at(Home(app.path, Settings(), (), source)) as tried, one_timeout():
-        with noted(found):
+        with noted(problems):
             tried.home = Home.load(app.path, app.environ, source)
             if lock.holder(tried.settings.paperboy_database, "run") is None:
                 message = "PAPERBOY_DATABASE has changed; restart the daemon to use it"
                 raise ConfigError([Problem(".env", message)])
         for part in ("prompt", "scorer", "signer", "transports"):
-            with noted(found):
+            with noted(problems):
                 getattr(tried, part)
-        with noted(found):
+        with noted(problems):
             tried.templates.check({mailing_list.language for mailing_list in tried.home.lists})
-    return found
+    return problems
