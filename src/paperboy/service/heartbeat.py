@@ -1,6 +1,4 @@
-"""The heartbeat: a URL of the operator's monitoring, which raises the alarm when nobody fetches it
-any more.
-"""
+"""Heartbeat: a URL of the operator's monitoring, which raises an alarm if it is not fetched."""
 
 import logging
 from urllib.parse import urlsplit
@@ -17,23 +15,22 @@ _MOST = 1_000_000  # bytes
 
 
 def beat(app: App) -> None:
-    """Fetch HEARTBEAT_URL unless a list is late or has failed. Errors are only logged, without the
-    path, which is often a secret.
+    """Fetch HEARTBEAT_URL unless a list is late or has failed.
+
+    Errors are only logged, without the path, which is often a secret.
     """
     url = app.settings.heartbeat_url.get_secret_value()
     try:
         if not url or not app.standing(app.home.lists).health.well:
             return
-        answer = (
-            Http(most=_MOST, proxy=app.proxy(url)).request("GET", url, {}, seconds=_SECONDS).status
-        )
-        problem = "" if 200 <= answer < 300 else f"it answers {answer}"
+        http = Http(most=_MOST, proxy=app.proxy(url))
+        code = http.request("GET", url, {}, seconds=_SECONDS).status
+        problem = "" if 200 <= code < 300 else f"it answers {code}"
     except PaperboyError as error:
         logger.warning("no heartbeat: %s", error)
         return
     except NoReplyError as error:
         problem = without_url(str(error), url)
     if problem:
-        logger.warning(
-            "HEARTBEAT_URL at %s could not be fetched: %s", urlsplit(url).hostname, problem
-        )
+        host = urlsplit(url).hostname
+        logger.warning("HEARTBEAT_URL at %s could not be fetched: %s", host, problem)
