@@ -1,3 +1,1 @@
-"""The `App`, which builds all real parts; the daemon and its tasks; what people and systemd are
-told.
-"""
+"""The façade `App`, the daemon and its tasks, `check`, and what commands and systemd print."""
