@@ -57,6 +57,7 @@ def preview(
     """
     if day and not as_sent:
         raise click.UsageError("--date goes with --sent.")
+
     output.set_up(app)
     mailing_list = app.home.list(name)
     reader = _reader(address, mailing_list)
@@ -70,6 +71,7 @@ def preview(
     else:
         sent_on, composed = sent(app.store_to_ask, name, day.date() if day else None)
         about = f"{name}: the digest of {sent_on:%a %d %b %Y}, as it was sent"
+
     output.say(about, err=True)
     if composed is None:
         return 0
@@ -89,6 +91,7 @@ def preview(
     output.say(str(page))
     if open_it and not webbrowser.open(page.as_uri()):
         output.say("No browser could be opened.", err=True)
+
     return 0
 
 
@@ -102,6 +105,7 @@ def _about(app: App, mailing_list: MailingList, draft: Draft) -> str:
     about = f"{name}: there are no papers today"
     if app.store.ledger.newest(name):
         about += f"; paperboy preview {name} --sent shows its newest digest"
+
     return about
 
 
@@ -176,6 +180,7 @@ def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None
     """Return the list's subscriber with that address, or a reader who is not on the list."""
     if address is None:
         return None
+
     reader = mailbox_from(address, "--to")
     return mailing_list.subscriber(reader.address) or reader
 
@@ -200,6 +205,7 @@ def _to_one(app: App, again: Resend, stop: Stop, reader: Subscriber) -> int:
     delivery = app.store.ledger.get(waiting.id)
     if delivery.state in WAITING:
         output.say(*output.not_sent(1, report), err=True)
+
     return _said(reader, delivery)
 
 

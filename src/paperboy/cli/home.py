@@ -53,6 +53,7 @@ def init(app: App, folder: Path | None) -> None:
     topics = _new("topics.md").format(title=first.title)
     if title == _TITLE:
         topics = _shipped(f"prompts/topics/{_NAME}.md")
+
     subscribers = [nodes.as_scalar(str(subscriber)) for subscriber in first.subscribers]
     texts = {
         ".env": _settings(server, first.subscribers[0].address),
@@ -79,6 +80,7 @@ def init(app: App, folder: Path | None) -> None:
     program = output.program()
     if home != Path.cwd():
         program += f" --home {shlex.quote(str(home))}"
+
     output.say(f"  {program} check", f"  {program} preview {first.name}", verbatim=True)
 
 
@@ -100,6 +102,7 @@ def _settings(server: str, address: str) -> str:
     for name, value in given.items():
         line = f"{name}={value}".replace("\\", r"\\")
         text = re.sub(rf"(?m)^{name}=.*$", line, text)
+
     return text
 
 
@@ -158,6 +161,7 @@ def _list(
         ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
         slug = re.sub("[^a-z0-9]+", "-", ascii_title.lower())
         name = slug[:60].strip("-") or "papers"
+
     subscribers = [address.strip() for address in addresses.split(",")]
     keys = {
         "name": name,
@@ -226,10 +230,12 @@ def backup(app: App, file: Path | None) -> None:
     if os.path.isdir(file):  # noqa: PTH112 - which is False for a name that is too long
         now = app.clock().astimezone(app.settings.timezone)
         file /= f"backup-{now:%Y-%m-%d-%H%M%S}.db"
+
     if os.path.lexists(file):
         raise click.UsageError(f"{file} exists already. Nothing was done; name a new file.")
     if not app.require_store():
         raise PaperboyError(f"{database}: there is no database yet; the first morning makes it")
+
     backup(database, file)
     size = file.stat().st_size / 1e6
     output.say(f"{database} is copied to {file} ({size:,.1f} MB). Keep it private.")

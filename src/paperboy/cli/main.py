@@ -87,10 +87,12 @@ class _Commands(click.Group):
                 return None
             hint = did_you_mean(cmd_name, self.list_commands(ctx)) or "."
             ctx.fail(f"No such command {cmd_name!r}{hint}")
+
         module = importlib.import_module(_COMMANDS[cmd_name][0])
         command: click.Command = getattr(module, cmd_name)
         if _HOME not in command.params:
             command.params.append(_HOME)
+
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -203,4 +205,5 @@ def main() -> None:
         lost = f"standard output: {why}; the results could not be written, and nothing else was affected"
         output.complaint(PaperboyError(lost), os.environ)
         code = code or PaperboyError.exit_code
+
     sys.exit(code)

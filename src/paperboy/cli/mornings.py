@@ -58,6 +58,7 @@ def demo(app: App, *, open_it: bool) -> None:
         output.say(f"  {page}   (and .txt, .eml)")
         if open_it and not webbrowser.open(page.as_uri()):
             output.say("No browser could be opened.", err=True)
+
     output.say(f"  {outbox / 'Maildir'}   (every copy; read it with: mutt -f {outbox / 'Maildir'})")
     output.say("", "Next, make a home of your own, in a folder that you name:")
     output.say(f"  {output.program()} init FOLDER", verbatim=True)
@@ -98,12 +99,14 @@ def once(
         raise click.UsageError("--list and --all exclude each other.")
     if since and (dry_run or not names):
         raise click.UsageError("--since needs --list, and no --dry-run.")
+
     output.set_up(app)
     chosen = app.home.named(names)
     any_day = bool(names) or all_lists
     app.prepare()
     if dry_run:
         return _dry_run(app, chosen, any_day=any_day)
+
     _ = app.transports  # before anything is paid for: half a login is an error
 
     with Stop() as stop:
@@ -131,6 +134,7 @@ def once(
     outbox = app.settings.paperboy_outbox
     if app.settings.uses_outbox and (outbox / "Maildir").exists():
         output.say(f"The mail is in {outbox}")
+
     output.say(*left, err=True)
     heartbeat.beat(app)
     return 1 if report.due or left else 0
@@ -219,6 +223,7 @@ class Stop(ExitStack):
             if os.isatty(2):
                 os.write(2, b"\x1b[?25h\n")  # the bars hide the cursor
             os.write(2, b"Stopped before sending began; nothing is lost.\n")
+
         # All commits stand, and an ordinary exit would wait for the LLM.
         os._exit(130 if signum == signal.SIGINT else 1)
 

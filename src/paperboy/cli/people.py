@@ -85,6 +85,7 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> None:
     }
     if suppressed:
         total += f", {len(suppressed)} of them suppressed"
+
     output.say(total)
 
 
@@ -140,6 +141,7 @@ def subscribe(app: App, name: str, text: str) -> None:
         output.say(f"Nothing to do: {subscriber} is already on {name}.")
     else:
         output.say(f"{new} is now on {name} ({line}) and gets its next digest.")
+
     if suppression:
         output.say(f"But {refusal(suppression, app.settings.timezone)}")
 
@@ -213,6 +215,7 @@ def suppress(app: App, words: Sequence[str], name: str) -> None:
     output.set_up(app)
     if name:
         app.home.list(name)
+
     address, only, reason = _read_request(app, " ".join(words), name)
 
     suppressions = app.store.suppressions
@@ -285,11 +288,13 @@ def _read_request(app: App, text: str, name: str) -> tuple[str, str, str]:
         )
         what = f"is not the token of any mail to a subscriber. ({test_mail})"
         raise UnknownNameError(f"{token!r} {what} Give the address instead")
+
     if others := {named, name} - {reader.list_name, ""}:
         fix = "if you mean the first, give the token alone"
         raise UnknownNameError(
             f"this token belongs to the list {reader.list_name!r}, not to {others.pop()!r}; {fix}"
         )
+
     return reader.address, reader.list_name, _ASKED
 
 
@@ -319,10 +324,12 @@ def forget(app: App, text: str) -> None:
     for file, numbers in lines.items():
         where = f"line{'s' if numbers[1:] else ''} {together([str(line) for line in numbers])}"
         output.say(f"Removed {address} from {file} ({where}).")
+
     output.say(f"Erased it from {counted(rows, 'row')} of the database.")
     for suppression in suppressions:
         stays = "A keyed hash of it stays, so that it gets no mail even if somebody adds it again"
         output.say(f"{stays}: {refusal(suppression, app.settings.timezone)}")
+
     output.say("Backups, logs and mail in the outbox are left alone: delete the address there.")
 
 

@@ -113,6 +113,7 @@ def service(app: App, *, as_user: bool, for_web: bool) -> None:
     group = ""
     if not as_user:
         user, group = names_of(home.stat().st_uid, home)
+
     folders = _written(settings, home, for_web=for_web)
     text = unit(
         home,
@@ -129,9 +130,11 @@ def service(app: App, *, as_user: bool, for_web: bool) -> None:
         add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"
         note = f"{home} belongs to root, and so would the service; give it its own user, and print this again: {add}"
         output.say(note, err=True, verbatim=True)
+
     if here := [name for name in SETTINGS if app.environ.get(name, "").strip()]:
         which = f"Your environment, which the service does not have, sets {together(here)}"
         output.say(f"{which}: put what the service needs into .env", err=True)
+
     for folder in folders if user else ():
         in_home = folder.resolve().is_relative_to(home.resolve())
         if not folder.is_dir() and (for_web or not in_home):
@@ -153,6 +156,7 @@ def _written(settings: Settings, home: Path, *, for_web: bool) -> list[Path]:
     places = [database.parent, database.resolve().parent]
     if not for_web:
         places += [home, settings.paperboy_outbox]
+
     names = [name for path in places for name in (_straight(path), path.resolve())]
     return list(dict.fromkeys(names))
 

@@ -73,6 +73,7 @@ def status(
     """
     if suppressed and only_undelivered:
         raise click.UsageError("--suppressed and --undelivered exclude each other.")
+
     app.take_own_or_in_force()
     if suppressed:
         output.show_page(_suppressed(app, as_json=as_json))
@@ -87,6 +88,7 @@ def status(
         output.show_page([_not_delivered(report, most=None) or ["Nobody lacks a digest."]])
     else:
         output.show_page(_sections(report))
+
     return int(exit_code and not report.status.health.well)
 
 
@@ -156,6 +158,7 @@ def _suppressed(app: App, *, as_json: bool) -> output.Page:
         rows.append(
             (suppression.address, suppression.list_name or "all", since, suppression.reason)
         )
+
     return [output.table(("Address", "List", "Since", "Why"), rows) or ["Nobody is suppressed."]]
 
 
@@ -181,6 +184,7 @@ def _sections(report: _Report) -> Iterator[Sequence[output.Part]]:
         if output.uncounted(spending.usage):
             tokens = "tokens not counted"
         costs.append((f"Spent in {first:%B %Y}", output.cost(spending), tokens))
+
     yield output.table([""] * 3, costs)
 
 
@@ -203,6 +207,7 @@ def _why(report: _Report) -> Iterator[str]:
 
     for feature in report.features:
         reasons += feature.wrong
+
     yield from _grouped(reasons, report.lists)
     if report.in_outbox:
         yield moved_from_outbox(report.in_outbox)
@@ -239,6 +244,7 @@ def _next(report: _Report) -> Iterator[str]:
 
     for line in _grouped(plans, report.lists):
         yield f"Next for {line}"
+
     is_active = any(list_status.next for list_status in report.lists)
     if is_active and report.holder is None and IDLE not in report.answer:
         yield NOTHING_IS_SENT
@@ -266,12 +272,14 @@ def _not_delivered(report: _Report, most: int | None = _SOME) -> list[output.Par
     """
     if not report.undelivered:
         return []
+
     groups = defaultdict[tuple[DeliveryState, str], list[DeliveryRecord]](list)
     for record in report.undelivered:
         reason = record.reason.replace(record.address, "…")
         if not reason:
             reason = output.NO_REPLY.get(record.state, "no reply is known")
         groups[record.state, reason].append(record)
+
     ordered = sorted(
         groups.items(),
         key=lambda group: (group[0][0] is DeliveryState.SUPPRESSED, -len(group[1])),
@@ -291,6 +299,7 @@ def _not_delivered(report: _Report, most: int | None = _SOME) -> list[output.Par
 
     if more := len(report.undelivered) - len(shown):
         lines.append(f"{more:,} more; all of them: paperboy status --undelivered")
+
     commands = dict.fromkeys(
         f"paperboy resend {record.list_name} --failed"
         for record in report.undelivered
@@ -298,6 +307,7 @@ def _not_delivered(report: _Report, most: int | None = _SOME) -> list[output.Par
     )
     if commands:
         lines.append(f"Once the cause, or the address, is fixed: {'; '.join(commands)}")
+
     return lines
 
 
@@ -400,6 +410,7 @@ def _spending(spending: Spending) -> dict[str, Any]:
     usage = asdict(spending.usage)
     if output.uncounted(spending.usage):
         usage = {**dict.fromkeys(usage), "calls": spending.usage.calls}
+
     cost = spending.cost
     return {"cost": cost and round(cost.total, 6), "usage": usage}
 

@@ -92,6 +92,7 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: PaperHistory)
     recipients = "no longer kept"
     if life.deliveries is not None:
         recipients = output.in_words(life.deliveries) or "to nobody"
+
     digest = f"in the digest of {day} ({recipients})"
 
     limit = "threshold"
@@ -124,6 +125,7 @@ def _not_seen(mailing_list: MailingList, paper: Paper | None, life: PaperHistory
     if {paper and paper.primary_category, *crossed}.isdisjoint(mailing_list.categories):
         without = "" if mailing_list.cross_lists else "; cross_lists is false"
         return f"not in its categories ({', '.join(mailing_list.categories)}{without})"
+
     if not mailing_list.subscribers:
         return "not considered: the list has no subscribers"
     if paper and (why := why_filtered(mailing_list, paper)):
@@ -135,6 +137,7 @@ def _not_seen(mailing_list: MailingList, paper: Paper | None, life: PaperHistory
         return (
             f"could not be scored on {mornings}, though others were; after the third it is let go"
         )
+
     return "not scored yet; its next morning considers it"
 
 
@@ -174,6 +177,7 @@ def _address(app: App, address: str, name: str | None) -> None:
         answer += output.again(app, record.next_try(now))
         at = f"{record.at.astimezone(zone):%d %b %H:%M %Z}"
         rows.append((f"{record.date:%a %d %b}", record.list_name, record.state, at, answer))
+
     table = output.table(("Digest", "List", "State", "At", "Answer"), rows)
     refusals = [refusal(suppression, zone) for suppression in suppressions]
     output.show_page(

@@ -96,6 +96,7 @@ class App(ExitStack):
             raise broken
         for problem in broken.problems:
             self.say(str(problem))
+
         self.say(IN_FORCE)
 
     @property
@@ -135,6 +136,7 @@ class App(ExitStack):
     def _open(self, *, check: bool = False, patience: float = 30) -> Store:
         with suppress(OSError):  # somebody else's, or none yet
             (self.path / "data").chmod(0o700)
+
         path = self.settings.paperboy_database
         return Store.open(path, self._mark, self._tables, check=check, patience=patience)
 
@@ -284,6 +286,7 @@ class App(ExitStack):
         words = self.settings.smtp_token_command
         if not words:
             return None
+
         environ = {name: value for name, value in self.environ.items() if name not in SETTINGS}
         return TokenCommand(words=words, environ=environ, folder=self.path, timer=self.timer)
 
@@ -345,6 +348,7 @@ class App(ExitStack):
                 "restart that one first"
             )
             raise ConfigError([Problem(".env", message)])
+
         with lock.held(database, work, command, self.say):
             yield
 
@@ -420,6 +424,7 @@ class App(ExitStack):
                 task = self.store.tasks.next_try(kind)
                 if task and task <= now:
                     jobs["tasks"] = frozenset()
+
         return jobs
 
     def worker_pool(self, lists: int) -> WorkerPool | None:
@@ -431,9 +436,11 @@ class App(ExitStack):
         for feature in self.features:
             if feature.worker_pool and (pool := feature.worker_pool(self.settings)):
                 return pool
+
         number = self.settings.workers or workers.helpful(lists)
         if number <= 1:
             return None
+
         return workers.WorkerPool(partial(workers.processes, number), f"{number} processes")
 
     def deliver(
@@ -445,12 +452,14 @@ class App(ExitStack):
         """
         if not self.settings.uses_outbox and (names := self.store.ledger.only_in_outbox()):
             logger.warning("%s", status.moved_from_outbox(names))
+
         self.report(sends=True)
         sent = self._round(stopped).deliver(by_hand=by_hand, only=only)
         delivery.record(self.store, sent, self.clock(), self.patience)
         self.report()
         if not sent.problem or sent.passing or sent.turned_away:
             self._round(stopped).deliver(by_hand=by_hand, rest=True)
+
         return sent
 
     def deliver_rest(self, stopped: Callable[[], bool]) -> None:
@@ -470,6 +479,7 @@ class App(ExitStack):
         except ConfigError:
             # The key is gone since `prepare`; an unsigned alert is better than none.
             composer = self._composer(None)
+
         return delivery.Round(
             store=self.store,
             transports=self.transports,
@@ -495,6 +505,7 @@ class App(ExitStack):
             raise PaperboyError(
                 f"{name} has had no digest yet; paperboy once --list {name} makes it"
             )
+
         by_mail = not self.settings.uses_outbox
         return Resend(self.store, self.composer, mailing_list, self.clock(), by_mail=by_mail)
 
@@ -522,6 +533,7 @@ class App(ExitStack):
             rows = store.erasure.erase(address, self.clock())
             for copy in files.containing(address):  # no longer in force, and nobody reads it
                 shutil.rmtree(copy, ignore_errors=True)
+
         return lines, rows
 
     # What is wrong, and its alerts
@@ -550,6 +562,7 @@ class App(ExitStack):
         for feature in self.features:
             if feature.words:
                 words |= feature.words()
+
         return alerts.AlertReporter(
             store=self.store_to_ask, lists=self.home.lists, words=words, zone=self.settings.timezone
         )

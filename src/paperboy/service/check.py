@@ -188,6 +188,7 @@ def _templates(app: App) -> Iterator[Finding]:
 
     if unread := sorted(app.templates.languages - app.templates.used(languages)):
         message += f"; no list has the language {', '.join(unread)}"
+
     yield Finding("emails", message)
 
 
@@ -210,6 +211,7 @@ def _of_the_home(app: App) -> Iterator[Finding]:
         why = "too little for a morning" if free < TOO_LITTLE else "and digests are kept there"
         fix = "free some space, or move PAPERBOY_DATABASE to another disk"
         message = f"only {message}, {why}; {fix}"
+
     yield Finding("disk", message, exit_code=int(free < TOO_LITTLE), note=free < LITTLE)
 
     yield from _modes(app.path, settings)
@@ -227,6 +229,7 @@ def _of_the_home(app: App) -> Iterator[Finding]:
     if usual != settings.smtp_security:
         message = f"port {settings.smtp_port} usually wants SMTP_SECURITY={usual}, not {settings.smtp_security}"
         yield note("mail", f"{message}; change it, or SMTP_PORT")
+
     if settings.alert_to is None:
         yield note("alerts", "nobody is alerted when a morning fails; set ALERT_TO")
     else:
@@ -254,6 +257,7 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
     if lists and (store := app.open_store()):
         with store:
             papers = store.papers.authors(categories, since)
+
     stored = {name_key(name): name for name in sorted(set().union(*papers))}
     followed = dict.fromkeys(name for mailing_list in lists for name in mailing_list.authors)
     spellings = other_spellings(followed, stored)
@@ -312,17 +316,20 @@ def _servers(
     if not settings.uses_outbox:
         silence = f"{settings.smtp_host}:{settings.smtp_port} {late}; check SMTP_HOST and SMTP_PORT"
         yield _mail, Finding("mail", silence, exit_code=1)
+
     if domain := sender_domain(settings):
         yield lambda _: _sender(domain), note("sender", f"DNS {late} for {domain}")
     for feature in app.features:
         if feature.check:
             yield feature.check, note(feature.name, f"its server {late}")
+
     if settings.web_url:
         yield _web, note("web", f"{settings.web_url}/robots.txt {late}, {_NO_PAGES}")
     if scores:
         host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
         silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
         yield _scoring, Finding("scoring", silence, exit_code=1)
+
     for source in sources_of(_categories(app)) or SOURCES:
         silence = f"its server {late}; if that persists, see {source.status_page}"
         yield partial(_source, source), Finding(source.name, silence, exit_code=1)
@@ -336,6 +343,7 @@ def sender_domain(settings: Settings) -> str:
     """Return the domain of MAIL_FROM; empty if it has no DNS records to check."""
     if settings.uses_outbox or settings.mail_from is None:
         return ""
+
     domain = settings.mail_from.address.rpartition("@")[2].lower()
     return "" if _EXAMPLE.fullmatch(domain) else domain
 
@@ -374,6 +382,7 @@ def _scoring(app: App) -> Iterator[Finding]:
     if settings.openai_api_key.get_secret_value() and not is_local and app.prices is None:
         message = f"the price of {settings.openai_model} is unknown, so digests and status show tokens and no cost"
         yield note("scoring", f"{message}; set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT")
+
     yield Finding("scoring", app.scorer.probe())
 
 

@@ -88,6 +88,7 @@ class _Child:
             return f"signal {-code} ended it"
         if code == 0:
             return ""
+
         return self.failures[-1] if self.failures else f"its exit code was {code}"
 
 
@@ -143,6 +144,7 @@ class Daemon:
                 self._app.require_store()
                 self._tick()
                 self._wait()
+
             logger.info("%s: stopping", self._stopping)
         finally:
             self._notifier.send("STOPPING=1")
@@ -154,6 +156,7 @@ class Daemon:
             self._reload = True
         elif signum in {signal.SIGTERM, signal.SIGINT}:
             self._stopping = signal.Signals(signum).name
+
         self._calls.put(None)
 
     def _wait(self) -> None:
@@ -185,6 +188,7 @@ class Daemon:
         """Check everything once. Raises ConfigError if no version of the files was ever good."""
         for child in list(self._children.values()):
             self._look_after(child, now)
+
         self._look_at_files(now)
         self._notifier.send("WATCHDOG=1")
         if not self._in_force or self._timer() - self._looked_at < _LOOK_SECONDS:
@@ -195,12 +199,15 @@ class Daemon:
             self._begin_housekeeping()  # its next hours were those of a clock that was ahead
         for kind, lists in self._app.due(now).items():
             self._start(kind, now, lists)
+
         with alerts.never_raising():  # last: a problem that cannot be read costs no mail
             mails = self._app.alerts.plan(self._app.problems(), now)
             if any(mail.due <= now for mail in mails):
                 self._start("sending", now)
+
         if self._notified != self._day_state:
             self.say_status()
+
         self.housekeeping.run_pending()
 
     # ---- the status line
@@ -226,6 +233,7 @@ class Daemon:
         line = status.answer(day, at_work="morning" in self._children)
         if self.problems:
             line = f"{self.problems[0]} (the last good version stays in force). {line}"
+
         self._notifier.status(line)
 
     @property
@@ -248,6 +256,7 @@ class Daemon:
         patience = _STUCK_SECONDS[kind]
         if kind == "morning":
             patience = max(patience, 3 * settings.llm_timeout_seconds)
+
         self._children[kind] = _Child(
             kind=kind,
             process=process,
@@ -305,6 +314,7 @@ class Daemon:
         incident = Incident(kind=incidents.Kind.PROCESS, subject=THE_MORNING, reason=problem)
         if child.kind == "tasks":
             incident = Incident(kind=incidents.Kind.TASKS, subject=THE_TASKS, reason=problem)
+
         by_list = [replace(incident, subject=name, facts={"list": name}) for name in sorted(left)]
         self._store.incidents.note(by_list or [incident], now)
 
@@ -330,12 +340,14 @@ class Daemon:
         timer = self._timer()
         if self._fingerprint and fingerprint != self._fingerprint:
             self._try_at = timer + RESTED.total_seconds()
+
         self._fingerprint = fingerprint
         if "trial" in self._children or (timer < self._try_at and not self._reload):
             return
 
         if self._reload:
             self._notifier.send(f"RELOADING=1\nMONOTONIC_USEC={round(timer * 1_000_000)}")
+
         self._reload = False
         self._try_at = float("inf")
         self._start("trial", now)
@@ -348,6 +360,7 @@ class Daemon:
         failures = []
         if problem:
             failures = child.failures or [f"the home: its files could not be tried: {problem}"]
+
         problems = tuple(Problem(*line.partition(": ")[::2]) for line in failures)
         is_first = not self._in_force
         if is_first or not problems:
@@ -376,6 +389,7 @@ class Daemon:
             self._store.retry_now(now)
             number = counted(len(self.home.lists), "list")
             logger.info("an edit of %s is in force: %s", self.home.path, number)
+
         self.problems = problems
         self._notifier.send("READY=1")
 
@@ -396,6 +410,7 @@ def _broken_files(problems: Sequence[Problem]) -> list[Incident]:
             facts={"place": first.place, "lines": lines},
         )
         broken.append(incident)
+
     return broken
 
 
@@ -406,6 +421,7 @@ def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str]) -> P
     process = subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0, env=inherited)
     if process.stdout:
         os.set_blocking(process.stdout.fileno(), False)
+
     return process
 
 
@@ -418,6 +434,7 @@ def emergency(app: App, problem: str) -> None:
     mark = app.path / "data" / "emergency"  # its time is that of the last such mail
     if to is None or app.settings.uses_outbox:
         return
+
     try:
         now = app.clock()
         time = now.timestamp()

@@ -31,6 +31,7 @@ def beat(app: App) -> None:
         return
     except NoReplyError as error:
         problem = without_url(str(error), url)
+
     if problem:
         host = urlsplit(url).hostname
         logger.warning("HEARTBEAT_URL at %s could not be fetched: %s", host, problem)

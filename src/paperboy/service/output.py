@@ -90,6 +90,7 @@ def take_streams() -> Stream:
         except OSError:
             os.open(os.devnull, flags)  # gets the lowest free number, which is this one
             os.set_inheritable(number, True)
+
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - for as long as the process lives
     stdout = Stream(1, "w", closefd=False)
     sys.stdout = _text(stdout, sys.stdout)
@@ -134,6 +135,7 @@ def _wrapped(line: str, stream: TextIO) -> str:
     """
     if not stream.isatty():
         return line
+
     asked = os.environ.get("COLUMNS", "")
     width = int(asked) if asked.isdecimal() else os.get_terminal_size(stream.fileno()).columns
     if not width or len(line) <= width:  # 0: the terminal does not say
@@ -151,9 +153,11 @@ def program() -> str:
     """Return the command that starts this Paperboy from a shell."""
     if shutil.which("paperboy"):
         return "paperboy"
+
     script = Path(sys.executable).with_name("paperboy")
     if script.exists():
         return shlex.quote(str(script))
+
     return f"{shlex.quote(sys.executable)} -m paperboy"
 
 
@@ -179,6 +183,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Table]:
         table.add_column(head, overflow="fold")  # a narrow terminal leaves out nothing
     for row in rows:
         table.add_row(*map(visible, row))
+
     return [table] if table.row_count else []
 
 
@@ -193,12 +198,14 @@ def show_page(page: Page) -> None:
     console = Console(markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = _PIPED
+
     with console.capture() as printed:
         for number, section in enumerate(filter(None, page)):
             if number:
                 console.print()
             for part in section:
                 console.print(visible(part) if isinstance(part, str) else part)
+
     click.echo("\n".join(map(str.rstrip, printed.get().splitlines())))
 
 
@@ -245,6 +252,7 @@ class _Stderr(logging.Handler):
             text = without_addresses(text)
         if record.levelno >= logging.WARNING and record.name != _ALERTS:
             self.has_warned = True
+
         mark = _priority(record.levelno) if self._journal else ""
         first, *others = map(visible, text.split("\n"))
         lines = [_wrapped(mark + first, sys.stderr), *(f"{mark}  {line}" for line in others)]
@@ -271,11 +279,13 @@ def set_up(app: App, *, by_hand: bool = True) -> None:
 
     if by_hand:
         handler.addFilter(is_news)
+
     root = logging.getLogger("paperboy")
     root.handlers = [handler]
     root.propagate = False
     if terminal and threshold > logging.DEBUG:
         threshold = max(threshold, logging.WARNING)
+
     root.setLevel(threshold)
 
 
@@ -297,6 +307,7 @@ def _is_journal(environ: Mapping[str, str]) -> bool:
     stream = environ.get("JOURNAL_STREAM")
     if not stream:
         return False
+
     stderr = os.fstat(2)
     return stream == f"{stderr.st_dev}:{stderr.st_ino}"
 
@@ -381,6 +392,7 @@ def a_morning(
     lines = lines or ["Nothing is due."]
     if sent.states:
         lines.append(f"Deliveries: {in_words(sent.states)}")
+
     return lines
 
 
@@ -400,11 +412,13 @@ def dry_run(mailing_list: MailingList, draft: drafting.Draft, missing: str) -> l
     else:
         recipients = counted(len(mailing_list.subscribers), "subscriber")
         first = f"{name}: {outcome}, {counts}, to {recipients}"
+
     lines = [first, *_scored(digest.entries)]
     if digest.nearest:
         thresholds = f"{mailing_list.min_relevance}/{mailing_list.min_novelty}"
         lines.append(f"  below the thresholds ({thresholds}), the best:")
         lines += _scored(digest.nearest)
+
     return lines
 
 
@@ -427,6 +441,7 @@ def papers(counts: Counts) -> str:
     words = f"{counts.relevant} of {counts.considered} papers"
     if counts.author_matches:
         words += f" ({counted(counts.author_matches, 'author match', 'author matches')})"
+
     left_out = {
         "over the cap": counts.over_cap,
         "carried over": counts.carried_over,

@@ -37,9 +37,11 @@ class Notifier:
         """Send lines of NAME=value, as in sd_notify(3)."""
         if not self.address:
             return
+
         name = self.address
         if name.startswith("@"):
             name = f"\0{name[1:]}"
+
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
                 out.settimeout(_TIMEOUT)
@@ -76,6 +78,7 @@ def unit(
     if web:
         network = _WEB_NETWORK if local else _WEB_FAMILIES
         text = _WEB + re.sub("(?m)^RestrictAddressFamilies=.*", network, _SANDBOX)
+
     if not user:
         # Only the system's manager can do some things: other units, other users, namespaces.
         text = re.sub(_NOT_FOR_A_USER, "", text)

@@ -49,6 +49,7 @@ def work(app: App, stopped: Stopped, *, by_hand: bool = False) -> None:
 
     if first_error:
         raise first_error
+
     app.store.incidents.end(Kind.TASKS, THE_TASKS, app.clock())
 
 

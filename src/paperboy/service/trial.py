@@ -27,6 +27,7 @@ def adopt(app: App) -> None:
     if problems := _problems(app, copy):
         shutil.rmtree(copy, ignore_errors=True)
         raise ConfigError(as_known(problems, copy, app.path))
+
     files.put_in_force(copy)
 
 
