@@ -16,11 +16,11 @@ _COLOURS = {"fault": "red", "note": "yellow", "ok": "green"}
 )
 @click.pass_obj
 def check(app: App, *, offline: bool) -> int:
-    """Find everything that would fail tomorrow, a line each, with the fix.
+    """Find everything that would fail tomorrow: a line each, with the fix.
 
-    This tries the files, the database and the disk. It logs in to the mail server and names a
-    recipient without sending anything, asks the LLM for one score, asks arXiv for one paper, and
-    looks up the DNS records of the sender's domain.
+    This checks the files, the database and the disk. It logs in to the mail server and names a
+    recipient without sending anything, asks the LLM for one score and each source for its papers,
+    and looks up the DNS records of the sender's domain.
 
     The exit code is 0 without a fault, 78 where settings, lists, templates or database are unusable,
     else 1.

@@ -186,7 +186,7 @@ def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None
 
 
 def _to_one(app: App, again: Resend, stop: Stop, reader: Subscriber) -> int:
-    """Send it through the ledger if the digest did not reach this subscriber, else outside it."""
+    """Resend to one reader: through the ledger if they lack the digest, else outside it."""
     mailing_list = again.mailing_list
     if suppressed := app.store.suppressions.find(mailing_list.name, reader.address):
         raise PaperboyError(refusal(suppressed, app.settings.timezone))

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 @click.command()
-@click.option("--open", "open_it", is_flag=True, help="Show the digests in the browser.")
+@click.option("--open", "open_it", is_flag=True, help="Open the digests in the browser.")
 @click.pass_obj
 def demo(app: App, *, open_it: bool) -> None:
     """Run a whole morning on a bundled sample of invented papers.

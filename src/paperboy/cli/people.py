@@ -127,8 +127,8 @@ def subscribe(app: App, name: str, text: str) -> None:
     """Add somebody to a list, after the last subscriber in its file.
 
     The rest of the file stays as it is. ADDRESS is ada@example.org or, in quotes, 'Ada Lovelace
-    <ada@example.org>'. You can use this while the daemon runs; it applies from the list's next
-    digest.
+    <ada@example.org>'. You can use this while the daemon runs; the list's next digest goes there,
+    too.
     """
     new = mailbox_from(text, "ADDRESS")
     with _refused(f"Nobody was added to {name}:"):
@@ -237,12 +237,13 @@ def suppress(app: App, words: Sequence[str], name: str) -> None:
 )
 @click.pass_obj
 def unsuppress(app: App, words: Sequence[str], name: str) -> None:
-    """Allow mail to an address again that was suppressed by you, by its reader or by bounces.
+    """Allow mail to a suppressed address again.
 
-    A suppression for one list and one for all lists are lifted separately, so that forgiving a
-    bounce does not put a reader back on a list they left. `paperboy status --suppressed` shows them
-    all. Missed digests are not sent automatically; `paperboy resend LIST --to ADDRESS` sends the
-    newest. You can use this while the daemon runs.
+    An address is suppressed by `paperboy suppress`, by its reader or by three bounces in a row;
+    `paperboy status --suppressed` shows all of them. A suppression for one list and one for all
+    lists are lifted separately, so that forgiving a bounce does not put a reader back on a list
+    they left. Missed digests are not sent automatically; `paperboy resend LIST --to ADDRESS` sends
+    the newest. You can use this while the daemon runs.
     """
     app.take_own_or_in_force()
     output.set_up(app)

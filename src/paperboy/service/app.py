@@ -497,7 +497,7 @@ class App(ExitStack):
         )
 
     def resend(self, mailing_list: MailingList) -> Resend:
-        """Return a resend of a list's digests. Raises PaperboyError if it has had none."""
+        """Prepare to resend a list's digests. Raises PaperboyError if it has had none."""
         from paperboy.sending.resend import Resend
 
         name = mailing_list.name

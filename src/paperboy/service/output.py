@@ -64,9 +64,9 @@ class Stream(io.FileIO):
     failure: OSError | None = None
 
     def write(self, data: Any) -> int:
-        """Write if possible. Raises BrokenPipeError if the reader of the results, as `head`, left.
+        """Write, and keep the error if that fails.
 
-        That still ends the command.
+        Raises BrokenPipeError if stdout's reader, such as `head`, has gone: that ends the command.
         """
         try:
             return super().write(data)
@@ -458,7 +458,7 @@ def also(numbers: Mapping[str, int]) -> str:
 
 
 def uncounted(usage: Usage) -> bool:
-    """Check whether the server counts no tokens, so that not the price but they are unknown."""
+    """Check whether the server counts no tokens: then these, not the price, are unknown."""
     return usage.calls > 0 and not usage.total_tokens
 
 
