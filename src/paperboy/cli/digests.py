@@ -60,8 +60,8 @@ def preview(
 
     output.set_up(app)
     mailing_list = app.home.list(name)
-    reader = _reader(address, mailing_list)
-    if reader:
+    recipient = _recipient(address, mailing_list)
+    if recipient:
         _ = app.transports  # half a login is an error before anything is paid for
 
     if not as_sent:
@@ -76,13 +76,15 @@ def preview(
     if composed is None:
         return 0
 
-    if reader:
-        if reader in mailing_list.subscribers:  # then the links of a test mail work
-            app.store.readers.know(name, [app.composer.copy_for(name, app.clock().date(), reader)])
+    if recipient:
+        if recipient in mailing_list.subscribers:  # then the links of a test mail work
+            app.store.readers.know(
+                name, [app.composer.copy_for(name, app.clock().date(), recipient)]
+            )
         receipt = send_outside(
-            app.transports[0], app.composer, composed, name, reader, app.clock(), test=True
+            app.transports[0], app.composer, composed, name, recipient, app.clock(), test=True
         )
-        code = _said(reader, receipt)
+        code = _said(recipient, receipt)
         if app.settings.web_url and not app.signer and not code:
             output.say(_COVERED)
         return code
@@ -144,15 +146,15 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
         raise click.UsageError("Name a LIST; only with --failed it may be left out, for all lists.")
 
     lists = (app.home.list(name),) if name is not None else app.home.lists
-    reader = _reader(address, lists[0])
+    recipient = _recipient(address, lists[0])
     resends = [app.resend(mailing_list) for mailing_list in lists]
     app.prepare()
     _ = app.transports  # half a login is an error before anything is put back
 
     with app.alone("sending", "resend"), Stop() as stop:
         stop.gently = True
-        if reader:
-            return _to_one(app, resends[0], stop, reader)
+        if recipient:
+            return _to_one(app, resends[0], stop, recipient)
         for again in resends:
             try:
                 put_back = again.put_back(failed_only=failed)
@@ -176,28 +178,28 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
         return 1 if left else 0
 
 
-def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None:
-    """Return the list's subscriber with that address, or a reader who is not on the list."""
+def _recipient(address: str | None, mailing_list: MailingList) -> Subscriber | None:
+    """Return the list's subscriber with that address, or one who is not on the list."""
     if address is None:
         return None
 
-    reader = mailbox_from(address, "--to")
-    return mailing_list.subscriber(reader.address) or reader
+    recipient = mailbox_from(address, "--to")
+    return mailing_list.subscriber(recipient.address) or recipient
 
 
-def _to_one(app: App, again: Resend, stop: Stop, reader: Subscriber) -> int:
-    """Resend to one reader: through the ledger if they lack the digest, else outside it."""
+def _to_one(app: App, again: Resend, stop: Stop, recipient: Subscriber) -> int:
+    """Resend to one subscriber: through the ledger if they lack the digest, else outside it."""
     mailing_list = again.mailing_list
-    if suppressed := app.store.suppressions.find(mailing_list.name, reader.address):
+    if suppressed := app.store.suppressions.find(mailing_list.name, recipient.address):
         raise PaperboyError(refusal(suppressed, app.settings.timezone))
 
-    waiting = again.put_back_for(reader)
+    waiting = again.put_back_for(recipient)
     if waiting is None:
-        code = _said(reader, again.outside(app.transports[0], reader))
-        if reader not in mailing_list.subscribers:
-            hint = did_you_mean(reader.address, mailing_list.addresses(), cutoff=0.85) or "."
+        code = _said(recipient, again.outside(app.transports[0], recipient))
+        if recipient not in mailing_list.subscribers:
+            hint = did_you_mean(recipient.address, mailing_list.addresses(), cutoff=0.85) or "."
             output.say(
-                f"{reader.address} is not on {mailing_list.name}{hint} That was a test mail."
+                f"{recipient.address} is not on {mailing_list.name}{hint} That was a test mail."
             )
         return code
 
@@ -206,9 +208,9 @@ def _to_one(app: App, again: Resend, stop: Stop, reader: Subscriber) -> int:
     if delivery.state in WAITING:
         output.say(*output.not_sent(1, report), err=True)
 
-    return _said(reader, delivery)
+    return _said(recipient, delivery)
 
 
-def _said(reader: Subscriber, result: Receipt | Delivery) -> int:
-    output.say(f"{reader.address}: {result.state}, {result.reply}")
+def _said(recipient: Subscriber, result: Receipt | Delivery) -> int:
+    output.say(f"{recipient.address}: {result.state}, {result.reply}")
     return 0 if result.state is DeliveryState.SENT else 1
