@@ -292,8 +292,8 @@ def test_wrong_line_of_a_list_is_one_line_with_its_place(
             "topics/strings.md",
             "topics/strings.txt",
             (
-                "4:13: topics: 'topics/strings.txt' is no file that ends in .md, nor a sentence; name such a file, or "
-                "write the topics"
+                "4:13: topics: 'topics/strings.txt' is neither a .md file nor a sentence; "
+                "name a .md file, or write the topics"
             ),
         ),
         (

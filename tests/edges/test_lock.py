@@ -46,7 +46,7 @@ def test_all_locks_may_be_held_at_once_and_the_daemon_is_named_first(database: P
 
 
 def test_second_daemon_is_refused_and_told_which_process_holds_the_home(database: Path) -> None:
-    expected = rf"process {os.getpid()}, paperboy run\) holds this home: stop that one first"
+    expected = rf"process {os.getpid()}, paperboy run\) holds this home: stop it first"
     with lock.held(database, "run", "run"), pytest.raises(HomeBusyError, match=expected):
         lock.held(database, "run", "run").__enter__()
 

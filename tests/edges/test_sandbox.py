@@ -8,7 +8,7 @@ from paperboy.edges import sandbox
 from paperboy.errors import ConfigError
 
 LONG = "takes too long; does it loop too often?"
-OUTPUT = "gives more than 16 MB; does it loop too often?"
+OUTPUT = "produces more than 16 MB; does it loop too often?"
 DEEP = "RecursionError: maximum recursion depth exceeded"
 ROWS = "{% set rows = range(10**5)|list %}"
 

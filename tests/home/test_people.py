@@ -123,7 +123,10 @@ FIRST_LINE = (
     "the first line must name the columns, one of them 'address', as address,name; this one has"
 )
 STOPS = "reporting stops here, after 200 problems; fix those above, then run paperboy check"
-QUOTES = "these quotes are never closed, or end within a cell; write each row in one line, and double a quote in a cell"
+QUOTES = (
+    "these quotes are never closed, or end within a cell; "
+    "write each row on one line, and double quotes within a cell"
+)
 
 
 def test_every_mistake_is_reported_with_its_line(tmp_path: Path) -> None:

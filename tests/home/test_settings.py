@@ -215,8 +215,8 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
         (
             "SMTP_TOKEN_COMMAND=oama\nSMTP_USERNAME=ada\nSMTP_PASSWORD=hunter2",
             (
-                "SMTP_TOKEN_COMMAND: its tokens stand in place of a password; "
-                "remove SMTP_PASSWORD, or remove this one to go on with the password"
+                "SMTP_TOKEN_COMMAND: its tokens replace the password; "
+                "remove SMTP_PASSWORD, or remove this one to keep the password"
             ),
         ),
         ("MAIL_FROM=Paperboy", f"MAIL_FROM: {ADDRESS}"),

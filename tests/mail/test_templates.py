@@ -243,7 +243,7 @@ def test_each_template_that_loops_for_ever_is_reported_with_its_line(tmp_path: P
     with pytest.raises(ConfigError) as raised:
         templates.check()
     assert [str(problem) for problem in raised.value.problems] == [
-        "emails/alert.txt.j2:1: gives more than 16 MB; does it loop too often?",
+        "emails/alert.txt.j2:1: produces more than 16 MB; does it loop too often?",
         "emails/note.txt.j2:2: takes too long; does it loop too often?",
     ]
 

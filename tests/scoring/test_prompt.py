@@ -281,7 +281,7 @@ def test_template_that_loops_for_ever_is_reported_with_its_line(tmp_path: Path) 
     with pytest.raises(ConfigError) as caught:
         Prompt([template(tmp_path, reply="{{ 'x' * 10**8 }}", topics=loops)], seconds=0.3)
     assert [str(problem) for problem in caught.value.problems] == [
-        "prompts/score.md.j2:2: gives more than 16 MB; does it loop too often?",
+        "prompts/score.md.j2:2: produces more than 16 MB; does it loop too often?",
         "prompts/score.md.j2:3: takes too long; does it loop too often?",
     ]
 

@@ -61,7 +61,7 @@ def held(
             process = other.process or "unknown"
             who = f"another Paperboy (process {process}, paperboy {other.command})"
             if say is None:
-                raise HomeBusyError(f"{who} holds this home: stop that one first. Lock: {path}")
+                raise HomeBusyError(f"{who} holds this home: stop it first. Lock: {path}")
             ends = "are done" if name == "tasks" else "is done"
             say(f"{who} is active; waiting until its {name} {ends}")
             fcntl.flock(file, fcntl.LOCK_EX)

@@ -97,7 +97,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 size += len(piece)
                 if size > MOST_OUTPUT:
                     fault = (
-                        f"gives more than {MOST_OUTPUT // 1_000_000} MB; does it loop too often?"
+                        f"produces more than {MOST_OUTPUT // 1_000_000} MB; does it loop too often?"
                     )
                     # Thrown into the generator, which adds the line.
                     pieces.throw(TemplateRuntimeError(fault))  # type: ignore[attr-defined]

@@ -116,7 +116,7 @@ def _boolean(text: str) -> bool:
 def _keyword(text: str) -> str:
     word = one_line(text)
     if not any(map(str.isalnum, word)):
-        raise ValueError(f"{word!r} has no letter and no digit, so no paper has it as a word")
+        raise ValueError(f"{word!r} has no letter or digit, so it matches no paper")
     return word
 
 
@@ -262,8 +262,8 @@ def _topics(file: _File, key: str, node: Node) -> str:
         if not name:
             raise ValueError("is empty; say what the list wants to read")
         if re.fullmatch(r"\S+/\S+|\S+\.txt", name) and not name.endswith(".md"):
-            fix = "name such a file, or write the topics"
-            raise ValueError(f"{name!r} is no file that ends in .md, nor a sentence; {fix}")
+            fix = "name a .md file, or write the topics"
+            raise ValueError(f"{name!r} is neither a .md file nor a sentence; {fix}")
 
         topics = file.topics(name) if name.endswith(".md") and "\n" not in name else name
         if len(topics) > _LONGEST_TOPICS:

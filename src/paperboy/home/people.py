@@ -27,7 +27,7 @@ _KEYS = re.compile(
 )
 _QUOTES = (
     "these quotes are never closed, or end within a cell; "
-    "write each row in one line, and double a quote in a cell"
+    "write each row on one line, and double quotes within a cell"
 )
 
 # After an address only, since a name may have a #.

@@ -388,8 +388,8 @@ def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str
 
     secrets = [name for name in _LOGIN_BY if name in given]
     if len(secrets) > 1:
-        fix = "remove SMTP_PASSWORD, or remove this one to go on with the password"
-        yield "SMTP_TOKEN_COMMAND", f"its tokens stand in place of a password; {fix}"
+        fix = "remove SMTP_PASSWORD, or remove this one to keep the password"
+        yield "SMTP_TOKEN_COMMAND", f"its tokens replace the password; {fix}"
     if secrets and settings.smtp_security == "none":
         fix = f"use starttls or tls, or leave out SMTP_USERNAME and {' and '.join(secrets)}"
         yield "SMTP_SECURITY", f"{_LOGIN_BY[secrets[0]]} is never sent in the clear; {fix}"

@@ -240,7 +240,7 @@ class Files:
             if size > files.MOST_BYTES or len(names) > MOST_FILES:
                 message = (
                     f"hold more than 64 MB or {MOST_FILES:,} files; "
-                    "keep others elsewhere, and no link in a circle"
+                    "move others elsewhere, and remove links that form a circle"
                 )
                 raise ConfigError.at("prompts, emails and files of subscribers", message)
 
@@ -331,15 +331,13 @@ class CurrentSubscribers:
         try:
             lists = load_lists(self._source, self._settings)
         except ConfigError as error:
-            logger.warning(
-                "%s\nuntil that is fixed, mail goes to those who were on the lists before", error
-            )
+            logger.warning("%s\nuntil this is fixed, mail goes to the previous subscribers", error)
             return
 
         before = self._lists
         self._use(lists)
         if self._lists != before:
-            logger.info("an edit of the lists counts from the next message on")
+            logger.info("the edited lists apply from the next message on")
 
     def _use(self, lists: Iterable[MailingList]) -> None:
         """Replace the lists. The addresses of each are read on demand."""
