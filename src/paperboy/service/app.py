@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from paperboy.sending.resend import Resend
     from paperboy.sending.smtp import SmtpTransport
     from paperboy.service.feature import Feature
-    from paperboy.sources.source import Connect, Feed, Source
+    from paperboy.sources.source import Connect
 
 logger = logging.getLogger(__name__)
 
@@ -296,12 +296,11 @@ class App(ExitStack):
         settings = self.settings
         person = settings.mail_reply_to or settings.alert_to or settings.mail_from
         contact = person.address if person else ""
-
-        @cache
-        def connect(source: Source) -> Feed:
-            return source.connect(settings, contact=contact, proxy=self.proxy, clock=self.clock)
-
-        return connect
+        return cache(
+            lambda source: source.connect(
+                settings, contact=contact, proxy=self.proxy, clock=self.clock
+            )
+        )
 
     def proxy(self, url: str) -> str:
         """Return the proxy for a server; empty: none. Raises ConfigError."""
