@@ -142,7 +142,7 @@ def service(world: World, tmp_path: Path) -> Iterator[Service]:
     world.announce(1)
     (world.path / "data").mkdir()
     with world.store() as store:  # as if the service had run yesterday
-        store.days.know(["foundations", "theory"], now - timedelta(days=1))
+        store.days.first_seen(["foundations", "theory"], now - timedelta(days=1))
     answers = threading.Event()
     answers.set()
 

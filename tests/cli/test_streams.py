@@ -20,7 +20,7 @@ def due(world: World) -> World:
     )  # about noon; no batch is late
     (world.path / "data").mkdir()
     with world.store() as store:  # as if it had run yesterday
-        store.days.know(["foundations", "galaxies"], now - timedelta(days=1))
+        store.days.first_seen(["foundations", "galaxies"], now - timedelta(days=1))
     world.announce(1)
     world.announce(4, categories=("astro-ph.GA",))
     return world

@@ -43,7 +43,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def became(world: World, arxiv_id: str = OLD.id) -> PaperOutcome | None:
-    return world.store.history.life("foundations", arxiv_id).became
+    return world.store.history.of_paper("foundations", arxiv_id).became
 
 
 def test_late_cross_list_comes_once(world: World) -> None:
@@ -81,7 +81,7 @@ def test_late_cross_list_is_no_news_to_a_list_on_its_old_category(world: World) 
     world.clock.now += DAY
     world.run(foundations(), vision)
     assert became(world) is PaperOutcome.SELECTED
-    assert world.store.history.life("vision", OLD.id).became is PaperOutcome.BEFORE_START
+    assert world.store.history.of_paper("vision", OLD.id).became is PaperOutcome.BEFORE_START
 
 
 def test_late_cross_list_waits_whole_for_a_list_not_served_for_weeks(world: World) -> None:
@@ -103,7 +103,7 @@ def test_late_cross_list_waits_whole_for_a_list_not_served_for_weeks(world: Worl
 def test_new_list_begins_with_the_newest_batch_nevertheless(world: World) -> None:
     world.feed.crossed = [OLD]
     world.run(foundations(name="young", categories=("cs.LG", "cs.CV")))
-    assert world.store.history.life("young", OLD.id).became is PaperOutcome.BEFORE_START
+    assert world.store.history.of_paper("young", OLD.id).became is PaperOutcome.BEFORE_START
 
 
 def test_younger_papers_are_left_to_the_fetch(world: World) -> None:

@@ -299,7 +299,7 @@ def test_arxiv_that_forgets_its_newest_papers_for_a_while_is_not_late(world: Wor
     del world.feed.papers[1]
     report = world.run(foundations(), foundations(name="other"), patience=patience)
     assert report.due == ()
-    assert world.store.history.life("other", "2611.00002").became is not None
+    assert world.store.history.of_paper("other", "2611.00002").became is not None
 
 
 def test_window_of_since_reaches_over_evenings_without_an_announcement(world: World) -> None:
@@ -465,7 +465,9 @@ def test_lists_that_are_judged_alike_are_judged_once(world: World) -> None:
     later = world.run(one, twin, third)
     assert later.lists[-1].counts.scored == 2
     assert world.scorer.asked == ["2611.00001", "2611.00002"]
-    assert world.store.history.life("third", "2611.00001").scores[0].score == Score(9, 8, "good")
+    assert world.store.history.of_paper("third", "2611.00001").scores[0].score == Score(
+        9, 8, "good"
+    )
 
 
 def test_papers_of_a_digest_that_reached_nobody_come_with_the_next(world: World) -> None:
@@ -712,7 +714,7 @@ def test_paper_left_out_by_the_shortlist_is_not_scored(world: World) -> None:
     (report,) = world.run(foundations(), learn=lambda *_: out).lists
     assert (report.counts.not_called, report.counts.selected) == (1, 2)
     assert other.id not in world.scorer.asked
-    assert world.store.history.life("foundations", other.id).became is PaperOutcome.NOT_CALLED
+    assert world.store.history.of_paper("foundations", other.id).became is PaperOutcome.NOT_CALLED
 
 
 def test_likes_order_papers_with_equal_scores_and_hide_none(world: World) -> None:

@@ -633,7 +633,7 @@ def test_reason_is_that_of_most_lists_or_the_first(reasons: list[str], said: str
 
 def test_only_lists_that_the_service_has_known_for_a_day_are_due() -> None:
     with Store.in_memory() as store:
-        store.days.know(["foundations"], NOW - timedelta(days=9))
+        store.days.first_seen(["foundations"], NOW - timedelta(days=9))
         assert status.answer(status.read(store, ALL[:2], at(9), PATIENCE)) == (
             "Not yet: foundations, due since 07:00 UTC."
         )

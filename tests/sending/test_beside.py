@@ -157,7 +157,7 @@ def test_mail_beside_digests_is_no_matter_of_exit_codes_history_and_suppressions
     world.deliver()
     assert world.recipients() == ["olga"]
     assert world.store.ledger.last_sent() is None
-    assert world.store.history.posted("olga@example.org", NOW - DAY) == []
+    assert world.store.history.deliveries_to("olga@example.org", NOW - DAY) == []
     assert world.store.history.undelivered([], NOW - DAY) == ()
 
 

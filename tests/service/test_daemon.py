@@ -169,7 +169,7 @@ def home(world: World) -> World:
 def office(home: World) -> Iterator[Office]:
     made = opened(home)
     with made.app, lock.held(made.app.settings.paperboy_database, "run", "run"):
-        made.store.days.know(
+        made.store.days.first_seen(
             ["foundations", "sky"], home.clock() - DAY
         )  # as if it had run for a while
         yield made

@@ -24,7 +24,7 @@ def again(
     people: list[MessageCopy] = [copy_for(name, day=day) for name in to]
     digest = store.ledger.newest("foundations")
     assert digest is not None
-    return store.ledger.again(
+    return store.ledger.reset(
         digest, people, Missed.FAILED if failed_only else Missed.ANY, LATER, by_mail=by_mail
     )
 
@@ -105,7 +105,7 @@ def test_only_the_newest_digest_of_the_list_is_put_back(store: Store) -> None:
 def given_up_again(store: Store, *names: str) -> dict[date, int]:
     people = [copy_for(name) for name in names]
     numbers = {
-        digest.date: store.ledger.again(digest, people, Missed.EXPIRED, LATER, by_mail=True)
+        digest.date: store.ledger.reset(digest, people, Missed.EXPIRED, LATER, by_mail=True)
         for digest in store.ledger.digests("foundations")
     }
     return {day: number for day, number in numbers.items() if number}

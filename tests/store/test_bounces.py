@@ -143,7 +143,7 @@ def test_resend_forgets_the_bounce(store: Store, how: str) -> None:
     digest = store.ledger.newest("foundations")
     assert digest is not None
     ada = delivery(store, "ada", digest.id).copy
-    assert store.ledger.again(digest, [ada], Missed.FAILED, NOW, by_mail=True) == 1
+    assert store.ledger.reset(digest, [ada], Missed.FAILED, NOW, by_mail=True) == 1
     assert store.ledger.bounced_thrice() == {}
     move(store, delivery(store, "ada", digest.id), how, at(TODAY))
     assert store.ledger.bounced_thrice() == {}

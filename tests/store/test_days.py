@@ -80,11 +80,11 @@ def test_tokens_lead_to_their_readers_from_the_first_digest_on(store: Store) -> 
     for day, copies in enumerate(((ada,), (ada, grace))):
         found = replace(DAY, date=TODAY + timedelta(days=day), outcomes={}, copies=copies)
         store.days.freeze(replace(found, counts=Counts()), NOW)
-        known = [store.readers.leaving(copy.token) for copy in DAY.copies]
+        known = [store.readers.by_leave_token(copy.token) for copy in DAY.copies]
         assert known == [Reader("foundations", copy.subscriber.address) for copy in copies] + [
             None
         ] * (1 - day)
-        votes = [store.readers.voting(vote_token(copy.token)) for copy in DAY.copies]
+        votes = [store.readers.by_vote_token(vote_token(copy.token)) for copy in DAY.copies]
         assert votes == known
 
 
@@ -156,9 +156,9 @@ def test_list_that_was_first_known_while_the_clock_was_ahead_is_not_news_until_t
     store: Store,
 ) -> None:
     """Nothing else may have been written: on the service's first day no morning was due yet."""
-    store.days.know(["foundations"], NOW + timedelta(days=40))
+    store.days.first_seen(["foundations"], NOW + timedelta(days=40))
     assert store.settle_clock(NOW)
-    assert store.days.know([], NOW) == {"foundations": NOW}
+    assert store.days.first_seen([], NOW) == {"foundations": NOW}
 
 
 def test_clock_that_is_behind_changes_nothing(store: Store) -> None:
@@ -238,5 +238,5 @@ def test_rows_that_lists_share_are_returned_for_each_list(store: Store) -> None:
     for attempt in attempts:
         store.days.note_attempt(attempt)
     assert store.days.attempts() == {attempt.list_name: attempt for attempt in attempts}
-    store.days.know(["a", "b"], NOW)
-    assert store.days.know(["b", "c"], LATER) == {"a": NOW, "b": NOW, "c": LATER}
+    store.days.first_seen(["a", "b"], NOW)
+    assert store.days.first_seen(["b", "c"], LATER) == {"a": NOW, "b": NOW, "c": LATER}

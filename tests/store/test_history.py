@@ -158,7 +158,7 @@ def test_paper_is_remembered_with_its_scores_and_what_became_of_it(store: Store)
     assert store.history.paper("2611.00001") is None
     store.papers.add([paper()], ["cs.LG"], NOW)
     assert store.history.paper("2611.00001") == (paper(), NOW)
-    assert store.history.life("foundations", "2611.00001") == PaperHistory()
+    assert store.history.of_paper("foundations", "2611.00001") == PaperHistory()
     for days, relevance in ((0, 5), (1, 9)):
         scores = {"2611.00001": Score(relevance, 7, "Why.")}
         store.scores.keep(
@@ -169,7 +169,7 @@ def test_paper_is_remembered_with_its_scores_and_what_became_of_it(store: Store)
             Spending(),
             NOW + timedelta(days=days),
         )
-    life = store.history.life("foundations", "2611.00001")
+    life = store.history.of_paper("foundations", "2611.00001")
     assert [(kept.score.relevance, kept.at) for kept in life.scores] == [
         (9, NOW + timedelta(days=1)),
         (5, NOW),
@@ -182,23 +182,23 @@ def test_paper_is_remembered_with_its_scores_and_what_became_of_it(store: Store)
     morning(
         store, {"ada": "sent", "grace": "refused"}, became={"2611.00001": PaperOutcome.SELECTED}
     )
-    life = store.history.life("foundations", "2611.00001")
+    life = store.history.of_paper("foundations", "2611.00001")
     assert (life.became, life.day) == (PaperOutcome.SELECTED, TODAY)
     assert life.deliveries == {DeliveryState.SENT: 1, DeliveryState.FAILED: 1}
-    assert store.history.life("galaxies", "2611.00001") == PaperHistory()
+    assert store.history.of_paper("galaxies", "2611.00001") == PaperHistory()
 
 
 def test_failed_scorings_of_a_paper_are_counted_until_the_list_has_seen_it(store: Store) -> None:
     refused = frozenset({"2611.00001"})
     for day in (20, 21):
         store.days.freeze(Day("foundations", date(2026, 11, day), Outcome.NOTE, tried=refused), NOW)
-    assert store.history.life("foundations", "2611.00001").failures == 2
-    assert store.history.life("galaxies", "2611.00001").failures == 0
+    assert store.history.of_paper("foundations", "2611.00001").failures == 2
+    assert store.history.of_paper("galaxies", "2611.00001").failures == 0
     gone = {"2611.00001": PaperOutcome.LET_GO}
     store.days.freeze(
         Day("foundations", date(2026, 11, 22), Outcome.NOTE, outcomes=gone, tried=refused), NOW
     )
-    assert store.history.life("foundations", "2611.00001") == PaperHistory(
+    assert store.history.of_paper("foundations", "2611.00001") == PaperHistory(
         (), 0, PaperOutcome.LET_GO, date(2026, 11, 22), None
     )
 
@@ -247,6 +247,6 @@ def test_every_outcome_of_a_paper_is_read_back_as_it_was_frozen(store: Store) ->
     """It is kept as a number."""
     became = {f"2611.{number:05}": outcome for number, outcome in enumerate(PaperOutcome)}
     store.days.freeze(Day("foundations", NOW.date(), Outcome.NOTE, outcomes=became), NOW)
-    lives = {arxiv_id: store.history.life("foundations", arxiv_id) for arxiv_id in became}
+    lives = {arxiv_id: store.history.of_paper("foundations", arxiv_id) for arxiv_id in became}
     assert {arxiv_id: life.became for arxiv_id, life in lives.items()} == became
     assert {life.day for life in lives.values()} == {NOW.date()}

@@ -128,9 +128,9 @@ def test_score_below_the_thresholds_goes_a_month_after_the_list_saw_the_paper(
         )
     store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, outcomes={one: became}), at)
     store.retention.thin(KEEP, [LIST.name, "galaxies"], NOW, keeps_scores=keeps_scores)
-    assert bool(store.history.life(LIST.name, one).scores) is stays
-    assert store.history.life(LIST.name, one).became is became
-    assert store.history.life("galaxies", one).scores
+    assert bool(store.history.of_paper(LIST.name, one).scores) is stays
+    assert store.history.of_paper(LIST.name, one).became is became
+    assert store.history.of_paper("galaxies", one).scores
 
 
 def test_scores_of_a_weekly_list_go_like_all_others(store: Store) -> None:
@@ -147,7 +147,7 @@ def test_scores_of_a_weekly_list_go_like_all_others(store: Store) -> None:
         store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, outcomes=became), at)
     for days in range(6, 80, 7):
         store.retention.thin(KEEP, [LIST.name], NOW + timedelta(days=days))
-    assert not any(store.history.life(LIST.name, one).scores for one in ids)
+    assert not any(store.history.of_paper(LIST.name, one).scores for one in ids)
 
 
 def test_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store: Store) -> None:
@@ -274,7 +274,7 @@ def test_readers_of_old_mails_and_what_each_month_cost_stay(store: Store) -> Non
         LIST.name, "criteria", "luna", {}, Spending(Usage(calls=1), Cost(0.5)), LONG_AGO
     )
     thin(store)
-    reader = store.readers.leaving(token)
+    reader = store.readers.by_leave_token(token)
     assert reader is not None
     assert reader.list_name == LIST.name
     assert [spent.cost for spent in store.history.months(NOW).values() if spent.usage.calls] == [

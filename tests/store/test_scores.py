@@ -40,9 +40,11 @@ def test_scores_are_shared_by_lists_with_the_same_criteria(store: Store) -> None
         {"2611.00001": Score(2, 8), "2611.00002": Score(5, 5)},
     )
     assert store.scores.kept("mine", "other topics", "luna", ids, NOW) == {}
-    assert store.history.life("mine", "2611.00001").scores == ()
+    assert store.history.of_paper("mine", "2611.00001").scores == ()
     assert store.scores.kept("mine", "abc", "luna", ids, NOW) == mine
-    assert [kept.score for kept in store.history.life("mine", "2611.00001").scores] == [Score(2, 8)]
+    assert [kept.score for kept in store.history.of_paper("mine", "2611.00001").scores] == [
+        Score(2, 8)
+    ]
     assert store.scores.spending("mine") == SPENT
 
 

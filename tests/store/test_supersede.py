@@ -66,7 +66,8 @@ def test_superseded_deliveries_fail_and_failed_ones_keep_their_reply(store: Stor
         "suppressed",
     ]
     reasons = [
-        store.history.posted(f"{name}@example.org", NOW)[0].reason for name in ("ada", "vera")
+        store.history.deliveries_to(f"{name}@example.org", NOW)[0].reason
+        for name in ("ada", "vera")
     ]
     assert reasons == [
         "superseded: its papers come with the list's next digest",
@@ -197,7 +198,7 @@ def test_superseded_digest_has_reached_nobody_for_the_last_reason(store: Store) 
     move(store, delivery(store, "vera", yesterday), "deferred", NOW)
     morning(store, {"ada": WAITS})
     supersede(store)
-    (unreached,) = store.history.nobody(["foundations"])
+    (unreached,) = store.history.unreached(["foundations"])
     assert (unreached.subject, unreached.facts["back"], unreached.reason) == (
         "foundations",
         True,

@@ -29,7 +29,7 @@ def test_no_answered_commit_is_lost_beside_commands(
     tokens = {f"reader-{number}@example.org": f"{number:032x}" for number in range(10_000)}
     with web.store() as store:
         readers = [MessageCopy(Subscriber(address), "", token) for address, token in tokens.items()]
-        store.readers.know("foundations", readers)
+        store.readers.add("foundations", readers)
     waiting = iter(tokens.items())
     end = time.monotonic() + SECONDS
 

@@ -78,7 +78,7 @@ def preview(
 
     if recipient:
         if recipient in mailing_list.subscribers:  # then the links of a test mail work
-            app.store.readers.know(
+            app.store.readers.add(
                 name, [app.composer.copy_for(name, app.clock().date(), recipient)]
             )
         receipt = send_outside(

@@ -282,7 +282,7 @@ def _read_request(app: App, text: str, name: str) -> tuple[str, str, str]:
         raise UnknownNameError(f"{text!r} is neither an address nor a token; a token is {what}")
 
     named, token = request
-    reader = app.store_to_ask.readers.leaving(token)
+    reader = app.store_to_ask.readers.by_leave_token(token)
     if reader is None:
         test_mail = (
             "A test mail to an address on no list has one, too, but nothing more goes there."

@@ -47,7 +47,7 @@ def _paper(app: App, paper_id: str, name: str | None) -> None:
     history = app.store_to_ask.history
     paper, fetched = history.paper(paper_id) or (None, None)
     lives = [
-        (mailing_list, history.life(mailing_list.name, paper_id))
+        (mailing_list, history.of_paper(mailing_list.name, paper_id))
         for mailing_list in _lists(app, name)
     ]
     known = [(mailing_list, life) for mailing_list, life in lives if paper or life.became]
@@ -155,7 +155,7 @@ def _address(app: App, address: str, name: str | None) -> None:
     ]
     digests = [
         record
-        for record in store.history.posted(address, now - timedelta(weeks=_WEEKS))
+        for record in store.history.deliveries_to(address, now - timedelta(weeks=_WEEKS))
         if not name or record.list_name == name
     ]
     suppressions = [

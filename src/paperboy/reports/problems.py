@@ -24,7 +24,7 @@ def read(store: Store, lists: Iterable[MailingList], now: datetime) -> list[Inci
         suppressed = store.history.suppressed("bounces", now - NEWS)
         return [
             *store.incidents.all(),
-            *store.history.nobody(names),
+            *store.history.unreached(names),
             *store.history.failed(now - NEWS),
             *(of_suppression(Kind.SUPPRESSED, suppression) for suppression in suppressed),
         ]

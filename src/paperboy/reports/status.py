@@ -209,7 +209,7 @@ def read(
         rows = store.history.undelivered(newest, now - _LATELY)
         attempts = store.days.attempts()
         unserved = {*names} - {*days, *attempts}  # they owe nothing
-        since = dict.fromkeys(unserved, now) | store.days.know((), now)
+        since = dict.fromkeys(unserved, now) | store.days.first_seen((), now)
         standings = store.days.standings(lists, now, patience, since)
 
     named = {row.list_name for row in rows}

@@ -118,5 +118,5 @@ class Resend:
                 if not suppressed(name, subscriber.address)
             ]
         copies = [self.composer.copy_for(name, digest.date, to) for to in recipients]
-        self.store.readers.know(name, copies)
-        return self.store.ledger.again(digest, copies, missed, self.now, by_mail=self.by_mail)
+        self.store.readers.add(name, copies)
+        return self.store.ledger.reset(digest, copies, missed, self.now, by_mail=self.by_mail)

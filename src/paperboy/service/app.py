@@ -408,7 +408,7 @@ class App(ExitStack):
         days = self.store.days
         lists = self.home.lists
         active = [mailing_list.name for mailing_list in lists if mailing_list.is_active]
-        since = days.know(active, now)
+        since = days.first_seen(active, now)
         standings = days.standings(lists, now, self.patience, since)
         jobs = dict[Job, frozenset[str]]()
         if names := frozenset(name for name, standing in standings.items() if standing.ready(now)):

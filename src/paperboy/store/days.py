@@ -62,7 +62,7 @@ class Days(Noun):
         query = "select max(date) as date from days where list = ? and date <= ?"
         return self._value(query, [list_name, until])
 
-    def looked(self, list_name: str, before: date) -> datetime | None:
+    def last_considered(self, list_name: str, before: date) -> datetime | None:
         """Return when the list last considered all papers, on a day before that one."""
         query = (
             "select max(at) as at from days where list = ? and date < ? and outcome in (?, ?, ?)"
@@ -70,7 +70,7 @@ class Days(Noun):
         values = [list_name, before, Outcome.DIGEST, Outcome.NOTE, Outcome.QUIET]
         return self._value(query, values)
 
-    def know(self, list_names: Collection[str], now: datetime) -> dict[str, datetime]:
+    def first_seen(self, list_names: Collection[str], now: datetime) -> dict[str, datetime]:
         """Return when each list was first seen, recording new ones that have not begun."""
         values = {"names": list(list_names), "now": now}
         if self._rows(f"select value {_NEWS}", values):
@@ -166,7 +166,7 @@ class Days(Noun):
             self._execute_each(_FREEZE, values)
             digest_id = None
             if packed:
-                Readers(self._database).know(day.list_name, day.copies)
+                Readers(self._database).add(day.list_name, day.copies)
                 digest_id = Ledger(self._database).freeze(
                     packed,
                     day.copies,

@@ -166,7 +166,7 @@ class History(Noun):
         )
         return tuple(rows)
 
-    def posted(self, address: str, since: datetime) -> list[DeliveryRecord]:
+    def deliveries_to(self, address: str, since: datetime) -> list[DeliveryRecord]:
         """Return the deliveries to an address of digests frozen `since` an instant, newest
         first.
         """
@@ -176,7 +176,7 @@ class History(Noun):
             DeliveryRecord,
         )
 
-    def nobody(self, list_names: Iterable[str]) -> list[Incident]:
+    def unreached(self, list_names: Iterable[str]) -> list[Incident]:
         """Return lists whose newest digest reached nobody, with the last reply as the reason."""
         return self._rows(_NOBODY, {"names": list(list_names)}, _nobody)
 
@@ -203,7 +203,7 @@ class History(Noun):
         fetched_at = row.pop("fetched_at")
         return Paper(**row), fetched_at
 
-    def life(self, list_name: str, paper_id: str) -> PaperHistory:
+    def of_paper(self, list_name: str, paper_id: str) -> PaperHistory:
         """Return the paper's history on the list."""
         key = [list_name, paper_id]
         scores = self._rows(

@@ -251,7 +251,7 @@ class Ledger(Noun):
         query = f"{_SELECT} where list = ? and date = ? and message_id = ?"
         return self._first(query, [match["list"], day, match[0]], _delivery)
 
-    def came_back(self, delivery: Delivery, reply: str, at: datetime, *, gone: bool) -> bool:
+    def record_bounce(self, delivery: Delivery, reply: str, at: datetime, *, gone: bool) -> bool:
         """Record that an accepted mail was not delivered. False: that is known, or it waits."""
         return self._move(
             """update deliveries set state = 'failed', reply = ?, at = ?, bounce = ?
@@ -305,7 +305,7 @@ class Ledger(Noun):
         """Return the list's newest digest; None if it has had none."""
         return next(iter(self.digests(list_name)), None)
 
-    def again(
+    def reset(
         self,
         digest: Frozen,
         copies: Sequence[MessageCopy],

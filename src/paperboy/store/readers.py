@@ -22,7 +22,7 @@ class Reader(NamedTuple):
 class Readers(Noun):
     """Tokens, stored with each delivery, so that no request has to derive everybody's."""
 
-    def know(self, list_name: str, copies: Iterable[MessageCopy]) -> None:
+    def add(self, list_name: str, copies: Iterable[MessageCopy]) -> None:
         """Store the tokens of these copies, unless an earlier digest has."""
         rows = (
             (copy.token, vote_token(copy.token), list_name, copy.subscriber.address)
@@ -32,11 +32,11 @@ class Readers(Noun):
             "insert or ignore into readers values (?, ?, ?, ?)", rows, durable=False
         )
 
-    def leaving(self, token: str) -> Reader | None:
+    def by_leave_token(self, token: str) -> Reader | None:
         """Return the reader with an unsubscribe token."""
         return self._find("leave", token)
 
-    def voting(self, token: str) -> Reader | None:
+    def by_vote_token(self, token: str) -> Reader | None:
         """Return the reader with a vote token."""
         return self._find("vote", token)
 

@@ -32,7 +32,7 @@ def undo(visit: Visit, token: str) -> Response:
     store = visit.store
     state = "on"
     with store.transaction():
-        reader = found(store.readers.leaving(token))
+        reader = found(store.readers.by_leave_token(token))
         suppression = store.suppressions.find(reader.list_name, reader.address)
         if visit.from_a_click and suppression and suppression.own:
             store.suppressions.lift(reader.address, suppression.list_name, visit.now)
@@ -43,13 +43,13 @@ def undo(visit: Visit, token: str) -> Response:
 def _leave(visit: Visit, token: str, reason: str) -> None:
     store = visit.store
     with store.transaction():  # so that a reader erased at this moment stays erased
-        reader = found(store.readers.leaving(token))
+        reader = found(store.readers.by_leave_token(token))
         store.suppressions.add(reader.address, reader.list_name, reason, visit.now, by="reader")
 
 
 def _page(visit: Visit, token: str, state: str = "on") -> Response:
     """Return the page; `state` holds unless the address is suppressed."""
-    reader = found(visit.store.readers.leaving(token))
+    reader = found(visit.store.readers.by_leave_token(token))
     suppression = visit.store.suppressions.find(reader.list_name, reader.address)
     if suppression:
         state = "left" if suppression.own else "suppressed"

@@ -205,7 +205,7 @@ def test_erasing_a_reader_erases_what_was_learned_from_the_votes_of_the_list(
     store: Store, lessons: Lessons
 ) -> None:
     """Whoever gets a list's mails may have voted."""
-    store.readers.know(LIST, [MessageCopy(Subscriber(ADA.address), "<1@example.org>", "token")])
+    store.readers.add(LIST, [MessageCopy(Subscriber(ADA.address), "<1@example.org>", "token")])
     for kind in ExampleKind:
         lessons.keep(LIST, kind, STATE, NOW)
     store.erasure.erase(GRACE.address, NOW)

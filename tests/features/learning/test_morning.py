@@ -103,7 +103,7 @@ class TestShortlist:
 
     def left_out(self, world: World) -> set[str]:
         lives = {
-            paper.id: world.store.history.life("foundations", paper.id)
+            paper.id: world.store.history.of_paper("foundations", paper.id)
             for paper in world.feed.papers
         }
         return {

@@ -20,7 +20,7 @@ def take(store: Store, mail: bytes, now: datetime) -> str:
             return _take_bounce(store, returned, now)
 
         if isinstance(returned, Complaint):
-            reader = store.readers.leaving(returned.token) if returned.token else None
+            reader = store.readers.by_leave_token(returned.token) if returned.token else None
             list_name = ""  # all lists: the token is the reader's own
             if reader is None:
                 delivery = store.ledger.by_message_id(returned.message_id)
@@ -33,7 +33,7 @@ def take(store: Store, mail: bytes, now: datetime) -> str:
             return f"{reader.list_name}: a reader marked a mail as spam, and {no_more(list_name)}"
 
         if isinstance(returned, Request):
-            reader = store.readers.leaving(returned.token)
+            reader = store.readers.by_leave_token(returned.token)
             if reader is None:
                 return "left alone: an unsubscribe mail with an unknown token"
             name = reader.list_name
@@ -46,7 +46,7 @@ def _take_bounce(store: Store, bounce: Bounce, now: datetime) -> str:
     delivery = store.ledger.by_message_id(bounce.message_id)
     if delivery is None:
         return "left alone: a bounce of an unknown mail"
-    if not store.ledger.came_back(delivery, bounce.reply, now, gone=bounce.gone):
+    if not store.ledger.record_bounce(delivery, bounce.reply, now, gone=bounce.gone):
         return f"{delivery.list_name}: a bounce that is known already"
     done = f"{delivery.list_name}: a digest has bounced; its delivery counts as failed"
     if suppress_bounced(store, now):

@@ -90,7 +90,7 @@ class Learning:
         name = mailing_list.name
         day = local_date(mailing_list, now)
         share = share_of(self.share, self.lessons.misses(name, day), day)
-        looked = self.store.days.looked(name, day)
+        looked = self.store.days.last_considered(name, day)
         scores = states.get(ExampleKind.SCORES)
         if share == 1 or scores is None or looked is None or is_young(scores, now):
             return Learned(liked=liked)

@@ -81,7 +81,7 @@ def confirm(visit: Visit, token: str) -> Response:
             signup = found(requests.find(store.database, token, visit.now))
             is_done = signup.stage in _CONFIRMED
             store.tasks.add(KIND, token, visit.now)
-            store.readers.know(name, [MessageCopy(Subscriber(address), "", leave)])
+            store.readers.add(name, [MessageCopy(Subscriber(address), "", leave)])
             if suppression:  # the reader had left, and comes back
                 store.suppressions.lift(address, suppression.list_name, visit.now)
 

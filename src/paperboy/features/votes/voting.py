@@ -39,7 +39,7 @@ def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "")
     Votes for papers that the digest lacks are ignored.
     """
     store = visit.store
-    reader = found(store.readers.voting(token))
+    reader = found(store.readers.by_vote_token(token))
     archived = found(store.history.digest(reader.list_name, day))
     found(store.ledger.find(archived.id, reader.address))  # a token opens only digests it came with
 
@@ -58,7 +58,7 @@ def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "")
     is_saved = is_posted and visit.from_a_click
     if is_saved:
         with store.transaction():
-            found(store.readers.voting(token))  # a reader erased meanwhile has no vote
+            found(store.readers.by_vote_token(token))  # a reader erased meanwhile has no vote
             votes.cast(reader, changed, visit.now)
 
     kept = votes.of(reader, ids)
