@@ -57,14 +57,6 @@ def versions(database: Database) -> dict[str, int]:
     return {row["name"]: row["version"] for row in rows}
 
 
-def test_new_database_has_all_migrations(path: Path) -> None:
-    with opened(path) as database:
-        assert versions(database) == {
-            "": len(MIGRATIONS),
-            **{its.name: len(its.migrations) for its in TABLES},
-        }
-
-
 def test_older_database_gets_what_it_lacks_once(path: Path) -> None:
     """The core's first, which a feature's may use. The others are as they were."""
     core = after(CORE, "alter table fetches add column pages integer not null default 1", FETCH)
