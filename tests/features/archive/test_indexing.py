@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 
@@ -15,60 +15,33 @@ from paperboy.store.tasks import Task
 from tests.builders import digest, entries, mailing_list
 from tests.cli.conftest import world
 from tests.features.conftest import app_of
-from tests.service.test_daemon import DAY, HOUR, LISTS, Office, home, office
+from tests.service.test_daemon import HOUR, LISTS, Office, home, office
 from tests.store.ledger import NOW, TODAY
 
 __all__ = ["home", "office", "world"]  # fixtures
 
-PUBLIC = f"{LISTS}    archive: public\n"
 
-
-def found(office: Office) -> list[str]:
-    """Titles, the best match first, of the papers that a reader finds."""
-    return [
-        paper["title"] for paper in search.find(office.store.database, "foundations", "learning", 9)
-    ]
-
-
-@pytest.fixture
-def on_the_web(office: Office) -> Office:
-    """The service has a web room, and a digest waits for its morning."""
+@pytest.mark.long("children in processes of their own")
+def test_papers_of_a_public_list_can_be_found_when_its_digest_is_sent(office: Office) -> None:
     office.world.environ["WEB_URL"] = "https://papers.example.org"
     office.world.announce(1)
-    return office
-
-
-@pytest.mark.long("children in processes of their own")
-def test_papers_of_a_public_list_can_be_found_when_its_digest_is_sent(on_the_web: Office) -> None:
-    on_the_web.world.write("subscribers.yaml", PUBLIC)
-    assert on_the_web.tick() == ["trial", "morning", "sending", "tasks"]
-    assert len(found(on_the_web)) == 1
-    assert on_the_web.tick(HOUR) == []
-
-
-@pytest.mark.long("children in processes of their own")
-def test_older_digests_of_a_list_that_becomes_public_can_be_found_with_its_next_one(
-    on_the_web: Office,
-) -> None:
-    office = on_the_web
-    assert office.tick() == ["trial", "morning", "sending"]
-    office.world.write("subscribers.yaml", PUBLIC)
-    assert office.settle() == ["trial"]
-    assert found(office) == []
-    office.world.clock.now += 3 * DAY
-    office.world.announce(2)
-    assert office.tick() == ["morning", "sending", "tasks"]
-    assert len(found(office)) == 2
+    office.world.write("subscribers.yaml", f"{LISTS}    archive: public\n")
+    assert office.tick() == ["trial", "morning", "sending", "tasks"]
+    assert len(search.find(office.store.database, "foundations", "learning", 9)) == 1
     assert office.tick(HOUR) == []
+
+
+def frozen(store: Store, day: date) -> None:
+    """A digest of three papers."""
+    mail = Composed("3 new papers", "papers@example.org", b"mail", "", dump(digest(entries(3))))
+    store.days.freeze(Day("foundations", day, Outcome.DIGEST, composed=mail), NOW)
 
 
 def test_index_that_is_stopped_goes_on_the_next_time(store: Store) -> None:
     """A digest at a time, the newest first."""
     public = mailing_list(archive="public")
     for days_ago in range(3):
-        day = TODAY - timedelta(days=days_ago)
-        mail = Composed("3 new papers", "papers@example.org", b"mail", "", dump(digest(entries(3))))
-        store.days.freeze(Day(public.name, day, Outcome.DIGEST, composed=mail), NOW)
+        frozen(store, TODAY - timedelta(days=days_ago))
     store.tasks.add("index", public.name, NOW)
     for left in (TODAY - timedelta(days=1), TODAY - timedelta(days=2), None):
         stops = iter([False])
@@ -82,8 +55,7 @@ def test_index_that_is_stopped_goes_on_the_next_time(store: Store) -> None:
 
 @pytest.mark.parametrize("archive", ["none", "link"])
 def test_list_that_is_not_public_any_more_is_not_indexed(store: Store, archive: str) -> None:
-    mail = Composed("3 new papers", "papers@example.org", b"mail", "", dump(digest(entries(3))))
-    store.days.freeze(Day("foundations", TODAY, Outcome.DIGEST, composed=mail), NOW)
+    frozen(store, TODAY)
     for lists in ([mailing_list(archive=archive)], []):
         task = Task("index", "foundations", NOW, 0, "")
         assert search.work(app_of(store, lambda: NOW, *lists), task, lambda: False) == ""

@@ -163,15 +163,10 @@ def test_no_query_is_more_than_words(public: Web) -> None:
         assert "<script>" not in page.text
 
 
-def test_papers_below_the_thresholds_and_of_other_lists_are_not_found(public: Web) -> None:
-    both = LISTS.replace("    title: F", "    archive: public\n    min_relevance: 10\n    title: F")
-    public.world.write("subscribers.yaml", both)
+def test_papers_below_the_thresholds_are_not_found(public: Web) -> None:
+    configure(public, archive="public", min_relevance="10")
     another_morning(public, 11)
     assert len(search(public, "lovelace")) == 3
-    public.world.write(
-        "subscribers.yaml", both.replace("name: galaxies", "name: galaxies\n    archive: public")
-    )
-    assert public.get("/list/galaxies/search?q=lovelace").text.count("<li") == 0
 
 
 # --- the feed

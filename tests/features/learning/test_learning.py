@@ -166,14 +166,6 @@ def test_no_vote_changes_what_is_called(world: World) -> None:
     assert world.called(world.todays()) == before
 
 
-def test_best_half_is_called(world: World) -> None:
-    world.live(33)
-    wanted = {of.id for of in world.todays() if "deep" in of.title}
-    assert world.called(world.todays()) == wanted
-    assert len(wanted) == 20
-    assert world.called(world.todays(), share="auto") == wanted
-
-
 def test_everything_is_called_while_the_list_is_young(world: World) -> None:
     """It needs 30 days and 300 scores."""
     world.live(LEAST_AGE.days)

@@ -127,9 +127,8 @@ def test_json_has_the_digest_and_its_papers_in_plain_text() -> None:
 
 
 def test_ten_papers_are_told_by_their_ranks() -> None:
-    assert [paper_shown["rank"] for paper_shown in told(shown(*entries(14)))["papers"]] == list(
-        range(1, 11)
-    )
+    ranks = [told_of["rank"] for told_of in told(shown(*entries(14)))["papers"]]
+    assert ranks == [*range(1, 11)]
     assert told(shown(*entries(14)), "slack").count("\n") == 10
 
 
@@ -238,11 +237,8 @@ def test_refusal_fails_for_good_at_once_and_is_one_alert(
     hook.statuses, hook.body = [status], b"no_service"
     frozen(store)
     found = call(store, hook.url)
-    assert (found.state, found.reply, found.try_at) == (
-        DeliveryState.FAILED,
-        f"HTTP {status} (no_service)",
-        None,
-    )
+    assert (found.state, found.reply) == (DeliveryState.FAILED, f"HTTP {status} (no_service)")
+    assert (found.attempts, found.at, found.try_at) == (1, NOW, None)
     assert store.tasks.next_try(KIND) is None
     (alert,) = alerts(store, hook.url)
     assert alert.headline == "The webhook of foundations did not receive a digest"
@@ -378,10 +374,8 @@ def test_digest_is_told_to_its_webhook_with_the_page_where_there_is_one(
     home.env(WEB_URL="https://papers.example.org")
     assert home.run("once").code == 0
     (found,) = [request.json for request in hook.told]
-    assert (found["title"], [paper_shown["rank"] for paper_shown in found["papers"]]) == (
-        "Foundations & more",
-        [1, 2],
-    )
+    assert found["title"] == "Foundations & more"
+    assert len(found["papers"]) == 2
     with home.store() as store:
         archived = store.history.digest("foundations", TODAY)
         assert archived
@@ -406,7 +400,7 @@ def test_status_shows_the_last_reply_and_the_next_try(home: World, hook: Hook) -
     hook.statuses = [500, 403]
     home.run("once")
     assert "foundations, Fri 20 Nov: webhook: HTTP 500 (ok)\n" in home.run("status").out
-    (found,) = json.loads(home.run("status", "--json").out)["lists"]
+    (found,) = home.json("status")["lists"]
     assert found["webhook"] == {
         "date": "2026-11-20",
         "state": "pending",
@@ -422,22 +416,19 @@ def test_status_shows_the_last_reply_and_the_next_try(home: World, hook: Hook) -
     assert "The webhook of foundations did not receive a digest (since" in said
 
 
-def test_alert_is_forgotten_when_the_key_is_removed(home: World, hook: Hook) -> None:
+@pytest.mark.parametrize("waits", [False, True])
+def test_alert_is_forgotten_when_the_key_is_removed(
+    home: World, hook: Hook, *, waits: bool
+) -> None:
+    """No second mail comes of it, and one that waits is withdrawn."""
     hook.statuses = [403]
+    if waits:
+        home.smtp.faults.append(Fault("RCPT", "450 4.2.0 later", address=OPERATOR, times=1))
     home.run("once")
     home.write("subscribers.yaml", WITHOUT_KEY)
     assert "webhook" not in home.run("status").out
     home.run("once")
-    assert home.mails() == ["ada@example.org", OPERATOR]
-
-
-def test_alert_that_waits_is_withdrawn_when_the_key_is_removed(home: World, hook: Hook) -> None:
-    hook.statuses = [403]
-    home.smtp.faults.append(Fault("RCPT", "450 4.2.0 later", address=OPERATOR, times=1))
-    home.run("once")
-    home.write("subscribers.yaml", WITHOUT_KEY)
-    home.run("once")
-    assert home.mails() == ["ada@example.org"]
+    assert home.mails() == ["ada@example.org"] + [OPERATOR] * (not waits)
 
 
 def test_url_is_in_no_log_error_status_or_mail(home: World, hook: Hook) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-
 from paperboy.features.webhooks import rows
 from paperboy.features.webhooks.rows import KIND, Call
 from paperboy.models import Composed, Day, DeliveryState, Outcome
@@ -55,14 +53,9 @@ def test_call_is_frozen_with_its_digest_and_waits_at_once(store: Store) -> None:
     assert rows.get(store.database, other) is None
     digest_id = frozen(store)
     call = call_of(store, digest_id)
-    assert (call.list_name, call.date, call.subject, call.shown) == (
-        "foundations",
-        TODAY,
-        "3 new papers",
-        b"{}",
-    )
-    assert (call.state, call.attempts, call.frozen_at) == (DeliveryState.PENDING, 0, NOW)
-    assert (call.try_at, call.superseded) == (NOW, False)
+    assert (call.list_name, call.date, call.frozen_at) == ("foundations", TODAY, NOW)
+    assert (call.subject, call.shown, call.superseded) == ("3 new papers", b"{}", False)
+    assert (call.state, call.attempts, call.try_at) == (DeliveryState.PENDING, 0, NOW)
 
 
 def test_call_shows_the_tries_and_the_next_one_of_its_task(store: Store) -> None:
@@ -72,20 +65,6 @@ def test_call_shows_the_tries_and_the_next_one_of_its_task(store: Store) -> None
     store.tasks.begin(task, NOW + MINUTE)
     call = call_of(store, digest_id)
     assert (call.state, call.attempts, call.try_at) == (DeliveryState.PENDING, 1, NOW + MINUTE)
-
-
-@pytest.mark.parametrize("state", [DeliveryState.SENT, DeliveryState.FAILED])
-def test_call_that_ended_keeps_its_tries_and_is_never_tried_again(
-    store: Store, state: DeliveryState
-) -> None:
-    digest_id = frozen(store)
-    (task,) = store.tasks.due(KIND, NOW)
-    store.tasks.begin(task, NOW + MINUTE)
-    rows.record(store.database, call_of(store, digest_id), state, "HTTP 200", NOW + MINUTE)
-    store.tasks.end(task)
-    call = call_of(store, digest_id)
-    assert (call.state, call.attempts, call.reply, call.at) == (state, 1, "HTTP 200", NOW + MINUTE)
-    assert call.try_at is None
 
 
 def test_newest_call_of_each_list_is_known(store: Store) -> None:
