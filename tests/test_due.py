@@ -1,7 +1,7 @@
 """When a list's morning comes, over clock changes, weekdays and outages."""
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -20,7 +20,7 @@ from paperboy.due import (
     next_morning,
     standing,
 )
-from paperboy.models import Attempt, MailingList, Outcome, Subscriber
+from paperboy.models import Attempt, MailingList, Outcome
 from tests.builders import mailing_list
 
 BERLIN, NEW_YORK, KOLKATA = (
@@ -28,7 +28,6 @@ BERLIN, NEW_YORK, KOLKATA = (
     ZoneInfo("America/New_York"),
     ZoneInfo("Asia/Kolkata"),
 )
-ADA = (Subscriber("ada@example.org"),)
 
 
 @pytest.mark.parametrize(
@@ -54,8 +53,10 @@ def test_morning_begins_at_the_lists_own_hour(
     assert begin == datetime.fromisoformat(utc).replace(tzinfo=UTC)
 
 
-SIX_HOURS = timedelta(hours=6)
-FRIDAY_SEVEN = datetime(2026, 11, 20, 6, tzinfo=UTC)  # in Berlin
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+SIX_HOURS = 6 * HOUR
+SEVEN = datetime(2026, 11, 20, 6, tzinfo=UTC)  # in Berlin, on a Friday
+MONDAYS, MONDAYS_AND_FRIDAYS = frozenset({0}), frozenset({0, 4})
 
 
 def stands(
@@ -65,95 +66,57 @@ def stands(
     since: datetime | None = None,
     **changes: Any,
 ) -> Standing:
-    """A list in Berlin that sends at seven."""
-    mine = mailing_list(**({"timezone": BERLIN, "send_at": time(7), "subscribers": ADA} | changes))
-    return standing(mine, outcome, attempt, now, SIX_HOURS, since)
+    """Return how a list with a subscriber in Berlin stands, which sends at seven unless told."""
+    return standing(mailing_list(**changes), outcome, attempt, now, SIX_HOURS, since)
 
 
-def test_list_is_due_from_its_hour_until_it_has_an_outcome() -> None:
-    early = stands(FRIDAY_SEVEN - timedelta(minutes=1))
-    assert (early.state, early.next_try, early.next_digest) == (
-        ListState.COMING,
-        None,
-        FRIDAY_SEVEN,
-    )
-    at_seven = stands(FRIDAY_SEVEN)
-    assert (at_seven.state, at_seven.next_try, at_seven.next_digest) == (
-        ListState.DUE,
-        FRIDAY_SEVEN,
-        FRIDAY_SEVEN,
-    )
-    assert at_seven.ready(FRIDAY_SEVEN)
-    done = stands(FRIDAY_SEVEN, Outcome.QUIET)
-    assert (done.state, done.next_try, done.next_digest) == (
-        ListState.DONE,
-        None,
-        FRIDAY_SEVEN + timedelta(days=1),
-    )
+SKIPPED = Outcome.SKIPPED
 
 
-def test_day_off_is_written_down_at_its_hour_and_then_done_with() -> None:
-    monday = {"weekdays": frozenset({0})}
-    assert stands(FRIDAY_SEVEN - timedelta(minutes=1), **monday).next_try is None
-    at_seven = stands(FRIDAY_SEVEN, **monday)
-    assert (at_seven.state, at_seven.next_try) == (ListState.OFF, FRIDAY_SEVEN)
-    assert at_seven.next_digest == FRIDAY_SEVEN + timedelta(days=3)
-    skipped = stands(FRIDAY_SEVEN, Outcome.SKIPPED, **monday)
-    assert (skipped.state, skipped.next_try) == (ListState.OFF, None)
-
-
-def test_new_list_is_due_from_its_next_hour_on() -> None:
-    second = timedelta(seconds=1)
-    for now in (FRIDAY_SEVEN + second, FRIDAY_SEVEN + timedelta(hours=9)):
-        new = stands(now, since=FRIDAY_SEVEN + second)
-        assert (new.state, new.next_try, new.next_digest) == (
-            ListState.OFF,
-            None,
-            FRIDAY_SEVEN + timedelta(days=1),
-        )
-    assert stands(FRIDAY_SEVEN, since=FRIDAY_SEVEN - second).state is ListState.DUE
-    assert (
-        stands(FRIDAY_SEVEN + timedelta(days=1), since=FRIDAY_SEVEN + second).state is ListState.DUE
-    )
-
-
-def test_paused_list_is_never_due_and_its_day_is_written_down_at_its_hour() -> None:
-    early, at_seven, later = (
-        stands(FRIDAY_SEVEN + timedelta(hours=hours), outcome, paused=True)
-        for hours, outcome in ((-1, None), (0, None), (1, Outcome.SKIPPED))
-    )
-    assert {stood.state for stood in (early, at_seven, later)} == {ListState.PAUSED}
-    assert [stood.next_try for stood in (early, at_seven, later)] == [None, FRIDAY_SEVEN, None]
-    assert {stood.next_digest for stood in (early, at_seven, later)} == {None}
+@pytest.mark.parametrize(
+    ("found", "state", "next_try", "next_digest"),
+    [
+        (stands(SEVEN - MINUTE), ListState.COMING, None, SEVEN),
+        (stands(SEVEN), ListState.DUE, SEVEN, SEVEN),
+        (stands(SEVEN, Outcome.QUIET), ListState.DONE, None, SEVEN + DAY),
+        # a day off is written down at its hour, and then done with
+        (stands(SEVEN - MINUTE, weekdays=MONDAYS), ListState.OFF, None, SEVEN + 3 * DAY),
+        (stands(SEVEN, weekdays=MONDAYS), ListState.OFF, SEVEN, SEVEN + 3 * DAY),
+        (stands(SEVEN, SKIPPED, weekdays=MONDAYS), ListState.OFF, None, SEVEN + 3 * DAY),
+        # a skipped day whose weekday is added is due today, and not tomorrow
+        (stands(SEVEN + HOUR, SKIPPED, weekdays=MONDAYS_AND_FRIDAYS), ListState.DUE, SEVEN, SEVEN),
+        # a new list is due from its next hour on
+        (stands(SEVEN + MINUTE, since=SEVEN + MINUTE), ListState.OFF, None, SEVEN + DAY),
+        (stands(SEVEN + 9 * HOUR, since=SEVEN + MINUTE), ListState.OFF, None, SEVEN + DAY),
+        (stands(SEVEN + DAY, since=SEVEN + MINUTE), ListState.DUE, SEVEN + DAY, SEVEN + DAY),
+        (stands(SEVEN, since=SEVEN - MINUTE), ListState.DUE, SEVEN, SEVEN),
+        # a paused list is never due, and its day is written down at its hour
+        (stands(SEVEN - MINUTE, paused=True), ListState.PAUSED, None, None),
+        (stands(SEVEN, paused=True), ListState.PAUSED, SEVEN, None),
+        (stands(SEVEN + HOUR, SKIPPED, paused=True), ListState.PAUSED, None, None),
+        (stands(SEVEN, subscribers=()), ListState.EMPTY, None, None),
+    ],
+)
+def test_list_is_due_from_its_hour_until_it_has_an_outcome(
+    found: Standing, state: ListState, next_try: datetime | None, next_digest: datetime | None
+) -> None:
+    assert (found.state, found.next_try, found.next_digest) == (state, next_try, next_digest)
+    assert found.ready(SEVEN + DAY) is (next_try is not None)
 
 
 def test_failure_on_a_day_off_is_tried_again_after_the_backoff_too() -> None:
-    monday = mailing_list(
-        timezone=BERLIN, send_at=time(7), subscribers=ADA, weekdays=frozenset({0})
-    )
-    attempt = failed(monday, "a bug", None, FRIDAY_SEVEN, FRIDAY_SEVEN)
-    assert (
-        stands(FRIDAY_SEVEN, attempt=attempt, weekdays=frozenset({0})).next_try
-        == FRIDAY_SEVEN + RETRY
-    )
-
-
-def test_skipped_day_whose_weekday_is_added_is_due_today_and_not_tomorrow() -> None:
-    noon = FRIDAY_SEVEN + timedelta(hours=5)
-    added = stands(noon, Outcome.SKIPPED, weekdays=frozenset({0, 4}))
-    assert (added.state, added.next_digest) == (ListState.DUE, FRIDAY_SEVEN)
-    assert added.ready(noon)
+    attempt = failed(mailing_list(weekdays=MONDAYS), "a bug", None, SEVEN, SEVEN)
+    assert stands(SEVEN, attempt=attempt, weekdays=MONDAYS).next_try == SEVEN + RETRY
 
 
 def test_failed_morning_is_tried_again_after_the_backoff() -> None:
-    entry = mailing_list(timezone=BERLIN, send_at=time(7), subscribers=ADA)
-    later = FRIDAY_SEVEN + timedelta(minutes=3)
-    first = failed(entry, "the LLM is dead", None, FRIDAY_SEVEN, later)
+    entry, later = mailing_list(), SEVEN + 3 * MINUTE
+    first = failed(entry, "the LLM is dead", None, SEVEN, later)
     assert stands(later, attempt=first).next_try == later + RETRY
     assert not stands(later, attempt=first).ready(later)
     second = failed(entry, "the LLM is dead", first, later + RETRY, later + RETRY)
-    assert (second.since, second.next_try) == (FRIDAY_SEVEN, later + 2 * RETRY)
-    tomorrow = FRIDAY_SEVEN + timedelta(days=1)
+    assert (second.since, second.next_try) == (SEVEN, later + 2 * RETRY)
+    tomorrow = SEVEN + DAY
     assert stands(tomorrow, attempt=second).ready(tomorrow)
     assert failed(entry, "the LLM is dead", second, tomorrow, tomorrow).since == tomorrow
 
@@ -185,35 +148,20 @@ def test_day_is_open_until_it_came_to_something(
 
 
 def test_patience_lasts_from_the_first_try_of_the_day() -> None:
-    tried = datetime(2026, 11, 20, 13, tzinfo=UTC)
-    assert (
-        stands(tried, attempt=Attempt("foundations", "", tried, tried, tried)).gives_up
-        == tried + SIX_HOURS
-    )
-    before = tried - timedelta(days=1)
-    of_yesterday = Attempt("foundations", "", before, before, before)
-    assert stands(tried, attempt=of_yesterday).gives_up == tried + SIX_HOURS
-    assert stands(tried, Outcome.GAVE_UP, of_yesterday).gives_up == FRIDAY_SEVEN + SIX_HOURS
-
-
-def test_list_without_subscribers_is_never_due() -> None:
-    empty = stands(FRIDAY_SEVEN, subscribers=())
-    assert (empty.state, empty.next_try, empty.next_digest) == (ListState.EMPTY, None, None)
+    tried, before = SEVEN + 7 * HOUR, SEVEN - 17 * HOUR
+    today, yesterday = (Attempt("foundations", "", at, at, at) for at in (tried, before))
+    assert stands(tried, attempt=today).gives_up == tried + SIX_HOURS
+    assert stands(tried, attempt=yesterday).gives_up == tried + SIX_HOURS
+    assert stands(tried, Outcome.GAVE_UP, yesterday).gives_up == SEVEN + SIX_HOURS
 
 
 def test_next_morning_is_on_the_next_weekday_of_the_lists_own_dates() -> None:
-    """2026-11-20 is a Friday."""
-    entry = mailing_list(timezone=BERLIN, send_at=time(7), weekdays=frozenset({0, 4}))
     night = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
-    assert [local_date(mailing_list(timezone=zone), night).day for zone in (KOLKATA, NEW_YORK)] == [
-        21,
-        20,
-    ]
-    friday_early = datetime(2026, 11, 20, 5, tzinfo=UTC)
-    assert next_morning(entry, friday_early) == datetime(2026, 11, 20, 6, tzinfo=UTC)
-    assert next_morning(entry, friday_early + timedelta(hours=1)) == datetime(
-        2026, 11, 23, 6, tzinfo=UTC
-    )
+    days = [local_date(mailing_list(timezone=zone), night).day for zone in (KOLKATA, NEW_YORK)]
+    assert days == [21, 20]
+    entry = mailing_list(weekdays=MONDAYS_AND_FRIDAYS)
+    assert next_morning(entry, SEVEN - HOUR) == SEVEN
+    assert next_morning(entry, SEVEN) == SEVEN + 3 * DAY
 
 
 @pytest.mark.parametrize(
@@ -226,7 +174,7 @@ def test_next_morning_is_on_the_next_weekday_of_the_lists_own_dates() -> None:
 )
 def test_patience_never_lasts_over_midnight(at: time, ends: str) -> None:
     """An evening list gets its outcome before midnight, after a last try."""
-    until = stands(FRIDAY_SEVEN, send_at=at).gives_up
+    until = stands(SEVEN, send_at=at).gives_up
     assert until == datetime.fromisoformat(ends).replace(tzinfo=UTC)
 
 
@@ -254,24 +202,16 @@ def mornings(entry: MailingList, results: Iterable[datetime]) -> dict[date, date
     return done
 
 
-def ticks(start: datetime, days: int, minutes: int) -> Iterator[datetime]:
-    yield from (
-        start + timedelta(minutes=minutes * number) for number in range(days * 1440 // minutes)
-    )
-
-
 @pytest.mark.parametrize("send_at", HOURS)
 @pytest.mark.parametrize("zone", ZONES)
 def test_each_day_of_a_leap_year_has_one_morning_at_its_hour(zone: str, send_at: time) -> None:
-    entry = mailing_list(subscribers=ADA, timezone=ZoneInfo(zone), send_at=send_at)
-    done = mornings(entry, ticks(YEAR, 366, 20))
+    entry = mailing_list(timezone=ZoneInfo(zone), send_at=send_at)
+    done = mornings(entry, (YEAR + 20 * MINUTE * number for number in range(366 * 72)))
     days = [day for day in done if day.year == 2028]
-    first = local_date(entry, YEAR) + timedelta(days=1)
-    missed = {first + timedelta(days=ahead) for ahead in range(364)} - set(days)
+    first = local_date(entry, YEAR) + DAY
+    missed = {first + ahead * DAY for ahead in range(364)} - set(days)
     late = [
-        day
-        for day in days[1:]
-        if not timedelta() <= done[day] - begins(entry, day) < timedelta(minutes=20)
+        day for day in days[1:] if not 0 * MINUTE <= done[day] - begins(entry, day) < 20 * MINUTE
     ]
     assert late == []
     assert not missed or send_at == time(23, 59)  # a minute a day, between two of these looks
@@ -281,11 +221,11 @@ def test_each_day_of_a_leap_year_has_one_morning_at_its_hour(zone: str, send_at:
 @pytest.mark.parametrize("zone", ZONES)
 def test_laptop_that_sleeps_has_today_and_none_of_the_days_before(zone: str) -> None:
     """It wakes up at any minute, after hours or days."""
-    entry = mailing_list(subscribers=ADA, timezone=ZoneInfo(zone), send_at=time(7))
+    entry = mailing_list(timezone=ZoneInfo(zone))
     dice = random.Random(7)  # noqa: S311  # no secret
     results, now = [], YEAR
-    while now < YEAR + timedelta(days=366):
-        now += timedelta(minutes=dice.choice((1, 7, 45, 500, 3_000)))
+    while now < YEAR + 366 * DAY:
+        now += dice.choice((1, 7, 45, 500, 3_000)) * MINUTE
         results.append(now)
     done = mornings(entry, results)
     awake = {
