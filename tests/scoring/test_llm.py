@@ -164,9 +164,7 @@ def test_probe_reports_a_model_without_usable_scores(fault: str) -> None:
 def test_probe_reports_a_reply_that_was_cut_off() -> None:
     with LlmServer() as server, scorer_for(server) as scorer:
         server.fail("cut off")
-        with pytest.raises(
-            ScoringError, match="the reply was cut off at the server's limit of tokens"
-        ):
+        with pytest.raises(ScoringError, match="cut off at the server's limit of tokens"):
             scorer.probe()
 
 
