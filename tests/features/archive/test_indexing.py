@@ -42,6 +42,7 @@ def test_index_that_is_stopped_goes_on_the_next_time(store: Store) -> None:
     public = mailing_list(archive="public")
     for days_ago in range(3):
         frozen(store, TODAY - timedelta(days=days_ago))
+    assert search.waiting(store.database, "galaxies") is None
     store.tasks.add("index", public.name, NOW)
     for left in (TODAY - timedelta(days=1), TODAY - timedelta(days=2), None):
         stops = iter([False])

@@ -30,17 +30,6 @@ def find(store: Store, words: str, list_name: str = "foundations") -> list[tuple
     ]
 
 
-def test_digests_of_a_list_wait_newest_first_until_they_are_added(store: Store) -> None:
-    old, new, _ = frozen(store, days=1), frozen(store), frozen(store, "galaxies")
-    assert not search.waiting(store.database, "unknown")
-    added = []
-    while digest := search.waiting(store.database, "foundations"):
-        search.add(store.database, digest.id, [])
-        added.append(digest.id)
-    assert added == [new, old]
-    assert search.waiting(store.database, "galaxies")
-
-
 def test_title_weighs_more_than_authors_and_these_more_than_the_abstract(store: Store) -> None:
     texts = [(1, "a b", "c d", "halo e"), (2, "a b", "halo d", "f e"), (3, "halo b", "c d", "f e")]
     search.add(store.database, frozen(store), texts)

@@ -83,26 +83,6 @@ def test_state_is_found_by_list_kind_and_key_until_another_takes_its_place(
 # --- scores
 
 
-def test_scores_come_in_the_order_in_which_they_were_given(store: Store, lessons: Lessons) -> None:
-    fetched(store, "2611.00001", "2611.00002", "2611.00003")
-    judged(store, {"2611.00003": 9, "2611.00002": 2})
-    judged(store, {"2611.00001": 7}, NOW + HOUR)
-    froze(store)
-    assert learned_from(lessons) == [("2611.00002", 2), ("2611.00003", 9), ("2611.00001", 7)]
-    after = LearnedState("key", NOW, NOW, "2611.00002", 1, b"")
-    assert learned_from(lessons, after=after) == [("2611.00003", 9), ("2611.00001", 7)]
-
-
-def test_scores_of_the_newest_morning_come_with_the_next(store: Store, lessons: Lessons) -> None:
-    """A morning is dated to its beginning, and may still be going on when its first list is frozen."""
-    fetched(store, "2611.00001", "2611.00002")
-    judged(store, {"2611.00001": 9})
-    assert learned_from(lessons) == []
-    froze(store, NOW + HOUR)
-    judged(store, {"2611.00002": 8}, NOW + 2 * HOUR)
-    assert learned_from(lessons) == [("2611.00001", 9)]
-
-
 def test_only_an_llms_scores_by_the_lists_criteria_of_papers_with_a_text_count(
     store: Store, lessons: Lessons
 ) -> None:

@@ -135,12 +135,6 @@ def test_status_says_what_the_sample_has_changed(
     assert (shown["share"], shown["off_until"]) == (share, until)
 
 
-def test_share_that_the_operator_names_is_raised_and_never_off(busy: World) -> None:
-    busy.env(LLM_SHORTLIST="0.7")
-    had(busy, sample(40, 6))
-    assert told(busy)[0].endswith("; raised to 80% of papers, since it missed some")
-
-
 @pytest.mark.parametrize("env", [{}, {"LLM_SHORTLIST": "auto", "llm": False}])
 def test_shortlist_that_was_used_before_is_off_now(busy: World, env: dict[str, Any]) -> None:
     had(busy, sample(40, 6))
