@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 from paperboy.features import FEATURES
-from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Shortfall
+from paperboy.models import Counts, ListReport, Outcome, Shortfall
 from paperboy.morning import incidents
 from paperboy.morning.fetching import FetchResult
 from paperboy.sending import delivery
@@ -65,8 +65,8 @@ def at_work(world: World) -> Iterator[App]:
 def note(app: App, *entries: ListReport) -> None:
     """What a morning with these ends writes down."""
     now = app.clock()
-    for each in entries:
-        incidents.record(app.store, each, FetchResult(news=True), now, overdue=False)
+    for entry in entries:
+        incidents.record(app.store, entry, FetchResult(news=True), now, overdue=False)
 
 
 def run(world: World, *entries: ListReport, sent: delivery.Report = NOTHING_SENT) -> str:
@@ -141,30 +141,6 @@ def test_a_list_that_is_gone_or_has_no_subscribers_delays_no_good_news(
 
 
 # --- when the alert cannot be sent
-
-
-def test_alerts_wait_for_a_mail_server_that_is_down(told: World) -> None:
-    """Also if that run met nothing: a list whose morning is over is not tried again."""
-    port, told.smtp.port = told.smtp.port, 9
-    told.env(llm=False, ALERT_TO=OPERATOR)
-    log = run(told, LET_GO, replace(UNSCORED, list_name="galaxies"), sent=REFUSES)
-    assert (
-        "ALERT_TO could not be alerted" not in log
-    )  # who has just refused us is not asked again at once
-    for headline in ("1 paper could not be scored", "Scored 0 of 40 papers", "Mail cannot be sent"):
-        assert f"WARNING {headline}" in log
-    told.smtp.port = port
-    told.env(llm=False, ALERT_TO=OPERATOR)
-    told.later(hours=3)
-    run(told, sent=delivery.Report({DeliveryState.SENT: 2}))
-    assert sorted(subjects(told)) == [
-        "Paperboy: 1 paper could not be scored and will not come back",
-        "Paperboy: Resolved: mail is sent again",
-        "Paperboy: Scored 0 of 40 papers: no digest for galaxies",
-    ]
-    assert {mail["Date"].datetime for mail in told.messages()} == {FRIDAY, told.clock.now}
-    run(told)
-    assert len(subjects(told)) == 3
 
 
 def test_without_alert_to_each_cause_is_logged_once_a_day(world: World) -> None:
