@@ -118,14 +118,20 @@ class Owed:
         if paused:
             self.started = False
             return Counter()
-        there = [each for each in announced if each.there <= now]
+        there = [announcement for announcement in announced if announcement.there <= now]
         if not self.started:  # with the newest batch, also on a day on which it does not send
-            newest = max(each.there for each in there)
-            self.seen |= {each.paper.id for each in there if each.there < newest}
+            newest = max(announcement.there for announcement in there)
+            self.seen |= {
+                announcement.paper.id for announcement in there if announcement.there < newest
+            }
         self.started = True
         if not any_day and not self.reading.sends_on(self.reading.local(now)):
             return Counter()
-        wanted = {each.paper.id for each in there if self.reading.wants(each.paper)}
+        wanted = {
+            announcement.paper.id
+            for announcement in there
+            if self.reading.wants(announcement.paper)
+        }
         news, self.seen = wanted - self.seen, self.seen | wanted
         chosen = frozenset(filter(passes, news))
         if not chosen and not (news and self.reading.send_empty):
@@ -143,19 +149,22 @@ class Cron:
 
     def save(self, *, paused: bool) -> None:
         lists = "".join(
-            f"  - name: {each.name}\n    categories: [{', '.join(each.categories)}]\n    topics: {each.topics!r}\n"
-            f"    timezone: {each.zone.key}\n    weekdays: [{', '.join(each.weekdays)}]\n"
-            f"    send_empty: {str(each.send_empty).lower()}\n"
-            f"    paused: {str(paused and each.name == 'resting').lower()}\n"
-            f"    subscribers: [{', '.join(each.subscribers)}]\n"
-            for each in LISTS
+            f"  - name: {reading.name}\n    categories: [{', '.join(reading.categories)}]\n"
+            f"    topics: {reading.topics!r}\n    timezone: {reading.zone.key}\n"
+            f"    weekdays: [{', '.join(reading.weekdays)}]\n"
+            f"    send_empty: {str(reading.send_empty).lower()}\n"
+            f"    paused: {str(paused and reading.name == 'resting').lower()}\n"
+            f"    subscribers: [{', '.join(reading.subscribers)}]\n"
+            for reading in LISTS
         )
         self.world.write("subscribers.yaml", f"lists:\n{lists}")
 
     def once(self, now: datetime, *arguments: str) -> Due:
         """Run it; the mails that left."""
         self.world.clock.now = now
-        self.world.arxiv.papers = [each.paper for each in self.announced if each.there <= now]
+        self.world.arxiv.papers = [
+            announcement.paper for announcement in self.announced if announcement.there <= now
+        ]
         ran = self.world.run("once", *arguments)
         assert ran.code == 0, ran
         new, self.read = self.world.smtp.messages[self.read :], len(self.world.smtp.messages)
@@ -212,15 +221,15 @@ def outcomes(of: Reading) -> Iterator[tuple[date, str]]:
 
 
 def test_daily_once_of_forty_days_sends_exactly_the_mails_that_were_due(cron: Cron) -> None:
-    owed, met = {each.name: Owed(each) for each in LISTS}, set[str]()
+    owed, met = {reading.name: Owed(reading) for reading in LISTS}, set[str]()
     for day in (BEGIN + number * DAY for number in range(DAYS) if BEGIN + number * DAY not in OFF):
         now, paused, due = datetime.combine(day, CRON), PAUSED <= day < BACK, Due()
         if day in {PAUSED, BACK}:
             cron.save(paused=paused)
         if day == JOINS:
             assert cron.world.run("subscribe", "daily", "joan@example.org").code == 0
-        for name, each in owed.items():
-            due += each.on(now, cron.announced, paused=paused and name == "resting")
+        for name, debt in owed.items():
+            due += debt.on(now, cron.announced, paused=paused and name == "resting")
         if day >= JOINS:
             due += Counter(
                 (name, "joan@example.org", chosen)
@@ -241,7 +250,7 @@ def test_daily_once_of_forty_days_sends_exactly_the_mails_that_were_due(cron: Cr
         }
     assert met == {"nothing", "thrice: note", *(f"{name}: digest" for name in owed)}
     days = Ledger(cron.world.database).days
-    for each in LISTS:
-        assert {day.date: outcome(day) for day in days if day.name == each.name} == dict(
-            outcomes(each)
+    for reading in LISTS:
+        assert {day.date: outcome(day) for day in days if day.name == reading.name} == dict(
+            outcomes(reading)
         )

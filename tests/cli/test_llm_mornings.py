@@ -159,7 +159,9 @@ OBEDIENT = (
 def test_abstract_that_gives_orders_gets_a_score_and_nothing_else(world: World) -> None:
     """Whatever the model makes of it: only ids that were asked for, 1 to 10, a short comment without links, escaped."""
     at_home(world, ADA, LLM_BATCH_SIZE=2)
-    world.arxiv.papers.extend(replace(each, abstract=ORDERS) for each in world.announce(1))
+    world.arxiv.papers.extend(
+        replace(announced, abstract=ORDERS) for announced in world.announce(1)
+    )
     del world.arxiv.papers[0]
     world.announce(2)
     world.llm.scores = lambda _: Score(10, 10, "It matters.")
@@ -223,7 +225,9 @@ def test_key_that_the_server_echoes_is_stored_and_sent_nowhere(
     mails = "".join(told(world, recipient) for recipient in set(world.mails()))
     stored = b"".join(file.read_bytes() for file in (world.path / "data").glob("paperboy.db*"))
     assert mails
-    assert KEY[:12] not in re.sub(r"\s", "", "".join(each.out + each.err for each in ran) + mails)
+    assert KEY[:12] not in re.sub(
+        r"\s", "", "".join(result.out + result.err for result in ran) + mails
+    )
     assert KEY[:12].encode() not in re.sub(rb"\s", b"", stored)
 
 

@@ -60,7 +60,7 @@ def test_dry_run_sends_and_marks_nothing_and_keeps_the_scores(world: World) -> N
 
 def test_dry_run_prints_scores_and_the_best_papers_below_the_thresholds(world: World) -> None:
     marks = {1: (9, 8), 2: (3, 4), 3: (6, 9), 4: (6, 8)} | dict.fromkeys(range(10, 21), (2, 2))
-    world.llm.scores = {f"2611.{n:05}": Score(*each) for n, each in marks.items()}
+    world.llm.scores = {f"2611.{n:05}": Score(*pair) for n, pair in marks.items()}
     matched = world.announce(*marks)[1]
     world.arxiv.papers[1] = replace(matched, authors=("Yoshua Bengio",))
     world.announce(30, categories=("astro-ph.GA",))

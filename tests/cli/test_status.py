@@ -162,7 +162,10 @@ def test_status_counts_votes_of_thirty_days_by_list_and_names_nobody(world: Worl
     assert "ada@" not in told
     assert "Votes" not in world.run("status", "--list", "galaxies").out
     lists = world.json("status")["lists"]
-    assert [each["votes"] for each in lists] == [{"up": 1, "down": 1}, {"up": 0, "down": 0}]
+    assert [mailing_list["votes"] for mailing_list in lists] == [
+        {"up": 1, "down": 1},
+        {"up": 0, "down": 0},
+    ]
 
 
 def test_status_prints_the_answer_first(world: World) -> None:
@@ -255,7 +258,7 @@ def test_history_of_one_list_is_in_the_json_too(world: World) -> None:
     told = world.json("status", "--list", "foundations", "--mornings", "3")
     (foundations,) = told["lists"]
     days = foundations["days"]
-    assert [(each["date"][-2:], each["outcome"]) for each in days] == [
+    assert [(day["date"][-2:], day["outcome"]) for day in days] == [
         ("20", "digest"),
         ("19", "note"),
         ("18", "gave up"),

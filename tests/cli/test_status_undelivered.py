@@ -21,7 +21,7 @@ def _alone(world: World) -> None:
 
 def crowd(number: int, list_name: str = "foundations") -> str:
     """A list of so many."""
-    people = "".join(f"      - {list_name[0]}{each:02}@example.org\n" for each in range(number))
+    people = "".join(f"      - {list_name[0]}{person:02}@example.org\n" for person in range(number))
     return f"  - name: {list_name}\n    categories: [cs.LG]\n    topics: learning\n    subscribers:\n{people}"
 
 

@@ -108,7 +108,9 @@ def log(
 
 
 def complain(environ: dict[str, str], *problems: str) -> None:
-    broken: PaperboyError = ConfigError([Problem("subscribers.yaml:3", each) for each in problems])
+    broken: PaperboyError = ConfigError(
+        [Problem("subscribers.yaml:3", problem) for problem in problems]
+    )
     output.complaint(broken if problems[1:] else PaperboyError(problems[0]), environ)
 
 
@@ -191,7 +193,8 @@ def test_no_other_module_prints() -> None:
 
 def a_title(world: World) -> None:
     world.arxiv.papers += [
-        replace(each, title=f"Of {IN_XML}", authors=(IN_XML,)) for each in world.announce(1)
+        replace(announced, title=f"Of {IN_XML}", authors=(IN_XML,))
+        for announced in world.announce(1)
     ]
     del world.arxiv.papers[0]
 
@@ -220,7 +223,7 @@ WAYS_IN: dict[str, tuple[Callable[[World], object], tuple[str, ...]]] = {
         lambda world: setattr(
             world.llm,
             "lasting_fault",
-            LlmFault(rewrite=lambda them: [{**each, "comment": IN_XML} for each in them]),
+            LlmFault(rewrite=lambda them: [{**score, "comment": IN_XML} for score in them]),
         ),
         ("once", "why 2611.00001"),
     ),
@@ -290,7 +293,7 @@ def test_foreign_text_is_tame_wherever_it_came_in(world: World, way: str) -> Non
 def test_bad_argument_is_shown_and_not_obeyed(world: World, command: list[str]) -> None:
     for what, text in NASTY.items():
         given = text.replace("\0", "").replace("\ud800", "")  # no argument can have these
-        ran = world.run(*(each.format(given) for each in command))
+        ran = world.run(*(word.format(given) for word in command))
         assert ran.code in {2, 78}, what
         assert_tame(ran.out + ran.err)
         assert "owned" in ran.err or "contains a control character (U+" in ran.err, what

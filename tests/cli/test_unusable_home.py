@@ -155,14 +155,14 @@ def test_what_cannot_be_used_is_one_line_from_every_command(used: World, how: st
         shutil.copytree(used.path, case, symlinks=True)
         if not (case / place).exists():
             (case / place).touch()
-        for each in (case, *case.rglob("*")) if ROOT else ():
-            os.chown(each, NOBODY, NOBODY, follow_symlinks=False)
+        for path in (case, *case.rglob("*")) if ROOT else ():
+            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
         spoil(case / place, how)
         for command, ran in as_nobody(used, case).items():
             judge(case, how, place, command, ran)
         if case.is_dir() and not case.is_symlink():
-            for each in (case, *case.rglob("*")) if not ROOT else ():
-                each.chmod(0o700)
+            for path in (case, *case.rglob("*")) if not ROOT else ():
+                path.chmod(0o700)
             shutil.rmtree(case)
         else:
             case.unlink()
@@ -173,8 +173,8 @@ def test_what_root_makes_in_somebody_elses_home_is_theirs(used: World) -> None:
     for folder in ("data", "outbox"):
         shutil.rmtree(used.path / folder)
     (used.path / ".has-database").unlink()
-    for each in (used.path, *used.path.rglob("*")):
-        os.chown(each, NOBODY, NOBODY)
+    for path in (used.path, *used.path.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
     for command in (
         "suppress x@example.org",
         "preview foundations",
@@ -193,7 +193,7 @@ def test_what_root_makes_in_somebody_elses_home_is_theirs(used: World) -> None:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     made = set(used.path.rglob("*"))
     assert {used.database, used.path / "outbox" / "preview"} <= made
-    assert {each.stat().st_uid for each in made} == {NOBODY}
+    assert {path.stat().st_uid for path in made} == {NOBODY}
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can work in a home of somebody else's")
@@ -214,4 +214,4 @@ def test_init_by_root_in_somebody_elses_folder_follows_no_link_as_root(
         if link:
             (theirs / link).unlink()
     assert (list(ours.iterdir()), ours.stat().st_uid) == ([], 0)
-    assert {each.stat().st_uid for each in theirs.rglob("*")} == {NOBODY}
+    assert {path.stat().st_uid for path in theirs.rglob("*")} == {NOBODY}

@@ -202,8 +202,8 @@ def test_another_users_home_is_one_sentence(used: World) -> None:
         else ("", "chmod u+rwx")
     )
     told = {
-        command: (each.code, f"user {me}" in each.err, fix in each.err)
-        for command, each in ran.items()
+        command: (result.code, f"user {me}" in result.err, fix in result.err)
+        for command, result in ran.items()
     }
     assert told == dict.fromkeys(commands, (78, True, True)), ran
 

@@ -324,9 +324,9 @@ def test_hostile_dns_is_a_note_and_never_quoted(
         ask(server)
         found = list(_sender("wren.edu", 0.5 if expected == NOTHING else 60))
     assert [
-        each.message[: len(told)] for each, told in zip(found, expected, strict=True)
+        finding.message[: len(told)] for finding, told in zip(found, expected, strict=True)
     ] == expected
-    assert all(each.message.isprintable() and not each.exit_code for each in found)
+    assert all(finding.message.isprintable() and not finding.exit_code for finding in found)
 
 
 # ── Silence ──────────────────────────────────────────────────────────────────────────────────────────────────────────
