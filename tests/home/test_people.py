@@ -81,23 +81,6 @@ def test_subscribers_of_the_file_come_after_those_of_subscribers_yaml(tmp_path: 
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("content", "some"), [("", False), ("# nobody yet\n\n", False), ("#\nada@example.org", True)]
-)
-def test_file_without_people_is_a_list_without_subscribers(
-    tmp_path: Path, content: str, *, some: bool
-) -> None:
-    assert bool(home_of(tmp_path, content).lists[0].subscribers) is some
-
-
-def test_lists_may_share_a_file(tmp_path: Path) -> None:
-    more = "".join(LISTS.removeprefix("lists:\n").replace("big", f"list-{n}") for n in range(3))
-    lists = home_of(
-        tmp_path, "ada@example.org", lists=(LISTS + more).replace("{}", "readers.txt")
-    ).lists
-    assert [list(mailing_list.subscribers) for mailing_list in lists] == [[ADA]] * 4
-
-
 ANYBODY = st.tuples(
     st.sampled_from(["Ada", "ada+x", "müller", "a'b"]),
     st.sampled_from(

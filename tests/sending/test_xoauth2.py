@@ -220,9 +220,12 @@ def test_token_command_logs_in_by_xoauth2_although_passwords_are_offered(
     assert said.endswith(", logged in as ada@example.org with an access token")
 
 
+@pytest.mark.parametrize("faults", [[], [Fault("refusal")]], ids=["refused", "hung up on"])
 def test_refused_token_is_asked_for_once_more(
-    server: SmtpServer, connect: Connect, tmp_path: Path
+    server: SmtpServer, connect: Connect, tmp_path: Path, faults: list[Fault]
 ) -> None:
+    """Also where the server hangs up in place of the 535 that follows its challenge."""
+    server.faults += faults
     tool = Tool(tmp_path, "stale", TOKEN)
     with closing(connect(tool.command())) as sender:
         assert sender.send(envelope()).state is DeliveryState.SENT
@@ -280,16 +283,6 @@ def test_token_that_the_server_repeats_is_hidden(
         assert secret not in said + repr(sender)
 
 
-def test_server_that_hangs_up_on_a_refused_token_is_offered_the_next(
-    server: SmtpServer, connect: Connect, tmp_path: Path
-) -> None:
-    """In place of the 535 that follows its challenge."""
-    server.faults.append(Fault("refusal"))
-    with closing(connect(Tool(tmp_path, "stale", TOKEN).command())) as sender:
-        assert sender.send(envelope()).state is DeliveryState.SENT
-    assert server.tokens == ["stale", TOKEN]
-
-
 def test_hang_up_on_the_only_token_is_a_refusal_in_words(
     server: SmtpServer, connect: Connect, tmp_path: Path
 ) -> None:
@@ -300,21 +293,19 @@ def test_hang_up_on_the_only_token_is_a_refusal_in_words(
     assert not error.temporary
 
 
-def test_unexpected_reply_to_a_token_is_no_login(
-    server: SmtpServer, connect: Connect, tmp_path: Path
+@pytest.mark.parametrize(
+    ("reply", "temporary", "runs"),
+    [("503 5.5.1 Bad sequence of commands", False, 2), ("454 4.7.0 not now", True, 1)],
+)
+def test_reply_to_a_token_that_is_no_challenge_is_no_login(
+    server: SmtpServer, connect: Connect, tmp_path: Path, reply: str, temporary: bool, runs: int
 ) -> None:
-    server.faults.append(Fault("AUTH", "503 5.5.1 Bad sequence of commands"))
-    error = failure(connect(Tool(tmp_path, TOKEN).command()))
-    assert "refuses the access token for ada@example.org: 503 5.5.1" in str(error)
-
-
-def test_login_by_token_refused_for_now_is_temporary(
-    server: SmtpServer, connect: Connect, tmp_path: Path
-) -> None:
-    server.faults.append(Fault("AUTH", "454 4.7.0 not now"))
+    """Where it is no passing fault, the token may be stale, and the command is asked once more."""
+    server.faults.append(Fault("AUTH", reply))
     tool = Tool(tmp_path, TOKEN)
     error = failure(connect(tool.command()))
-    assert (error.temporary, server.logins, server.tokens, tool.runs) == (True, 1, [], 1)
+    assert ("refuses the access token for ada@example.org: 503" in str(error)) is not temporary
+    assert (error.temporary, server.logins, server.tokens, tool.runs) == (temporary, 1, [], runs)
 
 
 def test_failing_command_is_a_failed_login(
