@@ -81,15 +81,10 @@ class _Columns:
 
     def row(self, subscriber: Subscriber) -> str:
         """Return a subscriber as a row."""
+        cells = {"address": subscriber.address, "name": subscriber.name}
         row = StringIO()
-        writer = csv.DictWriter(
-            row,
-            self.titles,
-            extrasaction="ignore",
-            delimiter=self.delimiter,
-            lineterminator="",
-        )
-        writer.writerow({"address": subscriber.address, "name": subscriber.name})
+        writer = csv.writer(row, delimiter=self.delimiter, lineterminator="")
+        writer.writerow([cells.get(title, "") for title in self.titles])
         return row.getvalue()
 
 
