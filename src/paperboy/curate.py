@@ -56,6 +56,7 @@ def name_key(name: str) -> str:
 
 
 def _plain(text: str) -> str:
+    """Return text in lower case, without accents, with one space for spaces and hyphens."""
     decomposed = unicodedata.normalize("NFKD", text.casefold().translate(_PLAIN_LETTERS))
     letters = "".join(char for char in decomposed if not unicodedata.combining(char))
     return re.sub(r"[\s\-–—]+", " ", letters).strip()
@@ -65,6 +66,7 @@ def matched_author(paper: Paper, followed: Collection[str]) -> str | None:
     """Return the first followed name among the paper's authors, as the list spells it."""
     if not followed:
         return None
+
     authors = set(map(name_key, paper.authors))
     return next((name for name in followed if name_key(name) in authors), None)
 
@@ -128,6 +130,7 @@ def why_filtered(mailing_list: MailingList, paper: Paper) -> str:
     never = mailing_list.keywords.never
     if never and (word := _first(never, paper)):
         return f"its title or abstract has {word!r} (keywords: never)"
+
     must = mailing_list.keywords.must
     if must and not _first(must, paper):
         return f"its title and abstract have none of {', '.join(map(repr, must))} (keywords: must)"
@@ -229,6 +232,7 @@ def curate(
     matches.sort(key=lambda entry: entry.paper.id)
     below.sort(key=partial(_best_first, {}))
     passed.sort(key=partial(_best_first, {}))
+
     cap = mailing_list.max_papers
     liked_first = partial(_best_first, liked)
     order = [
@@ -237,6 +241,7 @@ def curate(
         *sorted(passed[cap:], key=liked_first),
     ]
     ranked = tuple(replace(entry, rank=rank) for rank, entry in enumerate(order, start=1))
+
     last_rank = len(matches) + cap
     entries = ranked[:last_rank]
     over_cap = ranked[last_rank:]
@@ -282,6 +287,7 @@ def grouped(entries: Sequence[Entry]) -> Mapping[Group, tuple[Entry, ...]]:
     others = tuple(entry for entry in entries if not entry.matched_author)
     near = sum(_total(entry) >= _total(others[0]) - 2 for entry in others)
     closest = min(max(near, 3), 12)
+
     groups = {
         Group.FOLLOWED: followed,
         Group.CLOSEST: others[:closest],
@@ -323,6 +329,7 @@ def _total(entry: Entry) -> int:
 
 
 def _best_first(liked: Mapping[str, float], entry: Entry) -> tuple[int, int, float, str]:
+    """Return a sort key: by relevance plus novelty, relevance, liking, then id."""
     paper_id = entry.paper.id
     relevance = entry.score.relevance if entry.score else 0
     return -_total(entry), -relevance, -liked.get(paper_id, 0.0), paper_id

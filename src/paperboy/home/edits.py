@@ -48,12 +48,14 @@ def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
             file = _subscribers(name, old)
             if file.lines(new.address):  # since the lists were read
                 raise _changed(name)
+
             line_end = b"\r\n" if b"\r\n" in old else b"\n"
             content = old
             if old and not old.endswith((b"\n", b"\r")):
                 content += line_end
             content += file.as_line(new).encode().replace(b"\n", line_end) + line_end
             _replace(path, name, old, content)
+
         return f"{name}:{len(content.splitlines())}"
 
     scalar = nodes.as_scalar(str(new))
@@ -110,6 +112,7 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
             path = _path(home, name)
             if not path.exists():
                 continue
+
             with _as_problems(path):
                 old = files.read(path)
                 text = _text(old)
@@ -127,6 +130,7 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
                     own = file.lines(address)
                     lines |= set(own)
                     new = mention.sub("…", _text(_without_lines(old, own)))
+
             replacements.append((path, name, old, _encoded(new, old)))
             if home is versions[0] and lines:
                 found[name] = tuple(sorted(lines))
@@ -156,6 +160,7 @@ def _subscribers(name: str, content: bytes) -> SubscribersFile:
 
 
 def _without_lines(content: bytes, numbers: Collection[int]) -> bytes:
+    """Return the content without the lines of these numbers, from 1."""
     lines = enumerate(content.splitlines(keepends=True), 1)
     return b"".join(line for number, line in lines if number not in numbers)
 
@@ -165,6 +170,7 @@ def _without_address(home: Home, old: str, address: str, lines: Sequence[int]) -
     lists = _lists(home, old)
     if not lists and not lines:  # a broken file that does not name it
         return old
+
     if lists:
         # A set, since lists may share their subscribers by an anchor.
         edits = {
@@ -172,6 +178,7 @@ def _without_address(home: Home, old: str, address: str, lines: Sequence[int]) -
             for keys in _keys(old).values()
             if "subscribers" in keys
         }
+
         new = old
         for begin, end, _ in sorted(filter(None, edits), reverse=True):
             new = new[:begin] + new[end:]
@@ -223,6 +230,7 @@ def _removed(text: str, subscribers: Node, address: str) -> _Edit | None:
     item = items[index]
     begin = item.start_mark.index
     end = item.end_mark.index
+
     if not subscribers.flow_style:
         dash = _dash(text, item)
         after_line = _end_of(_REST_OF_LINE + r"\r?\n?", text, end)
@@ -263,6 +271,7 @@ def _edit(home: Home, wanted: MailingList, edit: Callable[[str, Node, Node], _Ed
     change = edit(text, *keys["subscribers"]) if "subscribers" in keys else None
     begin, end, new = change or (0, 0, "")
     edited = text[:begin] + new + text[end:]
+
     lists = tuple(wanted if old.name == wanted.name else old for old in home.lists)
     if _lists(home, edited) != lists:
         line, _ = nodes.place(keys["name"][1])
@@ -305,6 +314,7 @@ def _as_problems(path: Path) -> Iterator[None]:
 
 
 def _changed(name: str) -> PaperboyError:
+    """Return the error for a file that changed during an edit."""
     return PaperboyError(f"{name} was just changed by somebody else; nothing was done, try again")
 
 

@@ -38,6 +38,7 @@ _SMALLEST = (
 
 
 def _name(text: str) -> str:
+    """Read the name of a list, which is part of List-Id and of file names."""
     if re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", text):
         return text
     raise ValueError("must be at most 63 of a-z, 0-9 and inner -, such as 'big-ideas'")
@@ -84,6 +85,7 @@ def _subscribers_file(name: str, home: Path) -> bytes:
 
 
 def _webhook(text: str) -> str:
+    """Read an https URL, or an http URL of this machine. It may have a query."""
     try:
         address = one_line(text)
         values.url(address.partition("?")[0])
@@ -114,6 +116,7 @@ def _boolean(text: str) -> bool:
 
 
 def _keyword(text: str) -> str:
+    """Read a word or phrase that a title or abstract may have."""
     word = one_line(text)
     if not any(map(str.isalnum, word)):
         raise ValueError(f"{word!r} has no letter or digit, so it matches no paper")
@@ -274,18 +277,22 @@ def _topics(file: _File, key: str, node: Node) -> str:
 
 
 def _keywords(file: _File, key: str, node: Node) -> Keywords:
+    """Return the keywords; none, with a problem, if the node is no mapping."""
     if not isinstance(node, MappingNode):
         example = "{never: [survey, review]}"
         file.note(node, f"{key}: must have the keys must or never, such as {example}")
         return Keywords()
+
     found = file.mapping(node, key, ("must", "never"), {})
     words = _list_of(_keyword)
     return Keywords(**{name: words(file, name, value) for name, value in found.items()})
 
 
 def _subscribers(file: _File, key: str, node: Node) -> tuple[Subscriber, ...]:
+    """Return the inline subscribers, and add invalid and duplicate ones to the problems."""
     examples = "such as ada@example.org or Ada Lovelace <ada@example.org>"
     read = _text(values.mailbox, f"each is one line, {examples}")
+
     subscribers = list[Subscriber]()
     firsts = dict[str, Node]()
     for item in _items(file, key, node):
@@ -367,6 +374,7 @@ def parse(
     lists = _lists(file, root)
     if problems := file.problems:
         raise ConfigError(problems)
+
     defaults: dict[str, Any] = {
         "send_at": settings.send_at,
         "timezone": settings.timezone,
@@ -399,6 +407,7 @@ def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
         if not isinstance(node, MappingNode):
             file.note(node, "a list must have keys, such as 'name: physics'")
             continue
+
         needed = {"name": "", "categories": ""}
         _, authors = nodes.entries(node).get("authors", (None, None))
         if not (authors and authors.value):
@@ -406,6 +415,7 @@ def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
 
         found = file.mapping(node, "list", KEYS, needed)
         options = {key: file.read(key, value) for key, value in found.items()}
+
         if name := options.get("subscribers_file"):
             inline = options.get("subscribers", ())
             options["subscribers"] = file.subscribers(found["subscribers_file"], name, inline)

@@ -73,6 +73,7 @@ class _Columns:
         row = dict(zip(self.titles, self._cells(line), strict=False))
         name = row.get("name", "")
         address = row.get("address", "").strip()
+
         if "<" in address or not row:
             return address
         if re.search("[@<>]", name):  # mail programs export an address as its own name
@@ -140,6 +141,7 @@ class SubscribersFile(Subscribers):
         problems = self.header_problems()
         if problems:
             return problems
+
         lines = {subscriber.address.lower(): 0 for subscriber in self.inline}
         for number, text in self._entries():
             try:
@@ -162,6 +164,7 @@ class SubscribersFile(Subscribers):
         titles = _Columns(line).titles
         if not number or "address" in titles:
             return []
+
         message = _QUOTES
         if titles:
             title_row = shortened(", ".join(titles), 100)

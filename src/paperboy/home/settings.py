@@ -43,10 +43,12 @@ def _key(text: str) -> SecretStr:
 
 
 def _login(text: str) -> str:
+    """Read a user name, with the characters that a password may have."""
     return _secret(text.strip()).get_secret_value()
 
 
 def _command(text: str) -> tuple[str, ...]:
+    """Read a command as its words, without running a shell."""
     line = one_line(text)
     try:
         return tuple(shlex.split(line))
@@ -56,6 +58,7 @@ def _command(text: str) -> tuple[str, ...]:
 
 
 def _heartbeat(text: str) -> SecretStr:
+    """Read a URL that may have a query, all of which is a secret."""
     try:
         notation.url(text.partition("?")[0])
     except ValueError:
@@ -65,6 +68,7 @@ def _heartbeat(text: str) -> SecretStr:
 
 
 def _api_base(text: str) -> str:
+    """Read the URL that stands before /chat/completions."""
     url = notation.url(text, "https://server.example.org/v1")
     if suffix := re.search("/(chat/completions|completions|responses|models)$", url):
         raise ValueError(f"leave out {suffix[0]}, which Paperboy adds where it is needed")
@@ -72,6 +76,7 @@ def _api_base(text: str) -> str:
 
 
 def _web_url(text: str) -> str:
+    """Read an https URL, or an http URL of this machine."""
     url = notation.url(text, "https://papers.example.org")
     if not url.startswith("https://") and not notation.is_loopback(urlsplit(url).hostname or ""):
         reason = "since links with tokens go there"
@@ -80,6 +85,7 @@ def _web_url(text: str) -> str:
 
 
 def _listen(text: str) -> tuple[str, int]:
+    """Read a host and its port; an IPv6 address is in brackets."""
     host, _, port = one_line(text).rpartition(":")
     try:
         return notation.host(host.strip("[]")), integer(1, 65535)(port)
@@ -89,6 +95,7 @@ def _listen(text: str) -> tuple[str, int]:
 
 
 def _selector(text: str) -> str:
+    """Read the name of a DKIM key, which is part of a DNS name."""
     name = text.strip()
     if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", name):
         example = "such as s2026, as in s2026._domainkey.example.org"
@@ -111,6 +118,7 @@ def _auto_or(read: Parser, automatic: object, description: str) -> Parser:
 
 
 def _path(text: str) -> Path:
+    """Read a path, which may be relative to the home."""
     if text.startswith("~"):
         raise ValueError("~ is not expanded here; write the full path, or one relative to the home")
     path = Path(one_line(text))
@@ -120,6 +128,7 @@ def _path(text: str) -> Path:
 
 
 def _scheduler(text: str) -> str:
+    """Read the address of a Dask scheduler, which has TLS unless it is on this machine."""
     scheme, _, place = one_line(text).rstrip("/").partition("://")
     try:
         host, port = _listen(place)
@@ -138,6 +147,7 @@ def _scheduler(text: str) -> str:
 
 
 def _mailbox(text: str) -> Subscriber:
+    """Read one address, with a name if given."""
     try:
         mailbox = notation.mailbox(text)
     except ValueError:  # its message would show the text
@@ -292,6 +302,7 @@ def load(home: Path, environ: Mapping[str, str], folder: Path | None = None) -> 
 
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: (len(problem.place), problem.place)))
+
     return replace(
         settings,
         paperboy_database=home / settings.paperboy_database,
@@ -333,6 +344,9 @@ def _given(folder: Path, environ: Mapping[str, str], problems: list[Problem]) ->
 
 
 def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _Given:
+    """Return the settings of a `.env`. Its faults are added to the problems, ignored lines to the
+    notes.
+    """
     text = ""
     given = _Given()
     try:

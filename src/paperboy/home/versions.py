@@ -59,6 +59,7 @@ class Home:
             loaded = settings.load(path, environ, source)
         with noted(problems):
             lists = load_lists(source, loaded)
+
         if problems := [*as_known(problems, source), *denied(path, loaded)]:
             raise ConfigError(problems)
         return cls(path, loaded, lists, source)
@@ -103,6 +104,7 @@ class Home:
         """Return the list with that name. Raises UnknownNameError."""
         if mailing_list := self.find(name):
             return mailing_list
+
         known = sorted(mailing_list.name for mailing_list in self.lists)
         hint = did_you_mean(name, known) or "."
         has = ", ".join(known) or "none"
@@ -148,6 +150,7 @@ def list_files(home: Path) -> list[str]:
     text = ""
     with suppress(ValueError, FileNotFoundError):
         text = files.read(home / LISTS_FILE).decode(errors="replace")
+
     root = home.resolve()
     names = [
         name
@@ -230,6 +233,7 @@ class Files:
         names = self._names()
         contents = dict[str, bytes]()
         size = 0
+
         for name in names:
             if os.path.lexists(self._home / name):
                 try:
@@ -266,6 +270,7 @@ class Files:
         """
         if not (copy / LISTS_FILE).exists():
             return  # `forget` has deleted the copy and changed the files, which are tried again
+
         previous = self.last_good.resolve()
         try:
             link = self._data / "last-good.new"
@@ -288,6 +293,7 @@ class Files:
         ]
 
     def _unwritable(self, error: OSError) -> StoreWriteError:
+        """Return an error of the folder `data`, with the fix."""
         fix = "let Paperboy's user write there, and check that the disk has space"
         return StoreWriteError(f"{self._data}: cannot be written ({error.strerror}); {fix}")
 
@@ -328,6 +334,7 @@ class CurrentSubscribers:
         if stamps == self._seen or abs(self._clock() - changed) < self._rest:
             return
         self._seen = stamps
+
         try:
             lists = load_lists(self._source, self._settings)
         except ConfigError as error:
@@ -357,6 +364,7 @@ class CurrentSubscribers:
 
 
 def _stamps(folder: Path) -> tuple[tuple[int, ...], ...]:
+    """Return the stamps of subscribers.yaml and the files that it names."""
     return tuple(_stamp(folder / name) for name in list_files(folder))
 
 
