@@ -150,13 +150,13 @@ class ScoredList:
         """Take over one request's scores, for the list that asked or one with its criteria; only
         the first pays. What costs nothing is welcome, also where it was left out.
         """
-        wanted = {paper.id for paper in self.missing}
-        welcome = wanted | self.not_called
+        missing = {paper.id for paper in self.missing}
+        welcome = missing | self.not_called
         scores = {
             paper_id: score for paper_id, score in result.scores.items() if paper_id in welcome
         }
         unscored = {
-            paper_id: why for paper_id, why in result.unscored.items() if paper_id in wanted
+            paper_id: why for paper_id, why in result.unscored.items() if paper_id in missing
         }
         spending = self.spending
         if self.gathered.mailing_list.name == result.list_name:
@@ -334,17 +334,17 @@ class Drafter:
         followed = frozenset(
             paper.id for paper in papers if curate.matched_author(paper, mailing_list.authors)
         )
-        wanted = [paper for paper in papers if paper.id not in filtered]
-        wanted.sort(key=lambda paper: paper.id not in followed)
+        kept = [paper for paper in papers if paper.id not in filtered]
+        kept.sort(key=lambda paper: paper.id not in followed)
 
         learned = Learned()
         if self.learn:
-            learned = self.learn(mailing_list, wanted, followed, now)
+            learned = self.learn(mailing_list, kept, followed, now)
         # Scores by other rankers, learned since or by another list on the same topics, do not count.
         criteria = self.scorer.criteria(mailing_list) + learned.key
         gathered = Gathered(
             mailing_list=replace(mailing_list, webhook=""),  # a secret
-            papers=tuple(wanted),
+            papers=tuple(kept),
             criteria=criteria,
             model=replace(model, learned_from=" and ".join(learned.rankers)),
             for_list=self.composer.for_list(mailing_list, local_date(mailing_list, now)),
@@ -355,7 +355,7 @@ class Drafter:
             tries=self.store.days.tries(name),
             only_days=only_days,
         )
-        ids = [paper.id for paper in wanted]
+        ids = [paper.id for paper in kept]
         return ScoredList(
             gathered=gathered,
             scores=self.store.scores.kept(name, criteria, model.name, ids, now),

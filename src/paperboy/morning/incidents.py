@@ -38,10 +38,10 @@ def record(
 
     for kind in over:
         store.incidents.end(kind, report.list_name, now)
-    store.incidents.note(found(report, fetched, overdue=overdue), now)
+    store.incidents.note(incidents_of(report, fetched, overdue=overdue), now)
 
 
-def found(report: ListReport, fetched: FetchResult, *, overdue: bool) -> Iterator[Incident]:
+def incidents_of(report: ListReport, fetched: FetchResult, *, overdue: bool) -> Iterator[Incident]:
     """Yield the incidents. Before `overdue` a late source is none; a dead LLM is one at the first
     try, since the scorer has retried by then.
     """

@@ -103,12 +103,12 @@ def versions() -> Mapping[str, str]:
     return installed
 
 
-def done(work: Callable[[_T], _R], task: _T, wanted: Mapping[str, str]) -> _R:
+def done(work: Callable[[_T], _R], task: _T, expected: Mapping[str, str]) -> _R:
     """Return the task's result, if this worker is like its caller. Raises WorkersError."""
     installed = versions()
     differences = [
         f"{name} {installed.get(name, '')}, and here is {version}"
-        for name, version in wanted.items()
+        for name, version in expected.items()
         if installed.get(name) != version
     ]
     if differences:

@@ -118,24 +118,26 @@ def format_of(refused: Collection[str]) -> str:
 
 
 def fallback(
-    said: str,
+    refusal: str,
     options: Collection[str],
     form: str,
     *,
     proven: bool,
 ) -> Collection[str]:
-    """Choose what to leave out after a refusal in these words: some of the `options` that were
-    sent, or the format.
+    """Choose what to leave out after a refusal: some of the `options` that were sent, or the format.
 
-    Nothing, if that would not help, or nothing was said. A refusal that names none of them concerns
-    the content once the server is `proven`, having answered before; until then it may concern any.
+    Return nothing if that would not help, or no words were given. A refusal that names no option
+    concerns the content once the server is `proven`, having answered before; until then it may
+    concern any of them.
     """
-    named = [option for option in options if option in said or _ALIASES.get(option, option) in said]
+    named = [
+        option for option in options if option in refusal or _ALIASES.get(option, option) in refusal
+    ]
     if named:
         return named
-    if _FORMAT.search(said):
+    if _FORMAT.search(refusal):
         return {form} - {"words"}
-    if not said or proven or _CONTENT.search(said):
+    if not refusal or proven or _CONTENT.search(refusal):
         return ()
     return options if form == "words" else [form]
 
@@ -401,9 +403,9 @@ def interpret(status: int, body: object, model: str) -> Answer:
         within = re.search(r"\b[45]\d\d\b", code)
         status = int(within[0]) if within else 500
     message = words["message"] or words["detail"]
-    said = f"{words['param']} {code} {message}"
+    refusal = f"{words['param']} {code} {message}"
 
-    if status not in _TRANSIENT and _CONTEXT.search(said):
+    if status not in _TRANSIENT and _CONTEXT.search(refusal):
         tokens = _count(parts, "n_ctx")
         size = f" of {tokens} tokens" if tokens else ""
         fix = "lower LLM_BATCH_SIZE, or give the server a larger context"
@@ -414,9 +416,9 @@ def interpret(status: int, body: object, model: str) -> Answer:
     meaning = status
     if status in {403, 429} and _NO_CREDIT.search(code):
         meaning = 402
-    elif status == 405 or (status in _OBJECTIONS and _NO_MODEL.search(said)):
+    elif status == 405 or (status in _OBJECTIONS and _NO_MODEL.search(refusal)):
         meaning = 404
-    elif status == 403 and _CONTENT.search(said):
+    elif status == 403 and _CONTENT.search(refusal):
         meaning = 400
 
     failure = f"answers {status}"
@@ -425,7 +427,7 @@ def interpret(status: int, body: object, model: str) -> Answer:
     return Answer(
         failure=failure,
         pause=0 if meaning in _TRANSIENT or meaning >= 500 else None,
-        objection=said if meaning in _OBJECTIONS else "",
+        objection=refusal if meaning in _OBJECTIONS else "",
     )
 
 
