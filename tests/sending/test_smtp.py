@@ -61,14 +61,20 @@ def server(request: pytest.FixtureRequest) -> Iterator[SmtpServer]:
         yield server
 
 
-def test_messages_share_a_connection_and_arrive_unchanged(server: SmtpServer) -> None:
+@pytest.fixture
+def sender(server: SmtpServer) -> Iterator[SmtpTransport]:
+    with closing(transport(server)) as opened:
+        yield opened
+
+
+def test_messages_share_a_connection_and_arrive_unchanged(
+    server: SmtpServer, sender: SmtpTransport
+) -> None:
     message = b"Subject: dots\r\n\r\n=2E\r\nno dot begins a line.\r\nlast line\r\n"
-    sender = transport(server)
     receipts = [
         sender.send(envelope("ada@example.org", message)),
         sender.send(envelope("bob@example.org", message)),
     ]
-    sender.close()
     assert [receipt.state for receipt in receipts] == [SENT, SENT]
     assert receipts[0].reply == "250 2.0.0 taken as 1"
     assert [(m.sender, m.recipient, m.connection) for m in server.messages] == [
@@ -112,70 +118,70 @@ def test_commands_leave_in_one_packet_if_the_server_offers_pipelining(
     assert b"".join(came).split(b"\r\n")[1:] == [b"RCPT TO:<ada@example.org>", b"DATA", b""]
 
 
-def test_server_that_wants_data_after_a_refusal_gets_an_empty_message(server: SmtpServer) -> None:
+def test_server_that_wants_data_after_a_refusal_gets_an_empty_message(
+    server: SmtpServer, sender: SmtpTransport
+) -> None:
     """Some say 354 though they have refused the only recipient (RFC 2920, 3.1). The line is in order after that."""
     server.faults += [
         Fault("RCPT", "550 5.1.1 no such user", times=1),
         Fault("DATA", "354 go on", times=1),
     ]
-    with closing(transport(server)) as sender:
-        if server.pipelining:
-            receipt = sender.send(envelope())
-            assert (receipt.state, receipt.reply) == (FAILED, "RCPT: 550 5.1.1 no such user")
-            assert sender.send(envelope()) == Receipt(SENT, "250 2.0.0 taken as 1")
+    if server.pipelining:
+        receipt = sender.send(envelope())
+        assert (receipt.state, receipt.reply) == (FAILED, "RCPT: 550 5.1.1 no such user")
+        assert sender.send(envelope()) == Receipt(SENT, "250 2.0.0 taken as 1")
     assert server.connections == int(server.pipelining)
 
 
-def test_any_2xx_reply_is_consent(server: SmtpServer) -> None:
+def test_any_2xx_reply_is_consent(server: SmtpServer, sender: SmtpTransport) -> None:
     """RFC 5321, 4.3.2: the first digit counts."""
     server.faults.append(Fault("RCPT", "252 2.1.5 cannot verify, will try", keeps=True))
-    with closing(transport(server)) as sender:
-        assert sender.send(envelope()).state is SENT
+    assert sender.send(envelope()).state is SENT
     assert [m.content for m in server.messages] == [envelope().message]
 
 
 @pytest.mark.parametrize("phase", ["MAIL", "RCPT", "dot"])
-def test_sending_limit_is_a_server_error_and_not_a_bounce(server: SmtpServer, phase: Any) -> None:
+def test_sending_limit_is_a_server_error_and_not_a_bounce(
+    server: SmtpServer, sender: SmtpTransport, phase: Any
+) -> None:
     server.faults.append(Fault(phase, "550 5.4.5 Daily user sending limit exceeded"))
-    with (
-        closing(transport(server)) as sender,
-        pytest.raises(MailServerError, match="takes no more from us") as raised,
-    ):
+    with pytest.raises(MailServerError, match="takes no more from us") as raised:
         sender.send(envelope())
     assert raised.value.busy
 
 
 @pytest.mark.parametrize("reply", ["", "500 5.5.1 what?", "421 4.3.2 closing", "450 4.3.2 later"])
-def test_failed_reset_costs_a_connection_and_no_message(server: SmtpServer, reply: str) -> None:
+def test_failed_reset_costs_a_connection_and_no_message(
+    server: SmtpServer, sender: SmtpTransport, reply: str
+) -> None:
     server.faults += [
         Fault("RCPT", "550 5.1.1 no such user", times=1),
         Fault("RSET", reply, times=1),
     ]
-    with closing(transport(server)) as sender:
-        assert sender.send(envelope("bob@example.org")).state is FAILED
-        assert sender.send(envelope()).state is SENT
+    assert sender.send(envelope("bob@example.org")).state is FAILED
+    assert sender.send(envelope()).state is SENT
     assert server.connections == 2
 
 
 @pytest.mark.parametrize("more", ["250 ok", "550 5.7.1 no", "354 go on", "421 4.3.2 bye"])
-def test_reply_too_many_is_not_taken_for_the_next_message_s(server: SmtpServer, more: str) -> None:
+def test_reply_too_many_is_not_taken_for_the_next_messages(
+    server: SmtpServer, sender: SmtpTransport, more: str
+) -> None:
     said = f"250 2.0.0 taken\r\n{more}\r\n".encode()
     server.faults.append(Fault("dot", said, address="bob@example.org", keeps=True))
-    with closing(transport(server)) as sender:
-        assert [sender.send(envelope("bob@example.org")).state, sender.send(envelope()).state] == [
-            SENT,
-            SENT,
-        ]
+    assert sender.send(envelope("bob@example.org")).state is SENT
+    assert sender.send(envelope()).state is SENT
     assert [(m.recipient, m.connection) for m in server.messages] == [
         ("bob@example.org", 1),
         ("ada@example.org", 2),
     ]
 
 
-def test_address_beyond_ascii_fails_where_the_server_has_no_smtputf8(server: SmtpServer) -> None:
-    with closing(transport(server)) as sender:
-        assert sender.send(envelope("grüße@example.org")).state is FAILED
-        assert sender.send(envelope()).state is SENT
+def test_address_beyond_ascii_fails_where_the_server_has_no_smtputf8(
+    server: SmtpServer, sender: SmtpTransport
+) -> None:
+    assert sender.send(envelope("grüße@example.org")).state is FAILED
+    assert sender.send(envelope()).state is SENT
 
 
 BOUNCE, SLOW_DOWN = {"bounce"}, {"slow_down"}
@@ -207,13 +213,11 @@ def remarks(receipt: Receipt) -> set[str]:
     ("fault", "state", "also"), FAULTS, ids=lambda value: getattr(value, "at", "")
 )
 def test_each_fault_has_its_state_and_the_next_message_goes_through(
-    server: SmtpServer, fault: Fault, state: DeliveryState, also: set[str]
+    server: SmtpServer, sender: SmtpTransport, fault: Fault, state: DeliveryState, also: set[str]
 ) -> None:
     server.faults.append(Fault(fault.at, fault.reply, times=1, keeps=fault.keeps))
-    sender = transport(server)
     receipt = sender.send(envelope("bob@example.org"))
     after = sender.send(envelope("ada@example.org"))
-    sender.close()
     assert receipt.state is state
     assert remarks(receipt) == also
     assert fault.reply in receipt.reply or fault.reply == "what?"
@@ -224,14 +228,14 @@ def test_each_fault_has_its_state_and_the_next_message_goes_through(
     ]
 
 
-def test_connection_lost_in_the_middle_of_a_message_leaves_it_pending(server: SmtpServer) -> None:
+def test_connection_lost_in_the_middle_of_a_message_leaves_it_pending(
+    server: SmtpServer, sender: SmtpTransport
+) -> None:
     """The body is larger than the buffers between us, so that the loss is met before the dot."""
     server.faults.append(Fault("body", times=1))
-    sender = transport(server)
     receipt = sender.send(
         envelope(message=b"Subject: long\r\n\r\n" + b"All work and no play.\r\n" * 1_000_000)
     )
-    sender.close()
     assert receipt.state is PENDING
     assert server.messages == []
 
@@ -258,14 +262,12 @@ def test_silence_after_the_dot_is_ambiguous(server: SmtpServer) -> None:
     ],
 )
 def test_used_connection_that_the_server_ended_is_replaced_at_once(
-    server: SmtpServer, phase: Any, reply: str
+    server: SmtpServer, sender: SmtpTransport, phase: Any, reply: str
 ) -> None:
     """As long as nothing of the message was handed over."""
-    sender = transport(server)
     assert sender.send(envelope()).state is SENT
     server.faults.append(Fault(phase, reply, times=1))
     assert sender.send(envelope("bob@example.org")) == Receipt(SENT, "250 2.0.0 taken as 2")
-    sender.close()
     assert [(m.recipient, m.connection) for m in server.messages] == [
         ("ada@example.org", 1),
         ("bob@example.org", 2),
@@ -273,41 +275,42 @@ def test_used_connection_that_the_server_ended_is_replaced_at_once(
 
 
 @pytest.mark.parametrize("phase", ["MAIL", "RCPT", "DATA"])
-def test_message_gets_one_new_connection_and_no_third(server: SmtpServer, phase: Any) -> None:
-    sender = transport(server)
+def test_message_gets_one_new_connection_and_no_third(
+    server: SmtpServer, sender: SmtpTransport, phase: Any
+) -> None:
     assert sender.send(envelope()).state is SENT
     server.faults.append(Fault(phase, times=2))
     assert sender.send(envelope("bob@example.org")).state is PENDING
     assert server.connections == 2
     assert sender.send(envelope("bob@example.org")).state is SENT
-    sender.close()
     assert server.connections == 3
 
 
 @pytest.mark.parametrize(("phase", "reply"), [("RCPT", "421 4.3.2 bye"), ("DATA", "451 4.3.0 no")])
 def test_refusal_on_a_used_connection_is_not_retried_at_once(
-    server: SmtpServer, phase: Any, reply: str
+    server: SmtpServer, sender: SmtpTransport, phase: Any, reply: str
 ) -> None:
-    with closing(transport(server)) as sender:
-        assert sender.send(envelope()).state is SENT
-        server.faults.append(Fault(phase, reply, times=1))
-        assert sender.send(envelope("bob@example.org")).state is DEFERRED
-        assert server.connections == 1
+    assert sender.send(envelope()).state is SENT
+    server.faults.append(Fault(phase, reply, times=1))
+    assert sender.send(envelope("bob@example.org")).state is DEFERRED
+    assert server.connections == 1
 
 
-def test_message_lost_after_the_dot_is_not_repeated_on_a_new_connection(server: SmtpServer) -> None:
-    sender = transport(server)
+def test_message_lost_after_the_dot_is_not_repeated_on_a_new_connection(
+    server: SmtpServer, sender: SmtpTransport
+) -> None:
     assert sender.send(envelope()).state is SENT
     server.faults.append(Fault("dot", times=1, keeps=True))
     assert sender.send(envelope("bob@example.org")).state is AMBIGUOUS
-    sender.close()
     assert [m.recipient for m in server.messages] == ["ada@example.org", "bob@example.org"]
 
 
-def test_refused_sender_is_a_server_error_for_messages_and_probes(server: SmtpServer) -> None:
+def test_refused_sender_is_a_server_error_for_messages_and_probes(
+    server: SmtpServer, sender: SmtpTransport
+) -> None:
     server.faults.append(Fault("MAIL", "550 5.7.1 not your address"))
     said = r"localhost:\d+ refuses the sender papers@example\.org: 550 5\.7\.1.*set MAIL_FROM"
-    with closing(transport(server)) as sender, pytest.raises(MailServerError, match=said):
+    with pytest.raises(MailServerError, match=said):
         sender.send(envelope())
     with pytest.raises(MailServerError, match=said):
         transport(server).probe(SENDER, RECIPIENT)
@@ -315,11 +318,11 @@ def test_refused_sender_is_a_server_error_for_messages_and_probes(server: SmtpSe
 
 @pytest.mark.parametrize("phase", ["MAIL", "RCPT"])
 def test_wanted_login_is_a_server_error_that_names_the_settings_of_the_login(
-    server: SmtpServer, phase: Any
+    server: SmtpServer, sender: SmtpTransport, phase: Any
 ) -> None:
     server.faults.append(Fault(phase, "530 5.7.0 authentication required"))
     said = r"wants a login: 530.*Set SMTP_USERNAME and SMTP_PASSWORD\.$"
-    with closing(transport(server)) as sender, pytest.raises(MailServerError, match=said):
+    with pytest.raises(MailServerError, match=said):
         sender.send(envelope())
 
 
@@ -464,10 +467,10 @@ def test_probe_names_a_recipient_and_reports_the_refusal(
     ],
 )
 def test_server_that_wants_starttls_first_is_answered_with_the_setting(
-    server: SmtpServer, phase: Any, reply: str
+    server: SmtpServer, sender: SmtpTransport, phase: Any, reply: str
 ) -> None:
     server.faults.append(Fault(phase, reply))
-    with closing(transport(server)) as sender, pytest.raises(MailServerError) as raised:
+    with pytest.raises(MailServerError) as raised:
         sender.send(envelope())
     assert str(raised.value).endswith(f"wants encryption: {reply}. Set SMTP_SECURITY=starttls.")
     assert not raised.value.temporary
@@ -484,13 +487,11 @@ def test_login_wanted_after_a_login_fails_one_address(contexts: Contexts) -> Non
         assert sender.send(envelope("ada@example.org")).state is SENT
 
 
-def test_message_that_is_too_big_fails_alone(server: SmtpServer) -> None:
+def test_message_that_is_too_big_fails_alone(server: SmtpServer, sender: SmtpTransport) -> None:
     """Were it the server's fault, the queue would stand still behind it."""
     server.faults.append(Fault("MAIL", "552 5.3.4 message too big", times=1))
-    sender = transport(server)
     assert sender.send(envelope()).state is FAILED
     assert sender.send(envelope()).state is SENT
-    sender.close()
 
 
 # --- errors that a retry may fix
@@ -634,16 +635,16 @@ def test_abort_ends_what_is_under_way(
         assert server.connections == 1
 
 
-def test_abort_ends_the_wait_for_a_greeting(sending: Sending, server: SmtpServer) -> None:
+def test_abort_ends_the_wait_for_a_greeting(
+    sending: Sending, server: SmtpServer, sender: SmtpTransport
+) -> None:
     met = threading.Event()
     server.on_fault = lambda _: met.set()
     server.faults.append(Fault("connect", "220 at last", delay=3600))
-    sender = transport(server)
     receipt = sending(sender)
     assert met.wait(300)
     sender.abort()
     assert receipt.result(300) == Receipt(PENDING, "the message was not handed over: told to stop")
-    sender.close()
 
 
 def test_abort_ends_the_wait_for_tls(sending: Sending) -> None:
