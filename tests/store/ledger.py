@@ -13,6 +13,8 @@ from paperboy.models import (
     MessageCopy,
     Outcome,
     PaperOutcome,
+    Score,
+    Spending,
     Subscriber,
 )
 from paperboy.store import Store
@@ -99,6 +101,19 @@ def move(store: Store, of: Delivery, how: str, when: datetime) -> None:
         if how != "a crash":
             state, reply, more = TRIES[how]
             assert store.ledger.settle(of, state, reply, when, **more)  # type: ignore[arg-type]
+
+
+def keep_scores(
+    store: Store,
+    scores: Mapping[str, Score] = {},
+    at: datetime = NOW,
+    *,
+    spending: Spending = Spending(),
+    list_name: str = "foundations",
+    model: str = "luna",
+) -> None:
+    """Keep what the model said of a list's papers, by the criteria `abc`, and what it cost."""
+    store.scores.keep(list_name, "abc", model, scores, spending, at)
 
 
 def waiting(store: Store, now: datetime = NOW, *, by_hand: bool = False) -> list[Delivery]:

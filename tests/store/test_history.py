@@ -18,7 +18,7 @@ from paperboy.models import (
 from paperboy.store import Store
 from paperboy.store.history import NewestDigest, PaperHistory
 from tests.builders import added, paper
-from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, morning, move
+from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, keep_scores, morning, move
 
 YESTERDAY = TODAY - timedelta(days=1)
 SINCE = NOW - timedelta(days=7)
@@ -33,8 +33,8 @@ def test_list_has_its_last_days_newest_first(store: Store) -> None:
         day = TODAY - timedelta(days=number)
         store.days.freeze(Day("foundations", day, Outcome.QUIET, f"{number}"), at(day))
     spent = Spending(Usage(1, 100, 20, 0, 30, 5), Cost(0.1, 0.2))
-    store.scores.keep("foundations", "criteria", "luna", {}, spent, NOW)
-    store.scores.keep("foundations", "criteria", "luna", {}, spent, NOW)
+    keep_scores(store, spending=spent)
+    keep_scores(store, spending=spent)
     morning(store, {"ada": "sent", "grace": "sent", "vera": "refused"})
     newest, before = store.history.days(["foundations", "unheard-of"], 2)["foundations"]
     assert (newest.date, newest.outcome) == (TODAY, Outcome.DIGEST)
@@ -50,10 +50,8 @@ def test_list_has_its_last_days_newest_first(store: Store) -> None:
 
 
 def test_day_that_cost_something_unknown_has_no_cost(store: Store) -> None:
-    store.scores.keep(
-        "foundations", "criteria", "luna", {}, Spending(Usage(1, 100), Cost(0.1)), NOW
-    )
-    store.scores.keep("foundations", "criteria", "luna", {}, Spending(Usage(1, 100), None), NOW)
+    for cost in (Cost(0.1), None):
+        keep_scores(store, spending=Spending(Usage(1, 100), cost))
     store.days.freeze(Day("foundations", TODAY, Outcome.NOTE, counts=Counts(9, below=9)), NOW)
     (day,) = store.history.days(["foundations"])["foundations"]
     assert (day.spending, day.counts.below) == (Spending(Usage(2, 200), None), 9)
@@ -211,7 +209,7 @@ SPENT = Spending(Usage(1, 1000, 100, 10, 50, 20), Cost(0.01, 0.002))
 def spend(
     store: Store, at: str, spending: Spending = SPENT, list_name: str = "foundations"
 ) -> None:
-    store.scores.keep(list_name, "abc", "luna", {}, spending, datetime.fromisoformat(at))
+    keep_scores(store, {}, datetime.fromisoformat(at), spending=spending, list_name=list_name)
 
 
 def test_months_count_all_lists_newest_first_and_leave_out_those_without_spending(

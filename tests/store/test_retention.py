@@ -26,7 +26,7 @@ from paperboy.store.incidents import Incident, Kind
 from paperboy.store.retention import SETTLED
 from tests.builders import mailing_list, paper
 from tests.store import ledger
-from tests.store.ledger import NOW, TODAY, outcome
+from tests.store.ledger import NOW, TODAY, keep_scores, outcome
 
 KEEP = timedelta(days=100)
 LONG_AGO = NOW - timedelta(days=101)
@@ -44,14 +44,8 @@ def fetched(store: Store, *ids: str, at: datetime = LONG_AGO, **changes: object)
 
 
 def scored(store: Store, *ids: str, list_name: str = LIST.name) -> None:
-    store.scores.keep(
-        list_name,
-        "criteria",
-        "luna",
-        {paper_id: Score(9, 8, "Why.") for paper_id in ids},
-        Spending(),
-        LONG_AGO,
-    )
+    scores = {paper_id: Score(9, 8, "Why.") for paper_id in ids}
+    keep_scores(store, scores, LONG_AGO, list_name=list_name)
 
 
 def froze(store: Store, became: Mapping[str, PaperOutcome], list_name: str = LIST.name) -> None:
@@ -82,8 +76,8 @@ def test_old_paper_goes_with_its_scores_and_is_never_sent_again(store: Store) ->
     froze(store, {old: PaperOutcome.SELECTED, young: PaperOutcome.BELOW})
     thin(store)
     assert (whole(store, old), whole(store, young)) == (None, False)
-    assert store.scores.kept("galaxies", "criteria", "luna", [old], NOW) == {}
-    assert list(store.scores.kept(LIST.name, "criteria", "luna", [old, young], NOW)) == [young]
+    assert store.scores.kept("galaxies", "abc", "luna", [old], NOW) == {}
+    assert list(store.scores.kept(LIST.name, "abc", "luna", [old, young], NOW)) == [young]
     fetched(store, old, at=NOW)
     assert whole(store, old)
     assert store.papers.unseen(LIST) == ()
@@ -123,9 +117,7 @@ def test_score_below_the_thresholds_goes_a_month_after_the_list_saw_the_paper(
     one, at = "2608.00001", NOW - timedelta(days=days)
     fetched(store, one, at=at)
     for name in (LIST.name, "galaxies"):
-        store.scores.keep(
-            name, "criteria", "luna", {one: Score(9, novelty, "Why.")}, Spending(), at
-        )
+        keep_scores(store, {one: Score(9, novelty, "Why.")}, at, list_name=name)
     store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, outcomes={one: became}), at)
     store.retention.thin(KEEP, [LIST.name, "galaxies"], NOW, keeps_scores=keeps_scores)
     assert bool(store.history.of_paper(LIST.name, one).scores) is stays
@@ -140,9 +132,7 @@ def test_scores_of_a_weekly_list_go_like_all_others(store: Store) -> None:
         fetched(store, one, at=NOW + timedelta(days=number))
     for number in (6, 13, 20):
         at, came = NOW + timedelta(days=number), ids[number - 6 : number + 1]
-        store.scores.keep(
-            LIST.name, "criteria", "luna", dict.fromkeys(came, Score(3, 8, "")), Spending(), at
-        )
+        keep_scores(store, dict.fromkeys(came, Score(3, 8, "")), at)
         became = dict.fromkeys(came, PaperOutcome.BELOW)
         store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, outcomes=became), at)
     for days in range(6, 80, 7):
@@ -199,10 +189,8 @@ def test_abstract_of_a_paper_that_an_llm_scored_stays_for_93_days_where_lists_le
     froze(store, dict.fromkeys(ids, PaperOutcome.BELOW))
     for arxiv_id, days in ((newest, 0), (young, 92), (old, 94)):
         at = LONG_AGO - timedelta(days=days)
-        store.scores.keep(LIST.name, "criteria", "luna", {arxiv_id: Score(3, 3)}, Spending(), at)
-    store.scores.keep(
-        LIST.name, "criteria", "embedded ranker", {ranked: Score(3, None)}, Spending(), NOW
-    )
+        keep_scores(store, {arxiv_id: Score(3, 3)}, at)
+    keep_scores(store, {ranked: Score(3, None)}, model="embedded ranker")
     ledger.morning(store, {}, TODAY)  # the newest digest keeps its papers
     store.retention.thin(timedelta(days=400), [LIST.name], NOW, keeps_scores=keeps_scores)
     assert [whole(store, paper_id) for paper_id in ids] == [
@@ -231,7 +219,7 @@ def test_paper_that_a_list_waits_for_stays_whole_whatever_its_age(store: Store) 
         None,
     ]
     assert len(store.papers.unseen(LIST)) == 2
-    assert len(store.scores.kept(LIST.name, "criteria", "luna", [waits], NOW)) == 1
+    assert len(store.scores.kept(LIST.name, "abc", "luna", [waits], NOW)) == 1
     store.days.begin(
         LIST.name, ["cs.LG", "stat.ML"], [], TODAY, NOW
     )  # from now on without cross-lists
@@ -270,9 +258,7 @@ def test_old_digest_goes_with_its_deliveries_and_its_day_stays(store: Store) -> 
 def test_readers_of_old_mails_and_what_each_month_cost_stay(store: Store) -> None:
     token = ledger.copy_for("ada").token
     ledger.morning(store, {"ada": "sent"}, LONG_AGO.date())
-    store.scores.keep(
-        LIST.name, "criteria", "luna", {}, Spending(Usage(calls=1), Cost(0.5)), LONG_AGO
-    )
+    keep_scores(store, {}, LONG_AGO, spending=Spending(Usage(calls=1), Cost(0.5)))
     thin(store)
     reader = store.readers.by_leave_token(token)
     assert reader is not None
