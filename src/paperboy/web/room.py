@@ -99,7 +99,6 @@ class Room:
             adapter = self._map.bind(
                 "localhost", path_info=path or "/", default_method=request.method
             )
-
             handler, values = adapter.match()
             page = f"{handler.__module__.rpartition('.')[2]}.{handler.__name__.lstrip('_')}"
 

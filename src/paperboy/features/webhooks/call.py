@@ -40,7 +40,7 @@ _LONGEST = 200  # characters of a title or a comment
 _LONGEST_REPLY = 80  # characters
 _TRANSIENT = frozenset({408, 425, 429})
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "Paperboy"}
-# Mark-up of Slack, Mattermost and Discord becomes letters that look alike, and an @ notifies nobody.
+# Mark-up of Slack, Mattermost and Discord becomes look-alike letters, and an @ notifies nobody.
 _MARKS = str.maketrans(
     {
         "&": "&amp;",
