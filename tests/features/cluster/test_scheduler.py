@@ -16,7 +16,7 @@ from paperboy.service.app import App
 from paperboy.service.check import Finding
 from paperboy.store.incidents import Kind
 from tests.fakes import NoProgress
-from tests.morning.test_workers import NOW, a_morning, an_app, home, once_some_are_frozen
+from tests.morning.test_workers import NOW, a_morning, app_of, home, once_some_are_frozen
 from tests.servers.dask import MISSING, dask_cluster
 from tests.servers.llm import LlmServer
 from tests.service.test_check import about, check, write_env
@@ -129,6 +129,7 @@ def test_cluster_is_looked_at_and_a_morning_does_without_one_that_is_gone(
     ("lists", "name"), [(16, ""), (17, "the cluster at tls://scheduler.example.org:8786")]
 )
 def test_small_morning_pays_for_no_cluster(small_home: Path, lists: int, name: str) -> None:
-    with an_app(small_home, "CLUSTER=tls://scheduler.example.org:8786") as app:
+    write_env(small_home, CLUSTER="tls://scheduler.example.org:8786")
+    with app_of(small_home) as app:
         found = app.worker_pool(lists)
         assert (found.name if found else "") == name
