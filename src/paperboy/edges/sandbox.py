@@ -160,7 +160,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return super().call(context, obj, *args, **kwargs)
 
     def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:
-        """Have the time checked at each turn of each loop."""
+        """Check the time at each turn of a loop. Jinja takes the fields of nodes by position."""
         for loop in source.find_all(nodes.For):
             loop.iter = nodes.Filter(
                 loop.iter, "_timed", [], [], None, None, lineno=loop.lineno, environment=self
