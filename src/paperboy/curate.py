@@ -229,20 +229,18 @@ def curate(
         else:
             carried_over.append(paper)
 
+    by_score = partial(_best_first, {})
     matches.sort(key=lambda entry: entry.paper.id)
-    below.sort(key=partial(_best_first, {}))
-    passed.sort(key=partial(_best_first, {}))
+    below.sort(key=by_score)
+    passed.sort(key=by_score)
 
     cap = mailing_list.max_papers
     liked_first = partial(_best_first, liked)
-    order = [
-        *matches,
-        *sorted(passed[:cap], key=liked_first),
-        *sorted(passed[cap:], key=liked_first),
-    ]
+    selected = sorted(passed[:cap], key=liked_first)
+    order = matches + selected + sorted(passed[cap:], key=liked_first)
     ranked = tuple(replace(entry, rank=rank) for rank, entry in enumerate(order, start=1))
 
-    last_rank = len(matches) + cap
+    last_rank = len(matches) + len(selected)
     entries = ranked[:last_rank]
     over_cap = ranked[last_rank:]
 
@@ -259,7 +257,7 @@ def curate(
         carried_over=len(carried_over),
         let_go=len(let_go),
         author_matches=len(matches),
-        selected=len(entries) - len(matches),
+        selected=len(selected),
         over_cap=len(over_cap),
         below=len(below),
         filtered=len(filtered),
