@@ -36,7 +36,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         world = World(store)
         world.clock.now -= DAY
         world.feed.papers = [new(1, published=FRIDAY - 2 * DAY)]
-        assert world.run(foundations()).lists[0].outcome is Outcome.NOTE
+        assert world.run().lists[0].outcome is Outcome.NOTE
         world.clock.now += DAY
         world.scorer.known = good(OLD)
         yield world
@@ -48,11 +48,11 @@ def became(world: World, arxiv_id: str = OLD.id) -> PaperOutcome | None:
 
 def test_late_cross_list_comes_once(world: World) -> None:
     world.feed.crossed = [OLD]
-    world.run(foundations())
+    world.run()
     assert world.digests()[-1] == [OLD.id]
     for _ in range(3):
         world.clock.now += 20 * DAY
-        world.run(foundations())
+        world.run()
     assert sum(OLD.id in ids for ids in world.digests()) == 1
     assert world.scorer.asked.count(OLD.id) == 1
 
@@ -110,7 +110,7 @@ def test_younger_papers_are_left_to_the_fetch(world: World) -> None:
     """Else arXiv's batch would seem to be there while its API is late."""
     young = new(7, published=FRIDAY - DAY)
     world.feed.crossed = [young]
-    world.run(foundations())
+    world.run()
     assert world.store.history.paper(young.id) is None
 
 
@@ -123,7 +123,7 @@ def test_failure_costs_the_late_cross_lists_alone(
     world.feed.no_cross_lists = error
     world.feed.papers.append(new(2))
     world.scorer.known = good(new(2))
-    (report,) = world.run(foundations()).lists
+    (report,) = world.run().lists
     assert (report.outcome, report.problem) == (Outcome.DIGEST, "")
     assert "are not looked for today" in caplog.text
 
@@ -131,14 +131,14 @@ def test_failure_costs_the_late_cross_lists_alone(
 def test_full_disk_ends_the_morning(world: World) -> None:
     world.feed.no_cross_lists = StoreWriteError("the disk is full")
     with pytest.raises(StoreWriteError):
-        world.run(foundations())
+        world.run()
 
 
 def test_arxiv_that_does_not_answer_is_not_asked_for_more(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.feed.broken, world.feed.crossed = "no network", [OLD]
-    world.run(foundations())
+    world.run()
     assert became(world) is None
     assert "late cross-lists" not in caplog.text
 

@@ -75,7 +75,11 @@ class World:
         holidays: Collection[date] = (),
         **changes: Any,
     ) -> MorningReport:
-        """Run a morning, after the mail of earlier ones was delivered unless the mail server is down."""
+        """Run a morning of these lists, or else of `foundations`.
+
+        The mail of earlier ones was delivered before, unless the mail server is down.
+        """
+        lists = lists or (foundations(),)
         ledger = self.store.ledger
         for delivery in [] if self.mail_is_down else waiting(self.store, self.clock()):
             ledger.reserve(delivery, self.clock())
@@ -161,18 +165,18 @@ def test_morning_freezes_a_digest_and_its_deliveries(world: World) -> None:
 def test_paper_that_surfaces_late_is_picked_up_on_that_day(world: World) -> None:
     """Moderation holds papers for days: their submission is old when they are announced."""
     world.feed.papers = [new(1)]
-    world.run(foundations())
+    world.run()
     held, fresh = new(3, published=EARLIER), new(4, published=THURSDAYS + timedelta(days=1))
     world.clock.now += timedelta(days=3)
     world.feed.papers += [held, fresh]
     world.scorer.known = good(held)
-    world.run(foundations())
+    world.run()
     assert world.digests()[-1] == ["2611.00003"]
 
 
 def test_new_list_starts_with_the_newest_batch(world: World) -> None:
     world.feed.papers = [new(1), new(2, published=EARLIER)]
-    report = world.run(foundations())
+    report = world.run()
     assert report.lists[0].counts.considered == 1
     assert world.scorer.asked == ["2611.00001"]
 
@@ -193,12 +197,12 @@ def test_list_that_was_away_for_long_starts_anew(world: World) -> None:
 def test_new_list_whose_first_morning_fails_keeps_its_papers(world: World) -> None:
     """Its start is settled on its first day, and not on the day of its first digest."""
     world.feed.papers, world.scorer.dies_after = [new(1), new(2, published=EARLIER)], 0
-    assert world.run(foundations()).due == ("foundations",)
+    assert world.run().due == ("foundations",)
     world.clock.now += timedelta(days=3)
     world.scorer.dies_after = None
     world.feed.papers.append(new(3, published=THURSDAYS + timedelta(days=1)))
     world.scorer.known = good(new(1), new(2), new(3))
-    world.run(foundations())
+    world.run()
     assert world.digests() == [["2611.00001", "2611.00003"]]
 
 
@@ -208,7 +212,7 @@ def test_home_of_small_categories_is_not_late_when_arxiv_is_not(world: World) ->
         new(1, published=EARLIER),
         new(2, categories=("cs.CV",), primary_category="cs.CV"),
     ]
-    world.run(foundations())
+    world.run()
     world.clock.now += timedelta(days=3)
     world.feed.papers.append(
         new(
@@ -218,7 +222,7 @@ def test_home_of_small_categories_is_not_late_when_arxiv_is_not(world: World) ->
             published=THURSDAYS + timedelta(days=1),
         )
     )
-    report = world.run(foundations())
+    report = world.run()
     assert (report.lists[0].outcome, report.due) == (Outcome.QUIET, ())
 
 
@@ -238,7 +242,7 @@ def test_quiet_day_sends_nothing_and_says_why(world: World, day: int, why: str) 
     world.store.days.begin(
         "foundations", ["cs.LG"], ["2611.00001"], date(2026, 11, day - 1), world.clock.now
     )
-    report = world.run(foundations())
+    report = world.run()
     assert (report.lists[0].outcome, report.lists[0].problem) == (Outcome.QUIET, why)
     assert (report.due, world.store.ledger.waiting(world.clock.now)) == ((), [])
     (kept,) = world.store.history.days(["foundations"])["foundations"]
@@ -248,13 +252,13 @@ def test_quiet_day_sends_nothing_and_says_why(world: World, day: int, why: str) 
 def test_quiet_look_by_hand_before_the_days_batch_leaves_the_day_open(world: World) -> None:
     """It is written down all the same: there may be no other."""
     world.feed.papers, monday = [new(1)], date(2026, 11, 23)
-    world.run(foundations())
+    world.run()
     world.clock.now = datetime(2026, 11, 23, 1, tzinfo=UTC)
-    assert world.run(foundations()).lists[0].outcome is Outcome.QUIET
+    assert world.run().lists[0].outcome is Outcome.QUIET
     assert outcome(world.store, "foundations", monday) is Outcome.QUIET
     world.feed.papers.append(new(2, published=THURSDAYS + timedelta(days=1)))
     world.clock.now = datetime(2026, 11, 23, 7, tzinfo=UTC)
-    world.run(foundations())
+    world.run()
     assert outcome(world.store, "foundations", monday) is Outcome.NOTE
 
 
@@ -264,7 +268,7 @@ def test_bug_in_the_feed_is_reported_and_ends_nothing(world: World) -> None:
             raise ZeroDivisionError("oops")
 
     world.feed = Broken()
-    report = world.run(foundations())
+    report = world.run()
     assert "fetching hit a bug in Paperboy: ZeroDivisionError" in report.lists[0].problem
 
 
@@ -279,14 +283,14 @@ def test_one_fetch_serves_all_lists_and_leaves_out_those_without_subscribers(wor
 def test_outage_widens_the_window(world: World) -> None:
     """The least recent fetch counts; a category that was never fetched has nothing to catch up on."""
     world.feed.papers = [new(1)]
-    world.run(foundations())
+    world.run()
     world.clock.now += timedelta(days=12)
     world.store.papers.add([], ["cs.LG"], world.clock.now - timedelta(days=1))
     world.run(foundations(), foundations(name="strings", categories=("hep-th",)))
     _, since, until = world.feed.asked[-1]
     assert until - since == timedelta(days=18)
     world.clock.now += timedelta(days=300)
-    world.run(foundations())
+    world.run()
     _, since, until = world.feed.asked[-1]
     assert until - since == timedelta(days=30), "at most"
 
@@ -295,7 +299,7 @@ def test_arxiv_that_forgets_its_newest_papers_for_a_while_is_not_late(world: Wor
     """As a stale mirror does: they are stored, and come to a list that has not seen them."""
     patience = timedelta(hours=6)
     world.feed.papers = [new(1, published=EARLIER), new(2)]
-    world.run(foundations(), patience=patience)
+    world.run(patience=patience)
     del world.feed.papers[1]
     report = world.run(foundations(), foundations(name="other"), patience=patience)
     assert report.due == ()
@@ -305,7 +309,7 @@ def test_arxiv_that_forgets_its_newest_papers_for_a_while_is_not_late(world: Wor
 def test_window_of_since_reaches_over_evenings_without_an_announcement(world: World) -> None:
     """The first batch since Friday the 13th has waited since Tuesday."""
     evenings = {date(2026, 11, 11), date(2026, 11, 12)}
-    world.run(foundations(), any_day=True, since=date(2026, 11, 13), holidays=evenings)
+    world.run(any_day=True, since=date(2026, 11, 13), holidays=evenings)
     _, since, _ = world.feed.asked[-1]
     assert since == datetime(2026, 11, 10, 19, tzinfo=UTC)  # 14:00 in New York
 
@@ -322,29 +326,29 @@ def test_morning_on_which_no_paper_passed_is_a_note(world: World, *, send_empty:
 def test_quiet_day_forbids_no_paper_that_the_list_has_not_seen(world: World) -> None:
     world.clock.now += timedelta(days=1)  # Saturday
     world.announce(new(1))
-    assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
+    assert world.run().lists[0].outcome is Outcome.DIGEST
 
 
 def test_paper_dated_in_the_future_hides_no_late_batch(world: World) -> None:
     one, other = new(1), new(2)
     with ArxivServer([one, other], lasting_fault=dated("2126-11-20T00:00:00Z")) as server:
         world.feed = ArxivClient(server.url, delay_seconds=0, clock=world.clock)
-        world.run(foundations())
+        world.run()
         assert world.scorer.asked == [other.id]
         world.clock.now += timedelta(days=3)
-        report = world.run(foundations())
+        report = world.run()
     assert report.due == ("foundations",)
     assert "was due at 05:15 UTC and has not arrived yet" in report.lists[0].problem
 
 
 def test_unreachable_arxiv_leaves_the_list_due_with_the_reason(world: World) -> None:
     world.feed.broken = "arXiv does not answer"
-    report = world.run(foundations())
+    report = world.run()
     assert (report.due, report.lists[0].problem) == (("foundations",), "arXiv does not answer")
     attempt = Attempt("foundations", "arXiv does not answer", FRIDAY, FRIDAY, FRIDAY + RETRY)
     assert world.store.days.attempts() == {"foundations": attempt}
     world.feed.broken, world.feed.papers = "", [new(1)]
-    assert world.run(foundations()).due == ()
+    assert world.run().due == ()
     assert world.store.days.attempts() == {}
 
 
@@ -352,12 +356,12 @@ def test_dead_llm_sends_no_digest_and_loses_no_paper(world: World) -> None:
     """Scored 0 of N is not the same as none passed."""
     world.announce(new(1), new(2))
     world.scorer.dies_after = 0
-    report = world.run(foundations())
+    report = world.run()
     assert report.due == ("foundations",)
     assert report.lists[0].problem == "the LLM at nowhere does not answer"
     assert world.store.ledger.waiting(FRIDAY) == []
     world.scorer.dies_after = None
-    assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
+    assert world.run().lists[0].outcome is Outcome.DIGEST
     assert world.digests() == [["2611.00001", "2611.00002"]]
 
 
@@ -365,10 +369,10 @@ def test_scores_are_paid_for_once(world: World) -> None:
     """A morning that broke off after scoring is resumed with its scores, and counts what they cost."""
     world.announce(new(1), new(2))
     world.composer.broken = ConfigError([Problem("emails/digest.mjml.j2:3", "broken")])
-    report = world.run(foundations())
+    report = world.run()
     assert report.lists[0].problem == "emails/digest.mjml.j2:3: broken"
     world.composer.broken = None
-    report = world.run(foundations())
+    report = world.run()
     assert world.scorer.asked == ["2611.00001", "2611.00002"]
     assert report.lists[0].spending.usage.calls == 2
 
@@ -391,7 +395,7 @@ def test_full_disk_ends_the_morning(tmp_path: Path) -> None:
     world.store.papers.add(world.feed.papers, ["cs.LG", "stat.ML"], FRIDAY)
     database.rows(f"pragma max_page_count = {database.rows('pragma page_count')[0]['page_count']}")
     with pytest.raises(StoreWriteError):
-        world.run(foundations())
+        world.run()
     database.close()
 
 
@@ -415,7 +419,7 @@ def test_incidents_are_noted_in_the_transaction_that_freezes_the_day(tmp_path: P
     assert outcome(world.store, "foundations", FRIDAY.date()) is None
     database.execute("drop trigger fails")
     world.scorer.dies_after = 0
-    assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
+    assert world.run().lists[0].outcome is Outcome.DIGEST
     assert [(incident.kind, incident.subject) for incident in world.store.incidents.all()] == [
         (Kind.SCORING, "foundations")
     ]
@@ -426,7 +430,7 @@ def test_scorer_may_spend_until_all_lists_together_have_used_the_days_budget(wor
     """Two papers of each list cost 0.003."""
     world.budget = 0.005
     world.feed.papers = [new(1), new(2)]
-    world.run(foundations())
+    world.run()
     (may_spend,) = world.scorer.may_spend
     assert may_spend is not None
     assert may_spend()
@@ -445,7 +449,7 @@ def test_budget_is_whole_again_from_midnight_in_its_zone(
     )
     world.clock.now = FRIDAY.replace(hour=hour)  # in Tokyo, Saturday begins at 15:00 UTC
     world.feed.papers = [new(1)]
-    world.run(foundations(), budget_zone=ZoneInfo("Asia/Tokyo"))
+    world.run(budget_zone=ZoneInfo("Asia/Tokyo"))
     (may_spend,) = world.scorer.may_spend
     assert may_spend is not None
     assert may_spend() is is_left
@@ -476,7 +480,7 @@ def test_papers_of_a_digest_that_reached_nobody_come_with_the_next(world: World)
     for day in range(3):
         world.feed.papers.append(new(day + 1, published=THURSDAYS + timedelta(days=day)))
         world.scorer.known = good(*world.feed.papers)
-        world.run(foundations())
+        world.run()
         world.clock.now += timedelta(days=1)
     assert world.digests()[-1] == ["2611.00001", "2611.00002", "2611.00003"]
     assert world.scorer.asked == ["2611.00001", "2611.00002", "2611.00003"]
@@ -498,7 +502,7 @@ class TestWhatCannotBeScored:
         for day in range(number):
             world.feed.papers.append(new(10 + day, published=THURSDAYS + timedelta(days=day)))
             world.scorer.known = good(*world.feed.papers)
-            reports.append(world.run(foundations()).lists[0])
+            reports.append(world.run().lists[0])
             world.clock.now += timedelta(days=1)
         return reports
 
@@ -521,7 +525,7 @@ class TestWhatCannotBeScored:
         world.scorer.death, world.scorer.dies_after = death, 1
         for day in range(5):
             world.feed.papers.insert(0, new(50 - day, published=THURSDAYS + timedelta(days=day)))
-            report = world.run(foundations()).lists[0]
+            report = world.run().lists[0]
             world.clock.now += timedelta(days=1)
         assert report.counts.let_go == 0
         assert report.counts.carried_over == world.composer.made[-1].counts.carried_over
@@ -530,7 +534,7 @@ class TestWhatCannotBeScored:
     def test_leftovers_alone_are_no_reason_to_stay_due(self, world: World) -> None:
         """A weekend with nothing but a paper that could not be scored on Friday is quiet, and no try."""
         self.mornings(world, 1)
-        report = world.run(foundations()).lists[0]
+        report = world.run().lists[0]
         assert (report.outcome, report.counts.carried_over) == (Outcome.QUIET, 1)
         assert world.store.days.tries("foundations") == {"2611.00001": 1}
 
@@ -544,7 +548,7 @@ def test_digest_of_what_was_scored_says_why_the_rest_was_not(
 ) -> None:
     world.announce(new(1), new(2))
     world.scorer.death, world.scorer.dies_after = death, 1
-    report = world.run(foundations()).lists[0]
+    report = world.run().lists[0]
     assert (report.outcome, report.shortfall, report.problem) == (
         Outcome.DIGEST,
         shortfall,
@@ -599,7 +603,7 @@ class TestScheduled:
 
     def test_holiday_that_only_the_operator_knows_of_is_not_waited_for(self, world: World) -> None:
         world.feed.papers = [new(1, published=THURSDAYS - timedelta(days=1))]
-        world.run(foundations(), patience=self.patience, holidays=frozenset({date(2026, 11, 19)}))
+        world.run(patience=self.patience, holidays=frozenset({date(2026, 11, 19)}))
         assert outcome(world.store, "foundations", date(2026, 11, 20)) is not None
 
     def test_every_missed_day_gets_an_outcome_with_a_reason(self, world: World) -> None:
@@ -655,14 +659,14 @@ class TestScheduled:
     def test_late_batch_is_given_up_with_its_reason_when_patience_ends(self, world: World) -> None:
         """No day is quiet while arXiv is late: it may be a holiday that is on no list, and it may not."""
         world.feed.papers = [new(1, published=EARLIER)]
-        world.run(foundations())
+        world.run()
         world.clock.now += timedelta(hours=24)
         world.clock.now = world.clock.now.replace(
             day=24
         )  # Tuesday, and Monday's batch is not there
-        assert world.run(foundations(), patience=self.patience).due == ("foundations",)
+        assert world.run(patience=self.patience).due == ("foundations",)
         world.clock.now += timedelta(hours=7)
-        report = world.run(foundations(), patience=self.patience)
+        report = world.run(patience=self.patience)
         assert report.lists[0].outcome is Outcome.GAVE_UP
         assert report.lists[0].problem == f"arXiv's batch of Monday 23 November {NOT_THERE}"
 
@@ -677,10 +681,10 @@ class TestScheduled:
         """A laptop wakes up long after the hour, and its network only later."""
         world.feed.papers, world.feed.broken = [new(1)], "no network"
         world.clock.now += timedelta(hours=8)
-        assert world.run(foundations(), patience=self.patience).due == ("foundations",)
+        assert world.run(patience=self.patience).due == ("foundations",)
         world.clock.now += timedelta(minutes=15)
         world.feed.broken = None
-        assert world.run(foundations(), patience=self.patience).lists[0].outcome is not None
+        assert world.run(patience=self.patience).lists[0].outcome is not None
 
     def test_skipped_or_given_up_day_is_made_when_a_person_asks_or_its_weekday_is_added(
         self, world: World
@@ -711,7 +715,7 @@ def test_paper_left_out_by_the_shortlist_is_not_scored(world: World) -> None:
     one, other, third = new(1), new(2), new(3)
     world.announce(one, other, third)
     out = Learned(not_called=frozenset({other.id}), sampled=frozenset({third.id}))
-    (report,) = world.run(foundations(), learn=lambda *_: out).lists
+    (report,) = world.run(learn=lambda *_: out).lists
     assert (report.counts.not_called, report.counts.selected) == (1, 2)
     assert other.id not in world.scorer.asked
     assert world.store.history.of_paper("foundations", other.id).became is PaperOutcome.NOT_CALLED
@@ -723,7 +727,7 @@ def test_likes_order_papers_with_equal_scores_and_hide_none(world: World) -> Non
     likes = Learned(
         liked={"2611.00002": 2.0, "2611.00004": 1.0, "2611.00001": -1.0, "2611.00003": -2.0}
     )
-    world.run(foundations(), learn=lambda *_: likes)
+    world.run(learn=lambda *_: likes)
     assert world.digests() == [["2611.00003", "2611.00002", "2611.00004", "2611.00001"]]
 
 
@@ -738,6 +742,6 @@ def test_rows_of_features_are_part_of_the_days_transaction(world: World) -> None
             raise ConfigError([Problem("features", "broken")])
 
     world.frozen = [fail]
-    assert world.run(foundations()).due == ("foundations",)
-    world.run(foundations())
+    assert world.run().due == ("foundations",)
+    world.run()
     assert seen == [("foundations", Outcome.DIGEST, 1)] * 2
