@@ -1,1 +1,1 @@
-"""What is wrong, for people and programs."""
+"""Reports: status, problems and alerts, for people and programs."""

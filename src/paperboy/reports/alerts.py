@@ -48,14 +48,14 @@ def headline(problems: Sequence[Incident], words: Mapping[str, Words]) -> str:
     return words[problems[0].kind].headline.format_map(_fields(problems))
 
 
-def _alert(problems: Sequence[Incident], own: Words) -> Alert:
+def _alert(problems: Sequence[Incident], wording: Words) -> Alert:
     """Compose the mail about one kind: what happened, why, what it means, what to do."""
     fields = _fields(problems)
-    what = own.headline.format_map(fields)
+    what = wording.headline.format_map(fields)
     reasons = dict.fromkeys(problem.reason for problem in problems)
     paragraphs = [_reason(reason) for reason in reasons if reason not in what][:_MOST]
-    paragraphs.append(own.means.format_map(fields))
-    paragraphs.append(own.fix.format_map(fields))
+    paragraphs.append(wording.means.format_map(fields))
+    paragraphs.append(wording.fix.format_map(fields))
     details = tuple(line for problem in problems for line in problem.lines)
     return Alert(what, tuple(filter(None, paragraphs)), details)
 
@@ -101,14 +101,14 @@ def _fields(problems: Sequence[Incident]) -> dict[str, str]:
     return fields
 
 
-def _well_again(problems: Sequence[Incident], own: Words, zone: tzinfo) -> Alert:
+def _resolved(problems: Sequence[Incident], wording: Words, zone: tzinfo) -> Alert:
     """Compose the mail about one kind that is over."""
     fields = _fields(problems)
     since = min(problem.since for problem in problems).astimezone(zone)
-    what = own.headline.format_map(fields)
+    what = wording.headline.format_map(fields)
     detail = f"{problems[0].kind}, since {since:%a %d %b %H:%M %Z}: {what}"
     return Alert(
-        f"Resolved: {own.well.format_map(fields)}",
+        f"Resolved: {wording.well.format_map(fields)}",
         ("The problem is over. You need not do anything.",),
         (detail,),
     )
@@ -145,7 +145,7 @@ class Mail(NamedTuple):
     over: bool  # it reports the end of the problem
     at: datetime  # its date
     due: datetime  # not before
-    instead: frozenset[int]  # unsent messages that it replaces
+    replaces: frozenset[int]  # unsent messages that it replaces
 
 
 def _topic(row: Incident | Reported) -> tuple[str, str]:
@@ -177,14 +177,14 @@ def plan(
     rows: list[Incident | Reported] = [*problems, *reported, *ended]
     for topic in dict.fromkeys(map(_topic, rows)):
         kind, _ = topic
-        own = words.get(kind)
-        if own is None:
+        wording = words.get(kind)
+        if wording is None:
             continue
 
         about = [row for row in problems if _topic(row) == topic]
         before = [row for row in reported if _topic(row) == topic]
         last = max((row.day(zone) for row in before), default=date.min)
-        is_event = not own.well
+        is_event = not wording.well
         is_over = not about and not is_event
         if is_event:
             about = _news(about, before) if last < today else []
@@ -210,11 +210,11 @@ def plan(
         mail = Mail(
             kind=kind,
             about=about,
-            alert=_well_again(about, own, zone) if is_over else _alert(about, own),
+            alert=_resolved(about, wording, zone) if is_over else _alert(about, wording),
             over=is_over,
             at=at,
             due=due,
-            instead=frozenset(row.mail for row in before if row.unsent and row.mail),
+            replaces=frozenset(row.mail for row in before if row.unsent and row.mail),
         )
         mails.append(mail)
     return sorted(mails, key=lambda mail: mail.at)
@@ -295,7 +295,7 @@ class AlertReporter:
         """Freeze a mail and record it as reported, in one transaction."""
         frozen_id = None
         with self.store.transaction():
-            for unsent in mail.instead:
+            for unsent in mail.replaces:
                 self.store.ledger.withdraw(unsent)
             if to:
                 composed, copy = composer.alert(mail.alert, to, mail.at)

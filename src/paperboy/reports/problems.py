@@ -43,7 +43,7 @@ def problems(rows: Sequence[Incident], lists: Iterable[MailingList]) -> tuple[In
         if mailing_list.name in named
     }
 
-    found = list[Incident]()
+    current = list[Incident]()
     for row in rows:
         if row.event:
             address = row.facts.get("address")
@@ -53,8 +53,8 @@ def problems(rows: Sequence[Incident], lists: Iterable[MailingList]) -> tuple[In
             if row.kind == Kind.NOBODY and refused and row.last <= refused:
                 holds = False  # since no mail can be sent
         if holds:
-            found.append(row)
-    return tuple(sorted(found, key=lambda row: (row.kind, row.last, row.subject)))
+            current.append(row)
+    return tuple(sorted(current, key=lambda row: (row.kind, row.last, row.subject)))
 
 
 def of_suppression(kind: str, suppression: Suppression) -> Incident:

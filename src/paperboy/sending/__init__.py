@@ -1,1 +1,1 @@
-"""From frozen digests to receipts."""
+"""Sending: from frozen messages to receipts."""

@@ -1,4 +1,4 @@
-"""The outcome of each list's days, and their digests."""
+"""Days of lists: their outcomes and digests."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -16,8 +16,8 @@ class Days(Noun):
     """Days of lists, by (list, local date): one outcome and at most one digest each."""
 
     def outcomes(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Outcome | None]:
-        """Return the outcome of the local date of every list, by its name. None: none yet, or a
-        quiet look too early.
+        """Return the outcome of every list's local date, by its name. None: none yet, or quiet, but
+        looked at too early.
         """
         by_name = {mailing_list.name: mailing_list for mailing_list in lists}
         dates = {name: local_date(by_name[name], now).isoformat() for name in by_name}

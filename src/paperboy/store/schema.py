@@ -1,4 +1,4 @@
-"""The tables of the core, as migrations, and how these and those of features are applied.
+"""Schema: the core's tables as migrations, and applying these and the features' migrations.
 
 Instants are text in UTC to the second, and dates are local to their list. Tables are strict.
 """
@@ -274,21 +274,21 @@ create table features (
 ) strict, without rowid
 """,
 )
-"""A released one never changes; what is new is another one. All statements but the last end in a semicolon and a line
-break; nothing else in them does, and `--` begins a comment wherever it stands.
+"""A released migration never changes; a change is a new one. All statements but the last end in a semicolon and a line
+break, as nothing else in them does; `--` begins a comment anywhere.
 
-Foreign keys are off. A table that is made anew loses its triggers, those of features among them, and a view that names
-it has to be dropped first. A feature's migrations come after all of the core's, so they may use only what every later
+Foreign keys are off. A table that is recreated loses its triggers, also those of features, and a view that names it
+has to be dropped first. A feature's migrations come after all of the core's, so they may use only what every later
 core keeps.
 """
 
 CORE = Tables(name="", migrations=MIGRATIONS)
-"""How many of its migrations were applied is the database's `user_version`; of a feature's, see `features`."""
+"""`user_version` counts its applied migrations; the table `features`, those of features."""
 
 
 def migrate(tables: Tables, applied: int, connection: sqlite3.Connection) -> None:
-    """Apply the migrations after those that were `applied`, inside a transaction. A new home gets
-    its secret, too.
+    """Apply all but the first `applied` migrations, inside a transaction. A new home also gets its
+    secret.
     """
     for migration in tables.migrations[applied:]:
         for statement in re.sub(r" *--.*", "", migration).split(";\n"):

@@ -1,4 +1,4 @@
-"""Scores, which are paid for once, and what they cost."""
+"""Scores, which are paid for once, and spending."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
