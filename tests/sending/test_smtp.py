@@ -390,7 +390,10 @@ def test_refused_password_is_offered_once_and_the_error_names_the_settings_alone
 WRONG_SETTINGS: list[tuple[dict[str, str], str]] = [
     (LOGIN, "sent in the clear: use starttls or tls"),
     ({"security": "starttls", **LOGIN}, "offers no STARTTLS that Paperboy supports"),
-    ({"security": "starttls", **LOGIN}, r"port 465 tls\. On this machine .* but takes no login\.$"),
+    (
+        {"security": "starttls", **LOGIN},
+        r"port 465 tls\. On this machine .* but allows no login\.$",
+    ),
     (
         {"security": "starttls"},
         r"offers no STARTTLS .* On this machine or in a trusted network, SMTP_SECURITY=none",
@@ -424,7 +427,7 @@ def test_login_is_tried_by_one_mechanism_that_we_know_or_not_at_all(
             sender.send(envelope())
     assert (server.logins, raised.value.temporary) == (tries, False)
     if not tries:
-        assert f"supports (PLAIN or LOGIN), but {offers.replace(' ', ', ')}. Log in by" in str(
+        assert f"supports (PLAIN or LOGIN), but {offers.replace(' ', ', ')}. Use" in str(
             raised.value
         )
 

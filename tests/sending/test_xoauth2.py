@@ -338,8 +338,8 @@ def test_token_is_never_sent_in_the_clear(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("offers", "tokens", "said"),
     [
-        ("LOGIN PLAIN", True, "(XOAUTH2), but LOGIN, PLAIN. Log in by SMTP_PASSWORD instead"),
-        ("XOAUTH2", False, "but XOAUTH2. Log in by SMTP_TOKEN_COMMAND instead"),
+        ("LOGIN PLAIN", True, "(XOAUTH2), but LOGIN, PLAIN. Use SMTP_PASSWORD instead"),
+        ("XOAUTH2", False, "but XOAUTH2. Use SMTP_TOKEN_COMMAND instead"),
     ],
 )
 def test_login_that_is_not_offered_names_the_other_setting(

@@ -21,8 +21,8 @@ from paperboy.mail.text import counted
 from paperboy.models import Delivery, DeliveryState, Receipt
 
 REFUSES_US = (  # rather than a recipient
-    "It seems to refuse this machine, its name or the sender: ask those who run it, or set SMTP_USERNAME and "
-    "SMTP_PASSWORD for a login."
+    "It seems to refuse this machine, its name or the sender: ask whoever runs it, or set SMTP_USERNAME and "
+    "SMTP_PASSWORD to log in."
 )
 _FIRST_PAUSE = 5.0  # seconds
 _MOST_HELD = 3

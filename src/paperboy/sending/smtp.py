@@ -231,7 +231,7 @@ class SmtpTransport:
             secret = "SMTP_TOKEN_COMMAND" if self.tokens else "SMTP_PASSWORD"
             about_us = (
                 f"refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM to an "
-                f"address that it lets you send from, and SMTP_USERNAME and {secret} for a login."
+                f"address that it lets you send from, and SMTP_USERNAME and {secret} to log in."
             )
         if about_us:
             busy = verdict is Verdict.LIMIT
@@ -359,15 +359,15 @@ class SmtpTransport:
         elif isinstance(error, smtplib.SMTPNotSupportedError) and step == "login":
             ways = "XOAUTH2" if self.tokens else "PLAIN or LOGIN"
             other = "SMTP_PASSWORD" if self.tokens else "SMTP_TOKEN_COMMAND"
-            fix = f"Log in by {other} instead, or without a login: leave SMTP_USERNAME empty."
+            fix = f"Use {other} instead, or leave SMTP_USERNAME empty to send without a login."
             text = f"{self} offers no login that Paperboy supports ({ways}), but {said}. {fix}"
         elif isinstance(error, smtplib.SMTPNotSupportedError):
-            none = "On this machine or in a trusted network, SMTP_SECURITY=none does without, but takes no login."
+            none = "On this machine or in a trusted network, SMTP_SECURITY=none needs no TLS, but allows no login."
             text = f"{self} offers no {step} that Paperboy supports.{ports} {none}"
         elif isinstance(error, UnicodeError) and step == "login":
             text = "SMTP_USERNAME or SMTP_PASSWORD contains non-ASCII letters: choose others."
         elif code:
-            text = f"{self} answers the {step} with {said}. Ask those who run it, or check SMTP_HOST and SMTP_PORT."
+            text = f"{self} answers the {step} with {said}. Ask whoever runs it, or check SMTP_HOST and SMTP_PORT."
         else:
             is_bad_name = isinstance(error, UnicodeError | socket.gaierror)
             is_temporary = not is_bad_name or error.args[0] == socket.EAI_AGAIN
