@@ -145,24 +145,6 @@ def test_papers_come_back_when_all_addresses_change_before_anybody_had_them(worl
     assert read(world, "ada@new.example") == ["1", "2"]
 
 
-def test_bounces_of_one_morning_on_three_lists_count_once(world: World) -> None:
-    entry = (
-        "  - name: l{0}\n    categories: [cs.LG]\n    topics: x{0}\n    subscribers: [{1}, {2}]\n"
-    )
-    world.write(
-        "subscribers.yaml", "lists:\n" + "".join(entry.format(n, ADA, GRACE) for n in range(3))
-    )
-    world.env(ALERT_TO=OPERATOR)
-    world.announce(1)
-    refuse(world, "550 5.1.1 no such user", ADA)
-    world.once()
-    world.smtp.faults.clear()
-    world.clock.now = MONDAY
-    world.announce(2)
-    world.once()
-    assert world.mails().count(ADA) == 3
-
-
 @pytest.mark.parametrize("phase", ["RCPT", "DATA", "dot"])
 def test_daily_limit_in_the_middle_of_a_list_is_reported_or_waited_for(
     phase: Phase, world: World

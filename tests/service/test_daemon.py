@@ -110,6 +110,13 @@ class Office:
         ran = self.world.run(*arguments)
         return cast("Process", Child(ran.code, io.BytesIO(ran.out.encode())))
 
+    def announce(self, *numbers: int) -> None:
+        self.world.announce(*numbers)
+
+    def lists(self, text: str) -> None:
+        """Save other lists."""
+        self.world.write("subscribers.yaml", text)
+
     def tick(self, after: timedelta = TICK) -> list[str]:
         """What is started at this look, and at those that follow at once."""
         self.did.clear()
@@ -182,7 +189,7 @@ def test_problem_that_cannot_be_read_costs_no_mail(office: Office) -> None:
     office.store.database.commit(
         "insert into suppressions values ('x', '', '', 'z', 1, null, 'bounces')"
     )
-    office.world.announce(1)
+    office.announce(1)
     assert office.tick() == ["trial", "morning", "sending"]
     assert office.readers() == ["ada@example.org"]
     with pytest.raises(StoreError):
@@ -193,7 +200,7 @@ def test_alert_that_cannot_be_written_is_tried_once_a_day(office: Office) -> Non
     """Its template is wrong for what the trial's sample does not have."""
     text = "{{ alert.headline }}{% if 'attention' not in alert.headline %}{{ alert.no }}{% endif %}"
     office.world.write("emails/alert.txt.j2", text)
-    office.world.announce(1)
+    office.announce(1)
     office.world.smtp.faults.append(
         Fault("RCPT", "550 5.1.1 no such user", address="ada@example.org")
     )
@@ -205,7 +212,7 @@ def test_alert_that_cannot_be_written_is_tried_once_a_day(office: Office) -> Non
 def test_due_list_gets_its_morning_and_its_mail_and_the_rest_of_the_day_is_quiet(
     office: Office,
 ) -> None:
-    office.world.announce(1)
+    office.announce(1)
     assert office.tick() == ["trial", "morning", "sending"]
     assert office.readers() == ["ada@example.org"]
     assert office.tick(12 * HOUR) == []
@@ -215,12 +222,12 @@ def test_due_list_gets_its_morning_and_its_mail_and_the_rest_of_the_day_is_quiet
 
 def test_list_that_is_new_sends_at_its_next_hour_and_not_when_it_is_saved(office: Office) -> None:
     """Nor does the first one on the service's first day."""
-    office.world.announce(1)
+    office.announce(1)
     early, late = (
         SKY.replace("sky", "early").replace("v@", "e@"),
         SKY.replace("sky", "late").replace("v@", "l@"),
     )
-    office.world.write("subscribers.yaml", LISTS + early.format("07:00") + late.format("12:00"))
+    office.lists(LISTS + early.format("07:00") + late.format("12:00"))
     assert office.tick() == ["trial", "morning", "sending"]
     assert office.readers() == ["ada@example.org"]
     assert office.tick(HOUR) == []
@@ -237,21 +244,21 @@ def test_paused_list_sends_nothing_and_begins_anew_at_the_hour_after_its_pause(
     """Each of its days is written down; the papers of the pause do not come, but for those of the newest batch."""
 
     def save(text: str) -> None:
-        office.world.write("subscribers.yaml", text)
+        office.lists(text)
         office.settle()
 
-    office.world.announce(1)
+    office.announce(1)
     office.tick()
     paused = LISTS.replace("    topics", "    paused: true\n    topics")
     save(paused)
     for number in range(2, 6):  # Saturday to Tuesday
         assert office.tick(DAY).count("morning") == 1
-        office.world.announce(number)
+        office.announce(number)
     assert "foundations" not in office.status or "paused" in office.status
     asked = len(office.world.llm.requests)
     save(LISTS)  # just after its hour
     assert office.tick(23 * HOUR) == []
-    office.world.announce(6)
+    office.announce(6)
     assert office.tick(HOUR) == ["morning", "sending"]
     assert office.readers() == ["ada@example.org"] * 2
     assert len(office.world.llm.requests) == asked + 1
@@ -265,8 +272,8 @@ def test_paused_list_sends_nothing_and_begins_anew_at_the_hour_after_its_pause(
 
 
 def test_mail_of_one_list_does_not_wait_for_the_morning_of_another(office: Office) -> None:
-    office.world.announce(1)
-    office.world.write("subscribers.yaml", LISTS + SKY.format("07:10"))
+    office.announce(1)
+    office.lists(LISTS + SKY.format("07:10"))
     office.world.smtp.faults.append(Fault("RCPT", "450 later", times=1))
     office.tick()
     office.instead["morning"] = [Child(None)]
@@ -275,7 +282,7 @@ def test_mail_of_one_list_does_not_wait_for_the_morning_of_another(office: Offic
 
 
 def test_morning_does_not_start_while_another_process_holds_its_lock(office: Office) -> None:
-    office.world.announce(1)
+    office.announce(1)
     with lock.held(office.app.settings.paperboy_database, "morning", "once"):
         assert office.tick() == ["trial"]
     assert office.tick(MINUTE) == ["morning", "sending"]
@@ -284,7 +291,7 @@ def test_morning_does_not_start_while_another_process_holds_its_lock(office: Off
 def test_late_arxiv_is_tried_every_quarter_of_an_hour_and_delays_no_other_list(
     office: Office,
 ) -> None:
-    office.world.write("subscribers.yaml", LISTS + SKY.format("07:20"))
+    office.lists(LISTS + SKY.format("07:20"))
     assert "morning" in office.tick()
     assert "morning" not in office.tick(14 * MINUTE)
     assert "morning" in office.tick(MINUTE)
@@ -304,7 +311,7 @@ def test_late_arxiv_is_tried_every_quarter_of_an_hour_and_delays_no_other_list(
 def test_mail_that_could_not_be_sent_waits_and_is_sent(
     office: Office, fault: Fault, rests: timedelta, again: timedelta
 ) -> None:
-    office.world.announce(1)
+    office.announce(1)
     office.world.smtp.faults.append(fault)
     assert "sending" in office.tick()
     assert office.tick(rests) == []
@@ -327,7 +334,7 @@ def test_mail_that_could_not_be_sent_waits_and_is_sent(
 def test_abnormal_exit_is_reported_and_the_list_retried_later(
     office: Office, code: int, said: bytes, how: str
 ) -> None:
-    office.world.announce(1)
+    office.announce(1)
     office.instead["morning"] = [Child(code, io.BytesIO(said))]
     assert office.tick() == ["trial", "morning", "sending"]
     (subject,) = office.alerts()
@@ -341,8 +348,8 @@ def test_abnormal_exit_is_reported_and_the_list_retried_later(
 
 
 def test_list_that_became_due_while_a_morning_worked_is_not_blamed_on_it(office: Office) -> None:
-    office.world.announce(1)
-    office.world.write("subscribers.yaml", LISTS + SKY.format("07:10"))
+    office.announce(1)
+    office.lists(LISTS + SKY.format("07:10"))
     child = Child(None)
     office.instead["morning"] = [child]
     office.tick()
@@ -380,9 +387,9 @@ def test_stuck_child_is_stopped_then_killed_and_reported(office: Office) -> None
 
 
 def test_edit_is_in_force_within_25_seconds_of_its_last_save(office: Office) -> None:
-    office.world.announce(1)
+    office.announce(1)
     office.settle()
-    office.world.write("subscribers.yaml", JOINED)
+    office.lists(JOINED)
     did = [office.tick() for _ in range(5)]
     assert did == [[], [], ["trial", "morning", "sending"], [], []]
     assert office.readers() == ["ada@example.org", "v@example.org"]
@@ -391,7 +398,7 @@ def test_edit_is_in_force_within_25_seconds_of_its_last_save(office: Office) -> 
 def test_files_that_never_rest_starve_no_morning(office: Office) -> None:
     office.settle()
     office.world.clock.now += 3 * DAY
-    office.world.announce(1)
+    office.announce(1)
     did = []
     for number in range(12):
         office.world.write("prompts/notes.txt", str(number))
@@ -436,7 +443,7 @@ def test_each_broken_file_has_a_mail_of_its_own_and_is_resolved_by_itself(office
             places = (f"{mail}:1", f"{lists}:6:5", f"{env}:9")
             assert all(f"\nBroken: {place}: " in shown for place in places), shown
             assert "the last good version stays in force" in office.status
-            office.world.announce(1)
+            office.announce(1)
             assert office.tick(15 * MINUTE)[-2:] == ["morning", "sending"]
             assert office.readers() == ["ada@example.org"]
     assert "Broken" not in office.world.run("status").out
@@ -446,7 +453,7 @@ def test_new_service_reports_broken_files_on_a_later_day_and_a_crashed_trial_non
     office: Office,
 ) -> None:
     office.settle()
-    office.world.write("subscribers.yaml", BROKEN)
+    office.lists(BROKEN)
     office.settle()
     office.instead["trial"] = [Child(-9)]
     office.daemon.signalled(signal.SIGHUP)
@@ -478,7 +485,7 @@ def test_edit_that_names_another_database_does_not_come_into_force(office: Offic
 def test_trial_without_an_end_is_stopped_and_reported(office: Office) -> None:
     office.settle()
     office.instead["trial"] = [Child(None)]
-    office.world.write("subscribers.yaml", JOINED)
+    office.lists(JOINED)
     office.settle()
     office.tick(3 * MINUTE)
     office.tick(STOPS_WITHIN * SECOND)
@@ -501,7 +508,7 @@ def test_broken_version_is_tried_again_because_its_cause_may_lie_elsewhere(offic
 
 def test_edit_retries_at_once_what_failed(office: Office) -> None:
     """The operator has fixed a password."""
-    office.world.announce(1)
+    office.announce(1)
     office.world.smtp.faults.append(Fault("connect", "554 go away"))
     office.settle()
     office.world.smtp.faults.clear()

@@ -26,8 +26,8 @@ def hook() -> Iterator[Hook]:
 @pytest.fixture
 def waiting(office: Office, hook: Hook) -> Office:
     """A day's digest waits for its morning, and its list has a webhook."""
-    office.world.announce(1)
-    office.world.write("subscribers.yaml", f"{LISTS}    webhook: {hook.url}\n")
+    office.announce(1)
+    office.lists(f"{LISTS}    webhook: {hook.url}\n")
     return office
 
 
@@ -55,7 +55,7 @@ def test_failed_task_is_retried_after_its_backoff_and_at_once_after_an_edit(
     assert waiting.tick(2 * MINUTE) == ["tasks"]
     assert waiting.tick(9 * MINUTE) == []
     hook.statuses = [200]
-    waiting.world.write("subscribers.yaml", f"{LISTS}    webhook: {hook.url}\n\n")
+    waiting.lists(f"{LISTS}    webhook: {hook.url}\n\n")
     assert waiting.settle() == ["trial", "tasks"]
     assert len(hook.told) == 3
     assert waiting.tick(HOUR) == []
@@ -85,7 +85,7 @@ def test_child_that_crashes_is_retried_after_a_quarter_of_an_hour_and_reported(
 def test_kind_that_takes_long_goes_on_in_the_next_round(waiting: Office, hook: Hook) -> None:
     """So that other kinds have their turn in between."""
     sky = SKY.format("07:00").replace("subscribers", f"webhook: {hook.url}, subscribers")
-    waiting.world.write("subscribers.yaml", f"{LISTS}    webhook: {hook.url}\n{sky}")
+    waiting.lists(f"{LISTS}    webhook: {hook.url}\n{sky}")
     hook.on_request = lambda: waiting.world.waits.append(
         tasks.SECONDS
     )  # on the timer of the children
@@ -104,7 +104,7 @@ def test_once_does_the_tasks_of_a_home_without_a_daemon(home: World, hook: Hook)
 
 
 def test_votes_are_learned_from_within_an_hour(office: Office) -> None:
-    office.world.announce(1)
+    office.announce(1)
     assert office.tick() == ["trial", "morning", "sending"]
     ada = Reader("foundations", "ada@example.org")
     for wait, vote, started in ((MINUTE, 1, []), (MINUTE, -1, []), (HOUR, 0, ["tasks"])):
