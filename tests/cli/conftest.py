@@ -156,7 +156,7 @@ class World:
         ]
 
     def mails(self) -> list[str]:
-        """The recipients of all mails, in order."""
+        """Return the recipients of all mails, in order."""
         return [message.recipient for message in self.smtp.messages]
 
     def announce(self, *numbers: int, categories: tuple[str, ...] = ("cs.LG",)) -> list[Paper]:

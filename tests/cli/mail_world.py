@@ -39,7 +39,7 @@ def crowd(number: int) -> list[str]:
 
 
 def copies(world: World, *addresses: str) -> list[Delivery]:
-    """Their deliveries of the newest digest."""
+    """Return their deliveries of the newest digest."""
     with world.store() as store:
         digest = store.ledger.newest("foundations")
         assert digest is not None
@@ -56,7 +56,7 @@ def attempts(world: World) -> list[int]:
 
 
 def told(world: World, recipient: str = OPERATOR) -> str:
-    """The text of somebody's newest mail on one line."""
+    """Return the text of somebody's newest mail on one line."""
     return re.sub(r"\s+", " ", text_of(world.messages(recipient)[-1]))
 
 
@@ -72,7 +72,7 @@ class While(list[Fault]):
 
 
 def read(world: World, recipient: str) -> list[str]:
-    """The numbers of the papers that somebody got, mail by mail."""
+    """Return the numbers of the papers that somebody got, mail by mail."""
     found = [
         set(re.findall(r"abs/2611\.0*(\d+)", text_of(mail))) for mail in world.messages(recipient)
     ]
@@ -80,5 +80,5 @@ def read(world: World, recipient: str) -> list[str]:
 
 
 def alerts(world: World) -> list[str]:
-    """The subjects of the operator's mails."""
+    """Return the subjects of the operator's mails."""
     return [str(mail["Subject"]).removeprefix("Paperboy: ") for mail in world.messages(OPERATOR)]

@@ -92,7 +92,7 @@ def at_once(world: World, held: threading.Event, *command: str) -> Ran:
 
 
 def correct(service: Service, held: threading.Event) -> None:
-    """Everything that an operator may correct or ask meanwhile, and the edits come into force."""
+    """Do everything that an operator may correct or ask meanwhile, and reload the edits."""
     for command, said in AT_ONCE:
         ran = at_once(service.world, held, *command)
         assert (ran.code, ran.err) == (0, ""), command
@@ -103,19 +103,19 @@ def correct(service: Service, held: threading.Event) -> None:
 
 
 def ended(process: subprocess.Popen[str]) -> str:
-    """What the command printed in the end."""
+    """Return what the command printed in the end."""
     out, err = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, out + err
     return out
 
 
 def readers(service: Service) -> dict[str, int]:
-    """How many mails each reader got."""
+    """Count the mails of each reader."""
     return Counter(address.partition("@")[0] for address in service.readers())
 
 
 def over(service: Service) -> None:
-    """Everything is sent, and Eve forgotten."""
+    """Wait until everything is sent, and Eve forgotten."""
     service.process.send_signal(
         signal.SIGCHLD
     )  # look at once: the last to send may have been a command

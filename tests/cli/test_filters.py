@@ -38,7 +38,7 @@ def announce(world: World, **titles: str) -> None:
 
 
 def sent(world: World) -> tuple[str, str]:
-    """The text and the HTML of the newest mail."""
+    """Return the text and the HTML of the newest mail."""
     mail = world.messages()[-1]
     return text_of(mail), text_of(mail, "html")
 

@@ -20,7 +20,7 @@ LEFT = LISTS.replace("      - ada@example.org\n", "")
 
 
 def everything(world: World) -> bytes:
-    """All bytes that the home has."""
+    """Return all bytes that the home has."""
     return b"".join(path.read_bytes() for path in world.path.rglob("*") if path.is_file())
 
 
@@ -91,7 +91,7 @@ def test_forgotten_person_leaves_a_file_of_subscribers_too(world: World) -> None
         ("straße@example.org", "straße@example.org"),
     ],
 )
-def test_address_beyond_ascii_is_forgotten_in_any_case_and_in_what_a_problem_says(
+def test_address_beyond_ascii_is_forgotten_in_any_case_and_in_problems(
     world: World, who: str, asked: str
 ) -> None:
     world.write("subscribers.yaml", LISTS.replace(ADA, who))

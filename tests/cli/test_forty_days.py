@@ -114,7 +114,7 @@ class Owed:
         paused: bool = False,
         any_day: bool = False,
     ) -> Due:
-        """The mails of a morning. `any_day`: somebody asks for the list itself."""
+        """Return the mails of a morning. `any_day`: somebody asks for the list itself."""
         if paused:
             self.started = False
             return Counter()
@@ -160,7 +160,7 @@ class Cron:
         self.world.write("subscribers.yaml", f"lists:\n{lists}")
 
     def once(self, now: datetime, *arguments: str) -> Due:
-        """Run it; the mails that left."""
+        """Run it, and return the mails that left."""
         self.world.clock.now = now
         self.world.arxiv.papers = [
             announcement.paper for announcement in self.announced if announcement.there <= now
@@ -195,7 +195,7 @@ def cron(world: World) -> Cron:
 
 
 def outcome(day: Day) -> str:
-    """A day's, where the mails tell the rest."""
+    """Return a day's outcome, as far as the mails do not show it."""
     return (
         "paused"
         if day.reason == "paused"
@@ -206,7 +206,7 @@ def outcome(day: Day) -> str:
 
 
 def outcomes(of: Reading) -> Iterator[tuple[date, str]]:
-    """One for each of a list's days, also where nothing was running or it was not to send."""
+    """Yield an outcome for each of a list's days, also where nothing was running or it was not to send."""
     first, last = (
         of.local(datetime.combine(day, CRON)) for day in (BEGIN, BEGIN + (DAYS - 1) * DAY)
     )

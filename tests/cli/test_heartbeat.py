@@ -17,7 +17,7 @@ SECRET = "/ping/0c5a-secret?status=up"
 
 @dataclass
 class Monitor:
-    """What watches the service: the requests it got, and its answer."""
+    """A monitor that watches the service: the requests it got, and its answer."""
 
     url: str = ""
     status: int = 200

@@ -50,20 +50,20 @@ def test_new_home_is_sound_and_its_owners_alone(new: World) -> None:
     assert "lists: foundations: cs.LG, stat.ML; 1 subscriber" in checked.out
 
 
-def test_its_last_lines_are_the_next_two_commands(new: World) -> None:
+def test_init_ends_with_the_next_two_commands(new: World) -> None:
     check, preview = new.run("init").out.splitlines()[-2:]
     assert check.endswith(f" --home {new.path} check")
     assert preview.endswith(f" --home {new.path} preview foundations")
 
 
-def test_folder_may_be_named(new: World, tmp_path: Path) -> None:
+def test_init_takes_a_folder(new: World, tmp_path: Path) -> None:
     assert new.run("init", str(tmp_path / "a" / "b")).code == 0
     assert written(tmp_path / "a" / "b") == FILES
     assert not new.path.exists()
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
-def test_nothing_is_overwritten_and_nothing_half_done(new: World, name: str) -> None:
+def test_init_overwrites_nothing(new: World, name: str) -> None:
     new.write(name, "mine")
     assert f"{new.path} has {name} already. Nothing was done" in new.fails(2, "init")
     assert written(new.path) == {name}
@@ -82,7 +82,7 @@ def test_folder_that_cannot_be_made_is_one_line(new: World, tmp_path: Path, plac
     )
 
 
-def test_home_of_which_a_part_cannot_be_written_is_left_as_it_was(new: World) -> None:
+def test_home_that_cannot_be_written_whole_is_left_as_it_was(new: World) -> None:
     new.write("prompts", "a file in the folder's place")
     assert new.run("init").code == 78
     assert written(new.path) == {"prompts"}
@@ -103,7 +103,7 @@ def test_git_never_sees_addresses_or_secrets(new: World) -> None:
     assert told.stdout.split() == [".gitignore", "prompts/topics/foundations.md"]
 
 
-def test_each_key_stands_in_the_list_and_is_sound_without_its_mark(new: World) -> None:
+def test_each_key_of_a_list_is_there_and_sound_once_uncommented(new: World) -> None:
     new.run("init")
     lists = new.path / "subscribers.yaml"
     every = re.sub(r"(?m)^( *)# (?=[a-z_]+: |- )", r"\1", lists.read_text("utf-8"))
@@ -124,7 +124,7 @@ def asked(home: Path, *answers: str) -> tuple[int, str]:
     return on_terminal([sys.executable, "-m", "paperboy", "init", str(home)], *answers)
 
 
-def test_empty_answers_are_what_nobody_was_asked(new: World, tmp_path: Path) -> None:
+def test_empty_answers_make_the_same_files_as_no_questions(new: World, tmp_path: Path) -> None:
     code, _ = asked(tmp_path / "asked", "", "", "", "")
     assert code == 0
     new.run("init")
@@ -132,7 +132,7 @@ def test_empty_answers_are_what_nobody_was_asked(new: World, tmp_path: Path) -> 
         assert (tmp_path / "asked" / name).read_text() == (new.path / name).read_text()
 
 
-def test_answers_are_what_the_files_say(tmp_path: Path) -> None:
+def test_answers_are_written_into_the_files(tmp_path: Path) -> None:
     code, shown = asked(
         tmp_path,
         'Øre: Größe & "Quanten" #1 {x}',
@@ -161,7 +161,7 @@ def test_answers_are_what_the_files_say(tmp_path: Path) -> None:
     )
 
 
-def test_mail_server_of_this_machine_is_asked_without_tls(tmp_path: Path) -> None:
+def test_mail_server_on_this_machine_is_used_without_tls(tmp_path: Path) -> None:
     assert asked(tmp_path, "", "", "ada@localhost", "localhost")[0] == 0
     settings = Home.load(tmp_path, {}).settings
     assert (settings.smtp_host, settings.smtp_port, settings.smtp_security) == (
@@ -171,7 +171,7 @@ def test_mail_server_of_this_machine_is_asked_without_tls(tmp_path: Path) -> Non
     )
 
 
-def test_wrong_answer_is_told_as_for_the_files_and_asked_again(tmp_path: Path) -> None:
+def test_wrong_answer_is_reported_as_in_a_file_and_asked_again(tmp_path: Path) -> None:
     wrong = (
         "b" * 2001,
         "Bees",
@@ -194,7 +194,7 @@ def test_wrong_answer_is_told_as_for_the_files_and_asked_again(tmp_path: Path) -
     assert the_list(tmp_path).name == "bees"
 
 
-def test_end_of_input_leaves_nothing(tmp_path: Path) -> None:
+def test_end_of_input_leaves_no_folder(tmp_path: Path) -> None:
     code, _ = asked(tmp_path / "home", "Bees", "\x04")
     assert code == 130
     assert not (tmp_path / "home").exists()
@@ -203,7 +203,7 @@ def test_end_of_input_leaves_nothing(tmp_path: Path) -> None:
 # ── Backup ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_copy_is_whole_private_and_dated(world: World) -> None:
+def test_backup_is_whole_private_and_dated(world: World) -> None:
     world.run("suppress", "ada@example.org")
     ran = world.run("backup")
     copy = world.path / "data" / "backup-2026-11-20-070000.db"
@@ -220,14 +220,14 @@ def test_copy_is_whole_private_and_dated(world: World) -> None:
     assert "suppressed for all lists" in world.run("subscribers").out
 
 
-def test_copy_goes_where_it_is_asked_for(world: World, tmp_path: Path) -> None:
+def test_backup_takes_a_file_or_a_folder(world: World, tmp_path: Path) -> None:
     world.run("suppress", "ada@example.org")
     assert world.run("backup", str(tmp_path / "x.db")).code == 0
     assert world.run("backup", str(tmp_path)).code == 0
     assert {path.name for path in tmp_path.glob("*.db")} == {"x.db", "backup-2026-11-20-070000.db"}
 
 
-def test_copy_while_another_writes_is_of_one_moment(world: World, tmp_path: Path) -> None:
+def test_backup_during_a_write_is_consistent(world: World, tmp_path: Path) -> None:
     world.run("suppress", "ada@example.org")
     with sqlite3.connect(world.database, isolation_level=None) as writer:
         writer.execute("begin immediate")
@@ -250,7 +250,7 @@ def test_copy_while_another_writes_is_of_one_moment(world: World, tmp_path: Path
         ("nowhere/x.db", 78, "the copy cannot be made (No such file or directory)"),
     ],
 )
-def test_copy_that_cannot_be_made_is_one_line(
+def test_backup_that_cannot_be_made_is_one_line(
     world: World, tmp_path: Path, place: str, code: int, told: str
 ) -> None:
     world.run("suppress", "ada@example.org")
@@ -261,9 +261,7 @@ def test_copy_that_cannot_be_made_is_one_line(
     assert (tmp_path / "there").read_text() == "mine"
 
 
-def test_copy_is_not_written_through_a_link_that_was_there_before(
-    world: World, tmp_path: Path
-) -> None:
+def test_backup_is_not_written_through_an_existing_link(world: World, tmp_path: Path) -> None:
     world.run("suppress", "ada@example.org")
     precious, folder = tmp_path / "precious.txt", tmp_path / "copies"
     precious.write_text("mine")
@@ -276,14 +274,14 @@ def test_copy_is_not_written_through_a_link_that_was_there_before(
     assert mode(folder / "x.db") == 0o600
 
 
-def test_home_without_a_database_has_nothing_to_copy(world: World) -> None:
+def test_home_without_a_database_has_nothing_to_back_up(world: World) -> None:
     ran = world.run("backup")
     assert ran.code == 1
     assert "there is no database yet; the first morning makes it" in ran.err
     assert not (world.path / "data").exists()
 
 
-def test_damaged_database_leaves_no_copy(world: World, tmp_path: Path) -> None:
+def test_damaged_database_leaves_no_backup(world: World, tmp_path: Path) -> None:
     world.write("data/paperboy.db", "no database, but long enough to be one" * 100)
     world.write(".has-database", "")
     ran = world.run("backup", str(tmp_path / "x.db"))

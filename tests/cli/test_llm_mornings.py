@@ -245,14 +245,14 @@ def test_weekend_with_only_a_paper_that_failed_before_is_quiet(world: World) -> 
 
 
 def report(world: World) -> tuple[str | None, Counts | None]:
-    """The newest day's outcome and counts, of which a set that does not add up cannot even be made."""
+    """Return the newest day's outcome and counts; counts that do not add up cannot be made."""
     with world.store() as store:
         days = store.history.days(["foundations"]).get("foundations")
     return (days[0].outcome.value, days[0].counts) if days else (None, None)
 
 
 def recover(world: World) -> None:
-    """The server is well again, and the operator has paid."""
+    """Fix the server, and pay."""
     world.llm.faults.clear()
     world.llm.lasting_fault = None
     world.llm.unspeakable.clear()
@@ -263,7 +263,7 @@ def recover(world: World) -> None:
 
 
 def alerts(world: World) -> list[str]:
-    """The subjects of the operator's mails, up to the colon that names lists."""
+    """Return the subjects of the operator's mails, up to the colon that names lists."""
     return [
         re.sub(r"(: no digest)? for .*|: no digest.*", "", subject)
         for subject in mail_world.alerts(world)

@@ -74,7 +74,7 @@ OWN = {
 def test_each_recipient_meets_a_fault_of_their_own_and_nobody_else_suffers(
     pipelining: bool, world: World
 ) -> None:
-    """The operator hears of those refused for good, once; the others are tried again."""
+    """The operator gets one alert about those refused for good; the others are tried again."""
     people = {f"{name}@example.org": own for name, own in OWN.items()}
     world.smtp.pipelining = pipelining
     at_home(world, *people)
@@ -110,7 +110,7 @@ def test_each_recipient_meets_a_fault_of_their_own_and_nobody_else_suffers(
 
 @dataclass(frozen=True)
 class Case:
-    """How the server behaves, and when the operator is told that mail does not leave."""
+    """How the server behaves, and when the operator is alerted that mail does not leave."""
 
     name: str
     server: Callable[[World], object]
@@ -167,7 +167,7 @@ CASES = [
 
 
 def is_noted(world: World) -> bool:
-    """Whether the operator is to hear that no mail can be sent."""
+    """Return whether an alert says that no mail can be sent."""
     with world.store() as store:
         return any(met.kind == Kind.MAIL and met.ended is None for met in store.incidents.all())
 
@@ -210,7 +210,7 @@ def test_server_fault_holds_mail_back_until_it_is_over(case: Case, world: World)
 
 
 def recover(world: World) -> None:
-    """The server is well again, and the operator has set right what was theirs."""
+    """Fix the server and the settings."""
     world.smtp.faults.clear()
     world.smtp.security, world.smtp.ssl_context = "none", None
     world.env(ALERT_TO=OPERATOR)

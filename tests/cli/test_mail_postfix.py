@@ -1,4 +1,4 @@
-"""Whole mornings with Postfix: what becomes of readers whom it refuses, or of us."""
+"""Whole mornings with a Postfix that refuses readers, or Paperboy itself."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_postfix_refuses_a_reader_or_us(
         assert world.run("check").code == int(ours)
 
 
-def test_mended_postfix_gets_all_mail_with_the_next_once(world: World) -> None:
+def test_fixed_postfix_gets_all_mail_with_the_next_once(world: World) -> None:
     at_home(world, *ALL)
     world.announce(1)
     for restrictions, code in (("reject", 1), ("", 0)):

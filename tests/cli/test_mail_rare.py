@@ -1,4 +1,4 @@
-"""Whole mornings that once lost a subscriber, mailed one twice or told nobody."""
+"""Whole mornings that once lost a subscriber, mailed one twice or alerted nobody."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_server_that_refuses_us_at_rcpt_costs_no_reader_the_digest(
 
 
 @pytest.mark.parametrize(("number", "tried"), [(1, "the only recipient"), (2, "all 2 recipients")])
-def test_few_recipients_are_tried_before_the_server_is_said_to_refuse_us(
+def test_few_recipients_are_all_tried_before_the_server_is_blamed(
     number: int, tried: str, world: World
 ) -> None:
     at_home(world, *crowd(number))
@@ -148,7 +148,7 @@ def test_server_that_turns_against_us_in_the_midst_of_a_list_settles_who_was_ask
 
 
 def test_refused_mail_is_reported_once_a_day(world: World) -> None:
-    """What is refused after the day's mail comes with the next one."""
+    """Mail refused after the day's alert is in the next one."""
     at_home(world, ADA, GRACE)
     refuse(world, "550 5.7.1 not you", ADA)
     for number, day in enumerate((FRIDAY, MONDAY), start=1):

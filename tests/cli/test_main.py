@@ -52,7 +52,7 @@ def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out.startswith(f"Usage: paperboy {name}")
 
 
-def test_help_of_check_tells_its_exit_codes_apart(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_of_check_explains_its_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["check", "--help"]) == 0
     told = (
         "0 without a fault, 78 where settings, lists, templates or database are unusable, else 1."

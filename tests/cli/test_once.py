@@ -116,7 +116,7 @@ def test_unreachable_or_empty_arxiv_leaves_the_lists_due(world: World, url: str 
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_each_failure_is_said_once(
+def test_each_failure_is_reported_once(
     world: World, monkeypatch: pytest.MonkeyPatch, *, terminal: bool
 ) -> None:
     """By the log; neither the summary, nor the line of what waits, nor the alert repeats it."""
@@ -186,7 +186,7 @@ def test_scheduled_halves_show_progress_as_dots_at_most_once_a_second(world: Wor
 
 @pytest.mark.long("commands in processes of their own")
 class TestProcesses:
-    """What needs a process of its own."""
+    """Signals and full disks, in processes of their own."""
 
     @pytest.fixture
     def today(self, world: World) -> World:

@@ -19,14 +19,14 @@ SKIPPED = (
 
 
 def days(world: World, name: str) -> list[tuple[str, str]]:
-    """The list's days, oldest first: weekday and outcome."""
+    """Return the list's days, oldest first: weekday and outcome."""
     with world.store() as store:
         found = store.history.days([name], 99).get(name, ())
     return [(f"{day.date:%a}", day.outcome.value) for day in reversed(found)]
 
 
 def newest(world: World) -> str:
-    """The text of the newest mail."""
+    """Return the text of the newest mail."""
     return text_of(world.messages()[-1])
 
 
@@ -180,7 +180,7 @@ def week(world: World) -> World:
 
 
 def numbers(world: World) -> list[int]:
-    """The papers in the newest mail."""
+    """Return the numbers of the papers in the newest mail."""
     return sorted({int(found) for found in re.findall(r"abs/2611\.(\d{5})", newest(world))})
 
 
@@ -189,7 +189,7 @@ def numbers(world: World) -> list[int]:
     [("2026-11-20", [6]), ("2026-11-18", [4, 5, 6]), ("2026-11-13", [2, 3, 4, 5, 6])],
 )
 @pytest.mark.parametrize("before", [(), ("once", "--list", "foundations"), ("preview", "galaxies")])
-def test_new_list_gets_the_batches_since_a_date_and_the_cost_is_said_first(
+def test_new_list_gets_the_batches_since_a_date_after_the_cost_is_logged(
     week: World, before: tuple[str, ...], since: str, papers: list[int]
 ) -> None:
     if before:
@@ -245,7 +245,7 @@ def test_since_that_cannot_be_is_wrong_usage_and_nothing_is_done(
 def test_backlog_is_announced_whether_scored_or_skipped(
     both: World,
 ) -> None:
-    """What the last 30 days brought is scored, and its cost said; what came before is not looked at."""
+    """Papers of the last 30 days are scored, and the cost is logged; older ones are skipped."""
     both.env(LLM_PRICE_INPUT=1, LLM_PRICE_OUTPUT=2)
     both.once()
     for number in range(1, 43):

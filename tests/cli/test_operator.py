@@ -1,4 +1,4 @@
-"""The operator hears of each cause once a day, and once when it is well again: over a real mail server and database."""
+"""Alerts: each cause is mailed once a day, and once when it is resolved, over a real mail server and database."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def at_work(world: World) -> Iterator[App]:
 
 
 def note(app: App, *entries: ListReport) -> None:
-    """What a morning with these ends writes down."""
+    """Record what a morning with these results records."""
     now = app.clock()
     for entry in entries:
         incidents.record(app.store, entry, FetchResult(news=True), now, overdue=False)

@@ -84,11 +84,11 @@ class Service:
 
     @property
     def said(self) -> str:
-        """The newest daemon's log."""
+        """Return the newest daemon's log."""
         return self.log(len(self.processes) - 1).read_text("utf-8")
 
     def heard(self, name: str) -> list[str]:
-        """What systemd heard from the newest daemon."""
+        """Return what the newest daemon notified systemd of."""
         return self.systemd.heard(name, self.process.pid)
 
     @property
@@ -106,7 +106,7 @@ class Service:
         self.until(lambda: self.status and not children(self.process.pid))
 
     def ended(self) -> int:
-        """The exit code, once there is one."""
+        """Wait for the exit code."""
         code = self.process.wait(SECONDS)
         assert "Traceback" not in self.said, self.said
         return code
@@ -119,11 +119,11 @@ class Service:
         assert "is killed" not in self.said
 
     def alerts(self) -> list[str]:
-        """The subjects of the operator's mails."""
+        """Return the subjects of the operator's mails."""
         return [str(mail["Subject"]) for mail in self.world.messages(OPERATOR)]
 
     def readers(self) -> list[str]:
-        """Who got a digest, in order."""
+        """Return who got a digest, in order."""
         return [recipient for recipient in self.world.mails() if recipient != OPERATOR]
 
 
@@ -167,7 +167,7 @@ def service(world: World, tmp_path: Path) -> Iterator[Service]:
 
 
 def caught(pid: int) -> set[signal.Signals]:
-    """The signals that a process handles."""
+    """Return the signals that a process handles."""
     found = re.search(
         r"^SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text("ascii"), re.MULTILINE
     )
@@ -281,7 +281,7 @@ def test_broken_edit_is_reported_once_and_the_version_before_survives_a_restart(
     assert service.readers() == ["ada@example.org"]
 
 
-def test_webhook_is_told_by_a_child_of_its_own(service: Service) -> None:
+def test_webhook_is_called_by_a_child_of_its_own(service: Service) -> None:
     with Hook() as hook:
         service.world.write("subscribers.yaml", f"{LISTS}    webhook: {hook.url}\n")
         service.begin()

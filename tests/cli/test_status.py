@@ -184,7 +184,7 @@ def test_status_prints_the_answer_first(world: World) -> None:
 # --- the last mornings
 
 
-def test_the_table_has_the_last_mornings_of_each_list(world: World) -> None:
+def test_table_has_the_last_mornings_of_each_list(world: World) -> None:
     world.announce(1)
     world.once("foundations")
     world.later(days=1)
@@ -298,7 +298,7 @@ def test_one_list_alone_is_shown(world: World) -> None:
         (["quarks"], "paused", 0),
     ],
 )
-def test_exit_code_says_whether_all_is_well(
+def test_exit_code_reports_whether_all_is_well(
     world: World, lists: list[str], state: str, code: int
 ) -> None:
     quarks = "  - {name: quarks, categories: [hep-ph], topics: x, paused: true, subscribers: [ada@example.org]}\n"
@@ -342,7 +342,7 @@ def test_list_that_is_paused_or_has_no_subscribers_has_no_next_morning(
     assert (galaxies["next"], galaxies["next_batch"]) == (None, None)
 
 
-def test_what_holds_for_all_of_many_lists_names_none(world: World) -> None:
+def test_line_that_holds_for_all_of_many_lists_names_none(world: World) -> None:
     world.write("subscribers.yaml", TEN)
     assert "\nNext for all 10 lists: due since Fri 20 Nov 07:00 UTC\n" in world.run("status").out
     world.write("subscribers.yaml", TEN.replace("list-4,", "list-4, paused: true,"))

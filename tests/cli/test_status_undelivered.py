@@ -33,7 +33,7 @@ def a_morning(world: World, *faults: Fault) -> None:
 
 
 def section(printed: str) -> list[str]:
-    """What stands below "Not delivered"."""
+    """Return the lines below "Not delivered"."""
     lines = printed.splitlines()
     at = lines.index("Not delivered")
     return lines[at + 1 : lines.index("", at) if "" in lines[at:] else None]

@@ -27,7 +27,7 @@ def due(world: World) -> World:
 
 
 def ran(world: World, arguments: str, redirection: str) -> subprocess.CompletedProcess[str]:
-    """What a shell makes of the command with that redirection; its exit code is that of Paperboy."""
+    """Run the command in a shell with that redirection; the exit code is Paperboy's."""
     line = f'"$0" -m paperboy --home "$1" {arguments} {redirection}; exit ${{PIPESTATUS[0]}}'
     command = ["bash", "-c", line, sys.executable, str(world.path)]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRON)

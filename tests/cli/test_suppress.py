@@ -11,7 +11,7 @@ ADA = "ada@example.org"
 
 
 def token_of(world: World, address: str) -> str:
-    """What an unsubscribe mail would carry, as the address's newest mail has it."""
+    """Return the token that an unsubscribe mail would carry, from the newest mail to the address."""
     header = str(world.messages(address)[-1]["List-Unsubscribe"])
     return re.search(r"([0-9a-f]{32})>", header)[1]  # type: ignore[index]
 

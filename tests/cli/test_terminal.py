@@ -1,4 +1,4 @@
-"""What comes from outside can neither control a terminal nor forge a line, wherever it comes in or goes."""
+"""Foreign text can neither control a terminal nor forge a line, wherever it comes in or goes out."""
 
 import json
 import logging

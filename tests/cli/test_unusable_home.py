@@ -147,7 +147,7 @@ def judge(case: Path, how: str, place: str, command: str, ran: Ran) -> None:
 
 
 @pytest.mark.parametrize("how", ["unreadable", "unwritable", "another's", "dangling", "device"])
-def test_what_cannot_be_used_is_one_line_from_every_command(used: World, how: str) -> None:
+def test_unusable_file_or_folder_is_one_line_from_every_command(used: World, how: str) -> None:
     if how == "another's" and not ROOT:
         pytest.skip("only root can give a file to somebody else")
     case = used.path.with_name("case")
@@ -169,7 +169,7 @@ def test_what_cannot_be_used_is_one_line_from_every_command(used: World, how: st
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can work in a home of somebody else's")
-def test_what_root_makes_in_somebody_elses_home_is_theirs(used: World) -> None:
+def test_files_that_root_makes_in_somebody_elses_home_are_theirs(used: World) -> None:
     for folder in ("data", "outbox"):
         shutil.rmtree(used.path / folder)
     (used.path / ".has-database").unlink()

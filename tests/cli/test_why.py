@@ -173,7 +173,7 @@ def test_why_shows_a_scored_paper_that_is_in_no_digest_yet(world: World) -> None
 
 
 def test_why_remembers_a_paper_deleted_by_retention(world: World) -> None:
-    """Which is what prevents that it is sent again. A list that had nothing to do with it is not named."""
+    """So it is never sent again. A list that did not have it is not named."""
     assert world.llm.scores is not None
     world.llm.scores["2611.00002"] = Score(5, 8, "")
     world.write("subscribers.yaml", LISTS.replace("Yoshua Bengio", "Nobody Else"))

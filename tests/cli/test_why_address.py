@@ -12,7 +12,7 @@ ADA = "ada@example.org"
 
 
 def rows(printed: str) -> list[list[str]]:
-    """The table's rows: digest, list, state, then the time and the answer as one text."""
+    """Return the table's rows: digest, list, state, then the time and the answer as one text."""
     _, *lines = printed.partition("\n\n")[2].splitlines()
     return [[line[:10], *line[12:].split(maxsplit=2)] for line in lines]
 
@@ -63,7 +63,7 @@ def test_where_no_daemon_runs_no_next_try_is_promised(world: World) -> None:
     assert "250" in world.run("why", ADA).out
 
 
-def test_a_suppression_is_told_with_the_command_that_lifts_it(world: World) -> None:
+def test_suppression_is_shown_with_the_command_that_lifts_it(world: World) -> None:
     world.run("suppress", ADA, "--list", "foundations")
     told = world.run("why", ADA).out
     assert told == (
@@ -76,7 +76,7 @@ def test_a_suppression_is_told_with_the_command_that_lifts_it(world: World) -> N
     assert "suppressed" not in world.run("why", "grace@example.org").out
 
 
-def test_digests_of_who_left_the_list_are_told_for_eight_weeks(world: World) -> None:
+def test_digests_of_somebody_who_left_are_shown_for_eight_weeks(world: World) -> None:
     with world.store() as store:
         morning(store, {"emmy": "bounced"}, TODAY - timedelta(weeks=8, days=1))
         morning(store, {"emmy": "bounced"}, TODAY - timedelta(weeks=8))

@@ -1,4 +1,4 @@
-"""What operators write wrong, by the command line: one line with its place and the fix, exit code 78, nothing touched.
+"""Mistakes of operators: each is one line with its place and the fix, exit code 78, and nothing is touched.
 
 The tables are of the mistakes themselves; the readers of single values have theirs in `tests/home/`.
 """
@@ -435,13 +435,13 @@ def test_doubtful_setting_is_a_note(operator: World, more: str, told: str) -> No
         DOTENV + 'SEND_AT="7:30"\nMAIL_REPLY_TO=“Ada” <ada@wren.edu>\n',
     ],
 )
-def test_what_only_looks_wrong_in_dotenv_is_well(operator: World, text: str) -> None:
+def test_dotenv_that_only_looks_wrong_is_accepted(operator: World, text: str) -> None:
     operator.write(".env", text)
     assert check(operator) == (0, [])
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n\n", "  # note\n"])
-def test_what_only_looks_wrong_in_the_lists_is_well(operator: World, end: str) -> None:
+def test_lists_that_only_look_wrong_are_accepted(operator: World, end: str) -> None:
     operator.write(
         "subscribers.yaml",
         (LISTS + "    send_at: 7:30\n    subscribers: [ada@wren.edu]\n").replace("\n", end),
@@ -476,13 +476,13 @@ def test_what_only_looks_wrong_in_the_lists_is_well(operator: World, end: str) -
         ),
     ],
 )
-def test_wrong_usage_is_told_with_exit_code_2(operator: World, command: str, told: str) -> None:
+def test_wrong_usage_exits_2_with_the_fix(operator: World, command: str, told: str) -> None:
     code, lines = run(operator, *command.split())
     assert (code, lines[-1]) == (2, told)
 
 
 @pytest.mark.quick
-def test_settings_and_lists_are_told_together(operator: World) -> None:
+def test_settings_and_lists_are_reported_together(operator: World) -> None:
     operator.write(".env", DOTENV + "SMTP_PORT=smtp\n")
     operator.write("subscribers.yaml", LISTS + "    title: [5]\n")
     told = [

@@ -64,7 +64,7 @@ class KeptScore:
         assert self.world.once().code == 0
 
     def digests(self, list_name: str) -> dict[str, bytes]:
-        """The digests of Tuesday, by recipient."""
+        """Return the digests of Tuesday, by recipient."""
         of_today = f"Message-ID: <20261124.{list_name}.".encode()
         return {
             mail.recipient: mail.content
@@ -150,7 +150,7 @@ def test_everybody_but_the_suppressed_gets_the_digest(kept: KeptScore) -> None:
     )  # in the home's own template
 
 
-def test_what_waited_leaves_as_it_was_frozen(kept: KeptScore) -> None:
+def test_waiting_mail_leaves_as_it_was_frozen(kept: KeptScore) -> None:
     """But for the digest that had reached nobody: its papers come with today's."""
     query = """
         select address, state, message_id, message from deliveries join messages on frozen_id = messages.id

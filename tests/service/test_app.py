@@ -239,7 +239,7 @@ def test_morning_works_at_both_ends_of_the_clocks_range(world: World, year: int)
 
 @pytest.mark.long("a home for each umask")
 @pytest.mark.parametrize("umask", [0o000, 0o077])
-def test_what_a_home_gets_is_its_owners_alone(world: World, umask: int) -> None:
+def test_files_in_a_home_are_its_owners_alone(world: World, umask: int) -> None:
     """Also where `data` was there and open to all. What people share stays as it was."""
     world.env(llm=False, smtp=False)
     world.clock.now = datetime.now(UTC)  # the processes have the real clock

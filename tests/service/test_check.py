@@ -1,4 +1,4 @@
-"""What the check says of a disk, of file modes, of the sender's DNS records, and of servers that are silent."""
+"""Checks of the disk, of file modes, of the sender's DNS records, and of silent servers."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[[DnsServer], None]:
 
 @pytest.fixture
 def sender(ask: Callable[[DnsServer], None]) -> Sender:
-    """What is said of a domain with these records, by kind."""
+    """Return a function that checks a domain with these records: findings by kind."""
 
     def said(
         records: Mapping[str, Sequence[str]], domain: str = "wren.edu", **faults: set[str]
@@ -236,7 +236,7 @@ def answer(
 
 
 def over_tcp(says: Callable[[dns.message.Message], Iterable[bytes]]) -> Says:
-    """The datagram is cut short, so that the question is asked again over TCP."""
+    """Cut the datagram short, so that the question is asked again over TCP."""
     return lambda query, tcp: says(query) if tcp else [answer(query, flags=dns.flags.TC).to_wire()]
 
 
@@ -334,7 +334,7 @@ def test_hostile_dns_is_a_note_and_never_quoted(
 
 @pytest.fixture
 def silence() -> Iterator[list[int]]:
-    """The ports of three servers that take a connection and never say a word."""
+    """Give the ports of three servers that take a connection and never say a word."""
     with ExitStack() as stack:
         listening = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
         yield [sock.getsockname()[1] for sock in listening]

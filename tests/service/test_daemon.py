@@ -118,7 +118,7 @@ class Office:
         self.world.write("subscribers.yaml", text)
 
     def tick(self, after: timedelta = TICK) -> list[str]:
-        """What is started at this look, and at those that follow at once."""
+        """Return what is started at this look, and at those that follow at once."""
         self.did.clear()
         self.world.clock.now += after
         for _ in range(9):
@@ -126,7 +126,7 @@ class Office:
         return list(self.did)
 
     def settle(self) -> list[str]:
-        """What is started within half a minute."""
+        """Return what is started within half a minute."""
         return [name for _ in range(6) for name in self.tick()]
 
     @property
@@ -538,7 +538,7 @@ def said(office: Office) -> int:
     return sum(text.startswith("STATUS=") for text in office.notifier.heard)
 
 
-def test_status_is_said_when_rows_were_written_and_each_quarter_of_an_hour(office: Office) -> None:
+def test_systemd_gets_the_status_after_writes_and_each_quarter_of_an_hour(office: Office) -> None:
     office.settle()
     before = said(office)
     office.daemon.say_changes()
@@ -555,7 +555,7 @@ def test_status_is_said_when_rows_were_written_and_each_quarter_of_an_hour(offic
     ]
 
 
-def test_status_is_said_by_the_hour_that_the_clock_shows_now(office: Office) -> None:
+def test_next_status_follows_a_clock_that_went_back(office: Office) -> None:
     """A clock that was ahead and went back would leave the next line to the hour that it once showed."""
     office.settle()
     ahead = office.world.clock() + 9 * DAY

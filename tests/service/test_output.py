@@ -25,7 +25,7 @@ logger = logging.getLogger("paperboy.test")
 
 
 def journal() -> dict[str, str]:
-    """What systemd says of a stderr that is the journal: which file it is."""
+    """Return the variable by which systemd names the journal's file."""
     stderr = os.fstat(2)
     return {"JOURNAL_STREAM": f"{stderr.st_dev}:{stderr.st_ino}"}
 
@@ -58,7 +58,7 @@ class Terminal(io.StringIO):
 
 
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """Where stderr leads from now on."""
+    """Lead stderr to a terminal from now on."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("sys.stderr", found := Terminal())
     return found
@@ -194,7 +194,7 @@ PATH = f"/srv/{'papers/' * 12}outbox"
 
 
 def on_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int = 80) -> Terminal:
-    """Where stdout leads from now on."""
+    """Lead stdout to a terminal from now on."""
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setattr("sys.stdout", found := Terminal())
     return found

@@ -41,7 +41,7 @@ def owed(office: Office, **kinds: Do) -> list[str]:
 
 
 def left(office: Office) -> dict[str, str]:
-    """The replies of the tasks that are still to be done."""
+    """Return the replies of the tasks that are still to be done."""
     rows = office.store.database.rows("select * from tasks", make=Task)
     return {f"{task.kind} {task.subject}": task.reply for task in rows}
 

@@ -1,4 +1,4 @@
-"""What systemd is told, over real sockets; and the unit, as systemd itself reads and rates it."""
+"""Notifications to systemd over real sockets; and the unit, as systemd itself reads and rates it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from paperboy.service.systemd import Notifier, unit
 
 @pytest.fixture(params=["path", "abstract"])
 def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, socket.socket]]:
-    """The address of a systemd, and its end of the socket."""
+    """Give the address of a systemd, and its end of the socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as inbox:
         inbox.settimeout(120)
         if request.param == "path":
@@ -232,7 +232,7 @@ def test_only_the_home_and_named_folders_are_writable() -> None:
 
 
 def test_unit_points_to_a_drop_in_for_what_is_not_its_own() -> None:
-    """What is written into the unit itself is gone when it is printed anew; a user's disk is not read-only."""
+    """The next printed unit replaces whatever was written into this one; a user's disk is not read-only."""
     secrets = (
         made_for()
         .partition("# Secrets may")[2]
