@@ -46,15 +46,16 @@ def at(hour: int, minute: int = 0, *, days: int = 0) -> datetime:
 
 
 def day(
-    entry: MailingList,
     outcome: Outcome,
     when: date = TODAY,
     reason: str = "",
     counts: Counts = Counts(),
     deliveries: Mapping[DeliveryState, int] = SENT,
+    *,
+    of: MailingList = FOUNDATIONS,
 ) -> DaySummary:
     return DaySummary(
-        entry.name,
+        of.name,
         when,
         outcome,
         reason,
@@ -138,7 +139,9 @@ def known(*days: DaySummary, **more: object) -> Known:
     return Known(days, **more)  # type: ignore[arg-type]
 
 
-def answer(lists: Sequence[MailingList], of: Known, now: datetime, **how: bool) -> str:
+def answer(
+    of: Known, now: datetime, lists: Sequence[MailingList] = (FOUNDATIONS,), **how: bool
+) -> str:
     return status.answer(of.status(lists, now), **how)
 
 
@@ -146,13 +149,13 @@ def answer(lists: Sequence[MailingList], of: Known, now: datetime, **how: bool) 
 
 
 def test_list_without_subscribers_is_left_out() -> None:
-    facts = known(day(FOUNDATIONS, Outcome.DIGEST), subscribers=1)
+    facts = known(day(Outcome.DIGEST), subscribers=1)
     nobody = replace(QUARKS, subscribers=())
     assert (
-        answer((FOUNDATIONS, nobody), facts, at(9))
+        answer(facts, at(9), (FOUNDATIONS, nobody))
         == "Everyone got today's mail: 1 list, 1 subscriber."
     )
-    assert answer([nobody], known(), at(9)) == "No list has subscribers, so there is no mail."
+    assert answer(known(), at(9), [nobody]) == "No list has subscribers, so there is no mail."
 
 
 ELSE = "Everyone else got today's mail"
@@ -174,23 +177,19 @@ ELSE = "Everyone else got today's mail"
 )
 def test_mail_in_the_outbox_reached_nobody(boxed: dict[str, int], said: str) -> None:
     """But a list that has reached somebody by mail, as after a resend, has it by mail."""
-    of_foundations = day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.SENT: 2})
-    facts = known(of_foundations, day(GALAXIES, Outcome.DIGEST), subscribers=3, boxed=boxed)
-    assert answer(ALL[:2], facts, at(9)) == said
+    of_foundations = day(Outcome.DIGEST, deliveries={DeliveryState.SENT: 2})
+    facts = known(of_foundations, day(Outcome.DIGEST, of=GALAXIES), subscribers=3, boxed=boxed)
+    assert answer(facts, at(9), ALL[:2]) == said
 
 
 # --- in one word
 
 PAUSED = replace(FOUNDATIONS, paused=True)
-GOT = day(FOUNDATIONS, Outcome.DIGEST)
-NOT_GOT = day(
-    FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.FAILED: 2, DeliveryState.SUPPRESSED: 1}
-)
-LATER_ALL = day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.DEFERRED: 2})
-FULL = day(
-    FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.SENT: 1, DeliveryState.DEFERRED: 1}
-)
-OUT = day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.SUPPRESSED: 1})
+GOT = day(Outcome.DIGEST)
+NOT_GOT = day(Outcome.DIGEST, deliveries={DeliveryState.FAILED: 2, DeliveryState.SUPPRESSED: 1})
+LATER_ALL = day(Outcome.DIGEST, deliveries={DeliveryState.DEFERRED: 2})
+FULL = day(Outcome.DIGEST, deliveries={DeliveryState.SENT: 1, DeliveryState.DEFERRED: 1})
+OUT = day(Outcome.DIGEST, deliveries={DeliveryState.SUPPRESSED: 1})
 
 
 @pytest.mark.parametrize(
@@ -203,10 +202,10 @@ OUT = day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.SUPPRESSED: 1})
         (known(attempts=[tried("late", at(7))]), at(7, 10), "late"),
         (known(attempts=[tried("late", at(7))], at_work=True), at(7, 16), "late"),
         (known(attempts=[tried("late", at(23, days=-1))]), at(7, 10), "waiting"),
-        (known(day(FOUNDATIONS, Outcome.GAVE_UP)), at(14), "failed"),
-        (known(day(FOUNDATIONS, Outcome.GAVE_UP, YESTERDAY)), at(6), "waiting"),
-        (known(day(FOUNDATIONS, Outcome.QUIET)), at(9), "ok"),
-        (known(day(FOUNDATIONS, Outcome.NOTE)), at(9), "ok"),
+        (known(day(Outcome.GAVE_UP)), at(14), "failed"),
+        (known(day(Outcome.GAVE_UP, YESTERDAY)), at(6), "waiting"),
+        (known(day(Outcome.QUIET)), at(9), "ok"),
+        (known(day(Outcome.NOTE)), at(9), "ok"),
         (known(GOT), at(9), "ok"),
         (known(OUT), at(9), "ok"),
         (known(FULL, missed=[missed(DeliveryState.DEFERRED, "450 full")]), at(9), "ok"),
@@ -229,7 +228,7 @@ def test_state_of_a_list_is_one_word(facts: Known, now: datetime, found: str) ->
     ("lists", "days", "found"),
     [
         ([PAUSED, GALAXIES], [], "waiting"),
-        ([PAUSED, GALAXIES], [day(GALAXIES, Outcome.QUIET)], "ok"),
+        ([PAUSED, GALAXIES], [day(Outcome.QUIET, of=GALAXIES)], "ok"),
         ([PAUSED, replace(GALAXIES, paused=True)], [], "paused"),
         (
             [FOUNDATIONS, replace(GALAXIES, subscribers=())],
@@ -237,7 +236,7 @@ def test_state_of_a_list_is_one_word(facts: Known, now: datetime, found: str) ->
             "ok",
         ),
         (ALL, [GOT], "waiting"),
-        (ALL, [GOT, day(QUARKS, Outcome.GAVE_UP)], "failed"),
+        (ALL, [GOT, day(Outcome.GAVE_UP, of=QUARKS)], "failed"),
     ],
 )
 def test_state_of_all_is_the_worst_of_those_not_paused(
@@ -247,14 +246,14 @@ def test_state_of_all_is_the_worst_of_those_not_paused(
 
 
 def test_paused_list_is_told_and_not_awaited() -> None:
-    assert answer([PAUSED], known(), at(9)) == "All lists are paused, so there is no mail."
-    assert answer([PAUSED, GALAXIES], known(), at(6)) == "Today's mail is due at 07:00 UTC."
+    assert answer(known(), at(9), [PAUSED]) == "All lists are paused, so there is no mail."
+    assert answer(known(), at(6), [PAUSED, GALAXIES]) == "Today's mail is due at 07:00 UTC."
     assert known().status([PAUSED], at(9)).lists[0].next is None
 
 
 def test_day_without_a_note_says_that_no_paper_passed() -> None:
-    facts = known(day(FOUNDATIONS, Outcome.NOTE, counts=Counts(183, below=183)))
-    assert answer([FOUNDATIONS], facts, at(9)) == "No mail today: none of 183 papers passed."
+    facts = known(day(Outcome.NOTE, counts=Counts(183, below=183)))
+    assert answer(facts, at(9)) == "No mail today: none of 183 papers passed."
 
 
 # --- who did not get it
@@ -300,23 +299,16 @@ WAITS, LATER, FAILED, UNSURE = (
 def test_answer_counts_who_did_not_get_it_and_says_why(
     rows: list[DeliveryRecord], said: str
 ) -> None:
-    assert (
-        answer(
-            [FOUNDATIONS],
-            known(day(FOUNDATIONS, Outcome.DIGEST), subscribers=120, missed=rows),
-            at(9),
-        )
-        == said
-    )
+    assert answer(known(day(Outcome.DIGEST), subscribers=120, missed=rows), at(9)) == said
 
 
 def test_last_digest_counts_until_today_has_its_own() -> None:
     facts = known(
-        day(FOUNDATIONS, Outcome.DIGEST, YESTERDAY),
+        day(Outcome.DIGEST, YESTERDAY),
         subscribers=9,
         missed=crowd(1, FAILED, "550 no"),
     )
-    assert answer([FOUNDATIONS], facts, at(6)) == (
+    assert answer(facts, at(6)) == (
         "1 of 9 subscribers did not get the last digest: 550 no. Today's mail is due at 07:00 UTC."
     )
 
@@ -327,32 +319,32 @@ def test_last_digest_counts_until_today_has_its_own() -> None:
 def test_day_that_was_given_up_says_why_and_when_the_next_try_comes() -> None:
     reason = "the LLM answers 401: no such key."
     facts = known(
-        day(FOUNDATIONS, Outcome.GAVE_UP, reason=reason),
-        day(GALAXIES, Outcome.GAVE_UP, reason=reason),
-        day(QUARKS, Outcome.DIGEST),
+        day(Outcome.GAVE_UP, reason=reason),
+        day(Outcome.GAVE_UP, reason=reason, of=GALAXIES),
+        day(Outcome.DIGEST, of=QUARKS),
         subscribers=20,
     )
-    assert answer([FOUNDATIONS], facts, at(14)) == (
+    assert answer(facts, at(14)) == (
         "No digest today for foundations; next try Sat 21 Nov 07:00 UTC: the LLM answers 401: no such key."
     )
-    assert answer(ALL, facts, at(14)).startswith(
+    assert answer(facts, at(14), ALL).startswith(
         "No digest today for foundations and galaxies; next try Sat 21 Nov"
     )
 
 
 def test_list_that_is_due_says_since_when_why_and_when_it_is_tried_again() -> None:
     late = "arXiv's batch of Thursday 19 November was due at 05:15 UTC and has not arrived yet"
-    facts = known(day(FOUNDATIONS, Outcome.DIGEST, YESTERDAY), attempts=[tried(late, at(7, 30))])
-    assert answer([FOUNDATIONS], facts, at(7, 32)).startswith(
+    facts = known(day(Outcome.DIGEST, YESTERDAY), attempts=[tried(late, at(7, 30))])
+    assert answer(facts, at(7, 32)).startswith(
         "Not yet: foundations, due since 07:00 UTC; next try 07:45 UTC: arXiv's batch of Thu"
     )
-    assert answer([FOUNDATIONS], facts, at(7, 50)).startswith(
+    assert answer(facts, at(7, 50)).startswith(
         "Not yet: foundations, due since 07:00 UTC: arXiv's batch of Thu"
     )
-    assert answer([FOUNDATIONS], facts, at(7, 32), running=False).startswith(
+    assert answer(facts, at(7, 32), running=False).startswith(
         "Not yet: foundations, due since 07:00 UTC; paperboy run is not active: arXiv's batch of"
     )
-    assert answer([FOUNDATIONS], facts, at(7, 32), at_work=True) == (
+    assert answer(facts, at(7, 32), at_work=True) == (
         "A morning is running: foundations, due since 07:00 UTC."
     )
 
@@ -376,7 +368,7 @@ def test_list_that_is_due_says_since_when_why_and_when_it_is_tried_again() -> No
 )
 def test_reason_leaves_out_where_the_server_is(reason: str, kept: str) -> None:
     facts = known(attempts=[tried(reason, at(7, 15))])
-    assert f"; next try 07:30 UTC: {kept}" in answer([FOUNDATIONS], facts, at(7, 20))
+    assert f"; next try 07:30 UTC: {kept}" in answer(facts, at(7, 20))
 
 
 @pytest.mark.parametrize(
@@ -385,7 +377,7 @@ def test_reason_leaves_out_where_the_server_is(reason: str, kept: str) -> None:
         (known(), at(6), "Today's mail is due at 07:00 UTC; paperboy run is not active."),
         (known(), at(8), "Not yet: foundations, due since 07:00 UTC; paperboy run is not active."),
         (
-            known(day(FOUNDATIONS, Outcome.GAVE_UP, reason="the LLM is dead")),
+            known(day(Outcome.GAVE_UP, reason="the LLM is dead")),
             at(14),
             "No digest today for foundations; paperboy run is not active: the LLM is dead.",
         ),
@@ -397,22 +389,22 @@ def test_reason_leaves_out_where_the_server_is(reason: str, kept: str) -> None:
     ],
 )
 def test_answer_says_that_no_run_is_at_work(facts: Known, now: datetime, said: str) -> None:
-    assert answer([FOUNDATIONS], facts, now, running=False) == said
-    assert "not active" not in answer([FOUNDATIONS], facts, now)
+    assert answer(facts, now, running=False) == said
+    assert "not active" not in answer(facts, now)
 
 
 def test_yesterdays_failure_is_not_todays_reason() -> None:
     facts = known(attempts=[tried("the LLM was dead", at(20, days=-1))])
-    assert answer([FOUNDATIONS], facts, at(7)) == "Not yet: foundations, due since 07:00 UTC."
+    assert answer(facts, at(7)) == "Not yet: foundations, due since 07:00 UTC."
 
 
 def test_answer_says_what_is_wrong_before_what_is_well() -> None:
     facts = known(
-        day(FOUNDATIONS, Outcome.DIGEST),
+        day(Outcome.DIGEST),
         subscribers=9,
         attempts=[tried("it is dead", at(7), "quarks")],
     )
-    assert answer((FOUNDATIONS, QUARKS), facts, at(8)) == (
+    assert answer(facts, at(8), (FOUNDATIONS, QUARKS)) == (
         "Not yet: quarks, due since 07:00 UTC: it is dead. Everyone else got today's mail: 1 list, 9 subscribers."
     )
 
@@ -421,23 +413,25 @@ def test_answer_says_what_is_wrong_before_what_is_well() -> None:
 
 
 def test_quiet_weekend_names_the_next_batch() -> None:
-    facts = known(*(day(entry, Outcome.QUIET, SATURDAY, WEEKEND) for entry in ALL), subscribers=20)
-    assert answer(ALL, facts, at(9, days=1)) == (
+    facts = known(
+        *(day(Outcome.QUIET, SATURDAY, WEEKEND, of=entry) for entry in ALL), subscribers=20
+    )
+    assert answer(facts, at(9, days=1), ALL) == (
         "No mail today: arXiv announced nothing (weekend); the next batch comes Mon 23 Nov 07:00 UTC."
     )
 
 
 def test_quiet_list_is_named_beside_others() -> None:
-    quiet = day(QUARKS, Outcome.QUIET, reason="arXiv had nothing new in its categories")
-    facts = known(day(FOUNDATIONS, Outcome.DIGEST), quiet, subscribers=9)
-    assert answer((FOUNDATIONS, QUARKS), facts, at(9)).startswith(
+    quiet = day(Outcome.QUIET, reason="arXiv had nothing new in its categories", of=QUARKS)
+    facts = known(day(Outcome.DIGEST), quiet, subscribers=9)
+    assert answer(facts, at(9), (FOUNDATIONS, QUARKS)).startswith(
         "Everyone got today's mail: 1 list, 9 subscribers. No mail today for quarks: arXiv had nothing new in its"
     )
 
 
 @pytest.mark.parametrize("outcome", [Outcome.DIGEST, Outcome.QUIET])
 def test_before_the_hour_of_a_quiet_day_no_mail_is_expected(outcome: Outcome) -> None:
-    assert answer([FOUNDATIONS], known(day(FOUNDATIONS, outcome)), at(6, days=1)) == (
+    assert answer(known(day(outcome)), at(6, days=1)) == (
         "No mail is expected today (weekend); the next batch comes Mon 23 Nov 07:00 UTC."
     )
 
@@ -445,19 +439,19 @@ def test_before_the_hour_of_a_quiet_day_no_mail_is_expected(outcome: Outcome) ->
 @pytest.mark.parametrize(
     "newest",
     [
-        day(FOUNDATIONS, Outcome.DIGEST, counts=Counts(9, carried_over=4, selected=5)),
-        day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.PENDING: 9}),
-        day(FOUNDATIONS, Outcome.GAVE_UP, deliveries={}),
+        day(Outcome.DIGEST, counts=Counts(9, carried_over=4, selected=5)),
+        day(Outcome.DIGEST, deliveries={DeliveryState.PENDING: 9}),
+        day(Outcome.GAVE_UP, deliveries={}),
     ],
 )
 def test_leftover_papers_are_due_on_a_day_without_a_batch(newest: DaySummary) -> None:
-    assert "Today's mail is due at 07:00 UTC" in answer([FOUNDATIONS], known(newest), at(6, days=1))
+    assert "Today's mail is due at 07:00 UTC" in answer(known(newest), at(6, days=1))
 
 
 def test_list_whose_hour_comes_later_is_named_beside_one_that_is_done() -> None:
     later = replace(QUARKS, send_at=time(9), timezone=ZoneInfo("America/New_York"))
-    facts = known(day(FOUNDATIONS, Outcome.DIGEST), subscribers=20)
-    assert answer((FOUNDATIONS, later), facts, at(9)) == (
+    facts = known(day(Outcome.DIGEST), subscribers=20)
+    assert answer(facts, at(9), (FOUNDATIONS, later)) == (
         "Everyone got today's mail: 1 list, 20 subscribers. Today's mail for quarks is due at 09:00 EST."
     )
 
@@ -466,8 +460,8 @@ def test_day_on_which_no_list_sends_names_the_next() -> None:
     entry = replace(FOUNDATIONS, weekdays=frozenset({0}))
     said = "No list sends on Fridays; the next mail comes Mon 23 Nov 07:00 UTC."
     assert (
-        answer([entry], known(), at(9))
-        == answer([entry], known(day(entry, Outcome.SKIPPED)), at(9))
+        answer(known(), at(9), [entry])
+        == answer(known(day(Outcome.SKIPPED, of=entry)), at(9), [entry])
         == said
     )
 
@@ -477,15 +471,15 @@ def test_day_on_which_no_list_sends_names_the_next() -> None:
 
 def test_of_many_lists_two_are_named() -> None:
     many = [replace(FOUNDATIONS, name=f"mathematics-{number}") for number in range(40)]
-    assert answer(many, known(), at(8)) == (
+    assert answer(known(), at(8), many) == (
         "Not yet: mathematics-0, mathematics-1 and 38 more, due since 07:00 UTC."
     )
 
 
 def test_text_from_elsewhere_is_shown_without_control_characters_and_addresses() -> None:
     evil = "550 \x1b[2J<ada@example.org>\r\nno\u202e such user"
-    facts = known(day(FOUNDATIONS, Outcome.GAVE_UP, reason=evil))
-    assert answer([FOUNDATIONS], facts, at(14)).endswith(": 550 [2J<a…@example.org> no such user.")
+    facts = known(day(Outcome.GAVE_UP, reason=evil))
+    assert answer(facts, at(14)).endswith(": 550 [2J<a…@example.org> no such user.")
 
 
 ROWS = st.lists(
@@ -516,13 +510,13 @@ def test_answer_is_always_one_short_line(
 ) -> None:
     lists = [replace(FOUNDATIONS, name=name) for name in names]
     days = [
-        day(entry, outcome, reason=reason)
+        day(outcome, reason=reason, of=entry)
         for entry, outcome in zip(lists, outcomes, strict=False)
         if outcome
     ]
     attempts = [tried(reason, at(7), name) for name in names]
     facts = known(*days, subscribers=99_999, missed=rows, attempts=attempts)
-    said = answer(lists, facts, at(hour))
+    said = answer(facts, at(hour), lists)
     assert 10 < len(said) <= status.MOST
     assert not [
         character
@@ -541,7 +535,7 @@ WORKDAYS = replace(DAILY, weekdays=frozenset({0, 2, 4}))
 
 def at_once(entry: MailingList, now: datetime) -> ListStatus:
     """The list, of which the newest day left nothing over."""
-    newest = day(entry, Outcome.QUIET, due.local_date(entry, now) - timedelta(days=1))
+    newest = day(Outcome.QUIET, due.local_date(entry, now) - timedelta(days=1), of=entry)
     standing = due.standing(entry, None, None, now, PATIENCE)
     return ListStatus(entry, standing, now, None, (newest,))
 
@@ -615,10 +609,10 @@ def test_answer_is_read_from_the_store(tmp_path: Path) -> None:
 )
 def test_reason_is_that_of_most_lists_or_the_first(reasons: list[str], said: str) -> None:
     days = [
-        day(entry, Outcome.GAVE_UP, reason=reason)
+        day(Outcome.GAVE_UP, reason=reason, of=entry)
         for entry, reason in zip(ALL, reasons, strict=True)
     ]
-    assert answer(ALL, known(*days), at(14)).endswith(f"next try Sat 21 Nov 07:00 UTC{said}")
+    assert answer(known(*days), at(14), ALL).endswith(f"next try Sat 21 Nov 07:00 UTC{said}")
 
 
 def test_only_lists_that_the_service_has_known_for_a_day_are_due() -> None:
