@@ -140,7 +140,7 @@ def test_digest_is_shown_as_it_was_sent_without_asking_anybody(world: World) -> 
     [
         (
             ["--sent", "--date", "2026-11-21"],
-            "no digest of 2026-11-21; the newest is that of 2026-11-23",
+            "no digest of 2026-11-21; the newest is from 2026-11-23",
         ),
         (["--sent", "--date", "soon"], "'soon' does not match the format '%Y-%m-%d'"),
         (["--date", "2026-11-20"], "--date goes with --sent"),

@@ -80,7 +80,7 @@ def test_template_in_the_home_overrides_one_file_and_inherits_the_rest(tmp_path:
         (
             "note.mjml.j2",
             "<mjml><mj-body>",
-            r"^emails/note\.mjml\.j2: MJML does not accept .*: unexpected end of stream",
+            r"^emails/note\.mjml\.j2: MJML rejects the output .*: unexpected end of stream",
         ),
         (
             "note.mjml.j2",
@@ -140,19 +140,19 @@ def test_template_without_a_required_part_is_reported(
             "_masthead.mjml.j2",
             "</h1>",
             "",
-            r"emails/digest\.mjml\.j2: MJML does not accept .*unexpected end of stream",
+            r"emails/digest\.mjml\.j2: MJML rejects the output .*unexpected end of stream",
         ),
         (
             "note.mjml.j2",
             "</mjml>",
             "",
-            r"emails/note\.mjml\.j2: MJML does not accept .*look for a tag that is not closed",
+            r"emails/note\.mjml\.j2: MJML rejects the output .*look for an unclosed tag",
         ),
         (
             "note.mjml.j2",
             "</mjml>",
             "</mjml></mjml>",
-            r"MJML does not accept .*unexpected token in root template",
+            r"MJML rejects the output .*unexpected token in root template",
         ),
         (
             "_entry.mjml.j2",
@@ -343,7 +343,7 @@ INCLUDES = WHOLE + "{% from '_a.txt.j2' import b %}\n{{ b + 1 }}"
         ({"de/note": WHOLE + "\n\n{{ a }}"}, ["de/note.txt.j2:3: 'a' is undefined"]),
         ({"de/note": WHOLE + "{% include '_a.j2' %}"}, ["de/note.txt.j2:1: there is no template _a.j2"]),
         ({"de/note": WHOLE.replace("address", "kicker")}, [
-            "de/note.txt.j2: the mail must show who gets the mail (page.copy.address), and does not"
+            "de/note.txt.j2: the mail must show who gets the mail (page.copy.address), but does not"
         ]),
         ({"pt-BR/_a": "", "pt/note": "{{ a }}"}, ["pt/note.txt.j2:1: 'a' is undefined"]),
         ({"note": "{{ a }}", "de/_a": ""}, ["note.txt.j2:1: 'a' is undefined"]),
@@ -387,7 +387,7 @@ def test_short_last_word_is_tied_to_the_one_before_it(text: str, html: str) -> N
         (
             "confirm.mjml.j2",
             "<mjml><mj-body></mjml>",
-            "emails/confirm.mjml.j2: MJML does not accept",
+            "emails/confirm.mjml.j2: MJML rejects the output",
         ),
     ],
 )

@@ -254,7 +254,7 @@ class Templates:
             file = self._sandbox(language).file(f"{kind}.{ending}.j2")
             for what, words in needed.items():
                 if any(word not in part for word in words):
-                    message = f"the mail must show {what}, and does not"
+                    message = f"the mail must show {what}, but does not"
                     problems.append(Problem(f"emails/{file}", message))
 
         if problems:
@@ -279,8 +279,8 @@ class Templates:
         try:
             html: str = mjml.mjml2html(source, fonts={})  # else it loads fonts from Google
         except ValueError as error:
-            fix = "look for a tag that is not closed, or closed twice, in it and in those that it includes"
-            what = f"MJML does not accept what this template gives: {error}; {fix}"
+            fix = "look for an unclosed tag, or one closed twice, in it and in the templates that it includes"
+            what = f"MJML rejects the output of this template: {error}; {fix}"
             raise ConfigError.at(place, what) from error
 
         if "<mj-" in html:

@@ -143,7 +143,7 @@ def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed
 
     if day and day not in days:
         raise UnknownNameError(
-            f"{list_name}: there is no digest of {day}; the newest is that of {max(days)}"
+            f"{list_name}: there is no digest of {day}; the newest is from {max(days)}"
         )
 
     day = day or next(iter(days))

@@ -88,7 +88,9 @@ class WorkerPool:
                 why = f"no answer within {self.seconds:g} seconds"
 
             self.problem = f"{self.name} cannot be used: {why}"
-            logger.warning("%s; the work is done here, which takes longer", self.problem)
+            logger.warning(
+                "%s; one process does the work instead, which takes longer", self.problem
+            )
             logger.debug("the workers' failure", exc_info=error)
             return None
 
@@ -107,7 +109,7 @@ def done(work: Callable[[_T], _R], task: _T, expected: Mapping[str, str]) -> _R:
     """Return the task's result, if this worker is like its caller. Raises WorkersError."""
     installed = versions()
     differences = [
-        f"{name} {installed.get(name, '')}, and here is {version}"
+        f"{name} {installed.get(name, '')}, but this machine has {version}"
         for name, version in expected.items()
         if installed.get(name) != version
     ]

@@ -87,9 +87,9 @@ def test_workers_of_another_version_are_not_used() -> None:
     ours = versions()
     (problem,) = scheduler.differences(Workers())
     assert problem.startswith(
-        f"tls://10.0.0.7:4711: a worker has paperboy {ours['paperboy']}, and here is 0.1; "
+        f"tls://10.0.0.7:4711: a worker has paperboy {ours['paperboy']}, but this machine has 0.1; "
     )
-    assert problem.endswith(f"jinja2 {ours['jinja2']}, and here is 2.0")
+    assert problem.endswith(f"jinja2 {ours['jinja2']}, but this machine has 2.0")
 
 
 @needs_dask
