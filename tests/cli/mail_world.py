@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from paperboy.models import Delivery
-from tests.cli.conftest import FRIDAY, World, text_of
+from tests.cli.conftest import FRIDAY, Ran, World, text_of
 from tests.servers.smtp import Fault
 
 ADA, GRACE, OPERATOR = "ada@example.org", "grace@example.org", "op@example.org"
@@ -27,6 +27,13 @@ def at_home(world: World, *addresses: str, **settings: object) -> None:
     """Put these on the list, and give the operator an address."""
     world.write("subscribers.yaml", LIST.format(", ".join(addresses)))
     world.env(ALERT_TO=OPERATOR, **settings)
+
+
+def once_on(world: World, day: datetime, *numbers: int) -> Ran:
+    """Announce papers on that day, and run `once`."""
+    world.clock.now = day
+    world.announce(*numbers)
+    return world.once()
 
 
 def refuse(world: World, reply: str, *addresses: str) -> None:

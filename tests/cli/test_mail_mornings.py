@@ -21,6 +21,7 @@ from tests.cli.mail_world import (
     at_home,
     attempts,
     crowd,
+    once_on,
     read,
     states,
     told,
@@ -96,9 +97,7 @@ def test_each_recipient_meets_a_fault_of_their_own_and_nobody_else_suffers(
     }
     assert len({mail["Message-ID"] for mail in world.messages("taken@example.org")}) == 1
 
-    world.clock.now = MONDAY
-    world.announce(2)
-    assert world.once().code == 0
+    assert once_on(world, MONDAY, 2).code == 0
     assert {name: read(world, f"{name}@example.org") for name in OWN} == {
         name: ["1"] * own.copies + ["2"] for name, own in OWN.items()
     }
@@ -202,9 +201,7 @@ def test_server_fault_holds_mail_back_until_it_is_over(case: Case, world: World)
         for words in ("mail, since Fri 20 Nov", "Mail cannot be sent"):
             assert words in told(world)
 
-    world.clock.now = MONDAY
-    world.announce(2)
-    assert world.once().code == 0
+    assert once_on(world, MONDAY, 2).code == 0
     assert (read(world, ADA), read(world, GRACE)) == (["1", "2"], ["1", "2"])
     assert alerts(world) == news
 

@@ -14,6 +14,7 @@ from tests.cli.mail_world import (
     WEDNESDAY,
     alerts,
     at_home,
+    once_on,
     read,
     refuse,
     states,
@@ -49,9 +50,7 @@ def test_papers_of_a_digest_deferred_for_everybody_come_next_morning(world: Worl
     assert "The papers are not lost: they come with the next digest of foundations." in told(world)
 
     world.smtp.faults.clear()
-    world.clock.now = TUESDAY
-    world.announce(3)
-    assert world.once().code == 0
+    assert once_on(world, TUESDAY, 3).code == 0
     assert (read(world, ADA), read(world, GRACE)) == (["1", "2", "3"], ["1", "2", "3"])
     assert len(world.messages(ADA)) == 1
     assert world.once().code == 0
@@ -73,9 +72,7 @@ def test_list_refused_as_a_whole_is_reported_while_another_is_served(world: Worl
     assert "paperboy resend foundations" in told(world)
 
     world.smtp.faults.clear()
-    world.clock.now = MONDAY
-    world.announce(2)
-    world.once()
+    once_on(world, MONDAY, 2)
     assert (read(world, ADA), read(world, "vera@example.org")) == (["1", "2"], ["4"])
     assert alerts(world) == [NOBODY, REACHED]
 
@@ -83,11 +80,9 @@ def test_list_refused_as_a_whole_is_reported_while_another_is_served(world: Worl
 def test_digest_that_bounced_for_everybody_is_reported_each_morning(world: World) -> None:
     """It is reported each morning until it is fixed, and the papers wait."""
     at_home(world, ADA, GRACE)
-    for day in (FRIDAY, MONDAY):
-        world.clock.now = day
-        world.announce(1 if day == FRIDAY else 2)
-        refuse(world, NO_SUCH, ADA, GRACE)
-        assert world.once().code == 1
+    refuse(world, NO_SUCH, ADA, GRACE)
+    for number, day in ((1, FRIDAY), (2, MONDAY)):
+        assert once_on(world, day, number).code == 1
         assert states(world) == ["failed", "failed"]
     assert alerts(world) == [NOBODY, NOBODY]
     at_home(world, "ada@new.example", "grace@new.example")
@@ -100,11 +95,9 @@ def test_digest_that_bounced_for_everybody_is_reported_each_morning(world: World
 def test_papers_do_not_return_for_a_single_address_that_bounced(world: World) -> None:
     """Otherwise the list would get the same papers for ever. `resend` sends the digest to the right address."""
     at_home(world, ADA)
-    for day in (FRIDAY, MONDAY):
-        world.clock.now = day
-        world.announce(1 if day == FRIDAY else 2)
-        refuse(world, NO_SUCH, ADA)
-        assert world.once().code == 1
+    refuse(world, NO_SUCH, ADA)
+    for number, day in ((1, FRIDAY), (2, MONDAY)):
+        assert once_on(world, day, number).code == 1
     assert alerts(world) == [NOBODY, NOBODY]
     assert "not lost" not in told(world)
     at_home(world, GRACE)
@@ -137,9 +130,7 @@ def test_delivery_left_by_a_crash_does_not_cost_the_others_theirs(world: World) 
     with world.store() as store:
         assert store.ledger.reserve(waiting(store, FRIDAY, by_hand=True)[0], FRIDAY)
     for number, day in ((2, MONDAY), (3, TUESDAY)):
-        world.clock.now = day
-        world.announce(number)
-        assert world.once().code == 1
+        assert once_on(world, day, number).code == 1
     world.smtp.faults.clear()
     world.clock.now = WEDNESDAY
     assert world.once().code == 0
@@ -165,9 +156,7 @@ def test_suppressed_address_is_reported_to_the_operator_alone(reply: str, world:
     )
     err = ""
     for number, day in enumerate((FRIDAY, MONDAY, TUESDAY, WEDNESDAY), start=1):
-        world.clock.now = day
-        world.announce(number)
-        ran = world.once()
+        ran = once_on(world, day, number)
         assert ran.code == 0
         err += ran.err
     assert "l…@example.org is suppressed: it did not exist for three digests in a row" in err

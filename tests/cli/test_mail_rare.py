@@ -19,6 +19,7 @@ from tests.cli.mail_world import (
     alerts,
     at_home,
     crowd,
+    once_on,
     read,
     refuse,
     states,
@@ -122,9 +123,7 @@ def test_delivery_left_by_a_crash_still_counts_after_a_deferral(world: World) ->
     world.clock.now += QUARTER
     world.once()
     world.smtp.faults.clear()
-    world.clock.now = MONDAY
-    world.announce(2)
-    world.once()
+    once_on(world, MONDAY, 2)
     assert read(world, ADA) == ["1", "2"]
     assert (
         len(world.messages(ADA)) == 2
@@ -139,9 +138,7 @@ def test_papers_come_back_when_all_addresses_change_before_anybody_had_them(worl
     at_home(world, "ada@new.example", "grace@new.example")
     world.clock.now += QUARTER
     world.once()
-    world.clock.now = MONDAY
-    world.announce(2)
-    world.once()
+    once_on(world, MONDAY, 2)
     assert read(world, "ada@new.example") == ["1", "2"]
 
 

@@ -16,6 +16,7 @@ from tests.cli.mail_world import (
     alerts,
     at_home,
     crowd,
+    once_on,
     read,
     refuse,
     states,
@@ -152,9 +153,7 @@ def test_refused_mail_is_reported_once_a_day(world: World) -> None:
     at_home(world, ADA, GRACE)
     refuse(world, "550 5.7.1 not you", ADA)
     for number, day in enumerate((FRIDAY, MONDAY), start=1):
-        world.clock.now = day
-        world.announce(number)
-        assert world.once().code == 0
+        assert once_on(world, day, number).code == 0
         for _ in range(2):
             world.clock.now += QUARTER
             world.run("resend", "foundations", "--failed")
