@@ -175,6 +175,11 @@ class World:
         self.arxiv.papers.extend(papers)
         return papers
 
+    def announce_both(self, number: int, of_galaxies: int) -> None:
+        """Announce a paper for each of the two lists."""
+        self.announce(number)
+        self.announce(of_galaxies, categories=("astro-ph.GA",))
+
 
 def text_of(mail: EmailMessage, kind: str = "plain") -> str:
     """Return the text of a mail's part of that kind."""

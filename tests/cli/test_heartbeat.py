@@ -76,8 +76,7 @@ def test_heartbeat_follows_a_morning_and_its_sending(
         "every address refused": Fault("RCPT", "550 5.1.1 no"),
     }
     world.smtp.faults.extend(fault for name, fault in faults.items() if name == what)
-    world.announce(1)
-    world.announce(4, categories=("astro-ph.GA",))
+    world.announce_both(1, 4)
     if what == "a quiet day":
         world.once()
         world.later(days=1)

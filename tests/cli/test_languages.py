@@ -22,8 +22,7 @@ def german(world: World) -> World:
     world.env(smtp=False)
     world.write("subscribers.yaml", GERMAN)
     world.write(MASTHEAD, "Guten Morgen!\n" + (EMAILS / "_masthead.txt.j2").read_text("utf-8"))
-    world.announce(1)
-    world.announce(2, categories=("astro-ph.GA",))
+    world.announce_both(1, 2)
     return world
 
 

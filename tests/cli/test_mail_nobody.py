@@ -61,8 +61,7 @@ def test_list_refused_as_a_whole_is_reported_while_another_is_served(world: Worl
     world.write("subscribers.yaml", LISTS)
     world.env(ALERT_TO=OPERATOR)
     refuse(world, DENIED, ADA, GRACE)
-    world.announce(1)
-    world.announce(4, categories=("astro-ph.GA",))
+    world.announce_both(1, 4)
     ran = world.once()
     assert ran.code == 1  # nothing waits, and it is told
     assert "Deliveries: 1 sent, 2 failed" in ran.out

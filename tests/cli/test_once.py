@@ -46,8 +46,7 @@ def test_unknown_list_is_wrong_usage(world: World) -> None:
 
 
 def test_dry_run_sends_and_marks_nothing_and_keeps_the_scores(world: World) -> None:
-    world.announce(1)
-    world.announce(4, categories=("astro-ph.GA",))
+    world.announce_both(1, 4)
     ran = world.run("once", "--dry-run")
     assert ran.code == 0
     assert "foundations: digest, 1 of 1 papers, to 2 subscribers\n  1. 2611.00001" in ran.out
@@ -123,8 +122,7 @@ def test_each_failure_is_reported_once(
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
     monkeypatch.setenv("COLUMNS", "500")  # or the terminal's lines would wrap
     world.env(ALERT_TO="op@example.org", OPENAI_MODEL="gpt-7")
-    world.announce(1)
-    world.announce(2, categories=("astro-ph.GA",))
+    world.announce_both(1, 2)
     world.llm.fail_always("no such model")
     ran = world.once()
     assert (ran.out + ran.err).count("it knows no model 'gpt-7'") == 1

@@ -34,8 +34,7 @@ def newest(world: World) -> str:
 def both(world: World) -> World:
     """Two lists; galaxies sends on Mondays only. Today is a Friday, and each has a paper."""
     world.write("subscribers.yaml", MONDAYS)
-    world.announce(1)
-    world.announce(4, categories=("astro-ph.GA",))
+    world.announce_both(1, 4)
     return world
 
 

@@ -169,8 +169,7 @@ def test_status_counts_votes_of_thirty_days_by_list_and_names_nobody(world: Worl
 
 
 def test_status_prints_the_answer_first(world: World) -> None:
-    world.announce(1)
-    world.announce(4, categories=("astro-ph.GA",))
+    world.announce_both(1, 4)
     world.once()
     answer = "Everyone got today's mail: 2 lists, 3 subscribers."
     assert world.run("status").out.splitlines()[:3] == [

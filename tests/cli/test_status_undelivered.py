@@ -6,10 +6,11 @@ from datetime import timedelta
 import pytest
 
 from tests.cli.conftest import LISTS, World
+from tests.cli.mail_world import LIST
+from tests.cli.test_resend import ADA, GRACE, a_morning
 from tests.servers.smtp import Fault
 from tests.store.ledger import morning
 
-ADA, GRACE = "ada@example.org", "grace@example.org"
 FOUNDATIONS = LISTS.partition("  - name: galaxies")[0]
 
 
@@ -17,19 +18,6 @@ FOUNDATIONS = LISTS.partition("  - name: galaxies")[0]
 def _alone(world: World) -> None:
     """No other list has anything to say."""
     world.write("subscribers.yaml", FOUNDATIONS)
-
-
-def crowd(number: int, list_name: str = "foundations") -> str:
-    """A list of so many."""
-    people = "".join(f"      - {list_name[0]}{person:02}@example.org\n" for person in range(number))
-    return f"  - name: {list_name}\n    categories: [cs.LG]\n    topics: learning\n    subscribers:\n{people}"
-
-
-def a_morning(world: World, *faults: Fault) -> None:
-    world.announce(1)
-    world.smtp.faults.extend(faults)
-    world.once("foundations")
-    world.smtp.faults.clear()
 
 
 def section(printed: str) -> list[str]:
@@ -109,7 +97,8 @@ def test_when_all_were_sent_nobody_lacks_a_digest(world: World) -> None:
 
 
 def test_of_a_crowd_five_are_named_and_all_with_undelivered(world: World) -> None:
-    world.write("subscribers.yaml", "lists:\n" + crowd(60))
+    everybody = ", ".join(f"f{number:02}@example.org" for number in range(60))
+    world.write("subscribers.yaml", LIST.format(everybody))
     a_morning(
         world,
         Fault("RCPT", "550 5.1.1 no", address="f07@example.org"),

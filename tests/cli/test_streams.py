@@ -21,8 +21,7 @@ def due(world: World) -> World:
     (world.path / "data").mkdir()
     with world.store() as store:  # as if it had run yesterday
         store.days.first_seen(["foundations", "galaxies"], now - timedelta(days=1))
-    world.announce(1)
-    world.announce(4, categories=("astro-ph.GA",))
+    world.announce_both(1, 4)
     return world
 
 

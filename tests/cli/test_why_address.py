@@ -21,8 +21,7 @@ def test_each_digest_has_its_state_its_time_and_the_servers_answer_newest_first(
     world: World,
 ) -> None:
     world.write("subscribers.yaml", LISTS.replace("[vera@example.org]", f"[{ADA}]"))
-    world.announce(1)
-    world.announce(4, categories=("astro-ph.GA",))
+    world.announce_both(1, 4)
     world.once()
     world.later(days=4)
     world.announce(2)
