@@ -60,6 +60,12 @@ def year(
 # ---- papers
 
 
+def became_of(year: Year, name: str) -> dict[str, str]:
+    """What became of each paper that the list has seen."""
+    seen = year.truth.ledger.seen.items()
+    return {paper: found.became for (of, paper), found in seen if of == name}
+
+
 def test_each_announced_paper_is_considered_exactly_once_per_list(year: Year) -> None:
     """Held ones, late ones and those of gaps, too; over outages, kills, restarts; and second versions are no news."""
     for name in NAMES:
@@ -72,11 +78,7 @@ def test_each_announced_paper_is_considered_exactly_once_per_list(year: Year) ->
             if arrived.paper.published < start
         }
         owed = {arrived.paper.id for arrived in year.truth.wanted(name, last)} - too_old
-        seen = {
-            paper: seen_paper.became
-            for (of, paper), seen_paper in year.truth.ledger.seen.items()
-            if of == name
-        }
+        seen = became_of(year, name)
         assert {paper for paper, became in seen.items() if became == "before start"} == too_old
         assert seen.keys() - too_old == owed
         considered = (day.considered - day.carried_over for day in days if not day.superseded)
@@ -239,11 +241,7 @@ def test_each_paper_that_passes_and_no_other_is_in_one_digest_per_list(year: Yea
             if of == name and day is not None:
                 for paper in mail.papers:
                     shown[paper].add(day)
-        seen = {
-            paper: seen_paper.became
-            for (of, paper), seen_paper in year.truth.ledger.seen.items()
-            if of == name
-        }
+        seen = became_of(year, name)
         assert shown.keys() == {paper for paper, became in seen.items() if became == "selected"}
         assert all(len(days) == 1 for days in shown.values())
         scores = {

@@ -263,19 +263,6 @@ def test_what_may_pass_is_tried_again(store: Store, hook: Hook, status: int, say
     assert alerts(store, hook.url) == []
 
 
-@pytest.mark.parametrize(
-    ("what", "says"),
-    [("silent", "no reply: the reply took too long"), ("huge", "no reply: the reply is too large")],
-)
-def test_reply_that_never_comes_or_never_ends_is_tried_again(
-    store: Store, hook: Hook, what: str, says: str
-) -> None:
-    hook.silent, hook.body = what == "silent", b"x" * (1_500_000 if what == "huge" else 1)
-    frozen(store)
-    found = call(store, hook.url, seconds=0.3 if what == "silent" else 10.0)
-    assert (found.state, found.reply) == (DeliveryState.PENDING, says)
-
-
 @pytest.mark.parametrize("kind", [*AT_ONCE, *SLOW])
 def test_hostile_reply_leaves_one_clean_line_without_the_url(store: Store, kind: str) -> None:
     body = f"\x1b[31m{PATH} verysecrettoken\r\n \u202e".encode() * 30
@@ -287,6 +274,7 @@ def test_hostile_reply_leaves_one_clean_line_without_the_url(store: Store, kind:
     frozen(store)
     with Talker(talk) as talker:
         found = call(store, f"http://127.0.0.1:{talker.port}{PATH}", seconds=0.3)
+    assert found.reply.startswith("HTTP ") or found.state is DeliveryState.PENDING
     assert found.reply.startswith(("HTTP ", "no reply: "))
     assert found.reply.isprintable()
     assert len(found.reply) <= 80

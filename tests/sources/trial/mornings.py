@@ -192,19 +192,6 @@ def test_no_day_is_quiet_while_a_source_is_late(home: World) -> None:
     assert reasons(report)["both"] == "arXiv and the trial announced nothing (weekend, day of rest)"
 
 
-def test_source_that_is_down_on_the_first_morning_begins_on_another(home: World) -> None:
-    """With its newest batch alone; what arXiv had on the first is neither lost nor repeated."""
-    first, _ = home.announce(1, 2)
-    home.llm.scores = {first.id: Score(9, 8, "")}
-    trial.SERVER["down"] = 1
-    home.run("once", "--list", "both")
-    home.llm.scores = lambda _: Score(9, 8, "")
-    trial.SERVER["down"] = 0
-    home.clock.now += DAY
-    home.run("once", "--list", "both")
-    assert seen(home, "both") == ["2611.00001", "trial:10.9/11-20.1", "trial:10.9/11-20.2"]
-
-
 def test_source_that_is_down_is_reported_although_the_digests_leave(home: World) -> None:
     """And once it is back. One that is late is in the day's reason alone."""
     home.env(ALERT_TO="ops@example.org")
