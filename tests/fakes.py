@@ -6,9 +6,12 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 from paperboy.errors import FeedError, MailServerError, ScoringError
+from paperboy.features import FEATURES
 from paperboy.models import (
     Composed,
     Cost,
@@ -27,6 +30,7 @@ from paperboy.models import (
     ToScore,
     Usage,
 )
+from paperboy.service.app import App
 
 
 @dataclass
@@ -151,6 +155,13 @@ class NoProgress:
     @contextmanager
     def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda _done, _total: None
+
+
+def app_at(
+    home: Path, clock: Callable[[], datetime], environ: Mapping[str, str] = MappingProxyType({})
+) -> App:
+    """What Paperboy can do in that home, with all features. It does not wait, and shows no progress."""
+    return App(home, environ, clock, lambda _: None, lambda: 0.0, NoProgress(), features=FEATURES)
 
 
 @dataclass

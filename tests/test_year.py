@@ -363,6 +363,6 @@ def tell(year: Year) -> None:
     print(
         f"seed {year.world.seed}: {DAYS} days; {', '.join(f'{n} {what}' for what, n in outcomes.most_common())}; "
         f"{len(year.world.mails) - len(year.told)} mails to readers, {len(year.told)} to the operator; "
-        f"{len(year.world.starts)} starts, {kills} kills, {len(year.world.runs)} children, {year.world.looks} looks; "
+        f"{len(year.world.starts)} starts, {kills} kills, {len(year.world.runs)} children; "
         f"{year.seconds:.0f} s, {year.truth.ledger.size / 1e6:.1f} MB"
     )

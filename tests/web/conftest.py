@@ -12,11 +12,10 @@ import pytest
 from werkzeug.test import Client, TestResponse
 from werkzeug.wrappers import Response
 
-from paperboy.features import FEATURES
-from paperboy.service.app import App
 from paperboy.store import Store
 from paperboy.web.room import Room
 from tests.cli.conftest import Ran, World, world
+from tests.fakes import app_at
 from tests.servers.smtp_sink import free_port
 from tests.web.served import Served
 
@@ -35,18 +34,7 @@ class Web:
     room: Room = field(init=False)
 
     def __post_init__(self) -> None:
-        world = self.world
-        app = App(
-            world.path,
-            world.environ,
-            world.clock,
-            world.waits.append,
-            lambda: 0.0,
-            None,
-            print,
-            FEATURES,
-        )  # type: ignore[arg-type]
-        self.room = Room(app)
+        self.room = Room(app_at(self.world.path, self.world.clock, self.world.environ))
 
     def get(self, path: str, **options: object) -> TestResponse:
         """Follow a link: one that begins with WEB_URL, or a path."""

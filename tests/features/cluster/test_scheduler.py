@@ -12,11 +12,10 @@ import pytest
 
 from paperboy.features.cluster import scheduler
 from paperboy.morning.workers import WorkersError, versions
-from paperboy.service.app import App
 from paperboy.service.check import Finding
 from paperboy.store.incidents import Kind
-from tests.fakes import NoProgress
-from tests.morning.test_workers import NOW, a_morning, app_of, home, once_some_are_frozen
+from tests.fakes import app_at
+from tests.morning.test_workers import NOW, a_morning, home, once_some_are_frozen
 from tests.servers.dask import MISSING, dask_cluster
 from tests.servers.llm import LlmServer
 from tests.service.test_check import about, check, write_env
@@ -31,9 +30,7 @@ needs_dask = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 def test_cluster_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:
     with dask_cluster(tmp_path) as dask, LlmServer(cache="none") as llm:
         on_it = f"CLUSTER={dask.address}"
-        with App(
-            home, {"CLUSTER": dask.address}, lambda: NOW, time.sleep, time.monotonic, NoProgress()
-        ) as app:
+        with app_at(home, lambda: NOW, {"CLUSTER": dask.address}) as app:
             (found,) = scheduler.check(app)
         assert found.message.startswith("3 workers with 3 threads, which compose")
         assert a_morning(home, on_it) == a_morning(home, "WORKERS=1")
@@ -129,7 +126,7 @@ def test_cluster_is_looked_at_and_a_morning_does_without_one_that_is_gone(
     ("lists", "name"), [(16, ""), (17, "the cluster at tls://scheduler.example.org:8786")]
 )
 def test_small_morning_pays_for_no_cluster(small_home: Path, lists: int, name: str) -> None:
-    write_env(small_home, CLUSTER="tls://scheduler.example.org:8786")
-    with app_of(small_home) as app:
+    environ = {"CLUSTER": "tls://scheduler.example.org:8786"}
+    with app_at(small_home, lambda: NOW, environ) as app:
         found = app.worker_pool(lists)
         assert (found.name if found else "") == name

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.features import FEATURES
 from paperboy.features.dkim.signer import check
-from paperboy.service.app import App
-from tests.fakes import NoProgress
+from tests.fakes import app_at
 from tests.features.dkim.test_signer import make, record
 from tests.servers.dns import DnsServer
 from tests.service.test_check import NOON, ask, home, write_env
@@ -31,9 +29,7 @@ def test_key_of_the_selector_is_looked_up(
     for records in ([], ['"v=DKIM1; p="'], [record(other)], [record(key)]):
         with DnsServer({f"{name} TXT": records}) as server:
             ask(server)
-            with App(
-                home, {}, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress(), features=FEATURES
-            ) as app:
+            with app_at(home, lambda: NOON) as app:
                 (said,) = check(app)
         found.append((said.message, said.exit_code, said.note))
     none = f"{name} has no key: fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"

@@ -13,11 +13,9 @@ import dkim
 import dns.resolver
 import pytest
 
-from paperboy.features import FEATURES
 from paperboy.features.dkim.signer import DkimSigner, modulus, published
-from paperboy.service.app import App
 from tests.cli.conftest import World, world
-from tests.fakes import NoProgress
+from tests.fakes import app_at
 from tests.servers.dns import DnsServer
 
 __all__ = ["world"]  # the fixture, for these tests, too
@@ -192,15 +190,7 @@ def test_operator_is_alerted_even_without_the_key(world: World, key: Path, *, go
     assert world.run("once").code == 0
     if gone:
         (world.path / "dkim.pem").unlink()
-    with App(
-        world.path,
-        {},
-        world.clock,
-        world.waits.append,
-        lambda: 0.0,
-        NoProgress(),
-        features=FEATURES,
-    ) as app:
+    with app_at(world.path, world.clock) as app:
         app.store.suppressions.add("ada@example.org", "", "5.1.1", world.clock(), by="bounces")
         app.deliver_rest(lambda: False)
     alert = world.smtp.messages[-1]

@@ -12,13 +12,12 @@ import lxml.html
 import pytest
 
 from paperboy.curate import ways_in
-from paperboy.features import FEATURES
 from paperboy.features.learning.learning import of as learned
 from paperboy.models import Day, MorningReport, Outcome, PaperOutcome, Score, Spending, Usage
 from paperboy.service.app import App
 from paperboy.sources import trial  # type: ignore[attr-defined]
 from tests.cli.conftest import World, world
-from tests.fakes import NoProgress
+from tests.fakes import app_at
 from tests.mail.reading import flat
 from tests.web.conftest import WEB_URL, Web
 
@@ -56,16 +55,7 @@ def home(world: World) -> Iterator[World]:
 
 
 def service(home: World) -> App:
-    return App(
-        home.path,
-        home.environ,
-        home.clock,
-        home.waits.append,
-        lambda: 0.0,
-        NoProgress(),
-        print,
-        FEATURES,
-    )
+    return app_at(home.path, home.clock, home.environ)
 
 
 def scheduled(home: World) -> MorningReport:
