@@ -2,7 +2,6 @@
 
 import click
 
-from paperboy.edges.sandbox import one_timeout
 from paperboy.service import output
 from paperboy.service.app import App
 from paperboy.service.check import findings
@@ -29,12 +28,11 @@ def check(app: App, *, offline: bool) -> int:
     them.
     """
     code = 0
-    with one_timeout():
-        for finding in findings(app, offline=offline):
-            output.say(
-                f"{finding.what}: {finding.message}",
-                mark=f"{finding.mark:7}",
-                fg=_COLOURS[finding.mark],
-            )
-            code = max(code, finding.exit_code)
+    for finding in findings(app, offline=offline):
+        output.say(
+            f"{finding.what}: {finding.message}",
+            mark=f"{finding.mark:7}",
+            fg=_COLOURS[finding.mark],
+        )
+        code = max(code, finding.exit_code)
     return code

@@ -1,51 +1,21 @@
-"""Sandbox for the operator's Jinja templates: rendering has limits, and a fault names file and
-line.
+"""Sandbox for the operator's Jinja templates: output is limited, and a fault names file and line.
 
-A template may lay out text, but not reach into Python. A render has a limit of output, and a limit
-of processor time that is checked at each turn of a loop and each call. In a batch of renders only
-one may use up its time: see `one_timeout`.
+A template may lay out text, but not reach into Python. Time is not limited here: a range has at
+most 100,000 numbers, and a process whose template never ends is stopped as any stuck one.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from time import thread_time
+from collections.abc import Callable
 from traceback import walk_tb
 from typing import Any
 
 import jinja2
-from jinja2 import TemplateRuntimeError, nodes
-from jinja2.runtime import Context
+from jinja2 import TemplateRuntimeError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from paperboy.errors import ConfigError
 from paperboy.models import Problem
 
 MOST_OUTPUT = 16_000_000  # characters
-MOST_SECONDS = 20.0
-
-_deadline: ContextVar[float] = ContextVar("deadline")  # of this thread's render, in processor time
-
-# The timeout of a batch of renders, if there was one; None outside of `one_timeout`.
-_timeouts: ContextVar[list[Problem] | None] = ContextVar("timeouts", default=None)
-
-
-@contextmanager
-def one_timeout() -> Iterator[None]:
-    """Fail every render after the first one that times out at once, with the same fault.
-
-    Within another `one_timeout`, it is part of that one.
-    """
-    timeouts = _timeouts.get()
-    token = _timeouts.set([] if timeouts is None else timeouts)
-    try:
-        yield
-    finally:
-        _timeouts.reset(token)
-
-
-class _TooLongError(TemplateRuntimeError):
-    pass
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -60,7 +30,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self,
         folder: str,
         source: Callable[[str], str | None],
-        seconds: float,
         file: Callable[[str], str] = str,
         **options: Any,
     ) -> None:
@@ -72,17 +41,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
         loader = jinja2.FunctionLoader(load)
         super().__init__(loader=loader, trim_blocks=True, lstrip_blocks=True, **options)
         self._folder = folder
-        self._seconds = seconds
         self.file = file
         self._safe: dict[tuple[type, str], bool] = {}
-        self.filters["_timed"] = _timed
 
     def text(self, name: str, block: str = "", **values: Any) -> str:
         """Render a template, or one block of it. Raises ConfigError, also beyond a limit."""
-        timeouts = _timeouts.get()
-        if timeouts:
-            raise ConfigError(timeouts)
-        _deadline.set(thread_time() + self._seconds)
         try:
             template = self.get_template(name)
             if block and block not in template.blocks:
@@ -104,10 +67,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 output.append(piece)
             return "".join(output)
         except Exception as error:  # a template can raise anything
-            problem = self._problem(error, name)
-            if isinstance(error, _TooLongError) and timeouts is not None:
-                timeouts.append(problem)
-            raise ConfigError([problem]) from error
+            raise ConfigError([self._problem(error, name)]) from error
 
     def compiled(self, name: str) -> None:
         """Compile a template, to check its syntax. Raises ConfigError."""
@@ -154,26 +114,3 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if known not in self._safe:
             self._safe[known] = super().is_safe_attribute(obj, attr, value)
         return self._safe[known]
-
-    def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
-        _check_time()
-        return super().call(context, obj, *args, **kwargs)
-
-    def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:
-        """Check the time at each turn of a loop. Jinja takes the fields of nodes by position."""
-        for loop in source.find_all(nodes.For):
-            loop.iter = nodes.Filter(
-                loop.iter, "_timed", [], [], None, None, lineno=loop.lineno, environment=self
-            )
-        return super()._generate(source, *args, **kwargs)
-
-
-def _timed(items: Iterable[Any]) -> Iterator[Any]:
-    for item in items:
-        _check_time()
-        yield item
-
-
-def _check_time() -> None:
-    if thread_time() > _deadline.get():
-        raise _TooLongError("takes too long; does it loop too often?")

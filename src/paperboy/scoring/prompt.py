@@ -60,11 +60,10 @@ class Prompt:
     topics and each paper.
     """
 
-    def __init__(self, folders: Sequence[Path], seconds: float = sandbox.MOST_SECONDS) -> None:
+    def __init__(self, folders: Sequence[Path]) -> None:
         self._sandbox = sandbox.Sandbox(
             "prompts",
             partial(_source, folders),
-            seconds,
             undefined=StrictUndefined,
         )
         # The lists that share a batch ask one after another.
@@ -73,21 +72,19 @@ class Prompt:
         words = [text[:25] for paper in EXAMPLES for text in paper.values()]
         fields = "each paper's arxiv_id, title and abstract"
         topics = EXAMPLE_TOPICS
-        with sandbox.one_timeout():
-            problems = [
-                *self._try_block("rubric"),
-                *self._try_block("reply"),
-                *self._try_block(
-                    "topics",
-                    [topics],
-                    "{{ topics }}",
-                    topics=topics,
-                    language=ENGLISH,
-                ),
-                *self._try_block("topics", topics=topics, language=_ANOTHER),
-                *self._try_block("papers", words, fields, papers=EXAMPLES),
-            ]
-
+        problems = [
+            *self._try_block("rubric"),
+            *self._try_block("reply"),
+            *self._try_block(
+                "topics",
+                [topics],
+                "{{ topics }}",
+                topics=topics,
+                language=ENGLISH,
+            ),
+            *self._try_block("topics", topics=topics, language=_ANOTHER),
+            *self._try_block("papers", words, fields, papers=EXAMPLES),
+        ]
         if problems:
             raise ConfigError(list(dict.fromkeys(problems)))
 

@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 
 from paperboy.edges import lock
-from paperboy.edges.sandbox import one_timeout
 from paperboy.errors import ConfigError, noted
 from paperboy.home.settings import Settings
 from paperboy.home.versions import Files, Home, as_known
@@ -34,7 +33,7 @@ def adopt(app: App) -> None:
 def _problems(app: App, source: Path) -> list[Problem]:
     """Return every problem in the files there: each file is tried."""
     problems = list[Problem]()
-    with app.at(Home(app.path, Settings(), (), source)) as tried, one_timeout():
+    with app.at(Home(app.path, Settings(), (), source)) as tried:
         with noted(problems):
             tried.home = Home.load(app.path, app.environ, source)
             if lock.holder(tried.settings.paperboy_database, "run") is None:
