@@ -139,7 +139,7 @@ def test_found_paper_leads_to_its_place_in_its_digest(public: Web) -> None:
     assert 'id="p2"' in public.get(link.partition("#")[0]).text
 
 
-def test_what_nobody_has_is_not_found_and_the_page_says_so(public: Web) -> None:
+def test_search_without_a_match_says_so(public: Web) -> None:
     another_morning(public, 11)
     page = public.get("/list/foundations/search?q=unheard-of")
     assert "No paper found" in words(page)

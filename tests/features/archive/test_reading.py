@@ -57,7 +57,7 @@ def test_page_of_a_link_shows_the_whole_digest(web: Web) -> None:
     assert page.text.count("<main>") == page.text.count("</main>") == 1
 
 
-def test_page_is_nobodys_own(web: Web) -> None:
+def test_page_of_a_digest_names_no_reader(web: Web) -> None:
     mail, page = web.mail(), web.get(digest_link(web)).text
     own = {*re.findall(r"[0-9a-f]{32}", mail)} - {digest_link(web)[-32:]}
     assert own
@@ -101,7 +101,7 @@ def test_note_has_its_page(web: Web) -> None:
 @pytest.mark.parametrize(
     "path", ["/digest/" + "0" * 32, "/digest/short", "/list/foundations/2026-11-19"]
 )
-def test_what_does_not_exist_is_not_found(web: Web, path: str) -> None:
+def test_unknown_page_is_not_found(web: Web, path: str) -> None:
     configure(web, archive="public")
     assert web.get(path).status_code == 404
     assert web.get(path + ".bib").status_code == 404

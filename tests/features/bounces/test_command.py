@@ -161,7 +161,7 @@ def test_unsubscribe_mail_leaves_its_list_alone(sent: World, bounce: Bounced) ->
         "a made-up token",
     ],
 )
-def test_all_else_is_left_with_one_line(sent: World, mail: bytes, bounce: Bounced) -> None:
+def test_other_mail_is_ignored_with_one_log_line(sent: World, mail: bytes, bounce: Bounced) -> None:
     ran = bounce(mail)
     assert (ran.code, ran.out) == (0, "")
     assert len(ran.err.splitlines()) == 1

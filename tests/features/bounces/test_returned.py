@@ -283,7 +283,7 @@ def test_long_digest_that_comes_back_whole_is_read() -> None:
         b"\0" * 1000,
     ],
 )
-def test_all_else_counts_for_nothing(mail: bytes) -> None:
+def test_mail_that_is_no_bounce_complaint_or_request_is_ignored(mail: bytes) -> None:
     assert read(mail) is None
 
 
@@ -315,7 +315,7 @@ def test_complaint_names_the_mail_by_its_id_and_by_the_token_of_its_way_out(feed
 
 
 @given(st.binary(max_size=600), st.integers(0, 1500), st.integers(0, 1500))
-def test_no_mail_is_too_strange(noise: bytes, start: int, end: int) -> None:
+def test_any_mail_can_be_read(noise: bytes, start: int, end: int) -> None:
     for mail in (report(), complaint(), report(returned="text/rfc822-headers")):
         read(mail[:start] + noise + mail[end:])
 

@@ -95,7 +95,9 @@ def test_server_that_receives_a_digest_verifies_it(received: bytes, key: Path) -
     ],
     ids=["no one click", "subject", "a second From", "body"],
 )
-def test_whatever_is_changed_is_noticed(received: bytes, key: Path, old: bytes, new: bytes) -> None:
+def test_changed_mail_fails_verification(
+    received: bytes, key: Path, old: bytes, new: bytes
+) -> None:
     assert old in received
     assert not verify(received.replace(old, new, 1), key)
 
@@ -163,7 +165,7 @@ def test_key_needs_its_selector(world: World, key: Path) -> None:
     assert "DKIM_KEY: needs DKIM_SELECTOR to be set, too" in ran.err
 
 
-def test_signer_tells_nobody_its_key(key: Path) -> None:
+def test_repr_of_the_signer_hides_its_key(key: Path) -> None:
     assert "PRIVATE" not in repr(load(key))
 
 

@@ -130,7 +130,7 @@ class TestShortlist:
             20 - len(out),
         )
 
-    def test_what_was_left_out_never_comes_back(self, learned: World) -> None:
+    def test_paper_left_out_by_the_shortlist_never_comes_back(self, learned: World) -> None:
         """Not even with the papers of a digest that reached nobody."""
         learned.mail_is_down = True
         learned.scorer.known = good(

@@ -158,7 +158,7 @@ def test_young_lists_share_a_line(world: World) -> None:
     assert of_foundations(world)["learns"] == {"papers": 120, "days": 12, **needed}
 
 
-def test_without_the_setting_nothing_is_said(world: World) -> None:
+def test_status_is_silent_without_the_setting(world: World) -> None:
     learned(world, "foundations", 120, 12)
     assert told(world) == []
     assert in_json(world) == [None, None]

@@ -83,7 +83,7 @@ def test_whole_way_from_the_form_to_the_next_digest(open_web: Web) -> None:
     assert WEB_URL in web.mail(EMMY)
 
 
-def test_who_confirms_comes_into_the_lists_own_file(open_web: Web) -> None:
+def test_confirmed_reader_is_added_to_the_lists_own_file(open_web: Web) -> None:
     web, world = open_web, open_web.world
     world.write("readers.csv", "name,address\nBo,bo@example.org\n")
     world.write(
@@ -102,7 +102,7 @@ def test_who_confirms_comes_into_the_lists_own_file(open_web: Web) -> None:
     assert listed(web) == before
 
 
-def test_answer_tells_nobody_who_is_on_the_list(open_web: Web) -> None:
+def test_answer_does_not_reveal_who_is_on_the_list(open_web: Web) -> None:
     web = open_web
     web.run("suppress", "gone@wren.edu")
     answers = {
@@ -127,7 +127,7 @@ def test_answer_tells_nobody_who_is_on_the_list(open_web: Web) -> None:
         '"<script>"@wren.edu',
     ],
 )
-def test_what_is_no_address_is_said_and_noted_nowhere(open_web: Web, typed: str) -> None:
+def test_invalid_address_is_rejected_and_not_stored(open_web: Web, typed: str) -> None:
     page = ask(open_web, typed)
     assert "This is not a mail address" in page
     assert "<script" not in page
@@ -200,7 +200,7 @@ def test_link_holds_for_seven_days(open_web: Web) -> None:
     assert rows(web) == []
 
 
-def test_whoever_left_comes_back_by_confirming_and_whose_address_bounced_does_not(
+def test_confirming_brings_back_who_left_but_no_suppressed_address(
     open_web: Web,
 ) -> None:
     web = open_web
@@ -217,7 +217,7 @@ def test_whoever_left_comes_back_by_confirming_and_whose_address_bounced_does_no
     assert listed(web) == before
 
 
-def test_file_that_cannot_be_edited_makes_the_sign_up_wait_and_tells_the_operator(
+def test_sign_up_waits_and_alerts_the_operator_if_the_file_cannot_be_edited(
     open_web: Web,
 ) -> None:
     web, world = open_web, open_web.world

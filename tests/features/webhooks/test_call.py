@@ -253,7 +253,7 @@ def test_refusal_fails_for_good_at_once_and_is_one_alert(
         *((status, f"HTTP {status} (ok)") for status in (408, 425, 429, 503)),
     ],
 )
-def test_what_may_pass_is_tried_again(store: Store, hook: Hook, status: int, says: str) -> None:
+def test_temporary_refusal_is_tried_again(store: Store, hook: Hook, status: int, says: str) -> None:
     hook.statuses, hook.headers = [status], {"Location": "/elsewhere"}
     frozen(store)
     found = call(store, hook.url)

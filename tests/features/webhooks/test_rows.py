@@ -102,7 +102,7 @@ def test_problem_lasts_since_the_first_call_that_failed_after_the_last_good_one(
     assert (problem.since, problem.last) == (NOW - DAY, NOW)
 
 
-def test_nobody_is_told_of_a_digest_that_reached_nobody_and_is_superseded(store: Store) -> None:
+def test_superseded_digest_has_no_newest_call(store: Store) -> None:
     digest_id = frozen(store, 1)
     assert store.days.supersede("foundations", TODAY, NOW) == TODAY - DAY
     assert call_of(store, digest_id).superseded

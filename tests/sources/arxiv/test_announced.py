@@ -87,7 +87,7 @@ def test_feed_of_a_weekend_is_empty() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"not xml", HEAD, b"<html><body>Busy</body></html>", b"<feed/>"]
 )
-def test_what_is_no_feed_is_refused(body: bytes) -> None:
+def test_reply_that_is_no_feed_is_refused(body: bytes) -> None:
     with pytest.raises(FaultError, match="whole feed"):
         read_feed(body)
 
@@ -147,7 +147,7 @@ def test_requests_are_polite(server: ArxivServer) -> None:
     assert all("ada@example.org" in request.user_agent for request in server.requests)
 
 
-def test_nothing_lacking_is_one_request(server: ArxivServer) -> None:
+def test_known_cross_lists_cost_one_request(server: ArxivServer) -> None:
     assert feed(server).cross_lists(["cs.LG"], lambda _: []) == []
     assert len(server.requests) == 1
 
