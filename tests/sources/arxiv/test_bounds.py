@@ -252,13 +252,6 @@ def test_count_beyond_its_range_is_a_plain_outcome(
     assert error(server).startswith(f"127.0.0.1 {says}")
 
 
-def test_pages_of_one_paper_come_to_an_end(server: ArxivServer) -> None:
-    server.papers *= 2
-    server.lasting_fault = faults.both(faults.claimed_total(30_000), faults.first_entries(1))
-    assert "spreads 30000 papers over more than 33 pages. The next run" in error(server)
-    assert len(server.requests) == 33
-
-
 # redirects
 
 

@@ -345,41 +345,6 @@ def test_paper_that_quotes_an_error_is_no_error(server: ArxivServer) -> None:
 # the whole list
 
 
-def test_window_with_fewer_papers_than_counted_is_read_again(server: ArxivServer) -> None:
-    """Page two repeats page one: arXiv's index changed between them."""
-
-    def first_page_again(answer: faults.Answer) -> faults.Answer:
-        return replace(
-            answer, body=re.sub(rb"2611\.000(1[6-9]|2\d|30)", b"2611.00001", answer.body)
-        )
-
-    server.faults += [faults.fine, first_page_again]
-    asked = Asked(server.url, page_size=15)
-    assert asked.fetch() == server.papers
-    assert [request.query["start"] for request in server.requests] == ["0", "15", "0", "15"]
-    assert asked.waits == [3.0, 3.0, 3.0]
-
-
-def test_paper_listed_twice_in_both_passes_costs_no_other(
-    server: ArxivServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    whole = list(server.papers)
-    server.papers.append(whole[0])
-    assert Asked(server.url).fetch() == whole
-    assert len(server.requests) == 2
-    assert "counts 31 papers and listed only 30, twice" in caplog.text
-
-
-def test_two_passes_complete_each_other(server: ArxivServer) -> None:
-    def repeat(arxiv_id: bytes, instead: bytes) -> faults.Fault:
-        return lambda answer: replace(answer, body=answer.body.replace(instead, arxiv_id))
-
-    server.faults += [repeat(b"2611.00002", b"2611.00001"), repeat(b"2611.00004", b"2611.00003")]
-    found = Asked(server.url, tries=2).fetch()
-    assert {paper.id for paper in found} == {paper.id for paper in server.papers}
-    assert len(server.requests) == 2
-
-
 def test_silent_server_meets_the_time_limit(server: ArxivServer) -> None:
     server.faults += [faults.hang(30)] * 2
     said = Asked(server.url, tries=2, seconds=0.1).error()
@@ -406,18 +371,6 @@ def test_long_window_is_fetched_week_by_week(server: ArxivServer) -> None:
         "[202611110700 TO 202611200700]",
     ]
     assert progress == [(7, 7), (14, 14), (21, 21), (30, 30)]
-
-
-def test_paper_added_between_two_pages_is_not_lost(server: ArxivServer) -> None:
-    """A held paper enters on page one while page two is asked for: page two repeats a paper, the count tells."""
-    late = replace(server.papers[0], id="2611.09999")
-
-    def arrives(answer: faults.Answer) -> faults.Answer:
-        server.papers.append(late)
-        return answer
-
-    server.faults += [arrives]
-    assert late in Asked(server.url, page_size=15).fetch()
 
 
 # probing

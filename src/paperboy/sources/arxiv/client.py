@@ -3,8 +3,9 @@
     for each window of seven days (the last one takes what remains of a week):
         for each page, until arXiv's own count is reached:
             ask; retry a page that is broken, empty or refused, up to `tries` times
-            give up if there are many more pages than these papers need
-        if arXiv counts more papers than it listed: read the window a second time
+
+A paper that moves from page to page while they are read may be missed; the next fetch, whose window
+begins days before this one ends, has it.
 
 The announcement feed is asked once, without a retry: see announced.py.
 
@@ -191,37 +192,17 @@ class ArxivClient:
     def _week(
         self, categories: Sequence[str], window: Window, progress: Progress, before: int
     ) -> dict[str, Paper]:
-        """Read a window, and once more if its pages changed meanwhile: two passes together skip no
-        paper.
-        """
+        """Read all pages of a window."""
         search = _search(categories, window, self.page_size)
         papers: dict[str, Paper] = {}
-        for _ in range(2):
-            start = 0  # of the next page
-            bad = 0
-            pages = 0
-            most = 0  # the largest total so far
-            total = 1
-            while start < total:
-                page = self._retried(search, start, window)
-                papers |= {paper.id: paper for paper in page.papers}
-                start += len(page.papers) + len(page.bad)
-                bad += len(page.bad)
-                total = page.total
-                most = max(most, total)
-                pages += 1
-                progress(before + len(papers), before + total)
-
-                if pages > 2 * total / self.page_size + self.tries:
-                    raise FeedError(
-                        f"{self._host} spreads {total} papers over more than {pages} pages. {_NEXT_RUN}"
-                    )
-
-            if len(papers) + bad >= most:
-                return papers
-        logger.warning(
-            "%s counts %d papers and listed only %d, twice", self._host, most, len(papers)
-        )
+        start = 0  # of the next page
+        total = 1
+        while start < total:
+            page = self._retried(search, start, window)
+            papers |= {paper.id: paper for paper in page.papers}
+            start += len(page.papers) + len(page.bad)
+            total = page.total
+            progress(before + len(papers), before + total)
         return papers
 
     def _retried(self, search: arxiv.Search, start: int, window: Window) -> FeedPage:
