@@ -99,13 +99,8 @@ def edited(pattern: str, replacement: str, *, count: int = 1) -> Fault:
     )
 
 
-def both(first: Fault, second: Fault) -> Fault:
-    return lambda answer: second(first(answer))
-
-
-def redirected(location: str, status: int = 302) -> Fault:
-    """To "#" it is the same address again."""
-    return plain(status, "", ("Location", location))
+def redirected(location: str) -> Fault:
+    return plain(302, "", ("Location", location))
 
 
 def in_first_entry(element: str, instead: str) -> Fault:

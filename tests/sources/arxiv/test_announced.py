@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from paperboy.errors import FeedError
-from paperboy.sources.arxiv.announced import Announced, read_feed
+from paperboy.sources.arxiv.announced import cross_listed
 from paperboy.sources.arxiv.atom import FaultError
 from paperboy.sources.arxiv.client import ArxivClient
 from tests.builders import paper
@@ -64,11 +64,10 @@ def feed(server: ArxivServer, waits: list[float] | None = None) -> ArxivClient:
 
 @pytest.mark.skipif(not RAW.is_dir(), reason="../shared is not there")
 def test_real_feed_is_read() -> None:
-    found = read_feed((RAW / "rss_atom_csAI_2025-08-20_86entries.xml").read_bytes())
-    crossed = {paper.id for paper in found if paper.kind == "cross"}
-    assert (len(found), len(crossed)) == (86, 45)
+    crossed = cross_listed((RAW / "rss_atom_csAI_2025-08-20_86entries.xml").read_bytes())
+    assert len(crossed) == 45
     assert "2508.00875" in crossed
-    assert all("cs.AI" in paper.categories for paper in found)
+    assert all("cs.AI" in categories for categories in crossed.values())
 
 
 @pytest.mark.skipif(not RAW.is_dir(), reason="../shared is not there")
@@ -77,11 +76,11 @@ def test_real_feed_is_read() -> None:
 )
 def test_real_feed_that_is_cut_or_of_another_form_is_refused(name: str) -> None:
     with pytest.raises(FaultError, match="sent something other than a whole feed"):
-        read_feed((RAW / name).read_bytes())
+        cross_listed((RAW / name).read_bytes())
 
 
 def test_feed_of_a_weekend_is_empty() -> None:
-    assert read_feed(HEAD + b"</feed>") == ()
+    assert cross_listed(HEAD + b"</feed>") == {}
 
 
 @pytest.mark.parametrize(
@@ -89,7 +88,7 @@ def test_feed_of_a_weekend_is_empty() -> None:
 )
 def test_reply_that_is_no_feed_is_refused(body: bytes) -> None:
     with pytest.raises(FaultError, match="whole feed"):
-        read_feed(body)
+        cross_listed(body)
 
 
 @pytest.mark.parametrize(
@@ -99,13 +98,14 @@ def test_reply_that_is_no_feed_is_refused(body: bytes) -> None:
         entry("2611.00001"),
         entry("oai:arXiv.org:2611.00001v1,2611.00002"),
         entry(kind="crossed"),
+        entry(kind="replace-cross"),
         b"<entry/>",
     ],
 )
 def test_entry_that_makes_no_sense_costs_no_other(bad: bytes) -> None:
-    good = entry("oai:arXiv.org:astro-ph/0601001v3", "replace-cross", "astro-ph math.OC 68T05")
-    found = read_feed(HEAD + bad + good + b"</feed>")
-    assert found == (Announced("astro-ph/0601001", "replace-cross", ("astro-ph", "math.OC")),)
+    good = entry("oai:arXiv.org:astro-ph/0601001v3", categories="astro-ph math.OC")
+    crossed = cross_listed(HEAD + bad + good + b"</feed>")
+    assert crossed == {"astro-ph/0601001": {"astro-ph", "math.OC"}}
 
 
 # --- the client
@@ -161,21 +161,6 @@ def test_at_most_a_hundred_papers_are_asked_for(server: ArxivServer) -> None:
     many = [paper(f"2312.{number:05}", categories=("cs.LG",)) for number in range(150)]
     server.papers, server.announced = many, [(crossed, "cross") for crossed in many]
     assert feed(server).cross_lists(["cs.LG"], everything) == many[:100]
-
-
-def test_feed_that_is_cut_is_read_by_category(server: ArxivServer) -> None:
-    """The cut takes new papers first, then cross-lists, and says nothing."""
-    many = [
-        (paper(f"2610.{number:05}", categories=("stat.ML",)), "replace") for number in range(2_000)
-    ]
-    server.announced += many
-    assert feed(server).cross_lists(["stat.ML", "cs.LG"], everything) == [OLD, YOUNG]
-    assert server.feeds == ["cs.LG+stat.ML", "cs.LG", "stat.ML"]
-
-
-def test_paper_that_the_api_does_not_have_is_none(server: ArxivServer) -> None:
-    server.papers = []
-    assert feed(server).cross_lists(["cs.LG"], everything) == []
 
 
 @pytest.mark.parametrize(

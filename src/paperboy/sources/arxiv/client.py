@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import arxiv
 
@@ -28,7 +28,7 @@ from paperboy import __version__
 from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import FeedError
 from paperboy.models import Paper
-from paperboy.sources.arxiv.announced import MOST, Announced, read_feed
+from paperboy.sources.arxiv.announced import cross_listed
 from paperboy.sources.arxiv.atom import (
     EmptyError,
     FaultError,
@@ -44,10 +44,8 @@ WEEK = timedelta(days=7)  # some 7,000 papers in all of arXiv, which pages throu
 MINUTE = timedelta(minutes=1)
 LARGEST_PAGE = 64_000_000  # bytes, unpacked; 2,000 papers have 5,000,000
 SECONDS = 180.0  # for a whole page; arXiv's front answers within 60, and a slow line needs the rest
-PATIENCE = 30.0  # seconds for a request that a morning can do without
 AT_ONCE = 100  # papers requested by their ids
 LONGEST_WAIT = 600.0  # seconds; no retry if a Retry-After asks for more
-REDIRECTS = 3
 HINTS = {
     400: "Check the categories in subscribers.yaml.",
     403: "arXiv may have blocked us: wait some hours.",
@@ -129,32 +127,27 @@ class ArxivClient:
 
     def cross_lists(self, categories: Collection[str], missing_ids: MissingIds) -> list[Paper]:
         """Return papers that today's announcement cross-lists in any of these categories: of those
-        that `missing_ids` picks, the oldest AT_ONCE. Empty on weekends, and without a feed. Raises
+        that `missing_ids` picks, at most AT_ONCE. Empty on weekends, and without a feed. Raises
         FeedError.
         """
         if not self.feed_url:
             return []
+        url = f"{self.feed_url.rstrip('/')}/{'+'.join(sorted(categories))}"
         try:
             with closing(self._feed_http):
-                announced = self._announced(sorted(categories))
+                announced = cross_listed(self._get(url, self._feed_http, "ARXIV_FEED_URL"))
         except FaultError as fault:
             raise FeedError(f"{urlsplit(self.feed_url).hostname} {fault}") from fault
 
-        crossed = dict[str, set[str]]()
-        for entry in announced:
-            if entry.kind == "cross":
-                crossed.setdefault(entry.id, set()).update({*entry.categories} & {*categories})
-        missing = missing_ids(crossed)
-        ids = sorted(missing, key=lambda paper_id: ("/" not in paper_id, paper_id))[:AT_ONCE]
+        crossed = {paper_id: found & {*categories} for paper_id, found in announced.items()}
+        ids = sorted(missing_ids(crossed))[:AT_ONCE]
         if not ids:
             return []
 
         search = arxiv.Search(id_list=ids, max_results=len(ids))
         try:
             with closing(self._http):
-                papers = self._ask(search, seconds=PATIENCE).papers
-        except EmptyError:
-            return []
+                papers = self._ask(search).papers
         except FaultError as fault:
             raise FeedError(f"{self._host} {fault}") from fault
 
@@ -165,16 +158,6 @@ class ArxivClient:
                 both = dict.fromkeys([*paper.categories, *sorted(crossed[paper.id])])
                 cross_lists.append(replace(paper, categories=tuple(both)))
         return cross_lists
-
-    def _announced(self, categories: Sequence[str]) -> Sequence[Announced]:
-        """Return today's entries of these categories, asked for one by one if together they are
-        cut. Raises FaultError.
-        """
-        url = f"{self.feed_url.rstrip('/')}/{'+'.join(categories)}"
-        entries = read_feed(self._get(url, self._feed_http, PATIENCE, "ARXIV_FEED_URL"))
-        if len(entries) < MOST or len(categories) < 2:
-            return entries
-        return [entry for category in categories for entry in self._announced([category])]
 
     def probe(self, category: str) -> int:
         """Count arXiv's papers in a category by one small request without a retry. Raises
@@ -223,16 +206,8 @@ class ArxivClient:
                 self._pause = min(LONGEST_WAIT, max(backoff, fault.retry_after))
                 logger.info("%s %s; retrying in %.0f s", self._host, fault, self._pause)
 
-    def _ask(
-        self,
-        search: arxiv.Search,
-        start: int = 0,
-        window: Window | None = None,
-        seconds: float | None = None,
-    ) -> FeedPage:
-        """Ask once for a page of `search.max_results` papers, within `seconds` or the client's own
-        timeout. Raises FaultError.
-        """
+    def _ask(self, search: arxiv.Search, start: int = 0, window: Window | None = None) -> FeedPage:
+        """Ask once for a page of `search.max_results` papers. Raises FaultError."""
         parameters = {
             "search_query": search.query,
             "id_list": ",".join(search.id_list),
@@ -242,54 +217,39 @@ class ArxivClient:
             "max_results": search.max_results,
         }
         url = f"{self.url}?{urlencode(parameters)}"
-        body = self._get(url, self._http, seconds or self.seconds, "ARXIV_API_URL")
+        body = self._get(url, self._http, "ARXIV_API_URL")
         page = read_page(body, self.clock(), window)
         if page.bad:
             logger.warning("Left out: %s. Every morning asks for it again.", ", ".join(page.bad))
         return page
 
-    def _get(self, url: str, http: Http, seconds: float, setting: str) -> bytes:
-        """Get a URL after the delay, and follow redirects within its host, never from https to
-        http. Raises FaultError; its hint names `setting`.
+    def _get(self, url: str, http: Http, setting: str) -> bytes:
+        """Get a URL after the delay; redirects are refused. Raises FaultError; its hint names
+        `setting`.
         """
-        host = urlsplit(url).hostname
-        for _ in range(1 + REDIRECTS):
-            if self._pause:
-                self.wait(self._pause)
-            self._pause = self.delay_seconds
-            try:
-                reply = http.request("GET", url, self._headers, seconds=seconds)
-            except NoReplyError as error:
-                hint = f"Check the network and {setting}."
-                if "certificate" in str(error):
-                    hint = (
-                        "Install the authority that signed it, or name its file in SSL_CERT_FILE."
-                    )
-                backoff = 0 if error.unknown else 2  # without a network, nobody is kept waiting
-                what = f"gave no whole reply ({quoted(str(error))})"
-                raise FaultError(what, hint, backoff) from error
+        if self._pause:
+            self.wait(self._pause)
+        self._pause = self.delay_seconds
+        try:
+            reply = http.request("GET", url, self._headers, seconds=self.seconds)
+        except NoReplyError as error:
+            backoff = 0 if error.unknown else 2  # without a network, nobody is kept waiting
+            what = f"gave no whole reply ({quoted(str(error))})"
+            raise FaultError(what, f"Check the network and {setting}.", backoff) from error
 
-            status = reply.status
-            if status == 200:
-                return reply.body
-            if status not in {301, 302, 303, 307, 308}:
-                what = f"answered HTTP {status} ({summary(reply.body)})".removesuffix(" ()")
-                if status in {408, 425, 429} or status >= 500:
-                    seconds_asked = reply.headers.get("Retry-After", "")
-                    retry_after = float(seconds_asked) if seconds_asked.isdecimal() else 0.0
-                    backoff = 10 if status in {429, 503} else 2
-                    raise FaultError(what, backoff=backoff, retry_after=retry_after)
-                raise FaultError(what, HINTS.get(status, f"Check {setting}."), backoff=0)
+        status = reply.status
+        if status == 200:
+            return reply.body
 
-            location = reply.headers.get("Location", "")
-            try:
-                target = urlsplit(urljoin(url, location))
-            except ValueError:
-                target = urlsplit("")
-            if target.hostname != host or target.scheme not in {urlsplit(url).scheme, "https"}:
-                raise FaultError(f"redirects to {quoted(location)}", f"Check {setting}.", backoff=0)
-            url = target.geturl()
-        raise FaultError(f"redirects more than {REDIRECTS} times", f"Check {setting}.", backoff=0)
+        what = f"answered HTTP {status} ({summary(reply.body)})".removesuffix(" ()")
+        if location := reply.headers.get("Location"):
+            what = f"redirects to {quoted(location)}"
+        if status in {408, 425, 429} or status >= 500:
+            seconds_asked = reply.headers.get("Retry-After", "")
+            retry_after = float(seconds_asked) if seconds_asked.isdecimal() else 0.0
+            backoff = 10 if status in {429, 503} else 2
+            raise FaultError(what, backoff=backoff, retry_after=retry_after)
+        raise FaultError(what, HINTS.get(status, f"Check {setting}."), backoff=0)
 
 
 def _whole_minutes(since: datetime, until: datetime) -> Window:
