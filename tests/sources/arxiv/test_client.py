@@ -335,13 +335,6 @@ def test_paper_of_the_future_is_no_news(server: ArxivServer) -> None:
     assert not feed.has_news(SINCE, NOW)
 
 
-def test_paper_that_quotes_an_error_is_no_error(server: ArxivServer) -> None:
-    server.papers[0] = replace(
-        server.papers[0], title="On https://arxiv.org/api/errors <summary>no</summary>"
-    )
-    assert Asked(server.url).fetch() == server.papers
-
-
 # the whole list
 
 

@@ -85,8 +85,6 @@ def read_page(body: bytes, now: datetime, window: Window | None = None) -> FeedP
     if feed.tag != f"{{{_NAMESPACES['atom']}}}feed":
         text = beginning(body) or "nothing"
         raise FaultError(f"sent something other than a whole list of papers ({text})")
-    if error := _error(feed):
-        raise FaultError(f"answered with an error ({error})")
 
     entries = feed.findall("atom:entry", _NAMESPACES)
     size = len(entries)
@@ -169,12 +167,10 @@ def _paper(entry: Any, place: int, now: datetime, window: Window | None) -> Pape
     if not CATEGORY.fullmatch(primary):
         primary = categories[0]
 
-    names = texts(entry, "atom:author/atom:name", AUTHORS + 1)
-    authors = [name_to_text(shortened(name, AUTHOR)).strip() for name in names[:AUTHORS]]
+    names = texts(entry, "atom:author/atom:name", AUTHORS)
+    authors = [name_to_text(shortened(name, AUTHOR)).strip() for name in names]
     # arXiv puts lone colons between a collaboration and its members.
     authors = [name for name in authors if any(map(str.isalpha, name))]
-    if len(names) > AUTHORS:
-        authors.append("…")
 
     # By arXiv's custom an indented line begins a paragraph; here one newline separates them.
     abstract = text_at(entry, "atom:summary").strip()
@@ -204,12 +200,7 @@ def _instant(text: str, now: datetime) -> datetime:
 
 def summary(body: bytes) -> str:
     """Quote an answer that is no page: the summary of arXiv's error entry, or its beginning."""
-    return _error(tree(body)) or beginning(body)
-
-
-def _error(feed: Any) -> str:
-    is_error = "/api/errors" in text_at(feed, "atom:entry/atom:id")
-    return quoted(text_at(feed, "atom:entry/atom:summary")) if is_error else ""
+    return quoted(text_at(tree(body), "atom:entry/atom:summary")) or beginning(body)
 
 
 def beginning(body: bytes) -> str:
