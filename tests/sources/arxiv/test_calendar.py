@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperboy.sources.arxiv.calendar import (
+    NEWS_FOR,
     Announcement,
-    Freshness,
     holidays,
     newest_batch,
     start_of_newest,
-    state,
 )
 
 EASTERN = ZoneInfo("America/New_York")
@@ -138,16 +137,13 @@ def test_deferred_announcement_merges_into_the_next_batch() -> None:
         eastern("2026-11-19T20:00"),
     )
     assert batch_of(eastern("2026-11-18T10:00"), {evening}) == merged
-    assert state(now, eastern("2026-11-17T13:00"), {evening}) is Freshness.QUIET
-    assert state(now, eastern("2026-11-17T13:00")) is Freshness.LATE
 
 
-def everything_at(now: datetime) -> datetime:
-    """The newest submission that an arXiv on time shows."""
-    return newest_batch(now).submitted_until - timedelta(minutes=1)
+def is_news(now: datetime) -> bool:
+    return now - newest_batch(now).visible < NEWS_FOR
 
 
-F, Q, LATE = Freshness.FRESH, Freshness.QUIET, Freshness.LATE
+F, Q = True, False
 
 
 @pytest.mark.parametrize(
@@ -170,11 +166,11 @@ F, Q, LATE = Freshness.FRESH, Freshness.QUIET, Freshness.LATE
     "monday", ["2026-03-02", "2026-03-16", "2026-07-13", "2026-11-09", "2026-11-16"]
 )
 def test_each_batch_is_news_on_one_morning_in_every_time_zone(
-    monday: str, zone: str, clock: str, monday_to_sunday: list[Freshness]
+    monday: str, zone: str, clock: str, monday_to_sunday: list[bool]
 ) -> None:
     first = datetime.fromisoformat(f"{monday}T{clock}").replace(tzinfo=ZoneInfo(zone))
     mornings = [first + timedelta(days=day) for day in range(7)]
-    assert [state(now.astimezone(UTC), everything_at(now)) for now in mornings] == monday_to_sunday
+    assert [is_news(now.astimezone(UTC)) for now in mornings] == monday_to_sunday
 
 
 def test_clock_changes_hide_no_batch_from_a_daily_reader() -> None:
@@ -182,11 +178,7 @@ def test_clock_changes_hide_no_batch_from_a_daily_reader() -> None:
     for zone in ("America/Los_Angeles", "UTC", "Europe/Berlin", "Asia/Tokyo"):
         first = datetime(2026, 1, 1, 7, tzinfo=ZoneInfo(zone))
         mornings = [(first + timedelta(days=day)).astimezone(UTC) for day in range(365)]
-        news = [
-            newest_batch(now)
-            for now in mornings
-            if state(now, everything_at(now)) is Freshness.FRESH
-        ]
+        news = [newest_batch(now) for now in mornings if is_news(now)]
         assert len(news) == len(set(news)), zone
         came = {newest_batch(now) for now in mornings if newest_batch(now).visible > mornings[0]}
         assert len(came) > 240
@@ -204,32 +196,8 @@ def test_clock_changes_hide_no_batch_from_a_daily_reader() -> None:
         ("2026-12-30T07:00", Q),
     ],
 )
-def test_morning_after_a_holiday_is_quiet(now: str, expected: Freshness) -> None:
-    assert state(eastern(now), everything_at(eastern(now))) is expected
-
-
-@pytest.mark.parametrize(
-    ("now", "newest_published", "expected"),
-    [
-        ("2026-11-18T07:00", None, LATE),
-        ("2026-11-18T07:00", "2026-11-16T13:59", LATE),  # still yesterday's batch
-        ("2026-11-18T07:00", "2026-11-16T14:00", F),
-        ("2026-11-18T00:10", "2026-11-16T13:59", F),  # nothing more is due yet
-        ("2026-11-18T00:10", "2026-11-17T13:00", F),  # early is not late
-        (
-            "2026-11-21T07:00",
-            "2026-11-18T13:00",
-            LATE,
-        ),  # a weekend does not excuse Thursday's batch
-        ("2026-11-21T07:00", "2026-11-18T14:30", Q),
-        ("2026-11-22T07:00", None, LATE),
-    ],
-)
-def test_arxiv_is_late_while_the_newest_batch_has_no_paper(
-    now: str, newest_published: str | None, expected: Freshness
-) -> None:
-    newest = newest_published and eastern(newest_published)
-    assert state(eastern(now), newest or None) is expected
+def test_morning_after_a_holiday_is_quiet(now: str, *, expected: bool) -> None:
+    assert is_news(eastern(now)) is expected
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from paperboy.sources.arxiv.feed import ArxivFeed
+from tests.builders import paper
 from tests.fakes import FakeArxiv
+
+EASTERN = ZoneInfo("America/New_York")
 
 
 @pytest.mark.parametrize(
@@ -46,8 +49,30 @@ def test_fetch_after_an_outage_looks_as_far_back_as_if_it_had_looked_each_day(
 )
 def test_batch_that_is_a_day_late_is_not_waited_for(eastern: str, *, waited_for: bool) -> None:
     """Thursday's, on the weekend."""
-    now = datetime.fromisoformat(eastern).replace(tzinfo=ZoneInfo("America/New_York"))
+    now = datetime.fromisoformat(eastern).replace(tzinfo=EASTERN)
     feed = ArxivFeed(FakeArxiv(), timedelta(days=7))
     fetched = feed.fetch(["cs.LG"], now - timedelta(days=7), now, None, lambda *_: None)
     assert not fetched.news
     assert ("has not arrived yet" in fetched.missing) is waited_for
+
+
+@pytest.mark.parametrize(
+    ("now", "newest", "news", "late"),
+    [
+        ("2026-11-18T07:00", "2026-11-16T13:59", False, True),  # still yesterday's batch
+        ("2026-11-18T07:00", "2026-11-16T14:00", True, False),
+        ("2026-11-18T00:10", "2026-11-16T13:59", True, False),  # nothing more is due yet
+        ("2026-11-18T00:10", "2026-11-17T13:00", True, False),  # early is not late
+        ("2026-11-21T07:00", "2026-11-18T14:30", False, False),
+    ],
+)
+def test_arxiv_is_late_while_the_newest_batch_has_no_paper(
+    now: str, newest: str, *, news: bool, late: bool
+) -> None:
+    submitted = datetime.fromisoformat(newest).replace(tzinfo=EASTERN)
+    at = datetime.fromisoformat(now).replace(tzinfo=EASTERN)
+    arxiv = FakeArxiv([paper(published=submitted)])
+    fetched = ArxivFeed(arxiv, timedelta(days=7)).fetch(
+        ["cs.LG"], at - timedelta(days=7), at, None, lambda *_: None
+    )
+    assert (fetched.news, bool(fetched.missing)) == (news, late)

@@ -16,7 +16,6 @@ function takes the others as `deferred`, the US Eastern dates of evenings withou
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from enum import StrEnum
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -26,7 +25,11 @@ EASTERN = ZoneInfo("America/New_York")
 CLOSES = time(14)
 ANNOUNCED = time(20)
 VISIBLE = time(0, 15)  # arXiv says midnight; its index has been seen to take some minutes more
-NEWS_FOR = timedelta(hours=24)  # a daily reader sees each batch as news exactly once
+
+# A daily reader sees each batch as news exactly once: in Europe and America on the mornings from
+# Monday to Friday; farther east, where it becomes visible after the morning, from Tuesday to
+# Saturday.
+NEWS_FOR = timedelta(hours=24)
 
 _DAY = timedelta(days=1)
 _FRIDAY = 4
@@ -40,14 +43,6 @@ class Announcement(source.Batch):
     """Papers that arXiv announces together."""
 
     announced: datetime
-
-
-class Freshness(StrEnum):
-    """State of arXiv's announcements at an instant."""
-
-    FRESH = "fresh"  # the newest batch is here and today's news
-    QUIET = "quiet"  # the newest batch is here and a day old or more: weekend or holiday
-    LATE = "late"  # the newest batch should be here and is not
 
 
 def newest_batch(now: datetime, deferred: Collection[date] = ()) -> Announcement:
@@ -65,21 +60,6 @@ def why_none(since: datetime, until: datetime, deferred: Collection[date] = ()) 
     if _instant(evening + _DAY, VISIBLE) > until:
         evening -= _DAY
     return "weekend" if evening.weekday() in {_FRIDAY, _SATURDAY} else "holiday"
-
-
-def state(
-    now: datetime, newest_published: datetime | None, deferred: Collection[date] = ()
-) -> Freshness:
-    """Return the state at `now`, given the newest submission that the API returned, if any.
-
-    A batch is news for 24 hours. In Europe and America the five batches are the news of the
-    mornings from Monday to Friday; farther east, where they become visible after the morning, from
-    Tuesday to Saturday.
-    """
-    batch = newest_batch(now, deferred)
-    if newest_published is None or newest_published < batch.submitted_from:
-        return Freshness.LATE
-    return Freshness.FRESH if now - batch.visible < NEWS_FOR else Freshness.QUIET
 
 
 def start_of_newest(

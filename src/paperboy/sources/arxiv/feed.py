@@ -12,7 +12,6 @@ from typing import Protocol
 from paperboy.errors import FeedError
 from paperboy.models import Paper
 from paperboy.sources.arxiv import calendar, hosts
-from paperboy.sources.arxiv.calendar import Freshness
 from paperboy.sources.arxiv.client import ArxivClient
 from paperboy.sources.source import Fetched, MissingIds
 
@@ -82,27 +81,26 @@ class ArxivFeed:
         progress: Callable[[int, int], None],
     ) -> Fetched:
         """Return all papers submitted since an instant. What appears later comes with the next
-        morning's look-back.
+        morning's look-back. A batch is news for 24 hours, and waited for no longer.
         """
         papers = self.client.fetch(categories, since, now, progress)
         submitted = [paper.published for paper in papers]
         if newest:
             submitted.append(newest)
-        state = calendar.state(now, max(submitted, default=None), self.holidays)
 
         batch = calendar.newest_batch(now, self.holidays)
-        if state is Freshness.LATE and self.client.has_news(batch.submitted_from, now):
-            # The batch is there, and has nothing in these categories.
-            state = calendar.state(now, now, self.holidays)
+        is_todays = now - batch.visible < calendar.NEWS_FOR
+        is_here = any(instant >= batch.submitted_from for instant in submitted)
+        if is_todays and not is_here:  # it may be there, with nothing in these categories
+            is_here = self.client.has_news(batch.submitted_from, now)
 
         missing = ""
-        is_gap = now - batch.visible >= calendar.NEWS_FOR  # nobody waits for it any more
-        if state is Freshness.LATE and not is_gap:
+        if is_todays and not is_here:
             evening = f"{batch.announced.astimezone(calendar.EASTERN):%A %d %B}"
             missing = f"arXiv's batch of {evening} was due at {batch.visible:%H:%M} UTC and has not arrived yet"
         return Fetched(
             papers=papers,
-            news=state is Freshness.FRESH,
+            news=is_todays and is_here,
             missing=missing,
             older=partial(self._late_cross_lists, categories, since),
         )
