@@ -209,7 +209,6 @@ def test_number_is_taken_at_both_ends_of_its_range_and_refused_beyond(
         f"{float(most) + 1:.0f}",
         "9" * 9,
         "9" * 5000,
-        "9" * 20_000,
         "1e3",
         "inf",
         "nan",
@@ -222,11 +221,8 @@ def test_number_is_taken_at_both_ends_of_its_range_and_refused_beyond(
         with pytest.raises(ConfigError) as caught:
             settings.load(tmp_path, sound | {name: text})
         (problem,) = caught.value.problems
-        told = (
-            "must have at most 2000 characters" if len(text) > 2000 else f" from {least} to {most}"
-        )
         assert problem.message.startswith(f"{name}: ")
-        assert told in problem.message
+        assert f" from {least} to {most}" in problem.message
 
 
 def test_dates_are_read() -> None:

@@ -264,8 +264,6 @@ class Settings:
 SETTINGS: Mapping[str, str] = {f.name.upper(): f.metadata["default"] for f in fields(Settings)}
 
 _PARSERS = {f.name.upper(): f.metadata["read"] for f in fields(Settings)}
-_ANOTHER_SETTING = re.compile(rf"\b({'|'.join(SETTINGS)})=")
-_CURLY = "“”„‟‘’‚‛«»"  # quotes that word processors and web pages put in place of straight ones
 
 _MOST_BYTES = 100_000  # of a file; each line takes 0.1 ms, for the parser and suggestions
 
@@ -291,7 +289,7 @@ def load(home: Path, environ: Mapping[str, str], folder: Path | None = None) -> 
     values = dict[str, Any]()
     for name, (text, place) in given.items():
         try:
-            values[name.lower()] = _read(name, text)
+            values[name.lower()] = _PARSERS[name](text)
         except ValueError as error:
             problems.append(Problem(place, f"{name}: {error}"))
 
@@ -377,20 +375,6 @@ def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _
 
 def _without_empty(given: _Given) -> _Given:
     return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
-
-
-def _read(name: str, text: str) -> Any:
-    """Return the value of a setting. Raises ValueError."""
-    if "\n" in text:
-        raise ValueError("the value spans several lines; is a quote left open?")
-    line = one_line(text)
-    begins_curly = line[0] in _CURLY and line[-1] != ">"  # a mailbox may begin with a quoted name
-    if begins_curly or line[-1] in _CURLY:
-        fix = "type straight ones (' or \"), or none"
-        raise ValueError(f"its value is in curly quotes, which mean nothing here; {fix}")
-    if _ANOTHER_SETTING.search(text):
-        raise ValueError("its value contains another setting; put each on its own line")
-    return _PARSERS[name](text)
 
 
 def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str, str]]:
