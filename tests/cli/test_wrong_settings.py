@@ -86,7 +86,6 @@ def test_sound_home_has_no_fault_and_no_note(operator: World) -> None:
         ("SEND_AT=7.30", "SEND_AT: must be a time of day, such as 07:00 or 18:30"),
         ("TIMEZONE=CEST", "TIMEZONE: unknown timezone; use a name such as Europe/Berlin"),
         ("TIMEZONE=GMT+2", "TIMEZONE: unknown timezone; use a name such as Europe/Berlin"),
-        ("TIMEZONE=berlin", "TIMEZONE: unknown timezone, did you mean 'Europe/Berlin'?"),
         (
             "GIVE_UP_AFTER_HOURS=24",
             "GIVE_UP_AFTER_HOURS: must be a number from 0 to 23, with a point if it has decimals",
@@ -116,7 +115,7 @@ def test_sound_home_has_no_fault_and_no_note(operator: World) -> None:
         ("KEEP_DAYS=30", "KEEP_DAYS: must be a whole number from 31 to 36500"),
         (
             "LOG_LEVEL=warn",
-            "LOG_LEVEL: must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL, did you mean 'WARNING'?",
+            "LOG_LEVEL: must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL",
         ),
         # the line
         ("smtp_port=465", "smtp_port: unknown setting, did you mean 'SMTP_PORT'?"),
@@ -174,7 +173,7 @@ def test_wrong_line_in_dotenv_is_one_line_with_its_place(
         (["subscribers:", "  - ada@wren.edu", " - bob@wren.edu"], f"7:6: {INDENTED}"),
         (["subscribers:", '  - "Ada" <ada@wren.edu>'], f"6:15: {INDENTED}"),
         # options
-        (["weekdays: [Montag]"], f"5:16: {WEEKDAY}, did you mean 'mon'?"),
+        (["weekdays: [Montag]"], f"5:16: {WEEKDAY}"),
         (["weekdays: [mon, di]"], f"5:21: {WEEKDAY}"),
         (["timezone: EDT"], "5:15: timezone: unknown timezone; use a name such as Europe/Berlin"),
         (["send_empty: 'no'"], "5:17: send_empty: must be true or false, without quotes, not 'no'"),

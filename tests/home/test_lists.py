@@ -282,10 +282,10 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
         ]),
         (["send_at: 7am"], ["5:14: send_at: must be a time of day, such as 07:00 or 18:30"]),
         (["timezone: europe/berlin"], [
-            "5:15: timezone: unknown timezone, did you mean 'Europe/Berlin'?"
+            "5:15: timezone: unknown timezone; use a name such as Europe/Berlin"
         ]),
         (["weekdays: [mon, tues]"], [
-            "5:21: weekdays: must be one of mon, tue, wed, thu, fri, sat, sun, did you mean 'tue'?"
+            "5:21: weekdays: must be one of mon, tue, wed, thu, fri, sat, sun"
         ]),
         (["weekdays: []"], ["5:15: weekdays: must not be empty"]),
         (["send_empty: 'true'"], ["5:17: send_empty: must be true or false, without quotes, not 'true'"]),

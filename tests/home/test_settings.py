@@ -203,7 +203,7 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
         ),
         (
             "SMTP_SECURITY=startls",
-            "SMTP_SECURITY: must be one of starttls, tls, none, did you mean 'starttls'?",
+            "SMTP_SECURITY: must be one of starttls, tls, none",
         ),
         *(
             (f"{line}\nSMTP_USERNAME=ada", f"SMTP_TOKEN_COMMAND: {OPEN_QUOTE}")
@@ -229,7 +229,7 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             "ARXIV_DELAY_SECONDS: arxiv.org asks for 3 seconds between requests; set 3 or more",
         ),
         ("SEND_AT=24:00", "SEND_AT: must be a time of day, such as 07:00 or 18:30"),
-        ("TIMEZONE=Berlin", "TIMEZONE: unknown timezone, did you mean 'Europe/Berlin'?"),
+        ("TIMEZONE=Berlin", "TIMEZONE: unknown timezone; use a name such as Europe/Berlin"),
         (
             "PAPERBOY_DATABASE=~/paperboy.db",
             "PAPERBOY_DATABASE: ~ is not expanded here; write the full path, or one relative to the home",

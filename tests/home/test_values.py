@@ -145,14 +145,11 @@ def test_invalid_time_of_day_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "hint"),
-    [("new york", "'America/New_York'"), ("utc", "'UTC'"), ("Europe/Pari", "'Europe/Paris'"), ("Europe", "unknown"),
-     ("/etc/passwd", "unknown"), ("..", "unknown"), ("", "unknown"), ("x" * 5000, "unknown"), ("a\0b", "unknown")],
-)  # fmt: skip
-def test_unknown_timezone_is_refused_with_a_suggestion(text, hint):
-    with pytest.raises(ValueError, match="unknown timezone") as caught:
+    "text", ["new york", "Europe", "/etc/passwd", "..", "", "x" * 5000, "a\0b"]
+)
+def test_unknown_timezone_is_refused_with_an_example(text):
+    with pytest.raises(ValueError, match="unknown timezone; use a name such as Europe/Berlin"):
         notation.timezone(text)
-    assert hint in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["smtp..example.org", f"{'a' * 64}.example.org", ".example.org"])
