@@ -260,21 +260,8 @@ def test_wrong_line_of_a_list_is_one_line_with_its_place(
         ),
         (
             "topics/strings.md",
-            "topics/string.md",
-            "4:13: topics: there is no 'topics/string.md' in the home's prompts/, did you mean 'topics/strings.md'?",
-        ),
-        (
-            "topics/strings.md",
             "topics/knots.md",
             "4:13: topics: there is no 'topics/knots.md' in the home's prompts/; create it, or write the topics here",
-        ),
-        (
-            "topics/strings.md",
-            "prompts/topics/strings.md",
-            (
-                "4:13: topics: there is no 'prompts/topics/strings.md' in the home's prompts/, "
-                "did you mean 'topics/strings.md'?"
-            ),
         ),
         (
             "topics/strings.md",

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -66,13 +66,8 @@ def _topics_file(name: str, folders: Sequence[Path]) -> str:
             raise ValueError(f"{folder / name} is empty; write there what the list wants to read")
         return text
 
-    names = (
-        file.relative_to(folder).as_posix() for folder in folders for file in folder.rglob("*.md")
-    )
-    # The folder and .md alone make two names half alike.
-    hint = did_you_mean(name, islice(names, 500), cutoff=0.8)
-    hint = hint or "; create it, or write the topics here"
-    raise ValueError(f"there is no {name!r} in the home's prompts/{hint}")
+    fix = "create it, or write the topics here"
+    raise ValueError(f"there is no {name!r} in the home's prompts/; {fix}")
 
 
 def _subscribers_file(name: str, home: Path) -> bytes:
