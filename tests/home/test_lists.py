@@ -257,7 +257,7 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
         (["keywords: {must: ['-']}"], ["5:23: must: '-' has no letter or digit, so it matches no paper"]),
         (["keywords: {never: survey}"], [f"5:23: never: {A_LIST}"]),
         (["keywords: {must: ['', []]}"], ["5:23: must: is empty", "5:27: must: each must be text; put it in quotes"]),
-        (["paused: maybe"], ["5:13: paused: must be true or false, without quotes, not maybe"]),
+        (["paused: maybe"], ["5:13: paused: must be true or false, without quotes"]),
         (["language: german"], [f"5:15: language: {A_TAG}"]),
         (["language: de_DE"], [f"5:15: language: {A_TAG}"]),
         (["language: [de, en]"], ["5:15: language: must be text; put it in quotes, as 'no' for Norwegian"]),
@@ -274,11 +274,11 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
         (["authors: [Yann LeCun, [7], ~]"], [
             "5:27: authors: each must be text; put it in quotes", "5:32: authors: each must be text; put it in quotes",
         ]),
-        (["min_relevance: 0"], [f"5:20: min_relevance: {A_SCORE}, not 0"]),
-        (["min_novelty: '6'"], [f"5:18: min_novelty: {A_SCORE}, not '6'"]),
-        (["min_novelty: [6]"], [f"5:18: min_novelty: {A_SCORE}, not [6]"]),
+        (["min_relevance: 0"], [f"5:20: min_relevance: {A_SCORE}"]),
+        (["min_novelty: '6'"], [f"5:18: min_novelty: {A_SCORE}"]),
+        (["min_novelty: [6]"], [f"5:18: min_novelty: {A_SCORE}"]),
         ([f"max_papers: {'9' * 50}"], [
-            f"5:17: max_papers: must be a whole number from 1 to 10000, without quotes, not {'9' * 39}…"
+            "5:17: max_papers: must be a whole number from 1 to 10000, without quotes"
         ]),
         (["send_at: 7am"], ["5:14: send_at: must be a time of day, such as 07:00 or 18:30"]),
         (["timezone: europe/berlin"], [
@@ -288,7 +288,7 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
             "5:21: weekdays: must be one of mon, tue, wed, thu, fri, sat, sun"
         ]),
         (["weekdays: []"], ["5:15: weekdays: must not be empty"]),
-        (["send_empty: 'true'"], ["5:17: send_empty: must be true or false, without quotes, not 'true'"]),
+        (["send_empty: 'true'"], ["5:17: send_empty: must be true or false, without quotes"]),
         (["subscribers: ada@example.org"], [f"5:18: subscribers: {A_LIST}"]),
         (["subscribers:", "  - ada: ada@example.org"], [
             "6:9: subscribers: each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>"

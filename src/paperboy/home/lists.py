@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from paperboy.edges import files
-from paperboy.edges.text import did_you_mean, shortened
+from paperboy.edges.text import did_you_mean
 from paperboy.errors import MOST_PROBLEMS, ConfigError
 from paperboy.home import nodes, values
 from paperboy.home.people import SubscribersFile, file_name, files_named
@@ -127,7 +127,6 @@ class _File:
     """File that is being read: its problems, and the values of nodes that aliases share."""
 
     def __init__(self, text: str, prompts: Sequence[Path], home: Path) -> None:
-        self.text = text
         self.topics = cache(partial(_topics_file, folders=prompts))
         self._named = files_named(text)
         self._content = cache(partial(_subscribers_file, home=home))
@@ -221,9 +220,7 @@ def _unquoted(read: Parser) -> _Reader:
         try:
             return read(node.value if is_plain else "")
         except ValueError as error:
-            lines = file.text[node.start_mark.index : node.end_mark.index].splitlines()
-            written = shortened(lines[0], 40) if lines else "nothing"
-            file.note(node, f"{key}: {error}, without quotes, not {written}")
+            file.note(node, f"{key}: {error}, without quotes")
             return None
 
     return value
