@@ -6,7 +6,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -149,23 +149,20 @@ class _File:
         firsts.setdefault(key, node)
 
     def mapping(
-        self, node: MappingNode, what: str, known: Sequence[str], needed: Mapping[str, str]
+        self, node: MappingNode, what: str, known: Sequence[str], needed: Sequence[str]
     ) -> dict[str, Node]:
         """Return the values by their keys, and add unknown and missing keys to the problems."""
         found = dict[str, Node]()
-        hints = ""
         for name, (key, value) in nodes.entries(node).items():
             if name in known:
                 found[name] = value
                 continue
-            hint = did_you_mean(name, known)
-            hints += hint
-            self.note(key, f"unknown key {name!r}{hint or '; known here: ' + ', '.join(known)}")
+            hint = did_you_mean(name, known) or f"; known here: {', '.join(known)}"
+            self.note(key, f"unknown key {name!r}{hint}")
 
-        keys = {key.value: key for key, _ in node.value}  # also those without a value
-        for name, alternative in needed.items():
-            if name not in found and repr(name) not in hints:
-                self.note(keys.get(name, node), f"this {what} needs {name!r}{alternative}")
+        for name in needed:
+            if name not in found:
+                self.note(node, f"this {what} needs {name!r}")
 
         return found
 
@@ -267,7 +264,7 @@ def _keywords(file: _File, key: str, node: Node) -> Keywords:
         file.note(node, f"{key}: must have the keys must or never, such as {example}")
         return Keywords()
 
-    found = file.mapping(node, key, ("must", "never"), {})
+    found = file.mapping(node, key, ("must", "never"), ())
     words = _list_of(one_line)
     return Keywords(**{name: words(file, name, value) for name, value in found.items()})
 
@@ -376,7 +373,7 @@ def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
         file.note(root, f"the file must start with {_SMALLEST}")
         return []
 
-    items = file.mapping(root, "file", ("lists",), {"lists": ""}).get("lists")
+    items = file.mapping(root, "file", ("lists",), ("lists",)).get("lists")
     if items is None:
         return []
     if not isinstance(items, SequenceNode):
@@ -392,10 +389,10 @@ def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
             file.note(node, "a list must have keys, such as 'name: physics'")
             continue
 
-        needed = {"name": "", "categories": ""}
+        needed = ["name", "categories"]
         _, authors = nodes.entries(node).get("authors", (None, None))
         if not (authors and authors.value):
-            needed["topics"] = ", or 'authors' alone"
+            needed.append("topics")
 
         found = file.mapping(node, "list", KEYS, needed)
         options = {key: file.read(key, value) for key, value in found.items()}
