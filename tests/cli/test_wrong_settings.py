@@ -318,12 +318,12 @@ def test_wrong_file_of_lists_is_one_line_with_its_place(
         (
             "subscribers.yaml",
             b"",
-            "lists: subscribers.yaml:1:1: the file is empty; one line is enough to begin: ",
+            "lists: subscribers.yaml: the file must start with lists: [",
         ),
         (
             "subscribers.yaml",
             b"- name: x\n",
-            "lists: subscribers.yaml:1:1: the file must start with lists: [",
+            "lists: subscribers.yaml: the file must start with lists: [",
         ),
         (
             "prompts/topics/strings.md",

@@ -347,9 +347,8 @@ def parse(
     except nodes.MalformedError as error:
         raise ConfigError.at(f"{FILE}:{error.line}:{error.column}", str(error)) from None
 
-    if root is None or nodes.is_null(root):
-        message = f"the file is empty; one line is enough to begin: {_SMALLEST}"
-        raise ConfigError.at(f"{FILE}:1:1", message)
+    if not isinstance(root, MappingNode):
+        raise ConfigError.at(FILE, f"the file must start with {_SMALLEST}")
 
     file = _File(text, prompts, home)
     lists = _lists(file, root)
@@ -367,12 +366,8 @@ def parse(
     )
 
 
-def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
+def _lists(file: _File, root: MappingNode) -> list[dict[str, Any]]:
     """Return the fields of each `MailingList`, as far as they are sound."""
-    if not isinstance(root, MappingNode):
-        file.note(root, f"the file must start with {_SMALLEST}")
-        return []
-
     items = file.mapping(root, "file", ("lists",), ("lists",)).get("lists")
     if items is None:
         return []
