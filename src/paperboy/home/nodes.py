@@ -15,7 +15,6 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 Entries = dict[str, tuple[ScalarNode, Node]]  # by the key's text: the key and the value
 
-_DEEPEST = 50  # levels of lists and mappings; libyaml would crash at some 30,000
 _FORBIDDEN = re.compile(
     "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
@@ -63,23 +62,7 @@ class MalformedError(ValueError):
         self.column = column
 
 
-_Parser: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-
-
-class _Loader(_Parser):  # type: ignore[misc]  # either of two
-    """Loader that counts levels while it composes."""
-
-    _depth = 0
-
-    def descend_resolver(self, current_node: Node | None, _: object) -> None:
-        """Enter a node's value. Raises MalformedError."""
-        self._depth += 1
-        if current_node and self._depth > _DEEPEST:
-            raise malformed(current_node, _TOO_DEEP)
-
-    def ascend_resolver(self) -> None:
-        """Leave a node's value."""
-        self._depth -= 1
+_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 def compose(text: str) -> Node | None:
@@ -97,6 +80,8 @@ def compose(text: str) -> Node | None:
             _check(root, set())
     except MarkedYAMLError as error:
         raise _in_plain_words(error, text) from None
+    except RecursionError:
+        raise MalformedError(1, 1, _TOO_DEEP) from None
 
     return root
 
