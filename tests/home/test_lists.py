@@ -503,7 +503,7 @@ def test_smallest_file_that_messages_propose_is_valid(home):
         ),
         (
             "lists:\n  - *nobody\n",
-            "2:5: there is no anchor &nobody; text that begins with * needs quotes",
+            "2:5: there is no anchor of this name; text that begins with * needs quotes",
         ),
         ("lists: []\n---\nlists: []\n", "2:1: this line begins another document; remove it"),
         ("lists:\n  - a\x01b\n", "2:6: a character that YAML forbids (U+0001); remove it"),
@@ -512,12 +512,15 @@ def test_smallest_file_that_messages_propose_is_valid(home):
             "lists:\n  - {<<: 5}\n",
             "2:10: << merges the keys of a list; name its anchor, such as *physics",
         ),
-        ("a: &x 1\nb: &x 2\n", "2:4: there is already an anchor &x; give this one another name"),
+        (
+            "a: &x 1\nb: &x 2\n",
+            "2:4: there is already an anchor of this name; give this one another",
+        ),
         ("a: *Strings*\n", "1:4: text that begins with * needs quotes"),
         ("a: b\n\ufeffc: d\n", "2:1: a character that YAML forbids (U+FEFF); remove it"),
         (
             "# \u2028 \u2029 \x85\nlists: *a\n",
-            "2:8: there is no anchor &a; text that begins with * needs quotes",
+            "2:8: there is no anchor of this name; text that begins with * needs quotes",
         ),
         ("a: b\n...\nc: d\n", "3:1: this line begins another document; remove it"),
         (

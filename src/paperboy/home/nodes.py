@@ -28,8 +28,8 @@ _TAGS = {
 
 _TOO_DEEP = "nested too deeply; a list needs three levels"
 
-# Messages of libyaml and PyYAML for the usual mistakes, and the same in plain words. `sign` and
-# `name` are taken from the text.
+# Messages of libyaml and PyYAML for the usual mistakes, and the same in plain words. `sign` is taken
+# from the text.
 _PLAIN_WORDS = {
     r"nesting depth": _TOO_DEEP,
     r"tab character": "a tab; YAML is indented with spaces",
@@ -43,8 +43,8 @@ _PLAIN_WORDS = {
     ),
     r"could not find expected ':'": "this is neither 'key: value' nor '- item'; a space follows the colon or the dash",
     r"sequence entries are not allowed": "a dash begins a line of its own; or put the text in quotes",
-    r"undefined alias": "there is no anchor &{name}; text that begins with * needs quotes",
-    r"duplicate anchor": "there is already an anchor &{name}; give this one another name",
+    r"undefined alias": "there is no anchor of this name; text that begins with * needs quotes",
+    r"duplicate anchor": "there is already an anchor of this name; give this one another",
     r"scanning an a(lias|nchor)": "text that begins with {sign} needs quotes",
     r"another document|<document start>": "this line begins another document; remove it",
 }
@@ -184,9 +184,7 @@ def _in_plain_words(error: MarkedYAMLError, text: str) -> MalformedError:
     message = f"not YAML: {' '.join(reason.split())}; put the text in quotes"
     for pattern, plain_words in _PLAIN_WORDS.items():
         if re.search(pattern, reason):
-            name = re.match(r"[&*]?([\w-]*)", rest)
             message = plain_words.replace("{sign}", rest[:1])
-            message = message.replace("{name}", name[1] if name else "")
             break
 
     return MalformedError(line, column, message)
