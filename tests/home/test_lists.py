@@ -314,9 +314,6 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
             ("6:12: subscribers: 'a@b.org - C <c@b.org>' has more than one address; "
             "write each on its own line, with the dashes aligned")
         ]),
-        *((["open: false", f"title: !{tag} x"], [f"6:12: the tag !{tag} means nothing here; remove it"]) for tag in (
-            "!python/name:os.system", "!int", "!seq", "mine"
-        )),
     ],
 )  # fmt: skip
 def test_invalid_option_is_reported_with_line_and_column(home, lines, expected):

@@ -20,12 +20,6 @@ _FORBIDDEN = re.compile(
 )
 _BLANKS = dict.fromkeys((0x85, 0x2028, 0x2029), " ")  # line ends in YAML, but in no editor
 _NULL = {"", "~", "null", "Null", "NULL"}
-_TAGS = {
-    ScalarNode: "tag:yaml.org,2002:str",
-    SequenceNode: "tag:yaml.org,2002:seq",
-    MappingNode: "tag:yaml.org,2002:map",
-}
-
 _TOO_DEEP = "nested too deeply; a list needs three levels"
 
 # Messages of libyaml and PyYAML for the usual mistakes, and the same in plain words. `sign` is taken
@@ -120,14 +114,10 @@ def as_scalar(text: str) -> str:
 
 
 def _check(node: Node, seen: set[Node]) -> None:
-    """Merge `<<` in all mappings of a node. Raises MalformedError for unusual tags and keys."""
+    """Merge `<<` in all mappings of a node. Raises MalformedError for unusual keys."""
     if node in seen:
         return
     seen.add(node)
-    if node.tag != _TAGS[type(node)]:
-        tag = node.tag.replace("tag:yaml.org,2002:", "!!")
-        raise malformed(node, f"the tag {tag} means nothing here; remove it")
-
     if isinstance(node, SequenceNode):
         for item in node.value:
             _check(item, seen)
