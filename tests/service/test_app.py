@@ -199,7 +199,7 @@ def test_another_users_home_is_one_sentence(used: World) -> None:
     me, fix = (
         ("nobody", "; run this as root (sudo -u root …), or let nobody enter it")
         if root
-        else ("", "chmod u+rwx")
+        else ("", "chmod u+rwX")
     )
     told = {
         command: (result.code, f"user {me}" in result.err, fix in result.err)

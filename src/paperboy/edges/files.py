@@ -98,17 +98,15 @@ def _fix(part: Path, user: str, is_target: bool) -> str:
         return ": the file system is read-only; mount it for writing"
     owner = _name(part.stat().st_uid)
     quoted = shlex.quote(str(part))
-    is_folder = part.is_dir()
     if owner == user:
-        return f"; chmod u+rw{'x' if is_folder else ''} {quoted}"
+        return f"; chmod u+rwX {quoted}"
 
     fix = f"let {user} enter it"  # folders of the system keep their owner
     is_ours = is_target or part.parent.stat().st_uid == os.geteuid()
     if is_ours:
-        fix = f"sudo chown {'-R ' if is_folder else ''}{user} {quoted}"
+        fix = f"sudo chown -R {user} {quoted}"
     if not (is_ours and owner == "root"):  # first the way that changes nothing
-        sudo_user = f"'#{owner}'" if owner.isdigit() else owner
-        fix = f"run this as {owner} (sudo -u {sudo_user} …), or {fix}"
+        fix = f"run this as {owner} (sudo -u {owner} …), or {fix}"
 
     return f", which belongs to {owner}; {fix}"
 
