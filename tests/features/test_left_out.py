@@ -32,11 +32,6 @@ NAMES = [feature.name for feature in FEATURES]
 ALL_AT_ONCE = "all at once"
 FRIDAY, MONDAY = datetime(2026, 11, 20, 7, tzinfo=UTC), datetime(2026, 11, 23, 7, tzinfo=UTC)
 
-USED_BY = {  # a setting, and a key of a list, that only this feature reads
-    "archive": ("", "archive: public"),
-    "cluster": ("CLUSTER=tcp://127.0.0.1:9", ""),
-    "dkim": ("DKIM_SELECTOR=s2026", ""),
-}
 ROWS = {  # beside those that a morning writes
     "votes": "insert into votes values ('foundations', '2611.00001', 'ada@example.org', 1, '2026-11-20T08:00:00+00:00')"
 }
@@ -223,17 +218,6 @@ def test_database_that_had_it_goes_on_without_it(
     with rest.database(home) as database:
         assert database.execute("select count(*) from votes").fetchone() == (0,)
     rest.run(home, MONDAY, "check", "--offline")
-
-
-def test_check_names_what_is_set_for_it(
-    rest: Package, arxiv: ArxivServer, left_out: Sequence[str]
-) -> None:
-    for name in left_out:
-        setting, key = USED_BY.get(name, ("", ""))
-        if setting or key:
-            make(rest, name, arxiv, setting, key=key)
-            found = " ".join(rest.run(name, FRIDAY, "check", "--offline", code=78).split())
-            assert f"needs the feature {name}, which was left out of this Paperboy" in found
 
 
 def test_daemon_serves_a_list_without_it(service: Service, rest: Package) -> None:

@@ -64,24 +64,6 @@ def about(what: str, found: Sequence[Finding]) -> list[Finding]:
     return [finding for finding in found if finding.what == what]
 
 
-# ── Features ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_what_is_set_for_a_feature_that_was_left_out_is_a_fault(home: Path) -> None:
-    write_env(home, CLUSTER="tls://scheduler.example.org:8786", DKIM_SELECTOR="s2026")
-    a_list = "{name: x, categories: [cs.LG], topics: learning, archive: public}"
-    (home / "subscribers.yaml").write_text(f"lists: [{a_list}]\n")
-    assert about("features", check(home)) == []
-    bare = App(home, {}, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress(), features=())
-    found = about("features", list(findings(bare, offline=True)))
-    assert {finding.exit_code for finding in found} == {78}
-    assert [finding.message.partition(", which")[0] for finding in found] == [
-        "DKIM_SELECTOR needs the feature dkim",
-        "CLUSTER needs the feature cluster",
-        "archive needs the feature archive",
-    ]
-
-
 # ── The home ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

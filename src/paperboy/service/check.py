@@ -24,7 +24,6 @@ from urllib.parse import urlsplit
 from paperboy.curate import name_key, other_spellings
 from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import PaperboyError
-from paperboy.home.features import needed
 from paperboy.home.settings import MOST_CONNECTIONS, Settings, ignored, load
 from paperboy.home.values import is_loopback
 from paperboy.home.versions import LISTS_FILE, Home, denied, load_lists, require_folder
@@ -95,7 +94,6 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     read, faults = _read("lists", lambda: load_lists(app.path, settings))
     lists = read or ()
     yield from faults or _of_the_lists(lists, settings)
-    yield from _of_the_features(app, settings, lists)
 
     # The pool has daemon threads: no silent server delays the exit.
     home = Home(app.path, settings, lists, app.path)
@@ -157,17 +155,6 @@ def _of_the_lists(lists: Sequence[MailingList], settings: Settings) -> Iterator[
     if examples and settings.mail_from:
         nobody = f"mail to {together(examples, 1)} reaches nobody (example addresses)"
         yield note("lists", f"{nobody}; put your readers into {LISTS_FILE}")
-
-
-def _of_the_features(
-    app: App, settings: Settings, lists: Sequence[MailingList]
-) -> Iterator[Finding]:
-    features = {feature.name for feature in app.features}
-    for name, feature in dict(needed(settings, *lists)).items():
-        if feature not in features:
-            message = f"{name} needs the feature {feature}, which was left out of this Paperboy"
-            fix = f"remove {name}, or put back the feature"
-            yield Finding("features", f"{message}; {fix}", exit_code=78)
 
 
 def _templates(app: App) -> Iterator[Finding]:
