@@ -101,7 +101,7 @@ def test_sound_home_has_no_fault_and_no_note(operator: World) -> None:
         ),
         (
             "HEARTBEAT_URL=hc-ping.com/1",
-            "HEARTBEAT_URL: must be a full URL without a user and #, such as https://hc-ping.com/your-uuid",
+            "HEARTBEAT_URL: must be a full URL, such as https://hc-ping.com/your-uuid",
         ),
         (
             "ARXIV_API_URL=export.arxiv.org",

@@ -438,7 +438,19 @@ list: []
 """
     found = problems(home, text)
     places = [problem.partition(": ")[0] for problem in found]
-    assert places == ["2:5", "3:18", "4:5", "5:20", "6:19", "6:42", "7:11", "9:13", "10:5", "11:4", "12:1"]
+    assert places == [
+        "2:5",
+        "3:18",
+        "4:5",
+        "5:20",
+        "6:19",
+        "6:42",
+        "7:11",
+        "9:13",
+        "10:5",
+        "11:4",
+        "12:1",
+    ]
     assert "7:11: there is already a list 'a', in line 2" in found
     assert "10:5: a list must have keys, such as 'name: physics'" in found
     assert "12:1: unknown key 'list', did you mean 'lists'?" in found

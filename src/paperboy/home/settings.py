@@ -59,11 +59,7 @@ def _command(text: str) -> tuple[str, ...]:
 
 def _heartbeat(text: str) -> SecretStr:
     """Read a URL that may have a query, all of which is a secret."""
-    try:
-        notation.url(text.partition("?")[0])
-    except ValueError:
-        example = "https://hc-ping.com/your-uuid"
-        raise ValueError(f"must be a full URL without a user and #, such as {example}") from None
+    notation.url(text.partition("?")[0], "https://hc-ping.com/your-uuid")
     return _secret(one_line(text))
 
 
@@ -72,15 +68,6 @@ def _api_base(text: str) -> str:
     url = notation.url(text, "https://server.example.org/v1")
     if suffix := re.search("/(chat/completions|completions|responses|models)$", url):
         raise ValueError(f"leave out {suffix[0]}, which Paperboy adds where it is needed")
-    return url
-
-
-def _web_url(text: str) -> str:
-    """Read an https URL, or an http URL of this machine."""
-    url = notation.url(text, "https://papers.example.org")
-    if not url.startswith("https://") and not notation.is_loopback(urlsplit(url).hostname or ""):
-        reason = "since links with tokens go there"
-        raise ValueError(f"must begin with https://, {reason}; or name this machine")
     return url
 
 
@@ -221,7 +208,9 @@ class Settings:
     dkim_selector: str = _setting(_selector)
     dkim_key: Path | None = _setting(_path, empty=None)  # a file; None: the relay signs
 
-    web_url: str = _setting(_web_url)  # without a trailing slash; empty: there is no web room
+    web_url: str = _setting(
+        partial(notation.secure_url, example="https://papers.example.org")
+    )  # without a trailing slash; empty: there is no web room
     web_listen: tuple[str, int] = _setting(_listen, "127.0.0.1:8025")
 
     arxiv_api_url: str = _setting(partial(notation.url, example=hosts.API), hosts.API)

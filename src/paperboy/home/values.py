@@ -218,6 +218,14 @@ def url(text: str, example: str = "https://server.example.org") -> str:
     return address
 
 
+def secure_url(text: str, example: str) -> str:
+    """Read an https URL, or an http URL of this machine. `example` is shown in the error."""
+    address = url(text, example)
+    if not address.startswith("https://") and not is_loopback(urlsplit(address).hostname or ""):
+        raise ValueError("must begin with https://, or name this machine")
+    return address
+
+
 def is_loopback(name: str) -> bool:
     """Check whether a host's name or IP address means this machine."""
     try:
