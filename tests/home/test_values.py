@@ -26,11 +26,6 @@ from paperboy.models import Subscriber
         ("Robert C. Kennicutt, Jr.", "Robert C. Kennicutt Jr."),  # as arXiv has it
         ("Neal J. Evans, II", "Neal J. Evans II"),
         ("Vera Rubin, Ph. D.", "Vera Rubin Ph. D."),
-        ("ATLAS, CMS Collaborations", "ATLAS, CMS Collaborations"),
-        (
-            "LSST Dark Energy Science Collaboration, The",
-            "LSST Dark Energy Science Collaboration, The",
-        ),
         ("Rubin, Vera, Kent Ford", "Rubin, Vera, Kent Ford"),
         ("Rubin,", "Rubin,"),
     ],

@@ -35,9 +35,6 @@ _PLAIN = re.compile(
 
 # As in Robert C. Kennicutt, Jr.
 _SUFFIX = re.compile(r"(jr|sr|ii|iii|iv|ph\.? ?d)\.?", re.IGNORECASE)
-_COLLABORATION = re.compile(
-    r"\b(collaboration|consortium|consortia|team|group|survey|project|network)s?\b", re.IGNORECASE
-)
 
 # Language, script, region and variants of a BCP 47 tag.
 _LANGUAGE = re.compile(
@@ -66,12 +63,10 @@ def one_line(text: str) -> str:
 
 
 def author(text: str) -> str:
-    """Read an author's name as papers spell it: `Rubin, Vera` (BibTeX, ADS) becomes Vera Rubin. A
-    collaboration's name stays.
-    """
+    """Read an author's name as papers spell it: `Rubin, Vera` (BibTeX, ADS) becomes Vera Rubin."""
     name = one_line(text)
     surname, _, given = map(str.strip, name.partition(","))
-    if not surname or not given or "," in given or _COLLABORATION.search(name):
+    if not surname or not given or "," in given:
         return name
     return f"{surname} {given}" if _SUFFIX.fullmatch(given) else f"{given} {surname}"
 
