@@ -40,18 +40,21 @@ class _Folder(click.ParamType[Path]):
 _COMMANDS = {  # name: its module, and a line for --help
     "demo": ("paperboy.cli.mornings", "Run a whole morning on a bundled sample of papers."),
     "init": ("paperboy.cli.home", "Make a new home: settings, a list and its topics."),
-    "once": ("paperboy.cli.mornings", "Do today's work now; a second run sends nothing again."),
-    "run": ("paperboy.cli.mornings", "Run the daemon: the same work every morning."),
+    "once": (
+        "paperboy.cli.mornings",
+        "Deliver today's digests now; a second run sends nothing again.",
+    ),
+    "run": (
+        "paperboy.cli.mornings",
+        "Run the daemon, which delivers each list's digest every morning.",
+    ),
     "check": ("paperboy.cli.check", "Find everything that would fail tomorrow."),
     "preview": (
         "paperboy.cli.digests",
         "Show what the files make of today's papers, or a digest as it was sent.",
     ),
-    "status": ("paperboy.cli.status", "Did everyone get their mail, and if not, why?"),
-    "why": (
-        "paperboy.cli.why",
-        "Show the life of one paper, or what became of each digest to an address.",
-    ),
+    "status": ("paperboy.cli.status", "Show whether everyone got their mail, and if not, why."),
+    "why": ("paperboy.cli.why", "Show what became of a paper, or of the digests to an address."),
     "resend": ("paperboy.cli.digests", "Send the newest digest again to those it did not reach."),
     "suppress": ("paperboy.cli.people", "Stop mail to an address, whatever the lists' files say."),
     "unsuppress": ("paperboy.cli.people", "Allow mail to an address again."),
