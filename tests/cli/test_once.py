@@ -120,7 +120,7 @@ def test_each_failure_is_reported_once(
 ) -> None:
     """By the log; neither the summary, nor the line of what waits, nor the alert repeats it."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
-    monkeypatch.setenv("COLUMNS", "500")  # or the terminal's lines would wrap
+    monkeypatch.setenv("COLUMNS", "500")  # or a bar would wrap the lines of the log
     world.env(ALERT_TO="op@example.org", OPENAI_MODEL="gpt-7")
     world.announce_both(1, 2)
     world.llm.fail_always("no such model")

@@ -187,88 +187,7 @@ def test_counts_in_a_sentence_name_all_that_was_left_out() -> None:
     assert output.papers(Counts(considered=9, below=9)) == "0 of 9 papers"
 
 
-# ---- eighty columns
-
-LONG = "mail: the server at 127.0.0.1:25 refuses the connection; start it, or correct SMTP_HOST and SMTP_PORT in .env"
-PATH = f"/srv/{'papers/' * 12}outbox"
-
-
-def on_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int = 80) -> Terminal:
-    """Lead stdout to a terminal from now on."""
-    monkeypatch.setenv("COLUMNS", str(columns))
-    monkeypatch.setattr("sys.stdout", found := Terminal())
-    return found
-
-
-def test_long_line_on_a_terminal_wraps_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    stdout = on_a_terminal(monkeypatch)
-    output.say(LONG, f"  It is in {PATH}", "short", mark="note   ", fg="yellow")
-    assert re.sub(r"\x1b\[[0-9;]*m", "", stdout.getvalue()).splitlines() == [
-        "note   mail: the server at 127.0.0.1:25 refuses the connection; start it, or",
-        "  correct SMTP_HOST and SMTP_PORT in .env",
-        "note     It is in",
-        f"  {PATH}",
-        "note   short",
-    ]
-
-
-def test_mark_that_wraps_keeps_its_style(monkeypatch: pytest.MonkeyPatch) -> None:
-    stdout = on_a_terminal(monkeypatch)
-    output.say("", mark=f"    {LONG}", fg="yellow")
-    head, _, tail = LONG.partition(" or correct")
-    assert stdout.getvalue() == f"\x1b[33m    {head} or\n      correct{tail}\x1b[0m\n"
-
-
-def test_file_and_commands_to_paste_stay_as_they_are_on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    stdout = on_a_terminal(monkeypatch)
-    output.say(LONG, verbatim=True)
-    assert stdout.getvalue() == f"{LONG}\n"
-
-
-def test_command_to_paste_at_the_end_of_an_error_stays_on_one_line(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    stdout = on_a_terminal(monkeypatch)
-    command = "sudo chown -R ada '/srv/astronomy/the papers of  all groups/data'"
-    output.say(f"user ada cannot write /srv/astronomy/data, which belongs to root; {command}")
-    lines = ["user ada cannot write /srv/astronomy/data, which belongs to root;", f"  {command}"]
-    assert stdout.getvalue().splitlines() == lines
-
-
-def test_long_line_elsewhere_stays_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    output.say(LONG * 3)
-    assert capsys.readouterr().out == f"{LONG * 3}\n"
-
-
-def test_warning_and_wrong_usage_wrap_between_words_on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    stderr = terminal(monkeypatch)
-    set_up("INFO", {})
-    logger.warning("%s", LONG)
-    assert (
-        invoke(
-            [
-                "status",
-                "--mornings",
-                "as many as there are on the page that I looked at this morning",
-            ]
-        )
-        == 2
-    )
-    lines = stderr.getvalue().splitlines()
-    assert lines[:2] == [
-        "mail: the server at 127.0.0.1:25 refuses the connection; start it, or correct",
-        "  SMTP_HOST and SMTP_PORT in .env",
-    ]
-    assert max(map(len, lines)) <= 80
-    assert lines[-2:] == [
-        "Error: Invalid value for '--mornings': 'as many as there are on the page that I",
-        "  looked at this morning' is not a valid integer range.",
-    ]
+# ---- tables
 
 
 @pytest.mark.parametrize("columns", [70, 80])
@@ -282,7 +201,8 @@ def test_table_on_a_terminal_fits_and_loses_nothing(
         ("emmy@example.org", "all", "Fri 20 Nov", url),
     ]
     monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
-    stdout = on_a_terminal(monkeypatch, columns)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("sys.stdout", stdout := Terminal())
     output.show_page([output.table(("Address", "List", "Since", "Why"), rows)])
     lines = re.sub(r"\x1b\[[0-9;]*m", "", stdout.getvalue()).splitlines()
     assert max(map(len, lines)) <= columns
@@ -292,9 +212,6 @@ def test_table_on_a_terminal_fits_and_loses_nothing(
         *reason.split(),
     }
     assert url in "".join(line[lines[0].index("Why") :].strip() for line in lines)
-
-
-# ---- tables
 
 
 def test_columns_are_as_wide_as_a_terminal_shows_them(capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,7 +81,7 @@ def init(app: App, folder: Path | None) -> None:
     if home != Path.cwd():
         program += f" --home {shlex.quote(str(home))}"
 
-    output.say(f"  {program} check", f"  {program} preview {first.name}", verbatim=True)
+    output.say(f"  {program} check", f"  {program} preview {first.name}")
 
 
 def _refuse(home: Path, names: Iterable[str]) -> None:

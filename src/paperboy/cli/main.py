@@ -154,12 +154,11 @@ def invoke(
             arguments, prog_name="paperboy", standalone_mode=False, obj=(parts, enter)
         )
     except click.ClickException as error:
-        is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)  # with lines of its own
-        if not is_help:
+        if not isinstance(error, click.exceptions.NoArgsIsHelpError):  # with lines of its own
             error.message = visible(error.message)  # type: ignore[misc]  # click prints it
         shown = io.StringIO()
         error.show(shown)
-        output.say(*shown.getvalue().splitlines(), err=True, verbatim=is_help)
+        output.say(*shown.getvalue().splitlines(), err=True)
         return error.exit_code
     except PaperboyError as error:
         output.complaint(error, environ)

@@ -61,7 +61,7 @@ def demo(app: App, *, open_it: bool) -> None:
 
     output.say(f"  {outbox / 'Maildir'}   (every copy; read it with: mutt -f {outbox / 'Maildir'})")
     output.say("", "Next, make a home of your own, in a folder that you name:")
-    output.say(f"  {output.program()} init FOLDER", verbatim=True)
+    output.say(f"  {output.program()} init FOLDER")
 
 
 @click.command()

@@ -124,12 +124,12 @@ def service(app: App, *, as_user: bool, for_web: bool) -> None:
         web=for_web,
         local=is_loopback(settings.web_listen[0]),
     )
-    output.say(*text.splitlines(), verbatim=True)
+    output.say(*text.splitlines())
 
     if user == "root":
         add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"
         note = f"{home} belongs to root, and so would the service; give it its own user, and print this again: {add}"
-        output.say(note, err=True, verbatim=True)
+        output.say(note, err=True)
 
     if here := [name for name in SETTINGS if app.environ.get(name, "").strip()]:
         which = f"Your environment, which the service does not have, sets {together(here)}"
@@ -140,14 +140,14 @@ def service(app: App, *, as_user: bool, for_web: bool) -> None:
         if not folder.is_dir() and (for_web or not in_home):
             make = f"sudo install -d -o {user} -g {group} -m 700 {shlex.quote(str(folder))}"
             note = f"{folder} does not exist, and the service could not make it: {make}"
-            output.say(note, err=True, verbatim=True)
+            output.say(note, err=True)
 
     if sys.stdout.isatty() and sys.stderr.isatty():
         again = shlex.join([str(python), "-m", "paperboy", "--home", str(home), "service"])
         again += " --user" * as_user + " --web" * for_web
         name = "paperboy-web" if for_web else "paperboy"
         install = (_INSTALL_AS_USER if as_user else _INSTALL).format(again=again, name=name)
-        output.say(*install.split("\n"), err=True, verbatim=True)
+        output.say(*install.split("\n"), err=True)
 
 
 def _written(settings: Settings, home: Path, *, for_web: bool) -> list[Path]:

@@ -11,11 +11,9 @@ import io
 import json
 import logging
 import os
-import re
 import shlex
 import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, tzinfo
@@ -51,8 +49,6 @@ if TYPE_CHECKING:
     Page = Mapping[str, Any] | Iterable[Sequence[Part]]
 
 _PIPED = 100_000  # columns where there is no terminal: each line stays whole, and easy to search
-_COMMAND = re.compile(r"\b(?:sudo|chmod|chown|rm|mkdir) .*")  # to paste, as errors end with
-_GLUE = "\N{NO-BREAK SPACE}"
 _LONGEST_STAGE = 15  # characters of its name: the bars of all stages begin in the same column
 
 # ── Streams ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -108,45 +104,11 @@ def _text(stream: Stream, old: TextIO | None) -> TextIO:
 # ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def say(
-    *lines: str, mark: str = "", err: bool = False, verbatim: bool = False, **style: Any
-) -> None:
-    """Print lines, each after the mark in a style of `click.style`.
-
-    On a terminal long ones wrap between words, unless they are `verbatim`: a file, or commands to
-    paste.
-    """
-    start = visible(mark)
-    stream = sys.stderr if err else sys.stdout
+def say(*lines: str, mark: str = "", err: bool = False, **style: Any) -> None:
+    """Print lines, each after the mark in a style of `click.style`."""
+    start = click.style(visible(mark), **style) if mark else ""
     for line in lines:
-        text = start + visible(line)
-        if not verbatim:
-            text = _wrapped(text, stream)
-        # The mark itself may have wrapped.
-        marked = len(start) if text.startswith(start) else len(text)
-        styled = click.style(text[:marked], **style) if mark else ""
-        click.echo(styled + text[marked:], err=err)
-
-
-def _wrapped(line: str, stream: TextIO) -> str:
-    """Wrap the line between words for a terminal, and indent all but its first line.
-
-    Longer words, such as paths, stay whole; so does a command to paste at the end of the line.
-    """
-    if not stream.isatty():
-        return line
-
-    asked = os.environ.get("COLUMNS", "")
-    width = int(asked) if asked.isdecimal() else os.get_terminal_size(stream.fileno()).columns
-    if not width or len(line) <= width:  # 0: the terminal does not say
-        return line
-
-    indent = " " * (len(line) - len(line.lstrip()) + 2)
-    glued = _COMMAND.sub(lambda command: command[0].replace(" ", _GLUE), line)
-    lines = textwrap.wrap(
-        glued, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-    return "\n".join(lines).replace(_GLUE, " ")
+        click.echo(start + visible(line), err=err)
 
 
 def program() -> str:
@@ -255,7 +217,7 @@ class _Stderr(logging.Handler):
 
         mark = _priority(record.levelno) if self._journal else ""
         first, *others = map(visible, text.split("\n"))
-        lines = [_wrapped(mark + first, sys.stderr), *(f"{mark}  {line}" for line in others)]
+        lines = [mark + first, *(f"{mark}  {line}" for line in others)]
         print("\n".join(lines), file=sys.stderr, flush=True)
 
 
