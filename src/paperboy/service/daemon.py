@@ -7,10 +7,10 @@
         is a list due, and no morning running? start one
         does mail or an alert wait, and no sending running? start one
         is a task due, and no child for tasks running? start one
-        notify systemd that the daemon is alive, and of the day's status if a child or the files have changed
+        notify systemd that the daemon is alive
 
-    housekeeping, by `schedule`:
-        notify systemd of the day's status: each minute if rows have changed, and each quarter of an hour
+    each minute, by `schedule`, and when a child begins or ends:
+        notify systemd of the day's status
 
 A child writes dots of progress to its standard output, then its failures, one a line. Its memory
 goes back to the system when it ends, and its crash is contained. Retry times are data, so they
@@ -111,8 +111,6 @@ class Daemon:
         self._fingerprint = Fingerprint()
         self._try_at = float("-inf")  # the next trial of the files, on the timer
         self._looked_at = float("-inf")  # at the database, on the timer
-        self._notified: object = None  # children, problems and version of the last status line
-        self._notified_rows: object = None  # the database's rows of the same
         self.housekeeping = schedule.Scheduler()
         self._begin_housekeeping()
 
@@ -176,13 +174,11 @@ class Daemon:
         except PaperboyError as error:
             logger.error("%s", error)
             self._notifier.status(str(error))
-            self._notified = None
             if isinstance(error, StoreError):
                 emergency(self._app, str(error))
         except Exception:
             logger.exception("this is a bug in Paperboy; the daemon continues")
             self._notifier.status("a bug in Paperboy; see the log")
-            self._notified = None
 
     def tick(self, now: datetime) -> None:
         """Check everything once. Raises ConfigError if no version of the files was ever good."""
@@ -205,9 +201,6 @@ class Daemon:
             if any(mail.due <= now for mail in mails):
                 self._start("sending", now)
 
-        if self._notified != self._day_state:
-            self.say_status()
-
         self.housekeeping.run_pending()
 
     # ---- the status line
@@ -217,29 +210,16 @@ class Daemon:
         # an hour late. Children, the watchdog and due work must not be, so they stay on the
         # monotonic timer.
         self.housekeeping.clear()
-        self.housekeeping.every().minute.do(self.say_changes)
-        self.housekeeping.every(15).minutes.do(self.say_status)  # the words depend on the clock
-
-    def say_changes(self) -> None:
-        """Notify systemd of the day's status if rows of the database have changed."""
-        if self._notified_rows != self._store.changes():
-            self.say_status()
+        self.housekeeping.every().minute.do(self.say_status)
 
     def say_status(self) -> None:
         """Notify systemd of the day's status, in one line, after any broken file."""
-        self._notified = self._day_state
-        self._notified_rows = self._store.changes()
         day = self._app.standing(self.home.lists)
         line = status.answer(day, at_work="morning" in self._children)
         if self.problems:
             line = f"{self.problems[0]} (the last good version stays in force). {line}"
 
         self._notifier.status(line)
-
-    @property
-    def _day_state(self) -> object:
-        """Return what the status line depends on, beside rows and the clock."""
-        return frozenset(self._children), self.problems, self.home.source
 
     # ---- the children
 
@@ -266,6 +246,7 @@ class Daemon:
             patience=patience,
             lists=lists,
         )
+        self.say_status()
 
     def _look_after(self, child: _Child, now: datetime) -> None:
         code = child.process.poll()  # before its last output is read
@@ -281,6 +262,7 @@ class Daemon:
                 self._trial_ended(child, problem, now)
             else:
                 self._work_ended(child, problem, now)
+            self.say_status()
         elif output:
             child.progressed = self._timer()
         elif silent >= child.patience + STOPS_WITHIN:

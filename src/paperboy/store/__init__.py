@@ -41,7 +41,6 @@ class Store(AbstractContextManager["Store"]):
         self.database = database
         self.transaction = database.transaction
         self.snapshot = database.snapshot
-        self.changes = database.changes
         self.close = database.close
         self.papers = Papers(database)
         self.scores = Scores(database)

@@ -202,11 +202,6 @@ class Database:
         """Return the second column of these `rows`, by the first."""
         return dict(tuple(row.values()) for row in self.rows(sql, values))
 
-    def changes(self) -> tuple[int, int]:
-        """Return counters that change with every write, through this connection and others."""
-        (others,) = self._connection.execute("pragma data_version").fetchone()
-        return self._connection.total_changes, others
-
     def execute(self, sql: str, values: _Values = ()) -> int:
         """Run one statement inside a transaction, and return how many rows it changed."""
         return self._guarded(lambda: self._connection.execute(sql, values).rowcount)
