@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from paperboy.features.cluster import scheduler
-from paperboy.morning.workers import WorkersError, versions
+from paperboy.morning.workers import WorkersError
 from paperboy.service.check import Finding
 from paperboy.store.incidents import Kind
 from tests.fakes import app_at
@@ -63,30 +61,6 @@ def test_cluster_that_loses_workers_and_then_its_scheduler_costs_time_alone(
     assert later.pop("incidents") == [(Kind.WORKERS,)]
     assert alone.pop("incidents") == []
     assert killed == later == alone
-
-
-class Workers:
-    """A client with a worker like its caller, and one with other versions."""
-
-    def run(self, done: Callable[..., object], *given: Any, on_error: str) -> dict[str, object]:
-        assert on_error == "return"
-        *task, wanted = given
-        found = {"tls://10.0.0.6:4711": done(*task, wanted)}
-        try:
-            done(*task, wanted | {"paperboy": "0.1", "jinja2": "2.0"})
-        except WorkersError as error:
-            found["tls://10.0.0.7:4711"] = error
-        return found
-
-
-@needs_dask
-def test_workers_of_another_version_are_not_used() -> None:
-    ours = versions()
-    (problem,) = scheduler.differences(Workers())
-    assert problem.startswith(
-        f"tls://10.0.0.7:4711: a worker has paperboy {ours['paperboy']}, but this machine has 0.1; "
-    )
-    assert problem.endswith(f"jinja2 {ours['jinja2']}, but this machine has 2.0")
 
 
 @needs_dask

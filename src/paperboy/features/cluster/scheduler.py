@@ -1,22 +1,15 @@
 """A client of a Dask scheduler, for mornings and for `check`."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, cast
 
 from paperboy.home.settings import Settings
-from paperboy.mail.text import counted, together
-from paperboy.morning.workers import (
-    WORTH_SHARING,
-    WorkerPool,
-    WorkersError,
-    done,
-    first_line,
-    versions,
-)
+from paperboy.mail.text import counted
+from paperboy.morning.workers import WORTH_SHARING, WorkerPool, WorkersError, first_line
 from paperboy.service.app import App
 from paperboy.service.check import Finding, note
 
@@ -37,7 +30,6 @@ def check(app: App) -> list[Finding]:
     try:
         with client(address) as dask:
             found = dask.scheduler_info(n_workers=-1)["workers"].values()
-            unlike = differences(dask)
     except WorkersError as error:
         return [note("cluster", f"{error}; without it, mornings take longer")]
     if not found:
@@ -46,9 +38,6 @@ def check(app: App) -> list[Finding]:
 
     threads = sum(worker["nthreads"] for worker in found)
     size = f"{counted(len(found), 'worker')} with {counted(threads, 'thread')}"
-    if unlike:
-        why = f"not used, since all must run the same versions: {together(unlike, 3)}"
-        return [note("cluster", f"{size}; {why}")]
     use = f"which compose where a morning has more than {WORTH_SHARING} lists"
     return [Finding("cluster", f"{size}, {use}")]
 
@@ -85,17 +74,3 @@ def client(address: str) -> Iterator[Any]:
         # If the scheduler died, closing raises whatever the client's loop was doing.
         with suppress(Exception):
             dask.close(timeout=_CONNECT_SECONDS)
-
-
-def differences(client: Any) -> list[str]:
-    """Return how the versions of a client's workers differ from those here."""
-    try:
-        results: Mapping[str, object] = client.run(done, str, "", versions(), on_error="return")
-    except Exception as error:  # noqa: BLE001 - it has another Paperboy, or none
-        fix = "install the version that runs here"
-        return [f"a worker cannot run Paperboy ({first_line(error)}); {fix}"]
-    return [
-        f"{worker}: {first_line(result)}"
-        for worker, result in results.items()
-        if isinstance(result, Exception)
-    ]
