@@ -10,8 +10,6 @@ from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesHeaderParser
-from email.policy import Compat32
-from itertools import islice
 from typing import NamedTuple
 
 from paperboy.edges.text import one_line, shortened
@@ -19,14 +17,12 @@ from paperboy.mail.message import unsubscribe_request
 from paperboy.sending.smtp import Verdict, judge
 
 MOST_BYTES = 500_000  # of a mail; what matters comes first
-_LONGEST_HEADER = 4_000  # characters; decoding one takes time quadratic in its length
 _LONGEST_REPLY = 300  # characters
-_MOST_PARTS = 50
-_BOUNDARY = re.compile(rb"boundary[*\d]*\s*=", re.IGNORECASE)
 _STATUS = re.compile(r"[45]\.\d{1,3}\.\d{1,3}")
 _SPAM = frozenset({"abuse", "fraud", "virus", "opt-out"})  # types of feedback that are complaints
-_RETURNED_MAIL = {"message/rfc822", "message/global"}
-_RETURNED_HEADERS = {"text/rfc822-headers", "message/rfc822-headers", "message/global-headers"}
+_RETURNED = frozenset(  # our mail, or its headers alone
+    {"message/rfc822", "message/global", "message/global-headers", "text/rfc822-headers"}
+)
 
 
 class Bounce(NamedTuple):
@@ -50,29 +46,16 @@ class Request(NamedTuple):
     token: str
 
 
-class _Policy(Compat32):
-    """Default policy of the parser, but headers are cut before any is decoded, Content-Type too."""
-
-    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
-        name, value = super().header_source_parse(sourcelines)
-        return name, value[:_LONGEST_HEADER]
-
-
-_POLICY = _Policy()
-
-
 def read(mail: bytes) -> Bounce | Complaint | Request | None:
-    """Return what the mail asks for, or None if it is nothing that counts."""
+    """Return what the mail asks for, or None if it is nothing that counts. Only the command's
+    deadline limits the time, which may be quadratic in the mail's length.
+    """
     try:
         mail = mail[:MOST_BYTES]
         # RFC 6533 has the same report for addresses beyond ASCII.
         mail = mail.replace(b"message/global-delivery-status", b"message/delivery-status")
-        # The parser compares each line with the boundaries of all parts around it.
-        if len(_BOUNDARY.findall(mail)) > _MOST_PARTS:
-            return None
-
-        message = email.message_from_bytes(mail, policy=_POLICY)
-        parts = list(islice(message.walk(), _MOST_PARTS))
+        message = email.message_from_bytes(mail)
+        parts = list(message.walk())
         by_type = {part.get_content_type(): part for part in reversed(parts)}
         ours = _returned(parts)
 
@@ -108,18 +91,12 @@ def read(mail: bytes) -> Bounce | Complaint | Request | None:
 def _returned(parts: list[Message]) -> Message:
     """Return our mail, or its headers alone, as the other side sends it back."""
     for part in parts:
-        kind = part.get_content_type()
-        if kind in _RETURNED_MAIL and isinstance(part.get_payload(), list):
+        if part.get_content_type() not in _RETURNED:
+            continue
+        if part.is_multipart():
             return part.get_payload(0)  # type: ignore[return-value]
-
-        if kind in _RETURNED_HEADERS:
-            text = part.get_payload(decode=True)
-            # Headers alone are parsed: encoded text may hold any number of parts.
-            parser = BytesHeaderParser(policy=_POLICY)
-            headers = parser.parsebytes(text if isinstance(text, bytes) else b"")
-            if part.is_multipart() and not headers.keys():
-                return part.get_payload(0)  # type: ignore[return-value]
-            return headers
+        text = part.get_payload(decode=True)
+        return BytesHeaderParser().parsebytes(text if isinstance(text, bytes) else b"")
     return Message()
 
 
