@@ -18,10 +18,8 @@ KIND = "sign-up"  # of task, and of the problem that the list's file cannot be e
 
 HOLDS = timedelta(days=7)  # how long the link in a confirmation mail works
 WINDOW = timedelta(hours=1)  # in which requests are counted
-_MOST_OF_LIST = 100  # requests in an hour: a lecture hall may sign up at once
-_MOST_OF_ALL = 300  # three lists' worth, so that a flood of one list leaves the others open
-_DAY = timedelta(days=1)  # a mailbox gets one confirmation mail in it
-_GMAIL = {"gmail.com", "googlemail.com"}
+_MOST = 100  # requests in an hour: a lecture hall may sign up at once
+_DAY = timedelta(days=1)  # an address gets one confirmation mail in it
 
 
 class Stage(StrEnum):
@@ -45,9 +43,6 @@ class Signup(NamedTuple):
     problem: str = ""  # why the last attempt failed
 
 
-_COUNTS = (
-    "select count(*) as of_all, total(list = :list) as of_list from signups where at > :hour_ago"
-)
 _SELECT = f"""
 select token, list as list_name, address, state as stage, at, coalesce(reply, '') as problem
 from signups left join tasks on kind = '{KIND}' and subject = token
@@ -57,25 +52,15 @@ from signups left join tasks on kind = '{KIND}' and subject = token
 def ask(database: Database, token: str, list_name: str, address: str, now: datetime) -> bool:
     """Record a request. Return False, whatever the address, while a rate limit is reached.
 
-    A second request of a mailbox within a day is not recorded, and returns True all the same, so
+    A second request of an address within a day is not recorded, and returns True all the same, so
     that no stranger learns who has asked. (Whoever fills the rate limit up to its last request can
     still see whether one was recorded.)
     """
-    values = {
-        "token": token,
-        "list": list_name,
-        "address": address,
-        "now": now,
-        "hour_ago": now - WINDOW,
-        "day_ago": now - _DAY,
-    }
-
-    database.define("mailbox", _mailbox)
     with database.transaction():
-        (counts,) = database.rows(_COUNTS, values)
-        if counts["of_all"] >= _MOST_OF_ALL or counts["of_list"] >= _MOST_OF_LIST:
+        count = "select count(*) from signups where at > ?"
+        if database.value(count, [now - WINDOW]) >= _MOST:
             return False
-        is_new = database.execute(_ASK, values)
+        is_new = database.execute(_ASK, [token, list_name, address, now, now - _DAY, address])
         if is_new:
             Tasks(database).add(KIND, token, now)
     return True
@@ -108,21 +93,7 @@ def move(database: Database, signup: Signup, stage: Stage) -> None:
     )
 
 
-# Where a mail server knows no "+", "ada+x" is not Ada's: a request for it does not block one for
-# "ada".
 _ASK = """
-insert or ignore into signups select :token, :list, :address, 'asked', :now
-where not exists (
-    select 1 from signups where at > :day_ago and mailbox(address) = mailbox(:address)
-    and (instr(:address, '+') or not instr(address, '+'))
-)
+insert or ignore into signups select ?, ?, ?, 'asked', ?
+where not exists (select 1 from signups where at > ? and address = ? collate nocase)
 """
-
-
-def _mailbox(address: str) -> str:
-    """Return the address without what most mail servers ignore, as the name of its mailbox."""
-    local, _, domain = address.lower().rpartition("@")
-    local = local.partition("+")[0]
-    if domain in _GMAIL:
-        return f"{local.replace('.', '')}@gmail.com"
-    return f"{local}@{domain}"
