@@ -30,7 +30,6 @@ from paperboy.store.database import is_token
 from paperboy.store.history import ARCHIVED, HAS_PAGE
 from paperboy.web.visit import Visit, found
 
-_DIGESTS_A_PAGE = 60
 _MOST_RESULTS = 50  # papers
 _LONGEST_QUERY = 200  # characters
 _FEED_LENGTH = 30  # digests
@@ -73,27 +72,13 @@ def front(visit: Visit) -> Response:
 
 
 def past(visit: Visit, name: str) -> Response:
-    """Show a page of a list's digests, newest first."""
+    """Show all digests of a list, newest first."""
     mailing_list = public(visit, name)
     url = list_url(visit, mailing_list)
-
-    number = visit.request.args.get("page", "1")[:4]
-    page = int(number) if number.isascii() and number.isdigit() else 1
-    offset = (page - 1) * _DIGESTS_A_PAGE
-    digests = visit.store.database.rows(_PAST, [name, _DIGESTS_A_PAGE + 1, offset])
-    if page < 1 or (page > 1 and not digests):
-        raise NotFound
     shown = [
         {**row, "month": f"{row['date']:%Y-%m}", "url": f"{url}/{row['date']}"}
-        for row in digests[:_DIGESTS_A_PAGE]
+        for row in visit.store.database.rows(_PAST, [name])
     ]
-
-    newer = ""
-    if page > 1:
-        newer = f"{url}?page={page - 1}" if page > 2 else url
-    older = ""
-    if len(digests) > _DIGESTS_A_PAGE:
-        older = f"{url}?page={page + 1}"
     response = visit.page(
         "list",
         mailing_list.language,
@@ -103,8 +88,6 @@ def past(visit: Visit, name: str) -> Response:
         looks_for=visit.looks_for(mailing_list),
         categories=mailing_list.categories,
         past=shown,
-        newer=newer,
-        older=older,
     )
     return cached(visit, indexable(response, mailing_list), _PUBLIC)
 
@@ -261,7 +244,6 @@ def atom(visit: Visit, name: str) -> Response:
     response = Response(
         text.encode(errors="replace"), content_type="application/atom+xml; charset=utf-8"
     )
-    response.last_modified = updated
     return indexable(cached(visit, response, _PUBLIC), mailing_list)
 
 
@@ -288,7 +270,7 @@ _ENTRY = Markup(
 _PAST = f"""
 select date, subject, author_matches + selected as papers -- 0 of a note
 from digests join days using (list, date)
-where list = ? and {HAS_PAGE} order by date desc limit ? offset ?
+where list = ? and {HAS_PAGE} order by date desc
 """
 
 _NEWEST = f"{ARCHIVED} and list = ? order by date desc limit ?"
