@@ -57,8 +57,8 @@ def ask(database: Database, token: str, list_name: str, address: str, now: datet
     still see whether one was recorded.)
     """
     with database.transaction():
-        count = "select count(*) from signups where at > ?"
-        if database.value(count, [now - WINDOW]) >= _MOST:
+        (count,) = database.column("select count(*) from signups where at > ?", [now - WINDOW])
+        if count >= _MOST:
             return False
         is_new = database.execute(_ASK, [token, list_name, address, now, now - _DAY, address])
         if is_new:
