@@ -95,14 +95,8 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: PaperHistory)
 
     digest = f"in the digest of {day} ({recipients})"
 
-    limit = "threshold"
-    limits = f"relevance {mailing_list.min_relevance}"
-    is_local = all(kept.score.novelty is None for kept in life.scores)  # by the embedded scorer
-    if life.scores and is_local:
-        limits = f"the threshold is {limits}"
-    else:
-        limit = "thresholds"
-        limits = f"the thresholds are {limits} and novelty {mailing_list.min_novelty}"
+    thresholds = f"relevance {mailing_list.min_relevance} and novelty {mailing_list.min_novelty}"
+    limits = f"the thresholds are {thresholds}"
 
     author = matched_author(paper, mailing_list.authors) if paper else None
     followed = f"{author}, whom it follows" if author else "an author it followed then"
@@ -111,7 +105,7 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: PaperHistory)
         PaperOutcome.AUTHOR_MATCH: f"by {followed}, {digest}",
         PaperOutcome.SELECTED: f"selected, {digest}; {limits}",
         PaperOutcome.OVER_CAP: f"passed, but over the cap of {mailing_list.max_papers}; only named, {digest}",
-        PaperOutcome.BELOW: f"below the {limit} on {day}; {limits if life.scores else 'its score is no longer kept'}",
+        PaperOutcome.BELOW: f"below the thresholds on {day}; {limits}",
         PaperOutcome.FILTERED: f"filtered on {day}: {filtered_by or 'the filter is gone'}",
         PaperOutcome.NOT_CALLED: f"not called on {day}: by what the list has learned, others of that day "
         "were more likely to pass, and the LLM was asked about those alone (LLM_SHORTLIST)",
