@@ -257,12 +257,8 @@ def _grouped(sentences: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) 
         names_by_sentence[sentence].append(name)
 
     for sentence, names in names_by_sentence.items():
-        if len(names) > 3 and len(lists) - len(names) <= len(names) / 4:
-            others = [list_status.name for list_status in lists if list_status.name not in names]
-            but = f" but {together(others)}" if others else ""
-            yield f"all {len(lists)} lists{but}{sentence}"
-        else:
-            yield f"{together(names)}{sentence}"
+        is_all = len(names) == len(lists) > 3
+        yield (f"all {len(lists)} lists" if is_all else together(names)) + sentence
 
 
 def _not_delivered(report: _Report, most: int | None = _SOME) -> list[output.Part]:
