@@ -2,11 +2,9 @@
 
 import re
 import ssl
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-import trustme
 
 from tests.builders import paper
 from tests.cli.conftest import LISTS, World
@@ -253,21 +251,6 @@ def test_price_that_nobody_knows_is_a_note_where_somebody_pays(world: World) -> 
         OPENAI_API_KEY="sk-0123456789", OPENAI_BASE_URL="https://0.0.0.0:9/v1"
     )  # nobody is there, or need be
     assert note in world.run("check").out
-
-
-@pytest.mark.parametrize(("days", "ends_soon"), [(22, False), (20, True)])
-def test_certificate_that_ends_soon_is_a_note_with_its_date(
-    world: World, authority: trustme.CA, days: int, ends_soon: bool
-) -> None:
-    world.clock.now = datetime.now(UTC)
-    ends = world.clock.now + timedelta(days=days)
-    of_server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("localhost", not_after=ends).configure_cert(of_server)
-    with SmtpServer(security="starttls", ssl_context=of_server) as server:
-        world.env(SMTP_HOST="localhost", SMTP_PORT=server.port, SMTP_SECURITY="starttls")
-        said = world.run("check").out
-    note = f"note   mail: the certificate of localhost expires on {ends:%a %d %b %Y}; renew it\n"
-    assert (note in said) is ends_soon
 
 
 def test_check_tries_the_token_command(world: World, trusted: ssl.SSLContext) -> None:

@@ -216,7 +216,7 @@ def test_token_command_logs_in_by_xoauth2_although_passwords_are_offered(
         ("ada@example.org", True)
     ] * 2
     assert (server.tokens, tool.runs) == ([TOKEN, TOKEN], 1)
-    said, _, _ = connect(tokens).probe("ada@example.org", "bob@example.org")
+    said, _ = connect(tokens).probe("ada@example.org", "bob@example.org")
     assert said.endswith(", logged in as ada@example.org with an access token")
 
 

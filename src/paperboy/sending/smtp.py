@@ -27,7 +27,6 @@ import ssl
 import time
 from base64 import b64encode, decodebytes
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import Enum, auto
 from typing import Any, Literal
 
@@ -106,21 +105,16 @@ class SmtpTransport:
                 self._connection.quit()
         self._drop()
 
-    def probe(self, sender: str, recipient: str) -> tuple[str, datetime | None, Receipt | None]:
+    def probe(self, sender: str, recipient: str) -> tuple[str, Receipt | None]:
         """Connect, log in, and announce a sender and a recipient, without a message. Return a
-        summary, when the server's certificate expires, and the refusal of the recipient. Raises
-        MailServerError if anything else fails.
+        summary, and the refusal of the recipient. Raises MailServerError if anything else fails.
         """
         connection = self._opened()
         refusal = None
-        expires = None
         text = f"{self}, no encryption"
         with contextlib.closing(self):
             if isinstance(connection.sock, ssl.SSLSocket):
                 text = f"{self}, {self.security.upper()} ({connection.sock.version()})"
-                certificate = connection.sock.getpeercert() or {}
-                seconds = ssl.cert_time_to_seconds(str(certificate["notAfter"]))
-                expires = datetime.fromtimestamp(seconds, UTC)
             try:
                 self._announce(connection, Envelope(sender, recipient, b"", ""))
             except RefusedError as refused:
@@ -137,7 +131,7 @@ class SmtpTransport:
         login = f"logged in as {self.username}" if self.username else "no login"
         if self.tokens:
             login += " with an access token"
-        return f"{text}, {login}", expires, refusal
+        return f"{text}, {login}", refusal
 
     # --- one message
 

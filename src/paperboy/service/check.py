@@ -45,7 +45,6 @@ WEB_SECONDS = 10.0
 WEB_MOST = 100_000  # bytes of a page
 PATIENCE = 45.0  # seconds, for all servers together
 RECENT = timedelta(days=31)  # papers whose authors are compared with followed names
-RENEWED = timedelta(days=21)  # servers renew a certificate a month before it ends
 
 _NO_PAGES = (
     "so links in mails may lead nowhere; see that `paperboy web` and its proxy run, and that the proxy's name and "
@@ -339,7 +338,7 @@ def _mail(app: App) -> Iterator[Finding]:
     settings = app.settings
     sender = settings.mail_from.address if settings.mail_from else ""
     recipient = settings.alert_to.address if settings.alert_to else sender
-    text, expires, refusal = app.smtp(timeout=SMTP_SECONDS).probe(sender, recipient)
+    text, refusal = app.smtp(timeout=SMTP_SECONDS).probe(sender, recipient)
     if not refusal:
         number = f"1 to {MOST_CONNECTIONS} connections"
         if settings.smtp_connections:
@@ -357,10 +356,6 @@ def _mail(app: App) -> Iterator[Finding]:
             yield Finding("mail", f"{message}. {nobody}", exit_code=1)
         else:
             yield note("mail", f"{message}. Until MAIL_FROM is fixed, bounces get lost")
-
-    if expires and expires - app.clock() < RENEWED:
-        message = f"the certificate of {settings.smtp_host} expires on {expires:%a %d %b %Y}"
-        yield note("mail", f"{message}; renew it")
 
 
 def _scoring(app: App) -> Iterator[Finding]:
