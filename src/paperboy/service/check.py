@@ -211,11 +211,6 @@ def _of_the_home(app: App) -> Iterator[Finding]:
         return
 
     yield from _read("DKIM", lambda: app.signer)[1]
-    usual = {465: "tls", 587: "starttls"}.get(settings.smtp_port, settings.smtp_security)
-    if usual != settings.smtp_security:
-        message = f"port {settings.smtp_port} usually wants SMTP_SECURITY={usual}, not {settings.smtp_security}"
-        yield note("mail", f"{message}; change it, or SMTP_PORT")
-
     if settings.alert_to is None:
         yield note("alerts", "nobody is alerted when a morning fails; set ALERT_TO")
     else:
