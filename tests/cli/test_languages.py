@@ -71,15 +71,12 @@ def test_folder_that_is_no_lists_language_stops_nothing(german: World) -> None:
     german.write("emails/old/_words.j2", '{% set lang = "en" %}')
     german.announce(1)
     assert german.once().code == 0
-    ran = german.run("check", "--offline")
-    assert "no list has the language old" in ran.out
 
 
-def test_check_names_misspelt_files_and_folders_of_a_language(german: World) -> None:
+def test_check_names_misspelt_files_of_a_language(german: World) -> None:
     german.write("emails/de/_mashead.txt.j2", "")
-    german.write("emails/DE/_masthead.txt.j2", "Guten Morgen!\n")
     ran = german.run("check", "--offline")
-    said = "the templates render; no shipped template uses de/_mashead.txt.j2; no list has the language DE"
+    said = "the templates render; no shipped template uses de/_mashead.txt.j2"
     assert f"ok     emails: {said}\n" in ran.out
 
 

@@ -157,10 +157,7 @@ def _of_the_lists(lists: Sequence[MailingList], settings: Settings) -> Iterator[
 
 
 def _templates(app: App) -> Iterator[Finding]:
-    """Render samples, and name what may be misspelt.
-
-    These are the operator's files that no shipped template uses, and folders of no list's language.
-    """
+    """Render samples, and name the operator's files that no shipped template uses."""
     languages = {mailing_list.language for mailing_list in app.home.lists}
     app.templates.check(languages, web=bool(app.settings.web_url))
     message = "the templates render"
@@ -171,9 +168,6 @@ def _templates(app: App) -> Iterator[Finding]:
     strange = [path for path in paths if path.rpartition("/")[2] not in known]
     if shipped and strange:
         message += f"; no shipped template uses {', '.join(strange)}"
-
-    if unread := sorted(app.templates.languages - app.templates.used(languages)):
-        message += f"; no list has the language {', '.join(unread)}"
 
     yield Finding("emails", message)
 
