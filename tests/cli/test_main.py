@@ -129,19 +129,6 @@ def test_home_may_stand_after_the_command_too(
     assert str(tmp_path / "nowhere") in captured.out + captured.err
 
 
-def test_tilde_that_no_shell_saw_is_the_users_own_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As in an environment file: PAPERBOY_HOME='~/x'."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("PAPERBOY_HOME", "~/papers")
-    assert invoke(["init"]) == 0
-    assert (tmp_path / "papers" / "subscribers.yaml").exists()
-    monkeypatch.setenv("PAPERBOY_HOME", "~nobody-of-that-name/papers")
-    assert invoke(["status"]) == 78
-    assert "~nobody-of-that-name/papers: there is no such folder" in capsys.readouterr().err
-
-
 def test_shell_completes_the_commands() -> None:
     """As bash asks, after `eval "$(_PAPERBOY_COMPLETE=bash_source paperboy)"`."""
     asked = {"_PAPERBOY_COMPLETE": "bash_complete", "COMP_WORDS": "paperboy un", "COMP_CWORD": "1"}

@@ -195,7 +195,10 @@ def test_why_remembers_a_paper_deleted_by_retention(world: World) -> None:
         "foundations: selected, in the digest of Fri 20 Nov 2026 (no longer kept); the thresholds are relevance 7 "
         "and novelty 6\n"
     )
-    assert "foundations: below the thresholds on Fri 20 Nov 2026;" in world.run("why", "2611.00002").out
+    assert (
+        "foundations: below the thresholds on Fri 20 Nov 2026;"
+        in world.run("why", "2611.00002").out
+    )
     assert world.run("why", "2611.00002", "--list", "galaxies").code == 2
 
 

@@ -24,19 +24,7 @@ from paperboy.service import output
 logger = logging.getLogger(__name__)
 
 
-class _Folder(click.ParamType[Path]):
-    """Path of a folder. Expands ~ also where no shell did, as in an environment file."""
-
-    name = "directory"
-
-    def convert(
-        self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Path:
-        expanded = os.path.expanduser(value)  # noqa: PTH111 - which leaves ~nobody as it is
-        folder = click.Path(file_okay=False, readable=False, path_type=Path)
-        return folder.convert(expanded, param, ctx)
-
-
+_FOLDER = click.Path(file_okay=False, readable=False, path_type=Path)
 _COMMANDS = {  # name: its module, and a line for --help
     "demo": ("paperboy.cli.mornings", "Run a whole morning on a bundled sample of papers."),
     "init": ("paperboy.cli.home", "Make a new home: settings, a list and its topics."),
@@ -106,7 +94,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--home",
-    type=_Folder(),
+    type=_FOLDER,
     envvar="PAPERBOY_HOME",
     default=Path(),
     help="The folder with .env, subscribers.yaml, emails/ and prompts/. Default: the current one.",
@@ -187,7 +175,7 @@ def _move(ctx: click.Context, _option: click.Parameter, home: Path | None) -> No
 
 _HOME = click.Option(  # after the command as well, where many people put it
     ["--home"],
-    type=_Folder(),
+    type=_FOLDER,
     expose_value=False,
     callback=_move,
     help="The folder with your files.",
