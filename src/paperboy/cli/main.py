@@ -1,6 +1,5 @@
 """The command `paperboy`: finds the home, imports the command, turns errors into exit codes."""
 
-import errno
 import importlib
 import io
 import logging
@@ -191,8 +190,7 @@ def main() -> None:
     stdout = output.take_streams()
     code = invoke(enter=files.become_owner)
     if failure := stdout.failure:
-        why = "it is closed" if failure.errno == errno.EBADF else failure.strerror
-        lost = f"standard output: {why}; the results could not be written, and nothing else was affected"
+        lost = f"standard output: {failure.strerror}; the results could not be written, and nothing else was affected"
         output.complaint(PaperboyError(lost), os.environ)
         code = code or PaperboyError.exit_code
 

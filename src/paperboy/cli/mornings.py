@@ -170,7 +170,7 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
             return 0
 
         app.home = Home.in_force(app.path, app.environ)
-        app.progress = output.Dots(app.timer)
+        app.progress = output.Dots()
         output.set_up(app, by_hand=False)
         if kind != "tasks":
             app.prepare()

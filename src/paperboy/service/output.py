@@ -17,7 +17,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, tzinfo
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import click
@@ -77,15 +76,10 @@ def take_streams() -> Stream:
     """Make failed writes to stdout and stderr harmless, and return stdout with its failure.
 
     A closed descriptor is opened: else the next file, maybe the database, would get its number and
-    what is written to stderr. A closed stdout is opened for reading, so that lost results are
-    noticed.
+    what is written to stderr. It is opened for reading, so that lost results are noticed.
     """
-    for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, flags)  # gets the lowest free number, which is this one
-            os.set_inheritable(number, True)
+    while os.open(os.devnull, os.O_RDONLY) <= 2:  # gets the lowest free number
+        pass
 
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - for as long as the process lives
     stdout = Stream(1, "w", closefd=False)
@@ -115,11 +109,6 @@ def program() -> str:
     """Return the command that starts this Paperboy from a shell."""
     if shutil.which("paperboy"):
         return "paperboy"
-
-    script = Path(sys.executable).with_name("paperboy")
-    if script.exists():
-        return shlex.quote(str(script))
-
     return f"{shlex.quote(sys.executable)} -m paperboy"
 
 
@@ -298,11 +287,7 @@ class Bars:
 
 
 class Dots:
-    """Progress of the daemon's children: a dot on stdout, at most one a second."""
-
-    def __init__(self, timer: Callable[[], float]) -> None:
-        self._timer = timer
-        self._last = float("-inf")
+    """Progress of the daemon's children: a dot on stdout."""
 
     @contextmanager
     def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
@@ -311,9 +296,8 @@ class Dots:
 
         def progress(done: int, total: int) -> None:
             nonlocal seen
-            if (done, total) != seen and self._timer() - self._last >= 1.0:
+            if (done, total) != seen:
                 seen = (done, total)
-                self._last = self._timer()
                 with suppress(OSError):  # the daemon may be gone; the work continues
                     click.echo(".", nl=False)
 
