@@ -139,10 +139,7 @@ def test_prompt_that_renders_but_not_for_every_list_is_a_fault(world: World) -> 
     )
     ran = world.run("check", "--offline")
     line = shipped.splitlines().index("{% block rubric %}") + 1
-    assert (
-        f"fault  prompts: prompts/score.md.j2:{line}: 'papers' is undefined; the block 'rubric' has no"
-        in ran.out
-    )
+    assert f"fault  prompts: prompts/score.md.j2:{line}: 'papers' is undefined" in ran.out
     assert ran.code == 78
 
 

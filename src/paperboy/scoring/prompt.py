@@ -167,15 +167,7 @@ class Prompt:
         return []
 
     def _render(self, block: str, **variables: object) -> str:
-        try:
-            return self._sandbox.text(TEMPLATE, block, **variables).strip()
-        except ConfigError as error:
-            problem = error.problems[0]
-            names = " and ".join(variables) or "no variable"
-            has = f" is undefined; the block {block!r} has {names}"
-            message = problem.message.replace(" is undefined", has)
-            message = message.replace("dict object", "a paper")
-            raise ConfigError.at(problem.place, message) from error
+        return self._sandbox.text(TEMPLATE, block, **variables).strip()
 
 
 def _source(folders: Sequence[Path], name: str) -> str | None:
