@@ -10,7 +10,7 @@ each becomes one line that can neither close its fence nor begin another paper.
 import hashlib
 import re
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +26,6 @@ TEMPLATE = "score.md.j2"
 ENGLISH = "en"
 _ANOTHER = "de"
 MAX_FIELD = 2000  # characters of a title or an abstract
-KEPT = 64  # rendered blocks of papers, of some 35 KB each
 
 
 class Question(NamedTuple):
@@ -66,9 +65,6 @@ class Prompt:
             partial(_source, folders),
             undefined=StrictUndefined,
         )
-        # The lists that share a batch ask one after another.
-        self._papers = lru_cache(KEPT)(self._render_papers)
-
         words = [text[:25] for paper in EXAMPLES for text in paper.values()]
         fields = "each paper's arxiv_id, title and abstract"
         topics = EXAMPLE_TOPICS
@@ -104,7 +100,15 @@ class Prompt:
         The batches of one list share its topics, which come first. `papers_first` is for papers
         that lists share.
         """
-        papers_block = self._papers(tuple(papers))
+        fields = [
+            {
+                "arxiv_id": paper.id,
+                "title": _as_data(paper.title),
+                "abstract": _as_data(paper.abstract),
+            }
+            for paper in papers
+        ]
+        papers_block = self._render("papers", papers=fields)
         topics_block = self._render("topics", topics=topics.strip(), language=language)
         if papers_first:
             return Question(self._system, shared=papers_block, own=topics_block)
@@ -127,18 +131,6 @@ class Prompt:
         if language != ENGLISH:
             parts.append(language)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-
-    def _render_papers(self, papers: tuple[Paper, ...]) -> str:
-        """Render papers as three lines of text each, safe within a fence."""
-        fields = [
-            {
-                "arxiv_id": paper.id,
-                "title": _as_data(paper.title),
-                "abstract": _as_data(paper.abstract),
-            }
-            for paper in papers
-        ]
-        return self._render("papers", papers=fields)
 
     def _try_block(
         self,
