@@ -21,7 +21,6 @@ import openai
 
 from paperboy.edges import wire
 from paperboy.edges.text import hidden, one_line, shortened
-from paperboy.errors import ScoringError
 from paperboy.models import Usage
 from paperboy.scoring.prices import OPENAI_URL
 from paperboy.scoring.prompt import Question
@@ -150,7 +149,6 @@ class Server:
     say whether the prompt cache works by breakpoints and charges for writes, as OpenAI's does from
     5.6 on (developers.openai.com, "Prompt caching"), if the model's name does not tell.
     `connections` are kept open between calls; `proxy` is for https. `wait` sleeps between tries.
-    Raises ScoringError for a key that cannot be one.
     """
 
     def __init__(
@@ -169,10 +167,6 @@ class Server:
     ) -> None:
         # At the level of OPENAI_LOG it would log prompts.
         logging.getLogger("openai").setLevel(logging.WARNING)
-        if not (api_key.isascii() and api_key.isprintable()):
-            raise ScoringError(
-                "OPENAI_API_KEY holds characters that no key has; copy it into .env again"
-            )
 
         self.model = model
         self.refused = frozenset[str]()  # formats and options that this server does not accept
