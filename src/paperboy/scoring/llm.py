@@ -284,13 +284,7 @@ class LlmScorer:
         question, paper_id = self.prompt.example()
         (answer,) = self.server.ask(question, tries=1)
         if answer.failure:
-            advice = ""
-            if answer.usage:
-                advice = "; choose another OPENAI_MODEL"
-            elif answer.pause is not None:
-                advice = "; a morning retries every quarter of an hour"
-
-            raise ScoringError(f"{self._llm} {answer.failure}{advice}")
+            raise ScoringError(f"{self._llm} {answer.failure}")
 
         if not read_reply(answer.text, [paper_id]).scores:
             useless = (
