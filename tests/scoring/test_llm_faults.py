@@ -81,7 +81,7 @@ HOPELESS = [
     ),
     (
         "small context",
-        "answers 400: its context of 4096 tokens is too small for the prompt; lower LLM_BATCH_SIZE",
+        "answers 400: its context is too small for the prompt; lower LLM_BATCH_SIZE",
         20,
     ),
     ("error 503", "answers 503: Overloaded", 14),

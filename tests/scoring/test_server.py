@@ -96,7 +96,7 @@ def test_context_that_is_too_small_is_named_with_the_fix_and_not_retried(
 ) -> None:
     answer = interpret(status, {"error": error}, "m")
     assert re.match(
-        rf"answers {status}: its context( of 4096 tokens)? is too small for the prompt; lower LLM_BATCH_SIZE, or ",
+        rf"answers {status}: its context is too small for the prompt; lower LLM_BATCH_SIZE, or ",
         answer.failure,
     )
     assert (answer.pause, answer.objection) == (None, "")

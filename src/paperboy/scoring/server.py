@@ -400,11 +400,9 @@ def interpret(status: int, body: object, model: str) -> Answer:
     refusal = f"{words['param']} {code} {message}"
 
     if status not in _TRANSIENT and _CONTEXT.search(refusal):
-        tokens = _count(parts, "n_ctx")
-        size = f" of {tokens} tokens" if tokens else ""
         fix = "lower LLM_BATCH_SIZE, or give the server a larger context"
         return Answer(
-            failure=f"answers {status}: its context{size} is too small for the prompt; {fix} ({message[:90]})"
+            failure=f"answers {status}: its context is too small for the prompt; {fix} ({message[:90]})"
         )
 
     meaning = status
