@@ -260,7 +260,7 @@ def test_compressed_reply_is_read() -> None:
     )
 
 
-LETTERS = "a" * 300_000
+LETTERS = "a" * 600_000
 NO_JSON = "answers with something that is not JSON; check OPENAI_BASE_URL"
 REDIRECTS = "answers 307: it redirects; set OPENAI_BASE_URL in .env to the new address"
 
@@ -271,10 +271,10 @@ REDIRECTS = "answers 307: it redirects; set OPENAI_BASE_URL in .env to the new a
         (Fault(500, {"message": LETTERS}), "answers 500…"),
         (Fault(429, {"code": LETTERS, "type": LETTERS, "param": LETTERS}), "answers 429"),
         (Fault(401, body=LETTERS.encode()), "answers 401: the key is refused; check OPENAI_API_KEY in .env"),
-        (Fault(503, body=b"[" * 5_000_000), "answers 503…"),
-        (Fault(body=b"[" * 5_000_000), NO_JSON),
-        (Fault(body=b"[" + b"[]," * 2_600_000 + b"1]"), NO_JSON),
-        (Fault(body=b" " * 8_000_001), "cannot be reached (the reply is too large)"),
+        (Fault(503, body=b"[" * 1_900_000), "answers 503…"),
+        (Fault(body=b"[" * 1_900_000), NO_JSON),
+        (Fault(body=b"[" + b"[]," * 600_000 + b"1]"), NO_JSON),
+        (Fault(body=b" " * 2_000_001), "cannot be reached (the reply is too large)"),
         (
             Fault(headers={"Content-Encoding": "gzip"}, body=gzip.compress(b" " * 300_000_000, 1)),
             "cannot be reached (the reply is too large)",

@@ -28,10 +28,7 @@ from paperboy.scoring.reply import SCHEMA, read_number
 
 TRIES = 4
 LONGEST_WAIT = 120.0  # seconds; no retry if a server asks for more
-MAX_BYTES = 8_000_000  # of one reply
-MAX_WORDS = 2_000  # characters of an error, or of its code
-MAX_COMMAS = 100_000  # of one reply: 8 MB of short values would take 200 MB as JSON
-MAX_TEXT = 1_000_000  # characters of an answer; thoughts may come before the scores
+MAX_BYTES = 2_000_000  # of one reply; thoughts may come before the scores
 MAX_TOKENS = 10**7  # that a call can have; a larger count is an error
 
 _SCHEMA = {"name": "scores", "strict": True, "schema": SCHEMA}
@@ -327,10 +324,8 @@ class Server:
             response = error.response
 
         reply: wire.HttpReply = response.extensions["reply"]
-        body = None
         try:
-            if reply.body.count(b",") <= MAX_COMMAS:
-                body = json.loads(reply.body, parse_int=read_number)
+            body = json.loads(reply.body, parse_int=read_number)
             answer = interpret(reply.status, body, self.model)
         except (ValueError, RecursionError):  # some servers send their errors as plain text
             text = reply.body.decode(errors="replace").strip()
@@ -391,7 +386,7 @@ def interpret(status: int, body: object, model: str) -> Answer:
 
     parts = error if isinstance(error, dict) else {"message": error or ""}
     names = ("message", "detail", "param", "code", "status", "type")
-    words = {name: one_line(str(parts.get(name) or ""))[:MAX_WORDS] for name in names}
+    words = {name: one_line(str(parts.get(name) or "")) for name in names}
     code = f"{words['code']} {words['status']} {words['type']}"
     if status == 200:  # a gateway wraps the error of the server behind it
         within = re.search(r"\b[45]\d\d\b", code)
@@ -433,9 +428,9 @@ def _completion(body: object) -> Answer:
     if isinstance(text, list):  # in parts, as messages with pictures are
         text = "".join(str(at(part, "text") or "") for part in text)
     answer = Answer(
-        text=text[:MAX_TEXT] if isinstance(text, str) else "",
+        text=text if isinstance(text, str) else "",
         usage=read_usage(at(body, "usage")),
-        tier=str(at(body, "service_tier") or "")[:MAX_WORDS],
+        tier=str(at(body, "service_tier") or ""),
     )
 
     finish = str(at(choice, "finish_reason"))
