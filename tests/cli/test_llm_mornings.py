@@ -72,7 +72,7 @@ CASES = [
         lambda server: setattr(
             server, "scores", lambda _: SimpleNamespace(relevance=85, novelty=8, comment="")
         ),
-        reason="answers without a usable score (relevance 85 is not a whole number from 1 to 10)",
+        reason="answers without a usable score (relevance is not a whole number from 1 to 10)",
         **DEAD,
     ),
     # some of it goes right

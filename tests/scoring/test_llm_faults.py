@@ -195,7 +195,7 @@ def test_paper_left_out_of_every_reply_is_blamed_alone() -> None:
         outcome = run(scorer, papers(16))
     assert outcome.error == ""
     assert sorted(outcome.unscored) == stubborn
-    reason = "answers without a usable score (relevance 0 is not a whole number from 1 to 10)"
+    reason = "answers without a usable score (relevance is not a whole number from 1 to 10)"
     assert outcome.unscored["2611.00001"] == f"the LLM at {server.base_url} {reason}"
     assert len(outcome.scores) == 10
     assert all([arxiv_id] in server.asked for arxiv_id in stubborn)

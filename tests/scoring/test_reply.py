@@ -85,17 +85,14 @@ def test_ids_that_were_not_asked_for_are_dropped() -> None:
         ([entry(), entry()], ""),
         ([entry(), entry(comment=" Good.\u200b ")], ""),
         ([entry(relevance=7), entry(relevance=9)], ""),
-        ([entry(relevance=85)], "relevance 85 is not a whole number from 1 to 10"),
-        ([entry(relevance="high\n")], 'relevance "high\\n" is not a whole number from 1 to 10'),
-        ([entry(relevance=[[9]])], 'relevance "[…]" is not a whole number from 1 to 10'),
-        ([entry(novelty=None)], "novelty null is not a whole number from 1 to 10"),
-        ([entry(relevance="9" * 99)], f'relevance "{"9" * 38}… is not a whole number from 1 to 10'),
-        ([entry(relevance=f"see {KEY}")], 'relevance "see …" is not a whole number from 1 to 10'),
+        ([entry(relevance=85)], "relevance is not a whole number from 1 to 10"),
+        ([entry(relevance=[[9]])], "relevance is not a whole number from 1 to 10"),
+        ([entry(novelty=None)], "novelty is not a whole number from 1 to 10"),
         ([entry("2502.06787")], "no entry for the paper"),
     ],
 )
 def test_paper_has_one_score_or_a_defect(entries: list[dict[str, Any]], defect: str) -> None:
-    reply = read_reply(json.dumps(entries), [A], lambda text: hidden(text, KEY))
+    reply = read_reply(json.dumps(entries), [A])
     assert (reply.scores.keys(), reply.defects) == (
         ({A}, {}) if not defect else (set(), {A: defect})
     )

@@ -85,11 +85,7 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
                 continue
 
             name = "novelty" if relevance else "relevance"
-            mark = entry.get(name)
-            if isinstance(mark, list | dict):
-                mark = "[…]"
-            value = one_line(json.dumps(mark, ensure_ascii=False))
-            defect = f"{name} {shortened(hidden(value), 40)} is not a whole number from 1 to 10"
+            defect = f"{name} is not a whole number from 1 to 10"
 
         if usable and (len(asked) == 1 or len({*usable}) == 1):
             scores[paper_id] = usable[-1]
