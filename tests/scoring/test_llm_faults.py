@@ -9,7 +9,6 @@ import pytest
 from paperboy.errors import ScoringError
 from paperboy.models import Score, ToScore
 from paperboy.scoring.llm import LlmScorer
-from paperboy.scoring.server import Server
 from tests.builders import mailing_list
 from tests.scoring.asking import DEAD, Outcome, collect, jobs, papers, run, scorer_for
 from tests.servers.llm import LlmServer, ids_in, invented_score

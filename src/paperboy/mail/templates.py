@@ -11,7 +11,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -291,18 +290,12 @@ class Templates:
 
 
 class _Undefined(jinja2.StrictUndefined):
-    """Undefined name: the message says what is missing, and what may have been meant."""
+    """Undefined name, which cannot be formatted either."""
 
     __slots__ = ()
 
     # As Jinja has it for all other methods.
     __format__ = jinja2.StrictUndefined._fail_with_undefined_error
-
-    @property
-    def _undefined_message(self) -> str:
-        message = super()._undefined_message
-        meant = get_close_matches(str(self._undefined_name), dir(self._undefined_obj), n=1)
-        return f"{message}, did you mean {meant[0]!r}?" if meant else message
 
 
 @lru_cache(maxsize=8)
