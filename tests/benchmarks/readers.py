@@ -44,13 +44,13 @@ import resource, sys, time
 from datetime import UTC, date, datetime
 from pathlib import Path
 from paperboy.home.versions import Home
-from paperboy.models import Composed, Counts, Day, Outcome
+from paperboy.models import Composed, Counts, Day, Outcome, Subscriber
 from paperboy.store import Store
 from paperboy.mail.message import Composer
 from tests.mail.mails import TEMPLATES
 
 home, today, began = Home.load(Path(sys.argv[1]), {}), date(2026, 3, 2), time.process_time()
-composer = Composer(TEMPLATES, "papers@example.org", "", b"the secret of a benchmark", ())
+composer = Composer(TEMPLATES, Subscriber("papers@example.org"), None, b"the secret of a benchmark", ())
 composed = Composed("Papers", "papers@example.org", b"x" * 68_000)
 with Store.open(Path(sys.argv[1]) / "frozen.db") as store:
     copies = tuple(composer.copy_for("big", today, each) for each in home.lists[0].subscribers)

@@ -49,8 +49,8 @@ LUNA = Model("gpt-6-luna", is_llm=True)
 TEMPLATES = Templates.load([EMAILS])
 COMPOSER = Composer(
     TEMPLATES,
-    sender="Paperboy <papers@example.org>",
-    reply_to="",
+    sender=Subscriber("papers@example.org", "Paperboy"),
+    reply_to=None,
     secret=b"the secret of these tests",
 )
 WITH_WEB = replace(

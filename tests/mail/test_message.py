@@ -9,7 +9,6 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from email.header import decode_header, make_header
-from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 from html import unescape
@@ -24,7 +23,6 @@ from paperboy.edges.text import one_line
 from paperboy.edges.tokens import unsubscribe_token
 from paperboy.mail.message import (
     Composer,
-    addr_spec,
     complete,
     freeze,
     own_headers,
@@ -79,8 +77,11 @@ TEXTS = st.one_of(st.text(), st.lists(st.sampled_from(AWKWARD)).map("".join))
 SHARED = st.lists(st.one_of(TEXTS, st.sampled_from(MARKS))).map("".join)
 
 
+SENDER = Subscriber("papers@example.org", "Paperboy")
+
+
 def composer(
-    sender: str = "Paperboy <papers@example.org>", reply_to: str = "", secret: bytes = b"secret"
+    sender: Subscriber = SENDER, reply_to: Subscriber | None = None, secret: bytes = b"secret"
 ) -> Composer:
     return Composer(TEMPLATES, sender, reply_to, secret)
 
@@ -95,8 +96,8 @@ def alone(by: Composer, composed: Composed, copy: MessageCopy) -> Envelope:
     return by.envelope(composed, Delivery(1, 1, "", copy, DeliveryState.SENDING))
 
 
-def to_ada(of: MailingList, **of_composer: str) -> bytes:
-    by = composer(**of_composer)
+def to_ada(of: MailingList) -> bytes:
+    by = composer()
     return by.envelope(compose(digest(mailing_list=of), by, NOW), delivery(by)).message
 
 
@@ -175,7 +176,7 @@ def assert_legal(message: bytes) -> None:
 
 
 def test_copy_has_the_shared_bytes_and_the_recipients_own_values() -> None:
-    by = composer(reply_to="Office <office@example.org>")
+    by = composer(reply_to=Subscriber("office@example.org", "Office"))
     composed = compose(digest(mailing_list=mailing_list(title="Foundations")), by, NOW)
     envelope = by.envelope(composed, delivery(by, Subscriber("grace@example.org", "Grace Hopper")))
     assert_legal(envelope.message)
@@ -218,14 +219,19 @@ def test_date_header_is_in_the_lists_timezone() -> None:
     assert parsedate_to_datetime(message["Date"]) == NOW
 
 
-@pytest.mark.parametrize("sender", ["Ada of Paperboy <papers@example.org>", "papers@example.org"])
+@pytest.mark.parametrize("name", ["Ada of Paperboy", ""])
 @pytest.mark.parametrize(
-    "reply_to", ["", "Bücher und noch viel mehr damit die Zeile bricht <office@example.com>"]
+    "reply_to",
+    [None, Subscriber("office@example.com", "Bücher und noch viel mehr damit die Zeile bricht")],
 )
-def test_retry_sends_the_same_bytes_after_settings_have_changed(sender: str, reply_to: str) -> None:
-    before = composer(sender=sender, reply_to=reply_to)
+def test_retry_sends_the_same_bytes_after_settings_have_changed(
+    name: str, reply_to: Subscriber | None
+) -> None:
+    before = composer(sender=Subscriber("papers@example.org", name), reply_to=reply_to)
     composed, own = compose(digest(), before, NOW), delivery(before)
-    after = composer(sender="other@example.net", reply_to="others@example.net")
+    after = composer(
+        sender=Subscriber("other@example.net"), reply_to=Subscriber("others@example.net")
+    )
     assert before.envelope(composed, own) == after.envelope(composed, own)
     assert "example.net" not in after.envelope(composed, own).message.decode()
 
@@ -285,7 +291,7 @@ def test_test_mail_is_marked_and_has_the_headers_of_a_real_one() -> None:
 )
 def test_alert_has_no_list_headers_and_a_message_id_of_its_own(headline: str) -> None:
     def sent(now: datetime = NOW, headline: str = headline, secret: bytes = b"secret") -> Envelope:
-        by = composer(reply_to="replies@example.org", secret=secret)
+        by = composer(reply_to=Subscriber("replies@example.org"), secret=secret)
         office = Subscriber("office@example.org", "The Office")
         return alone(by, *by.alert(replace(ALERT, headline=headline), office, now))
 
@@ -322,7 +328,7 @@ def test_alert_has_no_list_headers_and_a_message_id_of_its_own(headline: str) ->
 def test_any_title_and_name_parse_back_and_add_no_header(
     title: str, name: str, sender: str
 ) -> None:
-    by = composer(sender=str(Address(one_line(sender), addr_spec="papers@example.org")))
+    by = composer(sender=Subscriber("papers@example.org", sender))
     composed = compose(digest(mailing_list=mailing_list(title=title)), by, NOW)
     message = by.envelope(composed, delivery(by, Subscriber("ada@example.org", name))).message
     assert_legal(message)
@@ -342,17 +348,6 @@ def test_any_title_and_name_parse_back_and_add_no_header(
         assert mailbox.addr_spec == address
         assert solid(mailbox.display_name) == solid(one_line(shown))
     assert phrase(raw["To"]) == one_line(name)
-
-
-@pytest.mark.parametrize(
-    "evil",
-    [f"ada@example.org{text}" for text in HOSTILE]
-    + ["ada", "a b@example.org", "ada@bücher.example", "<>", ""],
-)
-def test_header_refuses_what_is_no_address(evil: str) -> None:
-    with pytest.raises(ValueError, match="not an address"):
-        own_headers(Subscriber(evil), "<1@x>")
-    assert addr_spec("Ada <ada@example.org>") == "ada@example.org"
 
 
 def test_list_unsubscribe_is_neither_encoded_nor_folded() -> None:

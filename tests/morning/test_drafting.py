@@ -10,7 +10,7 @@ from pathlib import Path
 
 from paperboy.mail.message import Composer
 from paperboy.mail.templates import Templates
-from paperboy.models import Outcome, Score, Spending
+from paperboy.models import Outcome, Score, Spending, Subscriber
 from paperboy.morning.drafting import Gathered, Learned, ScoredList, compose
 from tests.builders import LLM, mailing_list, paper
 
@@ -21,7 +21,9 @@ NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 def scored(relevance: int, **changes: object) -> ScoredList:
     papers = tuple(paper(f"2611.{number:05}") for number in range(1, 8))
     scores = {candidate.id: Score(relevance, 8, "It matters.") for candidate in papers}
-    composer = Composer(Templates.load([ROOT / "emails"]), "papers@example.org", "", b"secret")
+    composer = Composer(
+        Templates.load([ROOT / "emails"]), Subscriber("papers@example.org"), None, b"secret"
+    )
     wants = mailing_list(subscribers=(), **changes)
     gathered = Gathered(
         mailing_list=wants,

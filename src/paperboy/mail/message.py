@@ -43,7 +43,9 @@ from paperboy.models import (
     Subscriber,
 )
 
-LOCAL_SENDER = "Paperboy <paperboy@localhost>"  # where mail goes to the outbox and no sender is set
+LOCAL_SENDER = Subscriber(
+    "paperboy@localhost", "Paperboy"
+)  # where mail goes to the outbox and no sender is set
 _TITLE = 60  # characters of a list's title in From
 
 
@@ -58,8 +60,8 @@ class ListComposer:
     """Composer of one list's mail of one day. A value without a secret: any process may compose."""
 
     templates: Templates
-    sender: str
-    reply_to: str
+    sender: Subscriber
+    reply_to: Subscriber | None
     web_url: str
     placeholders: Copy
     links: frozenset[str]  # to pages: "view" and "vote"
@@ -72,7 +74,7 @@ class ListComposer:
         """
         mailing_list = digest.mailing_list
         name = mailing_list.name
-        owner = addr_spec(self.reply_to or self.sender)
+        owner = (self.reply_to or self.sender).address
         has_page = "view" in self.links and mailing_list.archive != "none"
         page = page_of(
             digest,
@@ -91,7 +93,7 @@ class ListComposer:
         local = now.astimezone(mailing_list.timezone)
         headers = _headers(clipped(page.title, _TITLE), self.sender, rendered.subject, local)
         if self.reply_to:
-            headers.append(_header("Reply-To", _mailbox(*parseaddr(self.reply_to))))
+            headers.append(_header("Reply-To", _mailbox(self.reply_to.name, self.reply_to)))
         headers += [
             _header("List-Id", f"{_words(page.title, _ATOMS)} <{name}.lists.{domain}>"),
             f"List-Help: <{owner_url}?subject=help>",
@@ -102,7 +104,7 @@ class ListComposer:
         ]
         return Composed(
             subject=rendered.subject,
-            sender=addr_spec(self.sender),
+            sender=self.sender.address,
             message=freeze(headers, rendered, self.placeholders),
             link=self.link,
             shown=dump(digest) if self.shown else b"",
@@ -112,12 +114,12 @@ class ListComposer:
 @dataclass(frozen=True, slots=True)
 class Composer:
     """Composer of mails from `sender`; replies and requests to unsubscribe go to `reply_to`, or if
-    that is empty to the sender. `secret` is the key of Message-IDs, tokens and placeholders.
+    that is None to the sender. `secret` is the key of Message-IDs, tokens and placeholders.
     """
 
     templates: Templates
-    sender: str
-    reply_to: str
+    sender: Subscriber
+    reply_to: Subscriber | None
     secret: bytes = field(repr=False)
     web_url: str = ""  # of the web room; empty: there is none
     links: frozenset[str] = frozenset()  # to its pages of a digest: "view" and "vote"
@@ -145,10 +147,9 @@ class Composer:
     ) -> tuple[Composed, MessageCopy]:
         """Compose a mail to the operator, dated `now`. Errors as for `Templates.alert`."""
         instant = now.astimezone(UTC)
-        name, _ = parseaddr(self.sender)
         return self._compose(
             to,
-            name,
+            self.sender.name,
             self.templates.alert(alert),
             instant,
             "alert",
@@ -193,7 +194,7 @@ class Composer:
         headers = _headers(name, self.sender, rendered.subject, at)
         composed = Composed(
             subject=rendered.subject,
-            sender=addr_spec(self.sender),
+            sender=self.sender.address,
             message=freeze(headers, rendered),
         )
         message_id = self._message_id(kind, at.astimezone(UTC).date(), kind, *fields)
@@ -278,16 +279,6 @@ def unsubscribe_request(text: str) -> tuple[str, str] | None:
     return (request["name"] or "", request["token"]) if request else None
 
 
-@lru_cache(maxsize=100)  # of the sender, once for all readers
-def addr_spec(mailbox: str) -> str:
-    """Return the bare address of `Name <address>` or `address`. ValueError if there is none."""
-    address = mailbox if _ADDRESS.fullmatch(mailbox) else parseaddr(mailbox)[1]
-    has_controls = re.search(r"[\x00-\x1f\x7f]", mailbox)
-    if not _ADDRESS.fullmatch(address) or not address.partition("@")[2].isascii() or has_controls:
-        raise ValueError(f"not an address: {mailbox!r}")
-    return address
-
-
 @lru_cache(maxsize=8)  # the thousands of copies of one digest are made one after the other
 def _leave_by_mail(message: bytes, list_name: str) -> str:
     """Return the link to the mail that asks to leave, up to the token. It goes where replies to the
@@ -302,7 +293,6 @@ def _leave_by_mail(message: bytes, list_name: str) -> str:
 # Found once: quoted-printable has no '="'.
 _HTML_PART = b'\r\nContent-Type: text/html; charset="utf-8"\r\n'
 _SUBJECT = re.compile(rb"(?<=\r\n)Subject:[^\r]*(?:\r\n [^\r]*)*")
-_ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:\"@]+@[^\s<>()\[\]\\,;:\"@]+")
 _LATE_SPACE = re.compile(rb"=(?<=[^\n]{75})(?=(?:20|09)$)", re.MULTILINE)
 _NEVER_FIRST = re.compile(rb"\n(?:\.*F(?=rom )|\.+)")  # found four times as fast as after "^"
 _REQUEST = re.compile(  # the subject, perhaps after a "Re:", or the token alone
@@ -403,12 +393,11 @@ _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 
 
 def own_headers(to: Subscriber, message_id: str, ways_out: Sequence[str] = ()) -> bytes:
-    """Return a recipient's own headers, in UTF-8 if the address needs it (RFC 6532). ValueError for
-    what is no address. Where the first way out is a page, mail programs may use it with one click
-    (RFC 8058).
+    """Return a recipient's own headers, in UTF-8 if the address needs it (RFC 6532). Where the first
+    way out is a page, mail programs may use it with one click (RFC 8058).
     """
     headers = [
-        _header("To", _mailbox(to.name, to.address)),
+        _header("To", _mailbox(to.name, to)),
         f"Message-ID: {message_id}",
     ]
     if ways_out:  # in one line: clients read no folded URI
@@ -421,7 +410,7 @@ def own_headers(to: Subscriber, message_id: str, ways_out: Sequence[str] = ()) -
 
 def _headers(
     name: str,
-    sender: str,
+    sender: Subscriber,
     subject: str,
     at: datetime,
 ) -> list[str]:
@@ -435,8 +424,8 @@ def _headers(
     ]
 
 
-def _domain(sender: str) -> str:
-    return addr_spec(sender).rpartition("@")[2]
+def _domain(sender: Subscriber) -> str:
+    return sender.address.rpartition("@")[2]
 
 
 def _header(name: str, value: str) -> str:
@@ -444,9 +433,9 @@ def _header(name: str, value: str) -> str:
     return re.sub(r"(?=.{76})(.{1,75}) ", "\\1\r\n ", f"{name}: {value}")
 
 
-def _mailbox(name: str, address: str) -> str:
+def _mailbox(name: str, of: Subscriber) -> str:
     phrase = _words(one_line(name), _ATOMS)
-    return f"{phrase} <{addr_spec(address)}>" if phrase else addr_spec(address)
+    return f"{phrase} <{of.address}>" if phrase else of.address
 
 
 def _words(line: str, plain: re.Pattern[str] = _ASCII) -> str:

@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta
 
 from paperboy import due
 from paperboy.errors import NotTodayError, PaperboyError
-from paperboy.mail.message import LOCAL_SENDER, Composer, addr_spec
+from paperboy.mail.message import LOCAL_SENDER, Composer
 from paperboy.models import Delivery, MailingList, Receipt, Subscriber
 from paperboy.sending.delivery import Transport, send_outside
 from paperboy.store import Store
@@ -54,7 +54,7 @@ class Resend:
             )
 
         sender = self.store.ledger.message(digest.id).sender
-        if self.by_mail and sender == addr_spec(LOCAL_SENDER):
+        if self.by_mail and sender == LOCAL_SENDER.address:
             raise PaperboyError(
                 f"{what} was composed for the outbox, from {sender}, before MAIL_FROM was set, and no mail server "
                 "accepts that sender; the next one goes by mail"

@@ -225,8 +225,8 @@ class App(ExitStack):
 
         return Composer(
             templates=self.templates,
-            sender=str(self.settings.mail_from or LOCAL_SENDER),
-            reply_to=str(self.settings.mail_reply_to or ""),
+            sender=self.settings.mail_from or LOCAL_SENDER,
+            reply_to=self.settings.mail_reply_to,
             secret=self.store.secrets()[0],
             web_url=self.settings.web_url,
             links=frozenset().union(*(feature.links for feature in self.features)),
