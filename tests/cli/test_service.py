@@ -95,11 +95,6 @@ def test_database_and_outbox_outside_the_home_are_writable(world: World, tmp_pat
         str(tmp_path / "db"),
         str(tmp_path / "out"),
     ]
-    assert (
-        f"{tmp_path / 'out'} does not exist, and the service could not make it: sudo install -d -o "
-        in ran.err
-    )
-    assert f"{tmp_path / 'db'} does" not in ran.err
 
 
 @pytest.mark.parametrize("options", [[], ["--web"]])
@@ -196,14 +191,3 @@ def test_proxy_on_another_machine_may_reach_the_pages(world: World) -> None:
     assert values(world.run("service", "--web").out, "IPAddressDeny") == []
     world.env(WEB_URL="https://papers.example.org", WEB_LISTEN="[::1]:8025")
     assert values(world.run("service", "--web").out, "IPAddressDeny") == ["any"]
-
-
-def test_missing_folder_of_the_database_is_named_with_its_fix(world: World) -> None:
-    """systemd would not start the pages without it, and they never make a database."""
-    world.env(WEB_URL="https://papers.example.org")
-    shutil.rmtree(world.path / "data", ignore_errors=True)
-    ran = world.run("service", "--web")
-    assert (
-        f"{world.path / 'data'} does not exist, and the service could not make it: sudo install -d -o "
-        in ran.err
-    )

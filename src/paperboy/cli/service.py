@@ -135,13 +135,6 @@ def service(app: App, *, as_user: bool, for_web: bool) -> None:
         which = f"Your environment, which the service does not have, sets {together(here)}"
         output.say(f"{which}: put what the service needs into .env", err=True)
 
-    for folder in folders if user else ():
-        in_home = folder.resolve().is_relative_to(home.resolve())
-        if not folder.is_dir() and (for_web or not in_home):
-            make = f"sudo install -d -o {user} -g {group} -m 700 {shlex.quote(str(folder))}"
-            note = f"{folder} does not exist, and the service could not make it: {make}"
-            output.say(note, err=True)
-
     if sys.stdout.isatty() and sys.stderr.isatty():
         again = shlex.join([str(python), "-m", "paperboy", "--home", str(home), "service"])
         again += " --user" * as_user + " --web" * for_web
