@@ -76,10 +76,7 @@ def test_folder_that_cannot_be_made_is_one_line(new: World, tmp_path: Path, plac
     (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "home")
     ran = new.run("init", str(tmp_path / place))
     assert ran.code == 78
-    assert re.fullmatch(
-        r".*: cannot be made: .*; name (a folder in which this user may write|another folder)\n",
-        ran.err,
-    )
+    assert re.fullmatch(r".*: cannot be made: .*; name another folder\n", ran.err)
 
 
 def test_home_that_cannot_be_written_whole_is_left_as_it_was(new: World) -> None:

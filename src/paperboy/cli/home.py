@@ -7,7 +7,6 @@ import shlex
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from errno import EACCES, EPERM, EROFS
 from functools import partial
 from pathlib import Path
 
@@ -203,10 +202,7 @@ def _write(home: Path, texts: Mapping[str, str]) -> None:
     except OSError as error:
         for path in written:
             path.unlink()
-        fix = "another folder"
-        if error.errno in {EACCES, EPERM, EROFS}:
-            fix = "a folder in which this user may write"
-        message = f"cannot be made: {error.strerror}; name {fix}"
+        message = f"cannot be made: {error.strerror}; name another folder"
         raise ConfigError.at(str(error.filename or home), message) from error
 
 
