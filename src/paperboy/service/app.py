@@ -473,16 +473,10 @@ class App(ExitStack):
 
     def _round(self, stopped: Callable[[], bool]) -> delivery.Round:
         settings = self.settings
-        try:
-            composer = self.composer
-        except ConfigError:
-            # The key is gone since `prepare`; an unsigned alert is better than none.
-            composer = self._composer(None)
-
         return delivery.Round(
             store=self.store,
             transports=self.transports,
-            composer=composer,
+            composer=self.composer,
             on_list=self.recipients,
             look=self.recipients.reload,
             clock=self.clock,
