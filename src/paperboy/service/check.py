@@ -37,8 +37,7 @@ from paperboy.sources.source import Source
 
 T = TypeVar("T")
 
-LITTLE = 500_000_000  # free bytes; a year of five lists takes less than 200 MB
-TOO_LITTLE = 50_000_000
+LITTLE = 200_000_000  # free bytes: what a year of five lists takes
 SMTP_SECONDS = 15.0  # for each reply
 DNS_SECONDS = 3.0  # for each kind of record
 WEB_SECONDS = 10.0
@@ -188,11 +187,8 @@ def _of_the_home(app: App) -> Iterator[Finding]:
     size = f"{free / 1e9:,.1f} GB" if free >= 1e9 else f"{free / 1e6:.0f} MB"
     message = f"{size} free at {folder}"
     if free < LITTLE:
-        why = "too little for a morning" if free < TOO_LITTLE else "and digests are kept there"
-        fix = "free some space, or move PAPERBOY_DATABASE to another disk"
-        message = f"only {message}, {why}; {fix}"
-
-    yield Finding("disk", message, exit_code=int(free < TOO_LITTLE), note=free < LITTLE)
+        message = f"only {message}; free some space, or move PAPERBOY_DATABASE to another disk"
+    yield Finding("disk", message, exit_code=int(free < LITTLE))
 
     yield from _modes(app.path, settings)
     if settings.uses_outbox:
@@ -378,15 +374,11 @@ def _web(app: App) -> Iterator[Finding]:
 
     message = f"{url} answers {reply.status}"
     expected = f"Disallow: {urlsplit(web_url).path}/leave/".encode()
-    if reply.status in {502, 503, 504}:
-        yield note(
-            "web", f"{message}: the proxy is there and the pages are not; start `paperboy web`"
-        )
-    elif reply.status == 200 and expected in reply.body:
+    if reply.status == 200 and expected in reply.body:
         yield Finding("web", f"{web_url} answers")
     else:
         host, port = app.settings.web_listen
-        fix = f"have the proxy pass it to {host}:{port}"
+        fix = f"start `paperboy web`, and have the proxy pass requests to {host}:{port}"
         yield note("web", f"{message}, but not as these pages do; {fix}")
 
 
