@@ -1,6 +1,7 @@
 """When a list is due, retried and given up: pure functions of instants.
 
-No other place answers this. The daemon, `once` and `status` all call `standing`:
+No other place answers this. A morning, also of `once`, asks `is_open`; the daemon and `status` call
+`standing`:
 
     EMPTY    no subscribers: it costs nothing, and is never due
     PAUSED   the operator has paused it; at its hour a morning records that (`skipped`)
@@ -21,7 +22,7 @@ from itertools import count
 from paperboy.models import Attempt, MailingList, Outcome
 from paperboy.sources import sources_of
 
-RETRY = timedelta(minutes=15)  # retry backoff after a failed morning
+RETRY = timedelta(minutes=15)  # retry backoff after a failed morning, sending or trial
 LONGEST_WINDOW = timedelta(days=30)
 _FIRST_BACKOFF = timedelta(minutes=5)
 _LONGEST_BACKOFF = timedelta(hours=4)

@@ -256,7 +256,7 @@ class Shortfall(StrEnum):
     """Reason why sound papers have no score."""
 
     BUDGET = "budget"  # the day's budget was used up
-    SERVER = "server"  # the LLM is dead, or refuses us
+    SERVER = "server"  # the LLM is dead or refuses us, or failed on this list too often
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,7 +430,7 @@ class DeliveryState(StrEnum):
     DEFERRED = "deferred"
     AMBIGUOUS = "ambiguous"
     FAILED = "failed"
-    SUPPRESSED = "suppressed"
+    SUPPRESSED = "suppressed"  # or no longer on the list, or the list is paused
 
     @property
     def is_lost(self) -> bool:

@@ -1,5 +1,5 @@
-"""Edits of one subscriber, in a list's own file or in `subscribers.yaml`; every other character
-stays.
+"""Edits by commands: one subscriber, in a list's own file or in `subscribers.yaml`; every other
+character stays. An operator's own edits come into force by `versions.py`.
 
 A file of subscribers has one on each line. In subscribers.yaml, an edit is made at the places of
 YAML's nodes, in lists of `- address` lines and lists in brackets, and the result is read again. If

@@ -22,6 +22,7 @@ from paperboy.scoring.reply import Reply, read_reply
 from paperboy.scoring.server import Answer, Server, format_of
 
 BREAKER = 3  # failures in a row after which the server is probed
+MOST_PROBES = 3  # of a server that has given no score
 MOST_FAILURES = 16  # in a row for one list: its topics are to blame
 
 # A budget's guess for a call without usage.
@@ -101,7 +102,8 @@ class _Run:
     # By list: papers that failed alone, and why.
     blamed: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    probes: int = 3  # that a server may have before the first score; then it is dead
+    has_scored: bool = False  # the server has given a score
+    probes: int = 0  # of the server; see MOST_PROBES
     stopped: str = ""  # why no more calls begin: the server's problem
 
     @property
@@ -121,7 +123,7 @@ class _Run:
         missing = [paper for paper in batch.papers if paper.id not in reply.scores]
         if reply.scores:
             most = len(batch.papers)
-            self.probes = 0
+            self.has_scored = True
             self.in_a_row = 0
             self.failures[name] = 0
         else:
@@ -213,8 +215,9 @@ class LlmScorer:
                     # Twice, since a server may just close an idle connection.
                     answers = self.server.ask(_PROBE, tries=2)
                     run.in_a_row = 0
-                    run.probes -= 1
-                    if "scores" not in answers[-1].text or run.probes == 0:
+                    run.probes += 1
+                    is_dead = not run.has_scored and run.probes >= MOST_PROBES
+                    if "scores" not in answers[-1].text or is_dead:
                         run.stopped = answers[-1].failure or run.failure
                     yield Scored(batch.mailing_list.name, spending=self._spending(answers, run))
 

@@ -97,7 +97,8 @@ class Answer(NamedTuple):
     failure: str = ""  # completes the sentence "the LLM at … "; empty if there is a text
     cut_off: str = ""  # the same, of a text that is not whole: it counts if the text holds no score
 
-    # Seconds before a retry, as far as the server says; None: a retry would not help.
+    # Seconds before a retry, as far as the server says; None: a retry would not help; infinite: it
+    # timed out.
     pause: float | None = None
 
     objection: str = ""  # the words of a refusal that may concern the request's format and options

@@ -1,4 +1,4 @@
-"""The imperative shell, second half: from frozen messages to receipts.
+"""Sending: from frozen messages to receipts.
 
     for each waiting delivery, over the next idle connection: alerts and other mail first, looked for again every
     hundred deliveries; then the oldest digest
@@ -8,6 +8,7 @@
         send                ← the frozen bytes, with the subscriber's own headers and links
         settle              ← after the server's last reply and before the connection's next message
     a refusal that may be about us is put back, and the next round begins with other recipients
+    a server that refuses us ends the round; a digest that reached nobody is superseded by the list's next morning
     after a problem the server's retry backoff is a quarter of an hour
     addresses that did not exist for three digests in a row are suppressed
 

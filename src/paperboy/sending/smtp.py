@@ -5,9 +5,10 @@ from one lost after it. In the first case the server took nothing; in the second
 the phases are separate here:
 
     connect, TLS, login     MailServerError: no recipient is to blame
-    MAIL, RCPT, DATA        refused: failed or deferred · lost: pending, since nothing was handed over
+    MAIL, RCPT, DATA        lost: pending, since nothing was handed over
+                            refused: failed or deferred; MailServerError if it is about us
     the message, its dot    lost: pending, since the final CRLF.CRLF was not sent
-    the reply to the dot    taken: sent · refused: failed or deferred · lost: ambiguous
+    the reply to the dot    taken: sent · lost: ambiguous · refused: as above
 
 Where the server pipelines (RFC 2920), MAIL, RCPT and DATA leave in one packet, which saves two
 round trips a message.

@@ -183,7 +183,7 @@ class Ledger(Noun):
 
     def is_expired(self, delivery: Delivery, now: datetime) -> bool:
         """Check whether its message is no longer worth sending. A digest is for three days after it
-        first reached somebody; one that reached nobody is superseded instead. What a crash left in
+        first reached somebody; one that reached nobody is superseded instead (`Days.supersede`). What a crash left in
         `sending` is tried once more.
         """
         if delivery.state is DeliveryState.SENDING:
