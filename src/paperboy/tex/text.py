@@ -32,12 +32,10 @@ def to_marked(tex: str) -> str:
         return tex
 
     tex = _clean(tex)
-    taken = {*tex}
-    free = (code for code in range(0xF0000, 0x10FFFE) if chr(code) not in taken)
     bodies: dict[int, str] = {}  # one private character stands for each formula in the prose
     prose = ""
     at = 0
-    for mark, (start, end, body) in zip(free, formulas(tex), strict=False):
+    for mark, (start, end, body) in enumerate(formulas(tex), _FIRST_MARK):
         bodies[mark] = _formula(body)
         prose += tex[at:start] + chr(mark)
         at = end
@@ -62,7 +60,8 @@ def math_to_text(body: str) -> str:
 
 
 def _clean(tex: str) -> str:
-    return re.sub(f"[{MARKS}{SPACE}]", "", tex)
+    """Return the text without the characters that are marks here."""
+    return re.sub(rf"[{MARKS}{SPACE}]|{_MARK}", "", tex)
 
 
 def _formula(body: str) -> str:
@@ -74,9 +73,14 @@ def _formula(body: str) -> str:
 
 # --- formulas
 
+_FIRST_MARK = 0xF0000
 _MARK = "[\U000f0000-\U0010ffff]"
-_DELIMITED = re.compile(r"\\.|\$\$(?P<double>[^$]+)\$\$|\$(?P<single>(?:[^$\\]|\\.)+)\$", re.DOTALL)
-_DOLLAR = re.compile(r"\\.|[{}$]", re.DOTALL)
+# Dollars within \text{if $x$} do not end a formula.
+_DELIMITED = re.compile(
+    r"\\.|\$\$(?P<double>[^$]+)\$\$"
+    r"|\$(?P<single>(?:\\(?:text|mbox|hbox)\w*\{(?:[^{}]|\{[^{}]*\})*\}|\\.|[^$\\])++)\$",
+    re.DOTALL,
+)
 _CLOSINGS = {r"\(": r"\)", r"\[": r"\]"}
 
 # $W$1, and $ 300$, whose "<" got lost
@@ -87,7 +91,6 @@ _PROSE = re.compile(r"\s[a-z]{2,}(\s|$)")
 def formulas(tex: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and inside of each formula."""
     at = 0
-    braces = _closing_braces(tex)
     # The last closings are searched for once, not from each opening.
     last = {closing: tex.rfind(closing) for closing in _CLOSINGS.values()}
     while match := _DELIMITED.search(tex, at):
@@ -99,9 +102,6 @@ def formulas(tex: str) -> Iterator[tuple[int, int, str]]:
             at = end + 2
         elif match.lastgroup == "single":
             body = match["single"]
-            if body.count("{") > body.count("}"):  # \text{if $x$} within a formula
-                at = _after_dollar(tex, start + 1, braces) or at
-                body = tex[start + 1 : at - 1]
             if _is_formula(body, tex[at : at + 1]):
                 yield start, at, body
             else:
@@ -110,30 +110,11 @@ def formulas(tex: str) -> Iterator[tuple[int, int, str]]:
             yield start, at, match[match.lastgroup]
 
 
-def _after_dollar(tex: str, at: int, braces: Mapping[int, int]) -> int:
-    """Return the place after the next dollar that is in no group which begins before it; 0 if the
-    group around ends, or the text.
-    """
-    while match := _DOLLAR.search(tex, at):
-        at = match.end()
-        if match[0] == "$":
-            return at
-        if match[0] in {"{", "}"}:
-            at = braces.get(match.start(), -1) + 1
-            if not at:
-                return 0
-
-    return 0
-
-
 def _is_formula(body: str, after: str) -> bool:
     """Check whether dollars hold a formula or are a currency: pandoc's rule (no space next to them
     inside, no digit after), which TeX or a relation inside excuses; and what begins with a number
     and goes on in words is money.
     """
-    if "\n\n" in body:
-        return False
-
     has_macros = re.search(r"\\[A-Za-z,;: ]|[\^~]", body)
     if re.match(r"\s*\d", body) and _PROSE.search(body) and not has_macros:
         return False
@@ -356,9 +337,7 @@ class _Reader:
         is_accent = is_braced or name.isalpha() or len(letter) == 1
         if len(name) == 1 and word[:1].isalpha() and is_accent:
             return letter + word[1:]
-        if not text:
-            return name  # \~{} and \^{} are how TeX writes the characters themselves
-        return f"{name}{gap}{{{text}}}" if is_braced else name + gap + text
+        return name + gap + text  # \~{} and \^{} are how TeX writes the characters themselves
 
     def _argument(self) -> _Stretch | None:
         """Return the inside of the next group, or the next single token; None at the end."""
