@@ -32,7 +32,6 @@ logger = logging.getLogger(__name__)
 
 GIVEN_UP = timedelta(days=3)  # after the digest was frozen
 TOP = 10  # papers
-MOST = 4_000  # characters of a text for Slack
 
 _MOST_BYTES = 1_000_000  # of a reply, which nobody needs
 _AUTHORS = 12
@@ -107,9 +106,6 @@ def _slack(call: Call, shown: Page, top: Sequence[Item]) -> str:
 
         if item.comment:
             line += f" – {_mrkdwn(item.comment)}"
-
-        if len(text) + len(line) > MOST:
-            break
         text += line
     return text
 
@@ -173,13 +169,11 @@ def _post(http: Http, url: str, body: bytes, seconds: float) -> tuple[DeliverySt
         line = f"HTTP {status}"
         if 200 <= status < 300:
             state = DeliveryState.SENT
-        elif 300 <= status < 400:
-            line += ": a redirect, which is not followed; set the URL it names"
         else:
             words = one_line(reply.body[:1000].decode(errors="replace"))
             if words and not words.startswith("<"):
                 line += f" ({words})"
-            if 400 <= status < 500 and status not in _TRANSIENT:
+            if 300 <= status < 500 and status not in _TRANSIENT:
                 state = DeliveryState.FAILED
     finally:
         http.close()
