@@ -16,14 +16,14 @@ from urllib.parse import urlsplit
 
 from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
 from werkzeug.routing import BaseConverter, Map, Rule, ValidationError
-from werkzeug.wrappers import Response
+from werkzeug.wrappers import Request, Response
 
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home.versions import Files, Fingerprint, Home
 from paperboy.mail.templates import Templates
 from paperboy.service.app import App
 from paperboy.web import leaving
-from paperboy.web.visit import BoundedRequest, Visit
+from paperboy.web.visit import Visit
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -86,7 +86,7 @@ class Room:
         self._version = self._of(home, fingerprint)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        request = BoundedRequest(environ)
+        request = Request(environ)
         page = "no page"  # for the log, which shows no path: paths hold tokens
         try:
             version = self.version()

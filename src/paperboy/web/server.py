@@ -9,7 +9,6 @@ import logging
 from waitress.server import BaseWSGIServer, MultiSocketServer, create_server
 
 from paperboy.web.room import Room
-from paperboy.web.visit import MOST_BYTES
 
 
 def server(room: Room, host: str, port: int) -> BaseWSGIServer | MultiSocketServer:
@@ -28,6 +27,6 @@ def server(room: Room, host: str, port: int) -> BaseWSGIServer | MultiSocketServ
         connection_limit=800,  # with its files, below the usual 1024 descriptors of a process
         channel_timeout=30,
         max_request_header_size=16_384,
-        max_request_body_size=MOST_BYTES,
+        max_request_body_size=16_384,
         asyncore_use_poll=True,
     )

@@ -15,24 +15,14 @@ from paperboy.mail.topics import blocks
 from paperboy.models import Archived, Digest, MailingList
 from paperboy.store import Store
 
-MOST_BYTES = 16_384  # of a request's body
-
 _T = TypeVar("_T")
-
-
-class BoundedRequest(Request):
-    """Request with small forms."""
-
-    max_content_length = MOST_BYTES
-    max_form_memory_size = MOST_BYTES
-    max_form_parts = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
     """One request. Its store is open until the answer."""
 
-    request: BoundedRequest
+    request: Request
     home: Home
     templates: Templates
     store: Store

@@ -70,7 +70,6 @@ def test_papers_of_a_digest_that_goes_are_forgotten(store: Store) -> None:
         ("a", '"a"'),
         ("x_y \0z\ud800", '"x" AND "y" AND "z"'),
         (" *\"'()-_^:\n", ""),
-        ("w " * 100, " AND ".join(['"w"'] * 20)),
     ],
 )
 def test_words_are_quoted_and_the_last_may_go_on(words: str, said: str) -> None:

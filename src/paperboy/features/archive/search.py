@@ -22,8 +22,6 @@ from paperboy.store.tasks import Task
 
 logger = logging.getLogger(__name__)
 
-MOST_WORDS = 20
-
 
 def waiting(database: Database, list_name: str) -> Archived | None:
     """Return the list's newest digest that is not in the index yet."""
@@ -55,7 +53,7 @@ def expression(text: str) -> str:
     """Return an FTS5 query for a visitor's text: all its words, the last one as a prefix; empty
     without words. Each is quoted, so that no operator of FTS5 is obeyed.
     """
-    words = re.findall(r"[^\W_]+", one_line(text))[:MOST_WORDS]
+    words = re.findall(r"[^\W_]+", one_line(text))
     query = " AND ".join(f'"{word}"' for word in words)
     if words and len(words[-1]) > 1:
         query += "*"
