@@ -126,11 +126,10 @@ def test_cross_lists_come_by_their_ids_and_in_their_new_categories(server: Arxiv
 
 
 @pytest.mark.parametrize("name", ["published", "updated"])
-@pytest.mark.parametrize("year", [1990, 9999])
 def test_cross_list_with_a_bad_date_costs_no_other(
-    server: ArxivServer, name: str, year: int, caplog: pytest.LogCaptureFixture
+    server: ArxivServer, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server.papers[0] = replace(OLD, **{name: datetime(year, 12, 31, tzinfo=UTC)})
+    server.papers[0] = replace(OLD, **{name: datetime(9999, 12, 31, tzinfo=UTC)})
     assert feed(server).cross_lists(["cs.LG"], everything) == [YOUNG]
     assert f"Left out: {OLD.id} with a bad date." in caplog.text
 

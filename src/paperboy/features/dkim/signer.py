@@ -21,7 +21,6 @@ from paperboy.home.settings import Settings
 from paperboy.service.app import App
 from paperboy.service.check import Finding, note, records, sender_domain
 
-_LEAST_BITS = 1024  # of a key that others accept; 2048 are usual
 _MADE_BY = "openssl genrsa 2048 makes one"
 _COVERED = (  # From twice, so that nobody adds another
     b"from", b"from", b"to", b"reply-to", b"subject", b"date", b"message-id", b"mime-version", b"content-type",
@@ -43,13 +42,11 @@ class DkimSigner:
         """Read and check the key. Raises ConfigError."""
         try:
             signer = cls(domain, selector, files.read(path, 100_000).replace(b"\r\n", b"\n"))
-            bits = signer.modulus.bit_length()
+            _ = signer.modulus  # which reads the key
         except FileNotFoundError:
             raise _fault(f"there is no {path}; name the file with the private key") from None
         except ValueError as error:
             raise _fault(f"{path} {error}") from None
-        if bits < _LEAST_BITS:
-            raise _fault(f"{path} has {bits} bits, which no server accepts; {_MADE_BY}")
         return signer
 
     @property
