@@ -136,14 +136,11 @@ def test_status_says_what_the_sample_has_changed(
 
 
 @pytest.mark.parametrize("env", [{}, {"LLM_SHORTLIST": "auto", "llm": False}])
-def test_shortlist_that_was_used_before_is_off_now(busy: World, env: dict[str, Any]) -> None:
+def test_shortlist_that_is_no_longer_used_is_not_shown(busy: World, env: dict[str, Any]) -> None:
     had(busy, sample(40, 6))
     busy.env(**env)
-    (line,) = told(busy)
-    assert line.endswith("; off now")
-    used, unused = in_json(busy)
-    assert used is not None
-    assert (used["share"], used["off_until"], unused) == (1, None, None)
+    assert told(busy) == []
+    assert in_json(busy) == [None, None]
 
 
 def test_young_lists_share_a_line(world: World) -> None:

@@ -246,13 +246,19 @@ def words() -> Mapping[str, Words]:
 
 
 def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
-    """Show the shortlists of these lists that are in use, or were in the last 60 days: a line for
-    each that left something out, and one for all that still learn.
+    """Show the shortlists that are in use: a line for each that left something out, and one for all
+    that still learn.
     """
     learning = of(app)
     lessons = learning.lessons
     setting = learning.share
-    learners = {mailing_list.name: mailing_list for mailing_list in lists if mailing_list.topics}
+    if setting == 1:
+        return Shown(key="shortlist", of_lists={})
+    learners = {
+        mailing_list.name: mailing_list
+        for mailing_list in lists
+        if mailing_list.topics and mailing_list.is_active
+    }
     progress = lessons.progress(learners)
     recalls = lessons.recalls(learners, now.date())
 
@@ -261,10 +267,6 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
     young = []
     for name, mailing_list in learners.items():
         recall, spending = recalls.get(name, (Recall(), Spending()))
-        is_used = setting != 1 and mailing_list.is_active
-        if not is_used and not recall.not_called:
-            continue
-
         day = local_date(mailing_list, now)
         misses = lessons.misses(name, day)
         share = share_of(setting, misses, day)
@@ -293,8 +295,6 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
         change = _change(setting, share, off, day)
         if recall.not_called:
             lines.append(f"Shortlist of {name} {_results(recall, saved)}{change}")
-        elif off:
-            lines.append(f"Shortlist of {name}{change}")
         if learns:
             young.append(_YOUNG.format(name, **learns))
     if young:
@@ -319,8 +319,6 @@ def _results(recall: Recall, saved: float | None) -> str:
 
 def _change(setting: Share, share: float, off: date | None, day: date) -> str:
     """Say what has changed since those days, if anything."""
-    if setting == 1:
-        return "; off now"
     if off:
         return f"; off until {off:%a %d %b}, since it missed too much"
     if share > share_of(setting, (), day):
