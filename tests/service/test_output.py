@@ -148,7 +148,7 @@ UNSCORED = ListReport("foundations", None, Counts(considered=8, carried_over=8),
 
 
 def said(*entries: ListReport) -> list[str]:
-    return output.a_morning(Report(entries), delivery.Report({DeliveryState.SENT: 3}), [])
+    return output.a_morning(Report(entries), delivery.Report({DeliveryState.SENT: 3}))
 
 
 def test_result_says_why_a_list_has_no_mail_and_leaves_failures_to_the_log() -> None:
@@ -162,14 +162,11 @@ def test_result_says_why_a_list_has_no_mail_and_leaves_failures_to_the_log() -> 
     ]
 
 
-def test_uncounted_tokens_make_the_cost_not_known_instead_of_the_price_unknown() -> None:
+def test_cost_without_a_price_says_so() -> None:
     counts = Counts(considered=2, selected=2)
-    uncounted, unpriced = (
-        ListReport("foundations", Outcome.DIGEST, counts, Spending(usage, None))
-        for usage in (Usage(calls=1), Usage(1, 900, completion_tokens=100))
-    )
-    assert said(uncounted)[0] == "foundations: digest, 2 of 2 papers, cost not known"
-    assert said(unpriced)[0] == "foundations: digest, 2 of 2 papers, price unknown"
+    unpriced = Spending(Usage(1, 900, completion_tokens=100), None)
+    report = ListReport("foundations", Outcome.DIGEST, counts, unpriced)
+    assert said(report)[0] == "foundations: digest, 2 of 2 papers, price unknown"
 
 
 def test_counts_in_a_sentence_name_all_that_was_left_out() -> None:

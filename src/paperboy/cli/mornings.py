@@ -50,7 +50,7 @@ def demo(app: App, *, open_it: bool) -> None:
         report = demo.morning(home.named(()))
         sent = demo.deliver(lambda: False)
 
-    output.say(*output.a_morning(report, sent, home.lists), "")
+    output.say(*output.a_morning(report, sent), "")
     output.say("The papers are invented, and no LLM judged them. The mail is in")
     outbox = home.settings.paperboy_outbox
     for mailing_list in home.lists:
@@ -129,8 +129,7 @@ def once(
             with app.alone("sending"):
                 app.deliver_rest(stop)
 
-    lists = [mailing_list for mailing_list in app.home.lists if mailing_list.name in chosen]
-    output.say(*output.a_morning(report, sent, lists))
+    output.say(*output.a_morning(report, sent))
     outbox = app.settings.paperboy_outbox
     if app.settings.uses_outbox and (outbox / "Maildir").exists():
         output.say(f"The mail is in {outbox}")

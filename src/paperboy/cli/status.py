@@ -20,7 +20,6 @@ from paperboy.reports.status import (
     NOTHING_IS_SENT,
     ListStatus,
     answer,
-    moved_from_outbox,
 )
 from paperboy.service import output
 from paperboy.service.app import App
@@ -127,8 +126,6 @@ class _Report:
             (alert.kind, alert.subject): alert.date for alert in store.alerts.all()
         }
 
-        in_outbox = () if settings.uses_outbox else store.ledger.only_in_outbox()
-        self.in_outbox = [name for name in in_outbox if name in wanted]
         self.features = [
             feature.status(app, lists, self.now) for feature in app.features if feature.status
         ]
@@ -181,8 +178,6 @@ def _sections(report: _Report) -> Iterator[Sequence[output.Part]]:
     costs = []
     for first, spending in report.months.items():
         tokens = f"{spending.usage.total_tokens:,} tokens"
-        if output.uncounted(spending.usage):
-            tokens = "tokens not counted"
         costs.append((f"Spent in {first:%B %Y}", output.cost(spending), tokens))
 
     yield output.table([""] * 3, costs)
@@ -209,8 +204,6 @@ def _why(report: _Report) -> Iterator[str]:
         reasons += feature.wrong
 
     yield from _grouped(reasons, report.lists)
-    if report.in_outbox:
-        yield moved_from_outbox(report.in_outbox)
 
 
 def _odd_days(list_status: ListStatus, answer: str) -> Mapping[str, list[str]]:
@@ -404,7 +397,7 @@ _NO_DAY: Mapping[str, object] = {
 def _spending(spending: Spending) -> dict[str, Any]:
     """Return cost and tokens: null where a price is unknown, or the server counts no tokens."""
     usage = asdict(spending.usage)
-    if output.uncounted(spending.usage):
+    if spending.usage.calls and not spending.usage.total_tokens:
         usage = {**dict.fromkeys(usage), "calls": spending.usage.calls}
 
     cost = spending.cost

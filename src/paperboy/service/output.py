@@ -33,7 +33,6 @@ from paperboy.models import (
     MorningReport,
     Outcome,
     Spending,
-    Usage,
 )
 
 if TYPE_CHECKING:
@@ -308,9 +307,7 @@ class Dots:
 # ── Sentences ────────────────────────────────────────────────────────────────────────────────────
 
 
-def a_morning(
-    report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]
-) -> list[str]:
+def a_morning(report: MorningReport, sent: delivery.Report) -> list[str]:
     """Return a line per list, then the deliveries."""
     lines = []
     for of_list in report.lists:
@@ -330,11 +327,6 @@ def a_morning(
             line += f"; {of_list.problem}"
         lines.append(line)
 
-    lines += [
-        f"{mailing_list.name}: no subscribers, nothing to do"
-        for mailing_list in lists
-        if not mailing_list.subscribers
-    ]
     lines = lines or ["Nothing is due."]
     if sent.states:
         lines.append(f"Deliveries: {in_words(sent.states)}")
@@ -403,16 +395,9 @@ def also(numbers: Mapping[str, int]) -> str:
     return "".join(f", {number} {what}" for what, number in numbers.items() if number)
 
 
-def uncounted(usage: Usage) -> bool:
-    """Check whether the server counts no tokens: then these, not the price, are unknown."""
-    return usage.calls > 0 and not usage.total_tokens
-
-
 def cost(spending: Spending) -> str:
-    """Return US dollars, or why they are unknown."""
-    if spending.cost is not None:
-        return money(spending.cost.total)
-    return "cost not known" if uncounted(spending.usage) else "price unknown"
+    """Return US dollars, if prices and tokens are known."""
+    return "price unknown" if spending.cost is None else money(spending.cost.total)
 
 
 def next_try(at: datetime, now: datetime, zone: tzinfo) -> str:
