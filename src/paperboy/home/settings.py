@@ -184,7 +184,7 @@ class Settings:
     llm_batch_size: int = _setting(integer(1, 200), "16")  # papers in one call
     llm_concurrency: int = _setting(integer(1, 1000), "8")
     llm_timeout_seconds: float = _setting(number(0.1, 3600), "120")
-    llm_budget_usd: float = _setting(number(0, 1_000_000), "0")  # per day; 0: none
+    llm_budget_usd: float = _setting(number(0, 1_000_000), "0")  # per day; 0: no limit
     llm_shortlist: Share = _setting(_share, "1")
     llm_price_input: Decimal | None = _setting(_price, empty=None)  # USD per million tokens
     llm_price_cached_input: Decimal | None = _setting(_price, empty=None)

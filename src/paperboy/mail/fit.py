@@ -1,7 +1,7 @@
 """Fitting the HTML part into the size that no mail program clips. Pure.
 
-The page is cut from its tail, by as little as possible. Cut away are, in this order, each from its
-last to its first:
+The page is cut from its tail, by as little as possible, in this order, each kind from its last
+paper:
 
     the papers that are only named, but for three of each kind
     of the group "also": all but the titles, then the papers themselves
@@ -23,7 +23,7 @@ from paperboy.mail.text import shorten
 from paperboy.mail.topics import within
 from paperboy.models import Group
 
-_NAMED = 3  # papers of each kind that are named longest
+_MIN_NAMED = 3  # papers of each kind that are only named, kept until the last step
 _ABSTRACT = 350  # characters
 _TOPICS = 9_000  # bytes
 _AUTHORS = 12  # of a paper, before the middle of the list is left out
@@ -32,8 +32,8 @@ _WHOLE_IN_TEXT = 19  # papers
 
 
 def fitted(whole: Page, draw: Callable[[Page], str], budget: int) -> str | None:
-    """Draw the page as HTML with as few cuts as fit a budget in bytes; None if that takes more than
-    leaving out all papers.
+    """Draw the page as HTML with as few cuts as fit a budget in bytes; None if it does not fit even
+    without papers.
     """
     page = in_html(whole)
     if size(html := draw(page)) <= budget:
@@ -81,7 +81,7 @@ def in_text(whole: Page) -> Page:
 
 
 def cuts(page: Page) -> Iterator[Sequence[Page]]:
-    """Yield the page after each cut of one sort, then after each of the next."""
+    """Yield, for each step, the pages after one cut, two cuts and so on."""
     head = sum(item.group != Group.ALSO for item in page.items)
     tail = len(page.items) - head
     most = max(map(len, (page.over_cap, page.carried_over, page.let_go)))
@@ -90,17 +90,17 @@ def cuts(page: Page) -> Iterator[Sequence[Page]]:
         abstract = shorten(page.items[left].abstract, _ABSTRACT)
         return _changed(page, left, abstract=abstract)
 
-    # How many cuts of each sort there are, and what a cut does that leaves so many: the last has 0.
-    sorts: Sequence[tuple[int, Callable[[Page, int], Page]]] = (
-        (most - _NAMED, lambda page, left: _naming(page, _NAMED + left)),
+    # For each step, how many cuts it has, and what a cut does that leaves so many: the last has 0.
+    steps: Sequence[tuple[int, Callable[[Page, int], Page]]] = (
+        (most - _MIN_NAMED, lambda page, left: _naming(page, _MIN_NAMED + left)),
         (tail, lambda page, left: _changed(page, head + left, bare=True)),
         (tail, lambda page, left: replace(page, items=page.items[: head + left])),
         (head, shortened),
         (head, lambda page, left: _changed(page, left, brief=True)),
         (head, lambda page, left: replace(page, items=page.items[:left])),
-        (min(_NAMED, most), _naming),
+        (min(_MIN_NAMED, most), _naming),
     )
-    for number, cut in sorts:
+    for number, cut in steps:
         pages = []
         for left in reversed(range(number)):
             page = cut(page, left)

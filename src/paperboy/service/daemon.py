@@ -55,7 +55,7 @@ Spawn = Callable[[Sequence[str]], Process]  # from a command line of ours
 TICK_SECONDS = 5
 STOPS_WITHIN = 60.0  # seconds that a child has after SIGTERM
 _EMERGENCY_EVERY = 86_400.0  # seconds between two mails about a home that cannot work
-_LOOK_SECONDS = 20.0  # between two queries of the database while nothing happens
+_QUERY_SECONDS = 20.0  # between two queries of the database while nothing happens
 _STUCK_SECONDS: Mapping[Kind, float] = {  # without progress
     "morning": 1800.0,
     "sending": 1800.0,
@@ -80,7 +80,7 @@ class _Child:
         """Return the failures that it reported, on the lines after its dots of progress."""
         return self.output.lstrip(".").strip().splitlines()
 
-    def abnormal(self, code: int, silent: float) -> str:
+    def describe_exit(self, code: int, silent: float) -> str:
         """Describe an exit after so many seconds without progress; empty if all went well."""
         if code and silent >= self.patience:
             return f"it made no progress for {self.patience // 60:.0f} minutes and was stopped"
@@ -110,14 +110,14 @@ class Daemon:
         self._files = Files(app.path)
         self._fingerprint = Fingerprint()
         self._try_at = float("-inf")  # the next trial of the files, on the timer
-        self._looked_at = float("-inf")  # at the database, on the timer
+        self._queried_at = float("-inf")  # the database, on the timer
         self.housekeeping = schedule.Scheduler()
         self._begin_housekeeping()
 
         self._reload = False
         self._stopping = ""  # the signal
-        # Signals come at any moment, also within our own methods: unlike an Event, a SimpleQueue is
-        # made for that.
+        # Signals come at any moment, also within our own methods: `SimpleQueue.put` is reentrant,
+        # `Event.set` is not.
         self._calls: SimpleQueue[None] = SimpleQueue()
 
     @property
@@ -161,7 +161,7 @@ class Daemon:
         """Wait for the next tick or a signal; one tick serves all signals that have come."""
         with suppress(Empty):
             self._calls.get(timeout=self.tick_seconds)
-            self._looked_at = float("-inf")
+            self._queried_at = float("-inf")
             while True:
                 self._calls.get_nowait()
 
@@ -183,20 +183,20 @@ class Daemon:
     def tick(self, now: datetime) -> None:
         """Check everything once. Raises ConfigError if no version of the files was ever good."""
         for child in list(self._children.values()):
-            self._look_after(child, now)
+            self._check_child(child, now)
 
-        self._look_at_files(now)
+        self._check_files(now)
         self._notifier.send("WATCHDOG=1")
-        if not self._in_force or self._timer() - self._looked_at < _LOOK_SECONDS:
+        if not self._in_force or self._timer() - self._queried_at < _QUERY_SECONDS:
             return
 
-        self._looked_at = self._timer()
+        self._queried_at = self._timer()
         if self._store.settle_clock(now):
             self._begin_housekeeping()  # its next hours were those of a clock that was ahead
         for kind, lists in self._app.due(now).items():
             self._start(kind, now, lists)
 
-        with alerts.never_raising():  # last: a problem that cannot be read costs no mail
+        with alerts.never_raising():  # last, so that a failure here costs no mail
             mails = self._app.alerts.plan(self._app.problems(), now)
             if any(mail.due <= now for mail in mails):
                 self._start("sending", now)
@@ -248,7 +248,7 @@ class Daemon:
         )
         self.say_status()
 
-    def _look_after(self, child: _Child, now: datetime) -> None:
+    def _check_child(self, child: _Child, now: datetime) -> None:
         code = child.process.poll()  # before its last output is read
         output = child.stdout.read()
         silent = self._timer() - child.progressed
@@ -256,8 +256,8 @@ class Daemon:
         if code is not None:
             child.stdout.close()
             del self._children[child.kind]
-            self._looked_at = float("-inf")
-            problem = child.abnormal(code, silent)
+            self._queried_at = float("-inf")
+            problem = child.describe_exit(code, silent)
             if child.kind == "trial":
                 self._trial_ended(child, problem, now)
             else:
@@ -279,7 +279,7 @@ class Daemon:
 
         attempts = self._store.days.attempts()
         noted = {name for name, attempt in attempts.items() if attempt.at >= child.began}
-        left = self._app.due(now).get("morning", frozenset()) & child.lists - noted
+        left = self._app.due(now).get("morning", frozenset()) & (child.lists - noted)
         if left and not problem:
             problem = f"it left {min(left)} without a result and gave no reason"
         if not problem:
@@ -316,19 +316,19 @@ class Daemon:
 
     # ---- the files
 
-    def _look_at_files(self, now: datetime) -> None:
+    def _check_files(self, now: datetime) -> None:
         """Start a trial of an edit that has rested, on a reload, or of files that were broken."""
         fingerprint = self._files.fingerprint()
-        timer = self._timer()
+        elapsed = self._timer()
         if self._fingerprint and fingerprint != self._fingerprint:
-            self._try_at = timer + RESTED.total_seconds()
+            self._try_at = elapsed + RESTED.total_seconds()
 
         self._fingerprint = fingerprint
-        if "trial" in self._children or (timer < self._try_at and not self._reload):
+        if "trial" in self._children or (elapsed < self._try_at and not self._reload):
             return
 
         if self._reload:
-            self._notifier.send(f"RELOADING=1\nMONOTONIC_USEC={round(timer * 1_000_000)}")
+            self._notifier.send(f"RELOADING=1\nMONOTONIC_USEC={round(elapsed * 1_000_000)}")
 
         self._reload = False
         self._try_at = float("inf")
@@ -429,9 +429,11 @@ def emergency(app: App, problem: str) -> None:
 
         with app.at(app.home) as spare, closing(spare.smtp()) as transport:
             spare.store = spare.store_in_memory()
-            alert, own = spare.composer.alert(alerts.no_start(problem), to, now)
-            copy = Delivery(0, 0, "", own, DeliveryState.PENDING)
-            receipt = transport.send(spare.composer.envelope(alert, copy))
+            composed, copy = spare.composer.alert(alerts.no_start(problem), to, now)
+            delivery = Delivery(
+                id=0, frozen_id=0, list_name="", copy=copy, state=DeliveryState.PENDING
+            )
+            receipt = transport.send(spare.composer.envelope(composed, delivery))
             if receipt.state is not DeliveryState.SENT:
                 raise MailServerError(f"{receipt.state}: {receipt.reply}")
     except (PaperboyError, OSError) as error:

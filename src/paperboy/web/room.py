@@ -83,7 +83,7 @@ class Room:
         self._map = Map(rules, converters={"day": _Day}, strict_slashes=False, merge_slashes=False)
         fingerprint = Files(app.path).fingerprint()
         home, _ = Home.own_or_in_force(app.path, app.environ)
-        self._version = self._of(home, fingerprint)
+        self._version = self._make_version(home, fingerprint)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
@@ -116,13 +116,13 @@ class Room:
                 )
                 response: Response = handler(visit, **values)
         except HTTPException as error:
-            response = self._failed(error)
+            response = self._error_page(error)
         except PaperboyError as error:
             logger.error("%s: %s", page, error)
-            response = self._failed(ServiceUnavailable(retry_after=60))
+            response = self._error_page(ServiceUnavailable(retry_after=60))
         except Exception:
             logger.exception("%s: this is a bug in Paperboy", page)
-            response = self._failed(InternalServerError())
+            response = self._error_page(InternalServerError())
 
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
@@ -131,7 +131,7 @@ class Room:
         logger.info("%s %s: %d", method, page, response.status_code)
         return response(environ, start_response)
 
-    def _failed(self, error: HTTPException) -> Response:
+    def _error_page(self, error: HTTPException) -> Response:
         """Return an error page; werkzeug's own if ours cannot be rendered."""
         response = error.get_response()
         with suppress(PaperboyError):
@@ -143,7 +143,7 @@ class Room:
         return response
 
     def version(self) -> _Version:
-        """Return the home, reloaded if a file has changed. The previous version stays while another
+        """Return the current version, reloaded if a file has changed. The previous version stays while another
         thread reloads, and while a file is broken.
         """
         fingerprint = Files(self.app.path).fingerprint()
@@ -152,7 +152,7 @@ class Room:
             return self._version
         try:
             home = Home.load(self.app.path, self.app.environ)
-            self._version = self._of(home, fingerprint)
+            self._version = self._make_version(home, fingerprint)
         except ConfigError as error:
             logger.error("%s\nthe previous version stays in force until that is fixed", error)
             self._version = self._version._replace(fingerprint=fingerprint)
@@ -160,7 +160,7 @@ class Room:
             self._lock.release()
         return self._version
 
-    def _of(self, home: Home, fingerprint: Fingerprint) -> _Version:
+    def _make_version(self, home: Home, fingerprint: Fingerprint) -> _Version:
         return _Version(fingerprint, self.app.at(home), Templates.load(home.folders("emails")))
 
 

@@ -127,7 +127,7 @@ def test_field_that_cannot_be_cut_makes_a_bad_entry(
     element, instead, defect = BAD[name]
     server.faults += [faults.in_first_entry(element, instead)]
     assert fetch(server) == server.papers[1:]
-    assert f"Left out: {defect}. " in caplog.text
+    assert f"invalid entries left out: {defect}; " in caplog.text
     assert len(server.requests) == 1
 
 

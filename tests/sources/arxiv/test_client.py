@@ -306,7 +306,7 @@ def test_bad_entry_is_left_out_and_logged_alone(
     asked = Asked(server.url)
     assert asked.fetch() == server.papers[1:]
     assert len(server.requests) == 1
-    assert f"Left out: {defect}" in caplog.text
+    assert f"invalid entries left out: {defect}" in caplog.text
     assert asked.fetch() == server.papers, "every later morning asks for it again"
 
 

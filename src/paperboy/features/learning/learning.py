@@ -26,7 +26,7 @@ from paperboy.features.learning.ranking import LearnedRanker
 from paperboy.features.learning.shortlist import (
     LEAST_AGE,
     LEAST_EXAMPLES,
-    LOOKED_BACK,
+    MISS_WINDOW,
     Recall,
     off_until,
     share_of,
@@ -314,7 +314,7 @@ def _results(recall: Recall, saved: float | None) -> str:
     left_out = f"left out {counted(recall.not_called, 'paper')}"
     if saved is not None:
         left_out += f", which saved about {money(saved)}"
-    return f"in {LOOKED_BACK.days} days: {recall.share:.0%} of papers called; {finds}; {left_out}"
+    return f"in {MISS_WINDOW.days} days: {recall.share:.0%} of papers called; {finds}; {left_out}"
 
 
 def _change(setting: Share, share: float, off: date | None, day: date) -> str:

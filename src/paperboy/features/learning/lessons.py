@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from paperboy.features.learning.ranking import Example
-from paperboy.features.learning.shortlist import LOOKED_BACK, Recall
+from paperboy.features.learning.shortlist import MISS_WINDOW, Recall
 from paperboy.models import Day, Spending
 from paperboy.store.database import Database
 from paperboy.store.scores import SUMS, summed
@@ -136,7 +136,7 @@ class Lessons:
         """Return the shortlist's misses: for each paper of the sample that passed in the 120 days
         up to that day its date, in order.
         """
-        return self._database.column(_MISSES, [list_name, day - 2 * LOOKED_BACK])
+        return self._database.column(_MISSES, [list_name, day - 2 * MISS_WINDOW])
 
     def sampled(self, paper_id: str) -> list[str]:
         """Return the lists in whose sample the paper was."""
@@ -146,7 +146,7 @@ class Lessons:
         """Return how well each list's shortlist did in the 60 days up to that day, and the cost;
         both of days on which it left papers out.
         """
-        values = {"names": list(list_names), "since": day - LOOKED_BACK}
+        values = {"names": list(list_names), "since": day - MISS_WINDOW}
         spent = {row["list"]: summed(row) for row in self._database.rows(_SPENT, values)}
         recalls = {}
         for row in self._database.rows(_RECALLS, values):

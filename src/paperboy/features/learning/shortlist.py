@@ -16,24 +16,24 @@ from paperboy.morning.drafting import Learned
 SAMPLED = 0.05  # the chance that a paper left out is scored all the same
 LEAST_EXAMPLES = 300  # that a list has to learn before LLM calls depend on it
 LEAST_AGE = timedelta(days=30)  # of the oldest example
-LOOKED_BACK = timedelta(days=60)  # in which misses are counted, and for which they count
+MISS_WINDOW = timedelta(days=60)  # in which misses are counted, and for which they count
 _AUTO = 0.5  # the share of `auto`
 _TOO_FEW = 20  # papers of a day to leave any out: little would be saved
-_RAISES = 3  # misses
+_MISSES_TO_RAISE = 3
 _STEP = 0.1  # by which they raise the share
-_SWITCHES_OFF = 6  # misses
+_MISSES_TO_DISABLE = 6
 
 
-def shortlist(papers: Mapping[str, float], share: float, seed: str) -> Learned:
+def shortlist(strengths: Mapping[str, float], share: float, seed: str) -> Learned:
     """Leave out all but the best share of a day's papers and a random sample of the rest.
 
-    `papers` are strengths by id, without the papers that are called in any case. Whether a paper is
+    `strengths` are by id, without the papers that are called in any case. Whether a paper is
     drawn depends on `seed` and its id alone.
     """
-    if len(papers) < _TOO_FEW:
+    if len(strengths) < _TOO_FEW:
         return Learned()
 
-    ordered = sorted(papers, key=lambda paper_id: (-papers[paper_id], paper_id))
+    ordered = sorted(strengths, key=lambda paper_id: (-strengths[paper_id], paper_id))
     rest = ordered[math.ceil(share * len(ordered)) :]
     sampled = frozenset(
         paper_id
@@ -47,7 +47,7 @@ def off_until(misses: Sequence[date], day: date) -> date | None:
     """Return the last day on which `auto` is off, for 60 days after six misses within 60 days; None
     if it is on. `misses` are the days, in order, of sampled papers that passed.
     """
-    return _until(misses, day, _SWITCHES_OFF)
+    return _until(misses, day, _MISSES_TO_DISABLE)
 
 
 def share_of(setting: Share, misses: Sequence[date], day: date) -> float:
@@ -57,7 +57,7 @@ def share_of(setting: Share, misses: Sequence[date], day: date) -> float:
     if setting == "auto" and off_until(misses, day):
         return 1.0
     share = _AUTO if setting == "auto" else setting
-    if _until(misses, day, _RAISES):
+    if _until(misses, day, _MISSES_TO_RAISE):
         return min(1.0, share + _STEP)
     return share
 
@@ -66,8 +66,8 @@ def _until(misses: Sequence[date], day: date, number: int) -> date | None:
     """Return until when so many misses within 60 days count on that day, if they do."""
     until = None
     for first, last in zip(misses, misses[number - 1 :], strict=False):
-        end = last + LOOKED_BACK
-        if last - first <= LOOKED_BACK and last <= day <= end:
+        end = last + MISS_WINDOW
+        if last - first <= MISS_WINDOW and last <= day <= end:
             until = end
     return until
 

@@ -64,7 +64,7 @@ class ArxivClient:
 
     url: str
     _: KW_ONLY
-    clock: Callable[[], datetime]  # no paper is newer
+    clock: Callable[[], datetime]  # to refuse dates in the future
     delay_seconds: float = 3.0  # between any two requests; the backoff is a multiple of it
     contact: str = ""  # an address for arXiv's staff
     page_size: int = 2_000  # arXiv gives no more
@@ -173,7 +173,7 @@ class ArxivClient:
             raise FeedError(f"{self._host} {fault}. {fix}") from fault
 
     def _week(
-        self, categories: Sequence[str], window: Window, progress: Progress, before: int
+        self, categories: Sequence[str], window: Window, progress: Progress, already_read: int
     ) -> dict[str, Paper]:
         """Read all pages of a window."""
         search = _search(categories, window, self.page_size)
@@ -185,7 +185,7 @@ class ArxivClient:
             papers |= {paper.id: paper for paper in page.papers}
             start += len(page.papers) + len(page.bad)
             total = page.total
-            progress(before + len(papers), before + total)
+            progress(already_read + len(papers), already_read + total)
         return papers
 
     def _retried(self, search: arxiv.Search, start: int, window: Window) -> FeedPage:
@@ -220,7 +220,10 @@ class ArxivClient:
         body = self._get(url, self._http, "ARXIV_API_URL")
         page = read_page(body, self.clock(), window)
         if page.bad:
-            logger.warning("Left out: %s. Every morning asks for it again.", ", ".join(page.bad))
+            logger.warning(
+                "invalid entries left out: %s; every morning requests them again",
+                ", ".join(page.bad),
+            )
         return page
 
     def _get(self, url: str, http: Http, setting: str) -> bytes:
@@ -233,7 +236,9 @@ class ArxivClient:
         try:
             reply = http.request("GET", url, self._headers, seconds=self.seconds)
         except NoReplyError as error:
-            backoff = 0 if error.unknown else 2  # without a network, nobody is kept waiting
+            backoff = (
+                0 if error.unknown else 2
+            )  # the host was not found: probably no network, so do not retry
             what = f"gave no whole reply ({quoted(str(error))})"
             raise FaultError(what, f"Check the network and {setting}.", backoff) from error
 
