@@ -176,10 +176,10 @@ def test_wrong_line_in_dotenv_is_one_line_with_its_place(
         (["weekdays: [Montag]"], f"5:16: {WEEKDAY}"),
         (["weekdays: [mon, di]"], f"5:21: {WEEKDAY}"),
         (["timezone: EDT"], "5:15: timezone: unknown timezone; use a name such as Europe/Berlin"),
-        (["send_empty: 'no'"], "5:17: send_empty: must be true or false, without quotes"),
+        (["send_empty: no"], "5:17: send_empty: must be one of true, false"),
         (
-            ["min_relevance: '8'"],
-            "5:20: min_relevance: must be a whole number from 1 to 10, without quotes",
+            ["min_relevance: 8.5"],
+            "5:20: min_relevance: must be a whole number from 1 to 10",
         ),
         (["keywords: {no: [lattice]}"], "5:16: unknown key 'no'; known here: must, never"),
         (["min_relevence: 8"], "5:5: unknown key 'min_relevence', did you mean 'min_relevance'?"),

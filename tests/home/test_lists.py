@@ -194,6 +194,9 @@ def test_scalars_are_the_text_that_they_look_like():
 def test_quotes_tell_text_from_nothing_and_numbers(home):
     assert one(home, "title: 2024", "authors: ['~', 'null']").authors == ("~", "null")
     assert one(home, "title: 2024").title == "2024"
+    assert one(home, "max_papers: '5'", "paused: 'True'") == one(
+        home, "max_papers: 5", "paused: true"
+    )
 
 
 def test_authors_are_each_there_once_with_the_surname_last(home):
@@ -241,7 +244,7 @@ lists:
 
 
 A_LIST = "must be a list, such as [one, two], or lines that begin with '- '"
-A_SCORE = "must be a whole number from 1 to 10, without quotes"
+A_SCORE = "must be a whole number from 1 to 10"
 BACKSLASH = "a backslash has a meaning in double quotes; write it twice, or use single quotes"
 A_TAG = "must be a BCP 47 tag, such as de, pt-BR or zh-Hant"
 KNOWN = f"; known here: {', '.join(KEYS)}"
@@ -256,7 +259,7 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
         (["keywords: [x]"], ["5:15: keywords: must have the keys must or never, such as {never: [survey, review]}"]),
         (["keywords: {never: survey}"], [f"5:23: never: {A_LIST}"]),
         (["keywords: {must: ['', []]}"], ["5:23: must: is empty", "5:27: must: each must be text; put it in quotes"]),
-        (["paused: maybe"], ["5:13: paused: must be true or false, without quotes"]),
+        (["paused: maybe"], ["5:13: paused: must be one of true, false"]),
         (["language: german"], [f"5:15: language: {A_TAG}"]),
         (["language: de_DE"], [f"5:15: language: {A_TAG}"]),
         (["language: [de, en]"], ["5:15: language: must be text; put it in quotes, as 'no' for Norwegian"]),
@@ -274,10 +277,8 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
             "5:27: authors: each must be text; put it in quotes", "5:32: authors: each must be text; put it in quotes",
         ]),
         (["min_relevance: 0"], [f"5:20: min_relevance: {A_SCORE}"]),
-        (["min_novelty: '6'"], [f"5:18: min_novelty: {A_SCORE}"]),
-        (["min_novelty: [6]"], [f"5:18: min_novelty: {A_SCORE}"]),
         ([f"max_papers: {'9' * 50}"], [
-            "5:17: max_papers: must be a whole number from 1 to 10000, without quotes"
+            "5:17: max_papers: must be a whole number from 1 to 10000"
         ]),
         (["send_at: 7am"], ["5:14: send_at: must be a time of day, such as 07:00 or 18:30"]),
         (["timezone: europe/berlin"], [
@@ -287,7 +288,6 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
             "5:21: weekdays: must be one of mon, tue, wed, thu, fri, sat, sun"
         ]),
         (["weekdays: []"], ["5:15: weekdays: must not be empty"]),
-        (["send_empty: 'true'"], ["5:17: send_empty: must be true or false, without quotes"]),
         (["subscribers: ada@example.org"], [f"5:18: subscribers: {A_LIST}"]),
         (["subscribers:", "  - ada: ada@example.org"], [
             "6:9: subscribers: each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>"

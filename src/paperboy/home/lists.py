@@ -94,9 +94,8 @@ def _indices(weekdays: Iterable[str]) -> frozenset[int]:
 
 
 def _boolean(text: str) -> bool:
-    if text not in {"true", "True", "TRUE", "false", "False", "FALSE"}:
-        raise ValueError("must be true or false")
-    return text.lower() == "true"
+    word: str = one_of("true", "false")(text)
+    return word == "true"
 
 
 # --- readers of nodes
@@ -190,20 +189,6 @@ def _text(read: Parser, wrong: str = _TEXT) -> _Reader:
     return value
 
 
-def _unquoted(read: Parser) -> _Reader:
-    """Return a reader of a number or a boolean: quotes would make it text."""
-
-    def value(file: _File, key: str, node: Node) -> Any:
-        is_plain = isinstance(node, ScalarNode) and not node.style
-        try:
-            return read(node.value if is_plain else "")
-        except ValueError as error:
-            file.note(node, f"{key}: {error}, without quotes")
-            return None
-
-    return value
-
-
 def _items(file: _File, key: str, node: Node) -> list[Node]:
     """Return the items of a list; none, with a problem, if the node is no list."""
     if isinstance(node, SequenceNode):
@@ -282,19 +267,19 @@ _OPTIONS: dict[str, _Reader] = {
     "topics": _topics,
     "authors": _list_of(values.author),
     "language": _text(values.language, f"{_TEXT}, as 'no' for Norwegian"),
-    "min_relevance": _unquoted(integer(1, 10)),
-    "min_novelty": _unquoted(integer(1, 10)),
-    "max_papers": _unquoted(integer(1, 10_000)),
+    "min_relevance": _text(integer(1, 10)),
+    "min_novelty": _text(integer(1, 10)),
+    "max_papers": _text(integer(1, 10_000)),
     "send_at": _text(values.time_of_day),
     "timezone": _text(values.timezone),
     "weekdays": _list_of(one_of(*WEEKDAYS), _indices, least=1),
-    "cross_lists": _unquoted(_boolean),
-    "send_empty": _unquoted(_boolean),
+    "cross_lists": _text(_boolean),
+    "send_empty": _text(_boolean),
     "exclude": _list_of(categories, _distinct),
     "keywords": _keywords,
-    "paused": _unquoted(_boolean),
+    "paused": _text(_boolean),
     "archive": _text(one_of("none", "link", "public", "indexed")),
-    "open": _unquoted(_boolean),
+    "open": _text(_boolean),
     "webhook": _text(_webhook),
     "webhook_format": _text(one_of("json", "slack")),
     "subscribers": _subscribers,
