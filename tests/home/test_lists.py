@@ -311,8 +311,7 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
             "7:9: ADA@example.org is already on this list, in line 6"
         ]),
         (["subscribers:", "     - a@b.org", "      - C <c@b.org>"], [
-            ("6:12: subscribers: 'a@b.org - C <c@b.org>' has more than one address; "
-            "write each on its own line, with the dashes aligned")
+            "6:12: subscribers: 'a@b.org - C <c@b.org>' has more than one address; write each on its own line"
         ]),
     ],
 )  # fmt: skip

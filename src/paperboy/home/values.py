@@ -83,9 +83,7 @@ def mailbox(text: str) -> Subscriber:
         return Subscriber(_address(text))
     name = unquote(match["name"]).strip()
     if re.search("[@<>]", name):
-        # In YAML, a dash that is not aligned continues the line before.
-        aligned = ", with the dashes aligned" if " - " in name else ""
-        raise ValueError(f"{text!r} has more than one address; write each on its own line{aligned}")
+        raise ValueError(f"{text!r} has more than one address; write each on its own line")
 
     return Subscriber(_address(match["address"].strip()), name)
 
