@@ -263,7 +263,6 @@ _NEEDS = {  # settings that have no effect without others
         (name for name in SETTINGS if "_PRICE_" in name), ("LLM_PRICE_INPUT", "LLM_PRICE_OUTPUT")
     ),
 }
-_LOGIN_BY = {"SMTP_PASSWORD": "a password", "SMTP_TOKEN_COMMAND": "a token"}
 
 _Given = dict[str, tuple[str, str]]  # text and place of each setting that is given
 
@@ -373,13 +372,10 @@ def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str
         if name in given and missing:
             yield name, f"needs {' and '.join(missing)} to be set, too"
 
-    secrets = [name for name in _LOGIN_BY if name in given]
-    if len(secrets) > 1:
-        fix = "remove SMTP_PASSWORD, or remove this one to keep the password"
-        yield "SMTP_TOKEN_COMMAND", f"its tokens replace the password; {fix}"
-    if secrets and settings.smtp_security == "none":
-        fix = f"use starttls or tls, or leave out SMTP_USERNAME and {' and '.join(secrets)}"
-        yield "SMTP_SECURITY", f"{_LOGIN_BY[secrets[0]]} is never sent in the clear; {fix}"
+    has_secret = "SMTP_PASSWORD" in given or "SMTP_TOKEN_COMMAND" in given
+    if has_secret and settings.smtp_security == "none":
+        fix = "use starttls or tls, or leave out the login"
+        yield "SMTP_SECURITY", f"no password or token is sent in the clear; {fix}"
 
     url = urlsplit(settings.openai_base_url)
     is_plain = url.scheme == "http" and not notation.is_loopback(url.hostname or "")
