@@ -168,7 +168,7 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
         ("LLM_BATCH_SIZE=0", "LLM_BATCH_SIZE: must be a whole number from 1 to 200"),
         (
             "WORKERS=0",
-            "WORKERS: must be auto, or a whole number from 1 to 256; 1 is this process alone",
+            "WORKERS: must be a whole number from 1 to 256, or auto",
         ),
         *(
             (
@@ -197,7 +197,7 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
         *(
             (
                 f"SMTP_CONNECTIONS={text}",
-                "SMTP_CONNECTIONS: must be auto, or a whole number from 1 to 50",
+                "SMTP_CONNECTIONS: must be a whole number from 1 to 50, or auto",
             )
             for text in ("0", "51", "many", "1.5")
         ),

@@ -90,7 +90,7 @@ def _selector(text: str) -> str:
     return name
 
 
-def _auto_or(read: Parser, automatic: object, description: str) -> Parser:
+def _auto_or(read: Parser, automatic: object) -> Parser:
     """Return a parser of `auto` or a number."""
 
     def value(text: str) -> Any:
@@ -98,8 +98,8 @@ def _auto_or(read: Parser, automatic: object, description: str) -> Parser:
             return automatic
         try:
             return read(text)
-        except ValueError:
-            raise ValueError(f"must be auto, or {description}") from None
+        except ValueError as error:
+            raise ValueError(f"{error}, or auto") from None
 
     return value
 
@@ -149,11 +149,9 @@ Share = float | Literal["auto"]  # of a day's papers, scored by the LLM; 1: all
 
 MOST_CONNECTIONS = 20  # to the mail server, if their number is "auto"
 
-_share = _auto_or(
-    number(0, 1), "auto", "a share from 0 to 1, such as 0.5; 1 turns the shortlist off"
-)
-_connections = _auto_or(integer(1, 50), 0, "a whole number from 1 to 50")
-_workers = _auto_or(integer(1, 256), 0, "a whole number from 1 to 256; 1 is this process alone")
+_share = _auto_or(number(0, 1), "auto")
+_connections = _auto_or(integer(1, 50), 0)
+_workers = _auto_or(integer(1, 256), 0)
 _price = number(0, 1_000_000, kind=Decimal)
 _security = notation.one_of("starttls", "tls", "none")
 _log_level = notation.one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
