@@ -186,15 +186,10 @@ def _without_address(home: Home, old: str, address: str, lines: Sequence[int]) -
         if _lists(home, new) == tuple(_without_inline(before, address) for before in lists):
             return new
 
-    fix = "nothing was erased; remove it by hand"
-    place = LISTS_FILE
-    if home.source != home.path:  # a copy of the file before its last edit
-        fix = f"{fix}, wait until `paperboy run` has taken your edit"
-        place = str(_path(home))
-
-    message = f"Paperboy cannot remove {address} here; {fix}, then run paperboy forget again"
-    places = [f"{place}:{line}" for line in lines] or [place]
-    raise ConfigError([Problem(place, message) for place in places])
+    fix = "nothing was erased; remove it by hand, then run paperboy forget again"
+    message = f"Paperboy cannot remove {address} here; {fix}"
+    place = LISTS_FILE if home.source == home.path else _path(home)  # or a copy of the file
+    raise ConfigError([Problem(f"{place}:{line}", message) for line in lines or [1]])
 
 
 def _without_inline(mailing_list: MailingList, address: str) -> MailingList:
