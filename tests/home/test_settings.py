@@ -171,16 +171,10 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             "WORKERS: must be a whole number from 1 to 256, or auto",
         ),
         *(
-            (
-                line,
-                "CLUSTER: must be the address of a Dask scheduler, such as tls://scheduler.example.org:8786",
-            )
-            for line in (
-                "CLUSTER=scheduler.example.org:8786",
-                "CLUSTER=tls://scheduler.example.org",
-                "CLUSTER=tls://a b:1",
-            )
+            (line, "CLUSTER: must be an address and a port, such as 127.0.0.1:8025 or [::1]:8025")
+            for line in ("CLUSTER=tls://scheduler.example.org", "CLUSTER=tls://a b:1")
         ),
+        ("CLUSTER=scheduler.example.org:8786", f"CLUSTER: must begin with tls://, {NO_TLS}"),
         ("CLUSTER=tcp://scheduler.example.org:8786", f"CLUSTER: must begin with tls://, {NO_TLS}"),
         (
             "LLM_PRICE_INPUT=-1\nLLM_PRICE_OUTPUT=2",

@@ -116,21 +116,14 @@ def _path(text: str) -> Path:
 
 def _scheduler(text: str) -> str:
     """Read the address of a Dask scheduler, which has TLS unless it is on this machine."""
-    scheme, _, place = one_line(text).rstrip("/").partition("://")
-    try:
-        host, port = _listen(place)
-    except ValueError:
-        scheme = ""
+    address = one_line(text).rstrip("/")
+    scheme, _, place = address.partition("://")
+    host, _ = _listen(place or address)
+    if scheme == "tls" or (scheme == "tcp" and notation.is_loopback(host)):
+        return address
 
-    if scheme not in {"tls", "tcp"}:
-        example = "tls://scheduler.example.org:8786"
-        raise ValueError(f"must be the address of a Dask scheduler, such as {example}")
-    if scheme == "tcp" and not notation.is_loopback(host):
-        reason = "since whoever reaches a scheduler without TLS can run programs on it"
-        raise ValueError(f"must begin with tls://, {reason}; tcp:// is for one on this machine")
-    if ":" in host:
-        host = f"[{host}]"
-    return f"{scheme}://{host}:{port}"
+    reason = "since whoever reaches a scheduler without TLS can run programs on it"
+    raise ValueError(f"must begin with tls://, {reason}; tcp:// is for one on this machine")
 
 
 def _mailbox(text: str) -> Subscriber:
