@@ -70,7 +70,7 @@ def start(service: Service) -> Iterator[Start]:
             assert process.stderr is not None
             told = next((line for line in process.stderr if "is active" in line), "it did not wait")
             who = f"another Paperboy (process {holder}, paperboy run) is active"
-            assert told == f"{who}; waiting until its {half} is done\n", process.args
+            assert told == f"{who}; waiting for its {half} to end\n", process.args
         return begun
 
     yield begin

@@ -270,5 +270,5 @@ def test_forget_waits_for_the_sending_under_way(world: World) -> None:
         app.say = say
         assert app.forget(ADA) == ({"subscribers.yaml": (9,)}, 1)
     ((text, lists),) = said
-    assert text.endswith("paperboy run) is active; waiting until its sending is done")
+    assert text.endswith("paperboy run) is active; waiting for its sending to end")
     assert lists == LEFT

@@ -71,7 +71,7 @@ def test_waiting_command_says_so_once_and_goes_on_when_the_lock_is_free(database
     thread.join(300)
     assert done.is_set()
     assert said == [
-        f"another Paperboy (process {os.getpid()}, paperboy preview) is active; waiting until its morning is done"
+        f"another Paperboy (process {os.getpid()}, paperboy preview) is active; waiting for its morning to end"
     ]
 
 

@@ -58,7 +58,7 @@ def test_preview_that_has_to_score_waits_for_the_morning_under_way_and_says_so(
         app.say = say
         assert app.previews("preview").of(app.home.list("foundations")).mail is not None
         assert len(said) == 1
-        assert said[0].endswith("is active; waiting until its morning is done")
+        assert said[0].endswith("is active; waiting for its morning to end")
 
 
 def test_preview_of_scored_papers_waits_for_nobody(world: World) -> None:

@@ -62,8 +62,7 @@ def held(
             who = f"another Paperboy (process {process}, paperboy {other.command})"
             if say is None:
                 raise HomeBusyError(f"{who} holds this home: stop it first. Lock: {path}")
-            ends = "are done" if name == "tasks" else "is done"
-            say(f"{who} is active; waiting until its {name} {ends}")
+            say(f"{who} is active; waiting for its {name} to end")
             fcntl.flock(file, fcntl.LOCK_EX)
 
         with suppress(OSError):  # people alone read it, and a full disk cannot hold it
