@@ -59,5 +59,4 @@ FEATURE = Feature(
     },
     words=lazily("learning.learning", "words"),
     status=lazily("learning.learning", "status"),
-    why=lambda app, paper_id: _learning(app).why(paper_id),
 )

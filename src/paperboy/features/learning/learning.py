@@ -43,7 +43,6 @@ from paperboy.sources import source_of, sources_of
 from paperboy.store import Store
 from paperboy.store.incidents import Incident
 
-_BY_CHANCE = "called by chance: the shortlist had left it out; some such papers are scored to see what it misses"
 _OFF = "shortlist"  # the problem that it is off, since it missed too much
 
 _SOME = 5  # names of lists in a line
@@ -126,10 +125,6 @@ class Learning:
         if self.share == "auto" and is_off and not was_off:
             incident = Incident(kind=_OFF, subject=name, facts={"list": name}, event=True)
             self.store.incidents.note([incident], at)
-
-    def why(self, paper_id: str) -> Mapping[str, str]:
-        """Say in which lists' samples a paper is."""
-        return dict.fromkeys(self.lessons.sampled(paper_id), _BY_CHANCE)
 
     # Beside the morning
 

@@ -138,10 +138,6 @@ class Lessons:
         """
         return self._database.column(_MISSES, [list_name, day - 2 * MISS_WINDOW])
 
-    def sampled(self, paper_id: str) -> list[str]:
-        """Return the lists in whose sample the paper was."""
-        return self._database.column("select list from samples where paper_id = ?", [paper_id])
-
     def recalls(self, list_names: Collection[str], day: date) -> dict[str, tuple[Recall, Spending]]:
         """Return how well each list's shortlist did in the 60 days up to that day, and the cost;
         both of days on which it left papers out.
