@@ -225,11 +225,6 @@ def test_crowded_tables_fit_eighty_columns(world: World, monkeypatch: pytest.Mon
             Counts(considered=183, selected=3, below=179, let_go=1),
             "3 of 183, 1 unscored",
         ),
-        (
-            Outcome.NOTE,
-            Counts(considered=183, below=40, filtered=3, not_called=140),
-            "0 of 183, 3 filtered, 140 not called",
-        ),
         (Outcome.GAVE_UP, Counts(considered=183, carried_over=183), "0 of 183, 183 unscored"),
         (Outcome.QUIET, Counts(), ""),
     ],

@@ -309,12 +309,8 @@ def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
         for day in list_status.days:
             counts = day.counts
             papers = f"{counts.relevant} of {counts.considered}" if counts.considered else ""
-            left_out = {
-                "unscored": counts.to_score - counts.scored,
-                "filtered": counts.filtered,
-                "not called": counts.not_called,
-            }
-            papers += output.also(left_out)
+            if unscored := counts.to_score - counts.scored:
+                papers += f", {unscored} unscored"
             cost = output.cost(day.spending) if day.spending.usage.calls else ""
             deliveries = output.in_words(day.deliveries)
             yield name, f"{day.date:%a %d %b}", day.outcome, papers, cost, deliveries

@@ -387,12 +387,7 @@ def papers(counts: Counts) -> str:
         "filtered": counts.filtered,
         "not called": counts.not_called,
     }
-    return words + also(left_out)
-
-
-def also(numbers: Mapping[str, int]) -> str:
-    """Return other counts, as the end of a sentence."""
-    return "".join(f", {number} {what}" for what, number in numbers.items() if number)
+    return words + "".join(f", {number} {what}" for what, number in left_out.items() if number)
 
 
 def cost(spending: Spending) -> str:
