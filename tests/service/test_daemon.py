@@ -526,7 +526,7 @@ def test_error_while_looking_is_logged_and_the_daemon_goes_on(office: Office) ->
         (ZeroDivisionError("oops"), "a bug in Paperboy; see the log"),
         (StoreWriteError("no room on ada@example.org's disk"), "no room on a…@example.org's disk"),
     ]:
-        office.daemon.adopted = lambda error=error: (_ for _ in ()).throw(error)  # type: ignore[misc]
+        office.daemon.say_status = lambda error=error: (_ for _ in ()).throw(error)  # type: ignore[method-assign]
         office.daemon.signalled(signal.SIGHUP)
         office.daemon._tick()
         office.daemon._tick()

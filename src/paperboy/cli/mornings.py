@@ -15,7 +15,7 @@ from typing import Self, get_args
 
 import click
 
-from paperboy import due, sample
+from paperboy import sample
 from paperboy.edges import lock
 from paperboy.errors import HomeBusyError, PaperboyError
 from paperboy.home.versions import LISTS_FILE, Home
@@ -243,20 +243,10 @@ def run(app: App) -> None:
     try:
         with lock.held(app.settings.paperboy_database, "run", "run"):
             service = daemon.Daemon(app, notifier, partial(daemon.spawn, app.environ, app.path))
-            service.adopted = partial(output.set_up, app, by_hand=False)
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
                 signal.signal(number, service.signalled)
 
-            lists = app.home.lists
-            mornings = [
-                due.next_morning(mailing_list, app.clock())
-                for mailing_list in lists
-                if mailing_list.is_active
-            ]
-            watches = f"Paperboy watches {counted(len(lists), 'list')} in {app.path}"
-            if mornings:
-                first = min(mornings).astimezone(app.settings.timezone)
-                watches += f"; next run: {first:%a %d %b %H:%M %Z}"
+            watches = f"Paperboy watches {counted(len(app.home.lists), 'list')} in {app.path}"
             logger.info("%s", watches)
             if sys.stderr.isatty():
                 output.say(f"{watches}. Ctrl-C stops it.", err=True)

@@ -41,6 +41,7 @@ from paperboy.home.versions import RESTED, Files, Fingerprint, Home
 from paperboy.mail.text import counted
 from paperboy.models import Delivery, DeliveryState, Problem
 from paperboy.reports import alerts, status
+from paperboy.service import output
 from paperboy.service.app import App, Job
 from paperboy.service.systemd import ENVIRONMENT, Notifier
 from paperboy.store import incidents
@@ -97,7 +98,6 @@ class Daemon:
 
     def __init__(self, app: App, notifier: Notifier, spawn: Spawn) -> None:
         self.problems: tuple[Problem, ...] = ()  # with the files as they are
-        self.adopted: Callable[[], None] = lambda: None  # called when a version has come into force
         self.tick_seconds = TICK_SECONDS
         self._app = app
         self._store = app.store
@@ -158,12 +158,10 @@ class Daemon:
         self._calls.put(None)
 
     def _wait(self) -> None:
-        """Wait for the next tick or a signal; one tick serves all signals that have come."""
+        """Wait for the next tick or a signal."""
         with suppress(Empty):
             self._calls.get(timeout=self.tick_seconds)
             self._queried_at = float("-inf")
-            while True:
-                self._calls.get_nowait()
 
     def _tick(self) -> None:
         """Tick, and log what fails. Raises ConfigError if no version of the files was ever good."""
@@ -351,7 +349,7 @@ class Daemon:
             is_same = self.home.settings.paperboy_database == database
             if problems and not (self._in_force and is_same):
                 raise ConfigError(problems)
-            self.adopted()
+            output.set_up(self._app, by_hand=False)  # at its LOG_LEVEL
 
         broken = _broken_files(problems)
         if child.process.poll() in {0, ConfigError.exit_code}:  # else not every file was tried
