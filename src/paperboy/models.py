@@ -44,10 +44,6 @@ class Subscribers(Sequence[Subscriber]):
     __slots__ = ()
 
     @abstractmethod
-    def find(self, address: str) -> Subscriber | None:
-        """Return the subscriber with the address, whatever its case."""
-
-    @abstractmethod
     def addresses(self) -> Iterator[str]:
         """Yield every address in lower case."""
 
@@ -103,11 +99,11 @@ class MailingList:
 
     def subscriber(self, address: str) -> Subscriber | None:
         """Return the subscriber with the address, whatever its case."""
-        if isinstance(self.subscribers, Subscribers):
-            return self.subscribers.find(address)
-        for subscriber in self.subscribers:
-            if subscriber.address.lower() == address.lower():
-                return subscriber
+        if address.lower() in self.addresses():
+            for subscriber in self.subscribers:
+                if subscriber.address.lower() == address.lower():
+                    return subscriber
+
         return None
 
     def addresses(self) -> Iterator[str]:

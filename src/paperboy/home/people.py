@@ -118,16 +118,6 @@ class SubscribersFile(Subscribers):
     def __getitem__(self, index: Any) -> Any:
         return tuple(self)[index]
 
-    def find(self, address: str) -> Subscriber | None:
-        wanted = address.lower()
-        for subscriber in self.inline:
-            if subscriber.address.lower() == wanted:
-                return subscriber
-        for _, text in self._entries():
-            if _address(text) == wanted:
-                return mailbox(text)
-        return None
-
     def addresses(self) -> Iterator[str]:
         yield from (subscriber.address.lower() for subscriber in self.inline)
         yield from (_address(text) for _, text in self._entries())
