@@ -32,7 +32,6 @@ SCHEMA = {  # JSON schema of a reply
 }
 MAX_COMMENT = 240  # characters
 MAX_TEXT_PER_PAPER = 4000  # characters of a reply; the rest is not read
-_REREAD = 2_000  # characters: an error counts the lines before it, which must not be the whole text
 _OPENING = re.compile(r"[{\[]")
 _ANCHOR = re.compile(
     r"</a\s*>|<a\s+(?:href|name|target|rel|class|id)\s*=[^<>]{0,300}>",
@@ -136,9 +135,6 @@ def _arrays(text: str) -> Sequence[Sequence[Mapping[str, Any]]]:
         except json.JSONDecodeError as error:
             cut_off += closed
             at = max(error.pos, start.end())  # cut off or no JSON
-            if at > _REREAD:
-                text = text[at:]
-                at = 0
             continue
 
         within = [(value, outside)]
