@@ -157,17 +157,11 @@ def _merge(node: MappingNode) -> None:
 def _in_plain_words(error: MarkedYAMLError, text: str) -> MalformedError:
     """Return the parser's error at its mark, in plain words if it is a usual one."""
     reason = f"{error.context or ''} {error.problem or ''}"
-    mark = error.problem_mark or error.context_mark
+    mark: Any = error.problem_mark or error.context_mark
     if error.context_mark and _UNCLOSED.match(reason) and "tab character" not in reason:
         mark = error.context_mark
 
-    line = column = 1
-    rest = text
-    if mark:
-        line = mark.line + 1
-        column = mark.column + 1
-        rest = text[mark.index :]
-
+    rest = text[mark.index :]
     if rest.startswith("\t"):
         reason = "tab character"
 
@@ -177,4 +171,4 @@ def _in_plain_words(error: MarkedYAMLError, text: str) -> MalformedError:
             message = plain_words.replace("{sign}", rest[:1])
             break
 
-    return MalformedError(line, column, message)
+    return MalformedError(mark.line + 1, mark.column + 1, message)
