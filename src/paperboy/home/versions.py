@@ -106,9 +106,8 @@ class Home:
             return mailing_list
 
         known = sorted(mailing_list.name for mailing_list in self.lists)
-        hint = did_you_mean(name, known) or "."
-        has = ", ".join(known) or "none"
-        raise UnknownNameError(f"{LISTS_FILE}: there is no list {name!r}{hint} It has {has}.")
+        hint = did_you_mean(name, known) or f"; it has {', '.join(known)}"
+        raise UnknownNameError(f"{LISTS_FILE}: there is no list {name!r}{hint}")
 
 
 def require_folder(home: Path) -> None:
