@@ -99,10 +99,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         place = f"{self._folder}/{self.file(inner)}"
         if line:
             place += f":{line}"
-        message = reason or type(error).__name__
         if inner != name:
-            message += f" (included by {self._folder}/{self.file(name)})"
-        return Problem(place, message)
+            reason += f" (included by {self._folder}/{self.file(name)})"
+        return Problem(place, reason)
 
     # what Jinja calls
 
