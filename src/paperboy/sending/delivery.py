@@ -26,7 +26,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
-from itertools import islice
 from threading import Condition, Thread
 from traceback import format_tb
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _GRACE = 20.0  # seconds for messages under way when the round is stopped
-_READ_AHEAD = 100  # deliveries, before others that go first are looked for
+_LOOK_EVERY = 100  # deliveries, for others that go first
 _POLL = 0.05  # seconds between two checks for a stop, or for the end of the work
 _POLLS = 20  # of these between two checks of the lists, which may have a file each
 
@@ -105,7 +104,6 @@ class Round:
     _pace: Pace = field(init=False)
     _threads: list[Thread] = field(default_factory=list)  # of the connections that were opened
     _waiting: deque[int] = field(default_factory=deque)  # ids of deliveries
-    _ahead: dict[int, Delivery] = field(default_factory=dict)  # the next ones, read together
     _under_way: int = 0  # deliveries that may be put back: idle connections wait for them
     _message: Callable[[int], Composed] = field(init=False)  # by id; keeps the last one
     _beside: set[int] = field(default_factory=set)  # deliveries beside digests that were queued
@@ -258,19 +256,12 @@ class Round:
         or its row is corrupt.
         """
         self._taken += 1
-        if self._taken % _READ_AHEAD == 0:
+        if self._taken % _LOOK_EVERY == 0:
             self._queue_beside()
 
         ledger = self.store.ledger
-        delivery_id = self._waiting.popleft()
         try:
-            if delivery_id not in self._ahead:
-                self._ahead = ledger.read([delivery_id, *islice(self._waiting, _READ_AHEAD)])
-            delivery = self._ahead.pop(delivery_id, None)
-            # A change after it was read changes its state, so that it cannot be reserved; but not
-            # of one that a crash left in `sending`.
-            if delivery is None or delivery.state is DeliveryState.SENDING:
-                delivery = ledger.get(delivery_id)
+            delivery = ledger.get(self._waiting.popleft())
             if self._is_ended(delivery):
                 return None
             task = _Task(self._message(delivery.frozen_id), delivery, self.timer())

@@ -152,12 +152,6 @@ class Ledger(Noun):
         deliveries: list[Delivery] = self._rows(query, [delivery_id], _delivery)
         return deliveries[0]
 
-    def read(self, ids: Iterable[int]) -> dict[int, Delivery]:
-        """Return deliveries by their ids, in any state, without corrupt rows."""
-        query = f"{_SELECT} where deliveries.id in (select value from json_each(?))"
-        deliveries = self._rows(query, [list(ids)], _delivery, skip_corrupt=True)
-        return {delivery.id: delivery for delivery in deliveries}
-
     def find(self, frozen_id: int, address: str) -> Delivery | None:
         """Return the delivery of a digest to an address, in any state."""
         query = f"{_SELECT} where address = ? collate nocase and frozen_id = ?"
