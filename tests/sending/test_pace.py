@@ -71,10 +71,7 @@ def test_pause_varies_by_a_quarter(jitter: float, seconds: float) -> None:
 
 def test_errors_of_messages_that_were_under_way_together_count_once() -> None:
     pace = opened(6, 6)
-    assert settle(pace, *[LOST] * 6, began=1, now=2) == [
-        Decision(pause=5, halved_to=3),
-        *[Decision()] * 5,
-    ]
+    assert settle(pace, *[LOST] * 6, began=1, now=2) == [Decision(pause=5), *[Decision()] * 5]
     assert (pace.problem, pace.begins_at) == ("", 7)
     assert [pace.must_close() for _ in range(4)] == [True, True, True, False]
 
@@ -107,18 +104,16 @@ def test_each_ten_messages_taken_add_a_connection_while_all_have_ten_to_send(
 
 
 @pytest.mark.parametrize(
-    ("pace", "halved_to", "later"),
+    ("pace", "later"),
     [
-        (opened(10, 7), 3, 3),
-        (opened(10, 2), 1, 1),
-        (opened(10, 1), 0, 10),  # one alone cannot be too many, so the number may grow later
-        (opened(4, 4, grows=False), 0, 4),  # the operator's number
+        (opened(10, 7), 3),
+        (opened(10, 2), 1),
+        (opened(10, 1), 10),  # one alone cannot be too many, so the number may grow later
+        (opened(4, 4, grows=False), 4),  # the operator's number
     ],
 )
-def test_complaint_halves_the_number_of_connections_for_the_rest(
-    pace: Pace, halved_to: int, later: int
-) -> None:
-    assert settle(pace, BUSY, began=1, now=2) == [Decision(pause=5, halved_to=halved_to)]
+def test_complaint_halves_the_number_of_connections_for_the_rest(pace: Pace, later: int) -> None:
+    assert settle(pace, BUSY, began=1, now=2) == [Decision(pause=5)]
     settle(pace, *[TAKEN] * 200, began=9, now=10)
     assert pace.most == later
 
@@ -135,10 +130,10 @@ PASSES, STAYS, LIMIT = (
     [
         (PASSES, 1, [], Decision(), "421 too many"),  # perhaps the wrong port
         (PASSES, 1, [TAKEN], Decision(pause=5), ""),
-        (PASSES, 4, [LATER], Decision(halved_to=2, closes=True), ""),
+        (PASSES, 4, [LATER], Decision(closes=True), ""),
         (STAYS, 1, [TAKEN], Decision(), "wrong password"),
         (STAYS, 4, [LATER], Decision(), "wrong password"),
-        (STAYS, 4, [TAKEN], Decision(halved_to=2, closes=True), ""),
+        (STAYS, 4, [TAKEN], Decision(closes=True), ""),
         (LIMIT, 1, [], Decision(pause=5), ""),
     ],
 )

@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from paperboy.due import RETRY, backoff
 from paperboy.errors import MailServerError, StoreError, StoreWriteError
-from paperboy.mail.text import counted
 from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt, Subscriber
 from paperboy.morning.drafting import Progress
 from paperboy.sending import bounces
@@ -388,9 +387,6 @@ class Round:
         """Log what the pace has decided."""
         if decision.closes:
             logger.info("closing one connection: %s", why)
-        if decision.halved_to:
-            connections = counted(decision.halved_to, "connection")
-            logger.info("the mail server complains: %s from now on", connections)
         if decision.pause:
             logger.warning("pausing for %.0f s: %s", decision.pause, why)
 

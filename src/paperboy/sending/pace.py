@@ -35,7 +35,6 @@ class Decision(NamedTuple):
     """Consequence of an event."""
 
     pause: float = 0.0  # seconds, for all connections
-    halved_to: int = 0  # connections; 0: their number stays
     closes: bool = False  # the connection of the event
 
 
@@ -150,10 +149,10 @@ class Pace:
         and closes.
         """
         if others and (error.temporary or self._reached):
-            halved_to = self._complained(began, now)
+            self._complained(began, now)
             self.opened -= 1
             self.most = self.limit = min(self.most, self.opened)
-            return Decision(halved_to=halved_to, closes=True)
+            return Decision(closes=True)
 
         if error.busy or (error.temporary and self._reached):
             return self._server_error(str(error), began, now, jitter)
@@ -198,28 +197,24 @@ class Pace:
         if began <= self._trouble_at:
             return _GO_ON
 
-        halved_to = self._complained(began, now)
+        self._complained(began, now)
         self._trouble_at = now
         self._errors += 1
         self._error = why
         if self._errors >= self.most_errors:
             self.problem = f"the mail server failed {counted(self._errors, 'time')} in a row: {why}"
             self.passing = True
-            return Decision(halved_to=halved_to)
+            return _GO_ON
 
         pause = _FIRST_PAUSE * 2 ** (self._errors - 1) * (0.75 + 0.5 * jitter)
         self.begins_at = max(self.begins_at, now + pause)
-        return Decision(pause, halved_to)
+        return Decision(pause)
 
-    def _complained(self, began: float, now: float) -> int:
-        """Halve the number of connections for the rest of the round, and return it; 0 if it
-        stays.
-        """
+    def _complained(self, began: float, now: float) -> None:
+        """Halve the number of connections for the rest of the round."""
         if not self.grows or began <= self._trouble_at:
-            return 0
+            return
         self._trouble_at = now
         self._sent = 0
-        if self.most == 1:
-            return 0
-        self.most = self.limit = max(1, min(self.most, self.opened) // 2)
-        return self.most
+        if self.most > 1:
+            self.most = self.limit = max(1, min(self.most, self.opened) // 2)
