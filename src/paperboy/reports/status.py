@@ -275,12 +275,6 @@ def answer(
     return one_line(" ".join(sentences[:2]))
 
 
-def moved_from_outbox(names: Iterable[str]) -> str:
-    """Return how to send digests by mail that went to the outbox before there was a mail server."""
-    commands = "; ".join(f"paperboy resend {name}" for name in names)
-    return f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"
-
-
 def _wrong(status: Status, *, at_work: bool, running: bool) -> tuple[str, str]:
     """Return the worst problem, empty if there is none, and the end of its sentence: a reason,
     which may be cut.
