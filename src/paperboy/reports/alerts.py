@@ -74,7 +74,6 @@ def _fields(problems: Sequence[Incident]) -> dict[str, str]:
         "names": names,
         "first": lists[0],
         "unserved": names,
-        "once": "paperboy once",
         "score": f"Scored only {scored} for {names}",
         "scored": scored,
         "what": "new papers",
@@ -87,13 +86,10 @@ def _fields(problems: Sequence[Incident]) -> dict[str, str]:
 
     unserved = [row for row in rows if not row.facts.get("served")]
     if unserved:
-        subjects = [row.subject for row in unserved]
-        without = together(subjects, _MOST)
+        without = together([row.subject for row in unserved], _MOST)
         fields["unserved"] = without
         fields["score"] = f"Scored {_scored(unserved)}: no digest for {without}"
         fields["what"] = "digest"
-        if len(subjects) <= _MOST:
-            fields["once"] = " --list ".join(["paperboy once", *subjects])
 
     back = together([row.subject for row in rows if row.facts.get("back")], _MOST)
     if back:

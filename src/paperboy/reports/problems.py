@@ -95,7 +95,7 @@ WORDS: Mapping[str, Words] = {
     Kind.SCORING: Words(
         "{score}",
         "These papers have no score, which is not the same as none passing. No paper is lost; all are retried.",
-        "Fix the cause. paperboy check tries the LLM; {once} makes the digests that are still due.",
+        "Fix the cause. paperboy check tries the LLM; paperboy once makes the digests that are still due.",
         "the LLM scores",
     ),
     Kind.BUDGET: Words(
@@ -107,7 +107,8 @@ WORDS: Mapping[str, Words] = {
     Kind.LATE: Words(
         "No {what} in time for {unserved}",
         "GIVE_UP_AFTER_HOURS have passed since the list's hour, or its day is over. No paper is lost: all come later.",
-        "Fix the cause; {once} makes the digests still due. " + " ".join(map(_if_late, SOURCES)),
+        "Fix the cause; paperboy once makes the digests still due. "
+        + " ".join(map(_if_late, SOURCES)),
         "digests are in time",
     ),
     Kind.SOURCE: Words(
