@@ -128,8 +128,6 @@ class Round:
 
         interval = 60 / self.most_per_minute if self.most_per_minute else 0.0
         pace = Pace(limit=len(self.transports), grows=self.grows, interval=interval)
-        if rest:
-            pace.most_errors = 1  # the next round retries
         self._pace = pace
         self._message = lru_cache(maxsize=1)(ledger.message)
         self._states = defaultdict(Counter)

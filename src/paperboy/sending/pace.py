@@ -25,6 +25,7 @@ REFUSES_US = (  # rather than a recipient
     "SMTP_PASSWORD to log in."
 )
 _FIRST_PAUSE = 5.0  # seconds
+_MOST_ERRORS = 5  # of the server, in a row, end the round
 _MOST_HELD = 3
 _STEP = 10  # accepted messages until another connection opens
 
@@ -48,7 +49,6 @@ class Pace:
     limit: int  # of connections
     grows: bool = False  # their number; otherwise all open after the first reply
     interval: float = 0.0  # seconds from the start of one message to the next
-    most_errors: int = 5  # of the server, in a row, end the round
 
     begins_at: float = 0.0  # when the next message may begin
     most: int = 1  # connections that may be open
@@ -201,7 +201,7 @@ class Pace:
         self._trouble_at = now
         self._errors += 1
         self._error = why
-        if self._errors >= self.most_errors:
+        if self._errors >= _MOST_ERRORS:
             self.problem = f"the mail server failed {counted(self._errors, 'time')} in a row: {why}"
             self.passing = True
             return _GO_ON
