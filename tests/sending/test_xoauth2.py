@@ -105,18 +105,14 @@ def test_first_line_of_the_output_is_the_token(tmp_path: Path) -> None:
     assert Tool(tmp_path, f"  {TOKEN}\r\nexpires in 3600").command().token() == TOKEN
 
 
-def test_token_is_printed_anew_after_fifty_minutes_or_once_refused(tmp_path: Path) -> None:
-    tool = Tool(tmp_path, "first", "second", "third")
+def test_token_is_printed_anew_after_fifty_minutes(tmp_path: Path) -> None:
+    tool = Tool(tmp_path, "first", "second")
     tokens = tool.command()
     assert (tokens.token(), tokens.token(), tool.runs) == ("first", "first", 1)
     tool.now = 50 * 60 - 1
     assert tokens.token() == "first"
     tool.now = 50 * 60
-    assert tokens.token() == "second"
-    tokens.forget("first")  # another connection's, refused too late
-    assert tokens.token() == "second"
-    tokens.forget("second")
-    assert (tokens.token(), tool.runs) == ("third", 3)
+    assert (tokens.token(), tool.runs) == ("second", 2)
 
 
 def test_threads_that_ask_together_share_one_run(tmp_path: Path) -> None:
@@ -220,30 +216,10 @@ def test_token_command_logs_in_by_xoauth2_although_passwords_are_offered(
     assert said.endswith(", logged in as ada@example.org with an access token")
 
 
-@pytest.mark.parametrize("faults", [[], [Fault("refusal")]], ids=["refused", "hung up on"])
-def test_refused_token_is_asked_for_once_more(
-    server: SmtpServer, connect: Connect, tmp_path: Path, faults: list[Fault]
-) -> None:
-    """Also where the server hangs up in place of the 535 that follows its challenge."""
-    server.faults += faults
+def test_refused_token_ends_the_login(server: SmtpServer, connect: Connect, tmp_path: Path) -> None:
     tool = Tool(tmp_path, "stale", TOKEN)
-    with closing(connect(tool.command())) as sender:
-        assert sender.send(envelope()).state is DeliveryState.SENT
-    assert (server.tokens, server.answers, tool.runs) == (["stale", TOKEN], [b""], 2)
-
-
-@pytest.mark.parametrize(
-    ("printed", "offered"),
-    [(["stale", OTHER, TOKEN], ["stale", OTHER]), (["stale"], ["stale"])],
-    ids=["new", "same"],
-)
-def test_second_refusal_ends_the_login(
-    server: SmtpServer, connect: Connect, tmp_path: Path, printed: list[str], offered: list[str]
-) -> None:
-    """A token that was refused is not offered again."""
-    tool = Tool(tmp_path, *printed)
     error = failure(connect(tool.command()))
-    assert (server.tokens, tool.runs, error.temporary) == (offered, 2, False)
+    assert (server.tokens, tool.runs, error.temporary) == (["stale"], 1, False)
 
 
 CHALLENGES = [
@@ -294,18 +270,17 @@ def test_hang_up_on_the_only_token_is_a_refusal_in_words(
 
 
 @pytest.mark.parametrize(
-    ("reply", "temporary", "runs"),
-    [("503 5.5.1 Bad sequence of commands", False, 2), ("454 4.7.0 not now", True, 1)],
+    ("reply", "temporary"),
+    [("503 5.5.1 Bad sequence of commands", False), ("454 4.7.0 not now", True)],
 )
 def test_reply_to_a_token_that_is_no_challenge_is_no_login(
-    server: SmtpServer, connect: Connect, tmp_path: Path, reply: str, temporary: bool, runs: int
+    server: SmtpServer, connect: Connect, tmp_path: Path, reply: str, temporary: bool
 ) -> None:
-    """Where it is no passing fault, the token may be stale, and the command is asked once more."""
     server.faults.append(Fault("AUTH", reply))
     tool = Tool(tmp_path, TOKEN)
     error = failure(connect(tool.command()))
     assert ("refuses the access token for ada@example.org: 503" in str(error)) is not temporary
-    assert (error.temporary, server.logins, server.tokens, tool.runs) == (temporary, 1, [], runs)
+    assert (error.temporary, server.logins, server.tokens) == (temporary, 1, [])
 
 
 def test_failing_command_is_a_failed_login(

@@ -242,12 +242,8 @@ class SmtpTransport:
 
     # --- the connection
 
-    def _opened(self, tries: int = 2) -> _Connection:
-        """Open a connection: greeted, secured and logged in. Raises MailServerError.
-
-        After a refused token, a second one is offered on another connection, since a server may
-        hang up.
-        """
+    def _opened(self) -> _Connection:
+        """Open a connection: greeted, secured and logged in. Raises MailServerError."""
         if (self.password or self.tokens) and self.security == "none":
             raise MailServerError(
                 "SMTP_SECURITY is none, and no password or token is sent in the clear: use starttls or tls."
@@ -274,9 +270,6 @@ class SmtpTransport:
             raise
         except (OSError, ValueError) as error:
             self._drop()
-            refused = isinstance(error, smtplib.SMTPAuthenticationError) and error.smtp_code >= 500
-            if self.tokens and refused and tries > 1 and self.tokens.token() != self._token:
-                return self._opened(tries - 1)
             raise self._failure(step, error) from None  # the error may contain the password
         return connection
 
@@ -314,7 +307,6 @@ class SmtpTransport:
                 code, reply = connection.docmd("")
             reply += b" " + reason
         if code != 235:
-            self.tokens.forget(self._token)
             raise smtplib.SMTPAuthenticationError(code, reply)
 
     def _connect(self, connection: _Connection) -> None:

@@ -45,12 +45,6 @@ class TokenCommand:
                 self._until = now + _FRESH
             return self._token
 
-    def forget(self, token: str) -> None:
-        """Run the command again next time, since the server refuses this token."""
-        with self._lock:
-            if self._token == token:
-                self._until = 0.0
-
     def _printed(self) -> str:
         by_hand = "Run it by hand in the home, as the same user: the first line it prints must be an access token."
         try:
