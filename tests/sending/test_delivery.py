@@ -294,7 +294,7 @@ OURS = Receipt(FAILED, "RCPT: 554 5.7.1 access denied", unclear=True)
             [FAILED, DEFERRED, FAILED],
             False,
         ),  # it was accepted, at least as a recipient
-        ([DEFERRED, DEFERRED], [DEFERRED] * 3, False),  # as a greylist does
+        ([DEFERRED, DEFERRED], [PENDING, DEFERRED, DEFERRED], True),
         ([FAILED, OURS], [PENDING, FAILED, PENDING], True),
     ],
 )

@@ -13,7 +13,7 @@ All instants are monotonic seconds, and a `jitter` is a random number from 0 to 
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from paperboy.errors import MailServerError
@@ -62,7 +62,6 @@ class Pace:
     _sent: int = 0  # messages since the last complaint
     _reached: bool = False  # somebody got mail
     _failed: bool = False  # a delivery failed, or may have
-    _deferred: bool = False  # a delivery was deferred
     _errors: int = 0  # of the server, in a row
     _error: str = ""  # the last of them
     _troubled: bool = False  # one of them met a digest
@@ -125,7 +124,6 @@ class Pace:
         if not self.grows:
             self.most = self.limit
         self._failed |= counts and state.is_lost
-        self._deferred |= counts and state is DeliveryState.DEFERRED
 
         is_lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS}
         if receipt.slow_down or is_lost:
@@ -172,12 +170,6 @@ class Pace:
             return []
 
         is_few = len(self.held) < _MOST_HELD
-        if is_few and self._deferred:  # by a greylist, which shows nothing about the others
-            return [
-                (delivery, replace(receipt, state=DeliveryState.DEFERRED))
-                for delivery, receipt in self.held
-            ]
-
         own: Held = []
         reply = ""
         for delivery, receipt in self.held:
