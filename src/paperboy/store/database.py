@@ -56,7 +56,6 @@ class Database:
         self.tables = tables  # of features
         self._core = core
         self._connection = connection
-        self._is_durable: bool | None = None  # as `synchronous` is set; None: not yet
         self._utils = sqlite_utils.Database(connection)
         connection.create_function("same", 2, _same, deterministic=True)
 
@@ -149,9 +148,7 @@ class Database:
 
     def _set_durable(self, durable: bool) -> None:
         """Set whether the next commit survives a power cut."""
-        if durable is not self._is_durable:
-            self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
-            self._is_durable = durable
+        self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Show one moment of the database to all queries within, while others write."""
