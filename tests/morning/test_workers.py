@@ -158,7 +158,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
     with ArxivServer(papers) as arxiv:
         (base / ".env").write_text(f"ARXIV_API_URL={arxiv.url}\nARXIV_DELAY_SECONDS=0\n", "utf-8")
         with app_of(base) as app:
-            assert app.store.secrets()
+            assert app.store.secret()
         yield base
 
 
@@ -257,7 +257,7 @@ def test_task_for_a_worker_holds_no_address_and_no_secret(tmp_path: Path) -> Non
         sent = pickle.dumps(scored)
         assert b"https://hooks.example.org" not in sent
         assert b"a-reader@example.org" not in sent
-        assert not any(secret in sent for secret in app.store.secrets())
+        assert app.store.secret() not in sent
         mail = compose(scored).mail
     assert mail
     assert mail.shown  # for the webhook

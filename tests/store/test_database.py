@@ -29,7 +29,7 @@ def database(path: Path) -> Iterator[Database]:
 
 def test_new_database_is_its_owners_alone(path: Path) -> None:
     store = Store.open(path)
-    store.secrets()
+    store.secret()
     for file in path.parent.iterdir():
         assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -38,12 +38,12 @@ def test_new_database_is_its_owners_alone(path: Path) -> None:
 
 def test_secret_stays_the_same_and_differs_between_homes(path: Path, tmp_path: Path) -> None:
     first = Store.open(path)
-    secret = first.secrets()
+    secret = first.secret()
     first.close()
     again, other = Store.open(path), Store.open(tmp_path / "other.db")
-    assert again.secrets() == secret
-    assert [len(part) for part in secret] == [32]
-    assert other.secrets() != secret
+    assert again.secret() == secret
+    assert len(secret) == 32
+    assert other.secret() != secret
     again.close()
     other.close()
 
@@ -72,7 +72,7 @@ def test_opening_again_keeps_the_locks_of_other_connections(path: Path) -> None:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
     with Store.open(path) as kept:
-        kept.secrets()
+        kept.secret()
         Store.open(path).close()
         assert seen_by_another_process() == ""
         kept.suppressions.add("ada@example.org", "", "by hand", datetime(2026, 11, 20, tzinfo=UTC))

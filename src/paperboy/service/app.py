@@ -227,7 +227,7 @@ class App(ExitStack):
             templates=self.templates,
             sender=self.settings.mail_from or LOCAL_SENDER,
             reply_to=self.settings.mail_reply_to,
-            secret=self.store.secrets()[0],
+            secret=self.store.secret(),
             web_url=self.settings.web_url,
             links=frozenset().union(*(feature.links for feature in self.features)),
             signer=signer,

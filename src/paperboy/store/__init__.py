@@ -170,16 +170,14 @@ class Store(AbstractContextManager["Store"]):
         )
         self.database.execute_each(statements, {"now": now})
 
-    def secrets(self) -> tuple[bytes, ...]:
-        """Return the keys of Message-IDs and unsubscribe tokens, 32 random bytes each, newest
-        first. The newest signs; tokens of an older one are valid until its row is deleted.
-        """
-        keys = tuple(self.database.column("select value from secrets order by rowid desc"))
-        if not keys:
+    def secret(self) -> bytes:
+        """Return the key of Message-IDs and tokens, 32 random bytes."""
+        secret: bytes | None = self.database.value("select value from secrets order by rowid desc")
+        if secret is None:
             raise StoreError(
                 f"{self.database.path}: the secret of all tokens is missing; restore a backup"
             )
-        return keys
+        return secret
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -49,7 +49,7 @@ def form(visit: Visit, name: str) -> Response:
 
     is_robot = bool(visit.request.form.get("trap"))  # people do not see this field
     if not is_robot:
-        token = signup_token(name, address, visit.now, visit.store.secrets()[0])
+        token = signup_token(name, address, visit.now, visit.store.secret())
         if not requests.ask(visit.store.database, token, name, address, visit.now):
             response = visit.page("error", mailing_list.language, status=429, code=429)
             response.headers["Retry-After"] = f"{WINDOW.total_seconds():.0f}"
@@ -73,7 +73,7 @@ def confirm(visit: Visit, token: str) -> Response:
     if suppression and not suppression.own:  # since the mail went out
         raise NotFound
 
-    leave = unsubscribe_token(name, address, store.secrets()[0])
+    leave = unsubscribe_token(name, address, store.secret())
     if visit.request.method == "POST" and visit.from_a_click and not is_done:
         with store.transaction():
             requests.move(store.database, signup, Stage.CONFIRMED)
