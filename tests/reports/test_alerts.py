@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 
 from paperboy.models import (
-    Composed,
     Counts,
     DeliveryState,
     ListReport,
     MailingList,
-    MessageCopy,
     Outcome,
     Shortfall,
     Subscriber,
@@ -467,20 +465,6 @@ def test_cause_waits_once_a_day_and_gathers_the_lists_that_it_troubles(store: St
     assert kept(store) == {Kind.SCORING: {"foundations", "galaxies"}}
     found = only(store, UNSCORED, named("galaxies", UNSCORED), now=AT_SEVEN + timedelta(days=1))
     assert found.alert.headline == "Scored 0 of 80 papers: no digest for foundations and galaxies"
-
-
-def test_mail_that_leaves_late_is_that_days(store: Store) -> None:
-    """Such as one that waited for the mail server."""
-    only(store, UNSCORED)
-    tomorrow = AT_SEVEN + timedelta(days=1)
-    mail = Composed("subject", "papers@example.org", b"bytes")
-    to = MessageCopy(Subscriber("olga@example.org"), "<1@example.org>", "")
-    store.alerts.add(wrong(store), DAY, store.ledger.freeze(mail, [to], AT_SEVEN), over=False)
-    (waits,) = store.ledger.beside(tomorrow)
-    assert store.ledger.reserve(store.ledger.get(waits), tomorrow)
-    assert store.ledger.settle(store.ledger.get(waits), DeliveryState.SENT, "250 taken", tomorrow)
-    assert met(store, UNSCORED, now=tomorrow + timedelta(hours=1)) == []
-    assert only(store, UNSCORED, now=tomorrow + timedelta(days=1)).kind == Kind.SCORING
 
 
 def test_cause_that_comes_back_before_the_good_news_left_lasts(store: Store) -> None:

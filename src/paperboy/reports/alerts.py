@@ -19,7 +19,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from paperboy.edges.text import one_line, shortened
-from paperboy.errors import PaperboyError, StoreError
+from paperboy.errors import PaperboyError
 from paperboy.mail.text import counted, together
 from paperboy.models import Alert, MailingList, Subscriber
 from paperboy.reports.problems import NEWS, Words
@@ -179,7 +179,7 @@ def plan(
 
         about = [row for row in problems if _topic(row) == topic]
         before = [row for row in reported if _topic(row) == topic]
-        last = max((row.day(zone) for row in before), default=date.min)
+        last = max((row.date for row in before), default=date.min)
         is_event = not wording.well
         is_over = not about and not is_event
         if is_event:
@@ -271,37 +271,30 @@ class AlertReporter:
         """
         with self.store.transaction():
             self._clear(problems, to, now)
+
+        today = now.astimezone(self.zone).date()
         for mail in self.plan(problems, now):
             if sends and mail.kind in _OF_SENDING:
                 continue
             logger.log(logging.INFO if mail.over else logging.WARNING, "%s", mail.alert.headline)
-            try:
-                self._freeze(mail, composer, to, now)
-            except StoreError:
-                raise
-            except Exception:
-                # It counts as reported in the log, or the daemon would retry for ever: a lasting
-                # problem is reported again tomorrow.
-                today = now.astimezone(self.zone).date()
-                self.store.alerts.add(mail.about, today, None, over=mail.over)
-                with never_raising():
-                    raise
-
-    def _freeze(self, mail: Mail, composer: Composer, to: Subscriber | None, now: datetime) -> None:
-        """Freeze a mail and record it as reported, in one transaction."""
-        frozen_id = None
-        with self.store.transaction():
-            for unsent in mail.replaces:
-                self.store.ledger.withdraw(unsent)
+            composed = None
             if to:
-                composed, copy = composer.alert(mail.alert, to, mail.at)
-                priority = -1 if mail.kind in _AFTER_THE_ROUND and not mail.over else 2
-                frozen_id = self.store.ledger.freeze(composed, [copy], now, priority=priority)
-            if mail.over:
-                for incident in mail.about:
-                    self.store.incidents.forget(mail.kind, incident.subject)
-            today = now.astimezone(self.zone).date()
-            self.store.alerts.add(mail.about, today, frozen_id, over=mail.over)
+                # Otherwise it is in the log alone; a lasting problem is reported again tomorrow.
+                with never_raising():
+                    composed = composer.alert(mail.alert, to, mail.at)
+
+            with self.store.transaction():
+                for unsent in mail.replaces:
+                    self.store.ledger.withdraw(unsent)
+                frozen_id = None
+                if composed:
+                    message, copy = composed
+                    priority = -1 if mail.kind in _AFTER_THE_ROUND and not mail.over else 2
+                    frozen_id = self.store.ledger.freeze(message, [copy], now, priority=priority)
+                if mail.over:
+                    for incident in mail.about:
+                        self.store.incidents.forget(mail.kind, incident.subject)
+                self.store.alerts.add(mail.about, today, frozen_id, over=mail.over)
 
     def _clear(self, problems: Sequence[Incident], to: Subscriber | None, now: datetime) -> None:
         """Forget moot problems, events that are no longer news, and mails to another address than

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import date as Day  # noqa: N812  # a row has a field of that name
-from datetime import datetime, tzinfo
+from datetime import datetime
 from typing import NamedTuple
 
 from paperboy.store.database import Noun
@@ -21,15 +21,8 @@ class Reported(NamedTuple):
     over: bool  # its end was reported
     mail: int | None  # the message; None: there was no ALERT_TO
     unsent: bool  # the mail waits
-    at: datetime | None  # when the mail was sent
     address: str | None  # the mail's recipient
     can_be_over: bool  # of a list that no digest reached: one has reached it since
-
-    def day(self, zone: tzinfo) -> Day:
-        """Return the day on which the operator got the report: the mail may have been late."""
-        if self.at is None:
-            return self.date
-        return max(self.date, self.at.astimezone(zone).date())
 
 
 class Alerts(Noun):
@@ -39,7 +32,6 @@ class Alerts(Noun):
         """Return all, except those whose end was reported and sent."""
         return self._rows(
             f"""select kind, subject, since, date, over, mail, {_UNSENT} as unsent, address,
-                iif(state = 'sent', own.at, null) as at,
                 kind != 'reached nobody' or exists (
                     select 1 from digests join deliveries as got on got.frozen_id = digests.id
                     where list = alerts.subject and got.state = 'sent' and got.at >= alerts.since
