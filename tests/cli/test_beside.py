@@ -48,7 +48,7 @@ AT_ONCE = [  # in this order
         ["unsubscribe", "foundations", "vera@example.org"],
         "vera@example.org is no longer on foundations",
     ),
-    (["subscribers"], "8 addresses on 2 lists, 1 of them suppressed"),
+    (["subscribers"], "8 addresses on 2 lists"),
     (["status"], "theory"),
     (["why", "2611.00001"], "theory"),
     (["why", "zoe@example.org"], "refused"),

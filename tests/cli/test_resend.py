@@ -224,7 +224,7 @@ def test_resend_to_a_stranger_sends_a_test_mail(world: World) -> None:
     ran = world.run("resend", "foundations", "--to", "Emmy <emmy@example.org>")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == (
-        "emmy@example.org: sent, 250 2.0.0 taken as 3\nemmy@example.org is not on foundations. That was a test mail.\n"
+        "emmy@example.org: sent, 250 2.0.0 taken as 3\nemmy@example.org is not on foundations: that was a test mail.\n"
     )
     assert world.mails()[2:] == ["emmy@example.org"]
     emmys = world.messages()[-1]
@@ -232,9 +232,6 @@ def test_resend_to_a_stranger_sends_a_test_mail(world: World) -> None:
     text = text_of(emmys)
     assert "Test mail to emmy@example.org alone, nothing was marked as sent" in text
     assert "ada@example.org" not in text
-    ran = world.run("resend", "foundations", "--to", "adda@example.org")
-    said = "adda@example.org is not on foundations, did you mean 'ada@example.org'? That was a test mail."
-    assert ran.out.splitlines()[1] == said
 
 
 def test_resend_to_somebody_who_joined_since_is_in_the_ledger(world: World) -> None:

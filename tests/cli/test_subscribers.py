@@ -96,7 +96,7 @@ def test_subscribers_shows_who_is_suppressed_and_why(world: World) -> None:
         "  ada@example.org\n"
         "    suppressed for the list galaxies (since Fri 20 Nov 2026: by hand)\n"
         "\n"
-        "3 addresses on 2 lists, 2 of them suppressed\n"
+        "3 addresses on 2 lists\n"
     )
 
 

@@ -7,11 +7,9 @@ import click
 
 from paperboy.cli.mornings import Stop
 from paperboy.cli.people import mailbox_from, refusal
-from paperboy.edges.text import did_you_mean
 from paperboy.errors import PaperboyError
 from paperboy.mail.text import counted
 from paperboy.models import Delivery, DeliveryState, MailingList, Receipt, Subscriber
-from paperboy.morning.drafting import Draft
 from paperboy.morning.preview import sent, write
 from paperboy.sending.delivery import send_outside
 from paperboy.sending.resend import Resend
@@ -67,7 +65,10 @@ def preview(
     if not as_sent:
         draft = app.previews("preview").of(mailing_list)
         composed = draft.mail
-        about = _about(app, mailing_list, draft)
+        about = f"{name}: there are no papers today"
+        if draft.digest.counts.considered:
+            about = output.dry_run(mailing_list, draft, "")[0]
+            about += "; the list is paused, so nobody gets it" * mailing_list.paused
     else:
         sent_on, composed = sent(app.store_to_ask, name, day.date() if day else None)
         about = f"{name}: the digest of {sent_on:%a %d %b %Y}, as it was sent"
@@ -91,24 +92,10 @@ def preview(
 
     page = write(app.composer, app.settings.paperboy_outbox, name, composed, app.clock())
     output.say(str(page))
-    if open_it and not webbrowser.open(page.as_uri()):
-        output.say("No browser could be opened.", err=True)
+    if open_it:
+        webbrowser.open(page.as_uri())
 
     return 0
-
-
-def _about(app: App, mailing_list: MailingList, draft: Draft) -> str:
-    """Describe what today's papers make."""
-    name = mailing_list.name
-    if draft.digest.counts.considered:
-        about = output.dry_run(mailing_list, draft, "")[0]
-        return about + "; the list is paused, so nobody gets it" * mailing_list.paused
-
-    about = f"{name}: there are no papers today"
-    if app.store.ledger.newest(name):
-        about += f"; paperboy preview {name} --sent shows its newest digest"
-
-    return about
 
 
 @click.command()
@@ -197,10 +184,7 @@ def _to_one(app: App, again: Resend, stop: Stop, recipient: Subscriber) -> int:
     if waiting is None:
         code = _said(recipient, again.outside(app.transports[0], recipient))
         if recipient not in mailing_list.subscribers:
-            hint = did_you_mean(recipient.address, mailing_list.addresses(), cutoff=0.85) or "."
-            output.say(
-                f"{recipient.address} is not on {mailing_list.name}{hint} That was a test mail."
-            )
+            output.say(f"{recipient.address} is not on {mailing_list.name}: that was a test mail.")
         return code
 
     report = app.deliver(stop, by_hand=True, only=waiting.id)

@@ -56,8 +56,8 @@ def demo(app: App, *, open_it: bool) -> None:
     for mailing_list in home.lists:
         page = outbox / f"{mailing_list.name}.html"
         output.say(f"  {page}   (and .txt, .eml)")
-        if open_it and not webbrowser.open(page.as_uri()):
-            output.say("No browser could be opened.", err=True)
+        if open_it:
+            webbrowser.open(page.as_uri())
 
     output.say(f"  {outbox / 'Maildir'}   (every copy; read it with: mutt -f {outbox / 'Maildir'})")
     output.say("", "Next, make a home of your own, in a folder that you name:")

@@ -78,14 +78,8 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> None:
                 output.say("", mark=f"    {reason}", fg="yellow")
         output.say("")
 
-    total = f"{counted(len(addresses), 'address', 'addresses')} on {counted(len(lists), 'list')}"
-    suppressed = {
-        subscriber.address.lower() for (_, subscriber), found in suppressions.items() if found
-    }
-    if suppressed:
-        total += f", {len(suppressed)} of them suppressed"
-
-    output.say(total)
+    total = counted(len(addresses), "address", "addresses")
+    output.say(f"{total} on {counted(len(lists), 'list')}")
 
 
 def _as_json(
