@@ -258,7 +258,7 @@ def test_check_tries_the_token_command(world: World, trusted: ssl.SSLContext) ->
 
     with SmtpServer("starttls", trusted, "paperboy", "s3cret", token="good-token") as server:
         found = checked(SMTP_TOKEN_COMMAND="echo good-token")
-        assert "logged in as paperboy with an access token, 1 to" in found
+        assert "logged in as paperboy with an access token" in found
         found = checked(SMTP_TOKEN_COMMAND="false")
         assert found.startswith(
             "fault  mail: SMTP_TOKEN_COMMAND failed with exit status 1. Run it by hand in the home"

@@ -67,9 +67,7 @@ def test_forgotten_person_is_in_no_file_of_the_home(world: World) -> None:
     assert counts(world) == before
     assert world.run("suppress", token).code == 2
     err = world.fails(2, "forget", ADA)
-    assert err.startswith(
-        "ada@example.org is in neither the lists' files nor the database, did you mean 'xada@"
-    )
+    assert err == "ada@example.org is in neither the lists' files nor the database\n"
 
 
 def test_forgotten_person_leaves_a_file_of_subscribers_too(world: World) -> None:

@@ -286,13 +286,10 @@ def forget(app: App, text: str) -> None:
     address = mailbox_from(text, "ADDRESS").address
     app.take_own_or_in_force()
     output.set_up(app)
-    known = [name for mailing_list in app.home.lists for name in mailing_list.addresses()]
-
     lines, rows = app.forget(address)
     suppressions = app.store_to_ask.suppressions.of(address)
     if not (lines or rows or suppressions):
-        hint = did_you_mean(address, known, cutoff=0.85)
-        raise UnknownNameError(f"{address} is in neither the lists' files nor the database{hint}")
+        raise UnknownNameError(f"{address} is in neither the lists' files nor the database")
 
     for file, numbers in lines.items():
         where = f"line{'s' if numbers[1:] else ''} {together([str(line) for line in numbers])}"

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from paperboy.curate import name_key, other_spellings
 from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import PaperboyError
-from paperboy.home.settings import MOST_CONNECTIONS, Settings, ignored, load
+from paperboy.home.settings import Settings, ignored, load
 from paperboy.home.values import is_loopback
 from paperboy.home.versions import LISTS_FILE, Home, denied, load_lists, require_folder
 from paperboy.mail.text import counted, together
@@ -325,10 +325,7 @@ def _mail(app: App) -> Iterator[Finding]:
     recipient = settings.alert_to.address if settings.alert_to else sender
     text, refusal = app.smtp(timeout=SMTP_SECONDS).probe(sender, recipient)
     if not refusal:
-        number = f"1 to {MOST_CONNECTIONS} connections"
-        if settings.smtp_connections:
-            number = counted(settings.smtp_connections, "connection")
-        yield Finding("mail", f"{text}, {number}")
+        yield Finding("mail", text)
     else:
         setting = "ALERT_TO" if settings.alert_to else "MAIL_FROM"
         message = f"the mail server refuses {recipient} ({setting}): {refusal.reply}"

@@ -57,12 +57,7 @@ TICK_SECONDS = 5
 STOPS_WITHIN = 60.0  # seconds that a child has after SIGTERM
 _EMERGENCY_EVERY = 86_400.0  # seconds between two mails about a home that cannot work
 _QUERY_SECONDS = 20.0  # between two queries of the database while nothing happens
-_STUCK_SECONDS: Mapping[Kind, float] = {  # without progress
-    "morning": 1800.0,
-    "sending": 1800.0,
-    "tasks": 600.0,
-    "trial": 180.0,
-}
+_STUCK_SECONDS = 1800.0  # without progress, unless the LLM may take longer
 
 
 @dataclass(slots=True)
@@ -231,17 +226,13 @@ class Daemon:
 
         process = self._spawn(["work", kind, *sorted(lists)])
         logger.debug("%s: process %d begins", kind, process.pid)
-        patience = _STUCK_SECONDS[kind]
-        if kind == "morning":
-            patience = max(patience, 3 * settings.llm_timeout_seconds)
-
         self._children[kind] = _Child(
             kind=kind,
             process=process,
             stdout=cast("IO[bytes]", process.stdout),
             began=now,
             progressed=self._timer(),
-            patience=patience,
+            patience=max(_STUCK_SECONDS, 3 * settings.llm_timeout_seconds),
             lists=lists,
         )
         self.say_status()
