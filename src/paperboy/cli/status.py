@@ -263,9 +263,7 @@ def _not_delivered(report: _Report, most: int | None = _SOME) -> list[output.Par
 
     groups = defaultdict[tuple[DeliveryState, str], list[DeliveryRecord]](list)
     for record in report.undelivered:
-        reason = record.reason.replace(record.address, "…")
-        if not reason:
-            reason = output.NO_REPLY.get(record.state, "no reply is known")
+        reason = output.reply(record).replace(record.address, "…")
         groups[record.state, reason].append(record)
 
     ordered = sorted(

@@ -167,8 +167,7 @@ def _address(app: App, address: str, name: str | None) -> None:
 
     rows = []
     for record in digests:
-        answer = record.reason or output.NO_REPLY.get(record.state, "no answer is known")
-        answer += output.again(app, record.next_try(now))
+        answer = output.reply(record) + output.again(app, record.next_try(now))
         at = f"{record.at.astimezone(zone):%d %b %H:%M %Z}"
         rows.append((f"{record.date:%a %d %b}", record.list_name, record.state, at, answer))
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from paperboy.morning import drafting
     from paperboy.sending import delivery
     from paperboy.service.app import App
+    from paperboy.store.history import DeliveryRecord
 
     Part: TypeAlias = "str | Text | Table"
     Page = Mapping[str, Any] | Iterable[Sequence[Part]]
@@ -407,10 +408,15 @@ def again(app: App, at: datetime | None) -> str:
     return f"; {next_try(at, app.clock(), app.settings.timezone)}"
 
 
-NO_REPLY = {
+_NO_REPLY = {
     DeliveryState.PENDING: "not tried yet",
     DeliveryState.SENDING: "being sent, or cut off by a crash",
 }
+
+
+def reply(record: DeliveryRecord) -> str:
+    """Return what was said of a delivery: by the mail server, or by us."""
+    return record.reason or _NO_REPLY.get(record.state, "no reply is known")
 
 
 def in_words(states: Mapping[DeliveryState, int]) -> str:
