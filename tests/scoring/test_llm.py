@@ -120,17 +120,6 @@ def test_calls_that_time_out_use_up_the_budget() -> None:
     assert outcome.spending.cost.total >= 0.05
 
 
-def test_refused_tier_is_priced_as_the_default_tier() -> None:
-    flex = Prices(0.5, 0.05, 0.6, 2, tier="flex", standard=PRICES)
-    for rejected, prices in (([], flex), (["service_tier"], PRICES)):
-        with (
-            LlmServer(rejected=rejected) as server,
-            scorer_for(server, prices=flex, service_tier="flex") as scorer,
-        ):
-            spending = run(scorer, papers(4)).spending
-        assert spending.cost == prices.cost(spending.usage)
-
-
 # ---- the rest
 
 

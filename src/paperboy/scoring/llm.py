@@ -275,7 +275,7 @@ class LlmScorer:
             counted = UNCOUNTED if run.may_spend and not usage.total_tokens else usage
             cost = None
             if self.prices and counted.total_tokens:
-                cost = self.prices.cost(counted, answer.tier)
+                cost = self.prices.cost(counted)
             spending += Spending(usage, cost)
 
         return spending

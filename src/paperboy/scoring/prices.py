@@ -24,8 +24,6 @@ class Prices:
     cached_input: float
     cache_write: float
     output: float
-    tier: str = ""  # the service tier of these prices
-    standard: Prices | None = None  # the prices at any other tier
 
     @classmethod
     def find(
@@ -77,17 +75,10 @@ class Prices:
             cached_input=rates.get("cached_input", rates["input"]),
             cache_write=rates.get("cache_write", rates["input"]),
             output=rates["output"],
-            tier=tier,
-            standard=cls.find(model, base_url, "", **operators) if tier else None,
         )
 
-    def cost(self, usage: Usage, tier: str = "") -> Cost:
-        """Price the tokens of a call at the service tier that it had; empty: the one that was asked
-        for.
-        """
-        if self.standard is not None and tier not in {"", self.tier}:
-            return self.standard.cost(usage)
-
+    def cost(self, usage: Usage) -> Cost:
+        """Price the tokens of a call."""
         cached = usage.cached_tokens
         written = usage.cache_write_tokens
         plain = usage.prompt_tokens - cached - written

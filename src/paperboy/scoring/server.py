@@ -106,8 +106,6 @@ class Answer(NamedTuple):
     # None: no model worked on it; without tokens: the server counted nothing.
     usage: Usage | None = None
 
-    tier: str = ""  # the service tier that it had
-
 
 def format_of(refused: Collection[str]) -> str:
     """Return the first format that a server did not refuse."""
@@ -338,11 +336,7 @@ class Server:
         seconds = re.fullmatch(r"\d+(?:\.\d+)?", reply.headers.get("Retry-After", "").strip())
         if seconds and pause is not None:
             pause = min(float(seconds[0]), 1e9)
-        return answer._replace(
-            failure=self.quote(answer.failure, 220),
-            pause=pause,
-            tier=answer.tier or request.get("service_tier", "default"),
-        )
+        return answer._replace(failure=self.quote(answer.failure, 220), pause=pause)
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,7 +425,6 @@ def _completion(body: object) -> Answer:
     answer = Answer(
         text=text if isinstance(text, str) else "",
         usage=read_usage(at(body, "usage")),
-        tier=str(at(body, "service_tier") or ""),
     )
 
     finish = str(at(choice, "finish_reason"))
