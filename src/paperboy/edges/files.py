@@ -28,12 +28,9 @@ def read(path: Path, most: int = MOST_BYTES) -> bytes:
         if path.is_symlink():
             raise ValueError("is a link to a file that does not exist; fix or remove it") from None
         raise
-    except PermissionError as error:
-        raise ValueError(f"cannot be read: {denied(path, os.R_OK) or error.strerror}") from None
     except OSError as error:
-        raise ValueError(
-            f"cannot be read: {error.strerror}; it must be a file that Paperboy's user may read"
-        ) from None
+        fix = f"{error.strerror}; it must be a file that Paperboy's user may read"
+        raise ValueError(f"cannot be read: {denied(path, os.R_OK) or fix}") from None
 
     if len(content) > most:
         limit = f"{most // 1_000_000} MB" if most >= 1_000_000 else f"{most // 1000} kB"
