@@ -43,9 +43,8 @@ from paperboy.models import (
     Subscriber,
 )
 
-LOCAL_SENDER = Subscriber(
-    "paperboy@localhost", "Paperboy"
-)  # where mail goes to the outbox and no sender is set
+# Where mail goes to the outbox and no sender is set.
+LOCAL_SENDER = Subscriber("paperboy@localhost", "Paperboy")
 _TITLE = 60  # characters of a list's title in From
 
 
