@@ -80,14 +80,6 @@ def test_papers_over_the_cap_stand_in_full_under_their_own_heading(world: World)
     )
 
 
-def test_group_without_abstracts_in_the_mail_has_them_here(world: World) -> None:
-    web = morning(world, *range(1, 41))
-    shown = entries(web.get(digest_link(web)).text)
-    assert len(shown) == 40
-    assert "Also passed · 28" in {entry.group for entry in shown}
-    assert all("It works on three benchmarks." in entry.words for entry in shown)
-
-
 def test_note_has_its_page(web: Web) -> None:
     web.world.clock.now += timedelta(days=3)
     web.world.llm.scores = {}

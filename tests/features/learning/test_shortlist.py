@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from paperboy.features.learning.shortlist import Recall, share_of, shortlist
+from paperboy.features.learning.shortlist import share_of, shortlist
 from paperboy.morning.drafting import Learned
 
 DAY = date(2026, 11, 20)
@@ -63,21 +63,3 @@ def test_what_the_sample_found_raises_the_share_and_switches_auto_off(
     setting: object, found: list[int], share: float
 ) -> None:
     assert share_of(setting, ago(*found), DAY) == pytest.approx(share)  # type: ignore[arg-type]
-
-
-def test_recall_is_estimated_from_the_sample() -> None:
-    """Of 100 in a sample of 2,000 one passed, so some 20 did; one of them was found by chance."""
-    recall = Recall(called=2_100, not_called=1_900, passed=181, sampled=100, found=1)
-    assert recall.share == pytest.approx(0.525)
-    assert recall.estimate == pytest.approx(181 / 200)
-    low, high = recall.interval or (0, 0)
-    assert low == pytest.approx(
-        0.637, abs=0.001
-    )  # Wilson: 0.18 % to 5.45 % of what was not called would have passed
-    assert high == pytest.approx(0.982, abs=0.001)
-
-
-@pytest.mark.parametrize("recall", [Recall(), Recall(10, 10, 0, 1, 0), Recall(10, 10, 5, 0, 0)])
-def test_without_a_sample_or_without_papers_that_pass_nothing_is_claimed(recall: Recall) -> None:
-    assert recall.interval is None
-    assert recall.estimate is None

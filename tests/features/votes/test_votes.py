@@ -11,8 +11,7 @@ from paperboy.store import Store
 from paperboy.store.readers import Reader
 from tests.store.ledger import NOW
 
-ADA, GRACE = Reader("foundations", "ada@example.org"), Reader("foundations", "grace@example.org")
-VERA = Reader("galaxies", "vera@example.org")
+ADA = Reader("foundations", "ada@example.org")
 ONE, OLD = "2611.00001", "astro-ph/0601001"
 
 
@@ -21,27 +20,11 @@ def votes(store: Store) -> Votes:
     return Votes(store.database)
 
 
-def test_votes_are_the_readers_own(votes: Votes) -> None:
-    votes.cast(ADA, {ONE: 1, OLD: -1}, NOW)
-    votes.cast(GRACE, {ONE: -1}, NOW)
-    assert votes.of(ADA, [ONE, OLD]) == {ONE: 1, OLD: -1}
-    assert votes.of(ADA, [OLD, "2611.00002"]) == {OLD: -1}
-    assert votes.of(Reader("foundations", "GRACE@Example.org"), [ONE, OLD]) == {ONE: -1}
-    assert votes.of(Reader("galaxies", "ada@example.org"), [ONE, OLD]) == {}
-
-
-def test_paper_is_counted_by_list(votes: Votes) -> None:
-    votes.cast(ADA, {ONE: 1}, NOW)
-    votes.cast(GRACE, {ONE: 1, OLD: -1}, NOW)
-    votes.cast(VERA, {ONE: -1}, NOW)
-    assert votes.on(ONE) == {"foundations": Tally(up=2), "galaxies": Tally(down=1)}
-    assert votes.on("2611.00002") == {}
-
-
 def test_equal_vote_keeps_its_date(votes: Votes) -> None:
     later = NOW + timedelta(days=1)
     votes.cast(ADA, {ONE: 1, OLD: 1}, NOW)
     votes.cast(ADA, {ONE: 1, OLD: -1}, later)
+    assert votes.of(Reader("foundations", "ADA@Example.org"), [ONE, OLD]) == {ONE: 1, OLD: -1}
     assert votes.since(NOW) == {"foundations": Tally(1, 1)}
     assert votes.since(later) == {"foundations": Tally(0, 1)}
     assert votes.since(later + timedelta(seconds=1)) == {}

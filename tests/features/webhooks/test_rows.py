@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 from paperboy.features.webhooks import rows
-from paperboy.features.webhooks.rows import KIND, Call
+from paperboy.features.webhooks.rows import Call
 from paperboy.models import Composed, Day, DeliveryState, Outcome
 from paperboy.store import Store
 from tests.builders import mailing_list
 from tests.features.conftest import app_of
 from tests.store.ledger import NOW, TODAY, copy_for
 
-MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+DAY = timedelta(days=1)
 
 
 def frozen(
@@ -56,15 +56,6 @@ def test_call_is_frozen_with_its_digest_and_waits_at_once(store: Store) -> None:
     assert (call.list_name, call.date, call.frozen_at) == ("foundations", TODAY, NOW)
     assert (call.subject, call.shown, call.superseded) == ("3 new papers", b"{}", False)
     assert (call.state, call.attempts, call.try_at) == (DeliveryState.PENDING, 0, NOW)
-
-
-def test_call_shows_the_tries_and_the_next_one_of_its_task(store: Store) -> None:
-    """Also where a crash cut the last try short."""
-    digest_id = frozen(store)
-    (task,) = store.tasks.due(KIND, NOW)
-    store.tasks.begin(task, NOW + MINUTE)
-    call = call_of(store, digest_id)
-    assert (call.state, call.attempts, call.try_at) == (DeliveryState.PENDING, 1, NOW + MINUTE)
 
 
 def test_newest_call_of_each_list_is_known(store: Store) -> None:
@@ -127,8 +118,3 @@ def test_call_goes_with_its_digest(store: Store) -> None:
     store.retention.thin(timedelta(days=31), ["foundations"], NOW)
     assert rows.get(store.database, digest_id) is None
     assert newest(store, "foundations") == {"foundations": today}
-
-
-def test_digest_without_a_link_has_no_page_though_its_webhook_is_told_of_it(store: Store) -> None:
-    frozen(store)
-    assert store.history.digest("foundations", TODAY) is None

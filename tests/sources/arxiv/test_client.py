@@ -257,11 +257,6 @@ def test_refusal_is_not_retried(server: ArxivServer, fault: faults.Fault, says: 
     assert (len(server.requests), asked.waits) == (1, [])
 
 
-def test_malformed_query_is_reported_in_arxivs_words(server: ArxivServer) -> None:
-    said = Asked(server.url).error("cs.LG)")
-    assert re.search(r"malformed query: .*Check the categories in subscribers\.yaml\.", said)
-
-
 def test_unreachable_server_is_reported_without_the_password_of_its_address() -> None:
     with socket.socket() as taken:  # bound, not listening: refuses
         taken.bind(("127.0.0.1", 0))

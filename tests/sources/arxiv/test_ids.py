@@ -2,7 +2,7 @@
 
 import pytest
 
-from paperboy.sources import links_of, read_id, source_of
+from paperboy.sources import links_of, read_id
 from paperboy.sources.source import Links
 from tests.builders import paper
 
@@ -35,9 +35,3 @@ def test_paper_has_a_page_a_pdf_and_since_december_2023_html(paper_id: str) -> N
 def test_older_paper_has_no_html(paper_id: str) -> None:
     pages = (f"https://arxiv.org/{form}/{paper_id}" for form in ("abs", "pdf"))
     assert links_of(paper(paper_id)) == Links(*pages)
-
-
-def test_citation_names_archive_and_class() -> None:
-    of = paper("2502.06786", primary_category="cs.LG")
-    expected = {"eprint": "2502.06786", "archivePrefix": "arXiv", "primaryClass": "cs.LG"}
-    assert source_of(of.id).citation(of) == expected
