@@ -18,8 +18,11 @@ from paperboy.tex import (
     name_to_text,
     plain,
     to_marked,
-    to_text,
 )
+
+
+def to_text(tex: str) -> str:
+    return plain(to_marked(tex))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from paperboy.edges.text import one_line, printable
 from paperboy.mail.text import WIDTH, Prose, clipped, cut, prose, shorten, unlinked, wrap
-from paperboy.tex import to_text
+from tests.test_tex import to_text
 
 ODD = st.text(
     st.sampled_from('ab .,;([)]!…"“ \n\t\0\u00a0\u202e\u200b\u0301\u1100\u1161\ud800数😀é-–'),

@@ -19,14 +19,9 @@ from paperboy.tex.macros import (
 from paperboy.tex.scripts import MARKS, SCRIPTED, SPACE, SUB_END, SUP_END, plain, script, settled
 
 
-def to_text(tex: str) -> str:
-    """Return a title or an abstract as text: `CO$_2$` is "CO₂", `$5 and $10` stays."""
-    return plain(to_marked(tex))
-
-
 def to_marked(tex: str) -> str:
-    """Return the same with marks around each script that Unicode has not. No blank within a formula
-    is a space.
+    """Return a title or an abstract as text, with marks around each script that Unicode has not:
+    `CO$_2$` is "CO₂", `$5 and $10` stays. No blank within a formula is a space.
     """
     if not re.search(r"[\\${}~`^]|--", tex):
         return tex

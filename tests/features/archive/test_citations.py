@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from paperboy.features.archive.citations import balanced, bibtex
 from paperboy.mail.page import coins
-from paperboy.tex import printing, to_text
+from paperboy.tex import printing
 from tests.builders import paper
 from tests.mail.real_days import HERE, SHARED
+from tests.test_tex import to_text
 
 
 def read(bib: str) -> dict[str, dict[str, str]]:
