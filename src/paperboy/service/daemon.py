@@ -22,6 +22,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -367,22 +368,19 @@ class Daemon:
 
 def _broken_files(problems: Sequence[Problem]) -> list[Incident]:
     """Return an incident for each file with problems."""
-    files = dict[str, list[Problem]]()
+    files = defaultdict[str, list[Problem]](list)
     for problem in problems:
-        files.setdefault(problem.place.partition(":")[0], []).append(problem)
+        files[problem.place.partition(":")[0]].append(problem)
 
-    broken = []
-    for file, (first, *others) in files.items():
-        lines = "\n".join(map(str, [first, *others])).splitlines()
-        incident = Incident(
+    return [
+        Incident(
             kind=incidents.Kind.FILES,
             subject=file,
-            reason=first.message,
-            facts={"place": first.place, "lines": lines},
+            reason=found[0].message,
+            facts={"place": found[0].place, "lines": "\n".join(map(str, found)).splitlines()},
         )
-        broken.append(incident)
-
-    return broken
+        for file, found in files.items()
+    ]
 
 
 def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str]) -> Process:
