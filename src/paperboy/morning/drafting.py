@@ -495,16 +495,11 @@ class Drafter:
             logger.warning("%s: %s could not be scored: %s", name, counted(times, "paper"), reason)
 
         unscored = next(iter(scored.unscored.values()), "")
-        missing = {paper.id for paper in scored.missing}
+        missing = len(scored.missing)
         if not missing:
             return replace(scored, problem=unscored)
 
-        what = f"{name}: {counted(len(missing), 'paper')} not scored"
-        if missing & gathered.followed:
-            what += f", {len(missing - gathered.followed)} of them carried over"
-        else:
-            what += ", carried over"
-
+        what = f"{name}: {counted(missing, 'paper')} not scored"
         problem = scored.problem or self._dead or unscored
         if problem == self._logged:  # a dead LLM is dead for each list
             logger.info("%s", what)
