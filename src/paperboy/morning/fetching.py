@@ -106,7 +106,7 @@ def _fetch_source(
         newest = store.papers.newest(categories)
         with drafter.progress.stage("Fetching papers") as show:
             fetched = feed.fetch(categories, since, now, newest, show)
-        new = store.papers.add(fetched.papers, categories, now, source.key)
+        store.papers.add(fetched.papers, categories, now, source.key)
     except StoreWriteError:
         raise  # without a disk there is no morning
     except (FeedError, StoreError) as error:
@@ -122,11 +122,10 @@ def _fetch_source(
     if fetched.missing:
         state = "late"
     logger.info(
-        "%s: %d papers in %s, %d of them new; %s",
+        "%s: %d papers in %s; %s",
         source.name,
         len(fetched.papers),
         ", ".join(categories),
-        new,
         state,
     )
     if fetched.missing:

@@ -24,16 +24,13 @@ class Papers(Noun):
 
     def add(
         self, papers: Sequence[Paper], categories: Collection[str], at: datetime, source: str = ""
-    ) -> int:
+    ) -> None:
         """Store a complete fetch of these categories of a source, by its key, or single papers
-        without categories. Return how many papers are new. A newer version of a known paper
-        replaces its text.
+        without categories. A newer version of a known paper replaces its text.
         """
         self.forget()
-        ids = {paper.id for paper in papers}
         with self._transaction():
-            known = self._value(f"select count(*) from papers where {_THESE}", [list(ids)]) or 0
-            self._execute(PAPER_KEYS, {"ids": list(ids)})
+            self._execute(PAPER_KEYS, {"ids": [paper.id for paper in papers]})
             for paper in papers:
                 self._execute(_UPSERT, asdict(paper) | {"fetched_at": at})
                 for category in {paper.primary_category, *paper.categories}:
@@ -42,7 +39,6 @@ class Papers(Noun):
             for category in categories:
                 row = [source, category, iso(at)]
                 self._execute("insert or replace into fetches values (?, ?, ?)", row)
-        return len(ids) - known
 
     def fetched(self, source: str) -> dict[str, datetime]:
         """Return when each category of a source, by its key, was last fetched completely."""
