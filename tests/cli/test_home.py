@@ -205,7 +205,7 @@ def test_backup_is_whole_private_and_dated(world: World) -> None:
     ran = world.run("backup")
     copy = world.path / "data" / "backup-2026-11-20-070000.db"
     assert (ran.code, ran.err) == (0, "")
-    assert f"is copied to {copy} (0.3 MB)" in ran.out
+    assert f"is copied to {copy}. Keep it private." in ran.out
     assert mode(copy) == 0o600
     with sqlite3.connect(copy) as database:
         assert database.execute("pragma integrity_check").fetchall() == [("ok",)]

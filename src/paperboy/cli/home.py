@@ -233,5 +233,4 @@ def backup(app: App, file: Path | None) -> None:
         raise PaperboyError(f"{database}: there is no database yet; the first morning makes it")
 
     backup(database, file)
-    size = file.stat().st_size / 1e6
-    output.say(f"{database} is copied to {file} ({size:,.1f} MB). Keep it private.")
+    output.say(f"{database} is copied to {file}. Keep it private.")
