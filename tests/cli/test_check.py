@@ -236,20 +236,6 @@ def test_announcement_feed_that_does_not_answer_is_a_note(world: World) -> None:
     assert "nobody sees papers that are cross-listed late" in ran.out
 
 
-def test_price_that_nobody_knows_is_a_note_where_somebody_pays(world: World) -> None:
-    note = (
-        "note   scoring: the price of gpt-6-luna is unknown, so digests and status show tokens and no cost; set "
-        "LLM_PRICE_INPUT and LLM_PRICE_OUTPUT\n"
-    )
-    world.announce(1)
-    world.env(OPENAI_API_KEY="sk-0123456789")
-    assert note not in world.run("check").out, "a server on this machine is free"
-    world.env(
-        OPENAI_API_KEY="sk-0123456789", OPENAI_BASE_URL="https://0.0.0.0:9/v1"
-    )  # nobody is there, or need be
-    assert note in world.run("check").out
-
-
 def test_check_tries_the_token_command(world: World, trusted: ssl.SSLContext) -> None:
     def checked(**login: str) -> str:
         host = {"SMTP_HOST": "localhost", "SMTP_PORT": server.port, "SMTP_SECURITY": "starttls"}

@@ -25,7 +25,6 @@ from paperboy.curate import name_key, other_spellings
 from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import PaperboyError
 from paperboy.home.settings import Settings, ignored, load
-from paperboy.home.values import is_loopback
 from paperboy.home.versions import LISTS_FILE, Home, denied, load_lists, require_folder
 from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState, MailingList
@@ -341,12 +340,6 @@ def _mail(app: App) -> Iterator[Finding]:
 
 
 def _scoring(app: App) -> Iterator[Finding]:
-    settings = app.settings
-    is_local = is_loopback(urlsplit(settings.openai_base_url).hostname or "")
-    if settings.openai_api_key.get_secret_value() and not is_local and app.prices is None:
-        message = f"the price of {settings.openai_model} is unknown, so digests and status show tokens and no cost"
-        yield note("scoring", f"{message}; set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT")
-
     yield Finding("scoring", app.scorer.probe())
 
 
