@@ -457,7 +457,7 @@ class Delivery:
     frozen_at: datetime | None = None  # of its message; None: outside the ledger
     expires: datetime | None = None  # when sending gives up; None: when its message is replaced
     # A digest: refusals count against the server, bounces against the address.
-    counts: bool = True
+    is_digest: bool = True
     reply: str = ""  # the last one
     suppressed: str | None = None  # why its address gets no mail of the list; None: it does
 

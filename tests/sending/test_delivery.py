@@ -96,7 +96,7 @@ class World:
             stopped=stop,
             most_per_minute=self.most_per_minute,
             grows=self.grows,
-            look=look,
+            reload_lists=look,
         )
         return sending.deliver(by_hand=by_hand, rest=rest)
 
@@ -241,7 +241,7 @@ def test_refusal_of_the_sender_ends_the_round_and_everything_stays_pending(world
     world.transport.down = 1
     report = world.deliver()
     assert report.problem == "mail.example.org:587 refuses the login; check SMTP_PASSWORD"
-    assert (report.states, report.passing, world.waits) == ({SENT: 1}, False, [])
+    assert (report.states, report.transient, world.waits) == ({SENT: 1}, False, [])
     assert world.waiting() == [PENDING] * 2
     assert world.transport.closed == 1
     world.transport.down = None
@@ -254,7 +254,7 @@ def test_unreachable_server_is_reported_at_once_and_no_attempt_counts(world: Wor
     for _ in range(5):
         report = world.deliver()
         assert "refuses the login" in report.problem
-        assert (report.passing, report.since, world.waits) == (True, NOW, [])
+        assert (report.transient, report.since, world.waits) == (True, NOW, [])
     assert {left.attempts for left in waiting(world.store, NOW, by_hand=True)} == {0}
 
 
@@ -304,7 +304,7 @@ def test_refusal_that_may_be_about_us_is_held_back_until_somebody_is_accepted(
     replies = zip(NAMES, [OURS, *others], strict=True)
     world.transports = [FakeTransport({f"{name}@example.org": [reply] for name, reply in replies})]
     report = world.deliver()
-    assert (bool(report.problem), report.turned_away, report.passing) == (problem, problem, False)
+    assert (bool(report.problem), report.turned_away, report.transient) == (problem, problem, False)
     assert [copy.state for copy in copies(world)] == states
     assert {copy.attempts for copy in copies(world) if copy.state is PENDING} <= {0}, (
         "no attempt counts"
@@ -770,7 +770,7 @@ def test_server_that_is_down_is_an_incident_after_patience_and_over_new_digests(
     patience = timedelta(hours=3)
 
     def met(store: Store, waited: timedelta, now: datetime) -> list[datetime]:
-        report = Report({}, "connection refused", passing=True, since=now - waited)
+        report = Report({}, "connection refused", transient=True, since=now - waited)
         record(store, report, now, patience)
         return [incident.last for incident in store.incidents.all()]
 

@@ -51,7 +51,7 @@ def test_each_server_error_doubles_the_pause_and_the_fifth_ends_the_round(receip
         settle(pace, receipt, began=now, now=now)[0] for now in (1.0, 101.0, 201.0, 301.0, 401.0)
     ]
     assert [decision.pause for decision in decisions] == [5, 10, 20, 40, 0]
-    assert (pace.begins_at, pace.is_over, pace.passing) == (341, True, True)
+    assert (pace.begins_at, pace.is_over, pace.transient) == (341, True, True)
     assert pace.problem == f"the mail server failed 5 times in a row: {receipt.reply}"
 
 
@@ -143,7 +143,7 @@ def test_server_that_refuses_us_costs_a_connection_a_pause_or_the_round(
     pace = opened(10, connections)
     settle(pace, *after)
     assert pace.refused(error, began=1, now=2, jitter=0.5, others=connections - 1) == decision
-    assert (pace.problem, pace.is_over, pace.passing) == (
+    assert (pace.problem, pace.is_over, pace.transient) == (
         problem,
         bool(problem),
         bool(problem) and error.temporary,
@@ -206,12 +206,12 @@ def test_round_that_ends_in_errors_alone_has_a_problem(
     pace = Pace(limit=1)
     settle(pace, *receipts, began=1, now=2)
     assert pace.conclude(set()) == []
-    assert (pace.problem, pace.passing) == (problem, bool(problem))
+    assert (pace.problem, pace.transient) == (problem, bool(problem))
 
 
 def test_error_that_met_only_mail_beside_digests_is_no_problem() -> None:
     """A greylist that defers the digests before it says nothing of the server either."""
     pace = Pace(limit=1)
     settle(pace, LOST, LATER, began=1, now=2)
-    pace.settled(DEFERRED, LOST, began=3, now=4, jitter=0.5, waiting=0, counts=False)
+    pace.settled(DEFERRED, LOST, began=3, now=4, jitter=0.5, waiting=0, is_digest=False)
     assert (pace.conclude(()), pace.problem) == ([], "")

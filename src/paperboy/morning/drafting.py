@@ -362,11 +362,11 @@ class Drafter:
             spending=self.store.scores.spending(name, spent_on),
         )
 
-    def score(self, kept: Sequence[ScoredList], *, aloud: bool = False) -> Sequence[ScoredList]:
+    def score(self, kept: Sequence[ScoredList], *, show_cost: bool = False) -> Sequence[ScoredList]:
         """Return the lists with the scorer's scores, which are kept as they arrive.
 
         Lists with the same criteria are scored once. A scorer that could not continue is not asked
-        again. What a bug leaves unscored is carried over, too. `aloud`: show the cost on a
+        again. What a bug leaves unscored is carried over, too. `show_cost`: show the cost on a
         terminal, too.
         """
         lists = list(kept)
@@ -376,7 +376,7 @@ class Drafter:
 
         try:
             if not self._dead:
-                self._announce(jobs, aloud=aloud)
+                self._announce(jobs, show_cost=show_cost)
                 self._ask(lists, jobs)
         except ScoringError as error:
             self._dead = str(error)
@@ -432,7 +432,7 @@ class Drafter:
                 done += len(result.scores) + len(result.unscored)
                 show(done, total)
 
-    def _announce(self, jobs: Sequence[ToScore], *, aloud: bool) -> None:
+    def _announce(self, jobs: Sequence[ToScore], *, show_cost: bool) -> None:
         """Log the cost of scoring; of a backlog, or if a person asked, also on a terminal."""
         if not self.scorer.model.is_llm:
             return
@@ -442,7 +442,7 @@ class Drafter:
         week_ago = self.clock() - timedelta(days=7)
         backlog = 2 * sum(paper.published < week_ago for paper in papers) > len(papers)
         logger.log(
-            logging.WARNING if aloud or backlog else logging.INFO,
+            logging.WARNING if show_cost or backlog else logging.INFO,
             "scoring %s for %s by %s: %s",
             counted(len(papers), "paper"),
             together([job.mailing_list.name for job in jobs], 3),

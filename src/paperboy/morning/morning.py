@@ -6,7 +6,7 @@
         for each list:
             open: explain    ← the days that ended without an outcome
                   superseded ← digests that reached nobody: their papers are unseen again
-                  start      ← once: what is too old for a new list, or for a new way into it
+                  start      ← once: what is too old for a new list, a new category or newly enabled cross-lists
                   candidates ← stored papers in its categories that it has not seen, less those from before its start
         score: kept scores, else the scorer's, for the whole group at once, kept as they arrive
         for each list:
@@ -71,9 +71,9 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True, kw_only=True)
 class Morning:
-    """Run of one morning. With `patience` it is the daemon's: a list that waits for a late source or a dead
-    LLM is given up that long after its first try. Without, a person asked: what is there is sent,
-    even if the day was given up, and what fails stays due.
+    """Run of one morning. `patience`: how long after its first try a list that waits for a late source
+    or a dead LLM is given up. None: it is run by hand, what is there is sent even if the day was given
+    up, and what fails stays due.
     """
 
     drafter: Drafter
@@ -85,7 +85,7 @@ class Morning:
     # The lists begin anew with the first batch that became visible from this local date on.
     since: date | None
 
-    overdue_after: timedelta  # of a list's hour: then a problem that lasts is reported
+    overdue_after: timedelta  # how long after a list's hour a lasting problem is reported
     lookback: timedelta
     keep: timedelta
     keeps_scores: bool
@@ -165,13 +165,13 @@ class Morning:
 
     def serve_all(self) -> None:
         """Put a report of each list into the reports. Workers compose while this process opens and
-        scores the next lists and closes the last.
+        scores the next lists and closes finished ones.
         """
         worker_pool = self.worker_pool(len(self.to_serve))
         if worker_pool:
-            drafts = worker_pool.map(drafting.work, self.scored())
+            drafts = worker_pool.map(drafting.work, self.open_and_score())
         else:
-            drafts = ((scored, None) for scored in self.scored())
+            drafts = ((scored, None) for scored in self.open_and_score())
 
         with closing(drafts):
             for scored, draft in drafts:
@@ -189,7 +189,7 @@ class Morning:
         else:
             self.store.incidents.end(Kind.WORKERS, THE_WORKERS, self.now)
 
-    def scored(self) -> Iterator[ScoredList]:
+    def open_and_score(self) -> Iterator[ScoredList]:
         """Open and score the lists in groups; put what ends here into the reports.
 
         Lists on the same categories come one after the other: they share papers, and a prompt's
@@ -209,8 +209,8 @@ class Morning:
                 else:
                     self.reports[mailing_list.name] = opened
 
-            yield from self.drafter.score(kept, aloud=self.since is not None)
-            self.store.papers.forget()
+            yield from self.drafter.score(kept, show_cost=self.since is not None)
+            self.store.papers.clear_cache()
 
     def serve(
         self,
@@ -220,12 +220,12 @@ class Morning:
         """Do a list's work, and note the attempt where the list stays due."""
         result = self.guarded(mailing_list, work)
         if isinstance(result, ListReport) and result.outcome is None:
-            self.guarded(mailing_list, partial(self.stays_due, mailing_list, result))
+            self.guarded(mailing_list, partial(self.note_attempt, mailing_list, result))
         return result
 
     def guarded(self, mailing_list: MailingList, work: Callable[[], _T]) -> _T | ListReport:
-        """Return what the work returns, or a report of its failure, which stops no other list: an
-        expected one is a sentence in the report, a bug also a traceback.
+        """Return the work's result, or a report of its failure, so that other lists continue. A bug is
+        logged with its traceback.
         """
         try:
             return work()
@@ -344,7 +344,9 @@ class Morning:
             bug=scored.bug,
         )
         if draft.leftover and outcome in {None, Outcome.GAVE_UP}:
-            report = replace(report, counts=Counts())  # it waits for papers, whatever is left over
+            report = replace(
+                report, counts=Counts()
+            )  # it lacks new papers, not scores: leftovers do not count
         if outcome is None:
             return report
 
@@ -371,7 +373,7 @@ class Morning:
         self.freeze(frozen, report)
         return report
 
-    def stays_due(self, mailing_list: MailingList, report: ListReport) -> None:
+    def note_attempt(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the attempt."""
         attempt = due.failed(
             mailing_list,

@@ -127,7 +127,7 @@ class Previews:
             return kept
 
         with self.alone():  # whoever had the lock may have scored them meanwhile
-            return self.drafter.score(gathered(), aloud=True)
+            return self.drafter.score(gathered(), show_cost=True)
 
 
 def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed]:

@@ -110,7 +110,7 @@ def _resolved(problems: Sequence[Incident], wording: Words, zone: tzinfo) -> Ale
     )
 
 
-def no_start(problem: str) -> Alert:
+def emergency_alert(problem: str) -> Alert:
     """Compose the mail for when nothing works, and nothing can be recorded."""
     advice = (
         "No digest goes out until that is fixed. Paperboy keeps retrying; paperboy check shows what else is wrong. "
@@ -145,7 +145,7 @@ class Mail(NamedTuple):
 
 
 def _topic(row: Incident | Reported) -> tuple[str, str]:
-    """Return the key of what shares a mail: a kind, or a broken file."""
+    """Return the grouping key: rows with the same key share a mail, by kind or by broken file."""
     return row.kind, row.subject if row.kind == Kind.FILES else ""
 
 
@@ -163,10 +163,9 @@ def plan(
     zone: tzinfo,
     now: datetime,
 ) -> list[Mail]:
-    """Return the mails that are to be written, oldest first, in the operator's `zone`: about each
-    kind that is over, or was met on a later day than its last mail. Events are reported once: the
-    first at once, and those after the day's mail with the next day's. `ended` are incidents that
-    are over.
+    """Return the mails to write, oldest first. A lasting kind is mailed at most once a day in the
+    operator's `zone`, and once when it is over. Events are reported once: the first at once, and
+    those after the day's mail with the next day's. `ended` are incidents that are over.
     """
     mails = list[Mail]()
     today = now.astimezone(zone).date()
@@ -180,7 +179,7 @@ def plan(
         about = [row for row in problems if _topic(row) == topic]
         before = [row for row in reported if _topic(row) == topic]
         last = max((row.date for row in before), default=date.min)
-        is_event = not wording.well
+        is_event = wording.is_event
         is_over = not about and not is_event
         if is_event:
             about = _news(about, before) if last < today else []
@@ -200,7 +199,7 @@ def plan(
 
         at = max(row.ended or row.last for row in about)
         due = at
-        if before and is_event:  # with the mail of the next morning, or without one at noon
+        if before and is_event:  # with the next morning's mail, or at noon if there is none
             noon = datetime.combine(last + timedelta(days=1), time(12), zone)
             due = max(at, noon.astimezone(UTC))
         mail = Mail(
@@ -217,7 +216,7 @@ def plan(
 
 
 def _news(events: Sequence[Incident], before: Sequence[Reported]) -> list[Incident]:
-    """Return the events that no mail has brought yet, if there are new ones."""
+    """Return the events not mailed yet; none unless at least one is new."""
     known = {row.subject: row for row in before}
     news = list[Incident]()
     has_new = False
@@ -232,7 +231,7 @@ def _news(events: Sequence[Incident], before: Sequence[Reported]) -> list[Incide
 
 @contextmanager
 def never_raising() -> Iterator[None]:
-    """Log an error, since the operator could not be alerted."""
+    """Log any error raised inside, so that alerting never stops the caller."""
     try:
         yield
     except PaperboyError as error:
@@ -302,7 +301,7 @@ class AlertReporter:
         """
         reported = self.store.alerts.all()
         current = {(problem.kind, problem.subject) for problem in problems}
-        events = {kind for kind, words in self.words.items() if not words.well}
+        events = {kind for kind, words in self.words.items() if words.is_event}
         wanted = {row.mail for row in reported if not self._is_moot(row)}
         for row in reported:
             is_elsewhere = row.unsent and (to is None or row.address != to.address)
@@ -321,7 +320,7 @@ class AlertReporter:
     def _is_moot(self, row: Incident | Reported) -> bool:
         """Check whether a lasting problem is of a list that is gone, or can no longer have it."""
         words = self.words.get(row.kind)
-        if words is None or not words.well or row.kind == Kind.FILES or row.subject in NO_LISTS:
+        if words is None or words.is_event or row.kind == Kind.FILES or row.subject in NO_LISTS:
             return False
         return not any(
             mailing_list.name == row.subject and words.concerns(mailing_list)

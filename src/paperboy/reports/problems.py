@@ -82,6 +82,10 @@ class Words(NamedTuple):
     # Checks whether a list can have the problem.
     concerns: Callable[[MailingList], bool] = lambda mailing_list: mailing_list.is_active
 
+    @property
+    def is_event(self) -> bool:
+        return not self.well
+
 
 def _if_late(source: Source) -> str:
     return f"If {source.name} itself is late ({source.status_page}), wait. {source.if_late}".strip()

@@ -1,4 +1,4 @@
-"""Sending: from frozen messages to receipts.
+"""Send frozen messages, and record each result.
 
     for each waiting delivery, over the next idle connection: alerts and other mail first, looked for again every
     hundred deliveries; then the oldest digest
@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 _GRACE = 20.0  # seconds for messages under way when the round is stopped
 _LOOK_EVERY = 100  # deliveries, for others that go first
 _POLL = 0.05  # seconds between two checks for a stop, or for the end of the work
-_POLLS = 20  # of these between two checks of the lists, which may have a file each
+_LISTS_EVERY = 20  # polls between two reloads of the lists, which may have a file each
 
 
 class Transport(Protocol):
@@ -67,7 +67,7 @@ class Report(NamedTuple):
 
     states: Mapping[DeliveryState, int]
     problem: str = ""  # why the server accepts nothing; deliveries keep waiting
-    passing: bool = False  # the problem may pass by itself
+    transient: bool = False  # the problem may pass by itself
     turned_away: bool = False  # recipients are refused; an alert may get through
     since: datetime | None = None  # since when no digest was sent; None: none waited
     refused: tuple[str, ...] = ()  # lists whose digest failed for all recipients
@@ -97,7 +97,7 @@ class Round:
     stopped: Callable[[], bool]  # once it is, messages under way have 20 seconds to finish
     most_per_minute: int = 0
     grows: bool = False  # open connections while the server answers well; otherwise all at once
-    look: Callable[[], None] = lambda: None  # reload edited lists, while messages are sent
+    reload_lists: Callable[[], None] = lambda: None  # of edited files, while messages are sent
 
     _lock: Condition = field(default_factory=Condition)  # for the store and all that follows
     _pace: Pace = field(init=False)
@@ -108,13 +108,13 @@ class Round:
     _beside: set[int] = field(default_factory=set)  # deliveries beside digests that were queued
     _taken: int = 0  # deliveries
     _states: defaultdict[str, Counter[DeliveryState]] = field(init=False)  # of digests, by list
-    _failed: set[int] = field(default_factory=set)  # digests with a delivery that failed, perhaps
+    _failed: set[int] = field(default_factory=set)  # digests with a failed or ambiguous delivery
     _crash: BaseException | None = None
     _corrupt: StoreError | None = None  # of one delivery, raised after the others were sent
 
     def deliver(self, *, by_hand: bool = False, only: int = 0, rest: bool = False) -> Report:
-        """Send what waits, or `only` the delivery of that id; or, after a round, the `rest`: mail
-        beside digests, also that which waits for the round's end. `by_hand` ignores retry backoffs.
+        """Send the waiting mail. `only`: just the delivery with this id. `rest`: no digests, but all
+        other mail, also what waits for the round's end. `by_hand`: ignore retry backoffs.
         """
         began = self.timer()
         ledger = self.store.ledger
@@ -154,7 +154,7 @@ class Round:
         return Report(
             states=total,
             problem=pace.problem,
-            passing=pace.passing,
+            transient=pace.transient,
             turned_away=pace.turned_away,
             since=max(filter(None, instants), default=None),
             refused=ledger.refused_by_all(self._failed),
@@ -163,8 +163,8 @@ class Round:
     # --- threads
 
     def _run(self, show: Callable[[], None]) -> None:
-        """Watch for a stop until all connections have ended. Raises errors that are bugs outside a
-        message.
+        """Watch for a stop until all connections have ended. Raise what crashed a
+        connection's thread, else the error of a corrupt row.
         """
         with self._lock:
             self._open()
@@ -174,8 +174,8 @@ class Round:
         while alive := [thread for thread in self._threads if thread.is_alive()]:
             alive[0].join(_POLL)
             show()
-            if polls % _POLLS == 0:
-                self.look()
+            if polls % _LISTS_EVERY == 0:
+                self.reload_lists()
             polls += 1
             if self.stopped():
                 aborts_at = min(aborts_at, self.timer() + _GRACE)
@@ -192,11 +192,11 @@ class Round:
         """Open as many connections as the pace allows."""
         while not self._is_over() and self._pace.may_open():
             transport = self.transports[len(self._threads)]
-            thread = Thread(target=self._connect, args=[transport], daemon=True)
+            thread = Thread(target=self._serve_connection, args=[transport], daemon=True)
             self._threads.append(thread)
             thread.start()
 
-    def _connect(self, transport: Transport) -> None:
+    def _serve_connection(self, transport: Transport) -> None:
         """Send over one connection until it has no more to do."""
         with closing(transport):
             try:
@@ -212,7 +212,7 @@ class Round:
                     self._lock.notify_all()
 
     def _next(self) -> _Task | None:
-        """Reserve the next delivery once its message may begin. None: nothing is left to do."""
+        """Reserve the next delivery once its message may begin. None: this connection is done."""
         while True:
             with self._lock:
                 if self._is_over() or self._pace.must_close():
@@ -259,7 +259,7 @@ class Round:
         ledger = self.store.ledger
         try:
             delivery = ledger.get(self._waiting.popleft())
-            if self._is_ended(delivery):
+            if self._settle_unsendable(delivery):
                 return None
             task = _Task(self._message(delivery.frozen_id), delivery, self.timer())
         except StoreWriteError:
@@ -281,7 +281,7 @@ class Round:
         self._beside.update(new)
         self._waiting.extendleft(reversed(new))
 
-    def _is_ended(self, delivery: Delivery) -> bool:
+    def _settle_unsendable(self, delivery: Delivery) -> bool:
         """Return whether the address must no longer get the delivery, which is settled then."""
         now = self.clock()
         ledger = self.store.ledger
@@ -294,13 +294,13 @@ class Round:
             reason = delivery.suppressed
         elif ledger.is_expired(delivery, now):
             state = DeliveryState.FAILED
-            days = "three days" if delivery.counts else "a day"
+            days = "three days" if delivery.is_digest else "a day"
             reason = f"given up after {days}; {delivery.reply or 'it was never tried'}"
         else:
             return False
 
         is_settled = ledger.end(delivery, state, reason, now)
-        if delivery.counts:
+        if delivery.is_digest:
             self._states[name][state] += is_settled
         logger.warning("%s to %s: %s (%s)", delivery.what, address, state, reason)
         return True
@@ -325,7 +325,7 @@ class Round:
             self._log(decision, str(reply))
             return not decision.closes
 
-        if delivery.counts and self._pace.holds(delivery, reply):
+        if delivery.is_digest and self._pace.holds(delivery, reply):
             ledger.settle(delivery, delivery.state, reply.reply, now, undone=True, held=True)
             return True
 
@@ -355,10 +355,10 @@ class Round:
             via=self.transports[0].via if state is DeliveryState.SENT else "",
             try_at=now + pause if pause else None,
             uncertain=was_cut_short or receipt.state is DeliveryState.AMBIGUOUS,
-            bounce=receipt.bounce and delivery.counts,
+            bounce=receipt.bounce and delivery.is_digest,
             undone=state is DeliveryState.PENDING or receipt.slow_down,
         )
-        if delivery.counts:
+        if delivery.is_digest:
             self._states[delivery.list_name][state] += is_settled
             if state.is_lost:
                 self._failed.add(delivery.frozen_id)
@@ -366,7 +366,7 @@ class Round:
         address = delivery.copy.subscriber.address
         if state is not DeliveryState.SENT:
             logger.warning("%s to %s: %s (%s)", delivery.what, address, state, receipt.reply)
-        elif not delivery.counts:
+        elif not delivery.is_digest:
             logger.info("%s to %s: sent", delivery.what, address)
 
         if not self.stopped():  # an abort says nothing about the server
@@ -377,7 +377,7 @@ class Round:
                 now=self.timer(),
                 jitter=self.jitter(),
                 waiting=len(self._waiting),
-                counts=delivery.counts,
+                is_digest=delivery.is_digest,
             )
             self._log(decision, receipt.reply)
 
@@ -400,7 +400,7 @@ def record(store: Store, sent: Report, now: datetime, patience: timedelta) -> No
                 incident.kind == Kind.MAIL and not incident.ended
                 for incident in store.incidents.all()
             )
-            if is_known or not sent.passing or now - sent.since >= patience:
+            if is_known or not sent.transient or now - sent.since >= patience:
                 incident = Incident(kind=Kind.MAIL, subject=MAIL_SERVER, reason=sent.problem)
                 store.incidents.note([incident], now)
         if sent.states.get(DeliveryState.SENT) and not sent.problem:
@@ -418,8 +418,8 @@ def send_outside(
     *,
     test: bool,
 ) -> Receipt:
-    """Send one copy outside the ledger, with a new Message-ID: servers drop a second mail with a
-    known one.
+    """Send one copy outside the ledger, with a new Message-ID: servers drop a second mail with
+    the same one.
     """
     other = composer.copy_for(f"{name}-{now:%H%M%S}", now.date(), to)
     copy = replace(composer.copy_for(name, now.date(), to), message_id=other.message_id)
@@ -440,7 +440,7 @@ def what_follows(
     retried = {DeliveryState.DEFERRED, DeliveryState.PENDING}
     if not delivery.uncertain:
         retried.add(DeliveryState.AMBIGUOUS)
-    if not delivery.counts and delivery.expires is None:
+    if not delivery.is_digest and delivery.expires is None:
         retried.add(DeliveryState.FAILED)
     if receipt.state not in retried:
         return receipt.state, None

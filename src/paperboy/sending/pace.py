@@ -55,7 +55,7 @@ class Pace:
     opened: int = 0  # connections that are open
     held: Held = field(default_factory=list)
     problem: str = ""  # why the round ends
-    passing: bool = False  # the problem may pass by itself
+    transient: bool = False  # the problem may pass by itself
     turned_away: bool = False  # the problem is that recipients are refused
 
     _accepted: bool = False  # a recipient was accepted
@@ -116,23 +116,23 @@ class Pace:
         now: float,
         jitter: float,
         waiting: int,
-        counts: bool = True,
+        is_digest: bool = True,
     ) -> Decision:
-        """Record the new state of a delivery. `waiting`: how many are left; `counts`: of a
-        digest.
+        """Record the new state of a delivery. `waiting`: how many are left; `is_digest`: it
+        counts for the round.
         """
         if not self.grows:
             self.most = self.limit
-        self._failed |= counts and state.is_lost
+        self._failed |= is_digest and state.is_lost
 
         is_lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS}
         if receipt.slow_down or is_lost:
-            self._troubled |= counts
+            self._troubled |= is_digest
             return self._server_error(receipt.reply, began, now, jitter)
 
         self._errors = 0
         self._troubled = False
-        if counts and state is DeliveryState.SENT:
+        if is_digest and state is DeliveryState.SENT:
             self._reached = True
             self._sent += 1
             is_idle = self.begins_at > now or waiting <= _STEP * self.most
@@ -156,7 +156,7 @@ class Pace:
             return self._server_error(str(error), began, now, jitter)
 
         self.problem = str(error)
-        self.passing = error.temporary
+        self.transient = error.temporary
         return _GO_ON
 
     def conclude(self, reached: Collection[int]) -> Held:
@@ -165,7 +165,7 @@ class Pace:
         """
         if self._errors and self._troubled and not (self.problem or self._reached or self._failed):
             self.problem = f"the mail server accepts nothing: {self._error}"
-            self.passing = True
+            self.transient = True
         if self.problem or not self.held:
             return []
 
@@ -195,7 +195,7 @@ class Pace:
         self._error = why
         if self._errors >= _MOST_ERRORS:
             self.problem = f"the mail server failed {counted(self._errors, 'time')} in a row: {why}"
-            self.passing = True
+            self.transient = True
             return _GO_ON
 
         pause = _FIRST_PAUSE * 2 ** (self._errors - 1) * (0.75 + 0.5 * jitter)

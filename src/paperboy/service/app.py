@@ -453,7 +453,7 @@ class App(ExitStack):
         sent = self._round(stopped).deliver(by_hand=by_hand, only=only)
         delivery.record(self.store, sent, self.clock(), self.patience)
         self.report()
-        if not sent.problem or sent.passing or sent.turned_away:
+        if not sent.problem or sent.transient or sent.turned_away:
             self._round(stopped).deliver(by_hand=by_hand, rest=True)
 
         return sent
@@ -475,7 +475,7 @@ class App(ExitStack):
             transports=self.transports,
             composer=self.composer,
             on_list=self.recipients,
-            look=self.recipients.reload,
+            reload_lists=self.recipients.reload,
             clock=self.clock,
             timer=self.timer,
             wait=self.wait,

@@ -350,7 +350,7 @@ for _kind in (dict, list, tuple):
 # texts stay as they are: all tables are strict.
 _WRITTEN = ("at", "last", "since", "fetched_at", "frozen_at", "oldest", "published", "updated")
 _PLANNED = ("due", "ended", "expires", "next_try", "try_at", "until")
-_FLAGS = ("counts", "event", "given_up", "newest", "over", "own", "superseded", "unsent")
+_FLAGS = ("event", "given_up", "is_digest", "newest", "over", "own", "superseded", "unsent")
 _CONVERTERS: Mapping[str, Callable[[Any], object]] = {
     **dict.fromkeys((*_WRITTEN, *_PLANNED), _instant),
     **dict.fromkeys(_FLAGS, bool),

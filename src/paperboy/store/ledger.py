@@ -184,7 +184,7 @@ class Ledger(Noun):
             return False
         if delivery.expires is None or delivery.expires > now:
             return False
-        if not delivery.counts:
+        if not delivery.is_digest:
             return True
         query = """select 1 from deliveries
             where frozen_id = ? and state in ('sent', 'ambiguous') and at <= ? limit 1"""
@@ -352,7 +352,7 @@ def _delivery(address: str, name: str, message_id: str, token: str, **others: An
 
 _SELECT = """
 select deliveries.id, frozen_id, list as list_name, address, name, message_id, token, state, attempts, uncertain, reply,
-    messages.at as frozen_at, expires, date is not null as counts,
+    messages.at as frozen_at, expires, date is not null as is_digest,
     (select reason from suppressions where holds and suppressions.list in ('', messages.list) and messages.list != ''
         and suppressions.address in (lower(deliveries.address), forgotten(lower(deliveries.address)))
         order by suppressions.list limit 1) as suppressed

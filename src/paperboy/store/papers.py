@@ -18,8 +18,8 @@ class Papers(Noun):
         super().__init__(database)
         self._read: dict[str, Paper] = {}
 
-    def forget(self) -> None:
-        """Drop the papers that were read."""
+    def clear_cache(self) -> None:
+        """Drop the papers that were read for a group of lists."""
         self._read.clear()
 
     def add(
@@ -28,7 +28,7 @@ class Papers(Noun):
         """Store a complete fetch of these categories of a source, by its key, or single papers
         without categories. A newer version of a known paper replaces its text.
         """
-        self.forget()
+        self.clear_cache()
         with self._transaction():
             self._execute(PAPER_KEYS, {"ids": [paper.id for paper in papers]})
             for paper in papers:
