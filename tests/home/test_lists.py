@@ -257,6 +257,7 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
         (["exclude: [math]"], ["5:15: exclude: 'math' is a whole archive; name its categories, such as math.AC"]),
         (["keywords: {mst: [x]}"], ["5:16: unknown key 'mst', did you mean 'must'?"]),
         (["keywords: [x]"], ["5:15: keywords: must have the keys must or never, such as {never: [survey, review]}"]),
+        (["keywords: {must: ['-']}"], ["5:23: must: '-' has no letter or digit, so it would match every paper"]),
         (["keywords: {never: survey}"], [f"5:23: never: {A_LIST}"]),
         (["keywords: {must: ['', []]}"], ["5:23: must: is empty", "5:27: must: each must be text; put it in quotes"]),
         (["paused: maybe"], ["5:13: paused: must be one of true, false"]),

@@ -98,6 +98,14 @@ def _boolean(text: str) -> bool:
     return word == "true"
 
 
+def _keyword(text: str) -> str:
+    """Read a word or phrase that a title or abstract may have."""
+    word = one_line(text)
+    if not any(map(str.isalnum, word)):
+        raise ValueError(f"{word!r} has no letter or digit, so it would match every paper")
+    return word
+
+
 # --- readers of nodes
 
 _TEXT = "must be text; put it in quotes"
@@ -239,7 +247,7 @@ def _keywords(file: _File, key: str, node: Node) -> Keywords:
         return Keywords()
 
     found = file.mapping(node, key, ("must", "never"), ())
-    words = _list_of(one_line)
+    words = _list_of(_keyword)
     return Keywords(**{name: words(file, name, value) for name, value in found.items()})
 
 

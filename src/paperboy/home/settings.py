@@ -133,7 +133,7 @@ def _mailbox(text: str) -> Subscriber:
     except ValueError:  # its message would show the text
         examples = "such as ada@example.org or Ada Lovelace <ada@example.org>"
         raise ValueError(f"must be one address, {examples}") from None
-    if not mailbox.address.isascii():  # a subscriber's may be
+    if not mailbox.address.isascii():  # subscribers may have other addresses
         raise ValueError("must be an address in ASCII, since not every mail server takes others")
     return mailbox
 

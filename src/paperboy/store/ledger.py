@@ -29,8 +29,8 @@ _LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]
 
 
 def pack(composed: Composed) -> Packed:
-    """Compress a mail's bytes for the database. Any process may, since it takes as long as writing
-    them.
+    """Compress a mail's bytes for the database. This takes as long as writing them, so a worker may
+    do it beforehand.
     """
     if isinstance(composed, Packed):
         return composed
@@ -176,9 +176,9 @@ class Ledger(Noun):
         return frozenset(self._column(query, [list(frozen_ids)]))
 
     def is_expired(self, delivery: Delivery, now: datetime) -> bool:
-        """Check whether its message is no longer worth sending. A digest is for three days after it
-        first reached somebody; one that reached nobody is superseded instead (`Days.supersede`). What a crash left in
-        `sending` is tried once more.
+        """Check whether the delivery has expired. A digest expires three days after it first reached
+        somebody, but not before `expires`; one that reached nobody is superseded instead
+        (`Days.supersede`). What a crash left in `sending` is tried once more.
         """
         if delivery.state is DeliveryState.SENDING:
             return False
@@ -254,7 +254,8 @@ class Ledger(Noun):
 
     def postpone(self, until: datetime, now: datetime) -> None:
         """Set the server's retry backoff: nothing is tried before `until`, except by hand."""
-        self._move("insert or replace into server_backoff values (1, ?, ?)", [now, until])
+        backoff = "insert or replace into server_backoff values (1, ?, ?)"
+        self._commit(backoff, [now, until], durable=False)
 
     def _move(self, sql: str, values: list[Any]) -> bool:
         return self._commit(sql, values, durable=False) == 1
@@ -319,19 +320,15 @@ class Ledger(Noun):
                 and {missed.value}""",
                 values,
             )
-            for copy in copies if missed is Missed.ANY else ():
-                number += self._execute(
-                    """insert into deliveries (frozen_id, address, name, message_id, token, state, at)
-                    select :digest, :address, :name, :message_id, :token, 'pending', :at where not exists (
-                        select 1 from deliveries where frozen_id = :digest and address = :address collate nocase
-                    )""",
-                    values | _recipient(copy),
-                )
+            if missed is Missed.ANY:
+                for copy in copies:
+                    number += self._execute(_ADD_MISSING, values | _recipient(copy))
             if number:
-                extension = (
-                    "update messages set expires = max(expires, :expires) where id = :digest"
+                self._execute(
+                    """update messages set expires = max(expires, :expires)
+                    where id = :digest""",
+                    values,
                 )
-                self._execute(extension, values)
         return number
 
 
@@ -359,6 +356,12 @@ select deliveries.id, frozen_id, list as list_name, address, name, message_id, t
 from deliveries cross join messages on messages.id = frozen_id
 """
 
+_ADD_MISSING = """
+insert into deliveries (frozen_id, address, name, message_id, token, state, at)
+select :digest, :address, :name, :message_id, :token, 'pending', :at where not exists (
+    select 1 from deliveries where frozen_id = :digest and address = :address collate nocase
+)
+"""
 _BOUNCED_THRICE = """
 with suspects as (
     select address collate nocase as suspect from deliveries where bounce = 1 group by 1 having count(*) >= 3
@@ -375,7 +378,8 @@ with suspects as (
     ))
 )
 select address, max(reply) filter (where n = 1) as reply from ended where n <= 3 and not exists (
-    select 1 from suppressions as now where now.address = ended.address and now.list = '' and now.holds
+    select 1 from suppressions as current
+    where current.address = ended.address and current.list = '' and current.holds
 )
 group by address having max(n) = 3 and min(bounce) order by address
 """
