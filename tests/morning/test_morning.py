@@ -63,7 +63,7 @@ class World:
     scorer: FakeScorer = field(default_factory=FakeScorer)
     composer: FakeComposer = field(default_factory=FakeComposer)
     budget: float = 0
-    frozen: Sequence[morning.Frozen] = ()
+    frozen: Sequence[morning.DayWriter] = ()
     mail_is_down: bool = False
 
     def run(

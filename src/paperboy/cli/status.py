@@ -107,7 +107,7 @@ class _Report:
         self.holder = lock.holder(database)
         composes = lock.holder(database, "morning") is not None
         sends = lock.holder(database, "sending") is not None
-        self.status = app.standing(lists, mornings, at_work=composes or sends)
+        self.status = app.status(lists, mornings, at_work=composes or sends)
         self.lists = self.status.lists
         self.undelivered = self.status.undelivered
         self.answer = answer(

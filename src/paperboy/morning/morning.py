@@ -63,7 +63,7 @@ NOTHING_WAS_DONE = (
     "no morning of this list finished: Paperboy was not running, or the list had no subscribers"
 )
 
-Frozen = Callable[[MailingList, Day, int | None, datetime], object]
+DayWriter = Callable[[MailingList, Day, int | None, datetime], object]
 """Writes rows in the transaction of a day, whose digest may have an id."""
 
 _T = TypeVar("_T")
@@ -89,7 +89,7 @@ class Morning:
     lookback: timedelta
     keep: timedelta
     keeps_scores: bool
-    frozen: Sequence[Frozen]
+    frozen: Sequence[DayWriter]
 
     # Composes for so many lists; None: this process alone.
     worker_pool: Callable[[int], WorkerPool | None]

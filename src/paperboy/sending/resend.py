@@ -16,7 +16,7 @@ from paperboy.models import Delivery, MailingList, Receipt, Subscriber
 from paperboy.sending.delivery import Transport, send_outside
 from paperboy.store import Store
 from paperboy.store.history import WAITING
-from paperboy.store.ledger import Frozen, Missed
+from paperboy.store.ledger import FrozenDigest, Missed
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class Resend:
     now: datetime
     by_mail: bool
 
-    def newest(self) -> Frozen:
+    def newest(self) -> FrozenDigest:
         """Return the newest digest. Raises PaperboyError if it cannot be sent again."""
         name = self.mailing_list.name
         if self.mailing_list.paused:
@@ -106,7 +106,7 @@ class Resend:
         return send_outside(transport, self.composer, composed, name, to, self.now, test=test)
 
     def _again(
-        self, digest: Frozen, missed: Missed, recipients: Sequence[Subscriber] | None = None
+        self, digest: FrozenDigest, missed: Missed, recipients: Sequence[Subscriber] | None = None
     ) -> int:
         """Reset missed deliveries of these recipients, or of all who are not suppressed."""
         name = self.mailing_list.name

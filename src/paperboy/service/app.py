@@ -528,7 +528,7 @@ class App(ExitStack):
 
     # What is wrong, and its alerts
 
-    def standing(
+    def status(
         self, lists: Sequence[MailingList], mornings: int = 1, *, at_work: bool = False
     ) -> status.Status:
         """Return the status of these lists, with the last `mornings` of each."""

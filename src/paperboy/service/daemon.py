@@ -208,7 +208,7 @@ class Daemon:
 
     def say_status(self) -> None:
         """Notify systemd of the day's status, in one line, after any broken file."""
-        day = self._app.standing(self.home.lists)
+        day = self._app.status(self.home.lists)
         line = status.answer(day, at_work="morning" in self._children)
         if self.problems:
             line = f"{self.problems[0]} (the last good version stays in force). {line}"

@@ -21,7 +21,7 @@ def beat(app: App) -> None:
     """
     url = app.settings.heartbeat_url.get_secret_value()
     try:
-        if not url or not app.standing(app.home.lists).health.well:
+        if not url or not app.status(app.home.lists).health.well:
             return
         http = Http(most=_MOST, proxy=app.proxy(url))
         code = http.request("GET", url, {}, seconds=_SECONDS).status

@@ -39,7 +39,7 @@ def pack(composed: Composed) -> Packed:
     return Packed(composed.subject, composed.sender, message, link=composed.link, shown=shown)
 
 
-class Frozen(NamedTuple):
+class FrozenDigest(NamedTuple):
     """Digest of a list in the ledger."""
 
     id: int
@@ -280,19 +280,19 @@ class Ledger(Noun):
         """
         return self._pairs(_BOUNCED_THRICE)
 
-    def digests(self, list_name: str) -> list[Frozen]:
+    def digests(self, list_name: str) -> list[FrozenDigest]:
         """Return the list's digests, newest first."""
         query = """select id, date, superseded is not null as superseded from digests
             where list = ? order by at desc, id desc"""
-        return self._rows(query, [list_name], Frozen)
+        return self._rows(query, [list_name], FrozenDigest)
 
-    def newest(self, list_name: str) -> Frozen | None:
+    def newest(self, list_name: str) -> FrozenDigest | None:
         """Return the list's newest digest; None if it has had none."""
         return next(iter(self.digests(list_name)), None)
 
     def reset(
         self,
-        digest: Frozen,
+        digest: FrozenDigest,
         copies: Sequence[MessageCopy],
         missed: Missed,
         at: datetime,
