@@ -433,16 +433,14 @@ class Drafter:
                 show(done, total)
 
     def _announce(self, jobs: Sequence[ToScore], *, show_cost: bool) -> None:
-        """Log the cost of scoring; of a backlog, or if a person asked, also on a terminal."""
+        """Log the cost of scoring; `show_cost`: also on a terminal."""
         if not self.scorer.model.is_llm:
             return
 
         papers = [paper for job in jobs for paper in job.papers]
         cost = self.scorer.estimate(papers)
-        week_ago = self.clock() - timedelta(days=7)
-        backlog = 2 * sum(paper.published < week_ago for paper in papers) > len(papers)
         logger.log(
-            logging.WARNING if show_cost or backlog else logging.INFO,
+            logging.WARNING if show_cost else logging.INFO,
             "scoring %s for %s by %s: %s",
             counted(len(papers), "paper"),
             together([job.mailing_list.name for job in jobs], 3),
