@@ -321,20 +321,6 @@ def iso(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _instant(text: str) -> datetime:
-    instant = datetime.fromisoformat(text)
-    if instant.tzinfo is None or not 1900 < instant.year < 2300:
-        raise ValueError(f"{text!r} is out of range, or has no time zone")
-    return instant
-
-
-def _texts(text: str) -> tuple[str, ...]:
-    items = json.loads(text)
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise ValueError(f"{text!r} is not a list of texts")
-    return tuple(items)
-
-
 def _deliveries(text: str) -> dict[DeliveryState, int]:
     return {DeliveryState(state): number for state, number in json.loads(text).items()}
 
@@ -352,11 +338,10 @@ _WRITTEN = ("at", "last", "since", "fetched_at", "frozen_at", "oldest", "publish
 _PLANNED = ("due", "ended", "expires", "next_try", "try_at", "until")
 _FLAGS = ("event", "given_up", "is_digest", "newest", "over", "own", "superseded", "unsent")
 _CONVERTERS: Mapping[str, Callable[[Any], object]] = {
-    **dict.fromkeys((*_WRITTEN, *_PLANNED), _instant),
+    **dict.fromkeys((*_WRITTEN, *_PLANNED), datetime.fromisoformat),
     **dict.fromkeys(_FLAGS, bool),
     "date": date.fromisoformat,
-    "authors": _texts,
-    "categories": _texts,
+    **dict.fromkeys(("authors", "categories"), lambda text: tuple(json.loads(text))),
     "facts": lambda text: dict(json.loads(text)),
     "deliveries": _deliveries,
     "outcome": Outcome,
