@@ -66,15 +66,12 @@ def fetch(
     sources = sources_of(
         category for mailing_list in wanted for category in mailing_list.categories
     )
-    # Connect before anything is fetched: a setting may be wrong.
-    feeds = [connect(source) for source in sources]
-
     results = dict[str, FetchResult]()
-    for source, feed in zip(sources, feeds, strict=True):
+    for source in sources:
         results[source.key] = _fetch_source(
             drafter,
             source,
-            feed,
+            connect(source),
             lists,
             [category for category in categories if source_of(category) is source],
             now,
