@@ -241,17 +241,15 @@ def test_since_that_cannot_be_is_wrong_usage_and_nothing_is_done(
     assert (len(week.arxiv.requests), "vera@example.org" in week.mails()) == (asked, False)
 
 
-def test_papers_skipped_after_a_long_absence_are_announced(both: World) -> None:
+def test_digest_after_a_long_absence_says_what_was_not_looked_at(both: World) -> None:
     """Those of the last 30 days are scored."""
     both.once()
     for number in range(1, 43):
         both.clock.now = FRIDAY + number * DAY
         both.announce(10 + number)
-    ran = both.once("foundations")
-    away = "papers submitted before {} were not looked at"
-    assert away.format("Wed 02 Dec") in ran.out
-    assert away.format("2 December 2026") in " ".join(newest(both).split())
-    assert away.format("Wed 02 Dec") in both.run("status").out
+    both.once("foundations")
+    away = "papers submitted before 2 December 2026 were not looked at"
+    assert away in " ".join(newest(both).split())
     both.clock.now += DAY
     both.announce(99)
     both.once()

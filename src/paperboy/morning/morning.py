@@ -440,18 +440,12 @@ def _reason(
     missing: str,
 ) -> str:
     """Return the reason for the outcome, or for having none; empty if the outcome says it all."""
-    day = draft.digest.date
     reason = missing if draft.leftover and missing else draft.problem or missing
-    if days := draft.digest.only_days:
-        oldest = day - timedelta(days)
-        away = f"Paperboy was away: papers submitted before {oldest:%a %d %b} were not looked at"
-        reason = f"{reason}; {away}" if reason else away
-
     if reason or outcome is not Outcome.QUIET:
         return reason
 
     names = together([source.name for source in sources_of(mailing_list.categories)])
-    if why := due.no_batch(mailing_list, begins(mailing_list, day)):
+    if why := due.no_batch(mailing_list, begins(mailing_list, draft.digest.date)):
         return f"{names} announced nothing ({why})"
     return f"{names} had nothing new in its categories"
 
