@@ -214,15 +214,16 @@ class History(Noun):
         )
         query = "select mornings from unscored where list = ? and paper_id = ?"
         failures = self._value(query, key) or 0
-        seen = self._first(
-            f"""select became, seen.date, iif(digest_id is null, null, {_STATES}) as deliveries
+        seen = (
+            self._first(
+                f"""select became, seen.date, iif(digest_id is null, null, {_STATES}) as deliveries
             from seen left join days using (list, date) where list = ? and paper_id = ?""",
-            key,
+                key,
+            )
+            or {}
         )
-        if seen is None:
-            return PaperHistory(tuple(scores), failures)
         return PaperHistory(
-            tuple(scores), failures, seen["became"], seen["date"], deliveries=seen["deliveries"]
+            tuple(scores), failures, seen.get("became"), seen.get("date"), seen.get("deliveries")
         )
 
 
