@@ -409,10 +409,13 @@ class Morning:
         incidents of a report.
         """
         mailing_list = self.to_serve[day.list_name]
+        # Features need neither addresses nor papers.
+        bare_list = replace(mailing_list, subscribers=())
+        bare_day = replace(day, copies=(), outcomes={}, composed=None)
 
         def more(digest_id: int | None) -> None:
             for write in self.frozen:
-                write(mailing_list, day, digest_id, self.now)
+                write(bare_list, bare_day, digest_id, self.now)
             if mailing_list.paused:
                 self.store.days.pause(mailing_list.name)
             if report:
