@@ -69,7 +69,8 @@ def test_filters_cost_no_call_are_counted_and_why_names_them(world: World) -> No
         "foundations: digest, 3 of 6 papers (1 author match), 3 filtered",
     )
     assert (
-        "6 considered = 3 scored + 0 carried over + 0 let go + 3 filtered; 3 scored = " in ran.err
+        "6 considered = 3 scored + 0 carried over + 0 let go + 3 filtered + 0 not called; 3 scored = "
+        in ran.err
     )
     assert sorted(chain.from_iterable(world.llm.asked)) == [
         "2611.00001",

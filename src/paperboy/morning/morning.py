@@ -455,10 +455,9 @@ def _reason(
 
 def _in_words(counts: Counts) -> str:
     """Return the counts as one sentence that adds up."""
-    filtered = f" + {counts.filtered} filtered" if counts.filtered else ""
-    filtered += f" + {counts.not_called} not called" if counts.not_called else ""
     return (
         f"{counts.considered} considered = {counts.scored} scored + {counts.carried_over} carried over"
-        f" + {counts.let_go} let go{filtered}; {counts.scored} scored = {counts.author_matches} author matches"
+        f" + {counts.let_go} let go + {counts.filtered} filtered + {counts.not_called} not called;"
+        f" {counts.scored} scored = {counts.author_matches} author matches"
         f" + {counts.selected} selected + {counts.over_cap} over the cap + {counts.below} below"
     )
