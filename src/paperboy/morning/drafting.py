@@ -391,7 +391,7 @@ class Drafter:
             self._dead = f"scoring hit a bug in Paperboy: {error!r}; see the log"
             self._shortfall = None
 
-        return list(map(self._explained, lists, kept))
+        return list(map(self._explained, lists))
 
     def _ask(self, lists: list[ScoredList], jobs: Sequence[ToScore]) -> None:
         """Let the lists take over the results as they arrive, those with the criteria of the list
@@ -474,21 +474,14 @@ class Drafter:
             rankers = tuple(gathered.learned.rankers.values())
             yield ToScore(mailing_list, papers, self._recent, rankers)
 
-    def _explained(self, scored: ScoredList, kept: ScoredList) -> ScoredList:
+    def _explained(self, scored: ScoredList) -> ScoredList:
         """Log what was scored and why other scores are missing, and add that for the draft."""
         gathered = scored.gathered
         if not gathered.mailing_list.topics:
             return scored
 
         name = gathered.mailing_list.name
-        number = len(scored.scores)
-        logger.info(
-            "%s: %d of %d scored, %d now",
-            name,
-            number,
-            len(gathered.papers),
-            number - len(kept.scores),
-        )
+        logger.info("%s: %d of %d scored", name, len(scored.scores), len(gathered.papers))
         for reason, times in Counter(scored.unscored.values()).items():
             logger.warning("%s: %s could not be scored: %s", name, counted(times, "paper"), reason)
 
