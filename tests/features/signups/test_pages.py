@@ -162,10 +162,10 @@ def test_scripts_and_robots_sign_nobody_up(open_web: Web) -> None:
     assert EMMY not in listed(web)
 
 
-def test_address_gets_one_mail_a_day(open_web: Web) -> None:
+def test_mailbox_gets_one_mail_a_day_however_it_is_spelt(open_web: Web) -> None:
     web, clock = open_web, open_web.world.clock
-    spellings = ["Emmy.N@wren.edu", "emmy.n@wren.edu"]
-    others = ["emmyn@wren.edu", "emmy@wren.edu"]
+    spellings = ["Emmy.N@gmail.com", "e.m.m.y.n+1@googlemail.com", "EMMYN+2@gmail.com"]
+    others = ["emmy.n@wren.edu", "emmyn@wren.edu", "emmy@gmail.com"]
     pages = {ask(web, address) for address in (*spellings, *others)}
     assert len(pages) == 1
     assert sorted(work(web)) == sorted([spellings[0], *others])

@@ -19,7 +19,8 @@ KIND = "sign-up"  # of task, and of the problem that the list's file cannot be e
 HOLDS = timedelta(days=7)  # how long the link in a confirmation mail works
 WINDOW = timedelta(hours=1)  # in which requests are counted
 _MOST = 100  # requests in an hour: a lecture hall may sign up at once
-_DAY = timedelta(days=1)  # an address gets one confirmation mail in it
+_DAY = timedelta(days=1)  # a mailbox gets one confirmation mail in it
+_GMAIL = {"gmail.com", "googlemail.com"}
 
 
 class Stage(StrEnum):
@@ -52,10 +53,11 @@ from signups left join tasks on kind = '{KIND}' and subject = token
 def ask(database: Database, token: str, list_name: str, address: str, now: datetime) -> bool:
     """Record a request. Return False, whatever the address, while a rate limit is reached.
 
-    A second request of an address within a day is not recorded, and returns True all the same, so
+    A second request of a mailbox within a day is not recorded, and returns True all the same, so
     that no stranger learns who has asked. (Whoever fills the rate limit up to its last request can
     still see whether one was recorded.)
     """
+    database.define("mailbox", _mailbox)
     with database.transaction():
         (count,) = database.column("select count(*) from signups where at > ?", [now - WINDOW])
         if count >= _MOST:
@@ -95,5 +97,14 @@ def move(database: Database, signup: Signup, stage: Stage) -> None:
 
 _ASK = """
 insert or ignore into signups select ?, ?, ?, 'asked', ?
-where not exists (select 1 from signups where at > ? and address = ? collate nocase)
+where not exists (select 1 from signups where at > ? and mailbox(address) = mailbox(?))
 """
+
+
+def _mailbox(address: str) -> str:
+    """Return the address without what most mail servers ignore, as the name of its mailbox."""
+    local, _, domain = address.lower().rpartition("@")
+    local = local.partition("+")[0]
+    if domain in _GMAIL:
+        return f"{local.replace('.', '')}@gmail.com"
+    return f"{local}@{domain}"
