@@ -71,9 +71,13 @@ OWN = {
 
 
 @pytest.mark.quick
-def test_each_recipient_meets_a_fault_of_their_own_and_nobody_else_suffers(world: World) -> None:
+@pytest.mark.parametrize("pipelining", [True, False])
+def test_each_recipient_meets_a_fault_of_their_own_and_nobody_else_suffers(
+    pipelining: bool, world: World
+) -> None:
     """The operator gets one alert about those refused for good; the others are tried again."""
     people = {f"{name}@example.org": own for name, own in OWN.items()}
+    world.smtp.pipelining = pipelining
     at_home(world, *people)
     world.announce(1)
     for address, own in people.items():

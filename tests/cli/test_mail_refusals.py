@@ -194,9 +194,12 @@ def test_once_tries_deferred_mail_at_once_and_the_daemon_waits(world: World) -> 
 
 
 @pytest.mark.parametrize(("offered", "came"), [(True, "sent"), (False, "failed")])
-def test_address_beyond_ascii_needs_smtputf8(offered: bool, came: str, world: World) -> None:
+@pytest.mark.parametrize("pipelining", [True, False])
+def test_address_beyond_ascii_needs_smtputf8(
+    offered: bool, came: str, pipelining: bool, world: World
+) -> None:
     """Where the server does not offer it, that address alone goes without."""
-    world.smtp.smtputf8 = offered
+    world.smtp.smtputf8, world.smtp.pipelining = offered, pipelining
     at_home(world, MUELLER, ADA)
     world.announce(1)
     assert world.once().code == 0

@@ -54,9 +54,10 @@ def logged_in(server: SmtpServer, contexts: Contexts, **changes: Any) -> SmtpTra
     return transport(server, ssl_context=contexts[1], **{**LOGIN, **changes})
 
 
-@pytest.fixture
-def server() -> Iterator[SmtpServer]:
-    with SmtpServer() as server:
+@pytest.fixture(params=[True, False], ids=["all at once", "one by one"])
+def server(request: pytest.FixtureRequest) -> Iterator[SmtpServer]:
+    """One that takes MAIL, RCPT and DATA together, and one that does not."""
+    with SmtpServer(pipelining=request.param) as server:
         yield server
 
 
@@ -81,6 +82,55 @@ def test_messages_share_a_connection_and_arrive_unchanged(
         ("papers@example.org", "bob@example.org", 1),
     ]
     assert {m.content for m in server.messages} == {message}
+
+
+@pytest.mark.parametrize(("offers", "packets"), [("PIPELINING", 1), ("SIZE", 3)])
+def test_commands_leave_in_one_packet_if_the_server_offers_pipelining(
+    offers: str, packets: int
+) -> None:
+    """It offers that, or else waits for each."""
+    came: list[bytes] = []
+
+    def serve(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(b"220 hello\r\n")
+            connection.recv(4096)
+            connection.sendall(b"250-hello\r\n250 " + offers.encode() + b"\r\n")
+            while not (came and came[-1].endswith(b"DATA\r\n")):
+                came.append(connection.recv(4096))
+                good = b"250 2.1.0 good\r\n" * (came[-1].count(b"\r\n") - came[-1].count(b"DATA"))
+                connection.sendall(good + b"354 go on\r\n" * came[-1].count(b"DATA"))
+            connection.recv(4096)
+            connection.sendall(b"250 2.0.0 taken\r\n")
+            connection.recv(4096)
+            connection.sendall(b"221 bye\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as executor:
+        served = executor.submit(serve, listener)
+        port = listener.getsockname()[1]
+        with closing(
+            SmtpTransport(host="127.0.0.1", port=port, security="none", username="", password="")
+        ) as sender:
+            assert sender.send(envelope()) == Receipt(SENT, "250 2.0.0 taken")
+        served.result(10)
+    assert len(came) == packets
+    assert b"".join(came).split(b"\r\n")[1:] == [b"RCPT TO:<ada@example.org>", b"DATA", b""]
+
+
+def test_server_that_wants_data_after_a_refusal_gets_an_empty_message(
+    server: SmtpServer, sender: SmtpTransport
+) -> None:
+    """Some say 354 though they have refused the only recipient (RFC 2920, 3.1). The line is in order after that."""
+    server.faults += [
+        Fault("RCPT", "550 5.1.1 no such user", times=1),
+        Fault("DATA", "354 go on", times=1),
+    ]
+    if server.pipelining:
+        receipt = sender.send(envelope())
+        assert (receipt.state, receipt.reply) == (FAILED, "RCPT: 550 5.1.1 no such user")
+        assert sender.send(envelope()) == Receipt(SENT, "250 2.0.0 taken as 1")
+    assert server.connections == int(server.pipelining)
 
 
 def test_any_2xx_reply_is_consent(server: SmtpServer, sender: SmtpTransport) -> None:

@@ -66,11 +66,14 @@ RECEIPTS: list[tuple[str, DeliveryState, str]] = [  # flags, state, what else th
 ]
 
 
+@pytest.mark.parametrize(
+    "pipelining", ["", "-p"], ids=["", "one by one"]
+)  # -f and -r mean one by one, too
 @pytest.mark.parametrize(("flags", "state", "also"), RECEIPTS)
 def test_each_fault_of_the_sink_has_its_receipt(
-    flags: str, state: DeliveryState, also: str
+    flags: str, state: DeliveryState, also: str, pipelining: str
 ) -> None:
-    with through_sink(flags) as sender:
+    with through_sink(f"{flags} {pipelining}") as sender:
         for _ in range(2):  # on what the first one leaves of the connection, it is the same
             receipt = send(sender)
             assert receipt.state is state

@@ -91,6 +91,7 @@ class SmtpServer:
     challenge: bytes | str = (  # for another one; what is no bytes is not in base64 either
         b'{"status":"401","schemes":"Bearer","scope":"https://mail.example.org/send"}'
     )
+    pipelining: bool = True
     smtputf8: bool = False
     port: int = 0
     host: str = "127.0.0.1"
@@ -161,6 +162,17 @@ class SmtpServer:
 
 
 class _Handler:
+    def __init__(self, *, pipelining: bool) -> None:
+        self._pipelining = pipelining
+
+    async def handle_EHLO(  # noqa: N802
+        self, _server: Any, session: Any, _envelope: Any, hostname: str, responses: list[str]
+    ) -> list[str]:
+        session.host_name = hostname
+        return (
+            responses if not self._pipelining else [responses[0], "250-PIPELINING", *responses[1:]]
+        )
+
     async def handle_DATA(self, session: _Session, *_: Any) -> str | None:  # noqa: N802
         return await session.taken()
 
@@ -171,7 +183,7 @@ class _Session(SMTP):
     def __init__(self, server: SmtpServer) -> None:
         self._owner = server
         super().__init__(
-            _Handler(),
+            _Handler(pipelining=server.pipelining),
             hostname="localhost",
             tls_context=server.ssl_context if server.security == "starttls" else None,
             auth_require_tls=server.security == "starttls",

@@ -10,6 +10,9 @@ the phases are separate here:
     the message, its dot    lost: pending, since the final CRLF.CRLF was not sent
     the reply to the dot    taken: sent · lost: ambiguous · refused: as above
 
+Where the server pipelines (RFC 2920), MAIL, RCPT and DATA leave in one packet, which saves two
+round trips a message.
+
 An OSError means that the connection is gone; smtplib's own exceptions are OSErrors, too. A reply
 that is too long or too slow counts as lost.
 """
@@ -155,22 +158,28 @@ class SmtpTransport:
         return connection
 
     def _announce(self, connection: _Connection, envelope: Envelope) -> None:
-        """Send MAIL, RCPT and, if there is a message, DATA. Raises the first refusal."""
-        options = f" SIZE={len(envelope.message)}" if connection.has_extn("size") else ""
-        if not envelope.recipient.isascii():  # RFC 6531
-            options += " BODY=8BITMIME SMTPUTF8"
-            if not connection.has_extn("smtputf8"):
-                said = "the server does not offer it, and this address needs it"
-                raise RefusedError("SMTPUTF8", 553, b"", said)
-
-        commands = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>"]
-        if envelope.message:
-            commands.append("DATA")
-        for command in commands:
-            connection.send(f"{command}\r\n".encode())
-            code, reply = connection.getreply()
-            if code // 100 != (3 if command == "DATA" else 2):
-                raise RefusedError(command[:4], code, reply, self._said(code, reply))
+        """Send MAIL, RCPT and, if there is a message, DATA; in one packet if the server allows it.
+        Raises the first refusal, after all replies are read.
+        """
+        lines = _commands(connection, envelope)
+        packets = [lines] if connection.has_extn("pipelining") else [[line] for line in lines]
+        refused: RefusedError | None = None
+        for packet in packets:
+            connection.send("".join(f"{line}\r\n" for line in packet).encode())
+            try:
+                for line in packet:
+                    code, reply = connection.getreply()
+                    if code // 100 != (3 if line == "DATA" else 2):
+                        said = self._said(code, reply)
+                        refused = refused or RefusedError(line[:4], code, reply, said)
+                    elif refused and line == "DATA":
+                        connection.docmd(".")  # the server waits for a message to nobody
+            except OSError:
+                if refused is None:
+                    raise
+                self._drop()
+            if refused:
+                raise refused
 
     def _hand_over(self, connection: _Connection, message: bytes) -> Receipt:
         """Send the message with its final dot, and read the reply. If sending fails, the final
@@ -388,6 +397,19 @@ class SmtpTransport:
                 resource.close()
         self._connection = None
         self._handle = None
+
+
+def _commands(connection: _Connection, envelope: Envelope) -> list[str]:
+    options = f" SIZE={len(envelope.message)}" if connection.has_extn("size") else ""
+    if not envelope.recipient.isascii():  # RFC 6531
+        options += " BODY=8BITMIME SMTPUTF8"
+        if not connection.has_extn("smtputf8"):
+            said = "the server does not offer it, and this address needs it"
+            raise RefusedError("SMTPUTF8", 553, b"", said)
+    commands = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>"]
+    if envelope.message:
+        commands.append("DATA")
+    return commands
 
 
 class _Connection(smtplib.SMTP):
