@@ -82,6 +82,13 @@ class ListStatus(NamedTuple):
         return self.mailed is not None and self.mailed.date >= self.standing.day
 
     @property
+    def only_in_outbox(self) -> bool:
+        """Check whether its newest digest went to the outbox, and to nobody by mail."""
+        if self.mailed is None or not self.mailed.in_outbox:
+            return False
+        return self.mailed.in_outbox == self.mailed.deliveries.get(DeliveryState.SENT)
+
+    @property
     def next(self) -> datetime | None:
         """Return when its next digest may come, in its zone; in the past if it is due. None: nobody
         would get it, or it is paused.
@@ -306,7 +313,7 @@ def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
     lists = [] if status.missed else status.on(Outcome.DIGEST)
     if lists:
         what = f"{everyone} got today's mail"
-        if any(list_status.mailed and list_status.mailed.in_outbox for list_status in lists):
+        if any(list_status.only_in_outbox for list_status in lists):
             what = "Today's mail is in the outbox"
         people = counted(status.subscribers, "subscriber")
         yield f"{what}: {counted(len(lists), 'list')}, {people}."
