@@ -158,10 +158,20 @@ def test_list_without_subscribers_is_left_out() -> None:
     assert answer(known(), at(9), [nobody]) == "No list has subscribers, so there is no mail."
 
 
+ELSE = "Everyone else got today's mail"
+
+
 @pytest.mark.parametrize(
     ("boxed", "said"),
     [
-        ({"foundations": 2}, "Today's mail is in the outbox: 2 lists, 3 subscribers."),
+        (
+            {"foundations": 2, "galaxies": 1},
+            "Today's mail is in the outbox: 2 lists, 3 subscribers.",
+        ),
+        (
+            {"foundations": 2},
+            f"Today's mail for foundations is in the outbox: 2 subscribers. {ELSE}: 1 list, 1 subscriber.",
+        ),
         ({"foundations": 1}, "Everyone got today's mail: 2 lists, 3 subscribers."),
     ],
 )

@@ -311,12 +311,18 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> str:
 def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
     """Yield what is well, then what is to come."""
     lists = [] if status.missed else status.on(Outcome.DIGEST)
-    if lists:
-        what = f"{everyone} got today's mail"
-        if any(list_status.only_in_outbox for list_status in lists):
-            what = "Today's mail is in the outbox"
-        people = counted(status.subscribers, "subscriber")
-        yield f"{what}: {counted(len(lists), 'list')}, {people}."
+    boxed = [list_status for list_status in lists if list_status.only_in_outbox]
+    number = sum(list_status.mailed.in_outbox for list_status in boxed if list_status.mailed)
+    if boxed:
+        which = _for(status, boxed)
+        people = counted(number, "subscriber")
+        what = people if which else f"{counted(len(boxed), 'list')}, {people}"
+        yield f"Today's mail{which} is in the outbox: {what}."
+        everyone = "Everyone else"
+    others = len(lists) - len(boxed)
+    if others:
+        people = counted(status.subscribers - number, "subscriber")
+        yield f"{everyone} got today's mail: {counted(others, 'list')}, {people}."
 
     lists = status.on(Outcome.NOTE)
     if lists:
