@@ -47,7 +47,7 @@ def test_papers_of_a_digest_deferred_for_everybody_come_next_morning(world: Worl
     )
     assert alerts(world) == [NOBODY]
     assert "The reason: RCPT: 454 4.7.1 relay access denied." in told(world)
-    assert "No paper is lost: those of a digest that reached nobody come with" in told(world)
+    assert "The papers are not lost: they come with the next digest of foundations." in told(world)
 
     world.smtp.faults.clear()
     assert once_on(world, TUESDAY, 3).code == 0

@@ -341,7 +341,7 @@ def test_superseded_digest_is_reported_with_the_servers_last_word(store: Store) 
     assert found.alert.headline == "Nobody got the digest of foundations"
     assert found.alert.paragraphs[:2] == (
         "The reason: 550 5.7.1 not today.",
-        "No paper is lost: those of a digest that reached nobody come with the next one.",
+        "The papers are not lost: they come with the next digest of foundations.",
     )
 
 

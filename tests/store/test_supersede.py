@@ -199,5 +199,9 @@ def test_superseded_digest_has_reached_nobody_for_the_last_reason(store: Store) 
     morning(store, {"ada": WAITS})
     supersede(store)
     (unreached,) = store.history.unreached(["foundations"])
-    assert (unreached.subject, unreached.reason) == ("foundations", "450 later")
+    assert (unreached.subject, unreached.facts["back"], unreached.reason) == (
+        "foundations",
+        True,
+        "450 later",
+    )
     assert unreached.last == at(TOMORROW)

@@ -80,6 +80,7 @@ def _fields(problems: Sequence[Incident]) -> dict[str, str]:
         "papers": counted(number, "paper"),
         "mails": counted(number, "mail"),
         "addresses": counted(number, "address", "addresses"),
+        "back": "",
         "fault": shortened(one_line(f"{place}: {rows[0].reason}"), _LONGEST_FAULT),
     }
 
@@ -90,6 +91,9 @@ def _fields(problems: Sequence[Incident]) -> dict[str, str]:
         fields["score"] = f"Scored {_scored(unserved)}: no digest for {without}"
         fields["what"] = "digest"
 
+    back = together([row.subject for row in rows if row.facts.get("back")], _MOST)
+    if back:
+        fields["back"] = f"The papers are not lost: they come with the next digest of {back}."
     return fields
 
 

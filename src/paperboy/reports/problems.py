@@ -133,7 +133,7 @@ WORDS: Mapping[str, Words] = {
     ),
     Kind.NOBODY: Words(
         "Nobody got the digest of {names}",
-        "No paper is lost: those of a digest that reached nobody come with the next one.",
+        "{back}",
         "paperboy check tries the login; paperboy status shows the waiting mail. If the addresses are wrong, "
         "fix them in the list's file, and paperboy resend {first} sends today's.",
         "digests reach their lists",

@@ -244,8 +244,10 @@ def _nobody(
     reply: str,
     at: datetime,
     since: datetime | None,
+    *,
+    superseded: bool,
 ) -> Incident:
-    facts = {"list": list, "lines": [f"{list}: {reply}"]}
+    facts = {"list": list, "lines": [f"{list}: {reply}"], "back": superseded}
     return Incident(
         kind=Kind.NOBODY, subject=list, since=since or at, last=at, reason=reply, facts=facts
     )
@@ -293,7 +295,7 @@ from deliveries join digests on digests.id = frozen_id
 
 # The newest digest of each list that has reached somebody, or nobody.
 _NOBODY = f"""
-select name.value as list,
+select name.value as list, superseded is not null as superseded,
     coalesce((
         select reply from deliveries where state != 'suppressed' and reply != '' and frozen_id in (
             select id from digests as alike
