@@ -81,7 +81,13 @@ class WorkerPool:
         try:
             return call()
         except Exception as error:  # of any executor
-            self.problem = f"{self.name} cannot be used: {first_line(error)}"
+            why = f"{type(error).__name__}: {first_line(error)}"
+            if isinstance(error, PaperboyError):
+                why = str(error)
+            elif isinstance(error, TimeoutError):
+                why = f"no answer within {self.seconds:g} seconds"
+
+            self.problem = f"{self.name} cannot be used: {why}"
             logger.warning(
                 "%s; one process does the work instead, which takes longer", self.problem
             )
@@ -115,6 +121,8 @@ def done(work: Callable[[_T], _R], task: _T, expected: Mapping[str, str]) -> _R:
 def helpful(lists: int) -> int:
     """Return how many processes of this machine so many lists are worth."""
     cores = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):  # macOS has none
+        cores = len(os.sched_getaffinity(0))
     return min(_MOST, cores, lists // _WORTH_IT)
 
 
