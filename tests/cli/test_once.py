@@ -235,3 +235,18 @@ class TestProcesses:
         assert process.returncode == 1
         assert "nothing is lost" in err
         assert today.mails() == []
+
+
+def test_home_with_its_first_mail_server_learns_how_to_mail_what_is_in_the_outbox(
+    world: World,
+) -> None:
+    world.announce(1)
+    world.env(smtp=False, MAIL_FROM="papers@example.org")
+    world.once("foundations")
+    world.env()
+    ran = world.run("once", "--list", "foundations")
+    assert "To send the newest digests by mail: paperboy resend foundations" in ran.err
+    assert world.mails() == []
+    assert world.run("resend", "foundations").code == 0
+    assert sorted(world.mails()) == ["ada@example.org", "grace@example.org"]
+    assert "resend" not in world.once().err

@@ -267,6 +267,12 @@ def answer(status: Status, *, at_work: bool = False, running: bool = True) -> st
     return shortened(one_line(" ".join(sentences[:2])), _MOST)
 
 
+def moved_from_outbox(names: Iterable[str]) -> str:
+    """Return how to send digests by mail that went to the outbox before there was a mail server."""
+    commands = "; ".join(f"paperboy resend {name}" for name in names)
+    return f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"
+
+
 def _wrong(status: Status, *, at_work: bool, running: bool) -> str:
     """Return the worst problem with its reason; empty if there is none."""
     lists = status.on(Outcome.GAVE_UP)

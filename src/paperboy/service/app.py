@@ -449,6 +449,9 @@ class App(ExitStack):
 
         Alerts are not sent through a server that has just refused us. See `delivery.Round`.
         """
+        if not self.settings.uses_outbox and (names := self.store.ledger.only_in_outbox()):
+            logger.warning("%s", status.moved_from_outbox(names))
+
         self.report(sends=True)
         sent = self._round(stopped).deliver(by_hand=by_hand, only=only)
         delivery.record(self.store, sent, self.clock(), self.patience)

@@ -190,6 +190,16 @@ class Ledger(Noun):
             where frozen_id = ? and state in ('sent', 'ambiguous') and at <= ? limit 1"""
         return bool(self._rows(query, [delivery.frozen_id, now - WORTH_SENDING]))
 
+    def only_in_outbox(self) -> list[str]:
+        """Return the lists whose newest digest is only in the outbox, from a sender that a mail
+        server would accept.
+        """
+        return self._column(
+            """select list from digests join deliveries on frozen_id = digests.id
+            where digests.id in (select max(id) from digests group by list) and sender not like '%@localhost'
+            group by list having max(via = 'outbox') and not max(via = 'smtp') order by list"""
+        )
+
     def reserve(self, delivery: Delivery, at: datetime) -> bool:
         """Record that a delivery is being sent, before its message leaves. False: another process
         moved it.
