@@ -43,7 +43,6 @@ LONG_FILES = {  # in the order in which they run
     "test_spam.py": "SpamAssassin",
     "test_clients.py": "Node",
     "test_look.py": "Chromium",
-    "test_layout.py": "Chromium",
     "test_look_of_lists.py": "Chromium",
     "test_browser.py": "Chromium and nginx",
 }

@@ -6,8 +6,6 @@ votes, of which a tenth are mistakes. Ends with 1 where an aim is missed. The da
 `../shared/data`, and are not part of the project.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -5,8 +5,6 @@ name, on 97 domains. Processor time and peak memory of commands as an operator r
 digest to all of them. `--python` is the interpreter of another version's virtual environment, to compare with.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -10,8 +10,6 @@ of worker processes) for each list, the largest process, and mails a second.
 version's virtual environment, to compare with.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -5,8 +5,6 @@ in an interpreter of its own, counts a token per 4.6 bytes and keeps a prompt ca
 gpt-6-luna. The day lies beside the checkout, in `../shared/data`, and is not part of the project.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -14,8 +14,6 @@ without its database) was measured once, in turns with the sender without a ledg
 machine with two cores, 68 kB. `LISTMONK` keeps that ratio, through which we are compared with it.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

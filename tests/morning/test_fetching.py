@@ -125,7 +125,7 @@ def test_failure_costs_the_late_cross_lists_alone(
     world.scorer.known = good(new(2))
     (report,) = world.run().lists
     assert (report.outcome, report.problem) == (Outcome.DIGEST, "")
-    assert "are not looked for today" in caplog.text
+    assert "are not fetched today" in caplog.text
 
 
 def test_full_disk_ends_the_morning(world: World) -> None:
@@ -166,7 +166,7 @@ def test_late_cross_list_goes_from_the_feed_into_the_mail(home: Home) -> None:
     assert "1 late cross-lists: 2312.02073" in said
     assert OLD.id.encode() in home.smtp.messages[-1].content
     home.arxiv.feed_fault = rate_limited()
-    assert "late cross-lists are not looked for today: 127.0.0.1 answered HTTP 429" in morning(
+    assert "late cross-lists are not fetched today: 127.0.0.1 answered HTTP 429" in morning(
         home, 3, (OLD, "cross")
     )
     assert home.arxiv.feeds == ["astro-ph.GA+cs.LG+stat.ML"] * 2

@@ -1,7 +1,5 @@
 """What can be wrong with an answer of arXiv's API: each fault turns the right answer into a wrong one."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import time

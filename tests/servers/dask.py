@@ -1,7 +1,5 @@
 """A Dask scheduler with workers as child processes on loopback, with TLS and certificates of its own authority."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -8,8 +8,6 @@ the table, with anything: it is given the question and whether it came over TCP,
 stream.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socketserver
 import threading

@@ -4,8 +4,6 @@
 Nothing but time is lost: there is no limit of bandwidth, and no slow start. It is a process of its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a list's webhook calls: an HTTP server on loopback that records each request and answers what it is told."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

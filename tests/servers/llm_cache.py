@@ -1,7 +1,5 @@
 """What is in a prompt, how many tokens that is, and what a provider's cache knows of it."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """How LLM servers differ: what they do wrong, by name, what they refuse, and how they cache prompts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ with Nginx(8025, trustme.CA()) as proxy:
     ...https://papers.example.org is at proxy.port...
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shutil

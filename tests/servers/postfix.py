@@ -4,8 +4,6 @@ It answers refusals of the client, its HELO and the sender only at RCPT (`smtpd_
 takes, it discards.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

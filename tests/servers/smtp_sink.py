@@ -1,7 +1,5 @@
 """Postfix's `smtp-sink` on loopback: a mail server that takes or refuses everything as fast as it can."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -6,8 +6,6 @@ with Systemd(watchdog_seconds=6) as systemd:
     assert systemd.heard("READY") == ["1"]
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import struct

@@ -1,7 +1,5 @@
 """arXiv by its own calendar: which evenings it announces on, what, and when its API has it."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

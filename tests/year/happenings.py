@@ -1,7 +1,5 @@
 """Incidents of batches, papers, files and addresses."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from datetime import date, datetime

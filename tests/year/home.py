@@ -1,7 +1,5 @@
 """The home: three lists in three zones, as the operator may edit them, and mails that are quickly drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time

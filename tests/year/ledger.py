@@ -1,7 +1,5 @@
 """What the database holds of a simulated year."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing

@@ -1,7 +1,5 @@
 """A simulated year that is over: what its servers saw beside what Paperboy wrote down."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta

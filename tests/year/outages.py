@@ -1,7 +1,5 @@
 """Incidents of servers and machines."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import datetime
 from functools import partial

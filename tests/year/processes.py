@@ -1,7 +1,5 @@
 """Fakes around the daemon of a simulated year: children that finish at once, and systemd."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """What the servers and the daemon did, and when."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import date, datetime

@@ -1,7 +1,5 @@
 """The script of a simulated year: an incident every six days, and subscribers and restarts in between."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime

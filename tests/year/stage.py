@@ -4,8 +4,6 @@ The instants are drawn by the seed, and then moved out of the way of those that 
 patience, the end of its day. So how many mails a cause is worth can be said beforehand.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

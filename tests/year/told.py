@@ -1,7 +1,5 @@
 """The alerts that a year must cause, and those that its mails report."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """What must come of a simulated year, worked out from its script alone, without any rule of Paperboy's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta

@@ -10,8 +10,6 @@ Real servers, a real database, the real commands; only time is not real. The dae
 once: what they wait, the clock moves. Where a child looks at the clock it can be killed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import random

@@ -167,6 +167,6 @@ def _add_older(
     except StoreWriteError:
         raise
     except (FeedError, StoreError) as error:
-        logger.warning("older papers are not looked for today: %s", error)
+        logger.warning("older papers are not fetched today: %s", error)
     except Exception:
-        logger.exception("this is a bug in Paperboy; older papers are not looked for today")
+        logger.exception("this is a bug in Paperboy; older papers are not fetched today")

@@ -114,7 +114,7 @@ class ArxivFeed:
         try:
             cross_lists = self.client.cross_lists(categories, missing_ids)
         except FeedError as error:
-            logger.warning("late cross-lists are not looked for today: %s", error)
+            logger.warning("late cross-lists are not fetched today: %s", error)
             return []
 
         late = [paper for paper in cross_lists if paper.published < since]
