@@ -1,5 +1,6 @@
 """The command `paperboy`: finds the home, imports the command, turns errors into exit codes."""
 
+import errno
 import importlib
 import io
 import logging
@@ -190,7 +191,8 @@ def main() -> None:
     stdout = output.take_streams()
     code = invoke(enter=files.become_owner)
     if failure := stdout.failure:
-        lost = f"standard output: {failure.strerror}; the results could not be written, and nothing else was affected"
+        why = "it is closed" if failure.errno == errno.EBADF else failure.strerror
+        lost = f"standard output: {why}; the results could not be written, and nothing else was affected"
         output.complaint(PaperboyError(lost), os.environ)
         code = code or PaperboyError.exit_code
 

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, tzinfo
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import click
@@ -109,6 +110,9 @@ def program() -> str:
     """Return the command that starts this Paperboy from a shell."""
     if shutil.which("paperboy"):
         return "paperboy"
+    script = Path(sys.executable).with_name("paperboy")
+    if script.exists():
+        return shlex.quote(str(script))
     return f"{shlex.quote(sys.executable)} -m paperboy"
 
 
