@@ -20,6 +20,7 @@ _FORBIDDEN = re.compile(
 )
 _BLANKS = dict.fromkeys((0x85, 0x2028, 0x2029), " ")  # line ends in YAML, but in no editor
 _NULL = {"", "~", "null", "Null", "NULL"}
+_DEEPEST = 50  # levels of lists and mappings; libyaml would crash at some 30,000
 _TOO_DEEP = "nested too deeply; a list needs three levels"
 
 # Messages of libyaml and PyYAML for the usual mistakes, and the same in plain words. `sign` is taken
@@ -56,7 +57,23 @@ class MalformedError(ValueError):
         self.column = column
 
 
-_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_Parser: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+class _Loader(_Parser):  # type: ignore[misc]  # either of two
+    """Loader that counts levels while it composes."""
+
+    _depth = 0
+
+    def descend_resolver(self, current_node: Node | None, _: object) -> None:
+        """Enter a node's value. Raises MalformedError."""
+        self._depth += 1
+        if current_node and self._depth > _DEEPEST:
+            raise malformed(current_node, _TOO_DEEP)
+
+    def ascend_resolver(self) -> None:
+        """Leave a node's value."""
+        self._depth -= 1
 
 
 def compose(text: str) -> Node | None:
@@ -74,8 +91,6 @@ def compose(text: str) -> Node | None:
             _check(root, set())
     except MarkedYAMLError as error:
         raise _in_plain_words(error, text) from None
-    except RecursionError:
-        raise MalformedError(1, 1, _TOO_DEEP) from None
 
     return root
 
