@@ -119,17 +119,20 @@ def test_status_json_reports_the_newest_day_of_each_list(world: World) -> None:
     assert told["months"] == [{"month": "2026-11", **told["month"]}]
 
 
-def test_reason_too_long_for_the_first_line_is_cut_there_and_shown_once_and_whole(
-    world: World,
-) -> None:
-    """The answer is one line of at most 120 characters, in the JSON, too."""
+def test_reason_too_long_for_the_first_line_is_shown_once_and_whole(world: World) -> None:
+    """In the JSON the answer is one line of at most 120 characters, cut, beside the whole reason."""
     reason = "You exceeded your current quota, please check your plan and billing details, and come back with more"
     world.announce(1)
     world.llm.lasting_fault = error(429, reason)
     world.once("foundations")
     for cause in (f"429: {reason}", f"RCPT: 550 5.1.1 {reason}"):
         printed = world.run("status", "--list", "foundations").out
-        assert (printed.count(reason), printed.count(cause)) == (1, 1)
+        assert "…" not in printed
+        assert (printed.count(reason), printed.count("You exceeded"), printed.count(cause)) == (
+            1,
+            1,
+            1,
+        )
         told = world.json("status", "--list", "foundations")
         assert "You exceeded your" in told["answer"]
         assert len(told["answer"]) <= 120
@@ -378,7 +381,7 @@ def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) ->
     with world.held():
         printed = world.run("status").out
     assert printed.startswith(
-        "Not yet: foundations and galaxies, due since 07:00 UTC; next try 07:15 UTC: "
+        "Not yet: foundations and galaxies, due since 07:00 UTC; next try 07:15 UTC.\n"
     )
     assert "\nfoundations and galaxies: 127.0.0.1" in printed
     assert printed.count("(last tried Fri 20 Nov 07:00 UTC, next try about 07:15 UTC)\n") == 1

@@ -65,7 +65,7 @@ def test_waiting_deliveries_name_the_servers_refusal(world: World) -> None:
     a_morning(world, Fault("MAIL", "550 5.7.1 you may not send"))
     world.later(minutes=5)
     ran = world.run("status")
-    assert ran.out.startswith("2 of 2 subscribers did not get today's mail: ")
+    assert ran.out.startswith("2 of 2 subscribers did not get today's mail.\n")
     heading, *people = section(ran.out)
     assert heading.startswith("2 pending, next try about 07:15 UTC: mail server 127.0.0.1:")
     assert "550 5.7.1 you may not send" in heading

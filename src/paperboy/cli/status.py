@@ -78,7 +78,7 @@ def status(
         output.show_page(_suppressed(app, as_json=as_json))
         return 0
 
-    report = _Report(app, names, mornings)
+    report = _Report(app, names, mornings, as_page=not as_json)
     if as_json:
         page = {} if only_undelivered else _as_json(report)
         page["undelivered"] = [_undelivered(record, report.now) for record in report.undelivered]
@@ -94,7 +94,7 @@ def status(
 class _Report:
     """Everything that the page and the JSON show."""
 
-    def __init__(self, app: App, names: tuple[str, ...], mornings: int) -> None:
+    def __init__(self, app: App, names: tuple[str, ...], mornings: int, *, as_page: bool) -> None:
         settings = app.settings
         store = app.store_to_ask
         wanted = app.home.named(names)
@@ -114,6 +114,7 @@ class _Report:
             self.status,
             at_work=composes,
             running=self.holder is not None,
+            reasons_follow=as_page,
         )
 
         self.months = store.history.months(self.now, names)  # this one first

@@ -25,7 +25,7 @@ from paperboy.models import Attempt, DeliveryState, MailingList, Outcome
 from paperboy.store import Store
 from paperboy.store.history import DaySummary, DeliveryRecord, NewestDigest
 
-_MOST = 120  # characters of the answer
+MOST = 120  # characters of the answer
 IDLE = "paperboy run is not active"
 NOTHING_IS_SENT = f"{IDLE}: nothing is sent until you start it or run paperboy once"
 
@@ -251,20 +251,28 @@ def read(
     )
 
 
-def answer(status: Status, *, at_work: bool = False, running: bool = True) -> str:
+def answer(
+    status: Status, *, at_work: bool = False, running: bool = True, reasons_follow: bool = False
+) -> str:
     """Return one line of at most 120 characters, without an address. `at_work`: a morning is under
-    way. `running`: the daemon is active, so a next try can be promised.
+    way. `running`: the daemon is active, so a next try can be promised. `reasons_follow`: nothing
+    is cut, however long the line; a reason that does not fit is left out, since it follows in full.
     """
     if len(status.on(ListState.EMPTY)) == len(status.lists):
         return "No list has subscribers, so there is no mail."
     if not any(list_status.next for list_status in status.lists):
         return "All lists are paused, so there is no mail."
 
-    wrong = _wrong(status, at_work=at_work, running=running)
-    sentences = list(_well(status, "Everyone else" if wrong else "Everyone", running=running))
-    if wrong:
-        sentences.insert(0, wrong)
-    return shortened(one_line(" ".join(sentences[:2])), _MOST)
+    what, why = _wrong(status, at_work=at_work, running=running)
+    sentences = list(_well(status, "Everyone else" if what else "Everyone", running=running))
+    if what:
+        sentences.insert(0, what + why)
+    line = one_line(" ".join(sentences[:2]))
+    if not reasons_follow:
+        return shortened(line, MOST)
+    if what and len(line) > MOST:
+        sentences[0] = f"{what}."
+    return one_line(" ".join(sentences[:2]))
 
 
 def moved_from_outbox(names: Iterable[str]) -> str:
@@ -273,13 +281,15 @@ def moved_from_outbox(names: Iterable[str]) -> str:
     return f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"
 
 
-def _wrong(status: Status, *, at_work: bool, running: bool) -> str:
-    """Return the worst problem with its reason; empty if there is none."""
+def _wrong(status: Status, *, at_work: bool, running: bool) -> tuple[str, str]:
+    """Return the worst problem, empty if there is none, and the end of its sentence: a reason,
+    which may be cut.
+    """
     lists = status.on(Outcome.GAVE_UP)
     if lists:
         then = f"next try {_first(lists)}" if running else IDLE
         why = _why(list_status.days[0].reason for list_status in lists)
-        return f"No digest today for {_names(lists)}; {then}{why}"
+        return f"No digest today for {_names(lists)}; {then}", why
 
     lists = status.on(ListState.DUE)
     if lists:
@@ -288,7 +298,7 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> str:
         local = since.astimezone(lists[0].mailing_list.timezone)
         head = f"{_names(lists)}, due since {local:%H:%M %Z}"
         if at_work:
-            return f"A morning is running: {head}."
+            return f"A morning is running: {head}", "."
         then = f"; {IDLE}"
         if running:
             then = _again(status, (standing.next_try for standing in standings))
@@ -297,11 +307,11 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> str:
             for list_status in lists
             if list_status.attempt and list_status.attempt.at >= list_status.standing.start
         )
-        return f"Not yet: {head}{then}{why}"
+        return f"Not yet: {head}{then}", why
 
     number = len(status.missed)
     if not number:
-        return ""
+        return "", ""
     people = counted(status.subscribers, "subscriber")
     mailed_today = any(list_status.mailed_today for list_status in status.lists)
     what = "today's mail" if mailed_today else "the last digest"
@@ -309,9 +319,9 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> str:
     reasons = [row.reason.replace(row.address, "…") for row in status.missed if row.reason]
     if reasons or None in tries:
         then = _again(status, tries) if running else ""
-        return f"{number} of {people} did not get {what}{then}{_why(reasons)}"
+        return f"{number} of {people} did not get {what}{then}", _why(reasons)
     got = status.subscribers - number
-    return f"{got} of {people} got {what} so far; {number} to be sent."
+    return f"{got} of {people} got {what} so far; {number} to be sent", "."
 
 
 def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
