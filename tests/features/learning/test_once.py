@@ -18,21 +18,15 @@ __all__ = ["world"]  # a fixture
 YESTERDAY = FRIDAY - timedelta(days=1)
 
 
-def key_of(world: World, name: str) -> str:
-    """The key of what a list learns from scores."""
-    home = Home.load(world.path, {})
-    mailing_list = home.list(name)
-    criteria = Prompt(home.folders("prompts")).criteria(mailing_list.topics)
-    return f"{ranking.FEATURES}; {criteria}; {mailing_list.min_relevance}"
-
-
 def learned(world: World) -> None:
     """Let foundations have learned enough, from papers that all begin alike: later numbers are wanted."""
+    home = Home.load(world.path, {})
+    criteria = Prompt(home.folders("prompts")).criteria(home.list("foundations").topics)
     rows = [
         ranking.Example(f"Wanted {number}", "", 1.0 if number > 20 else 0.0)
         for number in range(1, 41)
     ]
-    key, since = key_of(world, "foundations"), FRIDAY - timedelta(days=31)
+    key, since = f"{ranking.FEATURES}; {criteria}; 7", FRIDAY - timedelta(days=31)
     state = LearnedState(key, since, YESTERDAY, "2611.00001", 300, ranking.train(b"", rows))
     with Store.open(world.database, tables=TABLES) as store:
         store.days.freeze(Day("foundations", YESTERDAY.date(), Outcome.NOTE), YESTERDAY)

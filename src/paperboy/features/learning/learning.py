@@ -15,7 +15,13 @@ from datetime import date, datetime, timedelta
 
 from paperboy.due import local_date
 from paperboy.features.learning import ranking
-from paperboy.features.learning.lessons import NO_VOTES, ExampleKind, LearnedState, Lessons
+from paperboy.features.learning.lessons import (
+    NO_VOTES,
+    ExampleKind,
+    LearnedState,
+    Lessons,
+    TrainingProgress,
+)
 from paperboy.features.learning.ranking import LearnedRanker
 from paperboy.features.learning.shortlist import (
     LEAST_AGE,
@@ -195,7 +201,7 @@ def _strengths(ranker: LearnedRanker, papers: Sequence[Paper]) -> dict[str, floa
     return dict(zip((paper.id for paper in papers), ranker.strengths(papers), strict=True))
 
 
-def is_young(state: LearnedState, now: datetime) -> bool:
+def is_young(state: LearnedState | TrainingProgress, now: datetime) -> bool:
     """Return whether too little was learned for a shortlist."""
     return state.examples < LEAST_EXAMPLES or now - state.oldest < LEAST_AGE
 
@@ -248,6 +254,7 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
         for mailing_list in lists
         if mailing_list.topics and mailing_list.is_active
     }
+    progress = lessons.progress(learners)
     recalls = lessons.recalls(learners, now.date())
 
     shown: dict[str, object] = {}
@@ -260,7 +267,7 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
         share = share_of(setting, misses, day)
         off = off_until(misses, day) if setting == "auto" else None
 
-        learned = learning.of(mailing_list).get(ExampleKind.SCORES)
+        learned = progress.get(name)
         learns = None
         if share < 1 and (learned is None or is_young(learned, now)):
             learns = _progress(learned, now)
@@ -314,7 +321,7 @@ def _change(setting: Share, share: float, off: date | None, day: date) -> str:
     return ""
 
 
-def _progress(learned: LearnedState | None, now: datetime) -> dict[str, int]:
+def _progress(learned: TrainingProgress | None, now: datetime) -> dict[str, int]:
     """Return how much was learned, and how much is needed."""
     papers = learned.examples if learned else 0
     days = (now - learned.oldest).days if learned else 0

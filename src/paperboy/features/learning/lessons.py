@@ -42,6 +42,13 @@ class LearnedState:
     weights: bytes = field(repr=False)  # see ranking.py
 
 
+class TrainingProgress(NamedTuple):
+    """Amount that a list has learned from scores."""
+
+    examples: int
+    oldest: datetime
+
+
 class ScoredPaper(NamedTuple):
     """Paper that an LLM scored for a list."""
 
@@ -65,6 +72,15 @@ class Lessons:
         """Return the list's state of that kind and key."""
         query = f"select {_STATE} from learned where list = ? and kind = ? and key = ? and weights is not null"
         return self._database.first(query, [list_name, kind, key], LearnedState)
+
+    def progress(self, list_names: Collection[str]) -> dict[str, TrainingProgress]:
+        """Return the progress of those lists that have learned anything from scores."""
+        query = """
+            select list, examples, oldest from learned
+            where kind = 'scores' and examples > 0 and list in (select value from json_each(?))
+        """
+        rows = self._database.rows(query, [list(list_names)])
+        return {row.pop("list"): TrainingProgress(**row) for row in rows}
 
     def keep(
         self, list_name: str, kind: ExampleKind, state: LearnedState | None, at: datetime
