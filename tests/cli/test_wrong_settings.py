@@ -317,12 +317,12 @@ def test_wrong_file_of_lists_is_one_line_with_its_place(
         (
             "subscribers.yaml",
             b"",
-            "lists: subscribers.yaml: the file must start with lists: [",
+            "lists: subscribers.yaml:1:1: the file must start with lists: [",
         ),
         (
             "subscribers.yaml",
             b"- name: x\n",
-            "lists: subscribers.yaml: the file must start with lists: [",
+            "lists: subscribers.yaml:1:1: the file must start with lists: [",
         ),
         (
             "prompts/topics/strings.md",

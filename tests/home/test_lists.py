@@ -459,9 +459,9 @@ list: []
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", " the file must start with lists: ["),
-        ("# only a comment\n", " the file must start with lists: ["),
-        ("\n- a\n", " the file must start with lists: ["),
+        ("", "1:1: the file must start with lists: ["),
+        ("# only a comment\n", "1:1: the file must start with lists: ["),
+        ("\n- a\n", "1:1: the file must start with lists: ["),
         ("lists:", "1:1: this file needs 'lists'"),
         ("lists: []", "1:8: lists: must not be empty"),
         ("lists: {}", "1:8: lists: each list begins with a dash, such as '- name: physics'"),

@@ -275,19 +275,19 @@ _OPTIONS: dict[str, _Reader] = {
     "topics": _topics,
     "authors": _list_of(values.author),
     "language": _text(values.language, f"{_TEXT}, as 'no' for Norwegian"),
-    "min_relevance": _text(integer(1, 10)),
-    "min_novelty": _text(integer(1, 10)),
-    "max_papers": _text(integer(1, 10_000)),
+    "min_relevance": _text(integer(1, 10), "must be one whole number from 1 to 10"),
+    "min_novelty": _text(integer(1, 10), "must be one whole number from 1 to 10"),
+    "max_papers": _text(integer(1, 10_000), "must be one whole number"),
     "send_at": _text(values.time_of_day),
     "timezone": _text(values.timezone),
     "weekdays": _list_of(one_of(*WEEKDAYS), _indices, least=1),
-    "cross_lists": _text(_boolean),
-    "send_empty": _text(_boolean),
+    "cross_lists": _text(_boolean, "must be true or false"),
+    "send_empty": _text(_boolean, "must be true or false"),
     "exclude": _list_of(categories, _distinct),
     "keywords": _keywords,
-    "paused": _text(_boolean),
+    "paused": _text(_boolean, "must be true or false"),
     "archive": _text(one_of("none", "link", "public", "indexed")),
-    "open": _text(_boolean),
+    "open": _text(_boolean, "must be true or false"),
     "webhook": _text(_webhook),
     "webhook_format": _text(one_of("json", "slack")),
     "subscribers": _subscribers,
@@ -330,7 +330,7 @@ def parse(
         raise ConfigError.at(f"{FILE}:{error.line}:{error.column}", str(error)) from None
 
     if not isinstance(root, MappingNode):
-        raise ConfigError.at(FILE, f"the file must start with {_SMALLEST}")
+        raise ConfigError.at(f"{FILE}:1:1", f"the file must start with {_SMALLEST}")
 
     file = _File(text, prompts, home)
     lists = _lists(file, root)
