@@ -83,7 +83,7 @@ def test_reader_leaves_by_the_page_and_comes_back(walk: Walk, *, scripts: bool) 
     window.open(walk.web.link("leave/"))
     assert walk.heading() == "Leave Foundations"
     window.click("button")
-    assert walk.heading() == "You have left the list"
+    assert walk.heading() == "You are off the list"
     assert "ada@example.org" in walk.web.run("status", "--suppressed").out
     window.click("button")
     assert walk.heading() == "You are back on the list"

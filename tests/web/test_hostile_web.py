@@ -307,7 +307,7 @@ def test_room_answers_while_somebody_else_writes_for_long(web: Web) -> None:
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "60")
         writer.execute("ROLLBACK")
     assert "Leave this list" in web.get(leave).text
-    assert "You have left the list" in web.post(f"{leave}/now").text
+    assert "You are off the list" in web.post(f"{leave}/now").text
 
 
 def test_broken_edit_leaves_the_version_before(web: Web, caplog: pytest.LogCaptureFixture) -> None:
@@ -334,11 +334,11 @@ def test_restored_backup_is_what_the_next_request_sees(web: Web) -> None:
     copy = web.world.path.with_name("copy.db")
     assert web.run("backup", str(copy)).code == 0
     web.post(f"{leave}/now")
-    assert "You have left the list" in web.get(leave).text
+    assert "You are off the list" in web.get(leave).text
     for file in data.glob("paperboy.db*"):
         file.unlink()
     copy.rename(data / "paperboy.db")
     assert "Leave this list" in web.get(leave).text
-    assert "You have left the list" in web.post(f"{leave}/now").text
+    assert "You are off the list" in web.post(f"{leave}/now").text
     with web.store() as store:
         assert [row.address for row in store.suppressions.all()] == ["ada@example.org"]

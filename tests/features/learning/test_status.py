@@ -159,3 +159,11 @@ def test_status_is_silent_without_the_setting(world: World) -> None:
     learned(world, "foundations", 120, 12)
     assert told(world) == []
     assert in_json(world) == [None, None]
+
+
+def test_status_needs_no_prompt(world: World) -> None:
+    """While the prompt is broken, the question is all the more what happens to the mail."""
+    world.env(LLM_SHORTLIST="auto")
+    learned(world, "foundations", 120, 12)
+    world.write("prompts/score.md.j2", "{{ nowhere }}")
+    assert of_foundations(world)["learns"]["papers"] == 120
