@@ -223,7 +223,11 @@ class History(Noun):
             or {}
         )
         return PaperHistory(
-            tuple(scores), failures, seen.get("became"), seen.get("date"), seen.get("deliveries")
+            scores=tuple(scores),
+            failures=failures,
+            became=seen.get("became"),
+            day=seen.get("date"),
+            deliveries=seen.get("deliveries"),
         )
 
 
