@@ -214,14 +214,12 @@ class History(Noun):
         )
         query = "select mornings from unscored where list = ? and paper_id = ?"
         failures = self._value(query, key) or 0
-        seen = (
-            self._first(
-                f"""select became, seen.date, iif(digest_id is null, null, {_STATES}) as deliveries
+        row = self._first(
+            f"""select became, seen.date, iif(digest_id is null, null, {_STATES}) as deliveries
             from seen left join days using (list, date) where list = ? and paper_id = ?""",
-                key,
-            )
-            or {}
+            key,
         )
+        seen = row or {}
         return PaperHistory(
             scores=tuple(scores),
             failures=failures,
