@@ -392,8 +392,8 @@ _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 
 
 def own_headers(to: Subscriber, message_id: str, ways_out: Sequence[str] = ()) -> bytes:
-    """Return a recipient's own headers, in UTF-8 if the address needs it (RFC 6532). Where the first
-    way out is a page, mail programs may use it with one click (RFC 8058).
+    """Return a recipient's own headers, in UTF-8 if the address needs it (RFC 6532). Where the
+    first way out is a page, mail programs may use it with one click (RFC 8058).
     """
     headers = [
         _header("To", _mailbox(to.name, to)),

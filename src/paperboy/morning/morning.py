@@ -71,9 +71,9 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True, kw_only=True)
 class Morning:
-    """Run of one morning. `patience`: how long after its first try a list that waits for a late source
-    or a dead LLM is given up. None: it is run by hand, what is there is sent even if the day was given
-    up, and what fails stays due.
+    """Run of one morning. `patience`: how long after its first try a list that waits for a late
+    source or a dead LLM is given up. None: it is run by hand, what is there is sent even if the day
+    was given up, and what fails stays due.
     """
 
     drafter: Drafter
@@ -224,8 +224,8 @@ class Morning:
         return result
 
     def guarded(self, mailing_list: MailingList, work: Callable[[], _T]) -> _T | ListReport:
-        """Return the work's result, or a report of its failure, so that other lists continue. A bug is
-        logged with its traceback.
+        """Return the work's result, or a report of its failure, so that other lists continue. A bug
+        is logged with its traceback.
         """
         try:
             return work()
@@ -262,7 +262,9 @@ class Morning:
             self.freeze(Day(name, day, Outcome.GAVE_UP, why))
 
     def open(self, mailing_list: MailingList) -> ListReport | ScoredList:
-        """Return the papers to score; or the report of a list that has nothing to do, or has to wait."""
+        """Return the papers to score; or the report of a list that has nothing to do, or has to
+        wait.
+        """
         name = mailing_list.name
         day = local_date(mailing_list, self.now)
         days = self.store.days

@@ -68,8 +68,8 @@ class Previews:
         *,
         any_day: bool = False,
     ) -> dict[str, tuple[Draft | None, str]]:
-        """Return the draft of each of these lists and why papers are missing (empty if none are); or
-        None and why there is no draft.
+        """Return the draft of each of these lists and why papers are missing (empty if none are);
+        or None and why there is no draft.
         """
         chosen = [
             mailing_list

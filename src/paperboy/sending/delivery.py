@@ -113,8 +113,8 @@ class Round:
     _corrupt: StoreError | None = None  # of one delivery, raised after the others were sent
 
     def deliver(self, *, by_hand: bool = False, only: int = 0, rest: bool = False) -> Report:
-        """Send the waiting mail. `only`: just the delivery with this id. `rest`: no digests, but all
-        other mail, also what waits for the round's end. `by_hand`: ignore retry backoffs.
+        """Send the waiting mail. `only`: just the delivery with this id. `rest`: no digests, but
+        all other mail, also what waits for the round's end. `by_hand`: ignore retry backoffs.
         """
         began = self.timer()
         ledger = self.store.ledger

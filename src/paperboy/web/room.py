@@ -143,8 +143,8 @@ class Room:
         return response
 
     def version(self) -> _Version:
-        """Return the current version, reloaded if a file has changed. The previous version stays while another
-        thread reloads, and while a file is broken.
+        """Return the current version, reloaded if a file has changed. The previous version stays
+        while another thread reloads, and while a file is broken.
         """
         fingerprint = Files(self.app.path).fingerprint()
         is_current = self._version.fingerprint == fingerprint
