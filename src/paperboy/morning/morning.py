@@ -346,9 +346,8 @@ class Morning:
             bug=scored.bug,
         )
         if draft.leftover and outcome in {None, Outcome.GAVE_UP}:
-            report = replace(
-                report, counts=Counts()
-            )  # it lacks new papers, not scores: leftovers do not count
+            # It lacks new papers, not scores: leftovers do not count.
+            report = replace(report, counts=Counts())
         if outcome is None:
             return report
 

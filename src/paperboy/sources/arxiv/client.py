@@ -236,9 +236,8 @@ class ArxivClient:
         try:
             reply = http.request("GET", url, self._headers, seconds=self.seconds)
         except NoReplyError as error:
-            backoff = (
-                0 if error.unknown else 2
-            )  # the host was not found: probably no network, so do not retry
+            # Where the host is unknown there is probably no network: do not retry.
+            backoff = 0 if error.unknown else 2
             what = f"gave no whole reply ({quoted(str(error))})"
             raise FaultError(what, f"Check the network and {setting}.", backoff) from error
 
