@@ -159,8 +159,9 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
         ),
         (
             "OPENAI_BASE_URL=https://me:pw@x.org/v1",
-            "OPENAI_BASE_URL: must not contain a user, a password or #, nor ? where no query is wanted",
+            "OPENAI_BASE_URL: must not contain a user, a password or #",
         ),
+        ("OPENAI_BASE_URL=https://x.org/v1?a=b", "OPENAI_BASE_URL: must not contain a query (?)"),
         (
             "OPENAI_BASE_URL=https://x.org/v1/chat/completions",
             "OPENAI_BASE_URL: leave out /chat/completions, which Paperboy adds where it is needed",

@@ -206,8 +206,10 @@ def url(text: str, example: str = "https://server.example.org") -> str:
 
     if not is_usable or not _HOST.fullmatch(parts.hostname or "") or re.search(r"\s", address):
         raise ValueError(f"must be a full URL, such as {example}")
-    if parts.username is not None or parts.query or parts.fragment:
-        raise ValueError("must not contain a user, a password or #, nor ? where no query is wanted")
+    if parts.username is not None or parts.fragment:
+        raise ValueError("must not contain a user, a password or #")
+    if parts.query:
+        raise ValueError("must not contain a query (?)")
     return address
 
 
