@@ -72,11 +72,13 @@ def entry(
     relevance: int = 8,
     novelty: int | None = 7,
     comment: str = "It explains why wide networks generalise.",
-    matched_author: str | None = None,
+    topic: int | None = None,
+    matched_author: str = "",
 ) -> Entry:
     """The paper at that rank; without one, a paper of its own for each rank."""
-    score = Score(relevance=relevance, novelty=novelty, comment=comment)
-    return Entry(rank, of or paper(f"2611.{rank:05}"), score, matched_author)
+    score = Score(relevance=relevance, novelty=novelty, comment=comment, topic=topic)
+    authors = (matched_author,) if matched_author else ()
+    return Entry(rank, of or paper(f"2611.{rank:05}"), score, authors)
 
 
 def entries(number: int, **changes: Any) -> tuple[Entry, ...]:
@@ -98,7 +100,7 @@ def digest(
     The counts follow from what is in it and from `below`.
     """
     of = entries(3) if of is None else of
-    matches = sum(1 for entry in of if entry.matched_author is not None)
+    matches = sum(1 for entry in of if entry.matched_authors)
     scored = len(of) + len(over_cap) + below
     counts = Counts(
         considered=scored + len(let_go) + len(carried_over),

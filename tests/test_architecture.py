@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "paperboy"
 FLOORS = {
     0: {"errors", "models"},
     1: {"edges", "tex"},
-    2: {"sources", "curate", "due"},
+    2: {"sources", "topics", "curate", "due"},
     3: {"home", "store", "scoring", "mail", "sample"},
     4: {"morning", "sending", "reports"},
     5: {"web", "service"},
@@ -26,6 +26,7 @@ ADJOINING = {  # a room, and one of the same floor that it may import: why
     ("errors", "models"): "a ConfigError holds Problems",
     ("tex", "edges"): "foreign text, made fit",
     ("curate", "sources"): "a paper's mark-up",
+    ("curate", "topics"): "the names of sections",
     ("due", "sources"): "when there are new papers",
     ("morning", "sending"): "a preview is shown in the outbox",
     ("sending", "morning"): "Progress",

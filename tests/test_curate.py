@@ -1,5 +1,6 @@
 """Choosing: who is in a digest, in what order, and how the counts add up."""
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from functools import partial
 
@@ -8,15 +9,15 @@ import pytest
 from paperboy.curate import (
     before_start,
     curate,
-    grouped,
-    matched_author,
+    matched_authors,
     name_key,
     other_spellings,
     outcome_of,
     passes,
+    sections,
     why_filtered,
 )
-from paperboy.models import Counts, Digest, Keywords, Outcome, PaperOutcome, Score
+from paperboy.models import Counts, Digest, Entry, Keywords, Outcome, PaperOutcome, Score
 from tests.builders import LLM, entry, mailing_list, paper
 
 TODAY = date(2026, 11, 20)
@@ -54,8 +55,8 @@ def test_followed_author_matches_by_the_whole_name(
     author: str, followed: str, *, matched: bool
 ) -> None:
     """And is named as the list spells them."""
-    found = matched_author(paper(authors=("A. Nobody", author)), [followed])
-    assert found == (followed if matched else None)
+    found = matched_authors(paper(authors=("A. Nobody", author)), [followed])
+    assert found == ((followed,) if matched else ())
 
 
 @pytest.mark.parametrize(
@@ -134,8 +135,8 @@ def test_followed_authors_come_first_by_id_then_the_rest_by_the_designs_order() 
     chosen = curate(Digest(followed, TODAY, LLM), papers, scores, {})
     assert [int(entry.paper.id[-1]) for entry in chosen.entries] == [6, 7, 4, 2, 3, 1]
     assert [entry.rank for entry in chosen.entries] == [1, 2, 3, 4, 5, 6]
-    assert chosen.entries[0].matched_author == "Ada Byron"
-    assert chosen.entries[2].matched_author is None
+    assert chosen.entries[0].matched_authors == ("Ada Byron",)
+    assert chosen.entries[2].matched_authors == ()
 
 
 @pytest.mark.parametrize(
@@ -164,31 +165,53 @@ def test_cap_counts_no_followed_authors_and_loses_nothing() -> None:
     assert [(entry.rank, entry.paper.id) for entry in chosen.over_cap] == [(3, "2611.00002")]
 
 
-@pytest.mark.parametrize(
-    ("followed", "scores", "sizes"),
-    [
-        (0, [(9, 9), (9, 8), (8, 8), (8, 7)], {"closest": 3, "also": 1}),  # within 2 of the best
-        (0, [(10, 10), (7, 7), (7, 7), (7, 7)], {"closest": 3, "also": 1}),  # at least three
-        (0, [(10, 10), (7, 7)], {"closest": 2}),  # if there are
-        (0, [(9, 8)] * 30, {"closest": 12, "also": 18}),  # at most twelve
-        (2, [(9, 8)] * 4, {"followed": 2, "closest": 4}),
-        (2, [], {"followed": 2}),
-        (
-            0,
-            [(9, None), (8, None), (7, None), (6, None), (5, None)],
-            {"closest": 3, "also": 2},
-        ),  # novelty is unknown
-        (0, [], {}),
-    ],
-)
-def test_groups_are_followed_authors_then_the_closest_then_the_rest(
-    followed: int, scores: list[tuple[int, int | None]], sizes: dict[str, int]
-) -> None:
-    of = [entry(n, relevance=3, matched_author="Ada Lovelace") for n in range(1, followed + 1)]
-    of += [entry(n, relevance=r, novelty=v) for n, (r, v) in enumerate(scores, start=followed + 1)]
-    groups = grouped(of)
-    assert {str(group): len(some) for group, some in groups.items()} == sizes
-    assert [chosen for some in groups.values() for chosen in some] == of
+def parts(of: Sequence[Entry], names: Sequence[str] = ()) -> list[tuple[str, str, list[int]]]:
+    """The sections, each with its kind, its topic and the ranks of its papers."""
+    return [
+        (str(part.group), part.topic, [entry.rank for entry in part.entries])
+        for part in sections(of, names)
+    ]
+
+
+def test_five_papers_or_fewer_are_all_to_be_read_first() -> None:
+    of = [entry(1, matched_author="Ada Lovelace"), *(entry(n, topic=1) for n in range(2, 6))]
+    names = ("Streams", "Dwarfs")
+    assert parts(of, names) == [("followed", "", [1]), ("closest", "", [2, 3, 4, 5])]
+    assert parts([*of, entry(6, topic=1)], names) == [
+        ("followed", "", [1]),
+        ("closest", "", [2, 3, 4]),
+        ("also", "Streams", [5, 6]),
+    ]
+
+
+def test_rest_stands_under_its_topics_in_the_order_of_their_best_papers() -> None:
+    """A topic that the list does not have counts as none."""
+    topics = [1, 1, 1, 2, 1, None, 2, 9, 1]
+    of = [entry(rank, topic=topic) for rank, topic in enumerate(topics, start=1)]
+    rest = [("also", "Dwarfs", [4, 7]), ("also", "Streams", [5, 9]), ("also", "", [6, 8])]
+    assert parts(of, ("Streams", "Dwarfs"))[1:] == rest
+    assert parts(of, ("Streams",))[1:] == [("also", "", [4, 5, 6, 7, 8, 9])]
+
+
+def test_entries_are_ranked_in_the_order_of_their_sections() -> None:
+    topics = "- Relevant: streams\n- Relevant: dwarfs"
+    papers = [paper(f"2611.{n:05}") for n in range(1, 8)]
+    scores = {of.id: Score(8, 7, topic=1 + n % 2) for n, of in enumerate(papers)}
+    of = curate(Digest(mailing_list(topics=topics), TODAY, LLM), papers, scores, {})
+    assert [(entry.rank, entry.paper.id[-1]) for entry in of.entries] == [
+        (1, "1"), (2, "2"), (3, "3"), (4, "4"), (5, "6"), (6, "5"), (7, "7"),
+    ]  # fmt: skip
+
+
+def test_equals_are_ordered_by_liking_then_by_closeness_and_the_cap_by_closeness() -> None:
+    papers = [paper(f"2611.{n:05}") for n in range(1, 5)]
+    ids = [of.id for of in papers]
+    scores = dict.fromkeys(ids, Score(8, 7))
+    closeness = dict(zip(ids, (1.0, 2.0, 3.0, 4.0), strict=True))
+    empty = Digest(mailing_list(max_papers=3), TODAY, LLM)
+    of = curate(empty, papers, scores, {}, liked={ids[1]: 1.0}, closeness=closeness)
+    assert [entry.paper.id for entry in of.entries] == [ids[1], ids[3], ids[2]]
+    assert [entry.paper.id for entry in of.over_cap] == [ids[0]]
 
 
 def test_best_ten_below_the_thresholds_are_kept_in_sight() -> None:

@@ -156,5 +156,5 @@ def test_each_list_gets_a_rich_digest_from_the_embedded_scorer() -> None:
         )
         assert 7 <= chosen.counts.selected <= 12
         assert chosen.counts.below > chosen.counts.author_matches > 0
-        followed = [entry for entry in chosen.entries if entry.matched_author]
+        followed = [entry for entry in chosen.entries if entry.matched_authors]
         assert all(entry.score.relevance < mailing_list.min_relevance for entry in followed)

@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import lru_cache, partial
 from types import MappingProxyType
 
+from paperboy import topics
 from paperboy.models import (
     Counts,
     Digest,
@@ -22,6 +23,7 @@ from paperboy.models import (
     Paper,
     PaperOutcome,
     Score,
+    Section,
 )
 from paperboy.sources import source_of
 from paperboy.tex import plain, to_marked
@@ -62,13 +64,13 @@ def _plain(text: str) -> str:
     return re.sub(r"[\s\-–—]+", " ", letters).strip()
 
 
-def matched_author(paper: Paper, followed: Collection[str]) -> str | None:
-    """Return the first followed name among the paper's authors, as the list spells it."""
+def matched_authors(paper: Paper, followed: Collection[str]) -> tuple[str, ...]:
+    """Return the followed names among the paper's authors, as the list spells them."""
     if not followed:
-        return None
+        return ()
 
     authors = set(map(name_key, paper.authors))
-    return next((name for name in followed if name_key(name) in authors), None)
+    return tuple(name for name in followed if name_key(name) in authors)
 
 
 def other_spellings(followed: Iterable[str], authors: Mapping[str, str]) -> dict[str, list[str]]:
@@ -119,7 +121,7 @@ def why_filtered(mailing_list: MailingList, paper: Paper) -> str:
     """Return why the list filters a paper out, for people; empty if it does not. A paper by a
     followed author is never filtered.
     """
-    if matched_author(paper, mailing_list.authors):
+    if matched_authors(paper, mailing_list.authors):
         return ""
     if not mailing_list.topics:
         return "it has no followed author, and the list has no topics"
@@ -199,14 +201,16 @@ def curate(
     filtered: Collection[str] = (),
     not_called: Collection[str] = (),
     liked: Mapping[str, float] = MappingProxyType({}),
+    closeness: Mapping[str, float] = MappingProxyType({}),
 ) -> Digest:
     """Choose and order the papers: followed authors first, by id; then what passes both
-    thresholds, best first, up to the cap.
+    thresholds, best first, up to the cap, in the order of `sections`.
 
     `papers` are the considered ones, each once; of `filtered` and `not_called` papers, only ids are
-    needed. `scores` and `liked` are by id. What readers may like comes first among equals, but the
-    cap does not depend on it. A paper without a score is carried over, or let go if `tries` says
-    that this is the third morning on which only others got one. A followed author's is neither.
+    needed. `scores`, `liked` and `closeness` to the topics are by id. What readers may like comes
+    first among equals, but the cap does not depend on it; what is closer comes next. A paper
+    without a score is carried over, or let go if `tries` says that this is the third morning on
+    which only others got one. A followed author's is neither.
     """
     mailing_list = digest.mailing_list
     matches = list[Entry]()
@@ -216,9 +220,9 @@ def curate(
     carried_over = list[Paper]()
     for paper in papers:
         score = scores.get(paper.id)
-        author = matched_author(paper, mailing_list.authors)
-        entry = Entry(rank=0, paper=paper, score=score, matched_author=author)
-        if author:
+        authors = matched_authors(paper, mailing_list.authors)
+        entry = Entry(0, paper, score, authors)  # its rank comes below
+        if authors:
             matches.append(entry)
         elif score and passes(mailing_list, score):
             passed.append(entry)
@@ -229,27 +233,28 @@ def curate(
         else:
             carried_over.append(paper)
 
-    by_score = partial(_best_first, {})
+    by_score = partial(_best_first, {}, closeness)
     matches.sort(key=lambda entry: entry.paper.id)
     below.sort(key=by_score)
     passed.sort(key=by_score)
-
     cap = mailing_list.max_papers
-    liked_first = partial(_best_first, liked)
-    selected = sorted(passed[:cap], key=liked_first)
-    order = matches + selected + sorted(passed[cap:], key=liked_first)
+    liked_first = partial(_best_first, liked, closeness)
+    order = _in_sections(mailing_list, [*matches, *sorted(passed[:cap], key=liked_first)])
+    number = len(order)
+    order += sorted(passed[cap:], key=liked_first)
     ranked = tuple(replace(entry, rank=rank) for rank, entry in enumerate(order, start=1))
-
-    last_rank = len(matches) + len(selected)
-    entries = ranked[:last_rank]
-    over_cap = ranked[last_rank:]
+    entries = ranked[:number]
+    over_cap = ranked[number:]
 
     outcomes = dict.fromkeys(filtered, PaperOutcome.FILTERED)
     outcomes |= dict.fromkeys(not_called, PaperOutcome.NOT_CALLED)
-    outcomes |= {entry.paper.id: PaperOutcome.BELOW for entry in below}
-    outcomes |= {entry.paper.id: PaperOutcome.SELECTED for entry in entries}
-    outcomes |= {entry.paper.id: PaperOutcome.AUTHOR_MATCH for entry in matches}
-    outcomes |= {entry.paper.id: PaperOutcome.OVER_CAP for entry in over_cap}
+    for outcome, members in (
+        (PaperOutcome.BELOW, below),
+        (PaperOutcome.SELECTED, entries),
+        (PaperOutcome.AUTHOR_MATCH, matches),
+        (PaperOutcome.OVER_CAP, over_cap),
+    ):
+        outcomes |= {entry.paper.id: outcome for entry in members}
     outcomes |= {paper.id: PaperOutcome.LET_GO for paper in let_go}
 
     counts = Counts(
@@ -257,7 +262,7 @@ def curate(
         carried_over=len(carried_over),
         let_go=len(let_go),
         author_matches=len(matches),
-        selected=len(selected),
+        selected=len(entries) - len(matches),
         over_cap=len(over_cap),
         below=len(below),
         filtered=len(filtered),
@@ -275,23 +280,37 @@ def curate(
     )
 
 
-def grouped(entries: Sequence[Entry]) -> Mapping[Group, tuple[Entry, ...]]:
-    """Return a digest's entries by their groups, in order.
+def _in_sections(mailing_list: MailingList, best_first: Sequence[Entry]) -> list[Entry]:
+    names = topics.read(mailing_list.topics).names
+    return [entry for section in sections(best_first, names) for entry in section.entries]
 
-    Closest to the topics are those whose relevance and novelty add up to within 2 of the best: at
-    least 3, if there are, and at most 12.
+
+READ_FIRST = 3  # papers on top, after those by followed authors
+WHOLE = 5  # entries, up to which all are on top
+
+
+def sections(entries: Sequence[Entry], names: Sequence[str]) -> tuple[Section, ...]:
+    """Return a digest's parts, in order: followed authors' papers; those to read first; the others
+    by the list's topics, where it has several, in the order of their best paper, and last those
+    without one. `entries` are best first, within each part or in all; `names` are those of the
+    topics.
     """
-    followed = tuple(entry for entry in entries if entry.matched_author)
-    others = tuple(entry for entry in entries if not entry.matched_author)
-    near = sum(_total(entry) >= _total(others[0]) - 2 for entry in others)
-    closest = min(max(near, 3), 12)
+    followed = tuple(entry for entry in entries if entry.matched_authors)
+    others = [entry for entry in entries if not entry.matched_authors]
+    number = len(others) if len(entries) <= WHOLE else READ_FIRST
+    first = tuple(others[:number])
 
-    groups = {
-        Group.FOLLOWED: followed,
-        Group.CLOSEST: others[:closest],
-        Group.ALSO: others[closest:],
-    }
-    return {group: members for group, members in groups.items() if members}
+    by_topic = defaultdict[int, list[Entry]](list)
+    for entry in others[number:]:
+        topic = entry.score.topic if entry.score and len(names) > 1 else None
+        by_topic[topic if topic and topic <= len(names) else 0].append(entry)
+
+    rest = [
+        Section(Group.ALSO, names[topic - 1] if topic else "", tuple(members))
+        for topic, members in sorted(by_topic.items(), key=lambda item: not item[0])
+    ]
+    parts = [Section(Group.FOLLOWED, "", followed), Section(Group.CLOSEST, "", first), *rest]
+    return tuple(section for section in parts if section.entries)
 
 
 def outcome_of(
@@ -326,8 +345,16 @@ def _total(entry: Entry) -> int:
     return entry.score.relevance + (entry.score.novelty or 0)
 
 
-def _best_first(liked: Mapping[str, float], entry: Entry) -> tuple[int, int, float, str]:
-    """Return a sort key: by relevance plus novelty, relevance, liking, then id."""
+def _best_first(
+    liked: Mapping[str, float], closeness: Mapping[str, float], entry: Entry
+) -> tuple[int, int, float, float, str]:
+    """Return a sort key: by relevance plus novelty, relevance, liking, closeness, then id."""
     paper_id = entry.paper.id
     relevance = entry.score.relevance if entry.score else 0
-    return -_total(entry), -relevance, -liked.get(paper_id, 0.0), paper_id
+    return (
+        -_total(entry),
+        -relevance,
+        -liked.get(paper_id, 0.0),
+        -closeness.get(paper_id, 0.0),
+        paper_id,
+    )

@@ -75,6 +75,8 @@ class MailingList:
     max_papers: int = 50
     cross_lists: bool = True
     send_empty: bool = True
+    description: str = ""  # a sentence for readers
+    brief: bool = True  # whether an LLM may write the morning in brief
     exclude: tuple[str, ...] = ()  # categories whose papers it never takes
     keywords: Keywords = Keywords()
     paused: bool = False
@@ -156,6 +158,7 @@ class Score:
     relevance: int  # 1-10
     novelty: int | None  # 1-10; None where the scorer cannot judge it
     comment: str = ""
+    topic: int | None = None  # the number of the list's topic that it serves best; None: not known
 
     def __post_init__(self) -> None:
         for value in (self.relevance, self.novelty):
@@ -262,15 +265,30 @@ class Entry:
     rank: int  # from 1
     paper: Paper
     score: Score | None  # None: a followed author's paper that could not be scored
-    matched_author: str | None = None  # as the list spells it
+    matched_authors: tuple[str, ...] = ()  # the followed ones, as the list spells them
 
 
 class Group(StrEnum):
     """Parts of a digest, in their order."""
 
     FOLLOWED = "followed"  # by followed authors
-    CLOSEST = "closest"  # the best by their scores
-    ALSO = "also"
+    CLOSEST = "closest"  # the best by their scores, to read first
+    ALSO = "also"  # in sections by the list's topics, where it has several
+
+
+class Section(NamedTuple):
+    """Part of a digest with a heading of its own."""
+
+    group: Group
+    topic: str  # its name; empty: of none
+    entries: tuple[Entry, ...]
+
+
+class BriefSentence(NamedTuple):
+    """Sentence by an LLM about papers of a digest."""
+
+    text: str
+    paper_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +346,7 @@ class Digest:
     spending: Spending = Spending()
     shortfall: Shortfall | None = None  # why sound papers were carried over
     only_days: int = 0  # after a long absence, only papers of so many days; 0: all papers
+    brief: tuple[BriefSentence, ...] = ()  # the morning in brief; empty: nobody wrote one
     entries: tuple[Entry, ...] = ()
     over_cap: tuple[Entry, ...] = ()  # passed, but beyond max_papers; ranked after the entries
     nearest: tuple[Entry, ...] = ()  # the best ten below the thresholds, without a rank

@@ -13,8 +13,8 @@ from paperboy.errors import ConfigError
 from paperboy.mail.page import Author, Copy, Item, Page, PaperLink
 from paperboy.mail.templates import Templates
 from paperboy.mail.text import prose, tied
-from paperboy.mail.topics import Block
 from paperboy.models import Alert
+from paperboy.topics import Block
 from tests.builders import digest, entry, mailing_list, paper
 from tests.mail.reading import EMAILS, TEMPLATES, render
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, tzinfo
 import click
 
 from paperboy.cli.people import mailbox_from, refusal
-from paperboy.curate import matched_author, why_filtered
+from paperboy.curate import matched_authors, why_filtered
 from paperboy.edges.text import did_you_mean, visible
 from paperboy.errors import UnknownNameError
 from paperboy.mail.text import counted, together
@@ -98,8 +98,8 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: PaperHistory)
     thresholds = f"relevance {mailing_list.min_relevance} and novelty {mailing_list.min_novelty}"
     limits = f"the thresholds are {thresholds}"
 
-    author = matched_author(paper, mailing_list.authors) if paper else None
-    followed = f"{author}, whom it follows" if author else "an author it followed then"
+    authors = matched_authors(paper, mailing_list.authors) if paper else ()
+    followed = f"{together(authors)}, whom it follows" if authors else "an author it followed then"
     filtered_by = why_filtered(mailing_list, paper) if paper else ""
     return {
         PaperOutcome.AUTHOR_MATCH: f"by {followed}, {digest}",

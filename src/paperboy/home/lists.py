@@ -271,6 +271,7 @@ def _subscribers(file: _File, key: str, node: Node) -> tuple[Subscriber, ...]:
 _OPTIONS: dict[str, _Reader] = {
     "name": _text(_name),
     "title": _text(one_line),
+    "description": _text(one_line),
     "categories": _list_of(categories, _distinct, least=1),
     "topics": _topics,
     "authors": _list_of(values.author),
@@ -285,6 +286,7 @@ _OPTIONS: dict[str, _Reader] = {
     "send_empty": _text(_boolean, "must be true or false"),
     "exclude": _list_of(categories, _distinct),
     "keywords": _keywords,
+    "brief": _text(_boolean, "must be true or false"),
     "paused": _text(_boolean, "must be true or false"),
     "archive": _text(one_of("none", "link", "public", "indexed")),
     "open": _text(_boolean, "must be true or false"),

@@ -13,6 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from paperboy.models import (
+    BriefSentence,
     Cost,
     Counts,
     Digest,
@@ -31,7 +32,7 @@ _ENTRIES = ("entries", "over_cap", "nearest")
 _PAPERS = ("carried_over", "let_go")
 _OPTIONS = (  # of the list: what a page may show
     "name", "title", "categories", "topics", "language", "authors", "min_relevance", "min_novelty", "max_papers",
-    "cross_lists", "exclude",
+    "cross_lists", "exclude", "description",
 )  # fmt: skip
 
 
@@ -51,10 +52,16 @@ def dump(digest: Digest) -> bytes:
         "shortfall": digest.shortfall,
         "only_days": digest.only_days,
         "counts": asdict(digest.counts),
+        "brief": digest.brief,
     }
     for kind in _ENTRIES:
         kept[kind] = [
-            [entry.rank, entry.paper.id, entry.score and astuple(entry.score), entry.matched_author]
+            [
+                entry.rank,
+                entry.paper.id,
+                entry.score and astuple(entry.score),
+                entry.matched_authors,
+            ]
             for entry in getattr(digest, kind)
         ]
 
@@ -83,7 +90,8 @@ def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]])
     parts: dict[str, Any] = {}
     for kind in _ENTRIES:
         parts[kind] = tuple(
-            Entry(rank, papers[paper_id], score and Score(*score), matched)
+            # A digest of 1.0 has one followed author, or null; and its scores have no topic.
+            Entry(rank, papers[paper_id], score and Score(*score), _names(matched))
             for rank, paper_id, score, matched in kept[kind]
             if paper_id in papers
         )
@@ -101,5 +109,10 @@ def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]])
         shortfall=kept["shortfall"] and Shortfall(kept["shortfall"]),
         only_days=kept["only_days"],
         counts=Counts(**kept["counts"]),
+        brief=tuple(BriefSentence(text, tuple(ids)) for text, ids in kept.get("brief", ())),
         **parts,
     )
+
+
+def _names(matched: str | list[str] | None) -> tuple[str, ...]:
+    return (matched,) if isinstance(matched, str) else tuple(matched or ())

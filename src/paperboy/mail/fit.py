@@ -20,8 +20,8 @@ from typing import Any
 
 from paperboy.mail.page import Page, without_middle
 from paperboy.mail.text import shorten
-from paperboy.mail.topics import within
 from paperboy.models import Group
+from paperboy.topics import within
 
 _MIN_NAMED = 3  # papers of each kind that are only named, kept until the last step
 _ABSTRACT = 350  # characters

@@ -14,13 +14,14 @@ from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from paperboy.curate import grouped, name_key, passes
+from paperboy import topics
+from paperboy.curate import name_key, passes, sections
 from paperboy.edges.text import one_line
 from paperboy.mail.text import Prose, prose, unlinked
-from paperboy.mail.topics import Block, blocks
 from paperboy.models import Counts, Digest, Entry, Group, MailingList, Paper, Shortfall, Spending
 from paperboy.sources import links_of, source_of
 from paperboy.sources.source import Source
+from paperboy.topics import Block
 
 _BEST = 6  # titles; no inbox shows more of them
 MOST_AUTHORS = 200  # of a paper, on the web and for reference managers
@@ -47,6 +48,7 @@ class Item:
 
     rank: int
     group: str  # "followed", "closest" or "also"
+    topic: str  # the name of its section; empty: of none
     arxiv_id: str
     url: str
     pdf_url: str  # empty: there is none
@@ -162,8 +164,9 @@ def page_of(
     """
     mailing_list = digest.mailing_list
     items = list[Item]()
-    for group, entries in grouped(digest.entries).items():
-        items += _items(entries, mailing_list, group)
+    wanted = topics.read(mailing_list.topics)
+    for section in sections(digest.entries, wanted.names):
+        items += _items(section.entries, mailing_list, section.group, section.topic)
     leave_by_mail = unsubscribe_uri(unsubscribe_address, mailing_list.name, copy.token)
     by_score = sorted(items, key=lambda item: -((item.relevance or 0) + (item.novelty or 0)))
     return Page(
@@ -181,7 +184,7 @@ def page_of(
         spending=digest.spending if digest.model.is_llm and mailing_list.topics else None,
         shortfall=digest.shortfall,
         looked_from=digest.date - timedelta(digest.only_days) if digest.only_days else None,
-        topics=blocks(mailing_list.topics),
+        topics=wanted.blocks,
         followed=tuple(one_line(name) for name in mailing_list.authors),
         over_cap=tuple(_items(digest.over_cap, mailing_list, Group.ALSO)),
         carried_over=tuple(map(_paper_link, digest.carried_over)),
@@ -235,7 +238,9 @@ def online(
 # --- entries
 
 
-def _items(entries: Iterable[Entry], mailing_list: MailingList, group: Group) -> Iterator[Item]:
+def _items(
+    entries: Iterable[Entry], mailing_list: MailingList, group: Group, topic: str = ""
+) -> Iterator[Item]:
     followed = frozenset(map(name_key, mailing_list.authors))
     for entry in entries:
         paper = entry.paper
@@ -248,6 +253,7 @@ def _items(entries: Iterable[Entry], mailing_list: MailingList, group: Group) ->
         yield Item(
             rank=entry.rank,
             group=group,
+            topic=topic,
             arxiv_id=paper.id,
             url=links.page,
             pdf_url=links.pdf,
@@ -257,7 +263,7 @@ def _items(entries: Iterable[Entry], mailing_list: MailingList, group: Group) ->
             submitted=paper.published.date(),
             authors=authors,
             author_count=len(authors),
-            author_match=one_line(entry.matched_author or ""),
+            author_match=one_line(", ".join(entry.matched_authors)),
             passed=score is not None and passes(mailing_list, score),
             comment=unlinked(prose(_without_markdown(score.comment if score else ""))),
             relevance=score.relevance if score else None,

@@ -332,7 +332,7 @@ class Drafter:
             paper.id for paper in papers if curate.why_filtered(mailing_list, paper)
         )
         followed = frozenset(
-            paper.id for paper in papers if curate.matched_author(paper, mailing_list.authors)
+            paper.id for paper in papers if curate.matched_authors(paper, mailing_list.authors)
         )
         kept = [paper for paper in papers if paper.id not in filtered]
         kept.sort(key=lambda paper: paper.id not in followed)

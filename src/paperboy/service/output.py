@@ -25,7 +25,7 @@ import click
 from paperboy.edges import lock
 from paperboy.edges.text import visible, without_addresses
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.mail.text import counted, money
+from paperboy.mail.text import counted, money, together
 from paperboy.models import (
     Counts,
     DeliveryState,
@@ -374,8 +374,8 @@ def _scored(entries: Sequence[Entry]) -> Iterator[str]:
         rank = f"{entry.rank}." if entry.rank else ""
         marks = f"{score.relevance}/{score.novelty or '–'}" if score else "–"
         line = f" {rank:>3} {entry.paper.id}  {marks:<5}  {title_of(entry.paper)}"
-        if entry.matched_author:
-            line += f"  (author match: {entry.matched_author})"
+        if entry.matched_authors:
+            line += f"  (author match: {together(entry.matched_authors)})"
         yield line
 
 

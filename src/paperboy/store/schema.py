@@ -273,6 +273,25 @@ create table features (
     version integer not null    -- how many of its migrations were applied
 ) strict, without rowid
 """,
+    """
+drop view scores;
+
+alter table score_rows add column topic integer;   -- the number of the list's topic; null: not known
+
+create view scores as select criteria, model, paper_keys.id as paper_id, list, relevance, novelty,
+    coalesce(comment, '') as comment, topic,
+    strftime('%Y-%m-%dT%H:%M:%S+00:00', given, 'unixepoch') as at
+    from score_rows join judges on judges.key = judge_key join paper_keys on paper_keys.key = paper_key
+    join list_keys on list_keys.key = list_key;
+
+create table briefs (
+    list text not null,
+    key text not null,          -- a fingerprint of what was asked
+    sentences text not null,    -- JSON: the text and the paper ids of each
+    at text not null,
+    primary key (list, key)
+) strict, without rowid
+""",
 )
 """A released migration never changes; a change is a new one. All statements but the last end in a semicolon and a line
 break, as nothing else in them does; `--` begins a comment anywhere.

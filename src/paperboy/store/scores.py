@@ -48,7 +48,7 @@ class Scores(Noun):
         """
         cost = spending.cost
         rows = {
-            paper_id: (score.relevance, score.novelty, score.comment)
+            paper_id: (score.relevance, score.novelty, score.comment, score.topic)
             for paper_id, score in scores.items()
         }
         values = _key(list_name, criteria, model, at) | {"ids": list(scores), "rows": rows}
@@ -92,20 +92,22 @@ where judge_key = {_JUDGE} and paper_key in (
 )
 """
 _KEPT = f"""
-select paper_keys.id as paper_id, relevance, novelty, coalesce(comment, '') as comment {_OTHERS}
+select paper_keys.id as paper_id, relevance, novelty, coalesce(comment, '') as comment, topic {_OTHERS}
 and list_key = {LIST_KEY}
 """
+_COLUMNS = "judge_key, paper_key, list_key, relevance, novelty, comment, given, topic"
 # Seeks one row per paper, since thousands of lists may have it.
 _TAKE = f"""
-insert into score_rows select judge_key, paper_key, {LIST_KEY}, relevance, novelty, comment, :given
+insert into score_rows ({_COLUMNS}) select judge_key, paper_key, {LIST_KEY}, relevance, novelty, comment, :given, topic
 {_OTHERS} and list_key = (
     select min(list_key) from score_rows as any_list
     where any_list.judge_key = score_rows.judge_key and any_list.paper_key = score_rows.paper_key
 ) on conflict do nothing
 """
 _KEEP = f"""
-insert into score_rows select {_JUDGE}, paper_keys.key, {LIST_KEY}, json_extract(rows.value, '$[0]'),
-    json_extract(rows.value, '$[1]'), nullif(json_extract(rows.value, '$[2]'), ''), :given
+insert into score_rows ({_COLUMNS}) select {_JUDGE}, paper_keys.key, {LIST_KEY},
+    json_extract(rows.value, '$[0]'), json_extract(rows.value, '$[1]'),
+    nullif(json_extract(rows.value, '$[2]'), ''), :given, json_extract(rows.value, '$[3]')
 from json_each(:rows) as rows join paper_keys on paper_keys.id = rows.key where true on conflict do nothing
 """
 

@@ -11,9 +11,9 @@ from paperboy.errors import StoreError
 from paperboy.home.versions import Home
 from paperboy.mail import archive
 from paperboy.mail.templates import Templates
-from paperboy.mail.topics import blocks
 from paperboy.models import Archived, Digest, MailingList
 from paperboy.store import Store
+from paperboy.topics import blocks
 
 _T = TypeVar("_T")
 

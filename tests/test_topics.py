@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paperboy.edges.text import one_line
-from paperboy.mail.topics import Block, blocks, within
+from paperboy.topics import Block, blocks, within
 
 
 def item(text: str, marker: str = "", depth: int = 0) -> Block:

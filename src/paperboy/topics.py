@@ -1,18 +1,23 @@
-"""Topics of a list, which are Markdown or plain text, as blocks for the templates. Pure.
+"""Topics of a list, which are Markdown or plain text: as blocks for the templates, and by their
+names. Pure.
 
 Headings, paragraphs and lists keep their shape, and paragraphs their lines; emphasis goes. Formulas
 become text, links become their words with the address in brackets, and HTML stays as written:
 readers see topics as words.
+
+A topic is a line that begins with "Relevant:". It has the name of the numbered item or heading that
+holds it, where there are several of these, else its own. Without that label, each item is one.
 """
 
 import re
+from functools import lru_cache
 from html import escape
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 
-from paperboy.edges.text import one_line, printable
+from paperboy.edges.text import WORD_END, cut, one_line, printable
 from paperboy.tex import math_to_text
 
 _SOFT = "\v"  # a line's end within a paragraph; no printable text has it
@@ -70,6 +75,68 @@ def blocks(markdown: str) -> tuple[Block, ...]:
             marker = ""
 
     return tuple(result)
+
+
+class Topics(NamedTuple):
+    """What a list wants to read, for people."""
+
+    blocks: tuple[Block, ...]  # without the preamble, which is written for the LLM
+    names: tuple[str, ...]  # of its topics, each once; the first has the number 1
+
+
+_MOST_NAME = 40  # characters
+_LABEL = re.compile(
+    r"(?:(?P<none>irrelevant|not relevant|unwanted|avoid|keywords?)|relevant|wanted)\b(?:\s+\w+)?\s*(?::\s*|$)",
+    re.IGNORECASE,
+)
+# The first words of a name that is too long: "star formation histories", not "… from resolved".
+_PHRASE = re.compile(r".{12,40}?(?=\s(?:and|as|by|for|from|in|of|on|or|that|to|with)\s)")
+_NAME_END = re.compile(r"\s+[–—]\s+|:|,")
+
+
+@lru_cache(maxsize=256)  # a morning reads them for the prompt, for the order and for the page
+def read(markdown: str) -> Topics:
+    """Read the topics of a list. Nothing is refused."""
+    found = blocks(markdown)
+    labelled = list[tuple[int, int]]()  # the places of a topic's line, and of what holds it
+    items = list[int]()
+    holder = -1
+    counts: bool | None = None  # whether items below a label of its own are topics; None: no label
+    for place, block in enumerate(found):
+        label = _LABEL.match(block.text)
+        alone = label is not None and label.end() == len(block.text)
+        is_holder = block.kind == "heading" or bool(block.marker.strip("•"))
+        if block.kind == "heading" or (is_holder and not block.depth):
+            holder = -1 if label else place
+            counts = None
+        if label and alone:
+            counts = not label["none"]
+        elif label and counts is not False and not label["none"]:
+            labelled.append((place, holder))
+        elif not label and block.kind == "item" and block.marker and counts is not False:
+            if counts:
+                labelled.append((place, holder))
+            elif not block.depth:
+                items.append(place)
+
+    holders = list(dict.fromkeys(held for _, held in labelled if held >= 0))
+    own = [place for place, _ in labelled] or items
+    places = holders if len(holders) > 1 else own
+    names = {name.casefold(): name for place in reversed(places) if (name := _name(found[place]))}
+    first = places[0] if places else 0
+    return Topics(found[first:], tuple(reversed(names.values())))
+
+
+def _name(block: Block) -> str:
+    """Return the name of a topic: its line up to a dash, colon or comma, within 40 characters."""
+    text = block.text
+    if label := _LABEL.match(text):
+        text = text[label.end() :]
+    name = _NAME_END.split(text, maxsplit=1)[0].strip(" .;")
+    if len(name) > _MOST_NAME:
+        phrase = _PHRASE.match(name)
+        name = phrase[0] if phrase else name[: cut(name, _MOST_NAME, WORD_END)]
+    return name[:1].upper() + name[1:]
 
 
 def within(topics: tuple[Block, ...], room: int) -> tuple[Block, ...]:
