@@ -10,7 +10,18 @@ from markupsafe import escape
 from rich.cells import cell_len
 
 from paperboy.edges.text import one_line, printable
-from paperboy.mail.text import WIDTH, Prose, clipped, cut, prose, shorten, unlinked, wrap
+from paperboy.mail.text import (
+    WIDTH,
+    Prose,
+    clipped,
+    code_url,
+    cut,
+    prose,
+    shorten,
+    telling_sentence,
+    unlinked,
+    wrap,
+)
 from tests.test_tex import to_text
 
 ODD = st.text(
@@ -95,6 +106,56 @@ def test_words_without_spaces_are_cut_between_characters() -> None:
 def test_wider_limit_never_cuts_earlier(text: str, limit: int, more: int) -> None:
     if limit + more < len(text):
         assert cut(text, limit) <= cut(text, limit + more)
+
+
+# --- the sentence that stands for an abstract
+
+
+@pytest.mark.parametrize(
+    "telling",
+    [
+        "We show that deep networks forget.",
+        "Here we prove it for all dimensions.",
+        "In this work, a bound is given.",
+        "To this end, we propose Gibbs sampling (cf. Sect. 2) with a prior.",
+        "Using 12 radio dishes and a telescope, I have found a pulsar.",
+        "This paper carefully examines four cases.",
+        "Our findings suggest that it is so.",
+        "A new pipeline is presented, with a test.",
+    ],
+)
+def test_telling_sentence_is_the_first_about_the_work_itself(telling: str) -> None:
+    abstract = (
+        f"Networks forget. It matters how we see them, e.g. We do. {telling} We also test it."
+    )
+    assert telling_sentence(abstract) == telling
+
+
+@pytest.mark.parametrize(
+    ("abstract", "sentence"),
+    [
+        ("Networks forget. They also learn.", "They also learn."),
+        ("We know that networks forget, and we live with it. They learn.", "They learn."),
+        ("Just a line without an end", "Just a line without an end"),
+        ("这是第一句话。这是第二句话。", "这是第二句话。"),
+        ("", ""),
+    ],
+)
+def test_telling_sentence_is_else_the_last(abstract: str, sentence: str) -> None:
+    assert telling_sentence(abstract) == sentence
+
+
+def test_telling_sentence_is_shortened_between_words() -> None:
+    sentence = telling_sentence(f"Networks forget. We show that {'they forget ' * 40}a lot.")
+    assert sentence.startswith("We show that they forget")
+    assert sentence.endswith("forget …")
+    assert 200 < len(sentence) < 245
+
+
+def test_telling_sentence_of_prose_keeps_its_formulas() -> None:
+    found = telling_sentence(prose(r"Stars shine. We find $T_{\rm eff}$ < 3 kpc. Others do not."))
+    assert found == "We find T_eff < 3 kpc."
+    assert escape(found) == "We find T<sub>eff</sub> &lt; 3 kpc."
 
 
 # --- formulas
@@ -184,10 +245,17 @@ def has_balanced_tags(markup: str) -> bool:
 
 
 @given(TEX, st.integers(1, 60))
+@example("$a^{bcα。d}$", 1)
 def test_no_text_makes_other_tags_than_scripts_and_they_are_balanced(tex: str, limit: int) -> None:
-    """Whole, shortened, unlinked, and both."""
+    """Whole, shortened, unlinked, both, and its telling sentence."""
     whole = prose(tex)
-    for text in (whole, shorten(whole, limit), unlinked(whole), shorten(unlinked(whole), limit)):
+    for text in (
+        whole,
+        shorten(whole, limit),
+        unlinked(whole),
+        shorten(unlinked(whole), limit),
+        telling_sentence(whole),
+    ):
         markup = text.__html__()
         assert has_balanced_tags(markup)
         assert set(re.findall("<[^>]*>?", markup)) <= {"<sub>", "</sub>", "<sup>", "</sup>"}
@@ -218,6 +286,61 @@ def test_shortened_text_is_the_start_of_the_whole(tex: str, limit: int, more: in
         start = shown(text).removesuffix("…").rstrip()
         assert shown(whole).startswith(start) or str(whole).startswith(start)
     assert len(shown(narrow)) <= limit + 2
+
+
+# --- links to code
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("Code: https://github.com/a-b/c.d.", "https://github.com/a-b/c.d"),
+        ("It is at github.com/a/b, as is all.", "https://github.com/a/b"),
+        ("源代码github.com/a/b。", "https://github.com/a/b"),
+        ("(http://www.GitHub.com/a/B/)", "https://github.com/a/B"),
+        ("12 pages, code:gitlab.com/group/sub/tool/-/tree/v1.0", "https://gitlab.com/group/sub/tool/-/tree/v1.0"),
+        ("See [codeberg.org/a/b] and https://github.com/c/d", "https://codeberg.org/a/b"),
+        ("<https://bitbucket.org/a/b/src>", "https://bitbucket.org/a/b/src"),
+        (r"\url{https://github.com/a/b\_c{\_}d}", "https://github.com/a/b_c_d"),
+        (r"\href{https://github.com/a/b}{\texttt{b}} is new", "https://github.com/a/b"),
+        ("at~\\url{github.com/a/b}~and more", "https://github.com/a/b"),
+        ("https://github.com/a/b?tab=readme#usage", "https://github.com/a/b"),
+        ("https://github.com/a/b/blob/main/My%20File", "https://github.com/a/b/blob/main"),
+        ("https://github.com/a/../login/oauth", ""),
+        ("https://github.com/a/b/../../login/oauth", "https://github.com/a/b"),
+        ("https://github.com/a/%2e%2e/login", ""),
+        ("https://github.com/login/oauth/authorize", ""),
+        ("https://github.com/a", ""),
+        ("https://github. com/a/b is broken", ""),
+        ("https://github.com.evil.org/a/b", ""),
+        ("https://notgithub.com/a/b", ""),
+        ("https://pages.github.com/a/b", ""),
+        ("https://evil.org/github.com/a/b", ""),
+        ("https://evil.org/?https://github.com/a/b", ""),
+        ("https://evil@github.com/a/b", ""),
+        ("https://github.com@evil.org/a/b", ""),
+        ("https://github.com:8080/a/b", ""),
+        ("javascript://github.com/a/b", ""),
+        ("https://bitbuc\u212aet.org/a/b", ""),
+        ("https://github.com/a/" + "b" * 101, ""),
+        ("https://github.com/a/b/" + "c" * 101, "https://github.com/a/b"),
+        ("Our code is on GitHub.", ""),
+    ],
+)  # fmt: skip
+def test_link_to_code_is_the_first_repository_of_a_known_host(text: str, url: str) -> None:
+    assert code_url(text) == url
+
+
+def test_link_to_code_is_found_in_the_text_that_readers_see() -> None:
+    shown_to_readers = prose(r"Code: \href{https://github.com/a/b\_c}{b\_c}.")
+    assert code_url(shown_to_readers) == "https://github.com/a/b_c"
+
+
+@given(st.lists(st.sampled_from(["github.com", "https://", "/", "a", ".", "%", "@", '"', "é"])))
+def test_link_to_code_is_always_safe(pieces: list[str]) -> None:
+    url = code_url("".join(pieces))
+    assert not url or re.fullmatch(r"https://github\.com/a[a./]*", url)
+    assert ".." not in url.split("/")
 
 
 # --- wrapping

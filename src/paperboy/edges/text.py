@@ -7,6 +7,7 @@ text's length:
     visible             escapes what a terminal or a log would obey
     shortened           cuts after a word
     cut                 finds where prose may end: after a sentence, or a word
+    sentences           splits prose
     hidden              redacts a secret
     without_url         redacts a URL, which is often a secret
     without_addresses   redacts addresses, for readers beside the operator
@@ -98,6 +99,17 @@ def cut(text: str, limit: int, *kinds: re.Pattern[str]) -> int:
         if end := last_end(text, limit, kind, limit // 3):
             return end
     return limit
+
+
+def sentences(text: str) -> list[str]:
+    """Split prose into its sentences, without the spaces between them."""
+    found = list[str]()
+    start = 0
+    for match in SENTENCE_END.finditer(text):
+        if not _is_abbreviation(match):
+            found.append(text[start : match.end()].strip())
+            start = match.end()
+    return [sentence for sentence in (*found, text[start:].strip()) if sentence]
 
 
 def last_end(text: str, limit: int, kind: re.Pattern[str], least: int = 1) -> int:

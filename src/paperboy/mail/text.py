@@ -10,7 +10,7 @@ from typing import Self
 
 from markupsafe import Markup, escape
 
-from paperboy.edges.text import WORD_END, composed, cut, printable
+from paperboy.edges.text import WORD_END, composed, cut, printable, sentences
 from paperboy.tex import MARKS, SPACE, SUB, SUB_END, SUP, SUP_END, plain, to_marked
 
 WIDTH = 76  # columns of the plain-text part
@@ -121,7 +121,67 @@ def unlinked(text: Prose) -> Prose:
     return Prose(_IN_LINK.sub(JOINER, text.marked))
 
 
+# Of a path: in ASCII, not "..", whole, and without the full stop of a sentence.
+_SEGMENT = r"(?:\.*+[\w-]){1,100}+(?!\.*[\w%+@-])"
+# In an owner's place, but the host's own.
+_PAGES = "about|apps|explore|features|groups|login|marketplace|orgs|product|settings|sponsors|topics|users?"
+_REPOSITORY = re.compile(
+    rf"""
+    (?<![\w@/.?&=+%\\-])(?:https?://)?(?:www\.)?
+    (?P<host>github\.com|gitlab\.com|codeberg\.org|bitbucket\.org)
+    (?P<path>/(?![._-]|(?:{_PAGES})/){_SEGMENT}/{_SEGMENT}(?:/{_SEGMENT}){{0,10}})
+    """,
+    re.IGNORECASE | re.ASCII | re.VERBOSE,
+)
+
+
+def code_url(text: str) -> str:
+    r"""Return the first link to a repository on GitHub, GitLab, Codeberg or Bitbucket; empty if
+    there is none.
+
+    The text is an abstract or an authors' comment as its source has it: TeX's `\_`, `\url` and
+    `\href` are understood, and a link needs no scheme. As readers are shown it, it gives the same,
+    but for dashes in a link without a scheme. The result is ASCII, https, and has no query.
+    """
+    link = _REPOSITORY.search(re.sub(r"\{\\_\}|\\_", "_", text))
+    return f"https://{link['host'].lower()}{link['path']}" if link else ""
+
+
 # Shortening
+
+_TELLING_MOST = 240  # characters
+_OWN_WORK = r"(?:article|letter|note|paper|review|study|survey|thesis|work)"
+_TELLS = re.compile(
+    rf"""
+    (?:^|[,;:—–]\ |\b(?:and|here|{_OWN_WORK})\ )(?:we|I)\  # but not "how we see the world"
+        (?!(?:already|are|can|could|do|expect|know|lack|live|may|must|need|refer|should|were|will|would)\b)
+    |\bin\ this\ {_OWN_WORK}\b
+    |\b(?:our|this)\ {_OWN_WORK}\ (?:\w+ly\ )?(?!is\ |was\ |has\ )\w+(?:s|ed)\b
+    |\b(?:our|the)\ (?:analys[ie]s|findings?|observations|results?)\ (?:\w+ly\ )?
+        (?:demonstrate|indicate|reveal|show|suggest)
+    |\b(?:is|are)\ (?:introduced|presented|proposed|reported)\b
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def telling_sentence(abstract: str) -> str:
+    """Return the first sentence of an abstract that says what its authors did or found, such as "We
+    show that …"; else its last one. It is shortened to about 240 characters; of `Prose` it is
+    `Prose`.
+    """
+    if not isinstance(abstract, Prose):
+        found = sentences(abstract)
+    elif all(map(_has_whole_scripts, marked := sentences(abstract.marked))):
+        found = [Prose(sentence) for sentence in marked]
+    else:  # an end within a script
+        found = [abstract]
+    telling = next(filter(_TELLS.search, found), found[-1] if found else abstract)
+    return shorten(telling, _TELLING_MOST)
+
+
+def _has_whole_scripts(marked: str) -> bool:
+    return sum(map(marked.count, (SUP, SUB))) == sum(map(marked.count, (SUP_END, SUB_END)))
 
 
 def shorten(text: str, limit: int) -> str:
