@@ -9,7 +9,8 @@ import pytest
 
 from paperboy.errors import ConfigError
 from paperboy.models import Paper
-from paperboy.scoring.prompt import MAX_FIELD, Prompt, Question
+from paperboy.scoring.prompt import Prompt, Question
+from paperboy.scoring.template import MAX_FIELD
 from tests.builders import paper
 
 SHIPPED = Path(__file__).parents[2] / "prompts"

@@ -57,10 +57,8 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
     the last whole array that names it count. Of these, unusable ones do not, nor do two that
     differ; of those for a paper that is asked alone the last counts. `hidden` removes secrets.
     """
-    # Thoughts may hold a draft of the scores.
-    answer = re.sub(r"^\s*<think>.*?</think>", "", text, count=1, flags=re.DOTALL)
     entries: dict[str, list[Mapping[str, Any]]] = {}
-    for array in _arrays(answer[: MAX_TEXT_PER_PAPER * (len(asked) + 5)]):
+    for array in read_arrays(text, MAX_TEXT_PER_PAPER * (len(asked) + 5)):
         by_id = defaultdict(list)
         for entry in array:
             written = entry.get("arxiv_id")  # it may be a URL, or stand in brackets
@@ -109,11 +107,13 @@ def _mark(value: object) -> int | None:
     return int(number[1]) if number else None
 
 
-def _arrays(text: str) -> Sequence[Sequence[Mapping[str, Any]]]:
-    """Find the objects of each whole JSON array in the text, in order and however it is wrapped.
+def read_arrays(text: str, most: int) -> Sequence[Sequence[Mapping[str, Any]]]:
+    """Find the objects of each whole JSON array in a reply, in order and however it is wrapped.
     Objects in no array, as JSON lines are, count as one array until the next. The first array has
-    those of all that was cut off.
+    those of all that was cut off. No more than `most` characters are read.
     """
+    # Thoughts may hold a draft.
+    text = re.sub(r"^\s*<think>.*?</think>", "", text, count=1, flags=re.DOTALL)[:most]
     cut_off: list[Mapping[str, Any]] = []
     outside: list[Mapping[str, Any]] = []
     arrays = [cut_off, outside]

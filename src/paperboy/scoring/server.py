@@ -24,19 +24,14 @@ from paperboy.edges.text import hidden, one_line, shortened
 from paperboy.models import Usage
 from paperboy.scoring.prices import OPENAI_URL
 from paperboy.scoring.prompt import Question
-from paperboy.scoring.reply import SCHEMA, read_number
+from paperboy.scoring.reply import read_number
 
 TRIES = 4
 LONGEST_WAIT = 120.0  # seconds; no retry if a server asks for more
 MAX_BYTES = 2_000_000  # of one reply; thoughts may come before the scores
 MAX_TOKENS = 10**7  # that a call can have; a larger count is an error
 
-_SCHEMA = {"name": "scores", "strict": True, "schema": SCHEMA}
-FORMATS: Mapping[str, Mapping[str, Any]] = {  # in order of preference
-    "json_schema": {"response_format": {"type": "json_schema", "json_schema": _SCHEMA}},
-    "json_object": {"response_format": {"type": "json_object"}},
-    "words": {},
-}
+FORMATS = ("json_schema", "json_object", "words")  # of a reply, in order of preference
 
 # If one is refused, all are left out.
 CACHE_OPTIONS = {
@@ -112,6 +107,17 @@ def format_of(refused: Collection[str]) -> str:
     return next(name for name in FORMATS if name not in refused)
 
 
+def _format(form: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a request for that format has."""
+    if form == "words":
+        return {}
+    if form == "json_object":
+        return {"response_format": {"type": form}}
+    (name,) = schema["properties"]
+    named = {"name": name, "strict": True, "schema": schema}
+    return {"response_format": {"type": form, "json_schema": named}}
+
+
 def fallback(
     refusal: str,
     options: Collection[str],
@@ -168,6 +174,7 @@ class Server:
         self.refused = frozenset[str]()  # formats and options that this server does not accept
         self._key = api_key
         self._wait = wait
+        self._seconds = timeout_seconds
         self._proven = False  # it has answered once
 
         url = base_url or OPENAI_URL
@@ -208,7 +215,7 @@ class Server:
             api_key="none",  # the client insists on one; the transport has ours
             max_retries=0,
             http_client=httpx2.Client(
-                transport=_Transport(http, headers, timeout_seconds),
+                transport=_Transport(http, headers),
                 trust_env=False,
             ),
         )
@@ -280,31 +287,58 @@ class Server:
             {"role": "system", "content": question.system},
             {"role": "user", "content": content},
         ]
-        return {"model": self.model, "messages": messages, **options, **FORMATS[format_of(refused)]}
+        form = _format(format_of(refused), question.schema)
+        return {"model": self.model, "messages": messages, **options, **form}
+
+    def ask_once(self, question: Question, seconds: float) -> Answer:
+        """Return one answer within so many seconds, fallbacks included. What the server refuses
+        here says nothing about other questions.
+        """
+        answer, _ = self._with_fallbacks(question, shared=False, seconds=seconds)
+        return answer
 
     def _converse(self, question: Question, *, shared: bool) -> Answer:
-        """Ask once, with the fallbacks that this server needs."""
+        """Ask once, and remember the fallbacks that this server needs."""
+        answer, refused = self._with_fallbacks(question, shared=shared)
+        if not answer.failure:
+            self.refused |= refused
+            self._proven = True
+        elif answer.usage and answer.pause is not None and not self._proven:
+            # The format may be why it said nothing.
+            self.refused |= {format_of(refused)} - {"words"}
+
+        return answer
+
+    def _with_fallbacks(
+        self,
+        question: Question,
+        *,
+        shared: bool,
+        seconds: float = math.inf,
+    ) -> tuple[Answer, frozenset[str]]:
+        """Ask once, with the fallbacks that this server needs, and return what it refused, too.
+        `seconds` are for all of it; each request has the server's time limit.
+        """
+        end = time.monotonic() + seconds
         options = set(self._options)
         if self._breakpoints:
             options |= CACHE_OPTIONS
         refused = self.refused
         while True:
-            answer = self._post(self.request(question, shared=shared, refused=refused))
+            request = self.request(question, shared=shared, refused=refused)
+            answer = self._post(request, min(self._seconds, end - time.monotonic()))
             form = format_of(refused)
             more = fallback(answer.objection, options - refused, form, proven=self._proven)
             if not more:
                 break
             refused = refused.union(more)
 
-        if not answer.failure:
-            self.refused |= refused
-            self._proven = True
-        elif answer.usage and answer.pause is not None and not self._proven:
-            self.refused |= {form} - {"words"}  # the format may be why it said nothing
+        return answer, refused
 
-        return answer
+    def _post(self, request: Mapping[str, Any], seconds: float) -> Answer:
+        if seconds <= 0:
+            return Answer(failure="does not answer in time", pause=math.inf)
 
-    def _post(self, request: Mapping[str, Any]) -> Answer:
         content = json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode()
         try:
             # `chat.completions.create` would walk through the types of every field: half of a
@@ -313,6 +347,7 @@ class Server:
                 "/chat/completions",
                 content=content,
                 cast_to=httpx2.Response,
+                options={"timeout": seconds},
             )
         except openai.APITimeoutError:
             return Answer(failure="does not answer in time", pause=math.inf)
@@ -333,9 +368,9 @@ class Server:
             answer = interpret(reply.status, body, self.model)
 
         pause = answer.pause
-        seconds = re.fullmatch(r"\d+(?:\.\d+)?", reply.headers.get("Retry-After", "").strip())
-        if seconds and pause is not None:
-            pause = min(float(seconds[0]), 1e9)
+        asked = re.fullmatch(r"\d+(?:\.\d+)?", reply.headers.get("Retry-After", "").strip())
+        if asked and pause is not None:
+            pause = min(float(asked[0]), 1e9)
         return answer._replace(failure=self.quote(answer.failure, 220), pause=pause)
 
 
@@ -350,7 +385,6 @@ class _Transport(httpx2.BaseTransport):
 
     http: wire.Http
     headers: Mapping[str, str]
-    seconds: float
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
@@ -359,7 +393,7 @@ class _Transport(httpx2.BaseTransport):
                 str(request.url),
                 self.headers,
                 request.read(),
-                seconds=self.seconds,
+                seconds=request.extensions["timeout"]["read"],
             )
         except wire.NoReplyError as error:
             kind = httpx2.ReadTimeout if error.slow else httpx2.NetworkError
