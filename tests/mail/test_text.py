@@ -13,6 +13,7 @@ from paperboy.edges.text import one_line, printable
 from paperboy.mail.text import (
     WIDTH,
     Prose,
+    bare_title,
     clipped,
     code_url,
     cut,
@@ -341,6 +342,42 @@ def test_link_to_code_is_always_safe(pieces: list[str]) -> None:
     url = code_url("".join(pieces))
     assert not url or re.fullmatch(r"https://github\.com/a[a./]*", url)
     assert ".." not in url.split("/")
+
+
+# --- titles as subjects
+
+
+@pytest.mark.parametrize(
+    ("title", "subject"),
+    [
+        ("Re: Attention", "Attention"),
+        ("FWD: fw: Aw: WG: re[2] : Attention", "Attention"),
+        ("[Vision paper] Attention [sic] is all", "Attention [sic] is all"),
+        ("Re: [foundations] [2]: Fwd: Attention", "Attention"),
+        ("[Re] Attention", "Attention"),
+        ("Re-examining attention: RE-Bench", "Re-examining attention: RE-Bench"),
+        ("Reply: is it attention? Re: it", "Reply: is it attention? Re: it"),
+        ("[C/N] ages of [Fe/H] and [α/Fe]", "C/N ages of [Fe/H] and [α/Fe]"),
+        ("[O III]λ5007 in galaxies", "O III λ5007 in galaxies"),
+        ("[CII]-dark galaxies", "CII-dark galaxies"),
+        ("[Attention is all]", "Attention is all"),
+        ("Re: [Attention]", "Attention"),
+        ("Re:", "Re:"),
+        ("[", "["),
+        ("Attention\nis  all", "Attention is all"),
+    ],
+)
+def test_title_as_a_subject_is_neither_a_reply_nor_tagged(title: str, subject: str) -> None:
+    assert bare_title(title) == subject
+
+
+@given(st.text(st.sampled_from("[]Re:Fwd \n/IV"), min_size=1))
+@example("[]")
+@example("Re: [ ]")
+def test_title_as_a_subject_is_one_line_and_never_lost(title: str) -> None:
+    subject = bare_title(title)
+    assert subject == one_line(subject)
+    assert bool(subject) == bool(title.strip())
 
 
 # --- wrapping

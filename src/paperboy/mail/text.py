@@ -10,7 +10,7 @@ from typing import Self
 
 from markupsafe import Markup, escape
 
-from paperboy.edges.text import WORD_END, composed, cut, printable, sentences
+from paperboy.edges.text import WORD_END, composed, cut, one_line, printable, sentences
 from paperboy.tex import MARKS, SPACE, SUB, SUB_END, SUP, SUP_END, plain, to_marked
 
 WIDTH = 76  # columns of the plain-text part
@@ -216,6 +216,27 @@ def clipped(text: str, limit: int) -> str:
     if len(text) <= limit:
         return str(text)
     return f"{text[: cut(text, limit, WORD_END)]} …"
+
+
+# Subjects
+
+_SIGN = r"[^\W\d_]{1,2}/[^\W\d_]{1,2}|[A-Z][a-z]?[ ]?[IVX]{1,4}"  # [Fe/H] and [O III], said by astronomers
+_PREFIXES = re.compile(
+    rf"(?:(?i:re|fwd?|aw|wg)(?:\[\d+\])?\s*[:：]\s*|\[(?!(?:{_SIGN})\])[^\[\]]*\](?:\s*[:–—-])?\s*)+"
+)
+
+
+def bare_title(title: str) -> str:
+    """Return a title as the subject of a mail that is neither a reply nor tagged: "Re:", "Fwd:" and
+    "[…]" at its start are removed, repeated ones too. A title in brackets loses the brackets alone.
+    """
+    line = one_line(str(title))
+    if match := _PREFIXES.match(line):
+        line = line[match.end() :] or _PREFIXES.sub("", re.sub(r"[\[\]]", "", line)) or line
+    if sign := re.match(r"\[(\s*\w[^\[\]]*)\]", line):
+        rest = line[sign.end() :]
+        line = f"{sign[1]} {rest}" if rest[:1].isalnum() else sign[1] + rest
+    return composed(line)
 
 
 # Wrapping
