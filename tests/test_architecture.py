@@ -100,7 +100,7 @@ SAYS_ARXIV = {  # outside its folder: why
     "sources/source.py": "its ids alone have no prefix",
 }
 NAMES_OF_ARXIV = re.compile(
-    r"\barxiv_id\b|ARXIV_[A-Z_]+|settings\.arxiv_\w+"
+    r"\barxiv_ids?\b|ARXIV_[A-Z_]+|settings\.arxiv_\w+"
 )  # on the wire, and of settings
 
 

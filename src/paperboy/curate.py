@@ -80,13 +80,13 @@ def other_spellings(followed: Iterable[str], authors: Mapping[str, str]) -> dict
     """
     by_surname = defaultdict[str, list[tuple[list[str], str]]](list)
     for key, author in authors.items():
-        *given, surname = _words(key) or [""]
+        *given, surname = name_words(key) or [""]
         by_surname[surname].append((given, author))
 
     spellings = dict[str, list[str]]()
     for name in followed:
         key = name_key(name)
-        *given, surname = _words(key) or [""]
+        *given, surname = name_words(key) or [""]
         alike = [author for others, author in by_surname[surname] if _abbreviates(given, others)]
         if alike and key not in authors:
             spellings[name] = sorted(alike)
@@ -94,7 +94,7 @@ def other_spellings(followed: Iterable[str], authors: Mapping[str, str]) -> dict
     return spellings
 
 
-def _words(key: str) -> list[str]:
+def name_words(key: str) -> list[str]:
     """Return the words of a name's key, the surname last."""
     words = re.findall(r"[^\s.,]+", key)
     while len(words) > 2 and words[-1] in _SUFFIXES:

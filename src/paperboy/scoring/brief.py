@@ -1,0 +1,203 @@
+"""The morning in brief: `prompts/brief.md.j2` → the question about a digest's papers, and the reply
+→ its sentences. Pure, but for reading the template.
+
+The LLM gets titles, comments and topics of the chosen papers, and no names of people. Its sentences
+are untrusted: `read_brief` takes at most three, each about chosen papers, of plain words that name
+neither an author nor a place on the web.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+from paperboy import topics
+from paperboy.curate import name_key, name_words
+from paperboy.edges.text import one_line
+from paperboy.errors import ConfigError
+from paperboy.models import BriefSentence, Digest
+from paperboy.scoring.prompt import Question
+from paperboy.scoring.reply import read_arrays
+from paperboy.scoring.template import ANOTHER, ENGLISH, Template, as_data
+from paperboy.sources import read_id
+
+TEMPLATE = "brief.md.j2"
+MOST_SENTENCES = 3
+MOST_WORDS = 40
+MOST_CHARACTERS = 400  # of a sentence, also where a language has no spaces
+MOST_REPLY = 40_000  # characters; the rest is not read
+
+_SENTENCE = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "arxiv_ids": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["text", "arxiv_ids"],
+    "additionalProperties": False,
+}
+SCHEMA = {  # JSON schema of a reply
+    "type": "object",
+    "properties": {"sentences": {"type": "array", "items": _SENTENCE}},
+    "required": ["sentences"],
+    "additionalProperties": False,
+}
+
+_ADDRESS = re.compile(
+    r"@|[a-z0-9]://|\bwww\.|\bmailto:|\w\.[^\W\d_]{2,}",  # a mail program makes a link of example.org
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(
+    r"""
+    `|~~|<[a-z/!]|&\#?\w+;  # code, or HTML
+    |\]\s?[(\[]  # a link
+    |^(?:\#{1,6}|[-*+>]|\d+\.)\s  # a heading, or an item
+    |(?<![\w*^])(\*{1,3}|_{1,3})(?=[^\s*_]).*?(?<=[^\s*_])\1(?![\w*])  # emphasis, but not in "Sgr A*"
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+# For the trial of a template.
+_EXAMPLES = (
+    {
+        "arxiv_id": "2611.00001",
+        "title": "How robins find their way",
+        "topic": "Bird navigation",
+        "comment": "Robins learn the sky's turning.",
+    },
+    {
+        "arxiv_id": "astro-ph/0611001",
+        "title": "A survey of dusty disks",
+        "topic": "",
+        "comment": "",
+    },
+)
+
+
+class BriefPrompt(Template):
+    """Prompt for the morning in brief, read from the first of `folders` that has the template.
+
+    Raises ConfigError if the template is missing or broken, lacks a block, or does not show each
+    paper.
+    """
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        super().__init__(folders, TEMPLATE)
+        words = [paper[name] for paper in _EXAMPLES for name in ("arxiv_id", "title", "comment")]
+        problems = [
+            *self.try_block("task"),
+            *self.try_block(
+                "papers",
+                words,
+                "each paper's arxiv_id, title and comment",
+                papers=_EXAMPLES,
+            ),
+            *self.try_block("language", language=ENGLISH),
+            *self.try_block("language", language=ANOTHER),
+        ]
+        if problems:
+            raise ConfigError(list(dict.fromkeys(problems)))
+
+        self._template = self.text
+
+    def question(self, digest: Digest) -> Question:
+        """Ask for the sentences. Raises ConfigError if the template fails on the papers."""
+        names = topics.read(digest.mailing_list.topics).names
+        papers = list[Mapping[str, str]]()
+        for entry in digest.entries:
+            score = entry.score
+            number = score.topic if score and score.topic else 0
+            papers.append(
+                {
+                    "arxiv_id": entry.paper.id,
+                    "title": as_data(entry.paper.title),
+                    "topic": as_data(names[number - 1]) if 1 <= number <= len(names) else "",
+                    "comment": as_data(score.comment) if score else "",
+                }
+            )
+
+        return Question(
+            self.render("task"),
+            shared=self.render("papers", papers=papers),
+            own=self.render("language", language=digest.mailing_list.language),
+            schema=SCHEMA,
+        )
+
+    def key(self, digest: Digest, criteria: str) -> str:
+        """Fingerprint what the sentences depend on, in 16 hex digits: the papers, whatever their
+        order; the criteria by which they were chosen; the template, the model and the language; and
+        the followed authors, who must not be named.
+        """
+        mailing_list = digest.mailing_list
+        parts = [
+            *sorted(entry.paper.id for entry in digest.entries),
+            criteria,
+            self._template,
+            digest.model.name,
+            mailing_list.language,
+            *mailing_list.authors,
+        ]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def read_brief(
+    text: str,
+    digest: Digest,
+    hidden: Callable[[str], str] = str,
+) -> tuple[BriefSentence, ...]:
+    """Read the first three usable sentences of a reply; a model may draft, so the last whole array
+    that has any counts. `hidden` removes secrets.
+    """
+    chosen = {entry.paper.id for entry in digest.entries}
+    authors = {_phrase(name) for entry in digest.entries for name in entry.paper.authors}
+    followed = {_surname(name) for name in digest.mailing_list.authors}
+
+    for array in reversed(read_arrays(text, MOST_REPLY)):
+        sentences = list[BriefSentence]()
+        for item in array:
+            ids = _ids(item.get("arxiv_ids"))
+            written = item.get("text")
+            words = hidden(one_line(written[:1000])) if isinstance(written, str) else ""
+            about_chosen = ids and chosen.issuperset(ids)
+            if about_chosen and _is_plain(words) and not _names(words, authors, followed):
+                sentences.append(BriefSentence(words, ids))
+
+        if sentences:
+            return tuple(sentences[:MOST_SENTENCES])
+
+    return ()
+
+
+def _ids(written: object) -> tuple[str, ...]:
+    """Read the ids that a sentence is about, each once; empty where one is none."""
+    if not isinstance(written, list):
+        return ()
+    ids = [read_id(text.strip(" []\n")) if isinstance(text, str) else "" for text in written]
+    return tuple(dict.fromkeys(ids))
+
+
+def _is_plain(sentence: str) -> bool:
+    """Check that it is short, and has neither mark-up nor what may become a link."""
+    if not sentence or len(sentence) > MOST_CHARACTERS or len(sentence.split()) > MOST_WORDS:
+        return False
+    return not _ADDRESS.search(sentence) and not _MARKUP.search(sentence)
+
+
+def _names(sentence: str, authors: Collection[str], surnames: Collection[str]) -> bool:
+    """Check whether a sentence has an author's whole name or a followed author's surname. "An" is a
+    surname, and "an" is none.
+    """
+    every = _phrase(sentence)
+    capitalised = _phrase(" ".join(word for word in sentence.split() if not word.islower()))
+    return any(name in every for name in authors) or any(name in capitalised for name in surnames)
+
+
+def _phrase(text: str) -> str:
+    """Return the words of a text, comparable as those of names are, with a space around each."""
+    words = re.findall(r"\w+", name_key(text))
+    return f" {' '.join(words)} "
+
+
+def _surname(name: str) -> str:
+    words = name_words(name_key(name))
+    return _phrase(words[-1] if words else name)
