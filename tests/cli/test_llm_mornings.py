@@ -244,6 +244,33 @@ def test_weekend_with_only_a_paper_that_failed_before_is_quiet(world: World) -> 
     assert alerts(world) == []
 
 
+@pytest.mark.parametrize(("knows_topics", "order"), [(True, [*"12346578"]), (False, [*"12345678"])])
+def test_digest_has_sections_if_the_server_knows_topics_and_is_whole_if_it_does_not(
+    *, knows_topics: bool, order: list[str], world: World
+) -> None:
+    """After the three to read first, papers stand by their topics."""
+    at_home(world, ADA)
+    topics = "- Relevant: streams\n- Relevant: dwarfs"
+    world.write("prompts/topics/two.md", topics)
+    file = (world.path / "subscribers.yaml").read_text("utf-8")
+    named = '"Relevant: why networks generalise."'
+    world.write("subscribers.yaml", file.replace(named, "topics/two.md"))
+    world.llm.knows_topics = knows_topics
+    world.llm.scores = {
+        of.id: Score(9, 8, f"It matters to {of.id}.", topic=1 if of.id[-1] in "1578" else 2)
+        for of in world.announce(*range(1, 9))
+    }
+    assert world.once().code == 0
+    assert report(world) == ("digest", ALL)
+    (mail,) = world.messages(ADA)
+    for kind in ("plain", "html"):
+        text = text_of(mail, kind)
+        assert len(set(re.findall(r"It matters to (2611\.\d{5})\.", " ".join(text.split())))) == 8
+    links = re.findall(r"arxiv\.org/abs/2611\.0000(\d)", text_of(mail))
+    assert list(dict.fromkeys(links)) == order
+    assert len(world.llm.requests) == 1
+
+
 def report(world: World) -> tuple[str | None, Counts | None]:
     """Return the newest day's outcome and counts; counts that do not add up cannot be made."""
     with world.store() as store:

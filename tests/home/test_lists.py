@@ -79,6 +79,8 @@ def test_smallest_list_has_the_defaults(home):
         send_at=time(6, 15),
         weekdays=EVERY_DAY,
         authors=(),
+        description="",
+        brief=True,
         language="en",
         min_relevance=7,
         min_novelty=6,
@@ -94,6 +96,7 @@ def test_every_key_is_read(home):
 lists:
   - name: physics-2
     title: "Physics: the rest"
+    description: " What moves, and why. "
     categories: [gr-qc, cond-mat.soft, gr-qc]
     topics: topics/physics.md
     authors: [Émilie du Châtelet]
@@ -108,6 +111,7 @@ lists:
     send_empty: false
     exclude: [math.AG]
     keywords: {must: [black hole], never: [survey]}
+    brief: false
     paused: true
     subscribers:
       - ada@example.org
@@ -120,6 +124,7 @@ lists:
         MailingList(
             name="physics-2",
             title="Physics: the rest",
+            description="What moves, and why.",
             categories=("gr-qc", "cond-mat.soft"),
             topics="Everything that moves.",
             timezone=ZoneInfo("Europe/Berlin"),
@@ -134,6 +139,7 @@ lists:
             send_empty=False,
             exclude=("math.AG",),
             keywords=Keywords(must=("black hole",), never=("survey",)),
+            brief=False,
             paused=True,
             subscribers=(
                 Subscriber("ada@example.org"),
@@ -260,6 +266,9 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
         (["keywords: {must: ['-']}"], ["5:23: must: '-' has no letter or digit, so it would match every paper"]),
         (["keywords: {never: survey}"], [f"5:23: never: {A_LIST}"]),
         (["keywords: {must: ['', []]}"], ["5:23: must: is empty", "5:27: must: each must be text; put it in quotes"]),
+        (["description: []"], ["5:18: description: must be text; put it in quotes"]),
+        (["description: ''"], ["5:18: description: is empty"]),
+        (["brief: short"], ["5:12: brief: must be one of true, false"]),
         (["paused: maybe"], ["5:13: paused: must be one of true, false"]),
         (["language: german"], [f"5:15: language: {A_TAG}"]),
         (["language: de_DE"], [f"5:15: language: {A_TAG}"]),

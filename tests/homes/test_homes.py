@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sqlite3
@@ -17,6 +18,7 @@ import pytest
 from paperboy import __version__
 from paperboy.features.votes.votes import Tally, Votes
 from paperboy.models import DeliveryState
+from paperboy.scoring.prompt import Prompt
 from paperboy.store import Store
 from tests.builders import TABLES
 from tests.cli.conftest import World, world
@@ -138,6 +140,20 @@ def test_kept_scores_are_not_paid_for_again(kept: KeptScore) -> None:
     assert asked.isdisjoint(known)
 
 
+def test_criteria_are_those_of_its_kept_scores(kept: KeptScore) -> None:
+    folders = [kept.world.path / "prompts", HOMES.parents[1] / "prompts"]
+    topics = {path.stem: path.read_text("utf-8") for path in folders[0].glob("topics/*.md")} | {
+        "robots": "robots that read"
+    }
+    assert {name: Prompt(folders).criteria(text) for name, text in topics.items()} == {
+        "foundations": "b26307fbf86b4c37",
+        "galaxies": "8bddfdcf8762ce84",
+        "robots": "d6729e6b9ed7c902",
+    }
+    known = {row["criteria"] for row in kept.rows("select criteria from judges")}
+    assert known == {"b26307fbf86b4c37", "8bddfdcf8762ce84"}  # robots never got a score
+
+
 def test_everybody_but_the_suppressed_gets_the_digest(kept: KeptScore) -> None:
     kept.live()
     assert set(kept.digests("foundations")) == {
@@ -187,6 +203,20 @@ def test_readers_find_past_digests_and_their_votes(kept: KeptScore) -> None:
     with Store.open(kept.database, tables=TABLES) as store:
         assert Votes(store.database).on("2611.00002") == {"foundations": Tally(up=2)}
         assert Votes(store.database).on("2611.00003") == {"foundations": Tally(down=1)}
+
+
+def test_digests_frozen_without_topics_and_brief_open_as_pages(kept: KeptScore) -> None:
+    web = Web(kept.world)
+    for row in kept.rows("select link, shown from messages where link != ''"):
+        frozen = json.loads(row["shown"])
+        assert frozen.keys().isdisjoint({"brief"})
+        page = web.get(f"/digest/{row['link']}").text
+        assert frozen["list"]["title"] in page
+        for _, paper_id, score, matched in frozen["entries"]:
+            assert f"On the Learning of Paper {paper_id}" in page
+            assert len(score or "") in {0, 3}  # no topic
+            assert not score or score[2] in page
+            assert not matched or f"{matched}</" in page
 
 
 def test_links_of_old_mails_work(kept: KeptScore) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 
 from paperboy.errors import ScoringError
+from paperboy.models import ToScore
 from paperboy.scoring.prices import Prices
+from paperboy.scoring.prompt import Prompt
+from tests.builders import mailing_list
 from tests.scoring.asking import KEY, PRICES, PROMPT, jobs, meeting, papers, run, scorer_for
-from tests.servers.llm import LlmServer, invented_score
+from tests.scoring.test_prompt import template
+from tests.servers.llm import LlmServer, invented_score, invented_topic
 from tests.servers.llm_faults import Fault
 
 
@@ -68,6 +73,41 @@ def test_empty_key_is_accepted_and_empty_tier_and_effort_are_not_sent() -> None:
     with LlmServer() as server, scorer_for(server, api_key="", reasoning_effort="") as scorer:
         assert len(run(scorer, papers(4)).scores) == 4
     assert not {"reasoning_effort", "service_tier"} & server.requests[0].keys()
+
+
+# ---- topics
+
+TWO_TOPICS = mailing_list(topics="- Relevant: streams\n- Relevant: dwarfs")
+
+
+def test_topic_is_asked_for_where_a_comment_is() -> None:
+    with LlmServer() as server, scorer_for(server) as scorer:
+        (part,) = scorer.score([ToScore(TWO_TOPICS, tuple(papers(4)))])
+    for arxiv_id, score in part.scores.items():
+        assert score.topic == (invented_topic(arxiv_id, 2) if score.comment else None)
+    assert {score.topic for score in part.scores.values()} > {None}
+
+
+@pytest.mark.parametrize(
+    "topics", ["How networks learn.", "- Relevant: streams\n- Relevant: dwarfs"]
+)
+def test_server_that_knows_no_topic_scores_as_well(topics: str) -> None:
+    """Nothing is asked again."""
+    job = ToScore(mailing_list(topics=topics), tuple(papers(4)))
+    with LlmServer(knows_topics=False) as server, scorer_for(server) as scorer:
+        (part,) = scorer.score([job])
+    assert part.scores == {paper.id: invented_score(paper.id) for paper in papers(4)}
+    assert len(server.requests) == 1
+
+
+def test_template_of_a_home_that_asks_for_no_topic_goes_on_working(tmp_path: Path) -> None:
+    """As those of 1.0 do, which know no `names`."""
+    prompt = Prompt([template(tmp_path)])
+    job = ToScore(TWO_TOPICS, tuple(papers(4)))
+    with LlmServer() as server, scorer_for(server, prompt=prompt) as scorer:
+        (part,) = scorer.score([job])
+    assert part.scores == {paper.id: invented_score(paper.id) for paper in papers(4)}
+    assert "numbers" not in str(server.requests[0]["messages"])
 
 
 # ---- money

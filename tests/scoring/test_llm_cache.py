@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ def score(
         parts = list(scorer.score(jobs))
     for part in parts:
         spent[part.list_name] = added(spent.get(part.list_name, Spending()), part.spending)
-        assert part.scores == {arxiv_id: invented_score(arxiv_id) for arxiv_id in part.scores}
+        for arxiv_id, given in part.scores.items():
+            assert replace(given, topic=None) == invented_score(arxiv_id)
     first = jobs[0].mailing_list.name
     return collect(part for part in parts if part.list_name == first), spent
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from paperboy.models import Paper, Score, Text, ToScore
-from paperboy.scoring.local import LocalScorer, wanted_and_unwanted
+from paperboy.scoring.local import LocalScorer, closeness, wanted_and_unwanted
 from tests.benchmarks import learning
 from tests.builders import mailing_list, paper
 
@@ -232,3 +232,25 @@ def test_lists_share_papers_but_not_what_they_learned() -> None:
     assert [dict(scored.scores) for scored in LocalScorer().score(jobs)] == [
         dict(next(LocalScorer().score([job])).scores) for job in jobs
     ]
+
+
+# ---- closeness
+
+
+def test_closeness_is_higher_with_wanted_words_and_lower_with_unwanted_ones() -> None:
+    """Papers without a wanted word are not close at all."""
+    close, mixed, far = (
+        on(1, "Quenching of dwarf galaxies and their star formation"),
+        on(2, "Star formation in massive galaxies with planets"),
+        on(3, "Sorting networks"),
+    )
+    found = closeness(TOPICS, [close, mixed, far, *off_topic(20)])
+    assert found.keys() == {close.id, mixed.id}
+    assert found[close.id] > found[mixed.id]
+
+
+def test_closeness_depends_on_the_days_papers_and_not_on_their_order() -> None:
+    day = [on(1, "Dwarf galaxies"), on(2, "Star formation"), *off_topic(20)]
+    assert closeness(TOPICS, day) == closeness(TOPICS, day[::-1])
+    assert closeness(TOPICS, day) != closeness(TOPICS, day[:10])
+    assert closeness(TOPICS, []) == closeness("", day) == {}

@@ -161,6 +161,31 @@ def test_key_that_a_comment_quotes_is_hidden() -> None:
         assert scores[A].comment == "The key is …!"
 
 
+@pytest.mark.parametrize(
+    ("written", "topic"),
+    [
+        *[(3, 3), ("3", 3), (3.0, 3), (" 12 ", 12), (999, 999)],
+        *[(0, None), (-1, None), (1.5, None), (1000, None), (10**30, None), (float("nan"), None)],
+        *[(None, None), (True, None), ("", None), ("streams", None), ([3], None), ({}, None)],
+    ],
+)
+def test_topic_is_a_whole_number_or_none_and_never_costs_a_score(
+    written: object, topic: int | None
+) -> None:
+    reply = read_reply(json.dumps({"scores": [{**entry(), "topic": written}, BOTH[1]]}), ASKED)
+    assert reply.scores == {A: Score(9, 8, "Good.", topic), B: GOOD[B]}
+    assert reply.defects == {}
+
+
+def test_two_entries_that_differ_in_the_topic_alone_are_one() -> None:
+    """The last one's topic counts."""
+    entries = [{**entry(), "topic": 1}, {**entry(), "topic": 2}, BOTH[1]]
+    assert read_reply(json.dumps(entries), ASKED).scores == {
+        A: Score(9, 8, "Good.", 2),
+        B: GOOD[B],
+    }
+
+
 @pytest.mark.parametrize("comment", [None, 7, ["a"], {"a": 1}])
 def test_comment_of_the_wrong_type_costs_only_the_comment(comment: object) -> None:
     assert read_reply(json.dumps([entry(comment=comment)]), [A]).scores[A] == Score(9, 8, "")

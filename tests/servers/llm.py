@@ -14,7 +14,7 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -40,6 +40,11 @@ def invented_score(arxiv_id: str) -> Score:
     return Score(relevance, novelty, f"What {arxiv_id} says is on topic." if relevance >= 6 else "")
 
 
+def invented_topic(arxiv_id: str, number: int) -> int:
+    """One of so many topics, which depends on the id alone; 0 if there are none."""
+    return zlib.crc32(arxiv_id[::-1].encode()) % number + 1 if number else 0
+
+
 class LlmServer:
     """Listens on 127.0.0.1 while used as a context manager.
 
@@ -62,6 +67,7 @@ class LlmServer:
         counts_tokens: bool = True,
         reasoning_tokens_per_paper: int = 20,
         cache: CacheMode = "steps",
+        knows_topics: bool = True,
     ) -> None:
         self.scores = invented_score if scores is None else scores
         self.api_key = api_key  # empty: any, or none
@@ -71,6 +77,7 @@ class LlmServer:
         self.latency = latency  # seconds
         self.counts_tokens = counts_tokens
         self.reasoning_tokens_per_paper = reasoning_tokens_per_paper
+        self.knows_topics = knows_topics  # and gives one where it is asked
         self.faults: deque[Fault] = deque()  # each is taken by one request
         # What a request meets, by what it asks: one of FAULTS by its name, or any other.
         self.fault_for: Callable[[Mapping[str, Any]], str | Fault] = lambda _body: ""
@@ -156,7 +163,10 @@ class LlmServer:
     def completion(self, call: Call, fault: Fault) -> dict[str, Any]:
         """The answer to a request, with what the fault does to it."""
         body = call.body
-        entries = [_entry(arxiv_id, self._score(arxiv_id)) for arxiv_id in self.asked[call.number]]
+        names = _names_in(body) if self.knows_topics else None
+        entries = [
+            _entry(arxiv_id, self._score(arxiv_id), names) for arxiv_id in self.asked[call.number]
+        ]
         if fault.rewrite is not None and entries:
             entries = fault.rewrite(entries)
         text = json.dumps({"scores": entries}, ensure_ascii=False)
@@ -212,6 +222,15 @@ def ids_in(body: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(fenced or _BARE.findall(text)))
 
 
+def _names_in(body: Mapping[str, Any]) -> Sequence[str] | None:
+    """The topics that a prompt numbers; None where it asks for none."""
+    text = text_of(body)
+    if '"topic"' not in text:
+        return None
+    numbers = re.search(r"^<numbers>\n(.*?)\n</numbers>$", text, re.DOTALL | re.MULTILINE)
+    return numbers[1].splitlines() if numbers else []
+
+
 def read_scores(path: Path) -> dict[str, Score]:
     """A table of scores from JSON lines with arxiv_id, relevance and novelty (null: as of an unknown paper)."""
     rows = [
@@ -227,13 +246,17 @@ def _score_of(row: Mapping[str, Any]) -> Score:
     return Score(row["relevance"], row["novelty"], row.get("comment") or comment)
 
 
-def _entry(arxiv_id: str, score: Score) -> dict[str, Any]:
-    return {
+def _entry(arxiv_id: str, score: Score, names: Sequence[str] | None) -> dict[str, Any]:
+    entry = {
         "arxiv_id": arxiv_id,
         "relevance": score.relevance,
         "novelty": score.novelty,
         "comment": score.comment,
     }
+    if names is None:
+        return entry
+    invented = invented_topic(arxiv_id, len(names))
+    return {**entry, "topic": (score.topic or invented) if score.comment else 0}
 
 
 class _Http(ThreadingHTTPServer):

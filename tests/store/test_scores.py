@@ -46,6 +46,13 @@ def test_scores_are_shared_by_lists_with_the_same_criteria(store: Store) -> None
     assert store.scores.spending("mine") == SPENT
 
 
+def test_topic_is_kept_and_taken_over_from_another_list(store: Store) -> None:
+    scores = {"2611.00001": Score(9, 8, "good", topic=3), "2611.00002": Score(7, 6, "fine")}
+    keep_scores(store, scores)
+    for name in ("foundations", "mine", "mine"):
+        assert store.scores.kept(name, "abc", "luna", [*scores], NOW) == scores
+
+
 def test_spending_adds_up_over_calls_until_a_day_is_frozen(store: Store) -> None:
     for list_name in ("foundations", "foundations", "galaxies"):
         keep_scores(store, spending=SPENT, list_name=list_name)

@@ -41,6 +41,7 @@ from paperboy.models import (
     Text,
     ToScore,
 )
+from paperboy.scoring.local import closeness
 from paperboy.sources import source_of, sources_of
 from paperboy.store import Store
 from paperboy.store.ledger import pack
@@ -213,6 +214,7 @@ def draft(scored: ScoredList) -> Draft:
         filtered=gathered.filtered,
         not_called=scored.not_called,
         liked=gathered.learned.liked,
+        closeness=_closeness(gathered),
     )
 
     failed_again = scored.unscored.keys() & gathered.tries.keys()
@@ -223,6 +225,14 @@ def draft(scored: ScoredList) -> Draft:
         leftover=leftover,
         problem=scored.problem,
     )
+
+
+def _closeness(gathered: Gathered) -> Mapping[str, float]:
+    """Return the closeness of the day's papers to the topics. The embedded scorer's relevance is a
+    rank by it already, in which what the list has learned may count more.
+    """
+    topics = gathered.mailing_list.topics
+    return closeness(topics, gathered.papers) if topics and gathered.model.is_llm else {}
 
 
 def compose(scored: ScoredList) -> Draft:

@@ -14,7 +14,7 @@ import sqlite3
 import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean, pstdev
@@ -109,6 +109,21 @@ class LocalScorer:
 
     def probe(self) -> str:
         return "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
+
+
+def closeness(topics: str, papers: Sequence[Paper]) -> Mapping[str, float]:
+    """Return how close each of a day's papers is to the topics by its words, by id; those that
+    share none are left out. Pure.
+    """
+    # Lists on the same categories have them in other orders: those by followed authors come first.
+    texts = [Text(paper.id, paper.title, paper.abstract) for paper in papers]
+    index = _index_of(tuple(sorted(texts)))
+    strengths = index.strengths(*wanted_and_unwanted(topics))
+    return {
+        text.id: strength
+        for text, strength in zip(index.texts, strengths, strict=True)
+        if strength is not None
+    }
 
 
 def _blended(
@@ -240,6 +255,9 @@ class _Index:
         query = "SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ?"
         found = self._db.execute(query, (f'"{term}"',)).fetchall()
         return array("I", [row for row, _ in found]), array("d", [value for _, value in found])
+
+
+_index_of = lru_cache(maxsize=1)(_Index)  # lists on the same categories come one after the other
 
 
 def _comment(terms: Iterable[tuple[float, str]]) -> str:

@@ -3,8 +3,8 @@ by.
 
 The operator may edit the template. Loading it renders two example papers, so that a loaded `Prompt`
 works. Each block gets the variable of its name and no other, so that requests share what they can;
-only `topics` also gets `language`, which belongs to a list as they do. Paper texts are untrusted:
-each becomes one line that can neither close its fence nor begin another paper.
+only `topics` also gets `names` and `language`, which belong to a list as they do. Paper texts are
+untrusted: each becomes one line that can neither close its fence nor begin another paper.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ from paperboy.errors import ConfigError
 from paperboy.models import Paper
 from paperboy.scoring.reply import SCHEMA
 from paperboy.scoring.template import ANOTHER, ENGLISH, Template, as_data
+from paperboy.topics import read
 
 TEMPLATE = "score.md.j2"
 
@@ -31,6 +32,7 @@ class Question(NamedTuple):
 
 # For the trial of a template, and for the probe of a server.
 EXAMPLE_TOPICS = "Relevant: how birds find their way."
+EXAMPLE_NAMES = ("Birds", "Dust")
 EXAMPLES = (
     {
         "arxiv_id": "2611.00001",
@@ -65,9 +67,10 @@ class Prompt(Template):
                 [topics],
                 "{{ topics }}",
                 topics=topics,
+                names=(),
                 language=ENGLISH,
             ),
-            *self.try_block("topics", topics=topics, language=ANOTHER),
+            *self.try_block("topics", topics=topics, names=EXAMPLE_NAMES, language=ANOTHER),
             *self.try_block("papers", words, fields, papers=EXAMPLES),
         ]
         if problems:
@@ -98,14 +101,14 @@ class Prompt(Template):
             for paper in papers
         ]
         papers_block = self.render("papers", papers=fields)
-        topics_block = self.render("topics", topics=topics.strip(), language=language)
+        topics_block = self._topics(topics, language)
         if papers_first:
             return Question(self._system, shared=papers_block, own=topics_block)
         return Question(self._system, shared=topics_block, own=papers_block)
 
     def example(self) -> tuple[Question, str]:
         """Ask for the score of one invented paper; its id comes second."""
-        topics_block = self.render("topics", topics=EXAMPLE_TOPICS, language=ENGLISH)
+        topics_block = self._topics(EXAMPLE_TOPICS, ENGLISH)
         papers_block = self.render("papers", papers=EXAMPLES[:1])
         question = Question(self._system, shared=topics_block, own=papers_block)
         return question, EXAMPLES[0]["arxiv_id"]
@@ -120,3 +123,9 @@ class Prompt(Template):
         if language != ENGLISH:
             parts.append(language)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+    def _topics(self, topics: str, language: str) -> str:
+        names = [as_data(name) for name in read(topics).names]
+        if len(names) < 2:  # a choice of one says nothing
+            names = []
+        return self.render("topics", topics=topics.strip(), names=names, language=language)

@@ -2,13 +2,14 @@
 
 The parser is lenient: it finds whole entries within fences, prose, other wrappers, JSON lines and a
 cut-off reply. Validation is strict: only ids that were asked for, whole numbers from 1 to 10,
-comments without links.
+comments without links. A topic is optional: what is wrong with it costs only the topic.
 """
 
 import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from paperboy.edges.text import SENTENCE_END, last_end, one_line, shortened
@@ -17,7 +18,15 @@ from paperboy.sources import read_id
 
 _TEXT = {"type": "string"}
 _TO_TEN = {"type": "integer", "minimum": 1, "maximum": 10}
-_PROPERTIES = {"arxiv_id": _TEXT, "relevance": _TO_TEN, "novelty": _TO_TEN, "comment": _TEXT}
+_PROPERTIES = {
+    "arxiv_id": _TEXT,
+    "relevance": _TO_TEN,
+    "novelty": _TO_TEN,
+    "comment": _TEXT,
+    # "strict" has every property, and no alternatives that begin with the same one: see
+    # https://github.com/openai/openai-python/issues/2193. So a 0 stands for none.
+    "topic": {"type": "integer", "minimum": 0},
+}
 _ENTRY = {
     "type": "object",
     "properties": _PROPERTIES,
@@ -31,6 +40,7 @@ SCHEMA = {  # JSON schema of a reply
     "additionalProperties": False,
 }
 MAX_COMMENT = 240  # characters
+MAX_TOPIC = 999
 MAX_TEXT_PER_PAPER = 4000  # characters of a reply; the rest is not read
 _OPENING = re.compile(r"[{\[]")
 _ANCHOR = re.compile(
@@ -55,7 +65,8 @@ class Reply(NamedTuple):
 def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] = str) -> Reply:
     """Read the scores of the ids in `asked`. A model may draft: of each paper's entries, those of
     the last whole array that names it count. Of these, unusable ones do not, nor do two that
-    differ; of those for a paper that is asked alone the last counts. `hidden` removes secrets.
+    differ in more than the topic; of those for a paper that is asked alone the last counts.
+    `hidden` removes secrets. A topic may be beyond those that the list has.
     """
     entries: dict[str, list[Mapping[str, Any]]] = {}
     for array in read_arrays(text, MAX_TEXT_PER_PAPER * (len(asked) + 5)):
@@ -73,18 +84,20 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
         usable: list[Score] = []
         defect = "no entry for the paper"
         for entry in entries.get(paper_id, ()):
-            relevance = _mark(entry.get("relevance"))
-            novelty = _mark(entry.get("novelty"))
+            relevance = _number(entry.get("relevance"), 10)
+            novelty = _number(entry.get("novelty"), 10)
             if relevance and novelty:
                 comment = entry.get("comment")
                 words = hidden(clean_comment(comment)) if isinstance(comment, str) else ""
-                usable.append(Score(relevance, novelty, words))
+                topic = _number(entry.get("topic"), MAX_TOPIC)
+                usable.append(Score(relevance, novelty, words, topic))
                 continue
 
             name = "novelty" if relevance else "relevance"
             defect = f"{name} is not a whole number from 1 to 10"
 
-        if usable and (len(asked) == 1 or len({*usable}) == 1):
+        different = {replace(score, topic=None) for score in usable}
+        if usable and (len(asked) == 1 or len(different) == 1):
             scores[paper_id] = usable[-1]
         elif usable:  # asking for the paper alone cures it
             defects[paper_id] = "two different ones for the same paper"
@@ -99,12 +112,12 @@ def read_number(digits: str) -> int:
     return int(digits[:20])
 
 
-def _mark(value: object) -> int | None:
-    """Read a whole number from 1 to 10, also from "9" and 9.0; None for anything else."""
+def _number(value: object, most: int) -> int | None:
+    """Read a whole number from 1 to `most`, also from "9" and 9.0; None for anything else."""
     if not isinstance(value, int | float | str):
         return None
-    number = re.fullmatch(r"\s*(10|[1-9])(?:\.0)?\s*", str(value))
-    return int(number[1]) if number else None
+    number = re.fullmatch(r"\s*([1-9][0-9]{0,2})(?:\.0)?\s*", str(value))
+    return int(number[1]) if number and int(number[1]) <= most else None
 
 
 def read_arrays(text: str, most: int) -> Sequence[Sequence[Mapping[str, Any]]]:

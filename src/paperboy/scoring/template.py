@@ -20,6 +20,7 @@ from paperboy.models import Problem
 ENGLISH = "en"
 ANOTHER = "de"  # a second language, for the trial of a template
 MAX_FIELD = 2000  # characters of a title, an abstract or a comment
+_FENCE = re.compile(r"<(?=\s*/?\s*(?:papers?|topics|numbers)\b)", re.IGNORECASE)
 
 
 class Template:
@@ -85,5 +86,5 @@ def _source(folders: Sequence[Path], name: str) -> str | None:
 
 def as_data(text: str) -> str:
     """Make one line that cannot open or close a fence of the prompt, nor begin as a paper does."""
-    line = re.sub(r"<(?=\s*/?\s*(?:papers?|topics)\b)", "‹", one_line(text), flags=re.IGNORECASE)
+    line = _FENCE.sub("‹", one_line(text))
     return shortened(re.sub(r"^\[", "(", line), MAX_FIELD)
