@@ -2,11 +2,14 @@
 
 One list and ten lists on the same categories ask for the 423 papers of 2025-02-18 from the test LLM server, which runs
 in an interpreter of its own, counts a token per 4.6 bytes and keeps a prompt cache as OpenAI's, at the prices of
-gpt-6-luna. The day lies beside the checkout, in `../shared/data`, and is not part of the project.
+gpt-6-luna. Then one list asks for the whole day and for 30 papers of it, without and with topics, and the brief about
+the 51 that the day's digest chose is added. The day lies beside the checkout, in `../shared/data`, and is not part of
+the project.
 """
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,13 +25,15 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
-from paperboy.models import MailingList, Paper, Score, Scored, Spending, ToScore, Usage
+from paperboy.models import Entry, MailingList, Paper, Score, Scored, Spending, ToScore, Usage
+from paperboy.scoring.brief import BriefPrompt
 from paperboy.scoring.llm import LlmScorer
 from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import Prompt
 from paperboy.scoring.server import Server
-from tests.builders import mailing_list
+from tests.builders import digest, mailing_list
 from tests.servers.llm import UNKNOWN, read_scores
+from tests.servers.llm_cache import tokens
 
 CHECKOUT = Path(__file__).parents[2]
 DATA = CHECKOUT.parent / "shared" / "data"
@@ -41,9 +46,20 @@ COMMENT = (  # 28 words, 190 bytes: as long as those of the reference digests
     "that explains which attention heads can be pruned without losing any measurable accuracy."
 )
 
+FEW = 30  # papers of a small list
+SENTENCES = [  # of a brief, each nearly as long as the prompt allows
+    {
+        "text": "A bound on the rank of attention ties the heads that can be pruned to the spectrum of the data, and "
+        "three experiments on language models agree with it.",
+        "arxiv_ids": [f"2502.{place}{number:04}" for number in range(3)],
+    }
+    for place in range(3)
+]
+
 AIM_FIRST = 0.0206  # US dollars; half of that with flex prices
 AIM_FURTHER = 0.5  # of the first list's cost
 AIM_WALL = 1.15  # of the least possible time
+AIM_MORE = 1.08  # of the cost without topics and brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +71,8 @@ class Setting:
     concurrency: int
     latency: float  # seconds, of every call
     reasoning: int  # tokens for each paper
+    papers: int = sys.maxsize  # of the day, spread over it
+    topics: bool = True  # whether the prompt asks for them
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +84,17 @@ class Measured:
     counted: Sequence[Mapping[str, Any]]  # usage by call, as the server counted it
     seconds: float
     processor: float  # seconds, of the scorer's process
-    papers: int
+    papers: Sequence[Paper]
+    scores: Mapping[str, Score]  # of the first list
 
     @property
     def usage(self) -> Usage:
         return reduce(add, map(Spending, self.spent)).usage
+
+    @property
+    def chosen(self) -> set[str]:
+        """The ids of those that the day's digest selected."""
+        return {row["arxiv_id"] for row in _rows() if row["selected"]} & self.scores.keys()
 
     @property
     def waves(self) -> int:
@@ -93,9 +117,23 @@ class Measured:
         return [prices.cost(usage).total for usage in self.spent]
 
 
-def papers_of(file: Path = DAY) -> tuple[Paper, ...]:
-    """The papers of a real day."""
-    return tuple(_paper(row) for row in _rows(file))
+def papers_of(file: Path = DAY, most: int = sys.maxsize) -> tuple[Paper, ...]:
+    """The papers of a real day, or so many of them, spread over it."""
+    papers = [_paper(row) for row in _rows(file)]
+    return tuple(papers[:: max(1, len(papers) // most)][:most])
+
+
+def prompts(setting: Setting, folder: Path) -> Prompt:
+    """The shipped prompt; without topics, as it was before they had numbers."""
+    shipped = CHECKOUT / "prompts"
+    if setting.topics:
+        return Prompt([shipped])
+    added = r',"topic":number|\ntopic: [^\n]*|\{% if names %\}.*?\{% endif %\}\n'
+    text = (shipped / "score.md.j2").read_text("utf-8")
+    before, removed = re.subn(added, "", text, flags=re.DOTALL)
+    assert removed == 3, "the prompt asks for topics in other words"
+    (folder / "score.md.j2").write_text(before, "utf-8")
+    return Prompt([folder])
 
 
 def lists(number: int) -> list[MailingList]:
@@ -143,13 +181,17 @@ def server(setting: Setting, scores: Path) -> Iterator[str]:
 
 def measure(setting: Setting, prices: Prices) -> Measured:
     """Scores the day once, with a cache that knows nothing yet. Fails where a score is lost or the accounts differ."""
-    papers, wanted = papers_of(), lists(setting.lists)
+    papers, wanted = papers_of(most=setting.papers), lists(setting.lists)
     with tempfile.TemporaryDirectory() as folder:
         scores = Path(folder) / "scores.jsonl"
         write_scores(scores)
         with server(setting, scores) as base_url:
             parts, seconds, processor = _timed(
-                setting, prices, base_url, [ToScore(each, papers) for each in wanted]
+                setting,
+                prices,
+                base_url,
+                prompts(setting, Path(folder)),
+                [ToScore(each, papers) for each in wanted],
             )
             with urllib.request.urlopen(f"{base_url.removesuffix('/v1')}/counted") as answer:  # noqa: S310 - ours
                 counted = [used for used in json.load(answer) if used]
@@ -160,8 +202,13 @@ def measure(setting: Setting, prices: Prices) -> Measured:
         spending[part.list_name] += part.spending
         found[part.list_name] |= part.scores
     expected = {paper.id: given.get(paper.id, UNKNOWN) for paper in papers}
-    if wrong := [name for name, scored in found.items() if scored != expected]:
-        raise SystemExit(f"Not the scores that the server gave: {', '.join(wrong)}")
+    for name, scored in found.items():
+        without = {paper_id: replace(score, topic=None) for paper_id, score in scored.items()}
+        has_topics = all(
+            (score.topic is not None) == bool(score.comment) for score in scored.values()
+        )
+        if without != expected or (setting.topics and not has_topics):
+            raise SystemExit(f"Not the scores that the server gave: {name}")
     _compare(reduce(add, spending.values()), counted, prices)
     return Measured(
         setting,
@@ -169,19 +216,20 @@ def measure(setting: Setting, prices: Prices) -> Measured:
         counted,
         seconds,
         processor,
-        len(papers),
+        papers,
+        found[wanted[0].name],
     )
 
 
 def _timed(
-    setting: Setting, prices: Prices, base_url: str, jobs: Sequence[ToScore]
+    setting: Setting, prices: Prices, base_url: str, prompt: Prompt, jobs: Sequence[ToScore]
 ) -> tuple[list[Scored], float, float]:
     """All that a scorer gives, and the seconds that it took, by the clock and of the processor."""
     at_once = setting.concurrency
     server = Server(
         base_url, "", MODEL, reasoning_effort="low", breakpoints=True, connections=at_once
     )
-    scorer = LlmScorer(server, Prompt([CHECKOUT / "prompts"]), prices, setting.batch, at_once)
+    scorer = LlmScorer(server, prompt, prices, setting.batch, at_once)
     try:
         begun, used = time.perf_counter(), time.process_time()
         parts = list(scorer.score(jobs))
@@ -219,6 +267,27 @@ def _compare(ours: Spending, counted: Sequence[Mapping[str, Any]], prices: Price
         )
 
 
+def brief(run: Measured) -> Usage:
+    """What the brief about the chosen papers of a list takes: a call that no other shares anything with. It reasons as
+    long about each of them as scoring did.
+    """
+    ids = run.chosen
+    papers = [paper for paper in run.papers if paper.id in ids]
+    chosen = [Entry(rank, of, run.scores[of.id]) for rank, of in enumerate(papers, start=1)]
+    question = BriefPrompt([CHECKOUT / "prompts"]).question(
+        digest(chosen, mailing_list=lists(1)[0])
+    )
+    asked = f"{question.system}\n{question.shared}\n{question.own}"
+    reply = json.dumps({"sentences": SENTENCES})
+    reasoning = run.setting.reasoning * len(chosen)
+    return Usage(
+        calls=1,
+        prompt_tokens=tokens(len(asked.encode())),
+        completion_tokens=tokens(len(reply.encode())) + reasoning,
+        reasoning_tokens=reasoning,
+    )
+
+
 def _rows(file: Path = DAY) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
@@ -252,7 +321,7 @@ def report(measured: Sequence[Measured], prices: Prices) -> None:
     for run in measured:
         used, dollars = run.usage, run.dollars(prices)
         further = f"{sum(dollars[1:]) / len(dollars[1:]):>10.5f}" if dollars[1:] else f"{'':>10}"
-        per_paper = used.total_tokens / run.papers / run.setting.lists
+        per_paper = used.total_tokens / len(run.papers) / run.setting.lists
         ratio = f"{run.seconds / run.least_seconds:>6.2f}" if run.setting.latency else f"{'':>6}"
         print(
             f"{run.setting.lists:>5}{run.setting.reasoning:>10}{run.setting.batch:>6}{used.calls:>6}"
@@ -278,6 +347,32 @@ def aims(measured: Sequence[Measured], prices: Prices, flex: Prices) -> None:
             )
         if run.setting.latency:
             _aim("seconds, of the least possible", run.seconds / run.least_seconds, AIM_WALL)
+
+
+def topics_and_brief(setting: Setting, prices: Prices) -> None:
+    """What topics and a brief add to one list's cost."""
+    before, after = (measure(replace(setting, topics=topics), prices) for topics in (False, True))
+    whole = Spending(after.usage) + Spending(brief(after))
+    print(
+        f"\none list, {len(after.papers)} papers, {len(after.chosen)} chosen"
+        f", reasoning tokens a paper: {setting.reasoning}"
+        f"\n{'':<20}{'calls':>6}{'prompt':>11}{'completion':>11}{'$':>10}{'more':>8}"
+    )
+    least = prices.cost(before.usage).total
+    for name, used in {
+        "as before": before.usage,
+        "with topics": after.usage,
+        "and a brief": whole.usage,
+    }.items():
+        dollars = prices.cost(used).total
+        print(
+            f"{name:<20}{used.calls:>6}{used.prompt_tokens:>11,}{used.completion_tokens:>11,}{dollars:>10.5f}"
+            f"{dollars / least - 1:>8.1%}"
+        )
+    if setting.papers > FEW:
+        _aim(
+            "topics and brief, of the cost before", prices.cost(whole.usage).total / least, AIM_MORE
+        )
 
 
 def _aim(what: str, value: float, most: float) -> None:
@@ -316,6 +411,9 @@ def main() -> None:
     measured = [measure(case, prices) for case in cases]
     report(measured, prices)
     aims(measured, prices, flex)
+    for papers in (setting.papers, FEW):
+        for each in options.reasoning:
+            topics_and_brief(replace(setting, papers=papers, reasoning=each, latency=0), prices)
 
 
 if __name__ == "__main__":
