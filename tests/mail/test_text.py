@@ -209,8 +209,8 @@ TEX = st.one_of(st.text(), st.lists(st.sampled_from(WORDS + FORMULAS)).map("".jo
         (r"$x_{V}^{a_b}$", "x_V^(a_b)", "x<sub>V</sub><sup>a<sub>b</sub></sup>"),
         (
             r"$2.1^{+0.2}_{-0.1}$ kpc",
-            "2.1 (+0.2/-0.1) kpc",
-            "2.1<sup>+0.2</sup><sub>-0.1</sub> kpc",
+            "2.1 (+0.2/−0.1) kpc",
+            "2.1<sup>+0.2</sup><sub>−0.1</sub> kpc",
         ),
         (r"$\frac{a}{b+c}$, $\{0.5, 1\}$", "a/(b+c), {0.5, 1}", "a/(b+c), {0.5, 1}"),
         (r"$x_{<b>}$ <sub>", "x_(<b>) <sub>", "x<sub>&lt;b&gt;</sub> &lt;sub&gt;"),

@@ -57,6 +57,14 @@ def _ion(element: str, number: str) -> str:
     return f"{element} {number.upper()}"
 
 
+def _character(code: str) -> str:
+    """Return the character of MathJax's x2013."""
+    if not re.fullmatch("x[0-9A-Fa-f]{2,5}", code):
+        return code
+    character = chr(int(code[1:], 16))
+    return character if character.isprintable() else ""
+
+
 def over(text: str, combining: str) -> str:
     """Put an accent over each letter of a group, but not over its scripts; over the sign, if it is
     only one.
@@ -121,7 +129,7 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {
         | _names(
             "mathrm mathit mathsf mathtt mathnormal ensuremath operatorname underline rlap llap clap mathrlap mathllap"
             " mathclap boxed overbrace underbrace cancel bcancel xcancel slashed sout"
-            " operatornamewithlimits"
+            " operatornamewithlimits ac acl acp acs add added ce isotope num si unit"
         ),
         (1, str),
     ),
@@ -154,6 +162,10 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {
     "textsuperscript": (1, lambda text: script("^", text)),
     "textsubscript": (1, lambda text: script("_", text)),
     "href": (2, lambda address, text: text if text == address else f"{text} ({address})"),
+    "footnote": (1, " ({})".format),
+    "color": (1, lambda _: ""),
+    "unicode": (1, _character),
+    **dict.fromkeys(_names("SI qty"), (2, "{} {}".format)),
     "texorpdfstring": (2, lambda shown, _: shown),
     "textcolor": (2, lambda _, text: text),
     "ion": (2, _ion),

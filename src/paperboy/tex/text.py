@@ -16,28 +16,40 @@ from paperboy.tex.macros import (
     stage,
     symbols,
 )
-from paperboy.tex.scripts import MARKS, SCRIPTED, SPACE, SUB_END, SUP_END, plain, script, settled
+from paperboy.tex.scripts import (
+    MARKS,
+    SCRIPTED,
+    SPACE,
+    SUB,
+    SUB_END,
+    SUP,
+    SUP_END,
+    plain,
+    script,
+    settled,
+)
 
 
 def to_marked(tex: str) -> str:
     """Return a title or an abstract as text, with marks around each script that Unicode has not:
     `CO$_2$` is "CO₂", `$5 and $10` stays. No blank within a formula is a space.
     """
-    if not re.search(r"[\\${}~`^]|--", tex):
+    if not re.search(r"[\\${}~`^]|--| %", tex):
         return tex
 
-    tex = _clean(tex)
+    tex = _COMMENT.sub("", _clean(tex))
     bodies: dict[int, str] = {}  # one private character stands for each formula in the prose
     prose = ""
     at = 0
     for mark, (start, end, body) in enumerate(formulas(tex), _FIRST_MARK):
-        bodies[mark] = _formula(body)
+        bodies[mark] = _formula(body, before=tex[start - 1 : start])
         prose += tex[at:start] + chr(mark)
         at = end
 
     prose = _TYPOGRAPHIC.sub(_typeset, prose + tex[at:])
     prose = _read(prose, math=False)
-    return SCRIPTED.sub(settled, prose.translate(bodies))
+    text = _MINUS_AFTER_FORMULA.sub(r"\1−", prose.translate(bodies))
+    return SCRIPTED.sub(settled, text)
 
 
 def name_to_text(name: str) -> str:
@@ -59,11 +71,29 @@ def _clean(tex: str) -> str:
     return re.sub(rf"[{MARKS}{SPACE}]|{_MARK}", "", tex)
 
 
-def _formula(body: str) -> str:
+# Signs that begin a comment, in lines that may have been joined: not "5 % of", nor "a few % of".
+_COMMENT = re.compile(
+    r"(?:(?<=[.,;:] )|(?<=\.\} ))%\s*(?=[A-Za-z\\$])"
+    r"|(?<=[A-Za-z] )%(?=(?!of\b)[A-Za-z]{2}|[\\$])"
+)
+
+_RELATIONS = "≤≥⩽⩾≈∼≃≅≲≳⪅⪆≪≫≡≠∝"
+_MINUS = re.compile(
+    rf"(?<!\S)-(?=[ {SPACE}]?[.\d∞])"
+    rf"|(?<=[{_RELATIONS}<>=±∈(\[{{,~–{SUP}{SUB}])([ {SPACE}]?)-(?=[ {SPACE}]?[.\w∞])"
+)
+_MINUS_AFTER_FORMULA = re.compile(rf"(?<=[{_RELATIONS}])([ {SPACE}]?)-(?=\.?\d)")
+
+
+def _formula(body: str, before: str = "") -> str:
+    """Return the inside of a formula, marked, with a minus that is a sign as such; `before` is the
+    character before it, since 5$-10$ is a range.
+    """
     text = _read(body.strip(), math=True)
     if not text.strip():
         return " " if text else ""
-    return re.sub(r"\s+", SPACE, text)
+    text = re.sub(r"\s+", SPACE, text)
+    return _MINUS.sub(r"\1−", before + text)[len(before) :]
 
 
 # --- formulas
@@ -128,6 +158,12 @@ _TYPOGRAPHIC = re.compile(
 )
 
 
+# AGN~1, Fig.~2, 3C~59, type~2; but z~2, beta~2
+_NUMBERED = re.compile(
+    r"\b[A-Z]\w+$|[.,}]$|\b\d[A-Z]$|\b(?:approximately|class|equation|figure|section|table|type)$"
+)
+
+
 def _typeset(match: re.Match[str]) -> str:
     """Write quotation marks, dashes and ties of prose, but not those of addresses."""
     before = match.string[max(0, match.start() - 20) : match.start()]
@@ -144,7 +180,7 @@ def _typeset(match: re.Match[str]) -> str:
 
     if kind == "tie":  # TeX's space (Fig.~2, 5~kpc), or an author's "about" (z~2, of ~10)
         is_about = not before or before[-1] in " \t\n([<>=" or not after.strip()
-        is_space = not after.isdigit() or re.search(r"\b[A-Z]\w+$|[.,}]$", before)
+        is_space = not after.isdigit() or _NUMBERED.search(before)
         return " " if is_space and not is_about else "~"
 
     return match[0]
@@ -220,11 +256,11 @@ class _Reader:
             self.at = power.end()
             return script("^", power[0])
         if self.formula:
-            piece = piece.replace("$", "")
+            piece = piece.replace("$", "").replace("~", " ")
         if not self.math:
             return piece
 
-        piece = {"'": "′", "~": " "}.get(piece, piece)
+        piece = piece.replace("'", "′")
         return piece.replace("---", "—").replace("--", "–")
 
     def _group(self, group: _Stretch) -> str:
@@ -283,7 +319,7 @@ class _Reader:
 
         as_math = self.math and name not in PROSE_COMMANDS
         text = write(*(self._inside(argument, math=as_math) for argument in arguments))
-        if name == "sqrt" and option:
+        if option and name in {"sqrt", "isotope"}:
             return script("^", self._inside(option.span(1))) + text
         if name == "textsc":
             return stage(self.last, text) or text
