@@ -6,6 +6,7 @@ compare by value and can be pickled. Instants are aware and in UTC; a local date
     to read    MailingList, Subscriber, Paper
     to score   ToScore → Scored: a Score for each paper, Spending
     to choose  Digest: Entry, Counts, and the PaperOutcome of each paper
+    to brief   Digest → Briefed: a BriefSentence or more
     to freeze  Composed, Day with its Outcome; an Attempt where there is none yet
     to send    Delivery → Envelope → Receipt; Suppression
     to keep    Tables of a feature
@@ -249,6 +250,16 @@ class Scored:
     unscored: Mapping[str, str] = field(default_factory=dict)
     spending: Spending = Spending()
     problem: str = ""  # why scoring stopped before the list's other papers
+
+
+class Briefed(NamedTuple):
+    """Result of one request for the morning in brief."""
+
+    list_name: str
+    sentences: tuple[BriefSentence, ...] | None  # None: there was no answer
+    spending: Spending = Spending()
+    problem: str = ""  # why there was none
+    timed_out: bool = False
 
 
 class Shortfall(StrEnum):

@@ -229,7 +229,10 @@ def _timed(
     server = Server(
         base_url, "", MODEL, reasoning_effort="low", breakpoints=True, connections=at_once
     )
-    scorer = LlmScorer(server, prompt, prices, setting.batch, at_once)
+    brief_prompt = BriefPrompt([CHECKOUT / "prompts"])
+    scorer = LlmScorer(
+        server, prompt, prices, setting.batch, at_once, load_brief_prompt=lambda: brief_prompt
+    )
     try:
         begun, used = time.perf_counter(), time.process_time()
         parts = list(scorer.score(jobs))

@@ -73,6 +73,7 @@ class World:
         any_day: bool = False,
         since: date | None = None,
         holidays: Collection[date] = (),
+        group: int = morning.GROUP,
         **changes: Any,
     ) -> MorningReport:
         """Run a morning of these lists, or else of `foundations`.
@@ -99,7 +100,7 @@ class World:
             keeps_scores=False,
             frozen=self.frozen,
             worker_pool=lambda _: None,
-            group=morning.GROUP,
+            group=group,
         ).run(names)
 
     def connect(self, _: Source, holidays: Collection[date] = ()) -> ArxivFeed:
@@ -113,6 +114,7 @@ class World:
             "clock": self.clock,
         }
         parts |= {
+            "brief_writer": None,
             "progress": NoProgress(),
             "budget": self.budget,
             "budget_zone": UTC,

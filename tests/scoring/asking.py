@@ -11,6 +11,7 @@ from typing import Any
 
 from paperboy.errors import BudgetUsedUpError, ScoringError
 from paperboy.models import Paper, Score, Scored, Spending, ToScore
+from paperboy.scoring.brief import BriefPrompt
 from paperboy.scoring.llm import LlmScorer
 from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import Prompt
@@ -19,7 +20,8 @@ from tests.builders import added, mailing_list, paper
 from tests.servers.llm import LlmServer
 
 KEY = "sk-not-for-the-log"
-PROMPT = Prompt([Path(__file__).parents[2] / "prompts"])
+PROMPTS = Path(__file__).parents[2] / "prompts"
+PROMPT = Prompt([PROMPTS])
 PRICES = Prices(input=1, cached_input=0.1, cache_write=1.25, output=4)
 PATIENCE = 600  # seconds; only a test that fails waits so long
 DEAD = "http://127.0.0.1:9/v1"  # the discard port: nothing listens
@@ -52,7 +54,13 @@ def scorer_for(
     server: LlmServer | str, waits: list[float] | None = None, **changes: Any
 ) -> Iterator[LlmScorer]:
     """A scorer of four papers a batch, one call at a time, that notes its waits instead of waiting."""
-    scoring = {"prompt": PROMPT, "prices": PRICES, "batch_size": 4, "concurrency": 1}
+    scoring = {
+        "prompt": PROMPT,
+        "load_brief_prompt": lambda: BriefPrompt([PROMPTS]),
+        "prices": PRICES,
+        "batch_size": 4,
+        "concurrency": 1,
+    }
     scoring |= {name: changes.pop(name) for name in scoring.keys() & changes.keys()}
     asking: dict[str, Any] = {
         "api_key": KEY,

@@ -52,6 +52,9 @@ class LlmServer:
     scores are invented. `rejected` names what is refused with 400: response formats ("json_schema", "json_object") and
     parameters ("reasoning_effort"), fields of text parts ("prompt_cache_breakpoint") among them. `unspeakable` are ids
     whose presence has the content filter refuse a request. `cache` is how prompts are cached: see PrefixCache.
+
+    A request for the morning in brief is counted apart, takes none of the `faults`, and gets a sentence on the first
+    two papers.
     """
 
     def __init__(
@@ -82,6 +85,9 @@ class LlmServer:
         # What a request meets, by what it asks: one of FAULTS by its name, or any other.
         self.fault_for: Callable[[Mapping[str, Any]], str | Fault] = lambda _body: ""
         self.lasting_fault: Fault | None = None  # taken by every request when `faults` is empty
+        self.knows_briefs = True  # else it answers any request with scores
+        self.briefs: list[dict[str, Any]] = []  # bodies of requests for a brief
+        self.brief_counted: list[dict[str, Any]] = []  # the usage that each of them was told
         self.requests: list[dict[str, Any]] = []  # bodies, in order of arrival
         self.headers: list[dict[str, str]] = []  # of each request, by names in lower case
         self.asked: list[list[str]] = []  # the arXiv ids of each request
@@ -125,12 +131,20 @@ class LlmServer:
         self._http.server_close()
         self._thread.join()
 
+    def fail_briefs(self, fault: str) -> None:
+        """Has every request for the morning in brief meet this one of FAULTS."""
+        self.fault_for = lambda body: fault if asks_for_brief(body) else ""
+
     def enter(self, body: dict[str, Any]) -> Call:
         """A request has arrived."""
         looked_up = self.cache.arrive(body)
         with self._lock:
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
+            if asks_for_brief(body):
+                self.briefs.append(body)
+                self.brief_counted.append({})
+                return Call(len(self.briefs) - 1, body, looked_up)
             self.requests.append(body)
             self.asked.append(ids_in(body))
             self.counted.append({})
@@ -158,18 +172,22 @@ class LlmServer:
         if fault := self.fault_for(body):
             return fault if isinstance(fault, Fault) else FAULTS[fault]
         with self._lock:
-            return self.faults.popleft() if self.faults else self.lasting_fault
+            takes_one = self.faults and not asks_for_brief(body)
+            return self.faults.popleft() if takes_one else self.lasting_fault
 
     def completion(self, call: Call, fault: Fault) -> dict[str, Any]:
         """The answer to a request, with what the fault does to it."""
         body = call.body
+        is_brief = asks_for_brief(body)
+        ids = ids_in(body)
         names = _names_in(body) if self.knows_topics else None
-        entries = [
-            _entry(arxiv_id, self._score(arxiv_id), names) for arxiv_id in self.asked[call.number]
-        ]
+        entries = [_entry(arxiv_id, self._score(arxiv_id), names) for arxiv_id in ids]
         if fault.rewrite is not None and entries:
             entries = fault.rewrite(entries)
         text = json.dumps({"scores": entries}, ensure_ascii=False)
+        if is_brief and self.knows_briefs:
+            sentence = {"text": brief_on(ids), "arxiv_ids": ids[:2]}
+            text = json.dumps({"sentences": [sentence]})
         if fault.retell is not None:
             text = fault.retell(text)
         message = {"role": "assistant", "content": text, "refusal": fault.refusal}
@@ -183,7 +201,8 @@ class LlmServer:
         if "service_tier" in body:
             answer["service_tier"] = body["service_tier"]
         if self.counts_tokens:
-            answer["usage"] = self.counted[call.number] = self._usage(call, text, len(entries))
+            counted = self.brief_counted if is_brief else self.counted
+            answer["usage"] = counted[call.number] = self._usage(call, text, len(entries))
         return answer
 
     def _score(self, arxiv_id: str) -> Score:
@@ -213,6 +232,16 @@ class Call:
     number: int
     body: Mapping[str, Any]
     looked_up: Lookup
+
+
+def asks_for_brief(body: Mapping[str, Any]) -> bool:
+    """Whether a request is for the morning in brief."""
+    return '"sentences"' in str(body["messages"][0]["content"])
+
+
+def brief_on(ids: Sequence[str]) -> str:
+    """The sentence of a brief on these papers."""
+    return f"The first two of {len(ids)} papers agree on what is learned."
 
 
 def ids_in(body: Mapping[str, Any]) -> list[str]:

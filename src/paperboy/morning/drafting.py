@@ -4,10 +4,11 @@
     gathered   ← the candidates that the list's filters leave, followed authors' papers first, with their kept scores
     scored     ← the scorer's scores for the others, kept as they arrive
     draft      ← curate: pure; what could not be scored is carried over
-    composed   ← render: pure
+    brief      ← kept sentences about the chosen papers, else the LLM's, once and within 20 seconds; a digest needs none
+    composed   ← render: pure, from the scores and the brief
 
-Marks nothing as sent: scores are kept, because they were paid for; `morning.py` freezes everything
-else.
+Marks nothing as sent: scores and briefs are kept, because they were paid for; `morning.py` freezes
+everything else.
 """
 
 from __future__ import annotations
@@ -15,17 +16,20 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta, tzinfo
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from paperboy import curate
 from paperboy.due import LONGEST_WINDOW, local_date
-from paperboy.errors import BudgetUsedUpError, ScoringError, StoreWriteError
+from paperboy.edges.text import one_line
+from paperboy.errors import BudgetUsedUpError, PaperboyError, ScoringError, StoreWriteError
 from paperboy.mail.text import counted, money, together
 from paperboy.models import (
+    Briefed,
+    BriefSentence,
     Composed,
     Cost,
     Digest,
@@ -54,6 +58,9 @@ logger = logging.getLogger(__name__)
 # A scorer that ranks compares with the papers of these days, the candidates among them.
 RECENT = timedelta(days=30)
 
+BRIEF_SECONDS = 20.0  # for the briefs of all lists that are asked for together
+FEWEST_BRIEFED = 4  # papers; fewer are read as fast as a brief
+
 
 class Scorer(Protocol):
     """Scores several lists at once, asking once for what they share. `score` yields the result of
@@ -73,6 +80,21 @@ class Scorer(Protocol):
         jobs: Sequence[ToScore],
         may_spend: Callable[[], bool] | None = None,
     ) -> Generator[Scored]: ...
+
+
+class BriefWriter(Protocol):
+    """Writes the morning in brief: of several digests, each once, within so many seconds. Either
+    method may raise ConfigError.
+    """
+
+    def brief_key(self, digest: Digest, criteria: str) -> str: ...
+
+    def briefs(
+        self,
+        digests: Sequence[Digest],
+        may_spend: Callable[[], bool] | None,
+        seconds: float,
+    ) -> Generator[Briefed]: ...
 
 
 class Progress(Protocol):
@@ -131,6 +153,7 @@ class ScoredList:
     problem: str = ""  # why the others, if any, have no score
     shortfall: Shortfall | None = None
     bug: bool = False  # scoring hit one
+    brief: tuple[BriefSentence, ...] = ()
 
     @property
     def missing(self) -> tuple[Paper, ...]:
@@ -203,6 +226,7 @@ def draft(scored: ScoredList) -> Draft:
         spending=scored.spending,
         shortfall=scored.shortfall,
         only_days=gathered.only_days,
+        brief=scored.brief,
     )
     papers = [paper for paper in gathered.papers if paper.id not in scored.not_called]
     tries = {paper_id: gathered.tries.get(paper_id, 0) + 1 for paper_id in scored.unscored}
@@ -265,18 +289,28 @@ def work(scored: ScoredList) -> Draft | None:
     return result
 
 
+class _ToBrief(NamedTuple):
+    """Brief that a list's digest may have."""
+
+    place: int  # of the list
+    key: str  # of what was kept
+    digest: Digest
+
+
 @dataclass(slots=True, kw_only=True)
 class Drafter:
-    """Gathering of lists' papers from the store, and their scoring."""
+    """Gathering of lists' papers from the store, their scoring, and the morning in brief."""
 
     store: Store
     scorer: Scorer
+    brief_writer: BriefWriter | None  # None: the scorer can only rank
     composer: Composer
     progress: Progress
     clock: Callable[[], datetime]
     budget: float  # US dollars a day, all lists; 0: no limit
     budget_zone: tzinfo  # in which that day begins at midnight
     learn: Learn | None
+    brief_seconds: float = BRIEF_SECONDS
 
     # The last papers that a scorer compared with, and what selects them.
     _recent: Sequence[Text] = ()
@@ -285,6 +319,7 @@ class Drafter:
     _dead: str = ""  # why the scorer is asked for nothing more; empty: it is not dead
     _shortfall: Shortfall | None = Shortfall.SERVER  # None: scoring hit a bug
     _logged: str = ""  # the last reason that was logged
+    _asks_for_briefs: bool = True  # false: a request has timed out, or asking failed
 
     def candidates(
         self,
@@ -405,21 +440,15 @@ class Drafter:
 
     def _ask(self, lists: list[ScoredList], jobs: Sequence[ToScore]) -> None:
         """Let the lists take over the results as they arrive, those with the criteria of the list
-        that asked, too; and keep the scores. The budget is that of a local day, for all lists.
+        that asked, too; and keep the scores.
         """
-        local = self.clock().astimezone(self.budget_zone)
-        midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
-
-        def may_spend() -> bool:
-            return self.store.scores.spent_since(midnight) < self.budget
-
         gathered = [scored.gathered for scored in lists]
         criteria_of = {parts.mailing_list.name: parts.criteria for parts in gathered}
         total = sum(len(job.papers) for job in jobs)
         done = 0
         with (
             self.progress.stage("Scoring papers") as show,
-            closing(self.scorer.score(jobs, may_spend if self.budget else None)) as results,
+            closing(self.scorer.score(jobs, self._may_spend())) as results,
         ):
             for result in results:
                 criteria = criteria_of[result.list_name]
@@ -441,6 +470,17 @@ class Drafter:
 
                 done += len(result.scores) + len(result.unscored)
                 show(done, total)
+
+    def _may_spend(self) -> Callable[[], bool] | None:
+        """Return a check of the budget, which is that of a local day, for all lists; None: there is
+        none.
+        """
+        if not self.budget:
+            return None
+
+        local = self.clock().astimezone(self.budget_zone)
+        midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
+        return lambda: self.store.scores.spent_since(midnight) < self.budget
 
     def _announce(self, jobs: Sequence[ToScore], *, show_cost: bool) -> None:
         """Log the cost of scoring; `show_cost`: also on a terminal."""
@@ -514,3 +554,96 @@ class Drafter:
             shortfall=self._shortfall,
             bug=self._shortfall is None,
         )
+
+    def brief(
+        self,
+        lists: Sequence[ScoredList],
+        outcome: Callable[[Draft], Outcome | None],
+        *,
+        alone: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> Sequence[ScoredList]:
+        """Return the lists with their mornings in brief, where the day's outcome is a digest
+        already.
+
+        What was not kept is asked for once, side by side, while `alone` is held; not where scoring
+        could not continue, and no more once a request has timed out. Whatever fails is logged, and
+        costs nothing but the brief.
+        """
+        briefed = list(lists)
+        try:
+            missing = self._with_kept(briefed, self._to_brief(lists, outcome))
+            if missing and self._asks_for_briefs and not self._dead:
+                with alone():
+                    # Whoever had the lock may have asked meanwhile.
+                    self._ask_for_briefs(briefed, self._with_kept(briefed, missing))
+        except StoreWriteError:
+            raise  # without a disk there is no morning
+        except Exception as error:  # noqa: BLE001  # a brief never fails a mail
+            self._asks_for_briefs = False
+            reason = str(error) if isinstance(error, PaperboyError) else repr(error)
+            logger.warning("digests go without the morning in brief: %s", one_line(reason))
+
+        return briefed
+
+    def _to_brief(
+        self,
+        lists: Sequence[ScoredList],
+        outcome: Callable[[Draft], Outcome | None],
+    ) -> Sequence[_ToBrief]:
+        wanted = list[_ToBrief]()
+        for place, scored in enumerate(lists):
+            gathered = scored.gathered
+            if not (self.brief_writer and gathered.mailing_list.topics):
+                continue
+            if not gathered.mailing_list.brief:
+                continue
+
+            made = draft(scored)
+            is_long = len(made.digest.entries) >= FEWEST_BRIEFED
+            if is_long and outcome(made) is Outcome.DIGEST:
+                key = self.brief_writer.brief_key(made.digest, gathered.criteria)
+                wanted.append(_ToBrief(place, key, made.digest))
+
+        return wanted
+
+    def _with_kept(self, lists: list[ScoredList], wanted: Sequence[_ToBrief]) -> Sequence[_ToBrief]:
+        """Give the lists the briefs that are kept, and return those that are not."""
+        missing = list[_ToBrief]()
+        for to_brief in wanted:
+            place, key, digest = to_brief
+            kept = self.store.briefs.kept(digest.mailing_list.name, key)
+            if kept is None:
+                missing.append(to_brief)
+            else:
+                lists[place] = replace(lists[place], brief=kept)
+
+        return missing
+
+    def _ask_for_briefs(self, lists: list[ScoredList], wanted: Sequence[_ToBrief]) -> None:
+        """Let the lists take over the briefs as they arrive, and keep them with what they cost."""
+        if not (self.brief_writer and wanted):
+            return
+
+        by_name = {to_brief.digest.mailing_list.name: to_brief for to_brief in wanted}
+        digests = [to_brief.digest for to_brief in wanted]
+        problems = set[str]()
+        asked = self.brief_writer.briefs(digests, self._may_spend(), self.brief_seconds)
+        with closing(asked) as results:
+            for name, sentences, spending, problem, timed_out in results:
+                place, key, digest = by_name[name]
+                criteria = lists[place].gathered.criteria
+                now = self.clock()
+                with self.store.transaction(durable=False):
+                    self.store.scores.keep(name, criteria, digest.model.name, {}, spending, now)
+                    if sentences is not None:
+                        self.store.briefs.keep(name, key, sentences, now)
+                lists[place] = replace(
+                    lists[place],
+                    brief=sentences or (),
+                    spending=lists[place].spending + spending,
+                )
+                if timed_out:
+                    self._asks_for_briefs = False
+                if problem and problem not in problems:
+                    problems.add(problem)
+                    logger.warning("%s: no morning in brief: %s", name, problem)

@@ -9,6 +9,7 @@
                   start      ← once: what is too old for a new list, a new category or newly enabled cross-lists
                   candidates ← stored papers in its categories that it has not seen, less those from before its start
         score: kept scores, else the scorer's, for the whole group at once, kept as they arrive
+        brief: for the lists whose day is a digest by now, kept sentences, else the LLM's, asked for side by side
         for each list:
             compose: curate and render; what could not be scored is carried over, and let go after three mornings
             close:   curate decides the day's outcome, or that the list waits: then the attempt is noted
@@ -190,7 +191,7 @@ class Morning:
             self.store.incidents.end(Kind.WORKERS, THE_WORKERS, self.now)
 
     def open_and_score(self) -> Iterator[ScoredList]:
-        """Open and score the lists in groups; put what ends here into the reports.
+        """Open, score and brief the lists in groups; put what ends here into the reports.
 
         Lists on the same categories come one after the other: they share papers, and a prompt's
         cache.
@@ -209,8 +210,15 @@ class Morning:
                 else:
                     self.reports[mailing_list.name] = opened
 
-            yield from self.drafter.score(kept, show_cost=self.since is not None)
+            scored = self.drafter.score(kept, show_cost=self.since is not None)
+            yield from self.drafter.brief(scored, self.outcome)
             self.store.papers.clear_cache()
+
+    def outcome(self, draft: Draft) -> Outcome | None:
+        """Return what the day of the draft's list comes to; None: it stays due."""
+        mailing_list = self.to_serve[draft.digest.mailing_list.name]
+        missing = self.results[mailing_list.name].missing
+        return draft.outcome(missing, waits=self.waits(mailing_list))
 
     def serve(
         self,
@@ -333,7 +341,7 @@ class Morning:
         digest = draft.digest
         name = mailing_list.name
         missing = self.results[name].missing
-        outcome = draft.outcome(missing, waits=self.waits(mailing_list))
+        outcome = self.outcome(draft)
 
         report = ListReport(
             list_name=name,

@@ -1,7 +1,8 @@
 """Previews: a list's digest by the home's files as they are, a dry run of a morning for all lists,
 and a digest as it was sent.
 
-Marks nothing as sent. Scores are kept, because they were paid for.
+Marks nothing as sent. Scores and briefs are kept, because they were paid for; a dry run asks for no
+brief.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -15,7 +16,15 @@ from paperboy import due
 from paperboy.edges import files
 from paperboy.errors import PaperboyError, StoreError, UnknownNameError
 from paperboy.mail.message import Composer
-from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Paper, Subscriber
+from paperboy.models import (
+    Composed,
+    Delivery,
+    DeliveryState,
+    MailingList,
+    Outcome,
+    Paper,
+    Subscriber,
+)
 from paperboy.morning import drafting, fetching
 from paperboy.morning.drafting import Draft, Drafter, ScoredList
 from paperboy.sending import outbox
@@ -35,7 +44,7 @@ class Previews:
     drafter: Drafter
     connect: Connect
     lists: Sequence[MailingList]
-    alone: Callable[[], AbstractContextManager[object]]  # held while scores are paid for
+    alone: Callable[[], AbstractContextManager[object]]  # held while an LLM is paid for
     now: datetime
 
     def of(self, mailing_list: MailingList) -> Draft:
@@ -52,9 +61,13 @@ class Previews:
             results = fetching.fetch(self.drafter, self.connect, [mailing_list], lists, self.now)
             missing = fetching.result_for(results, mailing_list).missing
 
-        (scored,) = self._scored([mailing_list], due.local_date(mailing_list, self.now))
+        def outcome(draft: Draft) -> Outcome | None:
+            return draft.outcome(missing)
+
+        scored_lists = self._scored([mailing_list], due.local_date(mailing_list, self.now))
+        (scored,) = self.drafter.brief(scored_lists, outcome, alone=self.alone)
         draft = drafting.compose(scored)
-        if draft.outcome(missing) is None:
+        if outcome(draft) is None:
             why = "there are no papers yet" if draft.leftover else "nothing could be scored"
             raise PaperboyError(
                 f"{mailing_list.name}: {why}, so there is nothing to show; the log says more"

@@ -6,16 +6,31 @@ a batch has scores  → yield them; ask again for the papers that the reply left
 a batch has none    → ask for both halves, until a paper that spoils its batch is alone and blamed
 circuit breaker     → after three failures in a row, ask a trivial question: a server that fails
                       it is dead
+
+Chosen papers → the morning in brief: one request for each list, all within one time limit.
 """
 
 import math
+import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError
-from paperboy.models import Cost, MailingList, Model, Paper, Scored, Spending, ToScore, Usage
+from paperboy.models import (
+    Briefed,
+    Cost,
+    Digest,
+    MailingList,
+    Model,
+    Paper,
+    Scored,
+    Spending,
+    ToScore,
+    Usage,
+)
+from paperboy.scoring.brief import BriefPrompt, read_brief
 from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import Prompt, Question
 from paperboy.scoring.reply import Reply, read_reply
@@ -161,6 +176,7 @@ class LlmScorer:
     prices: Prices | None
     batch_size: int
     concurrency: int
+    load_brief_prompt: Callable[[], BriefPrompt]  # raises ConfigError, which costs briefs alone
 
     @property
     def model(self) -> Model:
@@ -207,7 +223,7 @@ class LlmScorer:
                     yield Scored(
                         batch.mailing_list.name,
                         reply.scores,
-                        spending=self._spending(answers, run),
+                        spending=self._spending(answers, has_budget=bool(run.may_spend)),
                     )
 
                 breaker = BREAKER if run.waiting or run.under_way else 1
@@ -219,7 +235,8 @@ class LlmScorer:
                     is_dead = not run.has_scored and run.probes >= MOST_PROBES
                     if "scores" not in answers[-1].text or is_dead:
                         run.stopped = answers[-1].failure or run.failure
-                    yield Scored(batch.mailing_list.name, spending=self._spending(answers, run))
+                    spending = self._spending(answers, has_budget=bool(run.may_spend))
+                    yield Scored(batch.mailing_list.name, spending=spending)
 
             if run.stopped:
                 raise ScoringError(f"{run.llm} {run.stopped}")
@@ -260,19 +277,76 @@ class LlmScorer:
 
         return bool(run.under_way)
 
-    def _spending(self, answers: Sequence[Answer], run: _Run) -> Spending:
+    def brief_key(self, digest: Digest, criteria: str) -> str:
+        """Fingerprint what the brief of a digest depends on. Raises ConfigError."""
+        return self.load_brief_prompt().key(digest, criteria)
+
+    def briefs(
+        self,
+        digests: Sequence[Digest],
+        may_spend: Callable[[], bool] | None,
+        seconds: float,
+    ) -> Generator[Briefed]:
+        """Ask once for the morning in brief of each digest, all within so many seconds, and yield
+        the answers as they arrive.
+
+        No request begins after one has timed out, nor once `may_spend` is false: what was not asked
+        for has no answer. Raises ConfigError for a broken template.
+        """
+        prompt = self.load_brief_prompt()
+        end = time.monotonic() + seconds
+        waiting = deque(digests)
+        under_way = dict[Future[Answer], Digest]()
+        timed_out = False
+
+        def may_begin() -> bool:
+            return not timed_out and time.monotonic() < end and (not may_spend or may_spend())
+
+        with ThreadPoolExecutor(self.concurrency, thread_name_prefix="brief") as executor:
+            while waiting or under_way:
+                while len(under_way) < self.concurrency and waiting and may_begin():
+                    digest = waiting.popleft()
+                    try:
+                        question = prompt.question(digest)
+                    except ConfigError as error:
+                        yield Briefed(digest.mailing_list.name, None, problem=str(error))
+                        continue
+
+                    left = end - time.monotonic()
+                    under_way[executor.submit(self.server.ask_once, question, left)] = digest
+
+                if not under_way:
+                    break
+
+                done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                for future in done:
+                    answer = future.result()
+                    digest = under_way.pop(future)
+                    timed_out = timed_out or answer.pause == math.inf
+                    sentences = None
+                    if not answer.failure:
+                        sentences = read_brief(answer.text, digest, self.server.hidden)
+                    yield Briefed(
+                        digest.mailing_list.name,
+                        sentences,
+                        self._spending([answer], has_budget=bool(may_spend)),
+                        problem=answer.failure and f"{self._llm} {answer.failure}",
+                        timed_out=answer.pause == math.inf,
+                    )
+
+    def _spending(self, answers: Sequence[Answer], *, has_budget: bool) -> Spending:
         """Sum the tokens and cost of answers; a budget counts a guess where nobody counted tokens,
         or in time.
         """
         spending = Spending()
         for answer in answers:
             usage = answer.usage
-            if run.may_spend and answer.pause == math.inf:  # the model may have worked on it
+            if has_budget and answer.pause == math.inf:  # the model may have worked on it
                 usage = Usage(calls=1)
             if usage is None:
                 continue
 
-            counted = UNCOUNTED if run.may_spend and not usage.total_tokens else usage
+            counted = UNCOUNTED if has_budget and not usage.total_tokens else usage
             cost = None
             if self.prices and counted.total_tokens:
                 cost = self.prices.cost(counted)

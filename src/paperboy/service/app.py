@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from paperboy.mail.templates import Templates
     from paperboy.morning.preview import Previews
     from paperboy.morning.workers import WorkerPool
+    from paperboy.scoring.brief import BriefPrompt
     from paperboy.scoring.llm import LlmScorer
     from paperboy.scoring.prompt import Prompt
     from paperboy.sending.resend import Resend
@@ -187,6 +188,7 @@ class App(ExitStack):
             self.prices,
             batch_size=settings.llm_batch_size,
             concurrency=settings.llm_concurrency,
+            load_brief_prompt=lambda: self.brief_prompt,
         )
 
     @cached_property
@@ -209,6 +211,13 @@ class App(ExitStack):
         from paperboy.scoring.prompt import Prompt
 
         return Prompt(self.home.folders("prompts"))
+
+    @cached_property
+    def brief_prompt(self) -> BriefPrompt:
+        """Load the prompt for the morning in brief and try it. Raises ConfigError."""
+        from paperboy.scoring.brief import BriefPrompt
+
+        return BriefPrompt(self.home.folders("prompts"))
 
     @cached_property
     def templates(self) -> Templates:
@@ -358,6 +367,7 @@ class App(ExitStack):
         return drafting.Drafter(
             store=self.store,
             scorer=self.scorer,
+            brief_writer=None if isinstance(self.scorer, LocalScorer) else self.scorer,
             composer=self.composer,
             progress=self.progress,
             clock=self.clock,

@@ -13,7 +13,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from multiprocessing.pool import ThreadPool
@@ -97,6 +97,9 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     with app.at(home) as tried, ThreadPool(4) as pool:
         # First, since the scorer needs the prompt, and would try a broken one again.
         prompt, prompt_faults = _read("prompts", lambda: tried.prompt)
+        _, brief_faults = _read("prompts", lambda: tried.brief_prompt)
+        # Mornings go on without it.
+        prompt_faults += [replace(fault, exit_code=1) for fault in brief_faults]
         probes = []
         if loaded and not offline:
             late = f"did not answer within {patience:g} s"

@@ -16,6 +16,7 @@ from paperboy.edges import files
 from paperboy.errors import StoreError
 from paperboy.models import Tables
 from paperboy.store.alerts import Alerts
+from paperboy.store.briefs import Briefs
 from paperboy.store.database import BUSY_SECONDS, Database, iso, require
 from paperboy.store.days import Days
 from paperboy.store.erasure import Erasure
@@ -44,6 +45,7 @@ class Store(AbstractContextManager["Store"]):
         self.close = database.close
         self.papers = Papers(database)
         self.scores = Scores(database)
+        self.briefs = Briefs(database)
         self.days = Days(database)
         self.ledger = Ledger(database)
         self.history = History(database)

@@ -5,6 +5,7 @@
     a month after a list saw it  a paper below the list's thresholds loses its score; an LLM's only where scores are not
                                  kept for learning
     KEEP_DAYS after it came      a paper without an abstract goes, with its scores; a digest, with its deliveries
+    31 days after it came        a morning in brief, which is kept for previews; its digest has it
     seven days after it came     an alert or confirmation that does not wait any more
 
 Features add their own steps.
@@ -172,5 +173,6 @@ _STEPS = {
         f"delete from papers where id in ({_GONE})",
         "delete from judges where not exists (select 1 from score_rows where judge_key = judges.key)",
     ),
+    "mornings in brief": ("delete from briefs where at < :settled",),
     "attempts": ("delete from attempts where at < :old",),
 }
