@@ -116,7 +116,7 @@ def test_identical_papers_are_average() -> None:
     assert {score.relevance for score in answer.scores.values()} == {4}
 
 
-def test_comment_names_the_shared_words_from_relevance_six() -> None:
+def test_comment_names_the_shared_terms_from_relevance_six() -> None:
     found = scores(
         [on(1, "Quenching in a dwarf galaxy"), on(2, "A formation of geese")], off_topic(8)
     )
@@ -127,6 +127,30 @@ def test_comment_names_the_shared_words_from_relevance_six() -> None:
         relevance=6, novelty=None, comment="Shares with the topics: formation"
     )
     assert scores(off_topic(10))["2611.50000"].comment == ""
+
+
+@pytest.mark.parametrize(
+    ("topics", "named"),
+    [
+        ("Major breakthroughs in training", "breakthroughs, training"),
+        ("Theoretical insights, major or novel breakthroughs", "Theoretical insights, breakthroughs"),
+        ("Theoretical work, and theoretical or purely major studies", ""),
+        ("Papers that explain why networks generalize, to improve training", "training"),
+        ("What is known or foundational; training", "training"),
+        ("Low-mass galaxies in the Milky Way", "Milky Way, galaxies"),
+        ("Generalization – training - why", "Generalization, training"),
+        ("Sparse/dense training, dense/sparse", "dense training, sparse"),
+        ("Training. We want training", "training"),
+    ],
+)  # fmt: skip
+def test_comment_names_nouns_and_pairs_that_end_in_one(topics: str, named: str) -> None:
+    told = (
+        "Major foundational breakthroughs and known theoretical insights: to explain and improve how sparse networks"
+        " generalize; dense training, generalization, low mass galaxies of the Milky Way"
+    )
+    comment = scores([on(1, told)], off_topic(20), topics)["2611.00001"].comment
+    names = sorted(filter(None, comment.removeprefix("Shares with the topics: ").split(", ")))
+    assert ", ".join(names) == named
 
 
 @pytest.mark.parametrize(
