@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from paperboy.models import Paper, Score
+from paperboy.scoring.local import closeness
 from paperboy.sources.arxiv import calendar as announcements
 from tests.cli.conftest import FRIDAY, World, text_of, world
 from tests.servers.arxiv_api import papers_from_day
@@ -20,11 +21,12 @@ pytestmark = pytest.mark.skipif(
     not DAYS.is_dir(), reason="needs real days of arXiv, which this repository does not hold"
 )
 
-LISTS = """\
+TOPICS = "Foundations of machine learning."
+LISTS = f"""\
 lists:
   - name: foundations
     categories: [cs.LG, cs.AI]
-    topics: Foundations of machine learning.
+    topics: {TOPICS}
     authors: [Yoshua Bengio, Yann LeCun]
     subscribers: [ada@example.org]
 """
@@ -64,12 +66,14 @@ def test_the_reference_days_digest_arrives_and_nothing_twice(world: World) -> No
     assert len(chosen) == 51
 
     assert "51 of 423 papers (2 author matches)" in world.run("once").out
+    close = closeness(TOPICS, world.arxiv.papers)
     followed = sorted(arxiv_id for arxiv_id, row in chosen.items() if row["author_match"])
     others = sorted(
         (arxiv_id for arxiv_id, row in chosen.items() if not row["author_match"]),
         key=lambda arxiv_id: (
             -chosen[arxiv_id]["relevance"] - chosen[arxiv_id]["novelty"],
             -chosen[arxiv_id]["relevance"],
+            -close.get(arxiv_id, 0),
             arxiv_id,
         ),
     )
