@@ -41,9 +41,13 @@ class FakeWriter:
     """Writes a sentence on the first paper of each digest, or raises; remembers what it was asked."""
 
     broken: Exception | None = None
+    broken_key: Exception | None = None
     asked: list[Digest] = field(default_factory=list)
 
     def brief_key(self, digest: Digest, criteria: str) -> str:
+        if self.broken_key:
+            self.asked.append(digest)
+            raise self.broken_key
         return " ".join(entry.paper.id for entry in digest.entries)
 
     def briefs(
@@ -281,11 +285,12 @@ def test_server_that_is_gone_is_reported_once(
     ],
     ids=["bug", "template"],
 )
+@pytest.mark.parametrize("is_key", [False, True])
 def test_what_breaks_while_briefs_are_written_costs_no_mail(
-    world: World, caplog: pytest.LogCaptureFixture, broken: Exception, why: str
+    world: World, caplog: pytest.LogCaptureFixture, broken: Exception, why: str, *, is_key: bool
 ) -> None:
     """And is not met again in later groups."""
-    writer = FakeWriter(broken)
+    writer = FakeWriter(broken_key=broken) if is_key else FakeWriter(broken)
     report = world.run(foundations(), galaxies(), group=1, brief_writer=writer)
     assert [each.outcome for each in report.lists] == [Outcome.DIGEST] * 2
     assert (briefs(world), len(writer.asked)) == ([(), ()], 1)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from paperboy.mail.message import Composer
 from paperboy.mail.templates import Templates
-from paperboy.models import Outcome, Score, Spending, Subscriber
+from paperboy.models import BriefSentence, Outcome, Score, Spending, Subscriber
 from paperboy.morning.drafting import Gathered, Learned, ScoredList, compose, draft
 from tests.builders import EMBEDDED, LLM, mailing_list, paper
 
@@ -53,6 +53,11 @@ def test_compose_gives_the_same_bytes_in_another_process() -> None:
     assert mail is not None
     assert b"2611.00007" in mail.message
     assert pickle.loads(pickle.dumps(made[2])) == made[2]  # noqa: S301  # ours
+
+
+def test_compose_puts_the_brief_into_the_digest() -> None:
+    brief = (BriefSentence("Wide networks learn.", ("2611.00001",)),)
+    assert compose(replace(scored(9), brief=brief)).digest.brief == brief
 
 
 def test_compose_makes_no_mail_where_the_list_wants_none() -> None:

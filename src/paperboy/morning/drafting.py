@@ -303,7 +303,7 @@ class Drafter:
 
     store: Store
     scorer: Scorer
-    brief_writer: BriefWriter | None  # None: the scorer can only rank
+    brief_writer: BriefWriter | None  # None: the scorer can only rank, or writing has failed
     composer: Composer
     progress: Progress
     clock: Callable[[], datetime]
@@ -319,7 +319,6 @@ class Drafter:
     _dead: str = ""  # why the scorer is asked for nothing more; empty: it is not dead
     _shortfall: Shortfall | None = Shortfall.SERVER  # None: scoring hit a bug
     _logged: str = ""  # the last reason that was logged
-    _asks_for_briefs: bool = True  # false: a request has timed out, or asking failed
 
     def candidates(
         self,
@@ -566,45 +565,28 @@ class Drafter:
         already.
 
         What was not kept is asked for once, side by side, while `alone` is held; not where scoring
-        could not continue, and no more once a request has timed out. Whatever fails is logged, and
-        costs nothing but the brief.
+        could not continue. Whatever fails is logged, and costs nothing but the brief; after a bug,
+        a broken template or a timeout, this morning's other lists have none either.
         """
         briefed = list(lists)
+        writer = self.brief_writer
+        if writer is None:
+            return briefed
+
         try:
-            missing = self._with_kept(briefed, self._to_brief(lists, outcome))
-            if missing and self._asks_for_briefs and not self._dead:
+            missing = self._with_kept(briefed, _to_brief(writer, lists, outcome))
+            if missing and not self._dead:
                 with alone():
                     # Whoever had the lock may have asked meanwhile.
-                    self._ask_for_briefs(briefed, self._with_kept(briefed, missing))
+                    self._ask_for_briefs(writer, briefed, self._with_kept(briefed, missing))
         except StoreWriteError:
             raise  # without a disk there is no morning
         except Exception as error:  # noqa: BLE001  # a brief never fails a mail
-            self._asks_for_briefs = False
+            self.brief_writer = None
             reason = str(error) if isinstance(error, PaperboyError) else repr(error)
             logger.warning("digests go without the morning in brief: %s", one_line(reason))
 
         return briefed
-
-    def _to_brief(
-        self,
-        lists: Sequence[ScoredList],
-        outcome: Callable[[Draft], Outcome | None],
-    ) -> Sequence[_ToBrief]:
-        wanted = list[_ToBrief]()
-        for place, scored in enumerate(lists):
-            gathered = scored.gathered
-            if not (self.brief_writer and gathered.mailing_list.topics):
-                continue
-            if not gathered.mailing_list.brief:
-                continue
-
-            made = draft(scored)
-            is_long = len(made.digest.entries) >= FEWEST_BRIEFED
-            if is_long and outcome(made) is Outcome.DIGEST:
-                key = self.brief_writer.brief_key(made.digest, gathered.criteria)
-                wanted.append(_ToBrief(place, key, made.digest))
-
-        return wanted
 
     def _with_kept(self, lists: list[ScoredList], wanted: Sequence[_ToBrief]) -> Sequence[_ToBrief]:
         """Give the lists the briefs that are kept, and return those that are not."""
@@ -619,31 +601,58 @@ class Drafter:
 
         return missing
 
-    def _ask_for_briefs(self, lists: list[ScoredList], wanted: Sequence[_ToBrief]) -> None:
+    def _ask_for_briefs(
+        self,
+        writer: BriefWriter,
+        lists: list[ScoredList],
+        wanted: Sequence[_ToBrief],
+    ) -> None:
         """Let the lists take over the briefs as they arrive, and keep them with what they cost."""
-        if not (self.brief_writer and wanted):
-            return
-
         by_name = {to_brief.digest.mailing_list.name: to_brief for to_brief in wanted}
         digests = [to_brief.digest for to_brief in wanted]
         problems = set[str]()
-        asked = self.brief_writer.briefs(digests, self._may_spend(), self.brief_seconds)
+        asked = writer.briefs(digests, self._may_spend(), self.brief_seconds)
         with closing(asked) as results:
-            for name, sentences, spending, problem, timed_out in results:
+            for result in results:
+                name = result.list_name
                 place, key, digest = by_name[name]
-                criteria = lists[place].gathered.criteria
+                scored = lists[place]
+                criteria = scored.gathered.criteria
+                spending = result.spending
                 now = self.clock()
                 with self.store.transaction(durable=False):
                     self.store.scores.keep(name, criteria, digest.model.name, {}, spending, now)
-                    if sentences is not None:
-                        self.store.briefs.keep(name, key, sentences, now)
+                    if result.sentences is not None:
+                        self.store.briefs.keep(name, key, result.sentences, now)
+
                 lists[place] = replace(
-                    lists[place],
-                    brief=sentences or (),
-                    spending=lists[place].spending + spending,
+                    scored,
+                    brief=result.sentences or (),
+                    spending=scored.spending + spending,
                 )
-                if timed_out:
-                    self._asks_for_briefs = False
-                if problem and problem not in problems:
-                    problems.add(problem)
-                    logger.warning("%s: no morning in brief: %s", name, problem)
+                if result.timed_out:
+                    self.brief_writer = None
+                if result.problem and result.problem not in problems:
+                    problems.add(result.problem)
+                    logger.warning("%s: no morning in brief: %s", name, result.problem)
+
+
+def _to_brief(
+    writer: BriefWriter,
+    lists: Sequence[ScoredList],
+    outcome: Callable[[Draft], Outcome | None],
+) -> Sequence[_ToBrief]:
+    """Return the briefs that the lists' digests may have."""
+    wanted = list[_ToBrief]()
+    for place, scored in enumerate(lists):
+        gathered = scored.gathered
+        if not (gathered.mailing_list.topics and gathered.mailing_list.brief):
+            continue
+
+        made = draft(scored)
+        is_long = len(made.digest.entries) >= FEWEST_BRIEFED
+        if is_long and outcome(made) is Outcome.DIGEST:
+            key = writer.brief_key(made.digest, gathered.criteria)
+            wanted.append(_ToBrief(place, key, made.digest))
+
+    return wanted
