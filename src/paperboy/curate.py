@@ -300,17 +300,24 @@ def sections(entries: Sequence[Entry], names: Sequence[str]) -> tuple[Section, .
     number = len(others) if len(entries) <= WHOLE else READ_FIRST
     first = tuple(others[:number])
 
-    by_topic = defaultdict[int, list[Entry]](list)
+    by_topic = defaultdict[str, list[Entry]](list)
     for entry in others[number:]:
-        topic = entry.score.topic if entry.score and len(names) > 1 else None
-        by_topic[topic if topic and topic <= len(names) else 0].append(entry)
+        by_topic[topic_of(entry.score, names)].append(entry)
 
     rest = [
-        Section(Group.ALSO, names[topic - 1] if topic else "", tuple(members))
+        Section(Group.ALSO, topic, tuple(members))
         for topic, members in sorted(by_topic.items(), key=lambda item: not item[0])
     ]
     parts = [Section(Group.FOLLOWED, "", followed), Section(Group.CLOSEST, "", first), *rest]
     return tuple(section for section in parts if section.entries)
+
+
+def topic_of(score: Score | None, names: Sequence[str]) -> str:
+    """Return the name of the topic that a paper serves best; empty where that is not known, or the
+    list has no several topics.
+    """
+    topic = score.topic if score and len(names) > 1 else None
+    return names[topic - 1] if topic and 0 < topic <= len(names) else ""
 
 
 def outcome_of(

@@ -1,10 +1,12 @@
 """Fitting the HTML part into the size that no mail program clips. Pure.
 
 The page is cut from its tail, by as little as possible, in this order, each kind from its last
-paper:
+paper; of the rows, that is the one with the lowest scores:
 
     the papers that are only named, but for three of each kind
-    of the group "also": all but the titles, then the papers themselves
+    of the group "also": the links to PDFs, then the authors, then the comments
+    of all rows: all but the titles
+    of the group "also": the papers themselves
     of the groups before it: the abstracts down to 350 characters, then to nothing, then the papers
     the papers that are only named
 
@@ -15,6 +17,7 @@ natural end, such as a title of 3,000 characters, are shortened by the templates
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -27,7 +30,7 @@ _MIN_NAMED = 3  # papers of each kind that are only named, kept until the last s
 _ABSTRACT = 350  # characters
 _TOPICS = 9_000  # bytes
 _AUTHORS = 12  # of a paper, before the middle of the list is left out
-_BRIEF_AUTHORS = 6  # of one without an abstract
+_ROW_AUTHORS = 4  # of a row
 _WHOLE_IN_TEXT = 19  # papers
 
 
@@ -54,7 +57,7 @@ def in_html(whole: Page) -> Page:
     """
     items = []
     for item in whole.items:
-        most = _BRIEF_AUTHORS if item.brief else _AUTHORS
+        most = _ROW_AUTHORS if item.brief else _AUTHORS
         items.append(replace(item, authors=without_middle(item.authors, most)))
     topics = within(whole.topics, _TOPICS)
     return replace(
@@ -82,36 +85,45 @@ def in_text(whole: Page) -> Page:
 
 def cuts(page: Page) -> Iterator[Sequence[Page]]:
     """Yield, for each step, the pages after one cut, two cuts and so on."""
-    head = sum(item.group != Group.ALSO for item in page.items)
-    tail = len(page.items) - head
+    tail_first = page.items[::-1]
+    head = [item.rank for item in tail_first if item.group != Group.ALSO]
+    head_rows = [item.rank for item in tail_first if item.group != Group.ALSO and item.brief]
+    worst_first = sorted(tail_first, key=lambda item: (item.relevance or 0) + (item.novelty or 0))
+    also = [item.rank for item in worst_first if item.group == Group.ALSO]
     most = max(map(len, (page.over_cap, page.carried_over, page.let_go)))
 
-    def shortened(page: Page, left: int) -> Page:
-        abstract = shorten(page.items[left].abstract, _ABSTRACT)
-        return _changed(page, left, abstract=abstract)
+    def shortened(page: Page, rank: int) -> Page:
+        (abstract,) = (item.abstract for item in page.items if item.rank == rank)
+        return _changed(page, rank, abstract=shorten(abstract, _ABSTRACT))
 
-    # For each step, how many cuts it has, and what a cut does that leaves so many: the last has 0.
-    steps: Sequence[tuple[int, Callable[[Page, int], Page]]] = (
-        (most - _MIN_NAMED, lambda page, left: _naming(page, _MIN_NAMED + left)),
-        (tail, lambda page, left: _changed(page, head + left, bare=True)),
-        (tail, lambda page, left: replace(page, items=page.items[: head + left])),
+    # For each step, the ranks of what is cut one after the other, and how; of names, their number.
+    steps: Sequence[tuple[Sequence[int], Callable[[Page, int], Page]]] = (
+        (range(most - 1, _MIN_NAMED - 1, -1), _naming),
+        (also, partial(_changed, pdf_url="")),
+        (also, partial(_changed, authors=(), author_count=0)),
+        (also, partial(_changed, why="")),
+        ([*also, *head_rows], partial(_changed, bare=True)),
+        (also, _dropped),
         (head, shortened),
-        (head, lambda page, left: _changed(page, left, brief=True)),
-        (head, lambda page, left: replace(page, items=page.items[:left])),
-        (min(_MIN_NAMED, most), _naming),
+        (head, partial(_changed, brief=True)),
+        (head, _dropped),
+        (range(min(_MIN_NAMED, most) - 1, -1, -1), _naming),
     )
-    for number, cut in steps:
+    for numbers, cut in steps:
         pages = []
-        for left in reversed(range(number)):
-            page = cut(page, left)
+        for number in numbers:
+            page = cut(page, number)
             pages.append(page)
         yield pages
 
 
-def _changed(page: Page, place: int, **changes: Any) -> Page:
-    items = [*page.items]
-    items[place] = replace(items[place], **changes)
+def _changed(page: Page, rank: int, **changes: Any) -> Page:
+    items = (replace(item, **changes) if item.rank == rank else item for item in page.items)
     return replace(page, items=tuple(items))
+
+
+def _dropped(page: Page, rank: int) -> Page:
+    return replace(page, items=tuple(item for item in page.items if item.rank != rank))
 
 
 def _naming(page: Page, most: int) -> Page:

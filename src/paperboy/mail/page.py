@@ -15,15 +15,36 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from paperboy import topics
-from paperboy.curate import name_key, passes, sections
+from paperboy.curate import WHOLE, name_key, passes, sections, topic_of
 from paperboy.edges.text import one_line
-from paperboy.mail.text import Prose, prose, unlinked
-from paperboy.models import Counts, Digest, Entry, Group, MailingList, Paper, Shortfall, Spending
+from paperboy.mail.text import (
+    Prose,
+    bare_title,
+    clipped,
+    code_url,
+    first_sentence,
+    prose,
+    telling_sentence,
+    unlinked,
+)
+from paperboy.models import (
+    BriefSentence,
+    Counts,
+    Digest,
+    Entry,
+    Group,
+    MailingList,
+    Paper,
+    Shortfall,
+    Spending,
+)
 from paperboy.sources import links_of, source_of
 from paperboy.sources.source import Source
 from paperboy.topics import Block
 
 _BEST = 6  # titles; no inbox shows more of them
+_WORDS_A_MINUTE = 230
+_SHORT_NAME = 40  # characters of a title that stand for it
 MOST_AUTHORS = 200  # of a paper, on the web and for reference managers
 
 
@@ -48,22 +69,26 @@ class Item:
 
     rank: int
     group: str  # "followed", "closest" or "also"
-    topic: str  # the name of its section; empty: of none
+    topic: str  # the name of the one that it serves best; empty: not known
     arxiv_id: str
     url: str
     pdf_url: str  # empty: there is none
     html_url: str  # empty: there is none
+    code_url: str  # of a repository that its text names, or empty
     title: Prose
     category: str
     submitted: Day
     authors: tuple[Author, ...]
     author_count: int  # also where `authors` was shortened
-    author_match: str  # the followed name, or empty
+    author_match: str  # the followed names, or empty
     passed: bool  # whether its scores alone would have brought it
     comment: Prose
     relevance: int | None  # None: an author match that nobody could score
     novelty: int | None
     abstract: Prose
+    why: (
+        str  # in a row: the comment's first sentence or, where no LLM comments, one of the abstract
+    )
     brief: bool  # the abstract is left out
     bare: bool = False  # only the title and the scores are to be shown
     coins: str = ""  # on the web: the paper for reference managers
@@ -75,6 +100,23 @@ class Part(NamedTuple):
     kind: str  # as in Item.group
     number: int  # of its papers, also where not all are shown
     items: tuple[Item, ...]
+    topic: str = ""  # whose papers they are; empty: of no one
+
+
+class Piece(NamedTuple):
+    """Part of a sentence, which may lead to a paper."""
+
+    text: Prose
+    url: str = ""
+
+
+class Sentence(NamedTuple):
+    """Sentence of the morning in brief. Papers that it does not name follow it by their titles."""
+
+    pieces: tuple[Piece, ...]
+    more: tuple[Piece, ...]
+    end: str  # after both: its full stop, or nothing
+    ranks: tuple[int, ...]  # of all its papers
 
 
 class Copy(NamedTuple):
@@ -98,9 +140,14 @@ class Page:
     copy: Copy
     title: str  # of the list
     date: Day  # local
+    brief: tuple[Sentence, ...]  # by an LLM; empty: the templates have a sentence
     items: tuple[Item, ...]
-    sizes: Mapping[str, int]  # how many papers each group has, also where not all are shown
-    best: tuple[Prose, ...]  # titles by their scores, the highest first, whatever their group
+
+    # How many papers each section has, by group and topic, also where not all are shown.
+    section_sizes: Counter[tuple[str, str]]
+
+    best: tuple[str, ...]  # titles for an inbox, by their scores, whatever their group
+    by_followed: tuple[str, ...]  # the followed authors of this digest's papers
     nearest: tuple[Item, ...]  # the best three below the thresholds, without a rank
     counts: Counts
     model: str  # empty: nobody scored, for the list has no topics
@@ -108,6 +155,7 @@ class Page:
     spending: Spending | None  # None: no LLM
     shortfall: Shortfall | None
     topics: tuple[Block, ...]
+    topic_names: tuple[str, ...]
     followed: tuple[str, ...]
     over_cap: tuple[Item, ...]
     carried_over: tuple[PaperLink, ...]
@@ -130,10 +178,43 @@ class Page:
     topics_left_out: int = 0  # lines
 
     @property
+    def sections(self) -> tuple[Part, ...]:
+        """Return the items by their sections: those of the group "also" by their topics."""
+        by_section = groupby(self.items, section_of)
+        return tuple(
+            Part(key[0], self.section_sizes[key], tuple(items), key[1]) for key, items in by_section
+        )
+
+    @property
     def groups(self) -> tuple[Part, ...]:
         """Return the items by their groups."""
         by_group = groupby(self.items, lambda item: item.group)
         return tuple(Part(kind, self.sizes[kind], tuple(items)) for kind, items in by_group)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Return how many papers each group has, also where not all are shown."""
+        sizes = Counter[str]()
+        for (kind, _), number in self.section_sizes.items():
+            sizes[kind] += number
+        return sizes
+
+    @property
+    def mostly(self) -> str:
+        """Return the topic that more than half of the papers serve best; empty: there is none."""
+        of_topics = Counter(item.topic for item in self.items if item.topic)
+        ((topic, number),) = of_topics.most_common(1) or [("", 0)]
+        return topic if 2 * number > len(self.items) else ""
+
+    @property
+    def minutes(self) -> int:
+        """Return how long the mail takes to read."""
+        shown: list[str] = [piece.text for sentence in self.brief for piece in sentence.pieces]
+        for item in self.items:
+            shown += (
+                [item.title, item.why] if item.brief else [item.title, item.comment, item.abstract]
+            )
+        return max(1, round(sum(len(text.split()) for text in shown) / _WORDS_A_MINUTE))
 
     @property
     def has_way_out_online(self) -> bool:
@@ -143,7 +224,7 @@ class Page:
     @property
     def hidden(self) -> int:
         """Return how many papers were left out, so that no mail program clips the mail."""
-        return sum(self.sizes.values()) - len(self.items)
+        return sum(self.section_sizes.values()) - len(self.items)
 
     def __getattr__(self, name: str) -> Any:
         """Return an option of the list: `page.max_papers` needs a name in the template alone."""
@@ -166,7 +247,8 @@ def page_of(
     items = list[Item]()
     wanted = topics.read(mailing_list.topics)
     for section in sections(digest.entries, wanted.names):
-        items += _items(section.entries, mailing_list, section.group, section.topic)
+        items += _items(section.entries, digest, section.group)
+    matched = {name for entry in digest.entries for name in entry.matched_authors}
     leave_by_mail = unsubscribe_uri(unsubscribe_address, mailing_list.name, copy.token)
     by_score = sorted(items, key=lambda item: -((item.relevance or 0) + (item.novelty or 0)))
     return Page(
@@ -174,10 +256,12 @@ def page_of(
         copy=copy,
         title=one_line(mailing_list.title),
         date=digest.date,
+        brief=tuple(_sentences(digest.brief, items)),
         items=tuple(items),
-        sizes=Counter(item.group for item in items),
-        best=tuple(item.title for item in by_score[:_BEST]),
-        nearest=tuple(_items(digest.nearest[:3], mailing_list, Group.ALSO)),
+        section_sizes=Counter(map(section_of, items)),
+        best=tuple(bare_title(item.title) for item in by_score[:_BEST]),
+        by_followed=tuple(one_line(name) for name in mailing_list.authors if name in matched),
+        nearest=tuple(_items(digest.nearest[:3], digest, Group.ALSO)),
         counts=digest.counts,
         model=one_line(digest.model.name) if mailing_list.topics else "",
         learned_from=digest.model.learned_from,
@@ -185,8 +269,9 @@ def page_of(
         shortfall=digest.shortfall,
         looked_from=digest.date - timedelta(digest.only_days) if digest.only_days else None,
         topics=wanted.blocks,
+        topic_names=wanted.names,
         followed=tuple(one_line(name) for name in mailing_list.authors),
-        over_cap=tuple(_items(digest.over_cap, mailing_list, Group.ALSO)),
+        over_cap=tuple(_items(digest.over_cap, digest, Group.ALSO)),
         carried_over=tuple(map(_paper_link, digest.carried_over)),
         let_go=tuple(map(_paper_link, digest.let_go)),
         unsubscribe_address=unsubscribe_address,
@@ -238,10 +323,11 @@ def online(
 # --- entries
 
 
-def _items(
-    entries: Iterable[Entry], mailing_list: MailingList, group: Group, topic: str = ""
-) -> Iterator[Item]:
+def _items(entries: Iterable[Entry], digest: Digest, group: Group) -> Iterator[Item]:
+    mailing_list = digest.mailing_list
     followed = frozenset(map(name_key, mailing_list.authors))
+    names = topics.read(mailing_list.topics).names
+    is_judged = digest.model.is_llm and mailing_list.topics
     for entry in entries:
         paper = entry.paper
         score = entry.score
@@ -250,27 +336,63 @@ def _items(
         authors = tuple(
             Author(one_line(name), name_key(name) in followed) for name in paper.authors
         )
+        abstract = prose(paper.abstract, source.marked)
+        comment = unlinked(prose(_without_markdown(score.comment if score else "")))
         yield Item(
             rank=entry.rank,
             group=group,
-            topic=topic,
+            topic=topic_of(score, names),
             arxiv_id=paper.id,
             url=links.page,
             pdf_url=links.pdf,
             html_url=links.html,
+            code_url=code_url(f"{abstract} {paper.comment}"),
             title=_title(paper, source),
             category=one_line(paper.primary_category),
             submitted=paper.published.date(),
             authors=authors,
             author_count=len(authors),
-            author_match=one_line(", ".join(entry.matched_authors)),
+            author_match=", ".join(map(one_line, entry.matched_authors)),
             passed=score is not None and passes(mailing_list, score),
-            comment=unlinked(prose(_without_markdown(score.comment if score else ""))),
+            comment=comment,
             relevance=score.relevance if score else None,
             novelty=score.novelty if score else None,
-            abstract=prose(paper.abstract, source.marked),
-            brief=group is Group.ALSO,
+            abstract=abstract,
+            why=first_sentence(comment) if is_judged else telling_sentence(abstract),
+            brief=group is Group.ALSO or (group is Group.FOLLOWED and len(digest.entries) > WHOLE),
         )
+
+
+def section_of(item: Item) -> tuple[str, str]:
+    """Return the key of an item's section: its group and, of the group "also", its topic."""
+    return item.group, item.topic if item.group == Group.ALSO else ""
+
+
+def _sentences(brief: Iterable[BriefSentence], items: Iterable[Item]) -> Iterator[Sentence]:
+    by_id = {item.arxiv_id: item for item in items}
+    for text, paper_ids in brief:
+        words = text.removesuffix(".")
+        pieces = [Piece(unlinked(prose(words)))]
+        more = list[Piece]()
+        about = [by_id[paper_id] for paper_id in paper_ids if paper_id in by_id]
+        for item in about:
+            name = _short_name(item.title)
+            before, found, after = pieces[-1].text.marked.partition(name)
+            if found and not (before[-1:].isalnum() or after[:1].isalnum()):
+                named = [Piece(Prose(before)), Piece(Prose(name), item.url), Piece(Prose(after))]
+                pieces[-1:] = [piece for piece in named if piece.text]
+            else:
+                more.append(Piece(Prose(name), item.url))
+
+        if about:
+            ranks = tuple(item.rank for item in about)
+            yield Sentence(tuple(pieces), tuple(more), text[len(words) :], ranks)
+
+
+def _short_name(title: Prose) -> str:
+    """Return the words by which a title is known: those before its colon, or its first ones."""
+    name = title.partition(": ")[0]
+    return name if len(name) <= _SHORT_NAME else clipped(name, _SHORT_NAME)
 
 
 def without_middle(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]:

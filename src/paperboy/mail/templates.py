@@ -8,6 +8,7 @@ of the language pt-BR, each template is looked for in pt-BR/, then in pt/, then 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,7 +25,7 @@ from paperboy.edges import files, sandbox
 from paperboy.edges.text import one_line
 from paperboy.errors import ConfigError, noted
 from paperboy.mail.fit import cuts, fitted, in_html, in_text
-from paperboy.mail.page import Copy, Page, online, page_of
+from paperboy.mail.page import Copy, Page, online, page_of, section_of
 from paperboy.mail.text import clipped, counted, in_attribute, money, shorten, tied, wrap
 from paperboy.models import (
     Alert,
@@ -215,11 +216,14 @@ class Templates:
             votes=bool(web_url),
         )
         if page.items:
-            tail = [replace(item, group=Group.ALSO, rank=99, brief=True) for item in page.items] * 9
+            tail = [
+                replace(item, group=Group.ALSO, rank=100 + rank, brief=True)
+                for rank, item in enumerate(page.items * 9)
+            ]
             crowded = replace(
                 in_html(page),
                 items=(*page.items, *tail),
-                sizes={**page.sizes, Group.ALSO: len(tail)},
+                section_sizes=page.section_sizes | Counter(map(section_of, tail)),
                 topics_left_out=3,
             )
             for pages in cuts(crowded):

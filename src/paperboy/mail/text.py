@@ -180,6 +180,12 @@ def telling_sentence(abstract: str) -> str:
     return shorten(telling, _TELLING_MOST)
 
 
+def first_sentence(text: Prose) -> Prose:
+    """Return the first sentence of a comment, or the whole where that ends within a script."""
+    marked = next(iter(sentences(text.marked)), "")
+    return Prose(marked) if marked and _has_whole_scripts(marked) else text
+
+
 def _has_whole_scripts(marked: str) -> bool:
     return sum(map(marked.count, (SUP, SUB))) == sum(map(marked.count, (SUP_END, SUB_END)))
 

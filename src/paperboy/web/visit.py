@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Request, Response
 
+from paperboy import topics
 from paperboy.errors import StoreError
 from paperboy.home.versions import Home
 from paperboy.mail import archive
 from paperboy.mail.templates import Templates
 from paperboy.models import Archived, Digest, MailingList
 from paperboy.store import Store
-from paperboy.topics import blocks
 
 _T = TypeVar("_T")
 
@@ -37,9 +37,10 @@ class Visit:
 
     @staticmethod
     def looks_for(mailing_list: MailingList) -> str:
-        """Return the list's topics in one paragraph."""
-        topics = blocks(mailing_list.topics)
-        return " · ".join(block.text for block in topics if block.kind != "heading")
+        """Return the list's topics in one line: their names or, without several, their words."""
+        wanted = topics.read(mailing_list.topics)
+        texts = (block.text for block in wanted.blocks if block.kind != "heading")
+        return " · ".join(wanted.names if len(wanted.names) > 1 else texts)
 
     def thaw(self, archived: Archived) -> Digest:
         """Return a frozen digest as a value. Raises StoreError."""

@@ -85,6 +85,7 @@ def past(visit: Visit, name: str) -> Response:
         title=one_line(mailing_list.title),
         url=url,
         join_url=join_url(visit, mailing_list),
+        description=mailing_list.description,
         looks_for=visit.looks_for(mailing_list),
         categories=mailing_list.categories,
         past=shown,

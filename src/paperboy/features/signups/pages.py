@@ -103,6 +103,7 @@ def _form(
         mailing_list.language,
         state="form",
         title=mailing_list.title,
+        description=mailing_list.description,
         looks_for=visit.looks_for(mailing_list),
         url=f"{visit.web_url}/list/{mailing_list.name}/join",
         typed=typed,

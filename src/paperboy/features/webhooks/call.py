@@ -22,7 +22,7 @@ from paperboy.features.webhooks import rows
 from paperboy.features.webhooks.rows import Call
 from paperboy.mail import archive
 from paperboy.mail.page import Copy, Item, Page, page_of
-from paperboy.mail.text import JOINER
+from paperboy.mail.text import JOINER, counted
 from paperboy.models import DeliveryState
 from paperboy.service.app import App
 from paperboy.service.feature import Stopped
@@ -88,14 +88,15 @@ def payload(call: Call, shown: Page, form: str) -> bytes:
 
 
 def _slack(call: Call, shown: Page, top: Sequence[Item]) -> str:
-    """Return the list's title, linked to the digest, its subject, and a line for each of the top
-    papers.
+    """Return the list's title, linked to the digest, the number of its papers, and a line for each
+    of the top ones; of a note, its subject.
     """
     title = _mrkdwn(shown.title)
     if shown.view_url:
         title = f"<{shown.view_url}|{title}>"
 
-    text = f"{title}, {call.date:%a %d %b %Y}: {_mrkdwn(call.subject)}"
+    what = counted(shown.counts.relevant, "paper") if top else _mrkdwn(call.subject)
+    text = f"{title}, {call.date:%a %d %b %Y}: {what}"
     for item in top:
         line = f"\n{item.rank}. <{item.url}|{_mrkdwn(item.title)}>"
 
