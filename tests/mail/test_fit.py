@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections import Counter
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ from paperboy.mail.fit import cuts, fitted, in_html, size
 from paperboy.mail.page import Page
 from paperboy.mail.templates import HTML_BUDGET, Templates
 from paperboy.models import Digest, Entry
-from tests.builders import digest, entry, paper
+from tests.builders import digest, entry, mailing_list, paper
 from tests.mail.reading import EMAILS, THANKS, page_of, render, visible
 
 SENTENCE = "Some twenty words of an abstract that goes on for a while stand here. "
@@ -30,7 +28,7 @@ HEAVY = [
 
 
 def day(number: int, abstract: str = SENTENCE * 15, **of_entry: str) -> list[Entry]:
-    """That many entries: twelve that are closest to the topics, and a tail."""
+    """That many entries: twelve with higher scores, of which three are read first, and a tail."""
     return [
         entry(
             n, paper(f"2611.{n:05}", abstract=abstract), relevance=9 if n <= 12 else 7, **of_entry
@@ -46,7 +44,7 @@ def test_html_of_any_day_fits_the_budget(
     """The HTML keeps its budget and its end, and each paper or how many it leaves out; the text has all."""
     body, remark = (
         (SENTENCE * 2_000)[:abstract],
-        ("A remark on this paper. " * 500)[:comment].strip(),
+        ("A remark on this paper, " * 500)[:comment].strip(", "),
     )
     names = (*(f"Author Number{n}" for n in range(authors - 1)), "Yoshua Bengio")
     of = [
@@ -57,7 +55,7 @@ def test_html_of_any_day_fits_the_budget(
     assert size(mail.html) <= HTML_BUDGET
     assert size(mail.html) > HTML_BUDGET * 0.9 or number in {1, 51}
     assert THANKS in mail.html
-    assert mail.text.count("\n\n    > A remark on this paper.") == number
+    assert mail.text.count("\n\n    > A remark on this paper,") == number
     assert all(f"https://arxiv.org/abs/2611.{n:05}\n" in mail.text for n in range(1, number + 1))
     shown = len(re.findall("<h3", mail.html))
     assert (shown == number) or f"no room for {number - shown} more papers" in visible(mail.html)
@@ -69,41 +67,68 @@ def test_day_that_fits_is_shown_whole() -> None:
     assert "no mail program" not in mail.html
 
 
-def shapes(page: Page) -> Counter[str]:
-    """How many papers are shown in which form."""
-    return Counter(
-        "title"
-        if item.bare
-        else "brief"
-        if item.brief
-        else "whole"
-        if len(item.abstract) > 400
-        else "short"
-        for item in page.items
-    )
+def shape(page: Page) -> dict[str, int]:
+    """How many papers are shown with what."""
+    rows = [item for item in page.items if item.group == "also"]
+    whole = [item for item in page.items if item.group != "also" and not item.brief]
+    shown = {
+        "named": len(page.over_cap),
+        "whole": sum(len(item.abstract) > 400 for item in whole),
+        "short": sum(len(item.abstract) <= 400 for item in whole),
+        "rows": len(rows),
+        "PDF": sum(bool(item.pdf_url) for item in rows),
+        "authors": sum(bool(item.authors) for item in rows),
+        "why": sum(bool(item.why) for item in rows),
+        "titles": sum(item.bare for item in rows),
+    }
+    return {kind: number for kind, number in shown.items() if number}
 
 
 def test_cuts_take_from_the_tail_first() -> None:
-    """Names, then what is under the tail's titles, then the tail; abstracts of the first groups only after it."""
+    """Names, then what stands under the titles of rows, kind by kind, then the rows; the abstracts of
+    the three to read first only after it.
+    """
     over = [entry(n, paper(f"2611.{n:05}")) for n in range(31, 41)]
     page = in_html(page_of(digest(day(30), over_cap=over)))
-    seen = []
-    for now in (page, *chain.from_iterable(cuts(page))):
-        shape = (
-            len(now.over_cap),
-            *(shapes(now)[kind] for kind in ("brief", "title", "whole", "short")),
-        )
-        if not seen or shape != seen[-1]:
-            seen.append(shape)
-    assert seen == [
-        *((named, 18, 0, 12, 0) for named in range(10, 3, -1)),
-        *((3, 18 - bare, bare, 12, 0) for bare in range(19)),
-        *((3, 0, 18 - gone, 12, 0) for gone in range(1, 19)),
-        *((3, 0, 0, 12 - short, short) for short in range(1, 13)),
-        *((3, brief, 0, 0, 12 - brief) for brief in range(1, 13)),
-        *((3, 12 - gone, 0, 0, 0) for gone in range(1, 13)),
-        *((named, 0, 0, 0, 0) for named in (2, 1, 0)),
+    assert shape(page) == {
+        "named": 10, "whole": 3, "rows": 27, "PDF": 27, "authors": 27, "why": 27,
+    }  # fmt: skip
+    after = [shape(pages[-1]) for pages in cuts(page)]
+    assert after == [
+        {"named": 3, "whole": 3, "rows": 27, "PDF": 27, "authors": 27, "why": 27},
+        {"named": 3, "whole": 3, "rows": 27, "authors": 27, "why": 27},
+        {"named": 3, "whole": 3, "rows": 27, "why": 27},
+        {"named": 3, "whole": 3, "rows": 27},
+        {"named": 3, "whole": 3, "rows": 27, "titles": 27},
+        {"named": 3, "whole": 3},
+        {"named": 3, "short": 3},
+        {"named": 3},
+        {"named": 3},
+        {},
     ]
+    assert [len(pages) for pages in cuts(page)] == [7, 27, 27, 27, 27, 27, 3, 3, 3, 3]
+
+
+def test_rows_are_cut_from_the_lowest_scores_whatever_their_section() -> None:
+    topics = "- trees\n- graphs"
+    relevances = [9, 9, 9, 8, 5, 7, 6]
+    of = [
+        entry(n, relevance=relevance, topic=1 if n in {4, 5} else 2)
+        for n, relevance in enumerate(relevances, start=1)
+    ]
+    page = in_html(page_of(digest(of, mailing_list=mailing_list(topics=topics))))
+    assert [item.rank for item in page.items] == [1, 2, 3, 4, 5, 6, 7]
+    without_pdf = [
+        [item.rank for item in now.items if not item.pdf_url] for now in [*cuts(page)][1]
+    ]
+    assert without_pdf == [[5], [5, 7], [5, 6, 7], [4, 5, 6, 7]]
+
+
+def test_rows_of_followed_authors_keep_all_but_become_titles_at_last() -> None:
+    of = [entry(n, matched_author="Yoshua Bengio") for n in range(1, 7)]
+    steps = [pages[-1].items if pages else () for pages in cuts(in_html(page_of(digest(of))))]
+    assert [len(items) for items in steps if items] == [6, 6, 6]
+    assert all(item.bare and item.pdf_url and item.why for item in steps[4])
 
 
 def test_as_little_as_possible_is_cut() -> None:
@@ -120,20 +145,6 @@ def test_as_little_as_possible_is_cut() -> None:
     assert fitted(whole, draw, 999) is None
 
 
-@pytest.mark.parametrize(
-    ("number", "named", "left"), [(2, 2, 0), (10, 10, 0), (11, 10, 1), (110, 10, 100)]
-)
-def test_contents_are_the_ten_best_with_whole_titles(number: int, named: int, left: int) -> None:
-    title = "A title? It " + "goes on " * 20
-    of = [entry(n, paper(f"2611.{n:05}", title=title)) for n in range(1, number + 1)]
-    html = render(digest(of)).html
-    rows = re.findall(r'<li><a href="#p(\d+)" dir="auto"><b>(.*?) </b>(.*?)</a></li>', html)
-    assert rows == [
-        (str(n), "8/7", "&nbsp;".join(title.strip().rsplit(" ", 1))) for n in range(1, named + 1)
-    ]
-    assert (f"{left} more below" in html) == bool(left)
-
-
 def test_html_says_what_it_has_no_room_for() -> None:
     def said(number: int) -> str:
         return visible(
@@ -143,7 +154,7 @@ def test_html_says_what_it_has_no_room_for() -> None:
     assert "no mail program" not in said(30)
     assert re.search(
         r"\d+ papers above have their titles alone, so that no mail program cuts this mail off\.",
-        said(150),
+        said(400),
     )
     assert re.search(r"This mail has no room for \d+ more papers\.", said(600))
     assert "plain-text part" not in said(600), "few readers can open it"
@@ -171,7 +182,7 @@ def test_papers_without_an_entry_are_named_as_far_as_the_bytes_allow(kind: str) 
     assert 100 < shown < 400
     assert f"and {400 - shown} more" in visible(many.html)
     assert all(left_over.title.strip() in " ".join(many.text.split()) for left_over in NAMED)
-    assert many.html.count((SENTENCE * 15).strip()) == 12, "no abstract goes for a name"
+    assert many.html.count((SENTENCE * 15).strip()) == 3, "no abstract goes for a name"
 
 
 def test_long_list_of_authors_keeps_its_ends_and_followed_authors_in_both_parts() -> None:
