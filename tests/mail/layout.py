@@ -55,11 +55,9 @@ def _of(window: Browser, script: str, *arguments: object) -> Any:
 
 
 def broken(window: Browser) -> list[str]:
-    """Badges, scores of the contents, and the fact line of each entry, where they take more than one line."""
+    """The fact line of each whole entry, where it takes more than one line."""
     script = """
-    const facts = entries.flatMap(entry => entry.paragraphs.filter(p => p.matches('.f')).slice(0, 1));
-    const kept = [...facts, ...document.querySelectorAll('.b, .o b')];
-    return kept.filter(shown).filter(e => lines(e).length > 1).map(words);
+    return [...document.querySelectorAll('.f')].filter(shown).filter(e => lines(e).length > 1).map(words);
     """
     found: list[str] = _of(window, script)
     return found
@@ -68,7 +66,7 @@ def broken(window: Browser) -> list[str]:
 def orphans(window: Browser, most: int = 3) -> list[str]:
     """Titles, reasons, facts and the first paragraph whose last line is one word of at most so many characters."""
     script = """
-    return [...document.querySelectorAll('h1, h2, h3, .g, .w, .f, .l')].filter(shown).map(lines)
+    return [...document.querySelectorAll('h1, h2, h3, .g, .d, .w, .f, .l')].filter(shown).map(lines)
         .filter(found => found.length > 1 && found.at(-1).length <= arguments[0])
         .filter(found => /\\s/.test(found.at(-2)) && !/[-\u2013\u2014]$/.test(found.at(-2)))
         .map(found => found.slice(-2).join(' / '));
@@ -77,12 +75,12 @@ def orphans(window: Browser, most: int = 3) -> list[str]:
     return found
 
 
-def entry_links(window: Browser) -> list[tuple[str, str]]:
-    """Of each entry: the id of its title, and where the title leads."""
-    found = _of(
-        window, "return entries.map(({title: e}) => [e.id, e.querySelector('a[href]').href])"
+def entry_links(window: Browser) -> list[str]:
+    """Where the title of each entry leads."""
+    found: list[str] = _of(
+        window, "return entries.map(({title: e}) => e.querySelector('a[href]').href)"
     )
-    return [(name, url) for name, url in found]
+    return found
 
 
 def collisions(window: Browser, gap: float = 8) -> list[str]:

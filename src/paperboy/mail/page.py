@@ -392,7 +392,9 @@ def _sentences(brief: Iterable[BriefSentence], items: Iterable[Item]) -> Iterato
 def _short_name(title: Prose) -> str:
     """Return the words by which a title is known: those before its colon, or its first ones."""
     name = title.partition(": ")[0]
-    return name if len(name) <= _SHORT_NAME else clipped(name, _SHORT_NAME)
+    if len(name) <= _SHORT_NAME:
+        return name
+    return clipped(name, _SHORT_NAME).replace(" …", "\u00a0…")
 
 
 def without_middle(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]:
