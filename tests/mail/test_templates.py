@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from paperboy.errors import ConfigError
-from paperboy.mail.page import Author, Copy, Item, Page, PaperLink
+from paperboy.mail.page import Author, Copy, Item, Page, PaperLink, Part, Piece, Sentence
 from paperboy.mail.templates import Templates
 from paperboy.mail.text import prose, tied
 from paperboy.models import Alert
@@ -30,7 +30,9 @@ def test_packaged_templates_pass_the_check() -> None:
     TEMPLATES.check()
 
 
-@pytest.mark.parametrize("shown", [Page, Item, Author, Block, Copy, PaperLink, Alert])
+@pytest.mark.parametrize(
+    "shown", [Page, Item, Author, Part, Sentence, Piece, Block, Copy, PaperLink, Alert]
+)
 def test_readme_names_everything_that_a_template_may_use(shown: type) -> None:
     readme = (EMAILS / "README.md").read_text("utf-8")
     names = getattr(shown, "_fields", None) or [field.name for field in fields(shown)]
