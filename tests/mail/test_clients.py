@@ -34,11 +34,8 @@ MEDIA_SCHEME = "@media (prefers-color-scheme)"
 ENHANCEMENTS = {
     MEDIA_SCHEME: "where it is not known, the mail is light, or inverted by the client: its colours survive that",
     "color-scheme CSS property": "tells a client that both schemes are designed; without it, some invert the light one",
-    "filter": "makes the thumbs grey, as the words beside them; where it is not known, they have their colour",
+    "border-radius": "rounds the corners of the votes; in Outlook for Windows they are square",
     "color-scheme meta tag": "the same, for clients that look for it there",
-    "Local anchors": "a row of the contents leads down to its paper; where it does not, scrolling does",
-    "float": "puts View online at the end of its line; in Outlook for Windows it stands after the date",
-    "min-height property": "makes a row of the contents high enough for a thumb; Outlook for Windows has mice",
     "text-decoration-color": "makes the line under a title lighter than its words",
     "text-decoration-thickness": "the same: a thin line",
     "text-underline-offset": "the same: a line apart from its words",

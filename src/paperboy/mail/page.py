@@ -174,6 +174,7 @@ class Page:
     list_url: str = ""  # on the web, of a public list: the page of all its digests
     join_url: str = ""  # on the web, of an open list: where to sign up
     bib_url: str = ""  # on the web: the papers as BibTeX
+    subject: str = ""  # of the mail; empty on the web
     preheader: str = ""  # what an inbox shows after the subject
     topics_left_out: int = 0  # lines
 

@@ -82,7 +82,7 @@ class Templates:
         """
         inbox = self._text("inbox.txt.j2", page.language, page=page).strip()
         subject, _, preheader = inbox.partition("\n")
-        page = replace(page, preheader=one_line(preheader))
+        page = replace(page, subject=one_line(subject), preheader=one_line(preheader))
 
         kind = "digest" if page.items else "note"
         name = f"{kind}.mjml.j2"
@@ -97,7 +97,7 @@ class Templates:
             raise ConfigError.at(f"emails/{name}", f"{what}; {fix}")
 
         text = self._text(f"{kind}.txt.j2", page.language, page=in_text(page))
-        return Rendered(one_line(subject), html, text)
+        return Rendered(page.subject, html, text)
 
     def online(self, page: Page) -> str:
         """Render the page of a digest or note on the web, by the templates of the mail. Errors as
