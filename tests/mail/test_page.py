@@ -105,8 +105,8 @@ def test_sections_and_groups_keep_the_numbers_of_papers_without_room() -> None:
     assert [(part.kind, part.topic, part.number) for part in whole.sections] == [
         ("followed", "", 1),
         ("closest", "", 3),
-        ("also", "Graphs", 2),
-        ("also", "Trees", 3),
+        ("also", "Graphs", 3),
+        ("also", "Trees", 2),
         ("also", "", 1),
     ]
     assert [(part.kind, part.number) for part in whole.groups] == [
@@ -116,7 +116,7 @@ def test_sections_and_groups_keep_the_numbers_of_papers_without_room() -> None:
     ]
     shown = replace(whole, items=whole.items[:6])
     assert [part.number for part in shown.groups] == [1, 3, 6]
-    assert [part.number for part in shown.sections] == [1, 3, whole.sections[2].number]
+    assert [part.number for part in shown.sections] == [1, 3, 3]
     assert shown.hidden == 4
 
 
@@ -319,7 +319,9 @@ def test_note_says_which_papers_nobody_was_asked_about(
         of,
         counts=replace(of.counts, considered=considered, filtered=filtered, not_called=not_called),
     )
-    assert render(of).subject == subject
+    seen, preheader = first_seen(render(of))
+    assert seen == subject
+    assert preheader == ("" if not_called else f"{considered} new papers, none passed.")
     for part in both(of):
         assert f"{considered} new papers came in cs.LG, stat.ML{said}" in part
         assert subject in part
@@ -465,13 +467,13 @@ def test_papers_let_go_are_in_the_first_paragraph_and_named_at_the_end(
 def first_words(of: Digest) -> tuple[str, str, str]:
     """What an inbox shows of a note, subject and preheader, and what stands first in it."""
     mail = render(of)
-    lead = flat(mail.text.partition("2026")[2].partition("This list looks for")[0])
-    assert lead in visible(mail.html)
+    lead = flat(mail.text.partition("2026")[2].partition("\n\n\n")[0])
+    assert f" {lead} " in visible(mail.html)
     return *first_seen(mail), lead
 
 
-ALL_SCANNED = "No relevant papers today. {} came in cs.LG, stat.ML; {} the thresholds of this list."
-SERVER = "Not scored yet, and back on the next morning: 4, because the LLM stopped answering."
+ALL_SCANNED = "Nothing for you today. {} came in cs.LG, stat.ML; {} the thresholds of this list."
+SERVER = "4 papers have no score yet, because the LLM stopped answering, and come back on the next morning."
 LET_GO = "1 paper could not be scored on three mornings and is named at the end."
 
 
@@ -480,14 +482,14 @@ LET_GO = "1 paper could not be scored on three mornings and is named at the end.
     [
         (
             digest([], below=183),
-            "No relevant papers today among 183 new papers",
-            "",
+            "Nothing for you today",
+            "183 new papers, none passed.",
             ALL_SCANNED.format("183 new papers", "all were scanned, and none passed"),
         ),
         (
             digest([], below=1),
-            "No relevant papers today among 1 new paper",
-            "",
+            "Nothing for you today",
+            "1 new paper, none passed.",
             ALL_SCANNED.format("1 new paper", "it was scanned, and did not pass"),
         ),
         (
@@ -511,7 +513,7 @@ def test_note_claims_no_more_than_was_scanned(
     assert first_words(of) == (subject, preheader, lead)
 
 
-def test_note_shows_the_three_nearest_misses_and_the_topics_in_a_line() -> None:
+def test_note_shows_the_three_nearest_misses_as_such_and_the_topics_by_their_names() -> None:
     misses = tuple(
         entry(
             0,
@@ -522,11 +524,16 @@ def test_note_shows_the_three_nearest_misses_and_the_topics_in_a_line() -> None:
         )
         for n in range(4)
     )
-    topics = "# Topics\n\nRelevant: trees.\n\n- and graphs"
+    topics = "You read for us.\n\n- trees: those that grow\n- graphs"
     of = digest([], below=9, nearest=misses, mailing_list=mailing_list(topics=topics))
-    assert first_seen(render(of))[1] == "Miss 0 · Miss 1 · Miss 2"
-    for part in both(of):
-        assert "This list looks for: Topics · Relevant: trees. · and graphs" in part
+    mail = render(of)
+    inbox = "9 new papers, none passed. Nearest: Miss 0 · Miss 1 · Miss 2"
+    assert first_seen(mail) == ("Nothing for you today", inbox)
+    html, text = both(of)
+    assert "Topics: Trees · Graphs." in html
+    assert "• trees: those that grow • graphs" in text
+    for part in (html.removeprefix(inbox), text):
+        assert "The nearest misses" in part or "THE NEAREST MISSES" in part
         at = [part.index(words) for words in ("Miss 0", "Miss 1", "Miss 2")]
         assert at == sorted(at)
         assert "6/9: relevance 6, novelty 9 of 10" in part

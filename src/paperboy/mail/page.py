@@ -295,7 +295,8 @@ def online(
     of lists of hundreds of authors; and nothing personal. `list_url` is its list's page, if that is
     public, and `join_url` where to sign up, if it is open.
     """
-    papers = {entry.paper.id: entry.paper for entry in digest.entries + digest.over_cap}
+    shown = digest.entries + digest.over_cap
+    papers = {entry.paper.id: entry.paper for entry in shown + digest.nearest}
 
     def in_full(item: Item) -> Item:
         return replace(
@@ -309,6 +310,7 @@ def online(
     return replace(
         page,
         items=tuple(map(in_full, page.items)),
+        nearest=tuple(map(in_full, page.nearest)),
         over_cap=tuple(map(in_full, page.over_cap)),
         unsubscribe_url="",
         unsubscribe_mail="",
@@ -316,7 +318,7 @@ def online(
         view_url=url,
         list_url=list_url,
         join_url=join_url,
-        bib_url=f"{url}.bib" if papers else "",
+        bib_url=f"{url}.bib" if shown else "",
         online=True,
     )
 
@@ -378,10 +380,14 @@ def _sentences(brief: Iterable[BriefSentence], items: Iterable[Item]) -> Iterato
         about = [by_id[paper_id] for paper_id in paper_ids if paper_id in by_id]
         for item in about:
             name = _short_name(item.title)
-            before, found, after = pieces[-1].text.marked.partition(name)
-            if found and not (before[-1:].isalnum() or after[:1].isalnum()):
-                named = [Piece(Prose(before)), Piece(Prose(name), item.url), Piece(Prose(after))]
-                pieces[-1:] = [piece for piece in named if piece.text]
+            for place, piece in enumerate(pieces):
+                before, found, after = piece.text.marked.partition(name)
+                is_whole = not (before[-1:].isalnum() or after[:1].isalnum())
+                if found and is_whole and not piece.url:
+                    linked = Piece(Prose(name), item.url)
+                    named = (Piece(Prose(before)), linked, Piece(Prose(after)))
+                    pieces[place : place + 1] = [piece for piece in named if piece.text]
+                    break
             else:
                 more.append(Piece(Prose(name), item.url))
 
@@ -392,7 +398,7 @@ def _sentences(brief: Iterable[BriefSentence], items: Iterable[Item]) -> Iterato
 
 def _short_name(title: Prose) -> str:
     """Return the words by which a title is known: those before its colon, or its first ones."""
-    name = title.partition(": ")[0]
+    name = title.partition(": ")[0] or str(title)
     if len(name) <= _SHORT_NAME:
         return name
     return clipped(name, _SHORT_NAME).replace(" …", "\u00a0…")

@@ -29,6 +29,7 @@ from paperboy.mail.page import Copy, Page, online, page_of, section_of
 from paperboy.mail.text import clipped, counted, in_attribute, money, shorten, tied, wrap
 from paperboy.models import (
     Alert,
+    BriefSentence,
     Cost,
     Digest,
     Group,
@@ -338,13 +339,14 @@ def _samples(language: str) -> Iterator[Digest]:
     paper = Paper(
         id="2601.00010",
         version=1,
-        title="Where $a < b$ & $M_{a,b}$, " + "a long title " * 20,
+        title="Samples: where $a < b$ & $M_{a,b}$, " + "a long title " * 20,
         authors=authors,
         abstract="One sentence stands here. " * 60,
         primary_category="cs.LG",
         categories=("cs.LG",),
         published=submitted,
         updated=submitted,
+        comment="Code: https://github.com/sample/code",
     )
     papers = [replace(paper, id=f"2601.000{number}") for number in range(10, 40)]
     by_ada = replace(paper, authors=("Ada Lovelace", *authors))
@@ -361,6 +363,7 @@ def _samples(language: str) -> Iterator[Digest]:
     )
     rich = replace(
         poor,
+        description="Samples & no more.",
         authors=("Ada Lovelace",) * 50,
         exclude=("cs.CV",),
         keywords=Keywords(("learning",), ("survey",)),
@@ -378,7 +381,7 @@ def _samples(language: str) -> Iterator[Digest]:
     priced = Spending(usage, Cost(0.012, 0.003))
     unpriced = Spending(Usage(calls=2), None)
     below = Score(3, 3)
-    passed = [Score(4, 5), Score(9, 8, "It & more."), Score(8, 7), below]
+    passed = [Score(4, 5), Score(9, 8, "It & more.", 1), Score(8, 7), below]
 
     samples: Sequence[tuple[MailingList, Sequence[Paper], Sequence[Score], Spending | None]] = (
         (rich, [by_ada, *papers[1:]], passed, priced),
@@ -391,10 +394,12 @@ def _samples(language: str) -> Iterator[Digest]:
     for mailing_list, considered, scores, spending in samples:
         ids = [sample.id for sample in considered]
         model = Model("a-model", is_llm=spending is not None)
-        yield curate(
+        digest = curate(
             Digest(mailing_list, submitted.date(), model, spending or Spending()),
             considered,
             dict(zip(ids, scores, strict=False)),
             tries=dict.fromkeys(ids[::2], MOST_MORNINGS),
             filtered=["2601.00001"],
         )
+        about = tuple(entry.paper.id for entry in digest.entries)
+        yield replace(digest, brief=(BriefSentence("Samples & more.", about),) if spending else ())
