@@ -182,7 +182,7 @@ def test_copy_has_the_shared_bytes_and_the_recipients_own_values() -> None:
     assert_legal(envelope.message)
     message = parsed(envelope.message)
     assert composed.subject == message["Subject"]
-    assert message["Subject"] == "3 papers: On the Learning of Paper 2611.00001"
+    assert message["Subject"] == "On the Learning of Paper 2611.00001"
     assert (composed.sender, envelope.sender) == ("papers@example.org", "papers@example.org")
     assert (envelope.recipient, message["To"]) == (
         "grace@example.org",

@@ -9,8 +9,10 @@ from functools import cache
 import lxml.html
 import pytest
 
+from paperboy.curate import WHOLE
+from paperboy.mail.text import prose
 from tests.mail import real_days
-from tests.mail.reading import entries, how_much
+from tests.mail.reading import entries, flat, how_much
 
 pytestmark = pytest.mark.skipif(
     not real_days.HERE, reason="needs real days of arXiv, which this repository does not hold"
@@ -43,16 +45,25 @@ each_day = pytest.mark.parametrize("day", real_days.NAMES)
 
 
 @each_day
-def test_real_day_has_whole_abstracts_of_its_first_groups(day: str) -> None:
-    """Of the papers by followed authors, and of those that are closest to the topics."""
+def test_real_day_has_whole_abstracts_of_the_three_to_read_first(day: str) -> None:
+    """Those of all other papers are one link away."""
     abstracts = {entry.paper.id: entry.paper.abstract for entry in real_days.digest_of(day).entries}
-    first = [
-        entry
-        for entry in entries(real_days.mail_of(day).html)
-        if not entry.group.startswith("Also")
-    ]
-    assert 3 <= len(first) <= 12 + 2
-    assert {how_much(abstracts[entry.paper], entry) for entry in first} == {"whole"}
+    shown = entries(real_days.mail_of(day).html)
+    assert {entry.paper for entry in shown} == set(abstracts)
+    assert len(shown) > WHOLE
+    first = [entry for entry in shown if entry.group == "Read first · 3"]
+    assert [how_much(abstracts[entry.paper], entry) for entry in first] == ["whole"] * 3
+    others = [entry for entry in shown if entry not in first]
+    assert {how_much(abstracts[entry.paper], entry) for entry in others} == {"absent"}
+    assert all(" · Abstract" in entry.words for entry in others)
+
+
+@each_day
+def test_text_of_a_real_day_has_whole_abstracts_of_its_first_papers(day: str) -> None:
+    """Also of rows; but for a long tail, whose links are all that there is of them."""
+    text = flat(real_days.mail_of(day).text)
+    for entry in real_days.digest_of(day).entries:
+        assert entry.rank > 19 or flat(str(prose(entry.paper.abstract))) in text
 
 
 @each_day

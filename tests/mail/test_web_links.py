@@ -1,4 +1,4 @@
-"""What a mail has of the web room, where there is one: its page, the way out, and the thumbs."""
+"""What a mail has of the web room, where there is one: its page, the way out, and the votes."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ def links(name: str) -> list[tuple[str, str]]:
     return [(a.get("href"), a.get("aria-label") or a.text_content()) for a in page.iter("a")]
 
 
-def test_paper_outside_the_tail_has_two_thumbs_that_name_it() -> None:
+def test_paper_outside_the_tail_has_two_votes_that_name_it() -> None:
+    """Those by followed authors, and the three to read first."""
     found = [link for link in links("web") if link[0].startswith(VOTE)]
     digest = MAILS["web"]().digest
     assert digest is not None
-    ids = [entry.paper.id for entry in digest.entries][:9]
-    thumbs = [
-        (f"{VOTE}/{way}/{arxiv_id}", f"Thumbs {way} for {arxiv_id}")
+    ids = [entry.paper.id for entry in digest.entries][: 3 + 3]
+    votes = [
+        (f"{VOTE}/{way}/{arxiv_id}", f"{said}: {arxiv_id}")
         for arxiv_id in ids
-        for way in ("up", "down")
+        for way, said in (("up", "More like this"), ("down", "Less"))
     ]
-    assert found == [*thumbs, (VOTE, "Vote on all papers of this digest")]
+    assert found == [*votes, (VOTE, "Vote on all papers of this digest")]
 
 
 def test_text_part_has_one_link_to_vote() -> None:
@@ -42,8 +43,11 @@ def test_text_part_has_one_link_to_vote() -> None:
 @pytest.mark.parametrize("name", ["web", "web-note"])
 def test_mail_leads_to_its_page_and_to_both_ways_out(name: str) -> None:
     text = MAILS[name]().text.replace("\r\n", "\n")
-    [(view, _)] = [link for link in links(name) if "/digest/" in link[0]]
+    to_page = [link for link in links(name) if "/digest/" in link[0]]
+    [view] = [url for url, label in to_page if label == "View online"]
     assert re.fullmatch(rf"{WEB}/digest/[0-9a-f]{{32}}", view)
+    assert to_page[-1] == (f"{view}#criteria", "All criteria")
+    assert all(url == view or url.startswith(f"{view}#") for url, _ in to_page)
     by_mail = f"mailto:papers@example.org?subject=unsubscribe%20foundations%20{TOKEN}"
     out = [(f"{WEB}/leave/{TOKEN}", "Leave this list"), (by_mail, "a mail to papers@example.org")]
     assert [link for link in links(name) if TOKEN in link[0]] == out
@@ -56,10 +60,10 @@ def test_note_has_nothing_to_vote_on() -> None:
     assert "/vote/" not in MAILS["web-note"]().html + MAILS["web-note"]().text
 
 
-def test_thumbs_count_within_what_no_mail_program_clips() -> None:
+def test_votes_count_within_what_no_mail_program_clips() -> None:
     mail = MAILS["web-heaviest"]()
     assert len(mail.html.encode()) <= HTML_BUDGET
-    assert len([link for link in links("web-heaviest") if link[0].startswith(VOTE)]) == 2 * 15 + 1
+    assert len([link for link in links("web-heaviest") if link[0].startswith(VOTE)]) == 2 * 6 + 1
     assert mail.digest is not None
     assert (
         sum(link[0].startswith("https://arxiv.org/abs/") for link in links("web-heaviest")) >= 150
@@ -70,7 +74,9 @@ def test_thumbs_count_within_what_no_mail_program_clips() -> None:
 def test_without_a_web_room_a_mail_knows_of_none(name: str) -> None:
     mail = MAILS[name]()
     assert not re.search(
-        r"/(vote|digest|leave)/|View online|thumbs", mail.html + mail.text, re.IGNORECASE
+        r"/(vote|digest|leave)/|View online|More like this|Vote on|All criteria",
+        mail.html + mail.text,
+        re.IGNORECASE,
     )
     assert (
         "Leave this list</a> by a mail to papers@example.org; the link fills in its subject."
