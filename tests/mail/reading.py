@@ -17,19 +17,31 @@ from paperboy.models import Digest, Rendered
 
 EMAILS = Path(__file__).parents[2] / "emails"
 TEMPLATES = Templates.load([EMAILS])
+OF_1_0 = Path(__file__).parent / "1.0"  # templates as an operator may have copied them from there
 COPY = Copy("Paperboy", "0123456789abcdef" * 2, "ada@example.org")
 FROM = "papers@example.org"
+WEB = "https://papers.example.org"
+LINK = "8" * 32
+PAGE = f"{WEB}/digest/{LINK}"
 THANKS = "Thank you to arXiv for use of its open access interoperability."
 
 
-def render(of: Digest, by: Templates = TEMPLATES) -> Rendered:
+def render(of: Digest, by: Templates = TEMPLATES, *, web: bool = False) -> Rendered:
     """The mail of a digest, or the note of one without entries, to Ada."""
-    return by.to_readers(page_of(of))
+    return by.to_readers(page_of(of, web=web))
 
 
-def page_of(of: Digest) -> Page:
-    """What the templates see."""
-    return page.page_of(of, copy=COPY, unsubscribe_address=FROM)
+def page_of(of: Digest, *, web: bool = False) -> Page:
+    """What the templates see. `web`: in a home that has a web room."""
+    if not web:
+        return page.page_of(of, copy=COPY, unsubscribe_address=FROM)
+    copy = COPY._replace(vote="9" * 32)
+    return page.page_of(of, copy=copy, unsubscribe_address=FROM, web_url=WEB, link=LINK, votes=True)
+
+
+def online(of: Digest, by: Templates = TEMPLATES) -> str:
+    """The digest's page on the web."""
+    return by.online(page.online(of, url=PAGE))
 
 
 def visible(html: str) -> str:

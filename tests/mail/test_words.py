@@ -1,19 +1,20 @@
-"""Every word that readers see stands in one file, so that one file translates the mails."""
+"""Every word that readers see stands in a file of words, so that these files translate the mails."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import jinja2
 import pytest
 from jinja2 import nodes
 
-from paperboy.mail.page import page_of
 from paperboy.mail.templates import Templates
-from paperboy.models import Digest, Rendered, Shortfall
+from paperboy.models import BriefSentence, Digest, Rendered, Shortfall
 from tests.builders import digest, entry, mailing_list, paper
-from tests.mail.reading import COPY, EMAILS, FROM, render, visible
+from tests.mail.reading import EMAILS, OF_1_0, render, visible
 
 # What is not a plain string, with the words of its own replaced.
 OF_ANOTHER_SHAPE = {
@@ -22,6 +23,7 @@ OF_ANOTHER_SHAPE = {
     "counted": "[('¤', 1, 0, true)]",
     "tokens": "[('¤', 1, 0.1)]",
     "chosen": "['¤']",
+    "reason": "'¤ ' ~ page.copy.address",
     "filters": "[('¤', ['1'])]",
 }
 NO_WORDS = re.compile(
@@ -29,10 +31,10 @@ NO_WORDS = re.compile(
 )
 
 
-def without_words(name: str = "_words.j2") -> str:
+def without_words(file: Path) -> str:
     """Such a file that has each name, and says ¤ for each word."""
     lines = []
-    for node in jinja2.Environment(autoescape=True).parse((EMAILS / name).read_text("utf-8")).body:
+    for node in jinja2.Environment(autoescape=True).parse(file.read_text("utf-8")).body:
         for part in [node, *node.find_all((nodes.Assign, nodes.Macro))]:
             if isinstance(part, nodes.Assign) and isinstance(part.target, nodes.Name):
                 lines.append(
@@ -44,15 +46,25 @@ def without_words(name: str = "_words.j2") -> str:
     return "\n".join(dict.fromkeys(lines)) + "\n"
 
 
-NUMBERED = mailing_list(title="1", topics="2", authors=("3",), max_papers=2)
+NUMBERED = mailing_list(
+    title="1", description="7", topics="1. 2\n2. 8", authors=("3",), max_papers=2
+)
 PAPERS = [
-    paper(f"2611.{n:05}", title="4", authors=("3",), abstract="5", primary_category="cs.LG")
+    paper(
+        f"2611.{n:05}",
+        title="4",
+        authors=("3",),
+        abstract="5",
+        primary_category="cs.LG",
+        comment="github.com/9/9",
+    )
     for n in range(1, 40)
 ]
 FULL = digest(
     [
         entry(1, PAPERS[0], comment="6", relevance=2, matched_author="3"),
-        *(entry(n, PAPERS[n - 1], comment="6") for n in range(2, 30)),
+        *(entry(n, PAPERS[n - 1], comment="6", topic=1 + n % 2) for n in range(2, 29)),
+        entry(29, PAPERS[28], comment="6"),
     ],
     mailing_list=NUMBERED,
     over_cap=[entry(30, PAPERS[30], comment="6")],
@@ -61,6 +73,7 @@ FULL = digest(
     shortfall=Shortfall.BUDGET,
 )
 MISSES = tuple(entry(0, miss, comment="6", relevance=3) for miss in PAPERS[:3])
+BRIEF = replace(FULL, brief=(BriefSentence("5.", ("2611.00003", "2611.00020")),))
 NOTE = digest(
     [],
     below=9,
@@ -71,12 +84,35 @@ NOTE = digest(
 )
 
 
-@pytest.mark.parametrize("of", [FULL, NOTE], ids=["digest", "note"])
-def test_every_word_of_a_mail_comes_from_one_file(of: Digest, tmp_path: Path) -> None:
-    (tmp_path / "_words.j2").write_text(without_words(), "utf-8")
-    mail = render(of, Templates.load([tmp_path, EMAILS]))
+@pytest.mark.parametrize("of", [FULL, BRIEF, NOTE], ids=["digest", "brief", "note"])
+def test_every_word_of_a_mail_comes_from_two_files(of: Digest, tmp_path: Path) -> None:
+    mail = render(of, wordless(tmp_path, {"_words.j2", "_brief.j2"}))
     assert 'lang="eo"' in mail.html
     assert words_of(mail) == set()
+
+
+@pytest.mark.parametrize("of", [FULL, BRIEF, NOTE], ids=["digest", "brief", "note"])
+def test_words_translated_before_there_was_a_brief_still_make_a_mail(
+    of: Digest, tmp_path: Path
+) -> None:
+    """What they lack is in English."""
+    (tmp_path / "eo").mkdir()
+    (tmp_path / "eo" / "_words.j2").write_text(without_words(OF_1_0 / "_words.j2"), "utf-8")
+    templates = Templates.load([tmp_path, EMAILS])
+    templates.check({"eo"}, web=True)
+    of = replace(of, mailing_list=replace(of.mailing_list, language="eo"))
+    english = re.findall(r"[a-z]+", (EMAILS / "_brief.j2").read_text("utf-8").lower())
+    mail = render(of, templates)
+    assert 'lang="eo"' in mail.html
+    assert "¤" in mail.text
+    assert {word.lower() for word in words_of(mail)} - {"gpt", "luna"} <= set(english)
+
+
+def wordless(home: Path, names: Collection[str]) -> Templates:
+    """The templates, of which these files say nothing."""
+    for name in names:
+        (home / name).write_text(without_words(EMAILS / name), "utf-8")
+    return Templates.load([home, EMAILS])
 
 
 def words_of(mail: Rendered) -> set[str]:
@@ -90,20 +126,9 @@ def words_of(mail: Rendered) -> set[str]:
     return {word for part in parts for word in re.findall(r"[^\W\d_]+", NO_WORDS.sub("", part))}
 
 
-def with_web(of: Digest, by: Templates) -> Rendered:
-    """The mail of a home that has a web room."""
-    copy, web = COPY._replace(vote="9" * 32), "https://papers.example.org"
-    return by.to_readers(
-        page_of(of, copy=copy, unsubscribe_address=FROM, web_url=web, link="8" * 32, votes=True)
-    )
-
-
-@pytest.mark.parametrize("of", [FULL, NOTE], ids=["digest", "note"])
+@pytest.mark.parametrize("of", [FULL, BRIEF, NOTE], ids=["digest", "brief", "note"])
 def test_words_about_the_web_room_come_from_the_rooms_file(of: Digest, tmp_path: Path) -> None:
     """So a `_words.j2` that was translated before there was a web room still has all that a mail needs."""
-    (tmp_path / "_words.j2").write_text(without_words(), "utf-8")
-    assert {"View", "online", "button"} <= words_of(
-        with_web(of, Templates.load([tmp_path, EMAILS]))
-    )
-    (tmp_path / "_room.j2").write_text(without_words("_room.j2"), "utf-8")
-    assert words_of(with_web(of, Templates.load([tmp_path, EMAILS]))) == set()
+    mail = render(of, wordless(tmp_path, {"_words.j2", "_brief.j2"}), web=True)
+    assert {"View", "online", "button"} <= words_of(mail)
+    assert words_of(render(of, wordless(tmp_path, {"_room.j2"}), web=True)) == set()
