@@ -113,7 +113,8 @@ class Piece(NamedTuple):
 class Sentence(NamedTuple):
     """Sentence of the morning in brief. Papers that it does not name follow it by their titles."""
 
-    pieces: tuple[Piece, ...]
+    text: Prose  # up to its end
+    pieces: tuple[Piece, ...]  # the same in parts
     more: tuple[Piece, ...]
     end: str  # after both: its full stop, or nothing
     ranks: tuple[int, ...]  # of all its papers
@@ -210,7 +211,7 @@ class Page:
     @property
     def minutes(self) -> int:
         """Return how long the mail takes to read."""
-        shown: list[str] = [piece.text for sentence in self.brief for piece in sentence.pieces]
+        shown: list[str] = [sentence.text for sentence in self.brief]
         for item in self.items:
             shown += (
                 [item.title, item.why] if item.brief else [item.title, item.comment, item.abstract]
@@ -375,7 +376,8 @@ def _sentences(brief: Iterable[BriefSentence], items: Iterable[Item]) -> Iterato
     by_id = {item.arxiv_id: item for item in items}
     for text, paper_ids in brief:
         words = text.removesuffix(".")
-        pieces = [Piece(unlinked(prose(words)))]
+        shown = unlinked(prose(words))
+        pieces = [Piece(shown)]
         more = list[Piece]()
         about = [by_id[paper_id] for paper_id in paper_ids if paper_id in by_id]
         for item in about:
@@ -393,7 +395,7 @@ def _sentences(brief: Iterable[BriefSentence], items: Iterable[Item]) -> Iterato
 
         if about:
             ranks = tuple(item.rank for item in about)
-            yield Sentence(tuple(pieces), tuple(more), text[len(words) :], ranks)
+            yield Sentence(shown, tuple(pieces), tuple(more), text[len(words) :], ranks)
 
 
 def _short_name(title: Prose) -> str:

@@ -231,6 +231,10 @@ class Templates:
                 if pages:
                     self._html("digest.mjml.j2", page.language, page=pages[-1])
 
+            # More than the text's contents take, and nothing that an LLM says of them.
+            many = replace(crowded, items=crowded.items * 6, brief=())
+            self._text("digest.txt.j2", page.language, page=many)
+
         way_out = "page.unsubscribe_url in HTML, page.unsubscribe_subject in text"
         needed = {
             "who gets the mail (page.copy.address)": [copy.address],
@@ -381,7 +385,7 @@ def _samples(language: str) -> Iterator[Digest]:
     priced = Spending(usage, Cost(0.012, 0.003))
     unpriced = Spending(Usage(calls=2), None)
     below = Score(3, 3)
-    passed = [Score(4, 5), Score(9, 8, "It & more.", 1), Score(8, 7), below]
+    passed = [Score(4, 5, topic=1), Score(9, 8, "It & more.", 1), Score(8, 7), below]
 
     samples: Sequence[tuple[MailingList, Sequence[Paper], Sequence[Score], Spending | None]] = (
         (rich, [by_ada, *papers[1:]], passed, priced),

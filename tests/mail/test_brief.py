@@ -1,0 +1,259 @@
+"""The morning in brief: an LLM's sentences with links to their papers, or a sentence of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import lxml.html
+import pytest
+
+from paperboy.mail.templates import Templates
+from paperboy.models import BriefSentence, Digest, Entry
+from tests.builders import EMBEDDED, digest, entries, entry, mailing_list, paper
+from tests.mail.reading import EMAILS, TEMPLATES, flat, online, page_of, render, visible
+
+TITLES = (
+    "Attention: a survey",
+    "Learning on graphs",
+    "Graphs: all of them",
+    "w" * 60 + " and more",
+)
+PAPERS = [paper(f"2611.0000{n}", title=title) for n, title in enumerate(TITLES, 1)]
+ONE, TWO, THREE, FOUR = (of.id for of in PAPERS)
+
+
+def briefed(*sentences: tuple[str, Sequence[str]], **changes: Any) -> Digest:
+    """A digest of those papers that an LLM says these sentences of."""
+    of = [entry(rank, paper) for rank, paper in enumerate(PAPERS, 1)]
+    brief = tuple(BriefSentence(text, tuple(ids)) for text, ids in sentences)
+    return replace(digest(of, **changes), brief=brief)
+
+
+def lead(html: str) -> list[lxml.html.HtmlElement]:
+    """The paragraphs before everything else."""
+    return lxml.html.document_fromstring(html).xpath("//p[@class='l']")
+
+
+def said(of: Digest) -> tuple[str, str]:
+    """The first paragraphs of both parts, in which a link is [words|id]."""
+    mail = render(of)
+    paragraphs = lead(mail.html)
+    for link in [link for each in paragraphs for link in each.iter("a")]:
+        arxiv_id = link.get("href").removeprefix("https://arxiv.org/abs/")
+        link.text = f"[{link.text_content()}|{arxiv_id}]"
+    in_text = mail.text.partition("2026\n")[2].split("\n\n")[0]
+    in_html = " ".join(paragraph.text_content() for paragraph in paragraphs)
+    return flat(in_html).replace("\u00a0", " "), flat(in_text)
+
+
+@pytest.mark.parametrize(
+    ("text", "ids", "in_html", "in_text"),
+    [
+        (
+            "Attention is all there is.",
+            [ONE],
+            f"[Attention|{ONE}] is all there is.",
+            "Attention is all there is [1].",
+        ),
+        (
+            "Two works agree.",
+            [ONE, TWO],
+            f"Two works agree ([Attention|{ONE}], [Learning on graphs|{TWO}]).",
+            "Two works agree [1] [2].",
+        ),
+        (
+            "What Learning on graphs knew, Attention proves!",
+            [ONE, TWO],
+            f"What [Learning on graphs|{TWO}] knew, [Attention|{ONE}] proves!",
+            "What Learning on graphs knew, Attention proves! [1] [2]",
+        ),
+        # a name within a word, or within another's name, is none
+        (
+            "Attentional graphs",
+            [ONE, THREE],
+            f"Attentional graphs ([Attention|{ONE}], [Graphs|{THREE}])",
+            "Attentional graphs [1] [3]",
+        ),
+        ("Long.", [FOUR], f"Long ([{'w' * 40} …|{FOUR}]).", "Long [4]."),
+    ],
+)  # fmt: skip
+def test_sentence_links_each_paper_at_its_short_name_or_else_at_its_end(
+    text: str, ids: list[str], in_html: str, in_text: str
+) -> None:
+    """The text part has the papers' ranks."""
+    assert said(briefed((text, ids))) == (in_html, in_text)
+
+
+def test_name_within_a_linked_name_keeps_both_links() -> None:
+    of = [
+        entry(1, paper(ONE, title="Learning on Graphs")),
+        entry(2, paper(TWO, title="Graphs: all of them")),
+    ]
+    text = "Learning on Graphs is new, and Graphs is not."
+    in_html, _ = said(replace(digest(of), brief=(BriefSentence(text, (ONE, TWO)),)))
+    assert in_html == f"[Learning on Graphs|{ONE}] is new, and [Graphs|{TWO}] is not."
+
+
+def test_title_that_begins_with_a_colon_has_a_name() -> None:
+    of = replace(
+        digest([entry(1, paper(ONE, title=": a title"))]), brief=(BriefSentence("It.", (ONE,)),)
+    )
+    assert said(of) == (f"It ([: a title|{ONE}]).", "It [1].")
+
+
+def test_papers_that_a_sentence_does_not_name_are_its_more() -> None:
+    [sentence] = page_of(briefed(("Attention and others.", [ONE, TWO]))).brief
+    assert sentence.text == "Attention and others"
+    assert [(piece.text.marked, piece.url[-10:]) for piece in sentence.pieces] == [
+        ("Attention", ONE),
+        (" and others", ""),
+    ]
+    assert [(piece.text, piece.url[-10:]) for piece in sentence.more] == [
+        ("Learning on graphs", TWO)
+    ]
+    assert (sentence.end, sentence.ranks) == (".", (1, 2))
+
+
+def test_sentence_about_papers_that_are_gone_is_dropped() -> None:
+    """As after an edit of the list; papers that are left keep theirs."""
+    of = briefed(("Gone.", ["2611.99999"]), ("Half.", ["2611.99999", TWO]), ("None.", []))
+    assert said(of) == (f"Half ([Learning on graphs|{TWO}]).", "Half [2].")
+    assert said(replace(of, brief=of.brief[:1])) == ("Three papers.".replace("Three", "Four"),) * 2
+
+
+def test_brief_is_by_its_model_and_only_where_there_is_one() -> None:
+    mail = render(briefed(("It is.", [ONE])))
+    assert " · in brief by gpt-6-luna · " in visible(mail.html)
+    assert " · in brief by gpt-6-luna · " in flat(mail.text)
+    mail = render(briefed())
+    assert "in brief by" not in visible(mail.html) + flat(mail.text)
+
+
+def test_followed_authors_stand_below_a_brief_in_a_sentence_of_ours() -> None:
+    of = briefed(("It is.", [TWO]), mailing_list=mailing_list(authors=("Ö & <b>", "Bo Li")))
+    first = replace(of.entries[0], matched_authors=("Ö & <b>", "Bo Li"))
+    of = replace(
+        of,
+        entries=(first, *of.entries[1:]),
+        counts=replace(of.counts, author_matches=1, selected=3),
+    )
+    people = "By Ö & <b> and Bo Li, whom you follow: one paper."
+    assert said(of) == (
+        f"It is ([Learning on graphs|{TWO}]). {people}",
+        f"It is [2]. {people}",
+    )
+
+
+def test_brief_is_in_the_lists_language_and_our_sentence_in_that_of_its_words(
+    tmp_path: Path,
+) -> None:
+    german = mailing_list(language="de")
+    (tmp_path / "de").mkdir()
+
+    def languages(by: Templates, *sentences: tuple[str, Sequence[str]]) -> tuple[str, str | None]:
+        html = render(briefed(*sentences, mailing_list=german), by).html
+        return lxml.html.document_fromstring(html).get("lang"), lead(html)[0].get("lang")
+
+    brief = ("Es ist.", [ONE])
+    assert languages(TEMPLATES, brief) == ("en", "de")
+    assert languages(TEMPLATES) == ("en", None)
+    words = (EMAILS / "_words.j2").read_text("utf-8").replace('lang = "en"', 'lang = "de"')
+    (tmp_path / "de" / "_words.j2").write_text(words, "utf-8")
+    by = Templates.load([tmp_path, EMAILS])
+    assert languages(by, brief) == ("de", None)
+    assert languages(by) == ("de", "en")
+
+
+HOSTILE = [
+    "<script>alert(1)</script> & more",
+    "\"quoted\" 'title' {{ page }} {% if %}",
+    "See evil.com or www.evil.com, user@evil.com and javascript:alert(1)",
+    "\u202eright to left\0\x07",
+    "<mj-text>",
+    "a $<b>$ c",
+]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_sentence_is_escaped_and_has_no_live_link(hostile: str) -> None:
+    of = briefed((hostile, [ONE]))
+    mail = render(of)
+    for html in (mail.html, online(of)):
+        assert not re.search(r"<(?:script|b>|mj-)|[\0\x07\u202e]", html)
+        for paragraph in lead(html):
+            assert {link.get("href") for link in paragraph.iter("a")} == {
+                f"https://arxiv.org/abs/{ONE}"
+            }
+    assert not re.search(r"[\0\x07\u202e]", mail.text)
+    for part in (lead(mail.html)[0].text_content(), mail.text.partition("CONTENTS")[0]):
+        assert not re.search(r"\bevil\.com|www\.|@evil|javascript:", part)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("sentence", ["{}", "It says so."], ids=["named", "not named"])
+def test_hostile_short_name_is_escaped_and_links_to_its_paper(hostile: str, sentence: str) -> None:
+    name = hostile[:40]
+    of = replace(
+        digest([entry(1, paper(ONE, title=f"{name}: x"))]),
+        brief=(BriefSentence(sentence.format(name), (ONE,)),),
+    )
+    html = render(of).html
+    assert not re.search(r"<(?:script|b>|mj-)|[\0\x07\u202e]", html)
+    [link] = lead(html)[0].iter("a")
+    assert link.get("href") == f"https://arxiv.org/abs/{ONE}"
+
+
+# --- a sentence of ours, where no LLM says one
+
+TREES = mailing_list(topics="- trees\n- Dwarf galaxies\n- LLMs", authors=("Ada Byron", "Bo Li"))
+
+
+def on(topic: int | None, number: int, first: int = 1) -> list[Entry]:
+    return [entry(rank, topic=topic) for rank in range(first, first + number)]
+
+
+def by(names: tuple[str, ...], rank: int) -> Entry:
+    return replace(entry(rank), matched_authors=names)
+
+
+@pytest.mark.parametrize(
+    ("of", "sentence"),
+    [
+        (on(None, 1), "One paper."),
+        (on(1, 9), "Nine papers, most on trees."),
+        (on(2, 13), "13 papers, most on dwarf galaxies."),
+        # a name that has capitals keeps them all
+        (on(3, 2), "Two papers, most on LLMs."),
+        # most is more than half, of all papers
+        ([*on(1, 2), *on(2, 2, 3)], "Four papers."),
+        ([*on(1, 2), *on(None, 2, 3)], "Four papers."),
+        ([*on(1, 3), *on(None, 2, 4)], "Five papers, most on trees."),
+        ([by(("Ada Byron",), 1)], "One paper, one by Ada Byron, whom you follow."),
+        (
+            [by(("Bo Li",), 1), by(("Ada Byron",), 2), *on(1, 7, 3)],
+            "Nine papers, most on trees; two by Ada Byron and Bo Li, whom you follow.",
+        ),
+    ],
+)
+def test_without_a_brief_a_sentence_says_what_there_is(of: list[Entry], sentence: str) -> None:
+    assert said(digest(of, mailing_list=TREES)) == (sentence, sentence)
+
+
+def test_list_without_topics_or_llm_has_our_sentence_too() -> None:
+    unscored = replace(by(("Ada Byron",), 1), score=None)
+    of = digest([unscored], mailing_list=replace(TREES, topics=""))
+    assert said(of) == ("One paper.", "One paper.")
+    of = digest(entries(3, novelty=None), model=EMBEDDED, mailing_list=TREES)
+    assert said(of) == ("Three papers.", "Three papers.")
+
+
+def test_page_online_speaks_of_the_list_and_not_to_anybody() -> None:
+    of = digest([by(("Ada Byron",), 1), *on(1, 6, 2)], mailing_list=TREES)
+    assert flat(lead(online(of))[0].text_content()).replace("\u00a0", " ") == (
+        "Seven papers, most on trees; one by Ada Byron, whom this list follows."
+    )
+    assert " you" not in visible(online(of)).replace("Thank you", "")
