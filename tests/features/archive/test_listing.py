@@ -92,12 +92,29 @@ def test_page_of_a_list_has_its_digests_newest_first(public: Web) -> None:
         f"{WEB_URL}/list/foundations/2026-11-20",
     ]
     assert "why networks generalise" in words(page)
-    assert "Friday, 20 November" in words(page)
-    assert "3 papers: On the Learning of Paper 2611.00001" in words(page)
+    assert "Friday, 20 November · 3 papersOn the Learning of Paper 2611.00001" in words(page)
     (feed,) = lxml.html.document_fromstring(page.text).xpath(
         "//link[@rel='alternate'][@type='application/atom+xml']"
     )
     assert feed.get("href") == f"{WEB_URL}/list/foundations/feed.atom"
+
+
+def test_page_of_a_list_shows_its_description_in_place_of_its_topics(web: Web) -> None:
+    configure(web, archive="public", description='"Trees & <b>, for people."')
+    page = web.get("/list/foundations")
+    assert "Trees & <b>, for people." in words(page)
+    assert "<b>" not in page.text
+    assert "why networks generalise" not in words(page)
+
+
+def test_page_of_a_list_names_its_topics_without_what_is_written_for_the_llm(web: Web) -> None:
+    configure(web, archive="public")
+    lists = (web.world.path / "subscribers.yaml").read_text("utf-8")
+    topics = "You read for us.\n\n      1. Trees: those that grow\n      2. Graphs\n"
+    relevant = "Relevant: why networks generalise, and how they are learned.\n"
+    web.world.write("subscribers.yaml", lists.replace(relevant, topics))
+    assert "Trees · Graphs" in words(web.get("/list/foundations"))
+    assert "You read" not in words(web.get("/list/foundations"))
 
 
 # --- search

@@ -54,6 +54,14 @@ def listed(web: Web) -> str:
     return (web.world.path / "subscribers.yaml").read_text("utf-8")
 
 
+def test_form_shows_the_lists_description_in_place_of_its_topics(web: Web) -> None:
+    described = 'description: "Trees & <b>, for people."'
+    web.world.write("subscribers.yaml", OPEN.replace("    open:", f"    {described}\n    open:"))
+    page = web.get(JOIN).text
+    assert '<p dir="auto">Trees &amp; &lt;b&gt;, for people.</p>' in page
+    assert "This list looks for" not in page
+
+
 @pytest.mark.quick
 def test_whole_way_from_the_form_to_the_next_digest(open_web: Web) -> None:
     web, world = open_web, open_web.world

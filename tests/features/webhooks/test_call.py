@@ -69,7 +69,7 @@ CALL = Call(
     1,
     "foundations",
     TODAY,
-    "3 new papers: On <x>",
+    "On <x>",
     "l1nk",
     NOW,
     False,
@@ -109,7 +109,7 @@ def test_json_has_the_digest_and_its_papers_in_plain_text() -> None:
         "list": "foundations",
         "title": "Foundations of machine learning",
         "date": "2026-11-20",
-        "subject": "3 new papers: On <x>",
+        "subject": "On <x>",
         "url": f"{WEB}/digest/l1nk",
         "papers": [
             {
@@ -140,6 +140,18 @@ def test_slack_has_a_line_for_each_paper_with_its_link_scores_and_comment() -> N
         f"1. <{ABS}2611.00001|On the Learning of Paper 2611.00001> – relevance 8, novelty 7 – It explains why.",
         f"2. <{ABS}2611.00002|On the Learning of Paper 2611.00002> – relevance 9",
     ]
+
+
+def test_slack_begins_with_the_number_of_papers_and_of_a_note_with_its_subject() -> None:
+    """The best title, a digest's subject, stands in the first line below."""
+    title = f"<{WEB}/digest/l1nk|Foundations of machine learning>, Fri 20 Nov 2026: "
+
+    def first_line(of: Page) -> str:
+        return str(told(of, "slack")).partition("\n")[0]
+
+    assert first_line(shown(entry())) == f"{title}1 paper"
+    assert first_line(shown(*entries(14))) == f"{title}14 papers"
+    assert first_line(shown()) == f"{title}On &lt;x&gt;"
 
 
 HOSTILE = "<!channel> &amp; <https://evil.org|safe> `rm` *b* ~s~ @everyone [a](http://evil.org) \u202eevil\u200f | x"
