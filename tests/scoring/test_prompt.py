@@ -81,6 +81,21 @@ def topics_of(*lines: str) -> str:
     return asked([], "\n".join(lines)).shared
 
 
+def test_reply_has_a_topic_only_where_the_prompt_shows_the_names(tmp_path: Path) -> None:
+    """A server that keeps to the schema makes its model invent a number otherwise; a prompt of 1.0 shows none."""
+
+    def fields(prompt: Prompt) -> set[str]:
+        question = prompt.question("- trees\n- graphs", [paper()], papers_first=False)
+        return set(question.schema["properties"]["scores"]["items"]["properties"])
+
+    assert "topic" in fields(Prompt([SHIPPED]))
+    text = (SHIPPED / "score.md.j2").read_text("utf-8")
+    before, _, after = text.partition("{% if names %}")
+    assert after
+    (tmp_path / "score.md.j2").write_text(before + after.partition("{% endif %}")[2], "utf-8")
+    assert fields(Prompt([tmp_path])) == {"arxiv_id", "relevance", "novelty", "comment"}
+
+
 def test_topics_that_have_names_are_numbered_after_their_text() -> None:
     block = topics_of("- Relevant: streams, tidal", "- Relevant: dwarfs", "- Not relevant: jets")
     assert block.endswith("jets\n</topics>\n<numbers>\n1 Streams\n2 Dwarfs\n</numbers>")

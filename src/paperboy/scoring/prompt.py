@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from paperboy.errors import ConfigError
 from paperboy.models import Paper
-from paperboy.scoring.reply import SCHEMA
+from paperboy.scoring.reply import SCHEMA, SCHEMA_WITH_TOPICS
 from paperboy.scoring.template import ANOTHER, ENGLISH, Template, as_data
 from paperboy.topics import read
 
@@ -27,7 +27,7 @@ class Question(NamedTuple):
     system: str  # the rubric, and how to reply: the same in every request
     shared: str  # the same in several requests of the morning
     own: str
-    schema: Mapping[str, Any] = SCHEMA  # JSON schema of the reply, an object with one field
+    schema: Mapping[str, Any] = SCHEMA  # of the reply in JSON, an object with one field
 
 
 # For the trial of a template, and for the probe of a server.
@@ -76,6 +76,11 @@ class Prompt(Template):
         if problems:
             raise ConfigError(list(dict.fromkeys(problems)))
 
+        # One schema for all lists, whose requests share a provider's cache. A prompt of 1.0 does not
+        # show the names, and a server must not make its model invent numbers for them.
+        trial = self.render("topics", topics=topics, names=EXAMPLE_NAMES, language=ENGLISH)
+        shows_names = all(name in trial for name in EXAMPLE_NAMES)
+        self._schema = SCHEMA_WITH_TOPICS if shows_names else SCHEMA
         self._rubric = self.render("rubric")
         self._system = f"{self._rubric}\n\n{self.render('reply')}"
 
@@ -102,15 +107,16 @@ class Prompt(Template):
         ]
         papers_block = self.render("papers", papers=fields)
         topics_block = self._topics(topics, language)
+        shared, own = topics_block, papers_block
         if papers_first:
-            return Question(self._system, shared=papers_block, own=topics_block)
-        return Question(self._system, shared=topics_block, own=papers_block)
+            shared, own = own, shared
+        return Question(self._system, shared, own, self._schema)
 
     def example(self) -> tuple[Question, str]:
         """Ask for the score of one invented paper; its id comes second."""
         topics_block = self._topics(EXAMPLE_TOPICS, ENGLISH)
         papers_block = self.render("papers", papers=EXAMPLES[:1])
-        question = Question(self._system, shared=topics_block, own=papers_block)
+        question = Question(self._system, topics_block, papers_block, self._schema)
         return question, EXAMPLES[0]["arxiv_id"]
 
     def criteria(self, topics: str, language: str = ENGLISH) -> str:

@@ -18,27 +18,28 @@ from paperboy.sources import read_id
 
 _TEXT = {"type": "string"}
 _TO_TEN = {"type": "integer", "minimum": 1, "maximum": 10}
-_PROPERTIES = {
-    "arxiv_id": _TEXT,
-    "relevance": _TO_TEN,
-    "novelty": _TO_TEN,
-    "comment": _TEXT,
-    # "strict" has every property, and no alternatives that begin with the same one: see
-    # https://github.com/openai/openai-python/issues/2193. So a 0 stands for none.
-    "topic": {"type": "integer", "minimum": 0},
-}
-_ENTRY = {
-    "type": "object",
-    "properties": _PROPERTIES,
-    "required": [*_PROPERTIES],
-    "additionalProperties": False,
-}
-SCHEMA = {  # JSON schema of a reply
-    "type": "object",
-    "properties": {"scores": {"type": "array", "items": _ENTRY}},
-    "required": ["scores"],
-    "additionalProperties": False,
-}
+_PROPERTIES = {"arxiv_id": _TEXT, "relevance": _TO_TEN, "novelty": _TO_TEN, "comment": _TEXT}
+
+
+def _schema(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    entry = {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {"scores": {"type": "array", "items": entry}},
+        "required": ["scores"],
+        "additionalProperties": False,
+    }
+
+
+SCHEMA = _schema(_PROPERTIES)  # JSON schema of a reply
+# "strict" has every property, and no alternatives that begin with the same one: see
+# https://github.com/openai/openai-python/issues/2193. So a 0 stands for none.
+SCHEMA_WITH_TOPICS = _schema(_PROPERTIES | {"topic": {"type": "integer", "minimum": 0}})
 MAX_COMMENT = 240  # characters
 MAX_TOPIC = 999
 MAX_TEXT_PER_PAPER = 4000  # characters of a reply; the rest is not read
