@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import lxml.html
 import pytest
 
 from paperboy.edges.tokens import vote_token
 from paperboy.mail.templates import HTML_BUDGET
-from tests.mail.mails import ADA, COMPOSER, MAILS, TODAY
+from tests.mail.mails import ADA, COMPOSER, MAILS, TODAY, WITH_WEB, as_digest, sample_digest
 
 TOKEN = COMPOSER.copy_for("foundations", TODAY, ADA).token
 WEB = "https://papers.example.org"
@@ -82,3 +83,20 @@ def test_without_a_web_room_a_mail_knows_of_none(name: str) -> None:
         "Leave this list</a> by a mail to papers@example.org; the link fills in its subject."
         in mail.html
     )
+
+
+def test_list_without_pages_leads_to_arxiv_and_still_to_votes_and_the_way_out() -> None:
+    """Where its `archive` is `none`."""
+    of = sample_digest()
+    of = replace(of, mailing_list=replace(of.mailing_list, archive="none"))
+    mail = as_digest(of, WITH_WEB)
+    assert not re.search(r"/digest/|View online|All criteria|#", mail.text)
+    page = lxml.html.document_fromstring(mail.html)
+    found = [(a.get("href"), a.text_content()) for a in page.iter("a")]
+    rows = [entry.paper.id for entry in of.entries if entry.rank not in (4, 5, 6)]
+    assert [url for url, label in found if label == "Abstract"] == [
+        f"https://arxiv.org/abs/{arxiv_id}" for arxiv_id in rows
+    ]
+    assert not [url for url, _ in found if "/digest/" in url or "#" in url]
+    assert (VOTE, "Vote on all papers of this digest") in found
+    assert (f"{WEB}/leave/{TOKEN}", "Leave this list") in found
