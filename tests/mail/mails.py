@@ -22,6 +22,7 @@ from paperboy.mail.message import Composer
 from paperboy.mail.templates import Templates
 from paperboy.models import (
     Alert,
+    BriefSentence,
     Composed,
     Cost,
     Delivery,
@@ -198,6 +199,23 @@ JUDGED = {
     "2611.90047": Score(7, 7, "Optimal constants without memory, by a proof in exact arithmetic."),
     "2611.90008": Score(7, 6, "The price of privacy for kernel means, up to a logarithm."),
 }  # fmt: skip
+TOPICS = {
+    "2611.90031": 1, "2611.90042": 1, "2611.90035": 1, "2611.90046": 1, "2611.90036": 1, "2611.90047": 1,
+    "2611.90040": 2, "2611.90043": 2, "2611.90028": 2, "2611.90032": 3, "2611.90033": 3, "2611.90005": 4,
+    "2611.90008": 4,
+}  # fmt: skip
+BRIEF = (
+    BriefSentence(
+        "Superposition gets exact transition points that trained models show, and a closed form says how often data "
+        "may repeat.",
+        ("2611.90040", "2611.90042"),
+    ),
+    BriefSentence(
+        "What cheap architectures lose is pinned down: attention in O(n log n) misses one argmax, and one state-space "
+        "layer cannot count.",
+        ("2611.90032", "2611.90033"),
+    ),
+)
 WITHOUT_SCORE = {"2611.90051", "2611.90063"}  # the LLM failed on them, and they come back
 
 
@@ -212,11 +230,16 @@ def sample_digest() -> Digest:
         subscribers=(ADA,),
     )
     papers = in_categories(foundations)
-    scores = {p.id: JUDGED.get(p.id, BELOW) for p in papers if p.id not in WITHOUT_SCORE}
+    scores = {
+        p.id: replace(JUDGED.get(p.id, BELOW), topic=TOPICS.get(p.id))
+        for p in papers
+        if p.id not in WITHOUT_SCORE
+    }
     usage = Usage(
         2, 12_846, 1_536, cache_write_tokens=1_210, completion_tokens=2_317, reasoning_tokens=448
     )
-    return curated(foundations, papers, scores, spending=Spending(usage, Cost(0.0101, 0.0139)))
+    of = curated(foundations, papers, scores, spending=Spending(usage, Cost(0.0101, 0.0139)))
+    return replace(of, brief=BRIEF)
 
 
 def embedded_digest() -> Digest:

@@ -71,12 +71,18 @@ def said(of: Digest) -> tuple[str, str]:
             f"What [Learning on graphs|{TWO}] knew, [Attention|{ONE}] proves!",
             "What Learning on graphs knew, Attention proves! [1] [2]",
         ),
-        # a name within a word, or within another's name, is none
+        # words that the title has, whatever their endings, but none that any title may have
         (
-            "Attentional graphs",
-            [ONE, THREE],
-            f"Attentional graphs ([Attention|{ONE}], [Graphs|{THREE}])",
-            "Attentional graphs [1] [3]",
+            "An attentive model learns.",
+            [ONE],
+            f"An [attentive|{ONE}] model learns.",
+            "An attentive model learns [1].",
+        ),
+        (
+            "Methods learn without networks.",
+            [TWO],
+            f"Methods learn without networks ([Learning on graphs|{TWO}]).",
+            "Methods learn without networks [2].",
         ),
         ("Long.", [FOUR], f"Long ([{'w' * 40} …|{FOUR}]).", "Long [4]."),
     ],

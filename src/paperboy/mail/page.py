@@ -383,12 +383,10 @@ def _sentences(brief: Iterable[BriefSentence], items: Iterable[Item]) -> Iterato
         for item in about:
             name = _short_name(item.title)
             for place, piece in enumerate(pieces):
-                before, found, after = piece.text.marked.partition(name)
-                is_whole = not (before[-1:].isalnum() or after[:1].isalnum())
-                if found and is_whole and not piece.url:
-                    linked = Piece(Prose(name), item.url)
-                    named = (Piece(Prose(before)), linked, Piece(Prose(after)))
-                    pieces[place : place + 1] = [piece for piece in named if piece.text]
+                span = None if piece.url else _anchor(piece.text.marked, name, item.title)
+                if span:
+                    named = _linked(piece.text.marked, span, item.url)
+                    pieces[place : place + 1] = named
                     break
             else:
                 more.append(Piece(Prose(name), item.url))
@@ -396,6 +394,60 @@ def _sentences(brief: Iterable[BriefSentence], items: Iterable[Item]) -> Iterato
         if about:
             ranks = tuple(item.rank for item in about)
             yield Sentence(shown, tuple(pieces), tuple(more), text[len(words) :], ranks)
+
+
+def _linked(marked: str, span: slice, url: str) -> list[Piece]:
+    before = Piece(Prose(marked[: span.start]))
+    after = Piece(Prose(marked[span.stop :]))
+    named = Piece(Prose(marked[span]), url)
+    return [piece for piece in (before, named, after) if piece.text]
+
+
+_WORD = re.compile(r"\w[\w’'-]*")
+_ANY_PAPERS = frozenset(  # words that say nothing of which paper is meant
+    """
+    achieve across approach approaches based between beyond datasets efficient framework general improve improved
+    improves language learning method methods model models networks neural novel performance problem problems results
+    several shows standard studies system systems through toward towards training under using without
+    """.split()  # noqa: SIM905  # a list literal would fill a page
+)
+
+
+def _anchor(marked: str, name: str, title: str) -> slice | None:
+    """Find the words of a sentence that may lead to a paper: its short name or, else, the longest
+    run that its title has, too, whatever the endings of words. None: no word tells.
+    """
+    if found := re.search(rf"(?<!\w){re.escape(name)}(?!\w)", marked):
+        return slice(*found.span())
+
+    words = list(_WORD.finditer(marked))
+    keys = [_key(word[0]) for word in words]
+    of_title = list(map(_key, _WORD.findall(title)))
+    best = slice(0, 0)
+    for start, word in enumerate(words):
+        if not _tells(word[0]):
+            continue
+        for at in range(len(of_title)):
+            end = start
+            pairs = zip(words[start:], keys[start:], of_title[at:], strict=False)
+            for number, (of_sentence, key, other) in enumerate(pairs, start=1):
+                if key != other:
+                    break
+                if _tells(of_sentence[0]):  # a run ends with such a word, too
+                    end = start + number
+            if end > start:
+                span = slice(word.start(), words[end - 1].end())
+                best = max(best, span, key=lambda run: run.stop - run.start)
+
+    return best if best.stop else None
+
+
+def _key(word: str) -> str:
+    return word.casefold()[:6]
+
+
+def _tells(word: str) -> bool:
+    return len(word) > 4 and word.casefold() not in _ANY_PAPERS
 
 
 def _short_name(title: Prose) -> str:
