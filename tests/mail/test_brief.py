@@ -104,6 +104,35 @@ def test_name_within_a_linked_name_keeps_both_links() -> None:
     assert in_html == f"[Learning on Graphs|{ONE}] is new, and [Graphs|{TWO}] is not."
 
 
+@pytest.mark.parametrize(
+    ("title", "text", "in_html"),
+    [
+        (
+            "Why merging clusters lose stars",
+            "Merging cluster galaxies glow.",
+            f"[Merging cluster|{ONE}] galaxies glow.",
+        ),
+        # words that most papers have lead to none
+        (
+            "Learning models using methods",
+            "Methods using models win.",
+            f"Methods using models win ([Learning models using methods|{ONE}]).",
+        ),
+        # a formula is not cut
+        (
+            "Count halos merging",
+            r"$M_{\rm stars halos}$ merging.",
+            f"Mstars halos merging ([Count halos merging|{ONE}]).",
+        ),
+    ],
+)
+def test_sentence_without_the_name_links_words_that_the_title_has_too(
+    title: str, text: str, in_html: str
+) -> None:
+    of = digest([entry(1, paper(ONE, title=title))])
+    assert said(replace(of, brief=(BriefSentence(text, (ONE,)),)))[0] == in_html
+
+
 def test_title_that_begins_with_a_colon_has_a_name() -> None:
     of = replace(
         digest([entry(1, paper(ONE, title=": a title"))]), brief=(BriefSentence("It.", (ONE,)),)

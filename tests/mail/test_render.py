@@ -223,9 +223,9 @@ def test_scripts_without_a_unicode_form_are_elements_of_html() -> None:
         abstract=r"Of $T_{\rm eff}$ and $\alpha^2$ & $a<\frob{b}$.",
     )
     mail = render(digest([entry(1, of)]))
-    assert "M<sub>V,0</sub> &lt;&nbsp;-5" in mail.html
+    assert "M<sub>V,0</sub> &lt;&nbsp;−5" in mail.html
     assert "Of T<sub>eff</sub> and α² &amp; a&lt;frob{b}." in mail.html
-    assert "M_(V,0) < -5" in mail.text
+    assert "M_(V,0) < −5" in mail.text
     assert "$" not in mail.text.split("THE MORNING")[0].replace("$0.03", "")
 
 
@@ -323,7 +323,10 @@ def test_hostile_text_anywhere_is_escaped_and_fits(odd: str) -> None:
 
 def test_title_in_an_attribute_survives_mjml() -> None:
     """MJML writes attributes as Rust would: quotes and backslashes must come as entities."""
-    html = render(digest(mailing_list=mailing_list(title='A "b" \\ c é'))).html
+    title = 'A "b" \\ c e\u0301'
+    html = render(digest([entry(1, paper(title='A "b" & é'))])).html
+    assert entities.unescape(re.findall(r'aria-label="([^"]*)"', html)[0]) == 'A "b" & é'
+    html = render(digest([], mailing_list=mailing_list(title=title))).html
     assert (
         entities.unescape(re.findall(r'aria-label="([^"]*)"', html)[0])
         == 'A "b" \\ c é, Friday, 20 November 2026'

@@ -40,6 +40,7 @@ from paperboy.models import (
 )
 from paperboy.sources import links_of, source_of
 from paperboy.sources.source import Source
+from paperboy.tex import MARKS
 from paperboy.topics import Block
 
 _BEST = 6  # titles; no inbox shows more of them
@@ -439,7 +440,8 @@ def _anchor(marked: str, name: str, title: str) -> slice | None:
                 span = slice(word.start(), words[end - 1].end())
                 best = max(best, span, key=lambda run: run.stop - run.start)
 
-    return best if best.stop else None
+    has_scripts = any(mark in marked[best] for mark in MARKS)  # perhaps the half of one
+    return best if best.stop and not has_scripts else None
 
 
 def _key(word: str) -> str:
