@@ -114,6 +114,7 @@ def test_lists_share_few_papers_and_have_enough() -> None:
         assert {
             "name",
             "title",
+            "description",
             "categories",
             "topics",
             "authors",

@@ -162,10 +162,10 @@ def test_sentence_about_papers_that_are_gone_is_dropped() -> None:
 
 def test_brief_is_by_its_model_and_only_where_there_is_one() -> None:
     mail = render(briefed(("It is.", [ONE])))
-    assert " · in brief by gpt-6-luna · " in visible(mail.html)
-    assert " · in brief by gpt-6-luna · " in flat(mail.text)
+    assert " · summary by gpt-6-luna · " in visible(mail.html)
+    assert " · summary by gpt-6-luna · " in flat(mail.text)
     mail = render(briefed())
-    assert "in brief by" not in visible(mail.html) + flat(mail.text)
+    assert "summary by" not in visible(mail.html) + flat(mail.text)
 
 
 def test_followed_authors_stand_below_a_brief_in_a_sentence_of_ours() -> None:
@@ -267,7 +267,7 @@ def by(names: tuple[str, ...], rank: int) -> Entry:
         ([*on(1, 2), *on(2, 2, 3)], "Four papers."),
         ([*on(1, 2), *on(None, 2, 3)], "Four papers."),
         ([*on(1, 3), *on(None, 2, 4)], "Five papers, most on trees."),
-        ([by(("Ada Byron",), 1)], "One paper, one by Ada Byron, whom you follow."),
+        ([by(("Ada Byron",), 1)], "One paper by Ada Byron, whom you follow."),
         (
             [by(("Bo Li",), 1), by(("Ada Byron",), 2), *on(1, 7, 3)],
             "Nine papers, most on trees; two by Ada Byron and Bo Li, whom you follow.",
@@ -281,7 +281,7 @@ def test_without_a_brief_a_sentence_says_what_there_is(of: list[Entry], sentence
 def test_list_without_topics_or_llm_has_our_sentence_too() -> None:
     unscored = replace(by(("Ada Byron",), 1), score=None)
     of = digest([unscored], mailing_list=replace(TREES, topics=""))
-    assert said(of) == ("One paper.", "One paper.")
+    assert said(of) == ("One paper by Ada Byron, whom you follow.",) * 2
     of = digest(entries(3, novelty=None), model=EMBEDDED, mailing_list=TREES)
     assert said(of) == ("Three papers.", "Three papers.")
 

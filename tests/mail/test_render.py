@@ -63,7 +63,7 @@ def test_both_parts_carry_the_whole_digest() -> None:
         for words in (
             "Paperboy · Friday, 20 November 2026",
             "Two papers, one by Yoshua Bengio, whom you follow.",
-            "2 of 15 new papers · 1 minute · 9: relevance 9 of 10",
+            "2 of 15 new papers · 1-minute read · 9: relevance 9 of 10",
             "1 paper has no score yet, because the LLM gave no usable score, and comes back on the next morning.",
             "1 paper could not be scored on three mornings and is named at the end.",
             "First & foremost",

@@ -154,13 +154,25 @@ def row(of: Entry, *, web: bool = False, **changes: Any) -> Shown:
 @pytest.mark.parametrize(
     ("comment", "why"),
     [
-        ("It explains why. And more.", "It explains why."),
-        ("It explains $x^{10}$ vs. y. And more.", "It explains x¹⁰ vs. y."),
+        (
+            "It explains at last why very wide networks generalise. And more.",
+            "It explains at last why very wide networks generalise.",
+        ),
+        (
+            "It explains at last why $x^{10}$ vs. y is what settles it. And more.",
+            "It explains at last why x¹⁰ vs. y is what settles it.",
+        ),
+        ("A survey. One finding travels. Read it.", "A survey. One finding travels. Read it."),
+        (
+            "A survey. One finding travels beyond it, and matters. Read it.",
+            "A survey. One finding travels beyond it, and matters.",
+        ),
         ("Why <b>&", "Why <b>&"),
         ("", ""),
     ],
 )
 def test_row_has_the_first_sentence_of_its_comment(comment: str, why: str) -> None:
+    """A short one takes the next along."""
     of = entry(7, comment=comment)
     assert row(of).words == flat(
         f"{why} 8/7 · 2611.00007 · Ada Lovelace, Grace Hopper · Abstract · PDF"
@@ -170,10 +182,10 @@ def test_row_has_the_first_sentence_of_its_comment(comment: str, why: str) -> No
 def test_row_without_an_llm_has_a_sentence_of_its_abstract() -> None:
     of = entry(7, paper("2611.00007", abstract="It is. We show that a < b. It ends."), novelty=None)
     words = row(of, model=EMBEDDED, spending=Spending()).words
-    assert words.startswith("We show that a < b. 8 · 2611.00007 · ")
+    assert words.startswith("We show that a < b. It ends. 8 · 2611.00007 · ")
     unscored = replace(of, score=None, matched_authors=("Yann LeCun",))
     words = row(unscored, mailing_list=replace(LIST, topics="")).words
-    assert words.startswith("We show that a < b. 2611.00007 · ")
+    assert words.startswith("We show that a < b. It ends. 2611.00007 · ")
 
 
 @pytest.mark.parametrize(

@@ -126,10 +126,12 @@ def test_wider_limit_never_cuts_earlier(text: str, limit: int, more: int) -> Non
     ],
 )
 def test_telling_sentence_is_the_first_about_the_work_itself(telling: str) -> None:
+    """A short one takes the next along."""
     abstract = (
         f"Networks forget. It matters how we see them, e.g. We do. {telling} We also test it."
     )
-    assert telling_sentence(abstract) == telling
+    found = telling_sentence(abstract)
+    assert found == (telling if len(telling) >= 50 else f"{telling} We also test it.")
 
 
 @pytest.mark.parametrize(
@@ -155,8 +157,8 @@ def test_telling_sentence_is_shortened_between_words() -> None:
 
 def test_telling_sentence_of_prose_keeps_its_formulas() -> None:
     found = telling_sentence(prose(r"Stars shine. We find $T_{\rm eff}$ < 3 kpc. Others do not."))
-    assert found == "We find T_eff < 3 kpc."
-    assert escape(found) == "We find T<sub>eff</sub> &lt; 3 kpc."
+    assert found == "We find T_eff < 3 kpc. Others do not."
+    assert escape(found) == "We find T<sub>eff</sub> &lt; 3 kpc. Others do not."
 
 
 # --- formulas

@@ -404,6 +404,7 @@ def _linked(marked: str, span: slice, url: str) -> list[Piece]:
     return [piece for piece in (before, named, after) if piece.text]
 
 
+_LAST_WORDS = re.compile(r"(?: (?:a|an|and|at|by|for|from|in|of|on|the|to|with))* …$")
 _WORD = re.compile(r"\w[\w’'-]*")
 _ANY_PAPERS = frozenset(  # words that say nothing of which paper is meant
     """
@@ -445,7 +446,7 @@ def _anchor(marked: str, name: str, title: str) -> slice | None:
 
 
 def _key(word: str) -> str:
-    return word.casefold()[:6]
+    return word.casefold().removesuffix("s")[:6]
 
 
 def _tells(word: str) -> bool:
@@ -457,7 +458,7 @@ def _short_name(title: Prose) -> str:
     name = title.partition(": ")[0] or str(title)
     if len(name) <= _SHORT_NAME:
         return name
-    return clipped(name, _SHORT_NAME).replace(" …", "\u00a0…")
+    return _LAST_WORDS.sub("\u00a0…", clipped(name, _SHORT_NAME))
 
 
 def without_middle(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]:

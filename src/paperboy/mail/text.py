@@ -150,6 +150,7 @@ def code_url(text: str) -> str:
 # Shortening
 
 _TELLING_MOST = 240  # characters
+_SAYS_ENOUGH = 50  # characters; "We report two." says too little
 _OWN_WORK = r"(?:article|letter|note|paper|review|study|survey|thesis|work)"
 _TELLS = re.compile(
     rf"""
@@ -167,23 +168,34 @@ _TELLS = re.compile(
 
 def telling_sentence(abstract: str) -> str:
     """Return the first sentence of an abstract that says what its authors did or found, such as "We
-    show that …"; else its last one. It is shortened to about 240 characters; of `Prose` it is
-    `Prose`.
+    show that …", and the next where that is a short one; else its last one. It is shortened to
+    about 240 characters; of `Prose` it is `Prose`.
     """
     if not isinstance(abstract, Prose):
-        found = sentences(abstract)
-    elif all(map(_has_whole_scripts, marked := sentences(abstract.marked))):
-        found = [Prose(sentence) for sentence in marked]
-    else:  # an end within a script
-        found = [abstract]
-    telling = next(filter(_TELLS.search, found), found[-1] if found else abstract)
-    return shorten(telling, _TELLING_MOST)
+        return str(telling_sentence(Prose(abstract)))
+    found = _sentences(abstract)
+    place = next((n for n, sentence in enumerate(found) if _TELLS.search(sentence)), -1)
+    return shorten(_long_enough(found[place:]), _TELLING_MOST)
 
 
 def first_sentence(text: Prose) -> Prose:
-    """Return the first sentence of a comment, or the whole where that ends within a script."""
-    marked = next(iter(sentences(text.marked)), "")
-    return Prose(marked) if marked and _has_whole_scripts(marked) else text
+    """Return the first sentence of a comment, and the next where that is a short one."""
+    return _long_enough(_sentences(text))
+
+
+def _sentences(text: Prose) -> Sequence[str]:
+    """Return the sentences with their marks; the whole where one ends within a script."""
+    marked = sentences(text.marked)
+    return marked if all(map(_has_whole_scripts, marked)) else [text.marked]
+
+
+def _long_enough(marked: Sequence[str]) -> Prose:
+    said = ""
+    for sentence in marked:
+        if len(said) >= _SAYS_ENOUGH:
+            break
+        said = f"{said} {sentence}".lstrip()
+    return Prose(said)
 
 
 def _has_whole_scripts(marked: str) -> bool:
