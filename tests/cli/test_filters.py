@@ -160,7 +160,7 @@ def test_dead_llm_is_waited_for_then_author_matches_make_the_digest_alone(world:
     world.run("work", "sending")
     text, _ = sent(world)
     text = " ".join(text.split())
-    assert "One paper, one by Ada Byron, whom you follow. 1 of 4 new papers" in text
+    assert "One paper by Ada Byron, whom you follow. 1 of 4 new papers" in text
     assert "2 papers have no score yet, because the LLM stopped answering, and come back" in text
     assert "Left out by this list's filters " in text
     world.llm.lasting_fault = None
