@@ -83,6 +83,21 @@ def entry_links(window: Browser) -> list[str]:
     return found
 
 
+def close_votes(window: Browser, gap: float = 8) -> list[str]:
+    """Links to vote, with another link that is nearer than the gap in px."""
+    script = """
+    const boxes = [...document.querySelectorAll('a')].flatMap(a => [...a.getClientRects()].map(box => [a, box]));
+    const votes = boxes.filter(([a]) => /\\/vote\\/.*\\/(up|down)\\//.test(a.href));
+    const apart = (from, to, one, other) => Math.max(0, other[from] - one[to], one[from] - other[to]);
+    return votes.flatMap(([vote, one]) => boxes.filter(([a]) => a !== vote)
+        .filter(([, other]) => Math.hypot(
+            apart('left', 'right', one, other), apart('top', 'bottom', one, other)) < arguments[0])
+        .map(([a]) => `${vote.innerText} | ${a.innerText}`));
+    """
+    found: list[str] = _of(window, script, gap)
+    return found
+
+
 def collisions(window: Browser, gap: float = 8) -> list[str]:
     """Neighbouring cells of a table between whose texts there is less than the gap in px."""
     script = """

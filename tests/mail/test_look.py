@@ -232,6 +232,15 @@ def test_no_line_of_facts_breaks_on_a_phone(window: Browser, name: str) -> None:
         assert layout.broken(window) == [], f"at {width} px"
 
 
+@pytest.mark.parametrize("name", ["web", "web-heaviest"])
+def test_no_link_is_close_to_a_vote(window: Browser, name: str) -> None:
+    """A thumb is wide, and a vote for the opposite is soon given."""
+    window.show(MAILS[name]().html, WIDTHS[0], "light")
+    for width in WIDTHS:
+        window.resize(width, "light")
+        assert layout.close_votes(window) == [], f"at {width} px"
+
+
 @pytest.mark.parametrize("name", DIGESTS)
 def test_no_short_word_ends_a_paragraph_alone_on_a_phone(window: Browser, name: str) -> None:
     """Also where a mail program knows no `text-wrap`."""
