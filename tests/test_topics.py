@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paperboy.edges.text import one_line
-from paperboy.topics import Block, blocks, within
+from paperboy.topics import Block, blocks, read, within
 
 
 def item(text: str, marker: str = "", depth: int = 0) -> Block:
@@ -240,3 +240,82 @@ def test_topics_are_cut_within_a_size() -> None:
         "a heading is never the last block"
     )
     assert within((), 10) == ()
+
+
+# --- names
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("Relevant: training dynamics – grokking, edge of stability", "Training dynamics"),
+        ("- Relevant: streams — tidal ones", "Streams"),
+        ("* Relevant: low-mass galaxies, near and far", "Low-mass galaxies"),
+        ("- relevant topics: Stars: their lives", "Stars"),
+        ("- Wanted: graphs - and trees", "Graphs - and trees"),  # no hyphen ends a name
+        ("- Relevant: **bold** graphs.", "Bold graphs"),
+        ("- Relevant: $\\alpha$-divergences", "α-divergences"),
+        ("- Relevant: mRNA vaccines", "mRNA vaccines"),
+        ("- Relevant: p-adic numbers", "p-adic numbers"),
+        # longer than 40 characters: a phrase, or whole words
+        ("- Relevant: star formation histories from resolved stars", "Star formation histories"),
+        (
+            "- Relevant: hyperparameter transfer across widths everywhere",
+            "Hyperparameter transfer across widths",
+        ),
+        (f"- Relevant: {'w' * 60}", "w" * 40),
+    ],
+)
+def test_topic_has_the_name_that_its_line_begins_with(line: str, name: str) -> None:
+    assert read(line).names == (name[:1].upper() + name[1:] if name.startswith("ww") else name,)
+
+
+@pytest.mark.parametrize(
+    ("topics", "names"),
+    [
+        # numbered items and headings that hold several labelled lines
+        (
+            "1. Stars\n   - Relevant: old\n   - Relevant: new\n2. Gas\n   - Relevant: cold",
+            "Stars Gas",
+        ),
+        ("## Stars\n- Relevant: old\n## Gas\n\nRelevant: cold", "Stars Gas"),
+        # one alone is a title
+        ("# Space\n\n- Relevant: stars\n- Relevant: gas", "Stars Gas"),
+        ("1. Relevant: stars\n2. Relevant: gas", "Stars Gas"),
+        # a label on a line of its own
+        ("## Relevant\n- stars\n- gas\n## Not relevant\n- dust", "Stars Gas"),
+        ("Relevant:\n- stars\n- gas\n\nNot relevant:\n- dust", "Stars Gas"),
+        # no label: items, but not those within them
+        ("All of:\n\n- stars\n  - old\n- gas", "Stars Gas"),
+        ("1. Stars\n2. Gas\n3. stars", "Stars Gas"),  # each once
+        # what is none
+        ("- Relevant: stars\n- Not relevant: dust\n- Irrelevant: gas", "Stars"),
+        ("- Relevant: stars\n\n**Keywords:**\n\n- Relevant: gas\n- Other: dust", "Stars"),
+        ("- stars\n- Keywords: gas\n- avoid: dust", "Stars"),
+        ("We read of stars and gas.", ""),
+        ("## Stars\n\nProse.\n\n## Gas\n\nProse.", ""),
+        ("", ""),
+    ],
+)
+def test_topics_have_names(topics: str, names: str) -> None:
+    assert " ".join(read(topics).names) == names
+
+
+@pytest.mark.parametrize(
+    ("topics", "first"),
+    [
+        ("# Space\n\nWe are a group.\n\n- Relevant: stars\n- Relevant: gas", "Relevant: stars"),
+        ("Judge:\n\n1. Stars\n   - Relevant: old\n2. Gas\n   - Relevant: new", "Stars"),
+        ("We read of stars.\n\nAnd of gas.", "We read of stars."),
+    ],
+)
+def test_readers_see_topics_from_the_first_one_on(topics: str, first: str) -> None:
+    """What stands before it is written for the LLM."""
+    assert read(topics).blocks[0].text == first
+
+
+@given(st.text(alphabet=st.sampled_from("Relevant: -#1.\n ab–,*"), max_size=80))
+def test_names_are_short_and_each_there_once(topics: str) -> None:
+    names = read(topics).names
+    assert all(0 < len(name) <= 40 for name in names)
+    assert len({name.casefold() for name in names}) == len(names)

@@ -258,7 +258,7 @@ class Briefed(NamedTuple):
     list_name: str
     sentences: tuple[BriefSentence, ...] | None  # None: there was no answer
     spending: Spending = Spending()
-    problem: str = ""  # why there was none
+    problem: str = ""  # why there are none to use
     timed_out: bool = False
 
 

@@ -122,9 +122,10 @@ def read(markdown: str) -> Topics:
     holders = list(dict.fromkeys(held for _, held in labelled if held >= 0))
     own = [place for place, _ in labelled] or items
     places = holders if len(holders) > 1 else own
-    names = {name.casefold(): name for place in reversed(places) if (name := _name(found[place]))}
-    first = places[0] if places else 0
-    return Topics(found[first:], tuple(reversed(names.values())))
+    names = dict[str, str]()
+    for name in filter(None, (_name(found[place]) for place in places)):
+        names.setdefault(name.casefold(), name)
+    return Topics(found[places[0] if places else 0 :], tuple(names.values()))
 
 
 def _name(block: Block) -> str:
@@ -136,7 +137,8 @@ def _name(block: Block) -> str:
     if len(name) > _MOST_NAME:
         phrase = _PHRASE.match(name)
         name = phrase[0] if phrase else name[: cut(name, _MOST_NAME, WORD_END)]
-    return name[:1].upper() + name[1:]
+    # Not of mRNA, p-adic or μP.
+    return name[0].upper() + name[1:] if re.match(r"[a-z]{2}[a-z-]*(?!\S)", name) else name
 
 
 def within(topics: tuple[Block, ...], room: int) -> tuple[Block, ...]:

@@ -230,9 +230,7 @@ def _timed(
         base_url, "", MODEL, reasoning_effort="low", breakpoints=True, connections=at_once
     )
     brief_prompt = BriefPrompt([CHECKOUT / "prompts"])
-    scorer = LlmScorer(
-        server, prompt, prices, setting.batch, at_once, load_brief_prompt=lambda: brief_prompt
-    )
+    scorer = LlmScorer(server, prompt, prices, setting.batch, at_once, brief_prompt=brief_prompt)
     try:
         begun, used = time.perf_counter(), time.process_time()
         parts = list(scorer.score(jobs))

@@ -71,14 +71,6 @@ def test_dry_run_asks_for_no_brief(world: World) -> None:
     assert world.llm.briefs == []
 
 
-def test_server_that_knows_no_briefs_gives_a_whole_digest(world: World) -> None:
-    home(world)
-    world.llm.knows_briefs = False
-    ran = world.once()
-    assert (ran.code, world.mails(), frozen(world).brief) == (0, [ADA], ())
-    assert "WARNING" not in ran.err
-
-
 @pytest.mark.long("waits for a timeout")
 def test_server_that_hangs_costs_the_brief_and_nothing_else(world: World) -> None:
     home(world, LLM_TIMEOUT_SECONDS=2)
@@ -96,17 +88,27 @@ def test_embedded_scorer_writes_no_brief(world: World) -> None:
     assert frozen(world).brief == ()
 
 
-def test_broken_template_is_a_fault_for_check_and_costs_no_mail(world: World) -> None:
+def test_broken_prompt_is_a_fault_and_nothing_is_touched(world: World) -> None:
+    """As with the prompt for scores: a running service keeps to the last good files."""
     home(world)
     world.write("prompts/brief.md.j2", "{% block task %}{{ nonsense }}{% endblock %}")
+    problem = "prompts/brief.md.j2:1: 'nonsense' is undefined"
     ran = world.run("check", "--offline")
-    assert "fault  prompts: prompts/brief.md.j2:1: 'nonsense' is undefined\n" in ran.out
-    assert ran.code == 1
+    assert (ran.code, f"fault  prompts: {problem}\n" in ran.out) == (78, True)
+    ran = world.once()
+    assert (ran.code, world.mails()) == (78, [])
+    assert problem in ran.err
 
+
+def test_reply_without_a_usable_sentence_is_logged_and_kept(world: World) -> None:
+    home(world)
+    world.llm.knows_briefs = False
     ran = world.once()
     assert (ran.code, world.mails(), frozen(world).brief) == (0, [ADA], ())
-    faults = "prompts/brief.md.j2:1: 'nonsense' is undefined"
-    assert ran.err.count(f"digests go without the morning in brief: {faults}") == 1
+    assert ran.err.count("no morning in brief: the LLM at ") == 1
+    assert "answers without a usable sentence. It said: " in ran.err
+    assert world.run("preview", "foundations").code == 0
+    assert len(world.llm.briefs) == 1
 
 
 def test_home_may_have_a_prompt_of_its_own(world: World) -> None:

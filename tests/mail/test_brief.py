@@ -259,10 +259,10 @@ def by(names: tuple[str, ...], rank: int) -> Entry:
     ("of", "sentence"),
     [
         (on(None, 1), "One paper."),
-        (on(1, 9), "Nine papers, most on trees."),
-        (on(2, 13), "13 papers, most on dwarf galaxies."),
+        (on(1, 9), "Nine papers, all on trees."),
+        (on(2, 13), "13 papers, all on dwarf galaxies."),
         # a name that has capitals keeps them all
-        (on(3, 2), "Two papers, most on LLMs."),
+        (on(3, 2), "Two papers, all on LLMs."),
         # most is more than half, of all papers
         ([*on(1, 2), *on(2, 2, 3)], "Four papers."),
         ([*on(1, 2), *on(None, 2, 3)], "Four papers."),

@@ -48,7 +48,10 @@ SECTIONS = [
 def test_digest_has_sections_by_its_topics_and_last_the_papers_without_one() -> None:
     mail = render(busy())
     assert headings(mail.html) == SECTIONS
-    places = [mail.text.rindex(f"\n{heading.upper()}\n") for heading in SECTIONS]
+    # Capitals would spoil names such as mRNA.
+    ours = ("From", "Read", "Also")
+    in_text = [heading.upper() if heading.startswith(ours) else heading for heading in SECTIONS]
+    places = [mail.text.rindex(f"\n{heading}\n") for heading in in_text]
     assert places == sorted(places)
     contents = mail.text.partition("CONTENTS")[2].partition("\n\n\n")[0]
     assert re.findall(r"(?m)^\S.*", contents) == SECTIONS

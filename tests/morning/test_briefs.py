@@ -307,7 +307,7 @@ def test_template_that_fails_on_a_lists_papers_costs_that_lists_brief(
     world.scorer.known |= {"2611.00005": Score(9, 8)}
     world.feed.papers.append(new(5))
     lists = foundations(max_papers=4), galaxies(max_papers=5)
-    with LlmServer() as server, scorer_for(server, load_brief_prompt=lambda: prompt) as writer:
+    with LlmServer() as server, scorer_for(server, brief_prompt=prompt) as writer:
         world.run(*lists, brief_writer=writer)
     assert [bool(brief) for brief in briefs(world)] == [False, True]
     assert ["ZeroDivisionError" in line for line in warnings(caplog)] == [True]

@@ -56,7 +56,7 @@ def scorer_for(
     """A scorer of four papers a batch, one call at a time, that notes its waits instead of waiting."""
     scoring = {
         "prompt": PROMPT,
-        "load_brief_prompt": lambda: BriefPrompt([PROMPTS]),
+        "brief_prompt": BriefPrompt([PROMPTS]),
         "prices": PRICES,
         "batch_size": 4,
         "concurrency": 1,

@@ -83,9 +83,7 @@ class Scorer(Protocol):
 
 
 class BriefWriter(Protocol):
-    """Writes the morning in brief: of several digests, each once, within so many seconds. Either
-    method may raise ConfigError.
-    """
+    """Writes the morning in brief: of several digests, each once, within so many seconds."""
 
     def brief_key(self, digest: Digest, criteria: str) -> str: ...
 
@@ -565,8 +563,8 @@ class Drafter:
         already.
 
         What was not kept is asked for once, side by side, while `alone` is held; not where scoring
-        could not continue. Whatever fails is logged, and costs nothing but the brief; after a bug,
-        a broken template or a timeout, this morning's other lists have none either.
+        could not continue. Whatever fails is logged, and costs nothing but the brief; after a bug or
+        a timeout, this morning's other lists have none either.
         """
         briefed = list(lists)
         writer = self.brief_writer

@@ -176,7 +176,7 @@ class LlmScorer:
     prices: Prices | None
     batch_size: int
     concurrency: int
-    load_brief_prompt: Callable[[], BriefPrompt]  # raises ConfigError, which costs briefs alone
+    brief_prompt: BriefPrompt
 
     @property
     def model(self) -> Model:
@@ -278,8 +278,8 @@ class LlmScorer:
         return bool(run.under_way)
 
     def brief_key(self, digest: Digest, criteria: str) -> str:
-        """Fingerprint what the brief of a digest depends on. Raises ConfigError."""
-        return self.load_brief_prompt().key(digest, criteria)
+        """Fingerprint what the brief of a digest depends on."""
+        return self.brief_prompt.key(digest, criteria)
 
     def briefs(
         self,
@@ -291,9 +291,8 @@ class LlmScorer:
         the answers as they arrive.
 
         No request begins after one has timed out, nor once `may_spend` is false: what was not asked
-        for has no answer. Raises ConfigError for a broken template.
+        for has no answer.
         """
-        prompt = self.load_brief_prompt()
         end = time.monotonic() + seconds
         waiting = deque(digests)
         under_way = dict[Future[Answer], Digest]()
@@ -307,7 +306,7 @@ class LlmScorer:
                 while len(under_way) < self.concurrency and waiting and may_begin():
                     digest = waiting.popleft()
                     try:
-                        question = prompt.question(digest)
+                        question = self.brief_prompt.question(digest)
                     except ConfigError as error:
                         yield Briefed(digest.mailing_list.name, None, problem=str(error))
                         continue
@@ -324,13 +323,17 @@ class LlmScorer:
                     digest = under_way.pop(future)
                     timed_out = timed_out or answer.pause == math.inf
                     sentences = None
-                    if not answer.failure:
+                    failure = answer.failure
+                    if not failure:
                         sentences = read_brief(answer.text, digest, self.server.hidden)
+                    if sentences == ():
+                        said = self.server.quote(answer.text, 100)
+                        failure = f"answers without a usable sentence. It said: {said}"
                     yield Briefed(
                         digest.mailing_list.name,
                         sentences,
                         self._spending([answer], has_budget=bool(may_spend)),
-                        problem=answer.failure and f"{self._llm} {answer.failure}",
+                        problem=failure and f"{self._llm} {failure}",
                         timed_out=answer.pause == math.inf,
                     )
 

@@ -188,7 +188,7 @@ class App(ExitStack):
             self.prices,
             batch_size=settings.llm_batch_size,
             concurrency=settings.llm_concurrency,
-            load_brief_prompt=lambda: self.brief_prompt,
+            brief_prompt=self.brief_prompt,
         )
 
     @cached_property

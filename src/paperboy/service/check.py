@@ -13,7 +13,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from multiprocessing.pool import ThreadPool
@@ -95,25 +95,24 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     # The pool has daemon threads: no silent server delays the exit.
     home = Home(app.path, settings, lists, app.path)
     with app.at(home) as tried, ThreadPool(4) as pool:
-        # First, since the scorer needs the prompt, and would try a broken one again.
+        # First, since the scorer needs both, and would try a broken one again.
         prompt, prompt_faults = _read("prompts", lambda: tried.prompt)
-        _, brief_faults = _read("prompts", lambda: tried.brief_prompt)
-        # Mornings go on without it.
-        prompt_faults += [replace(fault, exit_code=1) for fault in brief_faults]
+        brief_prompt, brief_faults = _read("prompts", lambda: tried.brief_prompt)
+        prompts_are_sound = bool(prompt and brief_prompt)
         probes = []
         if loaded and not offline:
             late = f"did not answer within {patience:g} s"
-            for probe, silence in _servers(tried, late, scores=prompt is not None):
+            for probe, silence in _servers(tried, late, scores=prompts_are_sound):
                 result = pool.apply_async(_tried, (silence.what, probe, tried))
                 probes.append((result, silence))
 
         yield from _tried("emails", _templates, tried)
-        yield from prompt_faults or [Finding("prompts", "the prompt renders")]
+        yield from (prompt_faults + brief_faults) or [Finding("prompts", "both render")]
         if loaded is None:
             yield Finding("the rest", "not checked, because the settings are broken", exit_code=78)
             return
         if offline:
-            yield from _read("scoring", lambda: prompt and tried.scorer)[1]
+            yield from _read("scoring", lambda: prompts_are_sound and tried.scorer)[1]
             yield from _read("mail", lambda: tried.transports)[1]
         yield from _of_the_home(tried)
         for result, silence in probes:

@@ -39,7 +39,7 @@ def _problems(app: App, source: Path) -> list[Problem]:
             if lock.holder(tried.settings.paperboy_database, "run") is None:
                 message = "PAPERBOY_DATABASE has changed; restart the daemon to use it"
                 raise ConfigError([Problem(".env", message)])
-        for part in ("prompt", "scorer", "signer", "transports"):
+        for part in ("prompt", "brief_prompt", "scorer", "signer", "transports"):
             with noted(problems):
                 getattr(tried, part)
         with noted(problems):
