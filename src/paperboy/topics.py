@@ -86,9 +86,11 @@ class Topics(NamedTuple):
 
 _MOST_NAME = 40  # characters
 _LABEL = re.compile(
-    r"(?:(?P<none>irrelevant|not relevant|unwanted|avoid|keywords?)|relevant|wanted)\b(?:\s+\w+)?\s*(?::\s*|$)",
+    r"(?:(?P<none>irrelevant|not (?:relevant|interested)|unwanted|avoid|exclude|ignore|keywords?)|relevant|wanted)"
+    r"\b(?:\s+\w+)?\s*(?::\s*|$)",
     re.IGNORECASE,
 )
+_NUMBERED = re.compile(r"\s*\d+[.)]\s")
 # The first words of a name that is too long: "star formation histories", not "… from resolved".
 _PHRASE = re.compile(r".{12,40}?(?=\s(?:and|as|by|for|from|in|of|on|or|that|to|with)\s)")
 _NAME_END = re.compile(r"\s+[–—]\s+|:|,")
@@ -97,7 +99,7 @@ _NAME_END = re.compile(r"\s+[–—]\s+|:|,")
 @lru_cache(maxsize=256)  # a morning reads them for the prompt, for the order and for the page
 def read(markdown: str) -> Topics:
     """Read the topics of a list. Nothing is refused."""
-    found = blocks(markdown)
+    found = blocks(_apart(markdown))
     labelled = list[tuple[int, int]]()  # the places of a topic's line, and of what holds it
     items = list[int]()
     holder = -1
@@ -126,6 +128,21 @@ def read(markdown: str) -> Topics:
     for name in filter(None, (_name(found[place]) for place in places)):
         names.setdefault(name.casefold(), name)
     return Topics(found[places[0] if places else 0 :], tuple(names.values()))
+
+
+def _apart(markdown: str) -> str:
+    """Return the text with empty lines around each label, which Markdown would take for a part of
+    the item or paragraph above it, and what follows for a part of the label.
+    """
+    lines = list[str]()
+    below_label = False
+    for line in markdown.splitlines():
+        is_label = bool(_LABEL.match(line.strip(" \t*")))
+        if is_label or (below_label and _NUMBERED.match(line)):
+            lines.append("")
+        lines.append(line)
+        below_label = is_label
+    return "\n".join(lines)
 
 
 def _name(block: Block) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from paperboy.errors import ConfigError
-from paperboy.mail.fit import cuts, fitted, in_html, size
+from paperboy.mail.fit import fitted, in_html, size, steps
 from paperboy.mail.page import Page
 from paperboy.mail.templates import HTML_BUDGET, Templates
 from paperboy.models import Digest, Entry
@@ -93,7 +93,11 @@ def test_cuts_take_from_the_tail_first() -> None:
     assert shape(page) == {
         "named": 10, "whole": 3, "rows": 27, "PDF": 27, "authors": 27, "why": 27,
     }  # fmt: skip
-    after = [shape(pages[-1]) for pages in cuts(page)]
+    assert [len(numbers) for numbers, _ in steps(page)] == [7, 27, 27, 27, 27, 27, 3, 3, 3, 3]
+    after = []
+    for numbers, cut in steps(page):
+        page = cut(page, numbers)
+        after.append(shape(page))
     assert after == [
         {"named": 3, "whole": 3, "rows": 27, "PDF": 27, "authors": 27, "why": 27},
         {"named": 3, "whole": 3, "rows": 27, "authors": 27, "why": 27},
@@ -106,7 +110,6 @@ def test_cuts_take_from_the_tail_first() -> None:
         {"named": 3},
         {},
     ]
-    assert [len(pages) for pages in cuts(page)] == [7, 27, 27, 27, 27, 27, 3, 3, 3, 3]
 
 
 def test_rows_are_cut_from_the_lowest_scores_whatever_their_section() -> None:
@@ -118,17 +121,17 @@ def test_rows_are_cut_from_the_lowest_scores_whatever_their_section() -> None:
     ]
     page = in_html(page_of(digest(of, mailing_list=mailing_list(topics=topics))))
     assert [item.rank for item in page.items] == [1, 2, 3, 4, 5, 6, 7]
-    without_pdf = [
-        [item.rank for item in now.items if not item.pdf_url] for now in [*cuts(page)][1]
-    ]
-    assert without_pdf == [[5], [5, 7], [5, 6, 7], [4, 5, 6, 7]]
+    numbers, cut = steps(page)[0]
+    assert [*numbers] == [5, 7, 6, 4]
+    assert [item.rank for item in cut(page, numbers[:2]).items if not item.pdf_url] == [5, 7]
 
 
 def test_rows_of_followed_authors_keep_all_but_become_titles_at_last() -> None:
     of = [entry(n, matched_author="Yoshua Bengio") for n in range(1, 7)]
-    steps = [pages[-1].items if pages else () for pages in cuts(in_html(page_of(digest(of))))]
-    assert [len(items) for items in steps if items] == [6, 6, 6]
-    assert all(item.bare and item.pdf_url and item.why for item in steps[4])
+    page = in_html(page_of(digest(of)))
+    numbers, cut = steps(page)[0]
+    assert [*numbers] == [6, 5, 4, 3, 2, 1]
+    assert all(item.bare and item.pdf_url and item.why for item in cut(page, numbers).items)
 
 
 def test_as_little_as_possible_is_cut() -> None:

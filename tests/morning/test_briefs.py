@@ -209,7 +209,7 @@ def test_dry_run_asks_for_no_brief(world: World) -> None:
 def test_hanging_brief_ends_the_morning_as_it_would_have_without(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Within the time limit, which is one for all; no other list is asked for, also in later groups."""
+    """Within the time limit; no other list is asked for after it, also in later groups."""
     lists = foundations(), galaxies(), galaxies(name="others", title="Others")
     with LlmServer() as server, scorer_for(server) as writer:
         server.fail_briefs("hang")
@@ -220,13 +220,6 @@ def test_hanging_brief_ends_the_morning_as_it_would_have_without(
     assert warnings(caplog) == [
         f"foundations: no morning in brief: the LLM at {writer.server.place} does not answer in time"
     ]
-
-
-def test_time_limit_is_one_for_all_lists_of_a_group(world: World) -> None:
-    with LlmServer() as server, scorer_for(server) as writer:
-        world.run(foundations(), galaxies(), brief_writer=writer, brief_seconds=0)
-        assert server.briefs == []
-    assert briefs(world) == [(), ()]
 
 
 def test_brief_that_names_nothing_usable_is_paid_for_once(world: World) -> None:

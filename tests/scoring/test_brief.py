@@ -139,6 +139,14 @@ def test_sentence_with_a_link_an_address_or_mark_up_is_dropped(words: str) -> No
     assert read(said(f"They {words}.", "Another.")) == ["Another."]
 
 
+def test_sentence_is_about_four_papers_at_most() -> None:
+    """More links than words help nobody, and a mail has no room for them."""
+    of = digest([entry(n) for n in range(1, 10)])
+    ids = [each.paper.id for each in of.entries]
+    [sentence] = read_brief(said(about(SENTENCE, *ids)), of)
+    assert sentence.paper_ids == tuple(ids[:4])
+
+
 @pytest.mark.parametrize("start", ["# ", "- ", "* ", "1. ", "> "])
 def test_heading_or_item_is_dropped(start: str) -> None:
     assert read(said(f"{start}{SENTENCE}", "Another.")) == ["Another."]
@@ -154,7 +162,10 @@ def test_heading_or_item_is_dropped(start: str) -> None:
         "Li shows",  # followed
         "(Fernandez–Ruiz et al.) shows",
         "Ruiz's group shows",
-        "An shows",
+        "So An shows",
+        "Fernandez-Ruizs Gruppe shows",
+        "Zoë Müller-Lyer提出了新的界 shows",
+        'Z. and J. Kim show, and Zoë M\\"uller-Lyer shows',
         "Miles O’Brien shows",
         "An O'Brien transform shows",
     ],
@@ -163,7 +174,10 @@ def test_sentence_with_an_authors_name_or_a_followed_surname_is_dropped(words: s
     assert read(said(f"{words} that dwarfs form.", "Others form, too.")) == ["Others form, too."]
 
 
-@pytest.mark.parametrize("words", ["The li and an effect", "Müller-Lyer illusions", "Lithium"])
+@pytest.mark.parametrize(
+    "words",
+    ["The li and an effect", "Müller-Lyer illusions", "Lithium", "An effect", "So anions"],
+)
 def test_part_of_a_name_is_no_name(words: str) -> None:
     assert read(said(f"{words} matter.")) == [f"{words} matter."]
 

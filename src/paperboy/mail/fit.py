@@ -15,10 +15,9 @@ natural end, such as a title of 3,000 characters, are shortened by the templates
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from paperboy.mail.page import Page, without_middle
@@ -33,6 +32,9 @@ _AUTHORS = 12  # of a paper, before the middle of the list is left out
 _ROW_AUTHORS = 4  # of a row
 _WHOLE_IN_TEXT = 19  # papers
 
+Cut = Callable[[Page, Sequence[int]], Page]
+"""Cuts what has these ranks."""
+
 
 def fitted(whole: Page, draw: Callable[[Page], str], budget: int) -> str | None:
     """Draw the page as HTML with as few cuts as fit a budget in bytes; None if it does not fit even
@@ -41,9 +43,27 @@ def fitted(whole: Page, draw: Callable[[Page], str], budget: int) -> str | None:
     page = in_html(whole)
     if size(html := draw(page)) <= budget:
         return html
-    pages = [*chain.from_iterable(cuts(page))]
-    first = bisect_left(pages, True, key=lambda shown: size(draw(shown)) <= budget)
-    return draw(pages[first]) if first < len(pages) else None
+
+    for numbers, cut in steps(page):
+        after = cut(page, numbers)
+        if size(html := draw(after)) <= budget:
+            fits = partial(_fits, page, cut, numbers, draw, budget)
+            fewest = bisect_left(range(1, len(numbers)), True, key=fits) + 1
+            return html if fewest == len(numbers) else draw(cut(page, numbers[:fewest]))
+        page = after
+
+    return None
+
+
+def _fits(
+    page: Page,
+    cut: Cut,
+    numbers: Sequence[int],
+    draw: Callable[[Page], str],
+    budget: int,
+    number: int,
+) -> bool:
+    return size(draw(cut(page, numbers[:number]))) <= budget
 
 
 def size(html: str) -> int:
@@ -83,50 +103,51 @@ def in_text(whole: Page) -> Page:
     return replace(whole, items=items)
 
 
-def cuts(page: Page) -> Iterator[Sequence[Page]]:
-    """Yield, for each step, the pages after one cut, two cuts and so on."""
+def steps(page: Page) -> Sequence[tuple[Sequence[int], Cut]]:
+    """Return for each step the ranks of what is cut, one after the other, and how; of names, how
+    many are left.
+    """
     tail_first = page.items[::-1]
     head = [item.rank for item in tail_first if item.group != Group.ALSO]
     head_rows = [item.rank for item in tail_first if item.group != Group.ALSO and item.brief]
     worst_first = sorted(tail_first, key=lambda item: (item.relevance or 0) + (item.novelty or 0))
     also = [item.rank for item in worst_first if item.group == Group.ALSO]
     most = max(map(len, (page.over_cap, page.carried_over, page.let_go)))
-
-    def shortened(page: Page, rank: int) -> Page:
-        (abstract,) = (item.abstract for item in page.items if item.rank == rank)
-        return _changed(page, rank, abstract=shorten(abstract, _ABSTRACT))
-
-    # For each step, the ranks of what is cut one after the other, and how; of names, their number.
-    steps: Sequence[tuple[Sequence[int], Callable[[Page, int], Page]]] = (
+    found: Sequence[tuple[Sequence[int], Cut]] = (
         (range(most - 1, _MIN_NAMED - 1, -1), _naming),
         (also, partial(_changed, pdf_url="")),
         (also, partial(_changed, authors=(), author_count=0)),
         (also, partial(_changed, why="")),
         ([*also, *head_rows], partial(_changed, bare=True)),
         (also, _dropped),
-        (head, shortened),
+        (head, _shortened),
         (head, partial(_changed, brief=True)),
         (head, _dropped),
         (range(min(_MIN_NAMED, most) - 1, -1, -1), _naming),
     )
-    for numbers, cut in steps:
-        pages = []
-        for number in numbers:
-            page = cut(page, number)
-            pages.append(page)
-        yield pages
+    return [(numbers, cut) for numbers, cut in found if numbers]
 
 
-def _changed(page: Page, rank: int, **changes: Any) -> Page:
-    items = (replace(item, **changes) if item.rank == rank else item for item in page.items)
+def _changed(page: Page, ranks: Sequence[int], **changes: Any) -> Page:
+    chosen = frozenset(ranks)
+    items = (replace(item, **changes) if item.rank in chosen else item for item in page.items)
     return replace(page, items=tuple(items))
 
 
-def _dropped(page: Page, rank: int) -> Page:
-    return replace(page, items=tuple(item for item in page.items if item.rank != rank))
+def _shortened(page: Page, ranks: Sequence[int]) -> Page:
+    for item in page.items:
+        if item.rank in ranks:
+            page = _changed(page, [item.rank], abstract=shorten(item.abstract, _ABSTRACT))
+    return page
 
 
-def _naming(page: Page, most: int) -> Page:
+def _dropped(page: Page, ranks: Sequence[int]) -> Page:
+    gone = frozenset(ranks)
+    return replace(page, items=tuple(item for item in page.items if item.rank not in gone))
+
+
+def _naming(page: Page, left: Sequence[int]) -> Page:
+    most = left[-1]
     return replace(
         page,
         over_cap=page.over_cap[:most],

@@ -5,8 +5,8 @@ templates' part. `emails/README.md` explains each name to the people who edit th
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date as Day  # noqa: N812  # a page has a field of that name
 from datetime import timedelta
@@ -104,6 +104,14 @@ class Part(NamedTuple):
     topic: str = ""  # whose papers they are; empty: of no one
 
 
+class TopicOfDay(NamedTuple):
+    """Topic that some of a digest's papers serve best, whatever their sections."""
+
+    name: str
+    number: int  # of these papers
+    anchor: str  # on the web, of its section or, without one, its first paper
+
+
 class Piece(NamedTuple):
     """Part of a sentence, which may lead to a paper."""
 
@@ -147,6 +155,9 @@ class Page:
 
     # How many papers each section has, by group and topic, also where not all are shown.
     section_sizes: Counter[tuple[str, str]]
+
+    topics_of_day: tuple[TopicOfDay, ...]  # in the order of their best papers
+    minutes: int  # that the HTML takes to read
 
     best: tuple[str, ...]  # titles for an inbox, by their scores, whatever their group
     by_followed: tuple[str, ...]  # the followed authors of this digest's papers
@@ -205,19 +216,13 @@ class Page:
     @property
     def mostly(self) -> str:
         """Return the topic that more than half of the papers serve best; empty: there is none."""
-        of_topics = Counter(item.topic for item in self.items if item.topic)
-        ((topic, number),) = of_topics.most_common(1) or [("", 0)]
-        return topic if 2 * number > len(self.items) else ""
+        most = max(self.topics_of_day, key=lambda topic: topic.number, default=None)
+        is_most = most and 2 * most.number > sum(self.section_sizes.values())
+        return most.name if most and is_most else ""
 
-    @property
-    def minutes(self) -> int:
-        """Return how long the mail takes to read."""
-        shown: list[str] = [sentence.text for sentence in self.brief]
-        for item in self.items:
-            shown += (
-                [item.title, item.why] if item.brief else [item.title, item.comment, item.abstract]
-            )
-        return max(1, round(sum(len(text.split()) for text in shown) / _WORDS_A_MINUTE))
+    def of_day(self, topic: str) -> int:
+        """Return how many papers serve a topic best, also those to read first."""
+        return sum(of_day.number for of_day in self.topics_of_day if of_day.name == topic)
 
     @property
     def has_way_out_online(self) -> bool:
@@ -251,6 +256,7 @@ def page_of(
     wanted = topics.read(mailing_list.topics)
     for section in sections(digest.entries, wanted.names):
         items += _items(section.entries, digest, section.group)
+    brief = tuple(_sentences(digest.brief, items))
     matched = {name for entry in digest.entries for name in entry.matched_authors}
     leave_by_mail = unsubscribe_uri(unsubscribe_address, mailing_list.name, copy.token)
     by_score = sorted(items, key=lambda item: -((item.relevance or 0) + (item.novelty or 0)))
@@ -259,9 +265,11 @@ def page_of(
         copy=copy,
         title=one_line(mailing_list.title),
         date=digest.date,
-        brief=tuple(_sentences(digest.brief, items)),
+        brief=brief,
         items=tuple(items),
         section_sizes=Counter(map(section_of, items)),
+        topics_of_day=tuple(_topics_of_day(items)),
+        minutes=_minutes(brief, items),
         best=tuple(bare_title(item.title) for item in by_score[:_BEST]),
         by_followed=tuple(one_line(name) for name in mailing_list.authors if name in matched),
         nearest=tuple(_items(digest.nearest[:3], digest, Group.ALSO)),
@@ -309,9 +317,11 @@ def online(
         )
 
     page = page_of(digest, copy=Copy("Paperboy"), unsubscribe_address="")
+    items = tuple(map(in_full, page.items))
     return replace(
         page,
-        items=tuple(map(in_full, page.items)),
+        items=items,
+        minutes=_minutes(page.brief, items),
         nearest=tuple(map(in_full, page.nearest)),
         over_cap=tuple(map(in_full, page.over_cap)),
         unsubscribe_url="",
@@ -373,10 +383,30 @@ def section_of(item: Item) -> tuple[str, str]:
     return item.group, item.topic if item.group == Group.ALSO else ""
 
 
+def _topics_of_day(items: Sequence[Item]) -> Iterator[TopicOfDay]:
+    """Yield the topics in the order of their best papers; followed authors' come last."""
+    by_topic = defaultdict[str, list[Item]](list)
+    for item in sorted(items, key=lambda item: item.group == Group.FOLLOWED):
+        if item.topic:
+            by_topic[item.topic].append(item)
+
+    for name, members in by_topic.items():
+        in_section = [item for item in members if item.group == Group.ALSO]
+        anchor = f"t{in_section[0].rank}" if in_section else f"p{members[0].rank}"
+        yield TopicOfDay(name, len(members), anchor)
+
+
+def _minutes(brief: Iterable[Sentence], items: Iterable[Item]) -> int:
+    texts: list[str] = [sentence.text for sentence in brief]
+    for item in items:
+        texts += [item.title, *([item.why] if item.brief else [item.comment, item.abstract])]
+    return max(1, round(sum(len(text.split()) for text in texts) / _WORDS_A_MINUTE))
+
+
 def _sentences(brief: Iterable[BriefSentence], items: Iterable[Item]) -> Iterator[Sentence]:
     by_id = {item.arxiv_id: item for item in items}
     for text, paper_ids in brief:
-        words = text.removesuffix(".")
+        words = re.sub(r"[.。]$", "", text)
         shown = unlinked(prose(words))
         pieces = [Piece(shown)]
         more = list[Piece]()
@@ -419,7 +449,8 @@ def _anchor(marked: str, name: str, title: str) -> slice | None:
     """Find the words of a sentence that may lead to a paper: its short name or, else, the longest
     run that its title has, too, whatever the endings of words. None: no word tells.
     """
-    if found := re.search(rf"(?<!\w){re.escape(name)}(?!\w)", marked):
+    is_name = _tells(name) or name[1:].lower() != name[1:]  # not the "A" of "A: a study"
+    if is_name and (found := re.search(rf"(?<!\w){re.escape(name)}(?!\w)", marked)):
         return slice(*found.span())
 
     words = list(_WORD.finditer(marked))

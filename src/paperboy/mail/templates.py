@@ -24,7 +24,7 @@ from paperboy.curate import MOST_MORNINGS, curate
 from paperboy.edges import files, sandbox
 from paperboy.edges.text import one_line
 from paperboy.errors import ConfigError, noted
-from paperboy.mail.fit import cuts, fitted, in_html, in_text
+from paperboy.mail.fit import fitted, in_html, in_text, steps
 from paperboy.mail.page import Copy, Page, online, page_of, section_of
 from paperboy.mail.text import clipped, counted, in_attribute, money, shorten, tied, wrap
 from paperboy.models import (
@@ -227,9 +227,10 @@ class Templates:
                 section_sizes=page.section_sizes | Counter(map(section_of, tail)),
                 topics_left_out=3,
             )
-            for pages in cuts(crowded):
-                if pages:
-                    self._html("digest.mjml.j2", page.language, page=pages[-1])
+            shown = crowded
+            for numbers, cut in steps(crowded):
+                shown = cut(shown, numbers)
+                self._html("digest.mjml.j2", page.language, page=shown)
 
             # More than the text's contents take, and nothing that an LLM says of them.
             many = replace(crowded, items=crowded.items * 6, brief=())

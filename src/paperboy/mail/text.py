@@ -240,7 +240,7 @@ def clipped(text: str, limit: int) -> str:
 
 _SIGN = r"[^\W\d_]{1,2}/[^\W\d_]{1,2}|[A-Z][a-z]?[ ]?[IVX]{1,4}"  # [Fe/H] and [O III], said by astronomers
 _PREFIXES = re.compile(
-    rf"(?:(?i:re|fwd?|aw|wg)(?:\[\d+\])?\s*[:：]\s*|\[(?!(?:{_SIGN})\])[^\[\]]*\](?:\s*[:–—-])?\s*)+"
+    rf"(?:(?i:re|fwd?|aw|wg)(?:\[\d+\])?\s*[:：]\s*|\[(?!(?:{_SIGN})\])[^\[\]]*\](?!\w)(?:\s*[:–—-])?\s*)+"
 )
 
 
@@ -250,7 +250,7 @@ def bare_title(title: str) -> str:
     """
     line = one_line(str(title))
     if match := _PREFIXES.match(line):
-        line = line[match.end() :] or _PREFIXES.sub("", re.sub(r"[\[\]]", "", line)) or line
+        line = line[match.end() :] or _PREFIXES.sub("", re.sub(r"[\[\]]", "", line)).strip() or line
     if sign := re.match(r"\[(\s*\w[^\[\]]*)\]", line):
         rest = line[sign.end() :]
         line = f"{sign[1]} {rest}" if rest[:1].isalnum() else sign[1] + rest

@@ -58,7 +58,7 @@ logger = logging.getLogger(__name__)
 # A scorer that ranks compares with the papers of these days, the candidates among them.
 RECENT = timedelta(days=30)
 
-BRIEF_SECONDS = 20.0  # for the briefs of all lists that are asked for together
+BRIEF_SECONDS = 20.0  # for a list's brief; after one that takes longer no more are asked for
 FEWEST_BRIEFED = 4  # papers; fewer are read as fast as a brief
 
 
@@ -83,7 +83,7 @@ class Scorer(Protocol):
 
 
 class BriefWriter(Protocol):
-    """Writes the morning in brief: of several digests, each once, within so many seconds."""
+    """Writes the morning in brief: of several digests, each once and within so many seconds."""
 
     def brief_key(self, digest: Digest, criteria: str) -> str: ...
 

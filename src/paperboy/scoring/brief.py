@@ -20,10 +20,12 @@ from paperboy.scoring.prompt import Question
 from paperboy.scoring.reply import read_arrays
 from paperboy.scoring.template import ANOTHER, ENGLISH, Template, as_data
 from paperboy.sources import read_id
+from paperboy.tex import plain, to_marked
 
 TEMPLATE = "brief.md.j2"
 MOST_SENTENCES = 3
 MOST_WORDS = 40
+MOST_IDS = 4  # of a sentence
 MOST_CHARACTERS = 400  # of a sentence, also where a language has no spaces
 MOST_REPLY = 40_000  # characters; the rest is not read
 
@@ -56,6 +58,8 @@ _MARKUP = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+
+_BEGINNINGS = frozenset("a an as at can do he how if in it may no on see so such the to we".split())  # noqa: SIM905
 
 # For the trial of a template.
 _EXAMPLES = (
@@ -150,7 +154,7 @@ def read_brief(
     """
     chosen = {entry.paper.id for entry in digest.entries}
     authors = {_phrase(name) for entry in digest.entries for name in entry.paper.authors}
-    followed = {_surname(name) for name in digest.mailing_list.authors}
+    followed = {_surname(name) for name in digest.mailing_list.authors if _phrase(name).strip()}
 
     for array in reversed(read_arrays(text, MOST_REPLY)):
         sentences = list[BriefSentence]()
@@ -169,11 +173,13 @@ def read_brief(
 
 
 def _ids(written: object) -> tuple[str, ...]:
-    """Read the ids that a sentence is about, each once; empty where one is none."""
+    """Read the ids that a sentence is about, the first ones and each once; empty where one is
+    none.
+    """
     if not isinstance(written, list):
         return ()
     ids = [read_id(text.strip(" []\n")) if isinstance(text, str) else "" for text in written]
-    return tuple(dict.fromkeys(ids))
+    return tuple(dict.fromkeys(ids))[:MOST_IDS]
 
 
 def _is_plain(sentence: str) -> bool:
@@ -184,20 +190,36 @@ def _is_plain(sentence: str) -> bool:
 
 
 def _names(sentence: str, authors: Collection[str], surnames: Collection[str]) -> bool:
-    """Check whether a sentence has an author's whole name or a followed author's surname. "An" is a
-    surname, and "an" is none.
+    """Check whether a sentence, as written or as readers see its TeX, has an author's whole name,
+    or a followed author's surname, perhaps with an ending. Surnames are words, too: those in small
+    letters are none, nor is an "An" or "He" that begins the sentence.
     """
-    every = _phrase(sentence)
-    capitalised = _phrase(" ".join(word for word in sentence.split() if not word.islower()))
-    return any(name in every for name in authors) or any(name in capitalised for name in surnames)
+    for text in (sentence, plain(to_marked(sentence))):
+        every = _phrase(text)
+        if any(name in every or (not name.isascii() and name.strip() in every) for name in authors):
+            return True
+
+        for place, word in enumerate(text.split()):
+            for part in () if word.islower() else _phrase(word).split():
+                is_word = place == 0 and part in _BEGINNINGS
+                if not is_word and any(_may_be(part, surname) for surname in surnames):
+                    return True
+
+    return False
+
+
+def _may_be(word: str, surname: str) -> bool:
+    return word.startswith(surname) and len(word) <= len(surname) + (2 if len(surname) > 3 else 0)
 
 
 def _phrase(text: str) -> str:
-    """Return the words of a text, comparable as those of names are, with a space around each."""
-    words = re.findall(r"\w+", name_key(text))
+    """Return the words of a text, comparable as those of names are, with a space around each. A
+    word ends where the script changes, since some languages have no spaces.
+    """
+    words = re.findall(r"[a-z0-9]+|[^\W_a-z0-9]+", name_key(text))
     return f" {' '.join(words)} "
 
 
 def _surname(name: str) -> str:
     words = name_words(name_key(name))
-    return _phrase(words[-1] if words else name)
+    return _phrase(words[-1] if words else name).split()[-1]

@@ -7,11 +7,10 @@ a batch has none    → ask for both halves, until a paper that spoils its batch
 circuit breaker     → after three failures in a row, ask a trivial question: a server that fails
                       it is dead
 
-Chosen papers → the morning in brief: one request for each list, all within one time limit.
+Chosen papers → the morning in brief: one request for each list, until one takes too long.
 """
 
 import math
-import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -287,19 +286,17 @@ class LlmScorer:
         may_spend: Callable[[], bool] | None,
         seconds: float,
     ) -> Generator[Briefed]:
-        """Ask once for the morning in brief of each digest, all within so many seconds, and yield
-        the answers as they arrive.
+        """Ask once for the morning in brief of each digest, and yield the answers as they arrive.
 
-        No request begins after one has timed out, nor once `may_spend` is false: what was not asked
-        for has no answer.
+        No request begins after one has taken longer than so many seconds, nor once `may_spend` is
+        false: what was not asked for has no answer.
         """
-        end = time.monotonic() + seconds
         waiting = deque(digests)
         under_way = dict[Future[Answer], Digest]()
         timed_out = False
 
         def may_begin() -> bool:
-            return not timed_out and time.monotonic() < end and (not may_spend or may_spend())
+            return not timed_out and (not may_spend or may_spend())
 
         with ThreadPoolExecutor(self.concurrency, thread_name_prefix="brief") as executor:
             while waiting or under_way:
@@ -311,8 +308,8 @@ class LlmScorer:
                         yield Briefed(digest.mailing_list.name, None, problem=str(error))
                         continue
 
-                    left = end - time.monotonic()
-                    under_way[executor.submit(self.server.ask_once, question, left)] = digest
+                    future = executor.submit(self.server.ask_once, question, seconds)
+                    under_way[future] = digest
 
                 if not under_way:
                     break
