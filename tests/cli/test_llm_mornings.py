@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from paperboy.mail.text import counted
 from paperboy.models import Counts, Score
 from tests.cli import mail_world
 from tests.cli.conftest import World, text_of
@@ -126,7 +127,8 @@ def test_morning_with_each_kind_of_llm_server_loses_no_paper(case: Case, world: 
         told(world, who) for who in set(world.mails())
     )
     if case.counts.carried_over and case.outcome:
-        assert f"the next morning: {case.counts.carried_over}" in told(world, ADA)
+        waiting = counted(case.counts.carried_over, "paper has", "papers have")
+        assert f"{waiting} no score yet, because " in told(world, ADA)
     if case.code:
         assert "foundations: still due, scored 0 of 8 papers\n" in ran.out
         assert (ran.out + ran.err).count(case.reason) == 1

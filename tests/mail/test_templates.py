@@ -200,7 +200,7 @@ def test_template_without_a_required_part_is_reported(
         ),
         ("_lead.j2", "{{ piece.text }}</a>{% else", "{{ piece.name }}</a>{% else", r"name"),
         ("_lead.j2", "for piece in sentence.more %}", "for piece in page.more %}", r"'more'"),
-        ("digest.mjml.j2", "brief.number(section.number)", "brief.number(section.size)", r"size"),
+        ("digest.mjml.j2", "brief.count(section)", "brief.count(section.size)", r"size"),
         ("digest.txt.j2", "sentence.ranks|join", "sentence.rank|join", r"no attribute 'rank'"),
         ("digest.txt.j2", "words.contents|upper", "words.content|upper", r"content"),
         ("digest.txt.j2", "words.more(page.items|length", "words.mroe(page.items|length", r"mroe"),

@@ -233,7 +233,7 @@ class Templates:
                 self._html("digest.mjml.j2", page.language, page=shown)
 
             # More than the text's contents take, and nothing that an LLM says of them.
-            many = replace(crowded, items=crowded.items * 6, brief=())
+            many = replace(page, items=crowded.items * 6, brief=())
             self._text("digest.txt.j2", page.language, page=many)
 
         way_out = "page.unsubscribe_url in HTML, page.unsubscribe_subject in text"
