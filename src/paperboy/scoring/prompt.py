@@ -107,10 +107,9 @@ class Prompt(Template):
         ]
         papers_block = self.render("papers", papers=fields)
         topics_block = self._topics(topics, language)
-        shared, own = topics_block, papers_block
         if papers_first:
-            shared, own = own, shared
-        return Question(self._system, shared, own, self._schema)
+            return Question(self._system, papers_block, topics_block, self._schema)
+        return Question(self._system, topics_block, papers_block, self._schema)
 
     def example(self) -> tuple[Question, str]:
         """Ask for the score of one invented paper; its id comes second."""
