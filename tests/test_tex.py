@@ -130,6 +130,7 @@ def test_minus_that_is_a_sign_is_no_hyphen(tex: str, text: str) -> None:
         ("radio data, %indicates a shock.", "radio data, indicates a shock."),
         (r"A framework (\textbf{Aug}). % We show", "A framework (Aug). We show"),
         ("intensities %typically agree to 40%", "intensities typically agree to 40%"),
+        ("alloys by wt %Ni and vol %Co", "alloys by wt %Ni and vol %Co"),
         ("95% of it, 5 % of it, a few %of it and (%)", "95% of it, 5 % of it, a few %of it and (%)"),
         ("2% and 3 %, 30 wt% LRS at 0.01 wt % in it", "2% and 3 %, 30 wt% LRS at 0.01 wt % in it"),
         (r"Print %s and %d, {50} % of {50} %.", "Print %s and %d, {50} % of {50} %."),

@@ -287,9 +287,9 @@ def test_topic_has_the_name_that_its_line_begins_with(line: str, name: str) -> N
         ("Relevant:\n- stars\n- gas\n\nNot relevant:\n- dust", "Stars Gas"),
         # lines that Markdown takes for parts of the item above them
         ("- stars\n- gas\nNot relevant:\n- dust", "Stars Gas"),
-        ("Relevant:\n- stars\n- gas\n**Not interested in:**\n- dust", "Stars Gas"),
+        ("Relevant:\n- stars\n- gas\n**Not relevant here:**\n- dust", "Stars Gas"),
         ("1. Stars\n   Relevant: old\n2. Gas\n   Relevant: new", "Stars Gas"),
-        ("1. Stars\nRelevant: old\n2. Gas\nRelevant: new\nExclude: dust", "Stars Gas"),
+        ("1. Stars\nRelevant: old\n2. Gas\nRelevant: new\nAvoid: dust", "Stars Gas"),
         ("We read.\nRelevant: stars\nRelevant: gas", "Stars Gas"),
         # no label: items, but not those within them
         ("All of:\n\n- stars\n  - old\n- gas", "Stars Gas"),

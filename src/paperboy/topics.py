@@ -85,9 +85,11 @@ class Topics(NamedTuple):
 
 
 _MOST_NAME = 40  # characters
+UNWANTED = "irrelevant|not relevant|unwanted|avoid"
+"""Labels of what a list does not want, as a pattern."""
+
 _LABEL = re.compile(
-    r"(?:(?P<none>irrelevant|not (?:relevant|interested)|unwanted|avoid|exclude|ignore|keywords?)|relevant|wanted)"
-    r"\b(?:\s+\w+)?\s*(?::\s*|$)",
+    rf"(?:(?P<none>{UNWANTED}|keywords?)|relevant|wanted)\b(?:\s+\w+)?\s*(?::\s*|$)",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"\s*\d+[.)]\s")

@@ -20,6 +20,7 @@ from itertools import pairwise
 from statistics import fmean, pstdev
 
 from paperboy.models import Cost, MailingList, Model, Paper, Ranker, Score, Scored, Text, ToScore
+from paperboy.topics import UNWANTED
 
 _IDEA = "words and pairs, wanted minus unwanted, 3"  # change it whenever the same topics would give another ranking
 
@@ -32,7 +33,7 @@ _NAMED = 3  # words in a comment
 
 # Markdown's "## Relevant" needs no colon; a line of prose may begin with the word, too.
 _LABEL = re.compile(
-    r"(#+)?\W*(?:(?P<unwanted>irrelevant|not relevant|unwanted|avoid)|relevant|wanted)"
+    rf"(#+)?\W*(?:(?P<unwanted>{UNWANTED})|relevant|wanted)"
     r"(?:\s+\w+)?\W*(?::\W*|(?(1)$|(?!)))",
     re.IGNORECASE,
 )

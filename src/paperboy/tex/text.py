@@ -71,10 +71,11 @@ def _clean(tex: str) -> str:
     return re.sub(rf"[{MARKS}{SPACE}]|{_MARK}", "", tex)
 
 
-# Signs that begin a comment, in lines that may have been joined: not "5 % of", nor "a few % of".
+# Signs that begin a comment, in lines that may have been joined: not "5 % of", nor "a few % of",
+# nor "5 wt %Ni".
 _COMMENT = re.compile(
     r"(?:(?<=[.,;:] )|(?<=\.\} ))%\s*(?=[A-Za-z\\$])"
-    r"|(?<=[A-Za-z] )%(?=(?!of\b)[A-Za-z]{2}|[\\$])"
+    r"|(?<=[A-Za-z] )(?<!\bat )(?<!\bmol )(?<!\bvol )(?<!\bwt )%(?=(?!of\b)[A-Za-z]{2}|[\\$])"
 )
 
 _RELATIONS = "≤≥⩽⩾≈∼≃≅≲≳⪅⪆≪≫≡≠∝"
