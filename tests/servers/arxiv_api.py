@@ -21,7 +21,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 from xml.sax.saxutils import escape, quoteattr
@@ -30,6 +29,7 @@ from paperboy import sample
 from paperboy.models import Paper
 from paperboy.sources.arxiv.calendar import Announcement, newest_batch
 from tests.servers.arxiv_faults import Answer, Fault, refused
+from tests.servers.loopback import LoopbackServer
 
 LARGEST_PAGE = 2_000
 LARGEST_RESULT = 30_000
@@ -51,7 +51,7 @@ class Request:
 
 
 @dataclass
-class ArxivServer:
+class ArxivServer(LoopbackServer):
     """Serves `papers` from a thread while its `with` block lasts. `papers` and `faults` may be changed at any time."""
 
     papers: list[Paper] = field(default_factory=list)
@@ -66,105 +66,27 @@ class ArxivServer:
     feeds: list[str] = field(default_factory=list)  # the categories of each request for the feed
 
     def __post_init__(self) -> None:
-        self._lock = threading.Lock()
-        self._serving = 0
-        self._closing = threading.Event()
-        self._http = _Listener(("127.0.0.1", self.port), _Handler)
-        self._http.arxiv = self
-        self.port = self._http.server_port
+        self.port = self.listen(self.port)
         self.url = f"http://127.0.0.1:{self.port}/api/query"
         self.feed_url = f"http://127.0.0.1:{self.port}/atom"
 
-    def __enter__(self) -> ArxivServer:
-        threading.Thread(
-            target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        ).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._closing.set()  # nobody who is kept waiting keeps us
-        self._http.shutdown()
-        self._http.server_close()
-
-    def answer(self, target: str, user_agent: str) -> Answer:
+    def answer(self, target: str, user_agent: str, concurrent: int) -> Answer:
         """Record the request, find the papers, apply the next fault."""
         parts = urlsplit(target)
-        if parts.path.startswith("/atom/"):
-            return self._feed(parts.path.removeprefix("/atom/"), user_agent)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
-        with self._lock:
-            self._serving += 1
-            self.requests.append(Request(time.monotonic(), query, user_agent, self._serving))
-            fault = self.faults.pop(0) if self.faults else self.lasting_fault
+        self.requests.append(Request(time.monotonic(), query, user_agent, concurrent))
+        if parts.path.startswith("/atom/"):
+            categories = parts.path.removeprefix("/atom/")
+            self.feeds.append(categories)
+            right = _announcement(self.announced, categories.split("+"))
+            return self.feed_fault(right) if self.feed_fault else right
+        fault = self.next_fault()
         right = (
             _respond(self.papers, query)
             if parts.path == "/api/query"
             else Answer(b"not found", 404)
         )
-        answer = fault(right) if fault else right
-        self._closing.wait(answer.delay)
-        return answer
-
-    def _feed(self, categories: str, user_agent: str) -> Answer:
-        with self._lock:
-            self._serving += 1
-            self.requests.append(Request(time.monotonic(), {}, user_agent, self._serving))
-            self.feeds.append(categories)
-        right = _announcement(self.announced, categories.split("+"))
-        answer = self.feed_fault(right) if self.feed_fault else right
-        self._closing.wait(answer.delay)
-        return answer
-
-    def served(self) -> None:
-        """One request less."""
-        with self._lock:
-            self._serving -= 1
-
-
-class _Listener(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    arxiv: ArxivServer
-
-    def handle_error(self, *_: object) -> None:
-        """A client that was killed is no news."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = (
-        True  # else each body waits 40 ms for the client to acknowledge the head
-    )
-    server: _Listener
-
-    def do_GET(self) -> None:  # http.server's name
-        answer = self.server.arxiv.answer(self.path, self.headers.get("User-Agent", ""))
-        self.server.arxiv.served()
-        self.close_connection = answer.dropped or answer.declared is not None
-        if answer.dropped:
-            return
-        try:
-            if answer.raw is not None:
-                self.close_connection = True
-                for piece in answer.raw():
-                    self.wfile.write(piece)
-                return
-            self.send_response_only(answer.status)
-            if "Date" not in dict(answer.headers):
-                self.send_header("Date", self.date_time_string())
-            for name, value in answer.headers:
-                self.send_header(name, value)
-            self.send_header(
-                "Content-Length",
-                str(len(answer.body) if answer.declared is None else answer.declared),
-            )
-            self.end_headers()
-            self.wfile.write(answer.body)
-        except ConnectionError:
-            self.close_connection = True  # the client had waited long enough
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # http.server's name
-        pass
+        return fault(right) if fault else right
 
 
 def _respond(papers: Sequence[Paper], query: dict[str, str]) -> Answer:
