@@ -354,6 +354,7 @@ def test_first_sentence_on_clusters_says_whom_they_trust() -> None:
     ("server", "settings"),
     [
         ("arxiv_api", ["ARXIV_API_URL", "ARXIV_FEED_URL", "ARXIV_DELAY_SECONDS"]),
+        ("biorxiv_api", ["BIORXIV_API_URL"]),
         ("llm", ["OPENAI_BASE_URL"]),
         ("smtp", ["SMTP_HOST", "SMTP_PORT", "SMTP_SECURITY", "MAIL_FROM"]),
     ],
