@@ -25,7 +25,7 @@ from paperboy.models import (
     Score,
     Section,
 )
-from paperboy.sources import source_of
+from paperboy.sources import source_of, twins
 from paperboy.tex import plain, to_marked
 
 # Letters that Unicode does not decompose into a base and an accent.
@@ -69,8 +69,29 @@ def matched_authors(paper: Paper, followed: Collection[str]) -> tuple[str, ...]:
     if not followed:
         return ()
 
-    authors = set(map(name_key, paper.authors))
+    whole = paper.authors if paper.corresponding is None else [paper.corresponding]
+    authors = set(map(name_key, whole))
     return tuple(name for name in followed if name_key(name) in authors)
+
+
+def possible_authors(paper: Paper, followed: Collection[str]) -> tuple[str, ...]:
+    """Return the authors of whom the source has only initials, and who may be followed ones: the
+    surname is the same, and so is each given name or initial that both have.
+    """
+    if paper.corresponding is None:
+        return ()
+
+    sought = {name_key(name) for name in followed} - {name_key(paper.corresponding)}
+    whole = [name_words(key) for key in sought]
+
+    def may_be_followed(author: str) -> bool:
+        *given, surname = name_words(name_key(author)) or [""]
+        return any(
+            surname == last and given and others and all(map(_fits, given, others))
+            for *others, last in filter(None, whole)
+        )
+
+    return tuple(filter(may_be_followed, paper.authors))
 
 
 def other_spellings(followed: Iterable[str], authors: Mapping[str, str]) -> dict[str, list[str]]:
@@ -106,15 +127,16 @@ def _abbreviates(given: Sequence[str], others: Sequence[str]) -> bool:
     """Check whether the shorter of two given names is the other with initials, or without middle
     names.
     """
-
-    def fits(one: str, other: str) -> bool:
-        return one == other or (min(len(one), len(other)) == 1 and one[0] == other[0])
-
     shorter, longer = sorted((given, others), key=len)
-    if not shorter or not fits(shorter[0], longer[0]):
+    if not shorter or not _fits(shorter[0], longer[0]):
         return False
     left = iter(longer)
-    return all(any(fits(word, other) for other in left) for word in shorter)
+    return all(any(_fits(word, other) for other in left) for word in shorter)
+
+
+def _fits(one: str, other: str) -> bool:
+    """Check whether two given names are the same, or one is the other's initial."""
+    return one == other or (min(len(one), len(other)) == 1 and one[0] == other[0])
 
 
 def why_filtered(mailing_list: MailingList, paper: Paper) -> str:
@@ -246,16 +268,15 @@ def curate(
     entries = ranked[:number]
     over_cap = ranked[number:]
 
-    outcomes = dict.fromkeys(filtered, PaperOutcome.FILTERED)
-    outcomes |= dict.fromkeys(not_called, PaperOutcome.NOT_CALLED)
-    for outcome, members in (
-        (PaperOutcome.BELOW, below),
-        (PaperOutcome.SELECTED, entries),
-        (PaperOutcome.AUTHOR_MATCH, matches),
-        (PaperOutcome.OVER_CAP, over_cap),
-    ):
-        outcomes |= {entry.paper.id: outcome for entry in members}
-    outcomes |= {paper.id: PaperOutcome.LET_GO for paper in let_go}
+    ids = {
+        PaperOutcome.FILTERED: filtered,
+        PaperOutcome.NOT_CALLED: not_called,
+        PaperOutcome.BELOW: _ids(below),
+        PaperOutcome.SELECTED: _ids(entries),
+        PaperOutcome.AUTHOR_MATCH: _ids(matches),
+        PaperOutcome.OVER_CAP: _ids(over_cap),
+        PaperOutcome.LET_GO: [paper.id for paper in let_go],
+    }
 
     counts = Counts(
         considered=len(papers) + len(filtered) + len(not_called),
@@ -275,7 +296,7 @@ def curate(
         nearest=tuple(below[:NEAREST]),
         carried_over=tuple(carried_over),
         let_go=tuple(let_go),
-        outcomes=outcomes,
+        outcomes=_outcomes(ids, papers),
         counts=counts,
     )
 
@@ -283,6 +304,23 @@ def curate(
 def _in_sections(mailing_list: MailingList, best_first: Sequence[Entry]) -> list[Entry]:
     names = topics.read(mailing_list.topics).names
     return [entry for section in sections(best_first, names) for entry in section.entries]
+
+
+def _ids(entries: Iterable[Entry]) -> Iterable[str]:
+    return (entry.paper.id for entry in entries)
+
+
+def _outcomes(
+    ids: Mapping[PaperOutcome, Iterable[str]], papers: Iterable[Paper]
+) -> Mapping[str, PaperOutcome]:
+    """Return the outcomes by id, the last of several, also for the ids under which the same
+    preprints may come again.
+    """
+    outcomes = {paper_id: outcome for outcome, members in ids.items() for paper_id in members}
+    for paper in papers:
+        if paper.id in outcomes:
+            outcomes |= dict.fromkeys(twins(paper), outcomes[paper.id])
+    return outcomes
 
 
 READ_FIRST = 3  # papers on top, after those by followed authors

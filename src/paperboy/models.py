@@ -131,7 +131,7 @@ class Problem:
 class Paper:
     """Preprint, with the mark-up of its source still in title and abstract."""
 
-    id: str  # without the version: "2502.06786", "astro-ph/0601001"
+    id: str  # without the version: "2502.06786", "astro-ph/0601001", "biorxiv:10.64898/…"
     version: int
     title: str
     authors: tuple[str, ...]  # already Unicode
@@ -142,6 +142,11 @@ class Paper:
     updated: datetime  # when this version was submitted
     comment: str = ""  # the authors' remark, for example "12 pages, 3 figures"
     doi: str = ""
+    # Where the source has initials of all other authors, the whole name of the corresponding one;
+    # None: all names are whole.
+    corresponding: str | None = None
+    institution: str = ""  # of the corresponding author
+    license: str = ""  # of the abstract, such as "cc_by"; empty: the source names none
 
 
 class Text(NamedTuple):
@@ -357,6 +362,7 @@ class Digest:
     spending: Spending = Spending()
     shortfall: Shortfall | None = None  # why sound papers were carried over
     only_days: int = 0  # after a long absence, only papers of so many days; 0: all papers
+    late: tuple[str, ...] = ()  # names of the sources whose papers are still to come
     brief: tuple[BriefSentence, ...] = ()  # the morning in brief; empty: nobody wrote one
     entries: tuple[Entry, ...] = ()
     over_cap: tuple[Entry, ...] = ()  # passed, but beyond max_papers; ranked after the entries

@@ -13,7 +13,7 @@ from paperboy.mail.text import counted, together
 from paperboy.models import MailingList, Paper, PaperOutcome
 from paperboy.service import output
 from paperboy.service.app import App
-from paperboy.sources import read_id, source_of, title_of
+from paperboy.sources import SOURCES, read_id, source_of, title_of, twins
 from paperboy.store.history import PaperHistory
 
 _WEEKS = 8  # of digests to an address
@@ -35,7 +35,11 @@ def why(app: App, text: str, name: str | None) -> None:
     if "@" in text:
         _address(app, mailbox_from(text, "ARXIV_ID_OR_ADDRESS").address, name)
     else:
-        _paper(app, read_id(visible(text.strip())), name)
+        written = visible(text.strip())
+        ids = [source.read_id(written) for source in SOURCES]  # a DOI alone may be of several
+        history = app.store_to_ask.history
+        stored = (paper_id for paper_id in ids if paper_id and history.paper(paper_id))
+        _paper(app, next(stored, read_id(written)), name)
 
 
 def _lists(app: App, name: str | None) -> Sequence[MailingList]:
@@ -52,7 +56,7 @@ def _paper(app: App, paper_id: str, name: str | None) -> None:
     ]
     known = [(mailing_list, life) for mailing_list, life in lives if paper or life.became]
     if not known:
-        form = "an id looks like 2502.06786 or astro-ph/0601001"
+        form = "an id looks like 2502.06786, astro-ph/0601001 or biorxiv:10.64898/2026.07.31.741992"
         raise UnknownNameError(
             f"{paper_id!r}: no paper with that id was fetched for a list; {form}"
         )
@@ -70,7 +74,9 @@ def _paper(app: App, paper_id: str, name: str | None) -> None:
 
     lines_of_features = [feature.why(app, paper_id) for feature in app.features if feature.why]
     for mailing_list, life in known:
-        output.say("", f"{mailing_list.name}: {_outcome(mailing_list, paper, life)}")
+        twin = _twin(app, mailing_list, paper) if paper and life.became is None else ""
+        verdict = twin or _outcome(mailing_list, paper, life)
+        output.say("", f"{mailing_list.name}: {verdict}")
         for kept in life.scores:
             score = kept.score
             novelty = "" if score.novelty is None else f", novelty {score.novelty}"
@@ -112,6 +118,15 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: PaperHistory)
         PaperOutcome.LET_GO: f"let go on {day}, because it could not be scored on three mornings, though others were",
         PaperOutcome.BEFORE_START: f"older than the list, or than its category, when that began on {day}; never sent",
     }[life.became]
+
+
+def _twin(app: App, mailing_list: MailingList, paper: Paper) -> str:
+    """Say that the list has seen the paper under another id; empty if it has not."""
+    for twin in twins(paper):
+        life = app.store_to_ask.history.of_paper(mailing_list.name, twin)
+        if life.day and life.became is not PaperOutcome.BEFORE_START:
+            return f"the same preprint as {twin}, which it has seen on {life.day:%a %d %b %Y}"
+    return ""
 
 
 def _not_seen(mailing_list: MailingList, paper: Paper | None, life: PaperHistory) -> str:

@@ -140,6 +140,8 @@ def _mailbox(text: str) -> Subscriber:
 
 Share = float | Literal["auto"]  # of a day's papers, scored by the LLM; 1: all
 
+_BIORXIV = "https://api.biorxiv.org"  # of medRxiv, too
+
 MOST_CONNECTIONS = 20  # to the mail server, if their number is "auto"
 
 _share = _auto_or(number(0, 1), "auto")
@@ -209,6 +211,8 @@ class Settings:
     # Evenings (US Eastern) without an announcement.
     arxiv_holidays: frozenset[date] = _setting(notation.dates, empty=frozenset())
     arxiv_lookback_days: int = _setting(integer(1, 30), "7")
+
+    biorxiv_api_url: str = _setting(partial(notation.url, example=_BIORXIV), _BIORXIV)
 
     send_at: time = _setting(notation.time_of_day, "07:00")  # local
     timezone: ZoneInfo = _setting(notation.timezone, "UTC")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from paperboy import topics
-from paperboy.curate import WHOLE, name_key, passes, sections, topic_of
+from paperboy.curate import WHOLE, name_key, passes, possible_authors, sections, topic_of
 from paperboy.edges.text import one_line
 from paperboy.mail.text import (
     Prose,
@@ -38,7 +38,7 @@ from paperboy.models import (
     Shortfall,
     Spending,
 )
-from paperboy.sources import links_of, source_of
+from paperboy.sources import category_name, links_of, named, source_of, sources_of
 from paperboy.sources.source import Source
 from paperboy.tex import MARKS
 from paperboy.topics import Block
@@ -46,6 +46,7 @@ from paperboy.topics import Block
 _BEST = 6  # titles; no inbox shows more of them
 _WORDS_A_MINUTE = 230
 _SHORT_NAME = 40  # characters of a title that stand for it
+_FREE = frozenset({"", "cc_by", "cc0"})  # licenses under which an abstract may be published again
 MOST_AUTHORS = 200  # of a paper, on the web and for reference managers
 
 
@@ -77,11 +78,14 @@ class Item:
     html_url: str  # empty: there is none
     code_url: str  # of a repository that its text names, or empty
     title: Prose
-    category: str
+    category: str  # "cs.LG"; elsewhere after its source: "bioRxiv · genomics"
+    source: str  # its name
+    institution: str  # of the corresponding author, or empty
     submitted: Day
     authors: tuple[Author, ...]
     author_count: int  # also where `authors` was shortened
     author_match: str  # the followed names, or empty
+    possible_match: str  # authors with initials who may be followed ones, or empty
     passed: bool  # whether its scores alone would have brought it
     comment: Prose
     relevance: int | None  # None: an author match that nobody could score
@@ -178,6 +182,9 @@ class Page:
     unsubscribe_url: str  # the page of the way out, or without a web room that mail as a link
     unsubscribe_mail: str  # that mail as a link
     looked_from: Day | None  # papers submitted before were not looked at; None: all were
+    sources: tuple[str, ...]  # names of the list's
+    late: tuple[str, ...]  # names of those whose papers are still to come
+    category_names: tuple[str, ...]  # the list's categories for readers, by source
     view_url: str = ""  # the page of the digest; empty: it has none
 
     # The recipient's page of votes; with /up/ID or /down/ID one is chosen; empty: there is none.
@@ -279,6 +286,9 @@ def page_of(
         spending=digest.spending if digest.model.is_llm and mailing_list.topics else None,
         shortfall=digest.shortfall,
         looked_from=digest.date - timedelta(digest.only_days) if digest.only_days else None,
+        sources=tuple(source.name for source in sources_of(mailing_list.categories)),
+        late=digest.late,
+        category_names=tuple(named(mailing_list.categories)),
         topics=wanted.blocks,
         topic_names=wanted.names,
         followed=tuple(one_line(name) for name in mailing_list.authors),
@@ -300,17 +310,21 @@ def online(
     url: str,
     list_url: str = "",
     join_url: str = "",
+    indexed: bool = False,
 ) -> Page:
     """Make the page of a digest on the web: all of it, also the papers over the cap, but the middle
     of lists of hundreds of authors; and nothing personal. `list_url` is its list's page, if that is
-    public, and `join_url` where to sign up, if it is open.
+    public, and `join_url` where to sign up, if it is open. Where search engines have `indexed` it,
+    an abstract stands whole only if its license allows that.
     """
     shown = digest.entries + digest.over_cap
     papers = {entry.paper.id: entry.paper for entry in shown + digest.nearest}
 
     def in_full(item: Item) -> Item:
+        is_free = papers[item.arxiv_id].license in _FREE
         return replace(
             item,
+            abstract=item.abstract if is_free or not indexed else first_sentence(item.abstract),
             authors=without_middle(item.authors, MOST_AUTHORS),
             brief=False,
             coins=coins(papers[item.arxiv_id]),
@@ -363,11 +377,14 @@ def _items(entries: Iterable[Entry], digest: Digest, group: Group) -> Iterator[I
             html_url=links.html,
             code_url=code_url(f"{abstract} {paper.comment}"),
             title=_title(paper, source),
-            category=one_line(paper.primary_category),
+            category=category_name(one_line(paper.primary_category)),
+            source=source.name,
+            institution=one_line(paper.institution),
             submitted=paper.published.date(),
             authors=authors,
             author_count=len(authors),
             author_match=", ".join(map(one_line, entry.matched_authors)),
+            possible_match=", ".join(map(one_line, possible_authors(paper, mailing_list.authors))),
             passed=score is not None and passes(mailing_list, score),
             comment=comment,
             relevance=score.relevance if score else None,

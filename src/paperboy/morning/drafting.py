@@ -37,6 +37,7 @@ from paperboy.models import (
     Model,
     Outcome,
     Paper,
+    PaperOutcome,
     Ranker,
     Score,
     Scored,
@@ -46,7 +47,7 @@ from paperboy.models import (
     ToScore,
 )
 from paperboy.scoring.local import closeness
-from paperboy.sources import source_of, sources_of
+from paperboy.sources import source_of, sources_of, twins
 from paperboy.store import Store
 from paperboy.store.ledger import pack
 
@@ -138,6 +139,7 @@ class Gathered:
     learned: Learned
     tries: Mapping[str, int]  # by id: earlier mornings on which it was not scored
     only_days: int  # see Digest
+    late: tuple[str, ...] = ()  # see Digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +226,7 @@ def draft(scored: ScoredList) -> Draft:
         spending=scored.spending,
         shortfall=scored.shortfall,
         only_days=gathered.only_days,
+        late=gathered.late,
         brief=scored.brief,
     )
     papers = [paper for paper in gathered.papers if paper.id not in scored.not_called]
@@ -352,7 +355,30 @@ class Drafter:
             too_old |= curate.before_start(mailing_list, papers, started, start)
 
         considered = [paper for paper in unseen if paper.id not in too_old]
+        came_before = self._came_before(mailing_list.name, considered, before)
+        considered = [paper for paper in considered if paper.id not in came_before]
         return considered, too_old, curate.ways_in(mailing_list)
+
+    def _came_before(
+        self, list_name: str, papers: Sequence[Paper], before: date | None
+    ) -> frozenset[str]:
+        """Return the ids of the papers that came to the list earlier under another id: with these,
+        or before a day.
+        """
+        by_id = {paper.id: paper for paper in papers}
+        found = set[str]()
+        for paper in papers:
+            for twin in twins(paper):
+                if twin in by_id:
+                    pair = (paper, by_id[twin])
+                    found.add(max(pair, key=lambda one: (one.published, one.id)).id)
+                    continue
+                life = self.store.history.of_paper(list_name, twin)
+                was_shown = life.became not in {None, PaperOutcome.BEFORE_START}
+                if was_shown and life.day != before:
+                    found.add(paper.id)
+
+        return frozenset(found)
 
     def gather(
         self,
@@ -361,10 +387,12 @@ class Drafter:
         now: datetime,
         *,
         only_days: int = 0,
+        late: Collection[str] = (),
         spent_on: date | None = None,
     ) -> ScoredList:
-        """Return the candidates with their kept scores, including those that another list paid for.
-        The spending is what no frozen day has yet, and that of the day `spent_on`.
+        """Return the candidates with their kept scores, including those that another list paid for;
+        `late` are the keys of sources. The spending is what no frozen day has yet, and that of the
+        day `spent_on`.
         """
         # Nobody's address is needed from here on.
         mailing_list = replace(mailing_list, subscribers=())
@@ -396,6 +424,9 @@ class Drafter:
             learned=learned,
             tries=self.store.days.tries(name),
             only_days=only_days,
+            late=tuple(
+                source.name for source in sources_of(mailing_list.categories) if source.key in late
+            ),
         )
         ids = [paper.id for paper in kept]
         return ScoredList(

@@ -320,7 +320,13 @@ class Morning:
         last = days.last(name, day)
         was_away = began and last and day - last > LONGEST_WINDOW
         only_days = LONGEST_WINDOW.days if was_away else 0
-        return self.drafter.gather(mailing_list, papers, self.now, only_days=only_days)
+        return self.drafter.gather(
+            mailing_list,
+            papers,
+            self.now,
+            only_days=only_days,
+            late=fetched.late,
+        )
 
     def waits(self, mailing_list: MailingList) -> bool:
         """Return whether a list that has no outcome yet is retried."""

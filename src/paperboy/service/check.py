@@ -31,8 +31,9 @@ from paperboy.models import DeliveryState, MailingList
 from paperboy.sending.pace import REFUSES_US
 from paperboy.service.app import App
 from paperboy.service.output import lines_of
-from paperboy.sources import SOURCES, source_of, sources_of
+from paperboy.sources import source_of, sources_of
 from paperboy.sources.source import Source
+from paperboy.store.database import iso
 
 T = TypeVar("T")
 
@@ -182,6 +183,7 @@ def _of_the_home(app: App) -> Iterator[Finding]:
     yield from database
     if not any(finding.exit_code for finding in database):
         yield from _tried("authors", _of_the_authors, app)
+        yield from _tried("categories", _of_the_categories, app)
 
     folder = next(filter(Path.exists, settings.paperboy_database.parents))
     free = shutil.disk_usage(folder).free
@@ -236,6 +238,12 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
     searched = f"of the {counted(len(papers), 'paper')} submitted since {since:%d %b %Y}"
 
     for mailing_list in lists:
+        initials = list(filter(_gives_initials, sources_of(mailing_list.categories)))
+        if initials and not mailing_list.topics:
+            names = together([source.name for source in initials])
+            message = f"{mailing_list.name}: without topics, it gets only corresponding authors' papers of {names}"
+            yield note("authors", f"{message}; others stand there by their initials")
+
         odd = [name for name in mailing_list.authors if len(name.split()) == 1 or "," in name]
         if unmatched := [f"{name!r}" for name in odd if name_key(name) not in stored]:
             message = f"{mailing_list.name}: no stored paper matches {together(unmatched, 3)}"
@@ -251,6 +259,41 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
             )
             fix = "if that is the same person, add this spelling to authors"
             yield note("authors", f"{message}; {fix}")
+
+
+def _of_the_categories(app: App) -> Iterator[Finding]:
+    """Report categories of which a source that names new ones now and then has had no paper."""
+    since = app.clock() - _FORTNIGHT
+    store = app.open_store()
+    if store is None:
+        return
+    with store:
+        for source in filter(_gives_initials, sources_of(_categories(app))):
+            values = {"source": source.key, "since": iso(since)}
+            silent = frozenset(store.database.column(_SILENT, values))
+            for mailing_list in app.home.lists:
+                if source.key in mailing_list.categories:  # all of it, with what has gone silent
+                    continue
+                named = [category for category in mailing_list.categories if category in silent]
+                if named:
+                    message = (
+                        f"{mailing_list.name}: no paper of {together(named, 3)} came in 14 days"
+                    )
+                    fix = f"see whether {source.name} has another name for it"
+                    yield note("categories", f"{message}; {fix}")
+
+
+def _gives_initials(source: Source) -> bool:
+    """Check whether a source gives the whole names of corresponding authors alone."""
+    return bool(source.key)
+
+
+_FORTNIGHT = timedelta(days=14)
+_SILENT = """
+select category from fetches where source = :source and category not in (
+    select category from paper_categories join papers on id = paper_id where published >= :since
+) and exists (select 1 from papers where id glob :source || ':*' and published < :since)
+"""
 
 
 def _can_be_made(path: Path) -> bool:
@@ -302,7 +345,7 @@ def _servers(
         silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
         yield _scoring, Finding("scoring", silence, exit_code=1)
 
-    for source in sources_of(_categories(app)) or SOURCES:
+    for source in sources_of(_categories(app)) or (source_of(""),):
         silence = f"its server {late}; if that persists, see {source.status_page}"
         yield partial(_source, source), Finding(source.name, silence, exit_code=1)
 

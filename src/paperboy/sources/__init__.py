@@ -1,13 +1,16 @@
 """Sources of papers, a folder each. A line here makes it a source."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from paperboy.edges.text import did_you_mean
 from paperboy.models import Paper
 from paperboy.sources.arxiv import ARXIV
+from paperboy.sources.biorxiv import BIORXIV, MEDRXIV
 from paperboy.sources.source import Links, Source
 from paperboy.tex import plain
 
-SOURCES: Sequence[Source] = (ARXIV,)  # arXiv comes last: any id that is no other's is its own
+# arXiv comes last: any id that is no other's is its own.
+SOURCES: Sequence[Source] = (BIORXIV, MEDRXIV, ARXIV)
 _BY_KEY = {source.key: source for source in SOURCES}
 
 
@@ -32,11 +35,46 @@ def links_of(paper: Paper) -> Links:
     return source_of(paper.id).links(paper.id, paper.version)
 
 
+def twins(paper: Paper) -> tuple[str, ...]:
+    """Return the ids that the same preprint may have at other sources, whose DOI arXiv names."""
+    if not paper.doi or source_of(paper.id) is not ARXIV:
+        return ()
+    ids = (source.read_id(paper.doi.strip()) for source in SOURCES if source is not ARXIV)
+    return tuple(filter(None, ids))
+
+
 def categories(text: str) -> tuple[str, ...]:
     """Return the categories that an item of a list's `categories` stands for. Raises ValueError,
     with a suggestion.
     """
-    return source_of(text).categories(text)
+    source = source_of(text)
+    key, slash, name = text.partition("/")
+    if slash and source is ARXIV:  # its categories have no slash
+        near = did_you_mean(key, filter(None, _BY_KEY))
+        raise ValueError(f"unknown source {key!r} of {name!r}{near}")
+    return source.categories(text)
+
+
+def category_name(category: str) -> str:
+    """Return a category for readers: "q-bio.GN", but "bioRxiv · genomics"."""
+    source = source_of(category)
+    name = category.partition("/")[2]
+    return " · ".join(filter(None, [source.name, name])) if source.key else category
+
+
+def named(categories: Sequence[str]) -> Iterator[str]:
+    """Yield categories for readers, by source: "q-bio.GN", "bioRxiv (genomics, zoology)", and
+    "bioRxiv" for all of it.
+    """
+    for source in sources_of(categories):
+        of_source = [category for category in categories if source_of(category) is source]
+        if not source.key:
+            yield from of_source
+        elif source.key in of_source:
+            yield source.name
+        else:
+            names = (category.partition("/")[2] for category in of_source)
+            yield f"{source.name} ({', '.join(names)})"
 
 
 def read_id(text: str) -> str:

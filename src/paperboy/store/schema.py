@@ -292,6 +292,13 @@ create table briefs (
     primary key (list, key)
 ) strict, without rowid
 """,
+    """
+-- Papers of a source that gives initials, and licenses
+
+alter table papers add column corresponding text;  -- null: all names are whole
+alter table papers add column institution text not null default '';
+alter table papers add column license text not null default ''
+""",
 )
 """A released migration never changes; a change is a new one. All statements but the last end in a semicolon and a line
 break, as nothing else in them does; `--` begins a comment anywhere.

@@ -26,6 +26,7 @@ from paperboy.features.archive.citations import bibtex
 from paperboy.features.archive.search import find
 from paperboy.mail.page import online
 from paperboy.models import Archived, MailingList
+from paperboy.sources import named
 from paperboy.store.database import is_token
 from paperboy.store.history import ARCHIVED, HAS_PAGE
 from paperboy.web.visit import Visit, found
@@ -87,7 +88,7 @@ def past(visit: Visit, name: str) -> Response:
         join_url=join_url(visit, mailing_list),
         description=mailing_list.description,
         looks_for=visit.looks_for(mailing_list),
-        categories=mailing_list.categories,
+        categories=list(named(mailing_list.categories)),
         past=shown,
     )
     return cached(visit, indexable(response, mailing_list), _PUBLIC)
@@ -124,7 +125,11 @@ def digest(visit: Visit, **where: Any) -> Response:
     if "link" in where:
         url = f"{visit.web_url}/digest/{archived.link}"
     page = online(
-        visit.thaw(archived), url=url, list_url=list_page, join_url=join_url(visit, mailing_list)
+        visit.thaw(archived),
+        url=url,
+        list_url=list_page,
+        join_url=join_url(visit, mailing_list),
+        indexed=mailing_list.archive == "indexed",
     )
 
     html = visit.templates.online(page)

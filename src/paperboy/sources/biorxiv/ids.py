@@ -1,0 +1,40 @@
+"""Ids of both servers, "biorxiv:10.64898/2026.07.31.741992": the DOI after the server's key."""
+
+import re
+from urllib.parse import quote
+
+from paperboy.sources.source import Links
+
+# The date of submission is within it since December 2019; papers from before have a number alone.
+DOI = r"10\.(?:1101|64898)/(?:\d{4}\.\d\d\.\d\d\.\d{6,9}|\d{6})"
+_WRITTEN = re.compile(
+    rf"""
+    (?:
+        (?P<key>biorxiv|medrxiv):\s*
+        |(?:https?://)?(?:www\.)?(?P<host>biorxiv|medrxiv)\.org/content/
+        |(?:https?://)?(?:dx\.)?doi\.org/
+        |doi:\s*
+    )?
+    (?P<doi>{DOI})
+    (?:v\d+)?(?:\.\w+)*/?
+    """,
+    re.ASCII | re.IGNORECASE | re.VERBOSE,
+)
+
+
+def read(key: str, text: str) -> str:
+    """Return the id of a server in a URL, an id or a DOI, with or without a version. A DOI alone
+    may be of either. Empty if it is none, or the other server's.
+    """
+    match = _WRITTEN.fullmatch(text)
+    if match is None:
+        return ""
+    server = match["key"] or match["host"] or key
+    return f"{key}:{match['doi']}" if server.lower() == key else ""
+
+
+def links(paper_id: str, version: int) -> Links:
+    """Return the links of a version."""
+    key, _, doi = paper_id.partition(":")
+    page = f"https://www.{key}.org/content/{quote(doi)}v{version}"
+    return Links(page=page, pdf=f"{page}.full.pdf")

@@ -1,0 +1,228 @@
+"""Parse one page of records from the API of bioRxiv and medRxiv, and check that it answers what was
+asked. Pure.
+
+A record is a version of a preprint. The API reports failures within HTTP 200, ignores a category
+that it does not know, and counts more records than it has.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, NamedTuple
+
+from paperboy.edges.text import one_line, shortened, visible
+from paperboy.models import Paper
+from paperboy.sources.biorxiv import categories, ids
+from paperboy.sources.biorxiv.calendar import midnight
+from paperboy.sources.biorxiv.markup import to_marked
+from paperboy.tex import plain
+
+LONGEST = 100_000  # records of a window; a month has 7,500
+LARGEST_PAGE = 1_000  # records
+TITLE = 1_000  # characters, as below
+ABSTRACT = 10_000
+NAME = 200
+AUTHORS = 5_000
+
+NO_PAPERS = "no posts found"  # the status beyond the last record, too
+
+
+class FaultError(Exception):
+    """Unusable answer, in words that follow the host's name. `again`: a retry may help;
+    `retry_after` are the seconds that the server asked for.
+    """
+
+    def __init__(self, what: str, *, again: bool = True, retry_after: float = 0.0) -> None:
+        super().__init__(what)
+        self.again = again
+        self.retry_after = retry_after
+
+
+class Window(NamedTuple):
+    """Days whose records were asked for, both included."""
+
+    first: date
+    last: date
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsPage:
+    """Page of a longer list of records, oldest first."""
+
+    total: int  # records in the whole list, or more
+    size: int  # records of this page, of any kind; 0: it lies beyond the last
+    days: frozenset[date]  # on which they were posted
+    papers: tuple[Paper, ...]  # the first versions
+    bad: tuple[str, ...]  # the defects of unusable records
+
+
+def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> RecordsPage:
+    """Read a page that begins with record `cursor` of a server, by its key. Raises FaultError if it
+    is something else.
+
+    One bad record must not cost all others; a page with more than one in ten is broken.
+    """
+    message, records = _parsed(body)
+    status = str(message.get("status")).lower()
+    is_end = status == NO_PAPERS and cursor > 0
+    if status != "ok" and not is_end:
+        raise FaultError(f"says {quoted(status)!r}")
+    if not records and not cursor:
+        raise FaultError("says that there is no record at all")
+    if not records:
+        return RecordsPage(cursor, 0, frozenset(), (), ())
+
+    total = _total(message, cursor)
+    size = len(records)
+    if not size <= LARGEST_PAGE:
+        raise FaultError(f"sent a page of {size} records")
+
+    days = set[date]()
+    papers = list[Paper]()
+    bad = list[str]()
+    for place, record in enumerate(records, cursor + 1):
+        try:
+            day, paper = _read(record, key, window)
+        except _DefectError as defect:
+            bad.append(f"{quoted(_text(record, 'doi')) or f'record {place}'} {defect}")
+            continue
+        days.add(day)
+        if paper and day <= window.last:  # today's come with tomorrow's fetch
+            papers.append(paper)
+
+    if len(bad) > min(size - 1, max(1, size // 10)):
+        raise FaultError(f"sent {len(bad)} bad records in {size} ({', '.join(bad[:3])})")
+    return RecordsPage(total, size, frozenset(days), tuple(papers), tuple(bad))
+
+
+def _parsed(body: bytes) -> tuple[Mapping[str, Any], list[Any]]:
+    """Return the message of a reply and its records. Raises FaultError."""
+    try:
+        reply = json.loads(body)
+        message = reply["messages"][0]
+        records = reply.get("collection", [])
+        if isinstance(message, dict) and isinstance(records, list):
+            return message, records
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        pass
+    what = quoted(body[:2_000].decode(errors="replace")) or "an empty body"
+    raise FaultError(f"sent no list of records ({what})")
+
+
+def _total(message: Mapping[str, Any], cursor: int) -> int:
+    """Return how many records there are in all. Raises FaultError if they are not those that were
+    asked for.
+    """
+    echo = message.get("category")
+    if echo != "all":
+        raise FaultError(f"answered for the category {quoted(str(echo))!r}, not for all")
+    begins = str(message.get("cursor", cursor))
+    if begins != str(cursor):
+        raise FaultError(f"answered from record {quoted(begins)} on, not from {cursor}")
+
+    total = str(message.get("total"))
+    if not re.fullmatch(r"\d{1,9}", total, re.ASCII):
+        raise FaultError(f"counts {quoted(total)!r} records")
+    if int(total) > LONGEST:
+        raise FaultError(f"counts {total} records", again=False)
+    return int(total)
+
+
+class _DefectError(ValueError):
+    """Defect of a record, in words that follow its DOI."""
+
+
+def _read(record: Any, key: str, window: Window) -> tuple[date, Paper | None]:
+    """Return the day on which a version was posted, and a first version as a paper. Raises
+    _DefectError.
+    """
+    doi = _text(record, "doi").lower()
+    if not re.fullmatch(ids.DOI, doi, re.ASCII):
+        raise _DefectError("without a DOI of theirs")
+    if _text(record, "server").lower() not in {key, ""}:
+        raise _DefectError("of another server")
+
+    parts = re.fullmatch(r"(\d{4})-(\d{1,2})-(\d{1,2})", _text(record, "date"), re.ASCII)
+    try:
+        day = date(*map(int, parts.groups())) if parts else date.min
+    except ValueError:
+        day = date.min
+    if day < window.first:
+        raise _DefectError("with a bad date")
+
+    version = _text(record, "version")
+    if not re.fullmatch(r"\d{1,4}", version, re.ASCII):
+        raise _DefectError("without a version")
+    if version != "1":
+        return day, None
+
+    title = one_line(_text(record, "title"))
+    category = _text(record, "category")
+    if not title:
+        raise _DefectError("without a title")
+    if not category:
+        raise _DefectError("without a category")
+
+    whole_name = _words(record, "author_corresponding")
+    found = categories.of_record(key, category)
+    posted = midnight(day)
+    lines = map(one_line, _text(record, "abstract").splitlines())
+    return day, Paper(
+        id=f"{key}:{doi}",
+        version=1,
+        title=shortened(title, TITLE),
+        authors=_authors(_text(record, "authors"), whole_name),
+        abstract=shortened("\n".join(filter(None, lines)), ABSTRACT),
+        primary_category=found,
+        categories=(found,),
+        published=posted,
+        updated=posted,
+        doi=doi,
+        corresponding=whole_name,
+        institution=_words(record, "author_corresponding_institution"),
+        license=_words(record, "license").lower() or "unknown",
+    )
+
+
+def _authors(text: str, whole_name: str) -> tuple[str, ...]:
+    """Return "Surname, A. B.; …" as names in their natural order, with the one whole name at its
+    place. A consortium has no comma.
+    """
+    names = list[str]()
+    place = -1
+    for written in text.split(";")[:AUTHORS]:
+        surname, _, given = plain(to_marked(shortened(written, NAME))).partition(",")
+        name = one_line(f"{given} {surname}")
+        if not any(map(str.isalpha, name)):
+            continue
+        ending = f" {one_line(surname)}".casefold()
+        if given and whole_name.casefold().endswith(ending) and name[:1] == whole_name[:1]:
+            place = len(names)  # of several, the last: authors correspond from there
+        names.append(name)
+
+    if place >= 0:
+        names[place] = whole_name
+    return tuple(names)
+
+
+def _words(record: Any, name: str) -> str:
+    """Return a field in one line without mark-up; empty if the record has none."""
+    text = one_line(plain(to_marked(shortened(_text(record, name), NAME))))
+    return "" if text.upper() == "NA" else text
+
+
+def _text(record: Any, name: str) -> str:
+    """Return a field, of which no more is read than is kept."""
+    value = record.get(name) if isinstance(record, Mapping) else None
+    if isinstance(value, int):
+        value = str(value)[:20] if abs(value) < 10**20 else ""
+    most = {"authors": AUTHORS * 50, "abstract": 2 * ABSTRACT}.get(name, 2 * TITLE)
+    return value[:most].strip() if isinstance(value, str) else ""
+
+
+def quoted(foreign: str) -> str:
+    """Quote the server in a message: one line of at most 120 characters, safe for a log."""
+    text = re.sub(r"<[^<>]*>", " ", foreign[:2_000])
+    return shortened(visible(" ".join(text.split())), 120)
