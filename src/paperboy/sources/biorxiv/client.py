@@ -64,6 +64,7 @@ class BiorxivClient:
         also new versions. Raises FeedError if the server does not give all records.
         """
         papers = dict[str, Paper]()
+        versions = frozenset[str]()
         days = frozenset[date]()
         cursor = 0
         total = 1
@@ -76,7 +77,10 @@ class BiorxivClient:
                         "%s: %d of %d records that it counts are there", self.key, cursor, total
                     )
                     break
+                if page.size and page.versions <= versions:
+                    raise FeedError(f"{self._host} sends the same records again. {_NEXT_RUN}")
                 seen_end = not page.size
+                versions |= page.versions
                 papers |= {paper.id: paper for paper in page.papers}
                 days |= page.days
                 cursor += page.size

@@ -53,6 +53,7 @@ class RecordsPage:
 
     total: int  # records in the whole list, or more
     size: int  # records of this page, of any kind; 0: it lies beyond the last
+    versions: frozenset[str]  # which versions of which preprints they are
     days: frozenset[date]  # on which they were posted
     papers: tuple[Paper, ...]  # the first versions
     bad: tuple[str, ...]  # the defects of unusable records
@@ -65,36 +66,45 @@ def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> Records
     One bad record must not cost all others; a page with more than one in ten is broken.
     """
     message, records = _parsed(body)
-    status = str(message.get("status")).lower()
-    is_end = status == NO_PAPERS and cursor > 0
-    if status != "ok" and not is_end:
+    status = str(message.get("status"))
+    is_end = status.lower() == NO_PAPERS and cursor > 0
+    if status.lower() != "ok" and not is_end:
         raise FaultError(f"says {quoted(status)!r}")
     if not records and not cursor:
         raise FaultError("says that there is no record at all")
     if not records:
-        return RecordsPage(cursor, 0, frozenset(), (), ())
+        return RecordsPage(cursor, 0, frozenset(), frozenset(), (), ())
 
     total = _total(message, cursor)
     size = len(records)
     if not size <= LARGEST_PAGE:
         raise FaultError(f"sent a page of {size} records")
 
+    versions = set[str]()
     days = set[date]()
     papers = list[Paper]()
     bad = list[str]()
     for place, record in enumerate(records, cursor + 1):
         try:
-            day, paper = _read(record, key, window)
+            version, day, paper = _read(record, key, window)
         except _DefectError as defect:
             bad.append(f"{quoted(_text(record, 'doi')) or f'record {place}'} {defect}")
             continue
+        versions.add(version)
         days.add(day)
         if paper and day <= window.last:  # today's come with tomorrow's fetch
             papers.append(paper)
 
     if len(bad) > min(size - 1, max(1, size // 10)):
         raise FaultError(f"sent {len(bad)} bad records in {size} ({', '.join(bad[:3])})")
-    return RecordsPage(total, size, frozenset(days), tuple(papers), tuple(bad))
+    return RecordsPage(
+        total=total,
+        size=size,
+        versions=frozenset(versions),
+        days=frozenset(days),
+        papers=tuple(papers),
+        bad=tuple(bad),
+    )
 
 
 def _parsed(body: bytes) -> tuple[Mapping[str, Any], list[Any]]:
@@ -134,9 +144,9 @@ class _DefectError(ValueError):
     """Defect of a record, in words that follow its DOI."""
 
 
-def _read(record: Any, key: str, window: Window) -> tuple[date, Paper | None]:
-    """Return the day on which a version was posted, and a first version as a paper. Raises
-    _DefectError.
+def _read(record: Any, key: str, window: Window) -> tuple[str, date, Paper | None]:
+    """Return which version it is, the day on which that was posted and, of a first version, the
+    paper. Raises _DefectError.
     """
     doi = _text(record, "doi").lower()
     if not re.fullmatch(ids.DOI, doi, re.ASCII):
@@ -155,8 +165,9 @@ def _read(record: Any, key: str, window: Window) -> tuple[date, Paper | None]:
     version = _text(record, "version")
     if not re.fullmatch(r"\d{1,4}", version, re.ASCII):
         raise _DefectError("without a version")
+    name = f"{doi}v{version}"
     if version != "1":
-        return day, None
+        return name, day, None
 
     title = one_line(_text(record, "title"))
     category = _text(record, "category")
@@ -169,7 +180,7 @@ def _read(record: Any, key: str, window: Window) -> tuple[date, Paper | None]:
     found = categories.of_record(key, category)
     posted = midnight(day)
     lines = map(one_line, _text(record, "abstract").splitlines())
-    return day, Paper(
+    paper = Paper(
         id=f"{key}:{doi}",
         version=1,
         title=shortened(title, TITLE),
@@ -184,6 +195,7 @@ def _read(record: Any, key: str, window: Window) -> tuple[date, Paper | None]:
         institution=_words(record, "author_corresponding_institution"),
         license=_words(record, "license").lower() or "unknown",
     )
+    return name, day, paper
 
 
 def _authors(text: str, whole_name: str) -> tuple[str, ...]:
