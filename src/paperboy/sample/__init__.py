@@ -1,4 +1,4 @@
-"""Sample of invented papers and two lists, so that `paperboy demo` needs no network and no home;
+"""Sample of invented papers and three lists, so that `paperboy demo` needs no network and no home;
 and the files of a new home.
 
 Titles, abstracts, names and findings are made up. `papers.jsonl` has one paper on each line.

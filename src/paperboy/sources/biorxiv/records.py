@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from html import unescape
 from typing import Any, NamedTuple
 
 from paperboy.edges.text import one_line, shortened, visible
@@ -204,7 +205,7 @@ def _authors(text: str, whole_name: str) -> tuple[str, ...]:
     """
     names = list[str]()
     place = -1
-    for written in text.split(";")[:AUTHORS]:
+    for written in unescape(text).split(";")[:AUTHORS]:  # an entity has a semicolon, too
         surname, _, given = plain(to_marked(shortened(written, NAME))).partition(",")
         name = one_line(f"{given} {surname}")
         if not any(map(str.isalpha, name)):
