@@ -31,7 +31,7 @@ from paperboy.models import DeliveryState, MailingList
 from paperboy.sending.pace import REFUSES_US
 from paperboy.service.app import App
 from paperboy.service.output import lines_of
-from paperboy.sources import source_of, sources_of
+from paperboy.sources import named, source_of, sources_of
 from paperboy.sources.source import Source
 from paperboy.store.database import iso
 
@@ -148,7 +148,7 @@ def _of_the_lists(lists: Sequence[MailingList], settings: Settings) -> Iterator[
             hour = f"{mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
             people = f"{counted(number, 'subscriber')}, {hour}"
         paused = "; paused, so it sends nothing" * mailing_list.paused
-        categories = ", ".join(mailing_list.categories)
+        categories = ", ".join(named(mailing_list.categories))
         yield Finding("lists", f"{mailing_list.name}: {categories}; {people}{paused}")
 
     examples = list(filter(_EXAMPLE.fullmatch, addresses))
