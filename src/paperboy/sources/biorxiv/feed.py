@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from paperboy.errors import FeedError
 from paperboy.sources.biorxiv.calendar import day_of, last_day, midnight
 from paperboy.sources.biorxiv.client import BiorxivClient
 from paperboy.sources.biorxiv.records import Window
@@ -72,7 +73,10 @@ class BiorxivFeed:
         it has nothing of yesterday, or of an earlier weekday after the `newest` stored paper.
         """
         window = Window(day_of(since), last_day(now))
-        posted, days = self.client.fetch(window, progress)
+        try:
+            posted, days = self.client.fetch(window, progress)
+        except FeedError as error:  # both servers have the same host
+            raise FeedError(f"{self.name}: {error}") from error
         wanted = frozenset(categories)
         papers = [paper for paper in posted if paper.primary_category in wanted]
 
