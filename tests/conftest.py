@@ -29,6 +29,7 @@ LONG_FILES = {  # in the order in which they run
     "test_wrong_settings.py": "every command, with settings of all kinds",
     "test_forty_days.py": "mornings of many days",
     "test_once_days.py": "mornings of many days",
+    "test_weeks.py": "mornings of many days",
     "test_daemon.py": "mornings of many days",
     "test_llm_mornings.py": "mornings with every trouble of an LLM",
     "test_mail_*.py": "mornings with every trouble of a mail server",

@@ -30,6 +30,7 @@ from paperboy.store import Store
 from tests.builders import paper
 from tests.fakes import Clock
 from tests.servers.arxiv_api import ArxivServer
+from tests.servers.biorxiv_api import BiorxivServer
 from tests.servers.llm import LlmServer
 from tests.servers.smtp import SmtpServer
 
@@ -76,6 +77,7 @@ class World:
     clock: Clock = field(default_factory=lambda: Clock(FRIDAY))
     environ: dict[str, str] = field(default_factory=dict)
     waits: list[float] = field(default_factory=list)  # seconds between tries that nobody waited
+    biorxiv_url: str = ""  # of a server on loopback; empty: no test may ask bioRxiv
 
     @property
     def database(self) -> Path:
@@ -95,6 +97,8 @@ class World:
     def env(self, *, llm: bool = True, smtp: bool = True, **more: object) -> None:
         """Write `.env`: the servers, and more settings."""
         settings: dict[str, object] = {"ARXIV_API_URL": self.arxiv.url, "ARXIV_DELAY_SECONDS": 0}
+        if self.biorxiv_url:
+            settings |= {"BIORXIV_API_URL": self.biorxiv_url}
         if llm:
             settings |= {"OPENAI_BASE_URL": self.llm.base_url}
         if smtp:
@@ -212,6 +216,15 @@ def world(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[World]
         made.write("subscribers.yaml", LISTS)
         made.env()
         yield made
+
+
+@pytest.fixture
+def biorxiv(world: World) -> Iterator[BiorxivServer]:
+    """The API of bioRxiv and medRxiv, which the home asks from now on."""
+    with BiorxivServer() as server:
+        world.biorxiv_url = server.url
+        world.env()
+        yield server
 
 
 @pytest.fixture
