@@ -13,7 +13,7 @@ from paperboy.mail.text import counted, together
 from paperboy.models import MailingList, Paper, PaperOutcome
 from paperboy.service import output
 from paperboy.service.app import App
-from paperboy.sources import SOURCES, read_id, source_of, title_of, twins
+from paperboy.sources import SOURCES, named, read_id, source_of, title_of, twins
 from paperboy.store.history import PaperHistory
 
 _WEEKS = 8  # of digests to an address
@@ -133,7 +133,7 @@ def _not_seen(mailing_list: MailingList, paper: Paper | None, life: PaperHistory
     crossed = paper.categories if paper and mailing_list.cross_lists else ()
     if {paper and paper.primary_category, *crossed}.isdisjoint(mailing_list.categories):
         without = "" if mailing_list.cross_lists else "; cross_lists is false"
-        return f"not in its categories ({', '.join(mailing_list.categories)}{without})"
+        return f"not in its categories ({', '.join(named(mailing_list.categories))}{without})"
 
     if not mailing_list.subscribers:
         return "not considered: the list has no subscribers"

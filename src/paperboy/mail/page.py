@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from paperboy import topics
-from paperboy.curate import WHOLE, name_key, passes, possible_authors, sections, topic_of
+from paperboy.curate import (
+    WHOLE,
+    matched_authors,
+    name_key,
+    passes,
+    possible_authors,
+    sections,
+    topic_of,
+)
 from paperboy.edges.text import one_line
 from paperboy.mail.text import (
     Prose,
@@ -184,7 +192,6 @@ class Page:
     looked_from: Day | None  # papers submitted before were not looked at; None: all were
     sources: tuple[str, ...]  # names of the list's
     late: tuple[str, ...]  # names of those whose papers are still to come
-    category_names: tuple[str, ...]  # the list's categories for readers, by source
     view_url: str = ""  # the page of the digest; empty: it has none
 
     # The recipient's page of votes; with /up/ID or /down/ID one is chosen; empty: there is none.
@@ -230,6 +237,16 @@ class Page:
     def of_day(self, topic: str) -> int:
         """Return how many papers serve a topic best, also those to read first."""
         return sum(of_day.number for of_day in self.topics_of_day if of_day.name == topic)
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Return the list's categories for readers."""
+        return tuple(named(self.mailing_list.categories))
+
+    @property
+    def exclude(self) -> tuple[str, ...]:
+        """Return the categories never taken for readers."""
+        return tuple(named(self.mailing_list.exclude))
 
     @property
     def has_way_out_online(self) -> bool:
@@ -288,7 +305,6 @@ def page_of(
         looked_from=digest.date - timedelta(digest.only_days) if digest.only_days else None,
         sources=tuple(source.name for source in sources_of(mailing_list.categories)),
         late=digest.late,
-        category_names=tuple(named(mailing_list.categories)),
         topics=wanted.blocks,
         topic_names=wanted.names,
         followed=tuple(one_line(name) for name in mailing_list.authors),
@@ -354,7 +370,6 @@ def online(
 
 def _items(entries: Iterable[Entry], digest: Digest, group: Group) -> Iterator[Item]:
     mailing_list = digest.mailing_list
-    followed = frozenset(map(name_key, mailing_list.authors))
     names = topics.read(mailing_list.topics).names
     is_judged = digest.model.is_llm and mailing_list.topics
     for entry in entries:
@@ -362,6 +377,7 @@ def _items(entries: Iterable[Entry], digest: Digest, group: Group) -> Iterator[I
         score = entry.score
         source = source_of(paper.id)
         links = source.links(paper.id, paper.version)
+        followed = frozenset(map(name_key, matched_authors(paper, mailing_list.authors)))
         authors = tuple(
             Author(one_line(name), name_key(name) in followed) for name in paper.authors
         )

@@ -39,9 +39,8 @@ class FetchResult:
 def result_for(by_source: Mapping[str, FetchResult], mailing_list: MailingList) -> FetchResult:
     """Return the result for a list, from those by the keys of its sources."""
     results = [by_source[source.key] for source in sources_of(mailing_list.categories)]
-    missing = "; ".join(result.missing for result in results if result.missing)
     return FetchResult(
-        missing=missing.replace(".; ", "; "),
+        missing="; ".join(result.missing for result in results if result.missing),
         late=frozenset().union(*(result.late for result in results)),
         unread=frozenset().union(*(result.unread for result in results)),
         holds=any(result.holds for result in results),

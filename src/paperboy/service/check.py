@@ -225,7 +225,12 @@ def _database(app: App) -> Iterator[Finding]:
 def _of_the_authors(app: App) -> Iterator[Finding]:
     """Report followed names that look as if no paper could match them."""
     lists = [mailing_list for mailing_list in app.home.lists if mailing_list.authors]
-    categories = {category for mailing_list in lists for category in mailing_list.categories}
+    categories = {
+        category
+        for mailing_list in lists
+        for category in mailing_list.categories
+        if not _gives_initials(source_of(category))  # another spelling would not match there
+    }
     since = app.clock() - RECENT
     papers: list[tuple[str, ...]] = []
     if lists and (store := app.open_store()):

@@ -48,10 +48,10 @@ def categories(text: str) -> tuple[str, ...]:
     with a suggestion.
     """
     source = source_of(text)
-    key, slash, name = text.partition("/")
-    if slash and source is ARXIV:  # its categories have no slash
-        near = did_you_mean(key, filter(None, _BY_KEY))
-        raise ValueError(f"unknown source {key!r} of {name!r}{near}")
+    key, slash, _ = text.partition("/")
+    near = did_you_mean(key, filter(None, _BY_KEY), cutoff=0.65)
+    if source is ARXIV and (slash or near):  # its categories have no slash
+        raise ValueError(f"unknown source {key!r}{near}")
     return source.categories(text)
 
 

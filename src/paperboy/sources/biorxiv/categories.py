@@ -30,10 +30,7 @@ _NAMES = {
         transplantation, urology
         """,
 }
-_BY_SERVER = {
-    key: tuple(f"{key}/{name}" for name in " ".join(names.split()).split(", "))
-    for key, names in _NAMES.items()
-}
+_BY_SERVER = {key: tuple(" ".join(names.split()).split(", ")) for key, names in _NAMES.items()}
 
 
 def read(key: str, text: str) -> tuple[str, ...]:
@@ -41,23 +38,24 @@ def read(key: str, text: str) -> tuple[str, ...]:
     its key and all its categories. Raises ValueError, with a suggestion.
     """
     known = _BY_SERVER[key]
-    server, slash, name = text.partition("/")
+    _, slash, written = text.partition("/")
     if not slash:
-        return (key, *known)
+        return (key, *(f"{key}/{name}" for name in known))
 
-    category = _category(key, name)
-    if category in known:
-        return (category,)
-    hint = did_you_mean(category, known) or f"; such as {known[0]}, or {key} for all of it"
-    raise ValueError(f"unknown category {text!r} of {server}{hint}")
+    name = _normal(written)
+    if name in known:
+        return (f"{key}/{name}",)
+    others = [other for other, names in _BY_SERVER.items() if name in names]
+    hint = f"; {others[0]} has it" if others else did_you_mean(name, known)
+    example = f"; write one such as {key}/{known[0]}, or {key} for all of it"
+    raise ValueError(f"unknown category {written!r} of {key}{hint or example}")
 
 
 def of_record(key: str, name: str) -> str:
     """Return the category of a record. A new one is only within the whole server, its key."""
-    category = _category(key, name)
-    return category if category in _BY_SERVER[key] else key
+    normal = _normal(name)
+    return f"{key}/{normal}" if normal in _BY_SERVER[key] else key
 
 
-def _category(key: str, name: str) -> str:
-    words = re.sub(r"[\s/_-]+", " ", name).strip().lower()
-    return f"{key}/{words}"
+def _normal(name: str) -> str:
+    return re.sub(r"[\s/_-]+", " ", name).strip().lower()

@@ -28,7 +28,7 @@ LARGEST_REPLY = 16_000_000  # bytes; 30 records have 100,000
 MOST_PAGES = 2_000  # of a window; a month has 250
 LONGEST_WAIT = 600.0  # seconds; no retry if a Retry-After asks for more
 
-_NEXT_RUN = "The next run fetches the same days again, so no paper is lost."
+_NEXT_RUN = "the next run fetches the same days again, so no paper is lost"
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class BiorxivClient:
                     )
                     break
                 if page.size and page.versions <= versions:
-                    raise FeedError(f"{self._host} sends the same records again. {_NEXT_RUN}")
+                    raise FeedError(f"{self._host} sends the same records again; {_NEXT_RUN}")
                 seen_end = not page.size
                 versions |= page.versions
                 papers |= {paper.id: paper for paper in page.papers}
@@ -113,7 +113,7 @@ class BiorxivClient:
             except FaultError as fault:
                 if not fault.again or attempt >= self.tries or fault.retry_after > LONGEST_WAIT:
                     attempts = f", after {attempt} attempts" if attempt > 1 else ""
-                    raise FeedError(f"{self._host} {fault}{attempts}. {_NEXT_RUN}") from fault
+                    raise FeedError(f"{self._host} {fault}{attempts}; {_NEXT_RUN}") from fault
                 backoff = self.delay_seconds * 2**attempt
                 self._pause = min(LONGEST_WAIT, max(backoff, fault.retry_after))
                 logger.info("%s %s; retrying in %.0f s", self._host, fault, self._pause)

@@ -9,9 +9,10 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from paperboy.errors import FeedError
+from paperboy.models import Paper
 from paperboy.sources.biorxiv.calendar import day_of, last_day, midnight
 from paperboy.sources.biorxiv.client import BiorxivClient
-from paperboy.sources.biorxiv.records import Window
+from paperboy.sources.biorxiv.records import NothingError, Window
 from paperboy.sources.source import Fetched
 
 _DAY = timedelta(days=1)
@@ -69,25 +70,33 @@ class BiorxivFeed:
         newest: datetime | None,
         progress: Callable[[int, int], None],
     ) -> Fetched:
-        """Return all papers posted from the day of an instant to yesterday. The server is late while
-        it has nothing of yesterday, or of an earlier weekday after the `newest` stored paper.
+        """Return all papers posted from the day of an instant to yesterday. Raises FeedError also
+        while the server has nothing of yesterday, which is asked for first: whoever waits for it
+        tries again and again. It is late, too, if it has nothing of an earlier weekday after the
+        `newest` stored paper.
         """
-        window = Window(day_of(since), last_day(now))
-        try:
-            posted, days = self.client.fetch(window, progress)
-        except FeedError as error:  # both servers have the same host
-            raise FeedError(f"{self.name}: {error}") from error
-        wanted = frozenset(categories)
-        papers = [paper for paper in posted if paper.primary_category in wanted]
+        yesterday = last_day(now)
+        windows = [Window(yesterday, yesterday), Window(day_of(since), yesterday - _DAY)]
+        papers = list[Paper]()
+        days = frozenset[date]()
+        for window in windows:
+            try:
+                posted, on_days = self.client.fetch(window, progress)
+            except FeedError as error:
+                if isinstance(error.__cause__, NothingError):
+                    nothing = f"{self.name} has nothing of {_in_words(window)} yet"
+                    raise FeedError(nothing) from error
+                raise FeedError(f"{self.name}: {error}") from error  # both have the same host
+            papers += posted
+            days |= on_days
 
-        is_fresh = max(days) >= window.last
-        missing = list(_empty_weekdays(days, day_of(newest), window.last)) if newest else []
-        if not is_fresh:
-            missing = sorted({*missing, window.last})
+        wanted = frozenset(categories)
+        missing = _empty_weekdays(days, day_of(newest), yesterday) if newest else ()
+        of_days = _in_words(tuple(missing))
         return Fetched(
-            papers=papers,
-            news=not missing,
-            missing=f"{self.name} has nothing of {_in_words(missing)} yet" if missing else "",
+            papers=[paper for paper in papers if paper.primary_category in wanted],
+            news=not of_days,
+            missing=f"{self.name} has nothing of {of_days} yet" if of_days else "",
         )
 
     def probe(self, _: str) -> tuple[str, str]:
@@ -99,11 +108,11 @@ class BiorxivFeed:
         return f"{self.client.url} answers; it has {number:,} records of {days}", ""
 
 
+def _in_words(days: Sequence[date]) -> str:
+    return ", ".join(dict.fromkeys(f"{day:%A %d %B}" for day in days))
+
+
 def _empty_weekdays(days: frozenset[date], after: date, until: date) -> Iterator[date]:
     while (after := after + _DAY) <= until:
         if after.weekday() < _SATURDAY and after not in days:
             yield after
-
-
-def _in_words(days: Sequence[date]) -> str:
-    return ", ".join(f"{day:%A %d %B}" for day in days)

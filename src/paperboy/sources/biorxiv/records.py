@@ -41,6 +41,13 @@ class FaultError(Exception):
         self.retry_after = retry_after
 
 
+class NothingError(FaultError):
+    """Answer without records, which is right for a day of which the server has nothing yet."""
+
+    def __init__(self) -> None:
+        super().__init__("says that it has no records", again=False)
+
+
 class Window(NamedTuple):
     """Days whose records were asked for, both included."""
 
@@ -61,18 +68,17 @@ class RecordsPage:
 
 
 def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> RecordsPage:
-    """Read a page that begins with record `cursor` of a server, by its key. Raises FaultError if it
-    is something else.
+    """Read a page that begins with record `cursor` of a server, by its key. Raises NothingError if
+    the window has no records, and FaultError for anything else.
 
     One bad record must not cost all others; a page with more than one in ten is broken.
     """
     message, records = _parsed(body)
     status = str(message.get("status"))
-    is_end = status.lower() == NO_PAPERS and cursor > 0
-    if status.lower() != "ok" and not is_end:
+    if status.lower() not in {"ok", NO_PAPERS}:
         raise FaultError(f"says {quoted(status)!r}")
     if not records and not cursor:
-        raise FaultError("says that there is no record at all")
+        raise NothingError
     if not records:
         return RecordsPage(cursor, 0, frozenset(), frozenset(), (), ())
 
