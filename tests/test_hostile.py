@@ -1,8 +1,8 @@
 """Whole mornings with a hostile peer: whatever it sends costs no other paper and no other reader anything.
 
-What is made of a single reply is tested at each door: sources/arxiv/test_bounds.py, scoring/test_reply.py and
-test_llm_faults.py, mail/test_smtp_hostile.py, test_check.py (DNS), features/webhooks/test_call.py,
-web/test_hostile_web.py, and features/bounces/test_returned.py for mail on stdin.
+What is made of a single reply is tested at each door: sources/arxiv/test_bounds.py and sources/biorxiv/test_bounds.py,
+scoring/test_reply.py and test_llm_faults.py, mail/test_smtp_hostile.py, test_check.py (DNS),
+features/webhooks/test_call.py, web/test_hostile_web.py, and features/bounces/test_returned.py for mail on stdin.
 """
 
 from __future__ import annotations

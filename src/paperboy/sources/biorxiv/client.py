@@ -98,8 +98,8 @@ class BiorxivClient:
             with closing(self._http):
                 return self._ask(window, 0).total
         except FaultError as fault:
-            fix = f"A morning would ask up to {self.tries} times, with growing waits."
-            raise FeedError(f"{self._host} {fault}. {fix}") from fault
+            fix = f" A morning would ask up to {self.tries} times, with growing waits."
+            raise FeedError(f"{self._host} {fault}.{fix * fault.again}") from fault
 
     def _retried(self, window: Window, cursor: int) -> RecordsPage:
         """Ask for a page until it is whole. Raises FeedError after the last try, and if a retry
@@ -123,7 +123,8 @@ class BiorxivClient:
         path = f"details/{self.key}/{window.first}/{window.last}/{cursor}/json"
         page = read_page(self._get(f"{self.url}/{path}"), self.key, window, cursor)
         if page.bad:
-            logger.warning("invalid records left out: %s", ", ".join(page.bad))
+            first = ", ".join(page.bad[:5])
+            logger.warning("invalid records left out (%d): %s", len(page.bad), first)
         return page
 
     def _get(self, url: str) -> bytes:
@@ -143,9 +144,12 @@ class BiorxivClient:
             return reply.body
         text = quoted(reply.body[:2_000].decode(errors="replace"))
         what = f"answered HTTP {reply.status} ({text})".removesuffix(" ()")
+        again = reply.status in {408, 425, 429} or reply.status >= 500
+        if not again:
+            what += "; check BIORXIV_API_URL"
         asked = reply.headers.get("Retry-After", "")
         raise FaultError(
             what,
-            again=reply.status in {408, 425, 429} or reply.status >= 500,
+            again=again,
             retry_after=float(asked) if asked.isdecimal() else 0.0,
         )

@@ -84,15 +84,19 @@ class BiorxivFeed:
                 posted, on_days = self.client.fetch(window, progress)
             except FeedError as error:
                 if isinstance(error.__cause__, NothingError):
-                    nothing = f"{self.name} has nothing of {_in_words(window)} yet"
+                    of_days = " to ".join(dict.fromkeys(f"{day:%A %d %B}" for day in window))
+                    nothing = f"{self.name} has nothing of {of_days} yet"
                     raise FeedError(nothing) from error
                 raise FeedError(f"{self.name}: {error}") from error  # both have the same host
             papers += posted
             days |= on_days
 
         wanted = frozenset(categories)
-        missing = _empty_weekdays(days, day_of(newest), yesterday) if newest else ()
-        of_days = _in_words(tuple(missing))
+        of_days = ""
+        if newest:
+            known = max(day_of(newest), day_of(since) - _DAY)  # no earlier day was asked for
+            empty = _empty_weekdays(days, known, yesterday)
+            of_days = ", ".join(f"{day:%A %d %B}" for day in empty)
         return Fetched(
             papers=[paper for paper in papers if paper.primary_category in wanted],
             news=not of_days,
@@ -104,12 +108,9 @@ class BiorxivFeed:
         yesterday = last_day(self.clock())
         window = Window(yesterday - _DAY, yesterday)
         number = self.client.count(window)
+        records = "1 record" if number == 1 else f"{number:,} records"
         days = f"{window.first:%A} and {window.last:%A}"
-        return f"{self.client.url} answers; it has {number:,} records of {days}", ""
-
-
-def _in_words(days: Sequence[date]) -> str:
-    return ", ".join(dict.fromkeys(f"{day:%A %d %B}" for day in days))
+        return f"{self.client.url} answers; it has {records} of {days}", ""
 
 
 def _empty_weekdays(days: frozenset[date], after: date, until: date) -> Iterator[date]:

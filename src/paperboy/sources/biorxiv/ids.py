@@ -16,7 +16,8 @@ _WRITTEN = re.compile(
         |doi:\s*
     )?
     (?P<doi>{DOI})
-    (?:v\d+)?(?:\.\w+)*/?
+    (?:v\d+)?(?:\.[\w+-]+)*/?  # such as v1.full-text
+    (?:[?\#].*)?
     """,
     re.ASCII | re.IGNORECASE | re.VERBOSE,
 )

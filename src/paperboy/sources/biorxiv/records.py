@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from html import unescape
 from typing import Any, NamedTuple
 
@@ -26,6 +26,8 @@ TITLE = 1_000  # characters, as below
 ABSTRACT = 10_000
 NAME = 200
 AUTHORS = 5_000
+
+_DAY = timedelta(days=1)
 
 NO_PAPERS = "no posts found"  # the status beyond the last record, too
 
@@ -74,7 +76,7 @@ def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> Records
     One bad record must not cost all others; a page with more than one in ten is broken.
     """
     message, records = _parsed(body)
-    status = str(message.get("status"))
+    status = _text(message, "status")
     if status.lower() not in {"ok", NO_PAPERS}:
         raise FaultError(f"says {quoted(status)!r}")
     if not records and not cursor:
@@ -132,14 +134,14 @@ def _total(message: Mapping[str, Any], cursor: int) -> int:
     """Return how many records there are in all. Raises FaultError if they are not those that were
     asked for.
     """
-    echo = message.get("category")
+    echo = _text(message, "category")
     if echo != "all":
-        raise FaultError(f"answered for the category {quoted(str(echo))!r}, not for all")
-    begins = str(message.get("cursor", cursor))
-    if begins != str(cursor):
-        raise FaultError(f"answered from record {quoted(begins)} on, not from {cursor}")
+        raise FaultError(f"answered for the category {quoted(echo)!r}, not for all")
+    begins = _text(message, "cursor")
+    if "cursor" in message and begins != str(cursor):
+        raise FaultError(f"answered from record {quoted(begins)!r} on, not from {cursor}")
 
-    total = str(message.get("total"))
+    total = _text(message, "total")
     if not re.fullmatch(r"\d{1,9}", total, re.ASCII):
         raise FaultError(f"counts {quoted(total)!r} records")
     if int(total) > LONGEST:
@@ -166,7 +168,7 @@ def _read(record: Any, key: str, window: Window) -> tuple[str, date, Paper | Non
         day = date(*map(int, parts.groups())) if parts else date.min
     except ValueError:
         day = date.min
-    if day < window.first:
+    if not window.first <= day <= window.last + _DAY:  # today's may be there, too
         raise _DefectError("with a bad date")
 
     version = _text(record, "version")
@@ -186,12 +188,12 @@ def _read(record: Any, key: str, window: Window) -> tuple[str, date, Paper | Non
     whole_name = _words(record, "author_corresponding")
     found = categories.of_record(key, category)
     posted = midnight(day)
-    lines = map(one_line, _text(record, "abstract").splitlines())
+    lines = map(one_line, _known(record, "abstract").splitlines())
     paper = Paper(
         id=f"{key}:{doi}",
         version=1,
         title=shortened(title, TITLE),
-        authors=_authors(_text(record, "authors"), whole_name),
+        authors=_authors(_known(record, "authors"), whole_name),
         abstract=shortened("\n".join(filter(None, lines)), ABSTRACT),
         primary_category=found,
         categories=(found,),
@@ -213,10 +215,12 @@ def _authors(text: str, whole_name: str) -> tuple[str, ...]:
     place = -1
     for written in unescape(text).split(";")[:AUTHORS]:  # an entity has a semicolon, too
         surname, _, given = plain(to_marked(shortened(written, NAME))).partition(",")
-        name = one_line(f"{given} {surname}")
+        given, _, suffix = given.partition(",")  # as in "Okafor, S. T., Jr."
+        family_name = one_line(f"{surname} {suffix}")
+        name = one_line(f"{given} {family_name}")
         if not any(map(str.isalpha, name)):
             continue
-        ending = f" {one_line(surname)}".casefold()
+        ending = f" {family_name}".casefold()
         if given and whole_name.casefold().endswith(ending) and name[:1] == whole_name[:1]:
             place = len(names)  # of several, the last: authors correspond from there
         names.append(name)
@@ -228,7 +232,12 @@ def _authors(text: str, whole_name: str) -> tuple[str, ...]:
 
 def _words(record: Any, name: str) -> str:
     """Return a field in one line without mark-up; empty if the record has none."""
-    text = one_line(plain(to_marked(shortened(_text(record, name), NAME))))
+    return shortened(one_line(plain(to_marked(_known(record, name)))), NAME)
+
+
+def _known(record: Any, name: str) -> str:
+    """Return a field, where "NA" is none."""
+    text = _text(record, name)
     return "" if text.upper() == "NA" else text
 
 

@@ -1,0 +1,332 @@
+"""The client against a server on loopback: every way in which the API fails, what it costs, and what comes of it."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+
+import pytest
+
+from paperboy import __version__
+from paperboy.errors import FeedError
+from paperboy.models import Paper
+from paperboy.sources.biorxiv.client import BiorxivClient
+from paperboy.sources.biorxiv.records import Window
+from tests.servers import biorxiv_faults as faults
+from tests.servers.biorxiv_api import BiorxivServer, Preprint, preprint
+
+YESTERDAY = date(2026, 11, 19)
+WINDOW = Window(date(2026, 11, 12), YESTERDAY)
+
+
+def some_records(count: int = 70) -> list[Preprint]:
+    """Of the last week, oldest first, as the server sorts them."""
+    return [
+        preprint(number, YESTERDAY - timedelta(days=7 - 8 * number // count))
+        for number in range(count)
+    ]
+
+
+def ids(of: Sequence[Preprint] | Sequence[Paper]) -> list[str]:
+    return [item.id if isinstance(item, Paper) else f"biorxiv:{item.doi}" for item in of]
+
+
+@pytest.fixture
+def server() -> Iterator[BiorxivServer]:
+    with BiorxivServer(some_records()) as running:
+        yield running
+
+
+@dataclass
+class Asked:
+    """A client, and the waits that it asked for."""
+
+    url: str
+    key: str = "biorxiv"
+    tries: int = 5
+    seconds: float = 60
+    waits: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.client = BiorxivClient(
+            self.url,
+            self.key,
+            contact="ada@example.org",
+            tries=self.tries,
+            seconds=self.seconds,
+            wait=self.waits.append,
+        )
+
+    def fetch(self) -> list[Paper]:
+        return self.client.fetch(WINDOW)[0]
+
+    def error(self) -> str:
+        """What a fetch that fails says."""
+        with pytest.raises(FeedError) as caught:
+            self.fetch()
+        said = str(caught.value)
+        assert said.isprintable()
+        return said
+
+
+def cursors(server: BiorxivServer) -> list[int]:
+    return [request.cursor for request in server.requests]
+
+
+# a good day
+
+
+@pytest.mark.parametrize(("page_size", "starts"), [(30, [0, 30, 60]), (100, [0])])
+def test_all_records_are_read_one_page_at_a_time_a_second_apart(
+    server: BiorxivServer, page_size: int, starts: list[int]
+) -> None:
+    """Whatever the size of a page. Nothing but dates and a place is asked for."""
+    server.page_size = page_size
+    asked, progress = Asked(server.url), list[tuple[int, int]]()
+    papers, days = asked.client.fetch(WINDOW, lambda done, total: progress.append((done, total)))
+    assert ids(papers) == ids(server.records)
+    assert days == {YESTERDAY - timedelta(days=ago) for ago in range(8)}
+    assert [request.path for request in server.requests] == [
+        f"/details/biorxiv/2026-11-12/2026-11-19/{start}/json" for start in starts
+    ]
+    assert [request.query for request in server.requests] == [{}] * len(starts)
+    said = f"paperboy/{__version__} (preprint e-mail digests; ada@example.org)"
+    assert {request.user_agent for request in server.requests} == {said}
+    assert {request.concurrent for request in server.requests} == {1}
+    assert asked.waits == [1.0] * len(starts)
+    assert progress == [(min(start + page_size, 70), 70) for start in starts]
+    asked.client.count(WINDOW)
+    assert asked.waits == [1.0] * (len(starts) + 1), "the rule holds between two calls as well"
+
+
+def test_each_server_has_its_own_records(server: BiorxivServer) -> None:
+    server.records.append(preprint(99, YESTERDAY, "medRxiv"))
+    (found,) = Asked(server.url, "medrxiv").fetch()
+    assert found.id == f"medrxiv:{server.records[-1].doi}"
+
+
+def test_versions_of_one_preprint_are_one_paper(server: BiorxivServer) -> None:
+    """A revision of an old one is none, but shows that the server had that day."""
+    first = preprint(1, YESTERDAY - timedelta(days=1))
+    old = preprint(2, YESTERDAY, doi="10.64898/2026.01.01.700002", version="4")
+    server.records[:] = [first, replace(first, date=f"{YESTERDAY}", version="2"), old]
+    papers, days = Asked(server.url).client.fetch(WINDOW)
+    assert ids(papers) == ids([first])
+    assert max(days) == YESTERDAY
+
+
+def test_record_that_moves_to_the_next_page_comes_once(server: BiorxivServer) -> None:
+    """As where somebody posts while the pages are read."""
+    server.lasting_fault = faults.overlapping(3)
+    assert ids(Asked(server.url).fetch()) == ids(server.records)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [faults.numeric_total, faults.unpadded_dates, faults.capitalised_categories],
+    ids=["numbers for counts", "unpadded dates", "capitalised categories"],
+)
+def test_another_spelling_is_no_fault(server: BiorxivServer, fault: faults.Fault) -> None:
+    whole = Asked(server.url).fetch()
+    server.lasting_fault = fault
+    assert Asked(server.url).fetch() == whole
+
+
+# faults that pass
+
+
+# A stale server gives whole pages; the feed sees that.
+FAULTS = {name: fault for name, fault in faults.BY_NAME.items() if name != "stale"}
+PASSING = {
+    **{name: (fault, 2.0) for name, fault in FAULTS.items()},
+    "429 with Retry-After": (faults.rate_limited(45), 45.0),
+    "429 with nonsense": (faults.rate_limited("soon"), 2.0),
+    "503 with Retry-After": (faults.unavailable(120), 120.0),
+    "408": (faults.plain(408, "slow"), 2.0),
+    "another cursor": (faults.message(cursor=7), 2.0),
+    "no total": (faults.message(total=faults.MISSING), 2.0),
+    "all dates bad": (faults.each_record(date="soon"), 2.0),
+    "the other server": (faults.each_record(server="medRxiv"), 2.0),
+    "no collection": (faults.top(collection=faults.MISSING), 2.0),
+    "records that are none": (faults.top(collection=["x", 7, None]), 2.0),
+}
+LIKE_AN_END = {"empty-page", "no-posts", "no collection"}  # at the beginning, they are an answer
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [(name, 0) for name in PASSING if name not in LIKE_AN_END] + [(name, 30) for name in PASSING],
+)
+def test_passing_fault_repeats_its_page_alone_after_one_wait(
+    server: BiorxivServer, name: str, place: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    fault, wait = PASSING[name]
+    if name in LIKE_AN_END:
+        wait = 1.0
+    server.faults += [faults.fine, fault] if place else [fault]
+    asked = Asked(server.url)
+    assert ids(asked.fetch()) == ids(server.records)
+    assert cursors(server) == sorted([0, 30, 60, place])
+    assert asked.waits == ([1.0, 1.0, wait, 1.0] if place else [1.0, wait, 1.0, 1.0])
+    assert "that it counts" not in caplog.text
+
+
+# faults that stay
+
+
+SAYS = {
+    "429": r"answered HTTP 429 \(Rate exceeded\.\)",
+    "503": r"answered HTTP 503 \(first byte timeout\)",
+    "html": r"sent no list of records \(Just a moment\.\.\.\)",
+    "no-body": r"sent no list of records \(an empty body\)",
+    "bad-doi": "says 'DOI not recognizable'",
+    "refused": r"sent no list of records \(Error : \(2002\) Connection refused\)",
+    "refused-in-json": r"says '\(2002\) Connection refused'",
+    "not-available": r"sent no list of records \(Not available at this time\)",
+    "not-available-in-json": "says 'Not available at this time'",
+    "truncated": r'sent no list of records \(\{"messages"',
+    "short": r"gave no whole reply \(IncompleteRead.*\); check the network and BIORXIV_API_URL",
+    "dropped": r"gave no whole reply \(Remote end closed.*\); check the network",
+    "nested": r'sent no list of records \(\{"messages"',
+    "other-category": "answered for the category 'genomics', not for all",
+}
+
+
+@pytest.mark.parametrize("name", sorted(FAULTS.keys() - LIKE_AN_END))
+def test_lasting_fault_is_an_error_and_never_an_empty_list(
+    server: BiorxivServer, name: str
+) -> None:
+    server.lasting_fault = FAULTS[name]
+    asked = Asked(server.url)
+    ending = ", after 5 attempts; the next run fetches the same days again, so no paper is lost"
+    assert re.fullmatch(rf"127\.0\.0\.1 {SAYS[name]}.*{ending}", asked.error())
+    assert cursors(server) == [0] * 5
+    assert asked.waits == [1.0, 2.0, 4.0, 8.0, 16.0]
+    server.lasting_fault = None
+    assert ids(asked.fetch()) == ids(server.records), "and the client is as good as new"
+
+
+@pytest.mark.parametrize("rest", [3600, "9" * 20, "9" * 4_000])
+def test_long_retry_after_ends_the_fetch(server: BiorxivServer, rest: int | str) -> None:
+    asked = Asked(server.url)
+    server.faults.append(faults.rate_limited(rest))
+    assert "429 (Rate exceeded.); the next run fetches" in asked.error()
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (faults.plain(400, "bad"), "answered HTTP 400 (bad); check BIORXIV_API_URL"),
+        (faults.plain(403, "<h1>No</h1>"), "answered HTTP 403 (No); check BIORXIV_API_URL"),
+        (faults.plain(404, ""), "answered HTTP 404; check BIORXIV_API_URL"),
+        (faults.redirected("https://x.example/"), "answered HTTP 302; check BIORXIV_API_URL"),
+        (faults.message(total="100001"), "counts 100001 records"),
+        *((PASSING[name][0], "says that it has no records") for name in sorted(LIKE_AN_END)),
+    ],
+)
+def test_refusal_or_nothing_is_not_retried(
+    server: BiorxivServer, fault: faults.Fault, says: str
+) -> None:
+    server.faults += [fault]
+    asked = Asked(server.url)
+    assert asked.error().startswith(f"127.0.0.1 {says}; the next run fetches the same days again")
+    assert (len(server.requests), asked.waits) == (1, [1.0])
+
+
+def test_server_that_repeats_its_first_page_is_an_error(server: BiorxivServer) -> None:
+    server.lasting_fault = faults.cursor_ignored
+    assert "127.0.0.1 sends the same records again; the next run" in Asked(server.url).error()
+    assert cursors(server) == [0, 30]
+
+
+@pytest.mark.long("two thousand requests")
+def test_list_without_an_end_is_an_error(server: BiorxivServer) -> None:
+    server.records[:] = some_records(2_001)
+    server.page_size = 1
+    assert Asked(server.url).error() == "127.0.0.1 has no end: 2000 pages read"
+
+
+def test_unreachable_server_is_reported() -> None:
+    with socket.socket() as taken:  # bound, not listening: refuses
+        taken.bind(("127.0.0.1", 0))
+        asked = Asked(f"http://127.0.0.1:{taken.getsockname()[1]}", tries=2)
+        said = asked.error()
+    assert "gave no whole reply (Connection refused); check the network and BIORXIV_API" in said
+    assert asked.waits == [1.0, 2.0]
+
+
+def test_host_that_dns_does_not_find_keeps_nobody_waiting() -> None:
+    with pytest.raises(socket.gaierror) as found:
+        socket.getaddrinfo("biorxiv.invalid", 80)
+    if found.value.errno == socket.EAI_AGAIN:
+        pytest.skip("no DNS answers here, and that is tried again")
+    asked = Asked("http://biorxiv.invalid")
+    assert "biorxiv.invalid gave no whole reply" in asked.error()
+    assert asked.waits == [1.0]
+
+
+def test_silent_server_meets_the_time_limit(server: BiorxivServer) -> None:
+    server.faults += [faults.hang(30)] * 2
+    said = Asked(server.url, tries=2, seconds=0.1).error()
+    assert "gave no whole reply (the reply took too long)" in said
+    assert "after 2 attempts" in said
+
+
+# a count that is too large
+
+
+@pytest.mark.parametrize("beyond", ["no posts found", "ok"])
+@pytest.mark.parametrize("surplus", [1, 7, 200])
+def test_count_that_is_too_large_is_whole_and_logged(
+    server: BiorxivServer, beyond: str, surplus: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An end counts once it was seen twice."""
+    caplog.set_level("INFO", "paperboy")
+    server.beyond = beyond
+    server.lasting_fault = faults.total_plus(surplus)
+    asked = Asked(server.url)
+    assert ids(asked.fetch()) == ids(server.records)
+    assert cursors(server) == [0, 30, 60, 70, 70]
+    assert asked.waits == [1.0] * 5
+    assert f"biorxiv: 70 of {70 + surplus} records that it counts are there" in caplog.text
+
+
+# records that cannot be read
+
+
+def test_bad_record_is_left_out_and_logged_alone(
+    server: BiorxivServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.faults += [faults.record(2, date="soon")]
+    asked = Asked(server.url)
+    third = server.records[2]
+    assert ids(asked.fetch()) == ids([one for one in server.records if one is not third])
+    assert f"invalid records left out (1): {third.doi} with a bad date" in caplog.text
+    assert ids(asked.fetch()) == ids(server.records), "every later morning asks for it again"
+
+
+# counting
+
+
+def test_count_is_one_request_without_a_retry(server: BiorxivServer) -> None:
+    asked = Asked(server.url)
+    assert asked.client.count(WINDOW) == 70
+    server.lasting_fault = faults.rate_limited()
+    again = r"HTTP 429 \(Rate exceeded\.\)\. A morning would ask up to 5 times"
+    with pytest.raises(FeedError, match=again):
+        asked.client.count(WINDOW)
+    server.lasting_fault = faults.plain(404, "")
+    with pytest.raises(FeedError, match=r"HTTP 404; check BIORXIV_API_URL\.$"):
+        asked.client.count(WINDOW)
+    assert cursors(server) == [0, 0, 0]
+
+
+def test_contact_cannot_break_the_header(server: BiorxivServer) -> None:
+    client = BiorxivClient(server.url, "biorxiv", contact="Ada\r\nX-Evil: 1 <ädä@example.org>")
+    client.wait = lambda _: None
+    client.count(WINDOW)
+    assert server.requests[0].user_agent.endswith("digests; AdaX-Evil: 1 <d@example.org>)")
