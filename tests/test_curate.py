@@ -1,6 +1,7 @@
 """Choosing: who is in a digest, in what order, and how the counts add up."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
 
@@ -14,6 +15,7 @@ from paperboy.curate import (
     other_spellings,
     outcome_of,
     passes,
+    possible_authors,
     sections,
     why_filtered,
 )
@@ -57,6 +59,69 @@ def test_followed_author_matches_by_the_whole_name(
     """And is named as the list spells them."""
     found = matched_authors(paper(authors=("A. Nobody", author)), [followed])
     assert found == ((followed,) if matched else ())
+
+
+@pytest.mark.parametrize(
+    ("author", "followed", "possible"),
+    [
+        ("W. Zhang", "Wei Zhang", True),
+        ("W. X. Zhang", "Wei Zhang", True),  # all that both give agrees
+        ("W. Zhang", "Wei Xin Zhang", True),
+        ("W. X. Zhang", "Wei Yu Zhang", False),
+        ("X. W. Zhang", "Wei Zhang", False),
+        ("Y. Zhang", "Wei Zhang", False),
+        ("W. Zhang", "Wei Zhan", False),
+        ("W. Zhang", "W. Zhang", True),  # followed as such, too
+        ("W. Zhang", "Zhang", False),
+        ("Zhang", "Wei Zhang", False),
+        ("L. HERRERA", "Lucía Herrera", True),
+        ("Ł. Ørsted", "Lukasz Orsted", True),
+        ("T.-A. Oduya-Falk", "Tobias-Ade Oduya Falk", True),
+        ("T.-B. Oduya-Falk", "Tobias-Ade Oduya-Falk", False),
+        ("J. P. van den Berg", "Jan van den Berg", False),  # nobody knows where a surname begins
+        ("J. van den Berg", "Jan van den Berg", True),
+        ("J. de Vries", "Jan Vries", True),
+        ("S. T. Okafor Jr.", "Samuel Okafor", True),
+        ("The RXV Consortium", "The RXV Consortium", True),
+        ("The RXV Consortium", "Wei Zhang", False),
+        ("The Zhang", "Tom Zhang", False),
+        ("...", "Wei Zhang", False),
+    ],
+)
+def test_initials_may_be_a_followed_authors_and_never_let_a_paper_in(
+    author: str, followed: str, *, possible: bool
+) -> None:
+    """Even where the list follows them as such: they are those of many."""
+    of = paper(
+        "biorxiv:10.1101/000001", authors=("A. Nobody", author), corresponding="Ada Lovelace"
+    )
+    wants = mailing_list(topics="", authors=(followed,))
+    assert possible_authors(of, [followed, "Vera Rubin"]) == ((author,) if possible else ())
+    assert matched_authors(of, [followed]) == ()
+    assert why_filtered(wants, of) == "it has no followed author, and the list has no topics"
+    whole = replace(of, corresponding=None)  # as arXiv's
+    assert possible_authors(whole, [followed]) == ()
+    assert bool(matched_authors(whole, [followed])) is (author == followed)
+
+
+@pytest.mark.parametrize(
+    ("corresponding", "followed", "matched", "possible"),
+    [
+        ("Wei Zhang", ["wei zhang"], ["wei zhang"], []),  # and the other W. Zhang is not meant
+        ("Wei Zhang", ["Wei Xin Zhang"], [], ["W. Zhang"]),  # so it is not the whole one
+        ("Wei Zhang", ["W. Zhang"], [], ["W. Zhang"]),
+        ("Wei Zhang", ["Wen Zhang", "Wei Zhang"], ["Wei Zhang"], ["W. Zhang"]),
+        ("", ["Wei Zhang"], [], ["W. Zhang", "Wei Zhang"]),  # nobody says which one is whole
+        ("Ada Lovelace", ["Ada Lovelace"], ["Ada Lovelace"], []),  # though she stands nowhere
+    ],
+)
+def test_corresponding_author_is_certain_or_is_not_meant(
+    corresponding: str, followed: list[str], matched: list[str], possible: list[str]
+) -> None:
+    of = paper(authors=("W. Zhang", "Wei Zhang", "Y. Li"), corresponding=corresponding)
+    assert list(matched_authors(of, followed)) == matched
+    assert list(possible_authors(of, followed)) == possible
+    assert bool(why_filtered(mailing_list(topics="", authors=tuple(followed)), of)) is not matched
 
 
 @pytest.mark.parametrize(
@@ -114,6 +179,9 @@ def test_exclude_holds_for_cross_lists_but_for_no_followed_author() -> None:
     listed = paper(categories=("cs.LG", "cs.CV"))
     assert why_filtered(mailing_list(exclude=("cs.CV",)), listed) == "it is in cs.CV (exclude)"
     assert why_filtered(mailing_list(exclude=("cs.CV",), authors=("ada lovelace",)), listed) == ""
+    of_animals = paper(primary_category="biorxiv/zoology", categories=("biorxiv/zoology",))
+    without_animals = mailing_list(categories=("biorxiv",), exclude=("biorxiv/zoology",))
+    assert why_filtered(without_animals, of_animals) == "it is in biorxiv/zoology (exclude)"
 
 
 def test_followed_authors_come_first_by_id_then_the_rest_by_the_designs_order() -> None:
@@ -261,6 +329,25 @@ def test_every_paper_is_accounted_for() -> None:
     }
     assert [entry.score for entry in chosen.entries] == [Score(3, 3), None, Score(9, 9)]
     assert [entry.id for entry in chosen.carried_over] == ["2611.00006"]
+
+
+def test_same_preprint_under_another_id_counts_as_seen() -> None:
+    """With the outcome of the one that came; a paper that is carried over leaves both."""
+    doi = "10.64898/2026.11.17.70000"
+    papers = [paper(f"2611.0000{number}", doi=f"{doi}{number}") for number in (1, 2, 3)]
+    papers.append(paper(f"biorxiv:{doi}4", doi=f"{doi}4"))
+    scores = {"2611.00001": Score(9, 9), "2611.00002": Score(1, 1), f"biorxiv:{doi}4": Score(9, 9)}
+    chosen = curate(Digest(mailing_list(), TODAY, LLM), papers, scores, {})
+    assert chosen.outcomes == {
+        "2611.00001": PaperOutcome.SELECTED,
+        f"biorxiv:{doi}1": PaperOutcome.SELECTED,
+        f"medrxiv:{doi}1": PaperOutcome.SELECTED,
+        "2611.00002": PaperOutcome.BELOW,
+        f"biorxiv:{doi}2": PaperOutcome.BELOW,
+        f"medrxiv:{doi}2": PaperOutcome.BELOW,
+        f"biorxiv:{doi}4": PaperOutcome.SELECTED,  # arXiv's id is not known from here
+    }
+    assert (chosen.counts.considered, chosen.counts.selected) == (4, 2)
 
 
 def test_counts_that_do_not_add_up_cannot_be_made() -> None:

@@ -81,12 +81,14 @@ def possible_authors(paper: Paper, followed: Collection[str]) -> tuple[str, ...]
     if paper.corresponding is None:
         return ()
 
-    sought = {name_key(name) for name in followed} - {name_key(paper.corresponding)}
+    certain = name_key(paper.corresponding)
+    sought = {name_key(name) for name in followed} - {certain}
     whole = [name_words(key) for key in sought]
 
     def may_be_followed(author: str) -> bool:
-        *given, surname = name_words(name_key(author)) or [""]
-        return any(
+        key = name_key(author)
+        *given, surname = name_words(key) or [""]
+        return key != certain and any(
             surname == last and given and others and all(map(_fits, given, others))
             for *others, last in filter(None, whole)
         )
