@@ -2,13 +2,15 @@
 
 import re
 import ssl
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.builders import paper
 from tests.cli.conftest import LISTS, World
-from tests.servers import arxiv_faults
+from tests.servers import arxiv_faults, biorxiv_faults
+from tests.servers.biorxiv_api import BiorxivServer, preprint
 from tests.servers.smtp import Fault, SmtpServer
 
 EMAILS = Path(__file__).parents[2] / "emails"
@@ -220,6 +222,110 @@ def test_followed_name_that_stored_papers_spell_otherwise_is_a_note(world: World
     ]
     world.later(days=40)
     assert authors_notes(world, "[Vera Rubin]") == []
+
+
+def test_list_of_authors_alone_gets_corresponding_authors_only_from_sources_with_initials(
+    world: World,
+) -> None:
+    """Which is said. Initials of others are no other spelling of a followed name."""
+
+    def of_authors_alone(categories: str) -> str:
+        topics = re.compile(r"    topics: \|\n.*\n")
+        lists = topics.sub("", LISTS).replace("[cs.LG, stat.ML]", categories)
+        world.write("subscribers.yaml", lists.replace("[Yoshua Bengio]", "[Ada Byron]"))
+        return world.run("check", "--offline").out
+
+    with_initials = paper(
+        "biorxiv:10.1101/000001",
+        authors=("A. Byron",),
+        corresponding="Wei Zhang",
+        primary_category="biorxiv/genomics",
+        categories=("biorxiv/genomics",),
+    )
+    with world.store() as kept:
+        kept.papers.add([with_initials], ["biorxiv/genomics"], world.clock(), "biorxiv")
+    assert "Byron" not in of_authors_alone("[cs.LG, biorxiv/genomics]")
+
+    assert "corresponding" not in of_authors_alone("[cs.LG]")
+    assert (
+        "note   authors: foundations: without topics, it gets only corresponding authors' papers of "
+        "bioRxiv and medRxiv; others stand there by their initials\n"
+    ) in of_authors_alone("[cs.LG, biorxiv/genomics, medrxiv]")
+
+
+def test_category_that_had_no_paper_for_a_fortnight_is_a_note(world: World) -> None:
+    """Unless the list takes all of the server. In the first days nobody can know, nor while it cannot be read."""
+    kept = ("biorxiv/genomics", "biorxiv/cell biology", "biorxiv/zoology")
+    text = """\
+  - {name: cells, categories: [cs.LG, biorxiv/genomics, biorxiv/cell biology, biorxiv/zoology], topics: cells}
+  - {name: life, categories: [biorxiv], topics: life}
+"""
+    world.write("subscribers.yaml", LISTS + text)
+
+    def fetch(*papers: tuple[str, int]) -> None:
+        """Store papers of these categories, each posted so many days ago."""
+        posted = [
+            paper(
+                f"biorxiv:10.1101/{ago:06}",
+                published=world.clock() - timedelta(days=ago),
+                primary_category=category,
+                categories=(category,),
+            )
+            for category, ago in papers
+        ]
+        with world.store() as opened:
+            opened.papers.add(posted, kept, world.clock(), "biorxiv")
+            opened.papers.add([], ["cs.LG"], world.clock())
+
+    def silent() -> list[str]:
+        said = world.run("check", "--offline").out
+        before = "note   categories: cells: no paper of "
+        after = " came in 14 days; see whether bioRxiv has another name for it"
+        notes = [line for line in said.splitlines() if line.startswith("note   categories")]
+        assert all(line.startswith(before) and line.endswith(after) for line in notes)
+        return [line.removeprefix(before).removesuffix(after) for line in notes]
+
+    fetch(("biorxiv/genomics", 13))
+    assert silent() == []
+    fetch(("biorxiv/genomics", 15))
+    assert silent() == ["biorxiv/cell biology and biorxiv/zoology"]
+    fetch(("biorxiv/cell biology", 1))
+    assert silent() == ["biorxiv/zoology"]
+    world.later(days=2)
+    fetch()
+    assert silent() == ["biorxiv/genomics and biorxiv/zoology"]
+    world.later(days=20)
+    assert silent() == []
+
+
+def test_source_is_asked_once_and_only_where_a_list_takes_its_papers(
+    world: World, biorxiv: BiorxivServer
+) -> None:
+    world.announce(1)
+    assert world.run("check").code == 0
+    world.once()
+    assert biorxiv.requests == []
+
+    yesterday = world.clock().date() - timedelta(days=1)
+    biorxiv.records = [preprint(1, yesterday), preprint(2, yesterday, "medRxiv")]
+    text = """\
+  - {name: cells, categories: [biorxiv/genomics, biorxiv/zoology, cs.LG], topics: cells}
+  - {name: life, categories: [biorxiv, medrxiv/oncology], topics: life}
+"""
+    world.write("subscribers.yaml", LISTS + text)
+    ran = world.run("check")
+    assert ran.code == 0
+    answers = "answers; it has 1 record of Wednesday and Thursday"
+    for name in ("bioRxiv", "medRxiv"):
+        assert f"ok     {name}: {biorxiv.url} {answers}\n" in ran.out
+    assert sorted(request.server for request in biorxiv.requests) == ["biorxiv", "medrxiv"]
+    assert "ok     lists: life: bioRxiv, medRxiv (oncology); no subscribers" in ran.out
+
+    biorxiv.lasting_fault = biorxiv_faults.only("medrxiv", biorxiv_faults.no_body)
+    ran = world.run("check")
+    assert ran.code == 1
+    assert "fault  medRxiv: 127.0.0.1 sent no list of records (an empty body). A morning" in ran.out
+    assert "ok     bioRxiv: " in ran.out
 
 
 def test_announcement_feed_that_does_not_answer_is_a_note(world: World) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from paperboy.curate import MOST_MORNINGS
 from paperboy.features.votes.votes import Votes
-from paperboy.models import Day, Outcome, PaperOutcome, Score
+from paperboy.models import Day, Outcome, Paper, PaperOutcome, Score
 from paperboy.store.readers import Reader
+from tests.builders import paper
 from tests.cli.conftest import FRIDAY, LISTS, World
 from tests.servers.smtp import Fault
 
@@ -114,6 +115,64 @@ def test_why_names_the_cap_and_the_start_of_a_list(world: World) -> None:
         "older than the list, or than its category, when that began on Fri"
         in world.run("why", "2611.00003").out
     )
+
+
+DOI = "10.64898/2026.11.17.700001"
+
+
+def seen_on_friday(world: World, *papers: Paper, **became: PaperOutcome) -> None:
+    """Store papers, of which the list foundations has seen those of these servers."""
+    outcomes = {f"{key}:{DOI}": outcome for key, outcome in became.items()}
+    day = Day("foundations", FRIDAY.date(), Outcome.NOTE, outcomes=outcomes)
+    with world.store() as store:
+        store.papers.add(papers, ["cs.LG"], FRIDAY)
+        store.days.freeze(day, FRIDAY)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        f"medrxiv:{DOI}",
+        f"https://www.medrxiv.org/content/{DOI}v2.full.pdf",
+        DOI,  # which may be bioRxiv's, too
+        f"https://doi.org/{DOI}",
+    ],
+)
+def test_why_takes_a_doi_and_an_address_of_another_source(world: World, written: str) -> None:
+    of = paper(
+        f"medrxiv:{DOI}", primary_category="medrxiv/oncology", categories=("medrxiv/oncology",)
+    )
+    seen_on_friday(world, of)
+    told = world.run("why", written).out
+    assert told.startswith(
+        f"On the Learning of Paper medrxiv:{DOI}\nhttps://www.medrxiv.org/content/{DOI}v1\nmedrxiv/oncology;"
+    )
+    lists = LISTS.replace("[cs.LG, stat.ML]", "[biorxiv, medrxiv/urology, cs.LG]")
+    world.write("subscribers.yaml", lists)
+    told = world.run("why", written).out
+    assert "foundations: not in its categories (bioRxiv, medRxiv (urology), cs.LG)\n" in told
+
+
+@pytest.mark.parametrize(
+    ("became", "told"),
+    [
+        (
+            {"biorxiv": PaperOutcome.BELOW},
+            f"the same preprint as biorxiv:{DOI}, which it has seen on Fri 20 Nov 2026",
+        ),
+        (
+            {"medrxiv": PaperOutcome.BELOW},
+            f"the same preprint as medrxiv:{DOI}, which it has seen on Fri 20 Nov 2026",
+        ),
+        ({"biorxiv": PaperOutcome.BEFORE_START}, "not scored yet; its next morning considers it"),
+        ({}, "not scored yet; its next morning considers it"),
+    ],
+)
+def test_why_names_the_other_id_under_which_a_list_has_seen_a_preprint(
+    world: World, became: dict[str, PaperOutcome], told: str
+) -> None:
+    seen_on_friday(world, paper("2611.00001", doi=DOI), **became)
+    assert f"foundations: {told}\n" in world.run("why", "2611.00001").out
 
 
 def test_why_says_that_an_unscored_paper_comes_next_morning(world: World) -> None:

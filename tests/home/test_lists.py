@@ -11,6 +11,7 @@ from paperboy.home import nodes
 from paperboy.home.lists import KEYS, load
 from paperboy.home.settings import Settings
 from paperboy.models import EVERY_DAY, Keywords, MailingList, Subscriber
+from paperboy.sources import categories
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -67,6 +68,24 @@ def test_divided_archive_stands_for_all_its_categories(home):
         ],
         "cs.LG",
     )
+
+
+def test_categories_of_other_sources_are_there_once_in_any_spelling(home):
+    text = """\
+lists:
+  - name: cells
+    categories: [biorxiv/cell biology, q-bio.CB, bioRxiv/Cell_Biology, "BIORXIV/cell-biology"]
+    exclude: [medRxiv/Oncology, biorxiv/zoology]
+    topics: cells
+  - name: clinics
+    categories: [medrxiv/oncology, medRxiv, medrxiv/urology]
+    topics: patients
+"""
+    cells, clinics = read(home, text)
+    assert cells.categories == ("biorxiv/cell biology", "q-bio.CB")
+    assert cells.exclude == ("medrxiv/oncology", "biorxiv/zoology")
+    assert set(clinics.categories) == set(categories("medrxiv"))
+    assert len(clinics.categories) == 1 + 51, "all of it, and what is new there"
 
 
 def test_smallest_list_has_the_defaults(home):
@@ -364,6 +383,14 @@ def test_invalid_list_name_is_reported_with_a_usable_one(home, head, expected):
             "3:18: categories: unknown category 'cs.LK'; they are listed at arxiv.org/category_taxonomy",
         ),
         ("[hep-p]", "3:18: categories: unknown category 'hep-p', did you mean 'hep-ph'?"),
+        (
+            "[q-bio.GN, bioRxiv/Cell Biolgy]",
+            "3:28: categories: unknown category 'Cell Biolgy' of biorxiv, did you mean 'cell biology'?",
+        ),
+        (
+            "[medrxv/oncology]",
+            "3:18: categories: unknown source 'medrxv', did you mean 'medrxiv'?",
+        ),
         ("[]", "3:17: categories: must not be empty"),
         ("", "2:5: this list needs 'categories'"),
     ],

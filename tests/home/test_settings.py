@@ -166,6 +166,17 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             "OPENAI_BASE_URL=https://x.org/v1/chat/completions",
             "OPENAI_BASE_URL: leave out /chat/completions, which Paperboy adds where it is needed",
         ),
+        *(
+            (
+                f"BIORXIV_API_URL={url}",
+                "BIORXIV_API_URL: must be a full URL, such as https://api.biorxiv.org",
+            )
+            for url in ("api.biorxiv.org", "ftp://api.biorxiv.org", "https://", "https://x y/")
+        ),
+        (
+            "BIORXIV_API_URL=https://api.biorxiv.org/?format=json",
+            "BIORXIV_API_URL: must not contain a query (?)",
+        ),
         ("LLM_BATCH_SIZE=0", "LLM_BATCH_SIZE: must be a whole number from 1 to 200"),
         (
             "WORKERS=0",

@@ -116,6 +116,12 @@ def test_schema_is_that_of_a_new_home(kept: KeptScore, tmp_path: Path) -> None:
     assert kept.rows("pragma integrity_check") == [{"integrity_check": "ok"}]
 
 
+def test_its_papers_have_whole_names_and_may_be_published(kept: KeptScore) -> None:
+    """As all of arXiv's: no home of 1.0 has others."""
+    query = "select distinct corresponding, institution, license from papers"
+    assert kept.rows(query) == [{"corresponding": None, "institution": "", "license": ""}]
+
+
 def test_no_paper_is_sent_again(kept: KeptScore) -> None:
     """Those that reached nobody are sent."""
     before = kept.rows(SENT)

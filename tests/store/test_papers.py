@@ -21,8 +21,17 @@ def test_paper_comes_back_as_it_was(store: Store) -> None:
         doi="10.1/x",
         version=3,
     )
-    store.papers.add([odd], ["cs.LG"], NOW)
-    assert store.papers.unseen(mailing_list()) == (odd,)
+    with_initials = paper(
+        "biorxiv:10.64898/2026.11.17.700001",
+        authors=("Zoë Ångström", "B. O'Brien"),
+        corresponding="Zoë Ångström",
+        institution="Nordhaven University",
+        license="cc_by",
+    )
+    without_a_whole_name = paper("medrxiv:10.1101/000001", corresponding="")
+    papers = (odd, with_initials, without_a_whole_name)
+    store.papers.add(papers, ["cs.LG"], NOW)
+    assert store.papers.unseen(mailing_list()) == papers
 
 
 def test_spoilt_paper_is_skipped_and_logged(store: Store, caplog: pytest.LogCaptureFixture) -> None:

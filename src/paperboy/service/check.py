@@ -279,13 +279,11 @@ def _of_the_categories(app: App) -> Iterator[Finding]:
             for mailing_list in app.home.lists:
                 if source.key in mailing_list.categories:  # all of it, with what has gone silent
                     continue
-                named = [category for category in mailing_list.categories if category in silent]
-                if named:
-                    message = (
-                        f"{mailing_list.name}: no paper of {together(named, 3)} came in 14 days"
-                    )
+                names = [name for name in mailing_list.categories if name in silent]
+                if names:
+                    message = f"no paper of {together(names, 3)} came in 14 days"
                     fix = f"see whether {source.name} has another name for it"
-                    yield note("categories", f"{message}; {fix}")
+                    yield note("categories", f"{mailing_list.name}: {message}; {fix}")
 
 
 def _gives_initials(source: Source) -> bool:
@@ -295,7 +293,7 @@ def _gives_initials(source: Source) -> bool:
 
 _FORTNIGHT = timedelta(days=14)
 _SILENT = """
-select category from fetches where source = :source and category not in (
+select category from fetches where source = :source and fetched_at >= :since and category not in (
     select category from paper_categories join papers on id = paper_id where published >= :since
 ) and exists (select 1 from papers where id glob :source || ':*' and published < :since)
 """
