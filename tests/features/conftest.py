@@ -14,11 +14,11 @@ from paperboy.models import MailingList
 from paperboy.service.app import App
 from paperboy.store import Store
 from tests.builders import TABLES
-from tests.cli.conftest import world
+from tests.cli.conftest import biorxiv, world
 from tests.fakes import NoProgress
 from tests.web.conftest import web
 
-__all__ = ["web", "world"]  # fixtures, for these tests, too
+__all__ = ["biorxiv", "web", "world"]  # fixtures, for these tests, too
 
 WEB = "https://papers.example.org/web"
 

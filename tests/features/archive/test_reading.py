@@ -14,6 +14,7 @@ from werkzeug.test import TestResponse
 from paperboy.models import Score
 from tests.cli.conftest import LISTS, World
 from tests.mail.reading import entries, flat
+from tests.servers.biorxiv_api import BiorxivServer, preprint
 from tests.web.conftest import WEB_URL, Web
 
 
@@ -129,6 +130,47 @@ def test_search_engines_show_a_digest_by_date_of_an_indexed_list_alone(web: Web)
         pages = (web.get("/list/foundations/2026-11-20"), web.get(digest_link(web)))
         robots[archive] = [page.headers["X-Robots-Tag"] for page in pages]
     assert robots == {"public": ["noindex, nofollow"] * 2, "indexed": ["all", "noindex, nofollow"]}
+
+
+LICENSES = ("cc_by", "cc0", "cc_by_nc", "cc_by_nd", "cc_by_nc_nd", "cc_no", "NA")
+FREE = {"cc_by", "cc0", "arXiv"}  # which names no license
+
+
+def whole_abstracts(shown: str) -> set[str]:
+    """The licenses of the papers whose abstracts stand whole there; of the others, the first sentence does."""
+    later_sentences = {"arXiv": "It works on three benchmarks."}
+    for number, name in enumerate(LICENSES):
+        assert f"What RXV{number} does" in shown
+        later_sentences[name] = f"Where RXV{number} was low"
+    return {name for name, sentence in later_sentences.items() if sentence in shown}
+
+
+@pytest.mark.parametrize(
+    ("archive", "whole"),
+    [("link", {*LICENSES, "arXiv"}), ("public", {*LICENSES, "arXiv"}), ("indexed", FREE)],
+)
+def test_indexed_page_shows_whole_abstracts_only_where_the_license_allows_that(
+    world: World, biorxiv: BiorxivServer, archive: str, whole: set[str]
+) -> None:
+    """So does a feed, if the operator's own template shows some."""
+    yesterday = world.clock.now.date() - timedelta(days=1)
+    biorxiv.records = [
+        preprint(number, yesterday, category="genomics", license=name)
+        for number, name in enumerate(LICENSES)
+    ]
+    world.llm.scores = lambda _: Score(9, 8, "It matters.")
+    configure(Web(world), archive=archive)
+    lists = (world.path / "subscribers.yaml").read_text("utf-8")
+    world.write("subscribers.yaml", lists.replace("[cs.LG, stat.ML]", "[cs.LG, biorxiv/genomics]"))
+    web = morning(world, 1)
+    assert whole_abstracts(words(web.get(digest_link(web)))) == whole
+    if archive != "link":
+        feed = "/list/foundations/feed.atom"
+        assert "does in" not in web.get(feed).text
+        world.write(
+            "emails/feed.html.j2", "{% for item in page.items %}{{ item.abstract }}{% endfor %}"
+        )
+        assert whole_abstracts(Web(world).get(feed).text) == FREE
 
 
 def test_page_leads_on_to_what_its_list_has(web: Web) -> None:

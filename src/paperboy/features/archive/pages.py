@@ -229,7 +229,7 @@ def atom(visit: Visit, name: str) -> Response:
     entries = []
     for archived in digests:
         digest_url = f"{url}/{archived.date}"
-        page = online(visit.thaw(archived), url=digest_url)
+        page = online(visit.thaw(archived), url=digest_url, indexed=True)
         entry = _ENTRY.format(
             id=f"{tag}/{archived.date}",
             title=one_line(archived.subject),
