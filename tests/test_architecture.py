@@ -113,6 +113,24 @@ def test_nothing_but_its_folder_says_arxiv() -> None:
     assert {name for name in found if not name.startswith("sources/arxiv/")} == set(SAYS_ARXIV)
 
 
+SAYS_BIORXIV = {  # outside their folder: why
+    "cli/why.py": "an id, as an example",
+    "home/settings.py": "the default of their setting",
+    "models.py": "an id, as an example",
+    "sources/__init__.py": "the line that makes them sources, and examples",
+    "sources/source.py": "an id and a category, as examples",
+}
+
+
+def test_nothing_but_their_folder_says_biorxiv_or_medrxiv() -> None:
+    found = {
+        str(path.relative_to(PACKAGE))
+        for path in FILES
+        if re.search("biorxiv|medrxiv", path.read_text("utf-8"), re.IGNORECASE)
+    }
+    assert {name for name in found if not name.startswith("sources/biorxiv/")} == set(SAYS_BIORXIV)
+
+
 def test_every_room_has_its_floor() -> None:
     assert {room_of(path) for path in FILES} - {"__init__"} == set(FLOOR_OF)
 

@@ -86,7 +86,7 @@ class Item:
     html_url: str  # empty: there is none
     code_url: str  # of a repository that its text names, or empty
     title: Prose
-    category: str  # "cs.LG"; elsewhere after its source: "bioRxiv · genomics"
+    category: str  # "cs.LG"; elsewhere after the name of its source
     source: str  # its name
     institution: str  # of the corresponding author, or empty
     submitted: Day
