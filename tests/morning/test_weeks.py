@@ -119,9 +119,9 @@ def test_reasons_are_kept(weeks: Weeks) -> None:
         assert kept[::-1] == said
 
 
-LOST = "The next run fetches the same days again, so no paper is lost"
-NO_BODY = f"127.0.0.1 sent no list of records (an empty body), after 5 attempts. {LOST}"
-DOWN = f"127.0.0.1 answered HTTP 503 (first byte timeout), after 5 attempts. {LOST}"
+AGAIN = "after 5 attempts; the next run fetches the same days again, so no paper is lost"
+NO_BODY = f"127.0.0.1 sent no list of records (an empty body), {AGAIN}"
+DOWN = f"127.0.0.1 answered HTTP 503 (first byte timeout), {AGAIN}"
 
 NO_BATCH = "arXiv's batch of Thursday 03 December was due at 05:15 UTC and has not arrived yet"
 
@@ -133,7 +133,7 @@ NO_BATCH = "arXiv's batch of Thursday 03 December was due at 05:15 UTC and has n
         (november(18, 7), "bioRxiv has nothing of Tuesday 17 November yet"),
         (november(22, 7), "bioRxiv has nothing of Saturday 21 November yet"),
         (november(22, 10), "bioRxiv, medRxiv and arXiv had nothing new in its categories"),
-        (november(28, 13), f"bioRxiv: {NO_BODY}; medRxiv: {NO_BODY}."),
+        (november(28, 13), f"bioRxiv: {NO_BODY}; medRxiv: {NO_BODY}"),
         (november(34, 13), f"bioRxiv: {DOWN}; medRxiv: {DOWN}; {NO_BATCH}"),
     ],
 )

@@ -94,17 +94,16 @@ class Trouble(NamedTuple):
     ends: datetime
     fault: Fault
     late: frozenset[str]
-    only_newest: bool = False  # of their papers, those of the day before alone
 
 
 BOTH = frozenset({"bioRxiv", "medRxiv"})
 BIORXIV = frozenset({"bioRxiv"})
 STALE = only("biorxiv", stale())
 TROUBLES = (
-    Trouble(november(18), november(18, 10), STALE, BIORXIV, only_newest=True),
-    Trouble(november(22), november(22, 10), STALE, BIORXIV, only_newest=True),
+    Trouble(november(18), november(18, 10), STALE, BIORXIV),
+    Trouble(november(22), november(22, 10), STALE, BIORXIV),
     Trouble(november(23), november(30), no_body, BOTH),
-    Trouble(november(32), november(33), STALE, BIORXIV, only_newest=True),
+    Trouble(november(32), november(33), STALE, BIORXIV),
     Trouble(november(33), november(34), total_plus(7), frozenset()),
     Trouble(november(34), november(35), unavailable(), BOTH),
 )
@@ -140,13 +139,9 @@ class Shown(NamedTuple):
     since: datetime
 
     def can_be_read(self, now: datetime) -> bool:
-        """Check whether the server gives it then."""
+        """Check whether the server has it then, and all before it."""
         trouble = trouble_at(now)
-        if self.since > now:
-            return False
-        if trouble is None or self.server not in trouble.late:
-            return True
-        return trouble.only_newest and self.posted < now.date() - DAY
+        return self.since <= now and (trouble is None or self.server not in trouble.late)
 
 
 @dataclass
