@@ -158,6 +158,7 @@ def test_indexed_page_shows_whole_abstracts_only_where_the_license_allows_that(
         preprint(number, yesterday, category="genomics", license=name)
         for number, name in enumerate(LICENSES)
     ]
+    biorxiv.records.append(preprint(99, yesterday - timedelta(days=1), category="zoology"))
     world.llm.scores = lambda _: Score(9, 8, "It matters.")
     configure(Web(world), archive=archive)
     lists = (world.path / "subscribers.yaml").read_text("utf-8")
