@@ -95,7 +95,7 @@ def test_papers_of_both_come_in_one_mail(home: World) -> None:
     assert 'href="https://trial.example.org/10.9/11-19.1v1"' in mail
     assert 'href="https://arxiv.org/abs/2611.00001' in mail
     assert 'href=""' not in mail, "the trial has no PDF"
-    assert "· trial:10.9/11-19.1" in mail
+    assert "· doi:10.9/11-19.1" in mail
     assert "arXiv:trial" not in mail
     assert not {"*", "~"} & set(mail[mail.index("How CO") : mail.index("19 November")])
 
