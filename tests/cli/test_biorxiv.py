@@ -105,9 +105,10 @@ class Home:
         return sorted(row["paper_id"] for row in rows if day in {0, row["date"].day})
 
     def outcome(self, name: str) -> tuple[Outcome, str]:
-        """Return what the list's last day came to, and why."""
+        """Return what the list's day came to, and why."""
         with self.world.store() as store:
             (day,) = store.history.days([name])[name]
+        assert day.date == self.world.clock().date()
         return day.outcome, day.reason
 
     def asked(self) -> list[str]:
@@ -252,8 +253,12 @@ def test_category_without_papers_for_weeks_is_not_late(home: Home) -> None:
     home.write(CELLS)
     home.post(1)
     home.once()
-    home.once(days=14)
-    assert home.outcome("cells") == (Outcome.QUIET, "bioRxiv had nothing new in its categories")
+    for days in (10, 1):
+        home.once(days=days)
+        assert home.outcome("cells") == (
+            Outcome.QUIET,
+            "bioRxiv had nothing new in its categories",
+        )
 
 
 def test_mirror_that_is_stale_for_two_weeks_loses_nothing(home: Home) -> None:
@@ -400,15 +405,19 @@ def test_arxivs_paper_that_names_the_doi_of_one_that_was_sent_is_left_out(home: 
     assert f"mixed: the same preprint as {first}, which it has seen on Fri 20 Nov 2026" in said
 
 
-def test_preview_leaves_the_second_of_a_pair_out_too(home: Home) -> None:
+def test_preview_leaves_the_second_of_a_pair_out_before_and_after_the_morning(home: Home) -> None:
     home.write(MIXED)
     (first,) = home.world.announce(1, categories=("q-bio.GN",))
     second = home.post(1)
     home.world.arxiv.papers[-1] = replace(first, doi=second.partition(":")[2])
-    home.world.run("preview", "mixed")
-    assert home.asked() == [first.id]
-    home.once()
-    home.world.run("preview", "mixed")
+    for _ in range(2):
+        assert home.world.run("preview", "mixed").code == 0
+        file = home.world.path / "outbox" / "preview" / "mixed.html"
+        page = file.read_text("utf-8")
+        assert f"https://arxiv.org/abs/{first.id}" in page
+        assert "biorxiv.org/content" not in page
+        file.unlink()
+        home.once()
     assert home.asked() == [first.id]
     assert home.seen("mixed") == dict.fromkeys(
         [first.id, second, second.replace("bio", "med")], "selected"
