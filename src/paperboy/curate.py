@@ -25,7 +25,7 @@ from paperboy.models import (
     Score,
     Section,
 )
-from paperboy.sources import source_of, twins
+from paperboy.sources import source_of, sources_of, twins
 from paperboy.tex import plain, to_marked
 
 # Letters that Unicode does not decompose into a base and an accent.
@@ -298,7 +298,7 @@ def curate(
         nearest=tuple(below[:NEAREST]),
         carried_over=tuple(carried_over),
         let_go=tuple(let_go),
-        outcomes=_outcomes(ids, papers),
+        outcomes=_outcomes(mailing_list, ids, papers),
         counts=counts,
     )
 
@@ -313,15 +313,19 @@ def _ids(entries: Iterable[Entry]) -> Iterable[str]:
 
 
 def _outcomes(
-    ids: Mapping[PaperOutcome, Iterable[str]], papers: Iterable[Paper]
+    mailing_list: MailingList,
+    ids: Mapping[PaperOutcome, Iterable[str]],
+    papers: Iterable[Paper],
 ) -> Mapping[str, PaperOutcome]:
     """Return the outcomes by id, the last of several, also for the ids under which the same
-    preprints may come again.
+    preprints may come again from another source of the list.
     """
     outcomes = {paper_id: outcome for outcome, members in ids.items() for paper_id in members}
+    sources = sources_of(mailing_list.categories)
     for paper in papers:
         if paper.id in outcomes:
-            outcomes |= dict.fromkeys(twins(paper), outcomes[paper.id])
+            others = [twin for twin in twins(paper) if source_of(twin) in sources]
+            outcomes |= dict.fromkeys(others, outcomes[paper.id])
     return outcomes
 
 

@@ -21,7 +21,8 @@ from tests.cli.conftest import FRIDAY, World, text_of
 from tests.fakes import app_at
 from tests.mail.reading import flat
 from tests.servers.biorxiv_api import BiorxivServer, preprint
-from tests.servers.biorxiv_faults import Fault, no_body, only, stale
+from tests.servers.biorxiv_faults import no_body, only, stale
+from tests.servers.smtp import Fault
 from tests.web.conftest import WEB_URL, Web
 
 DAY = timedelta(days=1)
@@ -391,7 +392,7 @@ def test_what_comes_on_other_days_than_a_lists_weekdays_comes_with_its_next_mail
 
 
 def test_arxivs_paper_that_names_the_doi_of_one_that_was_sent_is_left_out(home: Home) -> None:
-    """`why` says so. A list of arXiv alone gets it."""
+    """`why` says so. A list of arXiv alone gets it, and has nothing to do with the other."""
     home.write(MIXED, ARXIV.replace("cs.LG", "q-bio.GN"))
     first = home.post(1)
     home.once()
@@ -400,7 +401,7 @@ def test_arxivs_paper_that_names_the_doi_of_one_that_was_sent_is_left_out(home: 
     home.world.arxiv.papers[-1] = replace(second, doi=first.partition(":")[2])
     home.once()
     assert home.sent("mixed") == [first]
-    assert second.id in home.sent("networks")
+    assert home.sent("networks") == [second.id]
     said = home.world.run("why", second.id).out
     assert f"mixed: the same preprint as {first}, which it has seen on Fri 20 Nov 2026" in said
 
@@ -422,6 +423,23 @@ def test_preview_leaves_the_second_of_a_pair_out_before_and_after_the_morning(ho
     assert home.seen("mixed") == dict.fromkeys(
         [first.id, second, second.replace("bio", "med")], "selected"
     )
+
+
+def test_digest_that_reached_nobody_gives_both_of_a_pair_back(home: Home) -> None:
+    """And the next one has the first of them."""
+    home.write(MIXED)
+    (first,) = home.world.announce(1, categories=("q-bio.GN",))
+    second = home.post(1, 20)
+    home.world.arxiv.papers[-1] = replace(first, doi=second.partition(":")[2])
+    home.world.smtp.faults.append(Fault("RCPT", "450 try later", times=None))
+    home.once()
+    assert set(home.seen("mixed")) > {first.id, second}
+    home.world.smtp.faults.clear()
+    home.once(days=1)
+    assert home.sent("mixed", 21) == sorted([first.id, second, second.replace("bio", "med")])
+    (mail,) = home.world.messages()
+    assert f"https://arxiv.org/abs/{first.id}" in text_of(mail)
+    assert "biorxiv.org/content" not in text_of(mail)
 
 
 # ---- previews
