@@ -13,7 +13,7 @@ import trustme
 
 from paperboy.models import Outcome
 from paperboy.store import Store
-from tests.mail.reading import flat
+from tests.mail.reading import THANKS, flat
 from tests.morning.weeks import (
     CROSS_POSTS,
     HOURS,
@@ -91,6 +91,18 @@ def test_revisions_are_no_papers(weeks: Weeks) -> None:
 
 def test_papers_that_are_posted_belatedly_come(weeks: Weeks) -> None:
     assert weeks.story.belated.items() <= dict(weeks.mailed("cells")).items()
+
+
+def test_mails_with_preprints_of_other_servers_say_once_that_nobody_reviewed_them(
+    weeks: Weeks,
+) -> None:
+    """arXiv's thanks stand in the mails of lists that take its papers."""
+    for one in weeks.tried:
+        if one.mail:
+            is_of_others = any(":" in paper_id for paper_id in one.ids)
+            text = flat(one.mail)
+            assert text.count("preprints, not peer reviewed") == is_of_others
+            assert (THANKS in text) is ("arXiv" in SOURCES[one.name])
 
 
 def named(text: str) -> set[str]:
