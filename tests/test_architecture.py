@@ -94,7 +94,6 @@ SAYS_ARXIV = {  # outside its folder: why
     "cli/home.py": "a question to the operator",
     "cli/main.py": "help",
     "home/settings.py": "defaults of its settings",
-    "sample/__init__.py": "the sample",
     "service/systemd.py": "what the service is",
     "sources/__init__.py": "the line that makes it a source",
     "sources/source.py": "its ids alone have no prefix",

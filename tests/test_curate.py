@@ -331,26 +331,6 @@ def test_every_paper_is_accounted_for() -> None:
     assert [entry.id for entry in chosen.carried_over] == ["2611.00006"]
 
 
-def test_same_preprint_under_another_id_counts_as_seen() -> None:
-    """With the outcome of the one that came, where the list takes the other's source; a paper that is carried over
-    leaves both.
-    """
-    doi = "10.64898/2026.11.17.70000"
-    papers = [paper(f"2611.0000{number}", doi=f"{doi}{number}") for number in (1, 2, 3)]
-    papers.append(paper(f"biorxiv:{doi}4", doi=f"{doi}4"))
-    scores = {"2611.00001": Score(9, 9), "2611.00002": Score(1, 1), f"biorxiv:{doi}4": Score(9, 9)}
-    mixed = mailing_list(categories=("cs.LG", "biorxiv/genomics"))
-    chosen = curate(Digest(mixed, TODAY, LLM), papers, scores, {})
-    assert chosen.outcomes == {
-        "2611.00001": PaperOutcome.SELECTED,
-        f"biorxiv:{doi}1": PaperOutcome.SELECTED,
-        "2611.00002": PaperOutcome.BELOW,
-        f"biorxiv:{doi}2": PaperOutcome.BELOW,
-        f"biorxiv:{doi}4": PaperOutcome.SELECTED,  # arXiv's id is not known from here
-    }
-    assert (chosen.counts.considered, chosen.counts.selected) == (4, 2)
-
-
 def test_counts_that_do_not_add_up_cannot_be_made() -> None:
     with pytest.raises(ValueError, match="add up"):
         Counts(considered=3, selected=1, below=1)

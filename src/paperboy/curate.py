@@ -25,7 +25,7 @@ from paperboy.models import (
     Score,
     Section,
 )
-from paperboy.sources import source_of, sources_of, twins
+from paperboy.sources import source_of
 from paperboy.tex import plain, to_marked
 
 # Letters that Unicode does not decompose into a base and an accent.
@@ -82,18 +82,25 @@ def possible_authors(paper: Paper, followed: Collection[str]) -> tuple[str, ...]
         return ()
 
     certain = name_key(paper.corresponding)
-    sought = {name_key(name) for name in followed} - {certain}
-    whole = [name_words(key) for key in sought]
+    keys = {name_key(name) for name in followed} - {certain}
+    sought = [" ".join(name_words(key)) for key in keys]
 
     def may_be_followed(author: str) -> bool:
-        key = name_key(author)
-        *given, surname = name_words(key) or [""]
-        return key != certain and any(
-            surname == last and given and others and all(map(_fits, given, others))
-            for *others, last in filter(None, whole)
+        words = author.split(" ")  # a surname of several words has other spaces
+        *given, surname = [word for word in words if _bare(word) not in _SUFFIXES] or [""]
+        ending = f" {name_key(surname)}"
+        initials = name_words(name_key(" ".join(given)))
+        return name_key(author) != certain and any(
+            all(map(_fits, initials, name_words(key.removesuffix(ending))))
+            for key in sought
+            if initials and key.endswith(ending)
         )
 
     return tuple(filter(may_be_followed, paper.authors))
+
+
+def _bare(word: str) -> str:
+    return name_key(word).strip(".")
 
 
 def other_spellings(followed: Iterable[str], authors: Mapping[str, str]) -> dict[str, list[str]]:
@@ -213,6 +220,7 @@ def before_start(
     return frozenset(too_old)
 
 
+SHOWN = frozenset({PaperOutcome.AUTHOR_MATCH, PaperOutcome.SELECTED, PaperOutcome.OVER_CAP})
 NEAREST = 10  # papers just below the thresholds that a digest names
 MOST_MORNINGS = 3  # on which a paper gets no score though others do, before it is let go
 
@@ -270,15 +278,16 @@ def curate(
     entries = ranked[:number]
     over_cap = ranked[number:]
 
-    ids = {
-        PaperOutcome.FILTERED: filtered,
-        PaperOutcome.NOT_CALLED: not_called,
-        PaperOutcome.BELOW: _ids(below),
-        PaperOutcome.SELECTED: _ids(entries),
-        PaperOutcome.AUTHOR_MATCH: _ids(matches),
-        PaperOutcome.OVER_CAP: _ids(over_cap),
-        PaperOutcome.LET_GO: [paper.id for paper in let_go],
-    }
+    outcomes = dict.fromkeys(filtered, PaperOutcome.FILTERED)
+    outcomes |= dict.fromkeys(not_called, PaperOutcome.NOT_CALLED)
+    for outcome, members in (
+        (PaperOutcome.BELOW, below),
+        (PaperOutcome.SELECTED, entries),
+        (PaperOutcome.AUTHOR_MATCH, matches),
+        (PaperOutcome.OVER_CAP, over_cap),
+    ):
+        outcomes |= {entry.paper.id: outcome for entry in members}
+    outcomes |= {paper.id: PaperOutcome.LET_GO for paper in let_go}
 
     counts = Counts(
         considered=len(papers) + len(filtered) + len(not_called),
@@ -298,7 +307,7 @@ def curate(
         nearest=tuple(below[:NEAREST]),
         carried_over=tuple(carried_over),
         let_go=tuple(let_go),
-        outcomes=_outcomes(mailing_list, ids, papers),
+        outcomes=outcomes,
         counts=counts,
     )
 
@@ -306,27 +315,6 @@ def curate(
 def _in_sections(mailing_list: MailingList, best_first: Sequence[Entry]) -> list[Entry]:
     names = topics.read(mailing_list.topics).names
     return [entry for section in sections(best_first, names) for entry in section.entries]
-
-
-def _ids(entries: Iterable[Entry]) -> Iterable[str]:
-    return (entry.paper.id for entry in entries)
-
-
-def _outcomes(
-    mailing_list: MailingList,
-    ids: Mapping[PaperOutcome, Iterable[str]],
-    papers: Iterable[Paper],
-) -> Mapping[str, PaperOutcome]:
-    """Return the outcomes by id, the last of several, also for the ids under which the same
-    preprints may come again from another source of the list.
-    """
-    outcomes = {paper_id: outcome for outcome, members in ids.items() for paper_id in members}
-    sources = sources_of(mailing_list.categories)
-    for paper in papers:
-        if paper.id in outcomes:
-            others = [twin for twin in twins(paper) if source_of(twin) in sources]
-            outcomes |= dict.fromkeys(others, outcomes[paper.id])
-    return outcomes
 
 
 READ_FIRST = 3  # papers on top, after those by followed authors

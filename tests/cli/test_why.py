@@ -117,7 +117,7 @@ def test_why_names_the_cap_and_the_start_of_a_list(world: World) -> None:
     )
 
 
-DOI = "10.64898/2026.11.17.700001"
+DOI = "10.64898/2026.11.17.26700001"
 
 
 def seen_on_friday(world: World, *papers: Paper, **became: PaperOutcome) -> None:
@@ -134,7 +134,7 @@ def seen_on_friday(world: World, *papers: Paper, **became: PaperOutcome) -> None
     [
         f"medrxiv:{DOI}",
         f"https://www.medrxiv.org/content/{DOI}v2.full.pdf",
-        DOI,  # which may be bioRxiv's, too
+        DOI,
         f"https://doi.org/{DOI}",
     ],
 )
@@ -157,14 +157,11 @@ def test_why_takes_a_doi_and_an_address_of_another_source(world: World, written:
     ("became", "told"),
     [
         (
-            {"biorxiv": PaperOutcome.BELOW},
-            f"the same preprint as biorxiv:{DOI}, which it has seen on Fri 20 Nov 2026",
-        ),
-        (
-            {"medrxiv": PaperOutcome.BELOW},
+            {"medrxiv": PaperOutcome.SELECTED},
             f"the same preprint as medrxiv:{DOI}, which it has seen on Fri 20 Nov 2026",
         ),
-        ({"biorxiv": PaperOutcome.BEFORE_START}, "not scored yet; its next morning considers it"),
+        ({"medrxiv": PaperOutcome.BELOW}, "not scored yet; its next morning considers it"),
+        ({"medrxiv": PaperOutcome.BEFORE_START}, "not scored yet; its next morning considers it"),
         ({}, "not scored yet; its next morning considers it"),
     ],
 )

@@ -13,7 +13,7 @@ from tests.mail.reading import THANKS, flat, online, render, visible
 CELLS = sample_lists()["cells"]
 BIORXIV = replace(CELLS, categories=("biorxiv/genomics", "biorxiv/cell biology"))
 NOT_REVIEWED = "preprints, not peer reviewed"
-BACK = "The papers of medRxiv are late: they come with the next mail."
+BACK = "The newest papers of medRxiv are late: they come with the next mail."
 
 
 def of(mailing_list: MailingList = CELLS, late: tuple[str, ...] = ()) -> Digest:

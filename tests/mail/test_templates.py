@@ -172,6 +172,8 @@ def test_template_without_a_required_part_is_reported(
         ("_entry.mjml.j2", "{{ item.why|", "{{ item.because|", r"no attribute 'because'"),
         ("_entry.mjml.j2", "{{ page.view_url }}#p", "{{ page.viewurl }}#p", r"'viewurl'"),
         ("_entry.mjml.j2", "{{ brief.less }}</a>", "{{ brief.lesss }}</a>", r"lesss"),
+        ("_brief.j2", "possible(names)", "perhaps(names)", r"'possible'"),
+        ("_brief.j2", "together(page.late)", "together(page.latest)", r"'latest'"),
         ("_brief.j2", "page.mostly|lower if", "page.most|lower if", r"'most'"),
         ("_brief.j2", "spelt(counts.author_matches)", "spelt(counts.matches)", r"'matches'"),
         (

@@ -118,7 +118,9 @@ def test_no_day_is_quiet_while_a_source_is_late(weeks: Weeks) -> None:
         assert one.outcome is not Outcome.QUIET or not late
         if late or one.outcome is not Outcome.QUIET:
             assert named(one.reason) == late
-        sentences = re.findall(r"The papers of ([\w ,]+) are late: they come with", flat(one.mail))
+        sentences = re.findall(
+            r"The newest papers of ([\w ,]+) are late: they come with", flat(one.mail)
+        )
         assert named(" ".join(sentences)) == (late if one.mail else set())
 
 

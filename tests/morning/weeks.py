@@ -239,7 +239,7 @@ CROSS_POSTS = {
     "same morning, submitted to arXiv before": CrossPost(
         30, 28, "bioRxiv", "arXiv", "HTTPS://DOI.ORG/{}"
     ),
-    "same morning, posted at bioRxiv before": CrossPost(30, 26, "bioRxiv", "bioRxiv"),
+    "same morning, posted at bioRxiv before": CrossPost(30, 26, "bioRxiv", "arXiv"),
     "arXiv is late": CrossPost(20, 19, "bioRxiv", "bioRxiv"),
     "bioRxiv is down": CrossPost(24, 23, "bioRxiv", "arXiv"),
 }

@@ -6,14 +6,14 @@ from datetime import datetime, timedelta, tzinfo
 import click
 
 from paperboy.cli.people import mailbox_from, refusal
-from paperboy.curate import matched_authors, why_filtered
+from paperboy.curate import SHOWN, matched_authors, why_filtered
 from paperboy.edges.text import did_you_mean, visible
 from paperboy.errors import UnknownNameError
 from paperboy.mail.text import counted, together
 from paperboy.models import MailingList, Paper, PaperOutcome
 from paperboy.service import output
 from paperboy.service.app import App
-from paperboy.sources import SOURCES, named, read_id, source_of, title_of, twins
+from paperboy.sources import named, read_id, source_of, title_of, twins
 from paperboy.store.history import PaperHistory
 
 _WEEKS = 8  # of digests to an address
@@ -35,11 +35,7 @@ def why(app: App, text: str, name: str | None) -> None:
     if "@" in text:
         _address(app, mailbox_from(text, "ARXIV_ID_OR_ADDRESS").address, name)
     else:
-        written = visible(text.strip())
-        ids = [source.read_id(written) for source in SOURCES]  # a DOI alone may be of several
-        history = app.store_to_ask.history
-        stored = (paper_id for paper_id in ids if paper_id and history.paper(paper_id))
-        _paper(app, next(stored, read_id(written)), name)
+        _paper(app, read_id(visible(text.strip())), name)
 
 
 def _lists(app: App, name: str | None) -> Sequence[MailingList]:
@@ -124,7 +120,7 @@ def _twin(app: App, mailing_list: MailingList, paper: Paper) -> str:
     """Say that the list has seen the paper under another id; empty if it has not."""
     for twin in twins(paper):
         life = app.store_to_ask.history.of_paper(mailing_list.name, twin)
-        if life.day and life.became is not PaperOutcome.BEFORE_START:
+        if life.day and life.became in SHOWN:
             return f"the same preprint as {twin}, which it has seen on {life.day:%a %d %b %Y}"
     return ""
 

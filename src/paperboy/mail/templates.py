@@ -43,6 +43,7 @@ from paperboy.models import (
     Spending,
     Usage,
 )
+from paperboy.sources import SOURCES
 
 HTML_BUDGET = 95_000  # bytes; Gmail clips from about 99,500
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]+)*/")  # a folder of templates
@@ -335,27 +336,42 @@ def _sandbox(templates: Templates, folders: tuple[str, ...], *, escapes: bool) -
 # Samples, which touch every branch of the templates
 
 
+_AUTHORS = tuple(f"Grace Hopper {number}" for number in range(20))
+_SUBMITTED = datetime(2026, 1, 2, 12, tzinfo=UTC)
+_PAPER = Paper(
+    id="2601.00010",
+    version=1,
+    title="Samples: where $a < b$ & $M_{a,b}$, " + "a long title " * 20,
+    authors=_AUTHORS,
+    abstract="One sentence stands here. " * 60,
+    primary_category="cs.LG",
+    categories=("cs.LG",),
+    published=_SUBMITTED,
+    updated=_SUBMITTED,
+    comment="Code: https://github.com/sample/code",
+)
+
+
+def _with_initials() -> Paper:
+    """Return a paper as of a source that gives initials, and perhaps by a followed author."""
+    key = next(source.key for source in SOURCES if source.key)
+    return replace(
+        _PAPER,
+        id=f"{key}:1",
+        primary_category=key,
+        authors=("A. Lovelace",),
+        corresponding="",
+        institution="The Navy & others",
+    )
+
+
 def _samples(language: str) -> Iterator[Digest]:
     """Yield digests and notes: something of everything, and as little as possible; tokens and
     prices known and unknown.
     """
-    authors = tuple(f"Grace Hopper {number}" for number in range(20))
-    submitted = datetime(2026, 1, 2, 12, tzinfo=UTC)
-    paper = Paper(
-        id="2601.00010",
-        version=1,
-        title="Samples: where $a < b$ & $M_{a,b}$, " + "a long title " * 20,
-        authors=authors,
-        abstract="One sentence stands here. " * 60,
-        primary_category="cs.LG",
-        categories=("cs.LG",),
-        published=submitted,
-        updated=submitted,
-        comment="Code: https://github.com/sample/code",
-    )
-    papers = [replace(paper, id=f"2601.000{number}") for number in range(10, 40)]
-    by_ada = replace(paper, authors=("Ada Lovelace", *authors))
-    bare = replace(paper, authors=(), abstract="")
+    papers = [replace(_PAPER, id=f"2601.000{number}") for number in range(10, 40)]
+    by_ada = replace(_PAPER, authors=("Ada Lovelace", *_AUTHORS))
+    bare = replace(_PAPER, authors=(), abstract="")
 
     poor = MailingList(
         name="sample",
@@ -395,16 +411,19 @@ def _samples(language: str) -> Iterator[Digest]:
         (rich, [by_ada], [], priced),
         (without_topics, [by_ada], [], None),
         (without_topics, [], [], None),
+        (rich, [_with_initials()], [Score(9, 8)], priced),
+        (rich, [_with_initials()], [below], priced),
     )
     for mailing_list, considered, scores, spending in samples:
         ids = [sample.id for sample in considered]
         model = Model("a-model", is_llm=spending is not None)
         digest = curate(
-            Digest(mailing_list, submitted.date(), model, spending or Spending()),
+            Digest(mailing_list, _SUBMITTED.date(), model, spending or Spending()),
             considered,
             dict(zip(ids, scores, strict=False)),
             tries=dict.fromkeys(ids[::2], MOST_MORNINGS),
             filtered=["2601.00001"],
         )
         about = tuple(entry.paper.id for entry in digest.entries)
-        yield replace(digest, brief=(BriefSentence("Samples & more.", about),) if spending else ())
+        brief = (BriefSentence("Samples & more.", about),) if spending else ()
+        yield replace(digest, brief=brief, late=("A & B",) if spending else ())

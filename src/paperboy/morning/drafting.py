@@ -37,7 +37,6 @@ from paperboy.models import (
     Model,
     Outcome,
     Paper,
-    PaperOutcome,
     Ranker,
     Score,
     Scored,
@@ -140,6 +139,8 @@ class Gathered:
     tries: Mapping[str, int]  # by id: earlier mornings on which it was not scored
     only_days: int  # see Digest
     late: tuple[str, ...] = ()  # see Digest
+    # By an id that the list has not seen: that of the paper here which is the same preprint.
+    twins: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,6 +242,13 @@ def draft(scored: ScoredList) -> Draft:
         liked=gathered.learned.liked,
         closeness=_closeness(gathered),
     )
+
+    sent = {
+        twin: digest.outcomes[paper_id]
+        for twin, paper_id in gathered.twins.items()
+        if digest.outcomes.get(paper_id) in curate.SHOWN
+    }
+    digest = replace(digest, outcomes={**digest.outcomes, **sent})
 
     failed_again = scored.unscored.keys() & gathered.tries.keys()
     leftover = failed_again >= {paper.id for paper in papers}
@@ -362,20 +370,17 @@ class Drafter:
     def _came_before(
         self, list_name: str, papers: Sequence[Paper], before: date | None
     ) -> frozenset[str]:
-        """Return the ids of the papers that came to the list earlier under another id: with these,
-        or before a day.
+        """Return the ids of the papers that the list was sent under another id, `before` a day, and
+        of those that come with their twin, which names all authors.
         """
-        by_id = {paper.id: paper for paper in papers}
+        ids = {paper.id for paper in papers}
         found = set[str]()
         for paper in papers:
             for twin in twins(paper):
-                if twin in by_id:
-                    pair = (paper, by_id[twin])
-                    found.add(max(pair, key=lambda one: (one.published, one.id)).id)
-                    continue
                 life = self.store.history.of_paper(list_name, twin)
-                was_shown = life.became not in {None, PaperOutcome.BEFORE_START}
-                if was_shown and life.day != before:
+                if twin in ids:
+                    found.add(twin)
+                elif life.became in curate.SHOWN and life.day != before:
                     found.add(paper.id)
 
         return frozenset(found)
@@ -407,6 +412,13 @@ class Drafter:
         kept = [paper for paper in papers if paper.id not in filtered]
         kept.sort(key=lambda paper: paper.id not in followed)
 
+        sources = sources_of(mailing_list.categories)
+        unseen_twins = {
+            twin: paper.id
+            for paper in kept
+            for twin in twins(paper)
+            if source_of(twin) in sources and not self.store.history.of_paper(name, twin).became
+        }
         learned = Learned()
         if self.learn:
             learned = self.learn(mailing_list, kept, followed, now)
@@ -424,9 +436,8 @@ class Drafter:
             learned=learned,
             tries=self.store.days.tries(name),
             only_days=only_days,
-            late=tuple(
-                source.name for source in sources_of(mailing_list.categories) if source.key in late
-            ),
+            late=self._late(mailing_list, late),
+            twins=unseen_twins,
         )
         ids = [paper.id for paper in kept]
         return ScoredList(
@@ -434,6 +445,14 @@ class Drafter:
             scores=self.store.scores.kept(name, criteria, model.name, ids, now),
             spending=self.store.scores.spending(name, spent_on),
         )
+
+    def _late(self, mailing_list: MailingList, late: Collection[str]) -> tuple[str, ...]:
+        """Return the names of late sources with which the list has begun: it will get their papers."""
+        if not late:
+            return ()
+        started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
+        begun = sources_of(filter(started.__contains__, mailing_list.categories))
+        return tuple(source.name for source in begun if source.key in late)
 
     def score(self, kept: Sequence[ScoredList], *, show_cost: bool = False) -> Sequence[ScoredList]:
         """Return the lists with the scorer's scores, which are kept as they arrive.

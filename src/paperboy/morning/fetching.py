@@ -103,7 +103,8 @@ def _fetch_source(
         newest = store.papers.newest(categories)
         with drafter.progress.stage("Fetching papers") as show:
             fetched = feed.fetch(categories, since, now, newest, show)
-        store.papers.add(fetched.papers, categories, now, source.key)
+        if fetched.papers or not fetched.missing:  # else the next fetch has to reach as far back
+            store.papers.add(fetched.papers, categories, now, source.key)
     except StoreWriteError:
         raise  # without a disk there is no morning
     except (FeedError, StoreError) as error:

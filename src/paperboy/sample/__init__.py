@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from paperboy.models import Paper
-from paperboy.sources.arxiv.calendar import newest_batch
+from paperboy.sources import source_of
 from paperboy.sources.source import Fetched
 
 _FOLDER = importlib.resources.files(__package__)
@@ -25,7 +25,7 @@ HOME = _FOLDER / "home"
 
 
 class SampleFeed:
-    """Feed that announces the sample as arXiv's newest batch."""
+    """Feed that announces the sample as the newest batch of each source."""
 
     def window(self, now: datetime, _: datetime | None) -> datetime:
         return now - timedelta(days=7)
@@ -40,7 +40,8 @@ class SampleFeed:
     ) -> Fetched:
         """Return the sample's papers in these categories."""
         wanted = set(categories)
-        batch = papers(newest_batch(now).submitted_until)
+        source = source_of(categories[0])
+        batch = papers(source.calendar.newest_batch(now).submitted_until)
         fetched = [paper for paper in batch if not wanted.isdisjoint(paper.categories)]
         progress(len(fetched), len(fetched))
         return Fetched(fetched, news=True)

@@ -65,7 +65,7 @@ def fetch(server: BiorxivServer, *faults: faults.Fault, seconds: float = 60) -> 
         server.url, "biorxiv", tries=2, seconds=seconds, delay_seconds=0, wait=lambda _: None
     )
     try:
-        papers, _ = client.fetch(WINDOW)
+        papers = client.fetch(WINDOW)
     except FeedError as error:
         return str(error)
     finally:

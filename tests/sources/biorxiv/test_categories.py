@@ -42,6 +42,10 @@ def test_category_is_read_in_any_case_with_spaces_hyphens_or_underscores(
             "medrxiv/",
             "unknown category '' of medrxiv; write one such as medrxiv/addiction medicine, or medrxiv for all of it",
         ),
+        (
+            "biorxiv: genomics",
+            "unknown category 'biorxiv: genomics'; write biorxiv/NAME, or biorxiv for all of it",
+        ),
         ("biorxv/genomics", "unknown source 'biorxv', did you mean 'biorxiv'?"),
         ("medarxiv", "unknown source 'medarxiv', did you mean 'medrxiv'?"),
         ("a/b", "unknown source 'a'"),

@@ -48,13 +48,10 @@ def feed_of(server: BiorxivServer, key: str = "bioRxiv") -> BiorxivFeed:
     return feed
 
 
-def fetch(
-    server: BiorxivServer, now: datetime = FRIDAY, newest: date | None = None, *categories: str
-) -> Fetched:
+def fetch(server: BiorxivServer, now: datetime = FRIDAY, *categories: str) -> Fetched:
     feed = feed_of(server)
-    stored = eastern(newest) if newest else None
     since = feed.window(now, None)
-    return feed.fetch(categories or ALL, since, now, stored, lambda *_: None)
+    return feed.fetch(categories or ALL, since, now, None, lambda *_: None)
 
 
 # the window
@@ -79,62 +76,52 @@ def test_fetch_asks_for_complete_days_from_a_week_before_the_last_one_fetched(
     assert since == eastern(date.fromisoformat(first))
 
 
-def test_fetch_asks_for_yesterday_and_then_for_the_days_before(server: BiorxivServer) -> None:
+def test_fetch_asks_whether_yesterday_is_there_and_then_for_all_days(server: BiorxivServer) -> None:
     fetch(server)
     assert [(request.since, request.until) for request in server.requests] == [
         ("2026-11-19", "2026-11-19"),
-        ("2026-11-12", "2026-11-18"),
+        ("2026-11-12", "2026-11-19"),
     ]
 
 
 # freshness
 
-FRI, SAT, SUN, MON, TUE, WED, THU = WEEK[1:]
+_, SAT, SUN, _, TUE, WED, THU = WEEK[1:]
 MONDAY = datetime(2026, 11, 16, 7, tzinfo=UTC)
 
 
-def lateness(server: BiorxivServer, now: datetime = FRIDAY, newest: date | None = None) -> str:
-    """What a late source says; empty if it is whole. Without yesterday's papers, nothing is stored."""
+def lateness(server: BiorxivServer, now: datetime = FRIDAY) -> str:
+    """What a late source or a failure says; empty if it is whole. A late one gives no papers."""
     try:
-        fetched = fetch(server, now, newest)
+        fetched = fetch(server, now)
     except FeedError as error:
         return str(error)
     assert fetched.news is not bool(fetched.missing)
+    assert bool(fetched.papers) is fetched.news
     return fetched.missing
 
 
 @pytest.mark.parametrize(
-    ("now", "empty", "newest", "missing"),
+    ("now", "empty", "missing"),
     [
-        (FRIDAY, [], None, ""),
-        (FRIDAY, [], WED, ""),
-        (FRIDAY, [THU], None, "Thursday 19 November"),
-        (FRIDAY, [THU], WED, "Thursday 19 November"),
-        # a weekday is never empty, but who fetches for the first time waits for none but the last
-        (FRIDAY, [TUE], MON, "Tuesday 17 November"),
-        (FRIDAY, [TUE], WED, ""),
-        (FRIDAY, [TUE], None, ""),
-        (FRIDAY, [MON, TUE], FRI, "Monday 16 November, Tuesday 17 November"),
-        (FRIDAY, [TUE, THU], MON, "Thursday 19 November"),
-        (FRIDAY, WEEK[:-1], None, "Thursday 12 November to Wednesday 18 November"),
-        # nor one of the weeks that are not asked for, where the list's categories are rare
-        (FRIDAY, [], date(2026, 10, 5), ""),
-        (FRIDAY, [TUE], date(2026, 10, 5), "Tuesday 17 November"),
-        # a day of a weekend may be empty, once another is there
-        (FRIDAY, [SAT, SUN], FRI, ""),
-        (MONDAY, [SAT], FRI, ""),
-        (MONDAY, [SUN], FRI, "Sunday 15 November"),
+        (FRIDAY, [], ""),
+        (FRIDAY, [THU], "Thursday 19 November"),
+        # an earlier day was late on its own morning, and the window still has it
+        (FRIDAY, [TUE], ""),
+        (FRIDAY, [TUE, THU], "Thursday 19 November"),
+        # weekends have papers, too
+        (FRIDAY, [SAT, SUN], ""),
+        (MONDAY, [SAT], ""),
+        (MONDAY, [SUN], "Sunday 15 November"),
     ],
-)  # fmt: skip
-def test_source_is_late_while_it_has_nothing_of_yesterday_or_of_a_weekday_since_the_newest(
-    server: BiorxivServer, now: datetime, empty: list[date], newest: date | None, missing: str
+)
+def test_source_is_late_while_it_has_nothing_of_yesterday(
+    server: BiorxivServer, now: datetime, empty: list[date], missing: str
 ) -> None:
     server.records[:] = [
         record for record in server.records if date.fromisoformat(record.date) not in empty
     ]
-    assert lateness(server, now, newest) == (
-        f"bioRxiv has nothing of {missing} yet" if missing else ""
-    )
+    assert lateness(server, now) == (f"bioRxiv has nothing of {missing} yet" if missing else "")
 
 
 def test_revision_proves_that_a_day_is_there(server: BiorxivServer) -> None:
@@ -142,7 +129,7 @@ def test_revision_proves_that_a_day_is_there(server: BiorxivServer) -> None:
         replace(record, version="2") if record.date == f"{THU}" else record
         for record in server.records
     ]
-    fetched = fetch(server, newest=WED)
+    fetched = fetch(server)
     assert (fetched.news, fetched.missing) == (True, "")
     assert max(paper.published for paper in fetched.papers) == eastern(WED)
 
@@ -151,16 +138,6 @@ def test_waiting_for_a_stale_mirror_costs_a_request_each_time(server: BiorxivSer
     server.lasting_fault = faults.stale()
     assert lateness(server) == "bioRxiv has nothing of Thursday 19 November yet"
     assert len(server.requests) == 1
-
-
-def test_reading_that_ends_too_early_is_late(server: BiorxivServer) -> None:
-    """Its pages are oldest first, so that the newest days are missing."""
-    server.page_size = 10
-    server.faults += [faults.fine, faults.fine, faults.empty_page, faults.empty_page]
-    said = (
-        "bioRxiv has nothing of Monday 16 November, Tuesday 17 November, Wednesday 18 November yet"
-    )
-    assert lateness(server, newest=FRI) == said
 
 
 def test_failure_of_a_server_names_it(server: BiorxivServer) -> None:
@@ -176,7 +153,7 @@ def test_papers_are_those_of_the_lists_categories(server: BiorxivServer) -> None
     """A category that is not known here comes to those who take all of the server."""
     server.records.append(preprint(99, WEEK[-1], category="xenobiology"))
     assert len(fetch(server).papers) == 25
-    found = fetch(server, FRIDAY, None, "biorxiv/genomics", "biorxiv/zoology").papers
+    found = fetch(server, FRIDAY, "biorxiv/genomics", "biorxiv/zoology").papers
     assert {paper.categories for paper in found} == {("biorxiv/genomics",)}
     assert len(found) == 4
     assert {(*request.query,) for request in server.requests} == {()}, "the server does not filter"
@@ -191,8 +168,9 @@ def test_probe_counts_the_records_of_two_days(server: BiorxivServer) -> None:
     assert lack == ""
     (request,) = server.requests
     assert (request.since, request.until) == ("2026-11-18", "2026-11-19")
-    with pytest.raises(FeedError, match="says that it has no records"):
-        feed_of(server, "medRxiv").probe("medrxiv/oncology")
+    answer, lack = feed_of(server, "medRxiv").probe("medrxiv/oncology")
+    assert "it has 0 records of Wednesday and Thursday" in answer
+    assert lack == "it is late while it has none of yesterday"
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,6 @@ def test_revision_or_paper_of_today_counts_as_read_and_is_no_paper(changes: dict
     page = read(record(1, **changes), record(2, version="2", title=MISSING))
     assert (page.size, page.papers, page.bad) == (2, (), ())
     assert len(page.versions) == 2
-    assert page.days == {DAY, date(2026, 11, 20) if "date" in changes else DAY}
 
 
 # names
@@ -174,7 +173,11 @@ def test_revision_or_paper_of_today_counts_as_read_and_is_no_paper(changes: dict
         ("Zhang, X.", "Wei Zhang", ["X. Zhang"]),
         ("Huang, W.", "Wei Zhang-Huang", ["W. Huang"]),
         # surnames of several words, and hyphens
-        ("van den Berg, J. P.; de la Cruz, M.", "", ["J. P. van den Berg", "M. de la Cruz"]),
+        (
+            "van den Berg, J. P.; de la Cruz, M.",
+            "",
+            ["J. P. van\u00a0den\u00a0Berg", "M. de\u00a0la\u00a0Cruz"],
+        ),
         ("van den Berg, J.", "Jan van den Berg", ["Jan van den Berg"]),
         ("Oduya-Falk, T.-A.", "Tobias-Ade Oduya-Falk", ["Tobias-Ade Oduya-Falk"]),
         ("HERRERA, L.", "Lucía Herrera", ["Lucía Herrera"]),
@@ -247,7 +250,6 @@ def test_record_that_is_none_is_named_by_its_place() -> None:
         ({"total": "9" * 500}, f"counts '{'9' * 119}…' records"),
         ({"total": "100001"}, "counts 100001 records"),
         ({"status": "Not available at this time"}, "says 'Not available at this time'"),
-        ({"status": MISSING}, "says ''"),
         ({"status": [["ok"]]}, "says ''"),
     ],
 )
@@ -263,8 +265,8 @@ def test_message_must_answer_what_was_asked(message: dict[str, Any], expected: i
 @pytest.mark.parametrize(
     ("status", "cursor", "says"),
     [
-        ("ok", 0, "says that it has no records"),
-        ("no posts found", 0, "says that it has no records"),
+        ("ok", 0, ""),
+        ("no posts found", 0, ""),
         ("ok", 30, ""),
         ("no posts found", 30, ""),
         ("No posts found", 30, ""),
@@ -272,7 +274,7 @@ def test_message_must_answer_what_was_asked(message: dict[str, Any], expected: i
         ("(2002) Connection refused", 30, "says '(2002) Connection refused'"),
     ],
 )
-def test_page_without_records_is_an_end_only_after_others(
+def test_page_without_records_is_an_answer_but_another_status_is_a_failure(
     status: str, cursor: int, says: str
 ) -> None:
     body = json.dumps({"messages": [{"status": status}], "collection": []}).encode()
@@ -301,7 +303,7 @@ BROKEN: dict[str, tuple[bytes, str | tuple[str, ...]]] = {
     "text for messages": (b'{"messages": "ok"}', NO_LIST),
     "a list for a message": (b'{"messages": [[]], "collection": []}', NO_LIST),
     "no list of records": (b'{"messages": [{"status": "ok"}], "collection": {"0": 1}}', NO_LIST),
-    "no collection": (b'{"messages": [{"status": "ok"}]}', "says that it has no records"),
+    "no collection": (b'{"messages": [{"status": "ok"}]}', NO_LIST),
     "too many records": (reply(*[record(1)] * 1_001), "sent a page of 1001 records"),
 }
 

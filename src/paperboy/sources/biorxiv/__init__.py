@@ -4,8 +4,13 @@ from functools import partial
 from typing import Any
 
 from paperboy.sources.biorxiv import calendar, categories, ids
-from paperboy.sources.biorxiv.markup import to_marked
 from paperboy.sources.source import Feed, Source
+
+
+def _marked(text: str) -> str:
+    from paperboy.sources.biorxiv.markup import to_marked  # noqa: PLC0415 - its patterns take time
+
+    return to_marked(text)
 
 
 def _source(name: str) -> Source:
@@ -21,7 +26,7 @@ def _source(name: str) -> Source:
         key=key,
         categories=partial(categories.read, key),
         read_id=partial(ids.read, key),
-        marked=to_marked,
+        marked=_marked,
         links=ids.links,
         citation=lambda _: {"howpublished": f"{name} preprint"},
         calendar=calendar,

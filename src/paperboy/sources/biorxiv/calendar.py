@@ -40,12 +40,6 @@ def why_none(since: datetime, until: datetime, _: Collection[date] = ()) -> str:
     return "" if newest_batch(until).visible > since else "no day has ended since"
 
 
-def start_of_newest(
-    published: Iterable[datetime], now: datetime, _: Collection[date] = ()
-) -> datetime:
-    """Return where a new list starts: with yesterday or, where none of these papers is from
-    yesterday, with the newest day that has one.
-    """
-    yesterday = last_day(now)
-    newest = max(map(day_of, published), default=yesterday)
-    return midnight(min(newest, yesterday))
+def start_of_newest(_: Iterable[datetime], now: datetime, __: Collection[date] = ()) -> datetime:
+    """Return where a new list starts: with yesterday."""
+    return midnight(last_day(now))

@@ -38,7 +38,9 @@ def read(key: str, text: str) -> tuple[str, ...]:
     its key and all its categories. Raises ValueError, with a suggestion.
     """
     known = _BY_SERVER[key]
-    _, slash, written = text.partition("/")
+    server, slash, written = text.partition("/")
+    if server.strip().lower() != key:  # with a colon, as in an id
+        raise ValueError(f"unknown category {text!r}; write {key}/NAME, or {key} for all of it")
     if not slash:
         return (key, *(f"{key}/{name}" for name in known))
 

@@ -25,8 +25,8 @@ from paperboy.sources.biorxiv.records import FaultError, RecordsPage, Window, qu
 
 SECONDS = 60.0  # for a whole page
 LARGEST_REPLY = 16_000_000  # bytes; 30 records have 100,000
-MOST_PAGES = 2_000  # of a window; a month has 250
-LONGEST_WAIT = 600.0  # seconds; no retry if a Retry-After asks for more
+LONGEST = 900.0  # seconds for a window, in which a month's 250 pages fit: lists wait meanwhile
+LONGEST_WAIT = 60.0  # seconds; no retry if a Retry-After asks for more
 
 _NEXT_RUN = "the next run fetches the same days again, so no paper is lost"
 
@@ -48,6 +48,7 @@ class BiorxivClient:
     seconds: float = SECONDS  # for a whole reply
     proxy: str = ""  # a URL, for https
     wait: Callable[[float], None] = time.sleep
+    monotonic: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
         self._host = urlsplit(self.url).hostname
@@ -59,38 +60,41 @@ class BiorxivClient:
 
     def fetch(
         self, window: Window, progress: Callable[[int, int], None] = lambda *_: None
-    ) -> tuple[list[Paper], frozenset[date]]:
-        """Return all papers that were posted in the window, and the days on which anything was,
-        also new versions. Raises FeedError if the server does not give all records.
+    ) -> list[Paper]:
+        """Return all papers that were posted in a window, on whose last day the server has some.
+        Raises FeedError if it does not give all records.
         """
         papers = dict[str, Paper]()
         versions = frozenset[str]()
-        days = frozenset[date]()
         cursor = 0
         total = 1
+        newest = date.min
         seen_end = False
+        end = self.monotonic() + LONGEST
         with closing(self._http):  # its connection; it can be used again
-            for _ in range(MOST_PAGES):
-                page = self._retried(window, cursor)
+            while cursor < total:
+                page = self._retried(window, cursor, end)
                 if not page.size and seen_end:
-                    logger.info(
-                        "%s: %d of %d records that it counts are there", self.key, cursor, total
-                    )
+                    message = "%s: %d of %d records that it counts are there"
+                    logger.info(message, self.key, cursor, total)
                     break
-                if page.size and page.versions <= versions:
+                if page.size > 1 and page.versions <= versions:
                     raise FeedError(f"{self._host} sends the same records again; {_NEXT_RUN}")
                 seen_end = not page.size
                 versions |= page.versions
+                newest = max(newest, page.newest)
                 papers |= {paper.id: paper for paper in page.papers}
-                days |= page.days
                 cursor += page.size
                 total = page.total if page.size else total
                 progress(cursor, total)
-                if cursor >= total:
-                    break
-            else:
-                raise FeedError(f"{self._host} has no end: {MOST_PAGES} pages read")
-        return list(papers.values()), days
+        if newest < window.last:  # the oldest come first
+            raise FeedError(f"{self._host} ended before its newest records; {_NEXT_RUN}")
+        return list(papers.values())
+
+    def has(self, day: date) -> bool:
+        """Check by one request whether there are records of a day. Raises FeedError."""
+        with closing(self._http):
+            return self._retried(Window(day, day), 0, self.monotonic() + LONGEST).size > 0
 
     def count(self, window: Window) -> int:
         """Count a window's records by one request without a retry. Raises FeedError."""
@@ -101,12 +105,15 @@ class BiorxivClient:
             fix = f" A morning would ask up to {self.tries} times, with growing waits."
             raise FeedError(f"{self._host} {fault}.{fix * fault.again}") from fault
 
-    def _retried(self, window: Window, cursor: int) -> RecordsPage:
-        """Ask for a page until it is whole. Raises FeedError after the last try, and if a retry
-        would not help.
+    def _retried(self, window: Window, cursor: int, end: float) -> RecordsPage:
+        """Ask for a page until it is whole. Raises FeedError after the last try or the end of the
+        time, and if a retry would not help.
         """
         attempt = 0
         while True:
+            if self.monotonic() > end:
+                minutes = f"{LONGEST / 60:.0f} minutes"
+                raise FeedError(f"{self._host} took more than {minutes}; {_NEXT_RUN}")
             attempt += 1
             try:
                 return self._ask(window, cursor)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 from urllib.parse import urlsplit
 
 from paperboy.errors import FeedError
-from paperboy.models import Paper
 from paperboy.sources.biorxiv.calendar import day_of, last_day, midnight
 from paperboy.sources.biorxiv.client import BiorxivClient
-from paperboy.sources.biorxiv.records import NothingError, Window
+from paperboy.sources.biorxiv.records import Window
 from paperboy.sources.source import Fetched
 
 _DAY = timedelta(days=1)
@@ -67,41 +66,24 @@ class BiorxivFeed:
         categories: Sequence[str],
         since: datetime,
         now: datetime,
-        newest: datetime | None,
+        _: datetime | None,
         progress: Callable[[int, int], None],
     ) -> Fetched:
-        """Return all papers posted from the day of an instant to yesterday. Raises FeedError also
-        while the server has nothing of yesterday, which is asked for first: whoever waits for it
-        tries again and again. It is late, too, if it has nothing of an earlier weekday after the
-        `newest` stored paper.
+        """Return all papers posted from the day of an instant to yesterday. While the server has
+        nothing of yesterday it is late, and gives none: then one request is enough, since whoever
+        waits for it tries again and again.
         """
         yesterday = last_day(now)
-        windows = [Window(yesterday, yesterday), Window(day_of(since), yesterday - _DAY)]
-        papers = list[Paper]()
-        days = frozenset[date]()
-        for window in windows:
-            try:
-                posted, on_days = self.client.fetch(window, progress)
-            except FeedError as error:
-                if isinstance(error.__cause__, NothingError):
-                    of_days = " to ".join(dict.fromkeys(f"{day:%A %d %B}" for day in window))
-                    nothing = f"{self.name} has nothing of {of_days} yet"
-                    raise FeedError(nothing) from error
-                raise FeedError(f"{self.name}: {error}") from error  # both have the same host
-            papers += posted
-            days |= on_days
+        try:
+            if not self.client.has(yesterday):
+                nothing = f"{self.name} has nothing of {yesterday:%A %d %B} yet"
+                return Fetched((), news=False, missing=nothing)
+            papers = self.client.fetch(Window(day_of(since), yesterday), progress)
+        except FeedError as error:
+            raise FeedError(f"{self.name}: {error}") from error  # both have the same host
 
         wanted = frozenset(categories)
-        of_days = ""
-        if newest:
-            known = max(day_of(newest), day_of(since) - _DAY)  # no earlier day was asked for
-            empty = _empty_weekdays(days, known, yesterday)
-            of_days = ", ".join(f"{day:%A %d %B}" for day in empty)
-        return Fetched(
-            papers=[paper for paper in papers if paper.primary_category in wanted],
-            news=not of_days,
-            missing=f"{self.name} has nothing of {of_days} yet" if of_days else "",
-        )
+        return Fetched([paper for paper in papers if paper.primary_category in wanted], news=True)
 
     def probe(self, _: str) -> tuple[str, str]:
         """Say how many records the last two complete days have."""
@@ -110,10 +92,5 @@ class BiorxivFeed:
         number = self.client.count(window)
         records = "1 record" if number == 1 else f"{number:,} records"
         days = f"{window.first:%A} and {window.last:%A}"
-        return f"{self.client.url} answers; it has {records} of {days}", ""
-
-
-def _empty_weekdays(days: frozenset[date], after: date, until: date) -> Iterator[date]:
-    while (after := after + _DAY) <= until:
-        if after.weekday() < _SATURDAY and after not in days:
-            yield after
+        answer = f"{self.client.url} answers; it has {records} of {days}"
+        return answer, "" if number else "it is late while it has none of yesterday"

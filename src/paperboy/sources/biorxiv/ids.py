@@ -6,7 +6,7 @@ from urllib.parse import quote
 from paperboy.sources.source import Links
 
 # The date of submission is within it since December 2019; papers from before have a number alone.
-DOI = r"10\.(?:1101|64898)/(?:\d{4}\.\d\d\.\d\d\.\d{6,9}|\d{6})"
+DOI = r"10\.(?:1101|64898)/(?:\d{4}\.\d\d\.\d\d\.)?\d{6,9}"
 _WRITTEN = re.compile(
     rf"""
     (?:
@@ -24,14 +24,16 @@ _WRITTEN = re.compile(
 
 
 def read(key: str, text: str) -> str:
-    """Return the id of a server in a URL, an id or a DOI, with or without a version. A DOI alone
-    may be of either. Empty if it is none, or the other server's.
+    """Return the id of a server in a URL, an id or a DOI, with or without a version. Empty if it is
+    none, or the other server's: of a DOI alone, medRxiv's ends in eight digits, the year first.
     """
     match = _WRITTEN.fullmatch(text)
     if match is None:
         return ""
-    server = match["key"] or match["host"] or key
-    return f"{key}:{match['doi']}" if server.lower() == key else ""
+    doi = match["doi"]
+    of_doi = "medrxiv" if re.search(r"\d{8}$", doi) else "biorxiv"
+    server = match["key"] or match["host"] or of_doi
+    return f"{key}:{doi}" if server.lower() == key else ""
 
 
 def links(paper_id: str, version: int) -> Links:

@@ -27,9 +27,10 @@ ABSTRACT = 10_000
 NAME = 200
 AUTHORS = 5_000
 
-_DAY = timedelta(days=1)
-
 NO_PAPERS = "no posts found"  # the status beyond the last record, too
+
+_DAY = timedelta(days=1)
+_NO_BREAK = "\u00a0"
 
 
 class FaultError(Exception):
@@ -41,13 +42,6 @@ class FaultError(Exception):
         super().__init__(what)
         self.again = again
         self.retry_after = retry_after
-
-
-class NothingError(FaultError):
-    """Answer without records, which is right for a day of which the server has nothing yet."""
-
-    def __init__(self) -> None:
-        super().__init__("says that it has no records", again=False)
 
 
 class Window(NamedTuple):
@@ -62,16 +56,16 @@ class RecordsPage:
     """Page of a longer list of records, oldest first."""
 
     total: int  # records in the whole list, or more
-    size: int  # records of this page, of any kind; 0: it lies beyond the last
-    versions: frozenset[str]  # which versions of which preprints they are
-    days: frozenset[date]  # on which they were posted
-    papers: tuple[Paper, ...]  # the first versions
-    bad: tuple[str, ...]  # the defects of unusable records
+    size: int  # records of this page, of any kind; 0: there are none, or no more
+    versions: frozenset[str] = frozenset()  # which versions of which preprints they are
+    newest: date = date.min  # day on which one was posted
+    papers: tuple[Paper, ...] = ()  # the first versions
+    bad: tuple[str, ...] = ()  # the defects of unusable records
 
 
 def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> RecordsPage:
-    """Read a page that begins with record `cursor` of a server, by its key. Raises NothingError if
-    the window has no records, and FaultError for anything else.
+    """Read a page that begins with record `cursor` of a server, by its key. Raises FaultError if it
+    is something else.
 
     One bad record must not cost all others; a page with more than one in ten is broken.
     """
@@ -79,10 +73,8 @@ def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> Records
     status = _text(message, "status")
     if status.lower() not in {"ok", NO_PAPERS}:
         raise FaultError(f"says {quoted(status)!r}")
-    if not records and not cursor:
-        raise NothingError
     if not records:
-        return RecordsPage(cursor, 0, frozenset(), frozenset(), (), ())
+        return RecordsPage(total=cursor, size=0)
 
     total = _total(message, cursor)
     size = len(records)
@@ -90,7 +82,7 @@ def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> Records
         raise FaultError(f"sent a page of {size} records")
 
     versions = set[str]()
-    days = set[date]()
+    newest = date.min
     papers = list[Paper]()
     bad = list[str]()
     for place, record in enumerate(records, cursor + 1):
@@ -100,17 +92,17 @@ def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> Records
             bad.append(f"{quoted(_text(record, 'doi')) or f'record {place}'} {defect}")
             continue
         versions.add(version)
-        days.add(day)
+        newest = max(newest, day)
         if paper and day <= window.last:  # today's come with tomorrow's fetch
             papers.append(paper)
 
-    if len(bad) > min(size - 1, max(1, size // 10)):
+    if len(bad) > max(1, size // 10):
         raise FaultError(f"sent {len(bad)} bad records in {size} ({', '.join(bad[:3])})")
     return RecordsPage(
         total=total,
         size=size,
         versions=frozenset(versions),
-        days=frozenset(days),
+        newest=newest,
         papers=tuple(papers),
         bad=tuple(bad),
     )
@@ -121,7 +113,8 @@ def _parsed(body: bytes) -> tuple[Mapping[str, Any], list[Any]]:
     try:
         reply = json.loads(body)
         message = reply["messages"][0]
-        records = reply.get("collection", [])
+        has_none = str(message["status"]).lower() == NO_PAPERS
+        records = reply.get("collection", [] if has_none else None)
         if isinstance(message, dict) and isinstance(records, list):
             return message, records
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -214,13 +207,14 @@ def _authors(text: str, whole_name: str) -> tuple[str, ...]:
     names = list[str]()
     place = -1
     for written in unescape(text).split(";")[:AUTHORS]:  # an entity has a semicolon, too
-        surname, _, given = plain(to_marked(shortened(written, NAME))).partition(",")
-        given, _, suffix = given.partition(",")  # as in "Okafor, S. T., Jr."
-        family_name = one_line(f"{surname} {suffix}")
-        name = one_line(f"{given} {family_name}")
+        parts = map(one_line, plain(to_marked(shortened(written, NAME))).split(","))
+        surname, given, *suffix = [*parts, ""]
+        # A no-break space keeps a surname of several words together, also for comparisons.
+        last = _NO_BREAK.join(surname.split()) if given else surname
+        name = " ".join(filter(None, [given, last, *suffix]))
         if not any(map(str.isalpha, name)):
             continue
-        ending = f" {family_name}".casefold()
+        ending = " ".join(["", surname, *suffix]).rstrip().casefold()
         if given and whole_name.casefold().endswith(ending) and name[:1] == whole_name[:1]:
             place = len(names)  # of several, the last: authors correspond from there
         names.append(name)
