@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from paperboy.models import Paper
-from paperboy.sources.biorxiv.records import FaultError, RecordsPage, Window, read_page
+from paperboy.sources.biorxiv.records import AnswerError, RecordsPage, Window, read_page
 from tests.servers.biorxiv_api import preprint
 from tests.servers.biorxiv_faults import MISSING
 
@@ -46,7 +46,7 @@ def paper_of(**changes: Any) -> Paper:
 
 def fault(body: bytes, cursor: int = 0) -> str:
     """What is wrong with a reply that is no page."""
-    with pytest.raises(FaultError) as caught:
+    with pytest.raises(AnswerError) as caught:
         read_page(body, "biorxiv", WINDOW, cursor)
     return str(caught.value)
 

@@ -21,7 +21,7 @@ from paperboy import __version__
 from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import FeedError
 from paperboy.models import Paper
-from paperboy.sources.biorxiv.records import FaultError, RecordsPage, Window, quoted, read_page
+from paperboy.sources.biorxiv.records import AnswerError, RecordsPage, Window, quoted, read_page
 
 SECONDS = 60.0  # for a whole page
 LARGEST_REPLY = 16_000_000  # bytes; 30 records have 100,000
@@ -101,7 +101,7 @@ class BiorxivClient:
         try:
             with closing(self._http):
                 return self._ask(window, 0).total
-        except FaultError as fault:
+        except AnswerError as fault:
             fix = f" A morning would ask up to {self.tries} times, with growing waits."
             raise FeedError(f"{self._host} {fault}.{fix * fault.again}") from fault
 
@@ -117,7 +117,7 @@ class BiorxivClient:
             attempt += 1
             try:
                 return self._ask(window, cursor)
-            except FaultError as fault:
+            except AnswerError as fault:
                 if not fault.again or attempt >= self.tries or fault.retry_after > LONGEST_WAIT:
                     attempts = f", after {attempt} attempts" if attempt > 1 else ""
                     raise FeedError(f"{self._host} {fault}{attempts}; {_NEXT_RUN}") from fault
@@ -126,7 +126,7 @@ class BiorxivClient:
                 logger.info("%s %s; retrying in %.0f s", self._host, fault, self._pause)
 
     def _ask(self, window: Window, cursor: int) -> RecordsPage:
-        """Ask once for the records from `cursor` on. Raises FaultError."""
+        """Ask once for the records from `cursor` on. Raises AnswerError."""
         path = f"details/{self.key}/{window.first}/{window.last}/{cursor}/json"
         page = read_page(self._get(f"{self.url}/{path}"), self.key, window, cursor)
         if page.bad:
@@ -135,7 +135,7 @@ class BiorxivClient:
         return page
 
     def _get(self, url: str) -> bytes:
-        """Get a URL after the delay; redirects are refused. Raises FaultError."""
+        """Get a URL after the delay; redirects are refused. Raises AnswerError."""
         self.wait(self._pause)
         self._pause = self.delay_seconds
         try:
@@ -145,7 +145,7 @@ class BiorxivClient:
             what = (
                 f"gave no whole reply ({quoted(str(error))}); check the network and BIORXIV_API_URL"
             )
-            raise FaultError(what, again=not error.unknown) from error
+            raise AnswerError(what, again=not error.unknown) from error
 
         if reply.status == 200:
             return reply.body
@@ -155,7 +155,7 @@ class BiorxivClient:
         if not again:
             what += "; check BIORXIV_API_URL"
         asked = reply.headers.get("Retry-After", "")
-        raise FaultError(
+        raise AnswerError(
             what,
             again=again,
             retry_after=float(asked) if asked.isdecimal() else 0.0,

@@ -33,7 +33,7 @@ _DAY = timedelta(days=1)
 _NO_BREAK = "\u00a0"
 
 
-class FaultError(Exception):
+class AnswerError(Exception):
     """Unusable answer, in words that follow the host's name. `again`: a retry may help;
     `retry_after` are the seconds that the server asked for.
     """
@@ -64,7 +64,7 @@ class RecordsPage:
 
 
 def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> RecordsPage:
-    """Read a page that begins with record `cursor` of a server, by its key. Raises FaultError if it
+    """Read a page that begins with record `cursor` of a server, by its key. Raises AnswerError if it
     is something else.
 
     One bad record must not cost all others; a page with more than one in ten is broken.
@@ -72,14 +72,14 @@ def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> Records
     message, records = _parsed(body)
     status = _text(message, "status")
     if status.lower() not in {"ok", NO_PAPERS}:
-        raise FaultError(f"says {quoted(status)!r}")
+        raise AnswerError(f"says {quoted(status)!r}")
     if not records:
         return RecordsPage(total=cursor, size=0)
 
     total = _total(message, cursor)
     size = len(records)
     if not size <= LARGEST_PAGE:
-        raise FaultError(f"sent a page of {size} records")
+        raise AnswerError(f"sent a page of {size} records")
 
     versions = set[str]()
     newest = date.min
@@ -97,7 +97,7 @@ def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> Records
             papers.append(paper)
 
     if len(bad) > max(1, size // 10):
-        raise FaultError(f"sent {len(bad)} bad records in {size} ({', '.join(bad[:3])})")
+        raise AnswerError(f"sent {len(bad)} bad records in {size} ({', '.join(bad[:3])})")
     return RecordsPage(
         total=total,
         size=size,
@@ -109,7 +109,7 @@ def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> Records
 
 
 def _parsed(body: bytes) -> tuple[Mapping[str, Any], list[Any]]:
-    """Return the message of a reply and its records. Raises FaultError."""
+    """Return the message of a reply and its records. Raises AnswerError."""
     try:
         reply = json.loads(body)
         message = reply["messages"][0]
@@ -120,25 +120,25 @@ def _parsed(body: bytes) -> tuple[Mapping[str, Any], list[Any]]:
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         pass
     what = quoted(body[:2_000].decode(errors="replace")) or "an empty body"
-    raise FaultError(f"sent no list of records ({what})")
+    raise AnswerError(f"sent no list of records ({what})")
 
 
 def _total(message: Mapping[str, Any], cursor: int) -> int:
-    """Return how many records there are in all. Raises FaultError if they are not those that were
+    """Return how many records there are in all. Raises AnswerError if they are not those that were
     asked for.
     """
     echo = _text(message, "category")
     if echo != "all":
-        raise FaultError(f"answered for the category {quoted(echo)!r}, not for all")
+        raise AnswerError(f"answered for the category {quoted(echo)!r}, not for all")
     begins = _text(message, "cursor")
     if "cursor" in message and begins != str(cursor):
-        raise FaultError(f"answered from record {quoted(begins)!r} on, not from {cursor}")
+        raise AnswerError(f"answered from record {quoted(begins)!r} on, not from {cursor}")
 
     total = _text(message, "total")
     if not re.fullmatch(r"\d{1,9}", total, re.ASCII):
-        raise FaultError(f"counts {quoted(total)!r} records")
+        raise AnswerError(f"counts {quoted(total)!r} records")
     if int(total) > LONGEST:
-        raise FaultError(f"counts {total} records", again=False)
+        raise AnswerError(f"counts {total} records", again=False)
     return int(total)
 
 
