@@ -91,7 +91,6 @@ def test_feature_imports_no_other_feature(path: Path) -> None:
 SAYS_ARXIV = {  # outside its folder: why
     "__init__.py": "what Paperboy is",
     "cli/check.py": "help",
-    "cli/home.py": "a question to the operator",
     "cli/main.py": "help",
     "home/settings.py": "defaults of its settings",
     "service/systemd.py": "what the service is",

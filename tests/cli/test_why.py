@@ -150,7 +150,9 @@ def test_why_takes_a_doi_and_an_address_of_another_source(world: World, written:
     lists = LISTS.replace("[cs.LG, stat.ML]", "[biorxiv, medrxiv/urology, cs.LG]")
     world.write("subscribers.yaml", lists)
     told = world.run("why", written).out
-    assert "foundations: not in its categories (bioRxiv, medRxiv (urology), cs.LG)\n" in told
+    assert (
+        "foundations: not in its categories (bioRxiv, medRxiv (urology), arXiv (cs.LG))\n" in told
+    )
 
 
 @pytest.mark.parametrize(

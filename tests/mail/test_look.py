@@ -12,6 +12,7 @@ from typing import Any
 import lxml.html
 import pytest
 
+from paperboy.sources import links_of
 from tests.mail import browser, layout, mails, real_days
 from tests.mail.browser import Browser
 from tests.mail.mails import Mail
@@ -221,7 +222,7 @@ def test_mail_is_readable_without_style_sheets(window: Browser, name: str) -> No
 def expected_entries(mail: Mail) -> list[str]:
     """Where the title of each paper leads."""
     assert mail.digest is not None
-    return [f"https://arxiv.org/abs/{entry.paper.id}" for entry in mail.digest.entries]
+    return [links_of(entry.paper).page for entry in mail.digest.entries]
 
 
 @pytest.mark.parametrize("name", DIGESTS)

@@ -133,9 +133,9 @@ def test_reasons_are_kept(weeks: Weeks) -> None:
         assert kept[::-1] == said
 
 
-AGAIN = "after 5 attempts; the next run fetches the same days again, so no paper is lost"
-NO_BODY = f"127.0.0.1 sent no list of records (an empty body), {AGAIN}"
-DOWN = f"127.0.0.1 answered HTTP 503 (first byte timeout), {AGAIN}"
+AGAIN = "in 5 attempts; the next run fetches the same days again, so no paper is lost"
+NO_BODY = f"127.0.0.1 sent no list of records (an empty body) {AGAIN}"
+DOWN = f"127.0.0.1 answered HTTP 503 (first byte timeout) {AGAIN}"
 
 NO_BATCH = "arXiv's batch of Thursday 03 December was due at 05:15 UTC and has not arrived yet"
 

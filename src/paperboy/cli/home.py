@@ -119,7 +119,7 @@ def _answers() -> tuple[str, str, str, str]:
         lambda text: _list(title=text),
     )
     categories = _ask(
-        "arXiv categories",
+        "Categories, separated by commas",
         _CATEGORIES,
         lambda text: _list(categories=text),
     )
@@ -174,7 +174,8 @@ def _list(
 
 
 def _words(text: str) -> list[str]:
-    return re.split(r"[\s,]+", text.strip(" ,[]"))
+    words = text.strip(" ,[]")
+    return re.split(r"\s*,\s*" if "," in words or "/" in words else r"\s+", words)
 
 
 def _new(name: str) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, tzinfo
 import click
 
 from paperboy.cli.people import mailbox_from, refusal
-from paperboy.curate import SHOWN, matched_authors, why_filtered
+from paperboy.curate import SHOWN, matched_authors, possible_authors, why_filtered
 from paperboy.edges.text import did_you_mean, visible
 from paperboy.errors import UnknownNameError
 from paperboy.mail.text import counted, together
@@ -61,8 +61,10 @@ def _paper(app: App, paper_id: str, name: str | None) -> None:
     url = source_of(paper_id).links(paper_id, paper.version if paper else 1).page
     if paper and fetched:
         categories = ", ".join(dict.fromkeys([paper.primary_category, *paper.categories]))
-        submitted = _moment(paper.published, settings.timezone)
-        when = f"submitted {submitted}, fetched {_moment(fetched, settings.timezone)}"
+        when = f"submitted {_moment(paper.published, settings.timezone)}"
+        if source_of(paper_id).key:  # it names the day alone
+            when = f"posted {paper.published:%a %d %b %Y}"
+        when += f", fetched {_moment(fetched, settings.timezone)}"
         output.say(title_of(paper), url, f"{categories}; {when}")
     else:
         deleted = f"deleted after {settings.keep_days} days (KEEP_DAYS)"
@@ -73,6 +75,9 @@ def _paper(app: App, paper_id: str, name: str | None) -> None:
         twin = _twin(app, mailing_list, paper) if paper and life.became is None else ""
         verdict = twin or _outcome(mailing_list, paper, life)
         output.say("", f"{mailing_list.name}: {verdict}")
+        if paper and (names := possible_authors(paper, mailing_list.authors)):
+            alike = f"possible author match: {together(names)}"
+            output.say(f"  {alike}; initials alone never bring a paper")
         for kept in life.scores:
             score = kept.score
             novelty = "" if score.novelty is None else f", novelty {score.novelty}"

@@ -436,7 +436,7 @@ class Drafter:
             learned=learned,
             tries=self.store.days.tries(name),
             only_days=only_days,
-            late=self._late(mailing_list, late),
+            late=tuple(source.name for source in sources if source.key in late),
             twins=unseen_twins,
         )
         ids = [paper.id for paper in kept]
@@ -445,14 +445,6 @@ class Drafter:
             scores=self.store.scores.kept(name, criteria, model.name, ids, now),
             spending=self.store.scores.spending(name, spent_on),
         )
-
-    def _late(self, mailing_list: MailingList, late: Collection[str]) -> tuple[str, ...]:
-        """Return the names of late sources with which the list has begun: it will get their papers."""
-        if not late:
-            return ()
-        started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
-        begun = sources_of(filter(started.__contains__, mailing_list.categories))
-        return tuple(source.name for source in begun if source.key in late)
 
     def score(self, kept: Sequence[ScoredList], *, show_cost: bool = False) -> Sequence[ScoredList]:
         """Return the lists with the scorer's scores, which are kept as they arrive.

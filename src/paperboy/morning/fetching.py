@@ -18,7 +18,7 @@ from paperboy.due import LONGEST_WINDOW, local_date
 from paperboy.errors import FeedError, StoreError, StoreWriteError
 from paperboy.models import MailingList, Paper
 from paperboy.morning.drafting import Drafter
-from paperboy.sources import source_of, sources_of
+from paperboy.sources import named, source_of, sources_of
 from paperboy.sources.source import Connect, Feed, MissingIds, Source
 from paperboy.store import Store
 
@@ -123,7 +123,7 @@ def _fetch_source(
         "%s: %d papers in %s; %s",
         source.name,
         len(fetched.papers),
-        ", ".join(categories),
+        ", ".join(named(categories)),
         state,
     )
     if fetched.missing:

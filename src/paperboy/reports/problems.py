@@ -112,7 +112,7 @@ WORDS: Mapping[str, Words] = {
         "No {what} in time for {unserved}",
         "GIVE_UP_AFTER_HOURS have passed since the list's hour, or its day is over. No paper is lost: all come later.",
         "Fix the cause; paperboy once makes the digests still due. "
-        + " ".join(map(_if_late, SOURCES)),
+        + " ".join(_if_late(source) for source in SOURCES if source.if_late),
         "digests are in time",
     ),
     Kind.SOURCE: Words(

@@ -1,6 +1,8 @@
 """Sources of papers, a folder each. A line here makes it a source."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from paperboy.edges.text import did_you_mean
 from paperboy.models import Paper
@@ -48,11 +50,30 @@ def categories(text: str) -> tuple[str, ...]:
     with a suggestion.
     """
     source = source_of(text)
-    key, slash, _ = text.partition("/")
-    near = did_you_mean(key, filter(None, _BY_KEY), cutoff=0.65)
-    if source is ARXIV and (slash or near):  # its categories have no slash
-        raise ValueError(f"unknown source {key!r}{near}")
-    return source.categories(text)
+    try:
+        return source.categories(text)
+    except ValueError as error:
+        key, slash, _ = text.partition("/")
+        keys = list(filter(None, _BY_KEY))
+        near = did_you_mean(key, keys, cutoff=0.7)
+        if meant := _meant(text):
+            raise ValueError(f"unknown category {text!r}, did you mean {meant!r}?") from error
+        if source is ARXIV and (slash or near):  # its categories have no slash
+            others = f"; beside arXiv's own categories, there are those of {' and '.join(keys)}"
+            raise ValueError(f"unknown source {key!r}{near or others}") from error
+        raise
+
+
+def _meant(text: str) -> str:
+    """Return the category of another source that is meant by its name, perhaps after the source's
+    with a wrong separator; empty if there is none.
+    """
+    first, *rest = re.split(r"[\s.:_/-]+", text.strip().lower(), maxsplit=1)
+    for source in filter(lambda source: source.key, SOURCES):
+        name = rest[0] if rest and first == source.key else text
+        with suppress(ValueError):
+            return source.categories(f"{source.key}/{name}")[0]
+    return ""
 
 
 def category_name(category: str) -> str:
@@ -63,17 +84,18 @@ def category_name(category: str) -> str:
 
 
 def named(categories: Sequence[str]) -> Iterator[str]:
-    """Yield categories for readers, by source: "q-bio.GN", "bioRxiv (genomics, zoology)", and
-    "bioRxiv" for all of it.
+    """Yield categories for readers: "q-bio.GN" or, of other sources or of several, "bioRxiv
+    (genomics, zoology)" and "arXiv (q-bio.GN)", and "bioRxiv" for all of it.
     """
-    for source in sources_of(categories):
+    sources = sources_of(categories)
+    for source in sources:
         of_source = [category for category in categories if source_of(category) is source]
-        if not source.key:
+        if sources == (ARXIV,):
             yield from of_source
         elif source.key in of_source:
             yield source.name
         else:
-            names = (category.partition("/")[2] for category in of_source)
+            names = (category.removeprefix(f"{source.key}/") for category in of_source)
             yield f"{source.name} ({', '.join(names)})"
 
 

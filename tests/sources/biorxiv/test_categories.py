@@ -44,11 +44,14 @@ def test_category_is_read_in_any_case_with_spaces_hyphens_or_underscores(
         ),
         (
             "biorxiv: genomics",
-            "unknown category 'biorxiv: genomics'; write biorxiv/NAME, or biorxiv for all of it",
+            "unknown category 'biorxiv: genomics', did you mean 'biorxiv/genomics'?",
         ),
         ("biorxv/genomics", "unknown source 'biorxv', did you mean 'biorxiv'?"),
         ("medarxiv", "unknown source 'medarxiv', did you mean 'medrxiv'?"),
-        ("a/b", "unknown source 'a'"),
+        (
+            "a/b",
+            "unknown source 'a'; beside arXiv's own categories, there are those of biorxiv and medrxiv",
+        ),
     ],
 )
 def test_misspelt_category_is_refused_with_a_suggestion(written: str, says: str) -> None:
@@ -72,7 +75,7 @@ def test_record_of_an_unknown_category_is_within_the_whole_server(name: str, cat
 
 def test_readers_see_categories_by_their_source() -> None:
     mixed = ("q-bio.GN", "biorxiv/genomics", *categories("medrxiv"), "biorxiv/zoology")
-    assert list(named(mixed)) == ["q-bio.GN", "bioRxiv (genomics, zoology)", "medRxiv"]
+    assert list(named(mixed)) == ["arXiv (q-bio.GN)", "bioRxiv (genomics, zoology)", "medRxiv"]
     assert [category_name(name) for name in ("q-bio.GN", "biorxiv/genomics", "biorxiv")] == [
         "q-bio.GN",
         "bioRxiv · genomics",

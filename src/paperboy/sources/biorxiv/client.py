@@ -103,7 +103,7 @@ class BiorxivClient:
                 return self._ask(window, 0).total
         except AnswerError as fault:
             fix = f" A morning would ask up to {self.tries} times, with growing waits."
-            raise FeedError(f"{self._host} {fault}.{fix * fault.again}") from fault
+            raise FeedError(f"{self._host} {fault}{fault.fix}.{fix * fault.again}") from fault
 
     def _retried(self, window: Window, cursor: int, end: float) -> RecordsPage:
         """Ask for a page until it is whole. Raises FeedError after the last try or the end of the
@@ -119,11 +119,12 @@ class BiorxivClient:
                 return self._ask(window, cursor)
             except AnswerError as fault:
                 if not fault.again or attempt >= self.tries or fault.retry_after > LONGEST_WAIT:
-                    attempts = f", after {attempt} attempts" if attempt > 1 else ""
-                    raise FeedError(f"{self._host} {fault}{attempts}; {_NEXT_RUN}") from fault
+                    attempts = f" in {attempt} attempts" if attempt > 1 else ""
+                    said = f"{self._host} {fault}{attempts}{fault.fix}; {_NEXT_RUN}"
+                    raise FeedError(said) from fault
                 backoff = self.delay_seconds * 2**attempt
                 self._pause = min(LONGEST_WAIT, max(backoff, fault.retry_after))
-                logger.info("%s %s; retrying in %.0f s", self._host, fault, self._pause)
+                logger.info("%s: %s; retrying in %.0f s", self.key, fault, self._pause)
 
     def _ask(self, window: Window, cursor: int) -> RecordsPage:
         """Ask once for the records from `cursor` on. Raises AnswerError."""
@@ -142,21 +143,19 @@ class BiorxivClient:
             reply = self._http.request("GET", url, self._headers, seconds=self.seconds)
         except NoReplyError as error:
             # Where the host is unknown there is probably no network: do not retry.
-            what = (
-                f"gave no whole reply ({quoted(str(error))}); check the network and BIORXIV_API_URL"
-            )
-            raise AnswerError(what, again=not error.unknown) from error
+            what = f"gave no whole reply ({quoted(str(error))})"
+            fix = "check the network and BIORXIV_API_URL"
+            raise AnswerError(what, fix, again=not error.unknown) from error
 
         if reply.status == 200:
             return reply.body
         text = quoted(reply.body[:2_000].decode(errors="replace"))
         what = f"answered HTTP {reply.status} ({text})".removesuffix(" ()")
         again = reply.status in {408, 425, 429} or reply.status >= 500
-        if not again:
-            what += "; check BIORXIV_API_URL"
         asked = reply.headers.get("Retry-After", "")
         raise AnswerError(
             what,
+            "" if again else "check BIORXIV_API_URL",
             again=again,
             retry_after=float(asked) if asked.isdecimal() else 0.0,
         )

@@ -34,12 +34,15 @@ _NO_BREAK = "\u00a0"
 
 
 class AnswerError(Exception):
-    """Unusable answer, in words that follow the host's name. `again`: a retry may help;
-    `retry_after` are the seconds that the server asked for.
+    """Unusable answer, in words that follow the host's name; `fix` follows a semicolon. `again`: a
+    retry may help; `retry_after` are the seconds that the server asked for.
     """
 
-    def __init__(self, what: str, *, again: bool = True, retry_after: float = 0.0) -> None:
+    def __init__(
+        self, what: str, fix: str = "", *, again: bool = True, retry_after: float = 0.0
+    ) -> None:
         super().__init__(what)
+        self.fix = f"; {fix}" if fix else ""
         self.again = again
         self.retry_after = retry_after
 
