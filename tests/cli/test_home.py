@@ -158,6 +158,22 @@ def test_answers_are_written_into_the_files(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("answer", "categories"),
+    [
+        ("biorxiv/cell biology, q-bio.GN", ("biorxiv/cell biology", "q-bio.GN")),
+        ("biorxiv/cell biology", ("biorxiv/cell biology",)),
+        ("cs.LG stat.ML", ("cs.LG", "stat.ML")),
+    ],
+)
+def test_categories_of_several_words_stand_between_commas(
+    tmp_path: Path, answer: str, categories: tuple[str, ...]
+) -> None:
+    assert asked(tmp_path, "", answer, "", "")[0] == 0
+    (made,) = Home.load(tmp_path, {}).lists
+    assert made.categories == categories
+
+
 def test_mail_server_on_this_machine_is_used_without_tls(tmp_path: Path) -> None:
     assert asked(tmp_path, "", "", "ada@localhost", "localhost")[0] == 0
     settings = Home.load(tmp_path, {}).settings
