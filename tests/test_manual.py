@@ -22,6 +22,7 @@ from paperboy.home.lists import KEYS, parse
 from paperboy.home.settings import SETTINGS, Settings
 from paperboy.home.versions import RESTED
 from paperboy.service.daemon import TICK_SECONDS
+from paperboy.sources import categories
 from tests.servers.nginx import NGINX
 
 WEB_LISTEN = "127.0.0.1:8025"
@@ -186,6 +187,15 @@ def test_the_example_list_is_sound() -> None:
     (made,) = parse(example, [SRC.parent / "prompts"], Settings())
     assert made.name == "foundations"
     assert [subscriber.name for subscriber in made.subscribers] == ["", "Grace Hopper"]
+
+
+@pytest.mark.parametrize("server", ["bioRxiv", "medRxiv"])
+def test_names_of_categories_are_those_of_the_code(server: str) -> None:
+    key = server.lower()
+    paragraphs = section("Names of categories", MANUAL["lists"]).split("\n\n")
+    (names,) = (text for text in paragraphs if text.startswith(f"{server}: "))
+    listed = " ".join(names.split()).removeprefix(f"{server}: ").removesuffix(".").split(", ")
+    assert [f"{key}/{name}" for name in listed] == [name for name in categories(key) if name != key]
 
 
 # ── Commands for the operator ────────────────────────────────────────────────────────────────────────────────────────
