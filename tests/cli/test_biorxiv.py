@@ -594,6 +594,9 @@ def test_late_server_costs_no_other_papers_and_is_reported(home: Home) -> None:
     here = home.post(1, 22)
     there = home.post(2, 22, category="oncology", server="medRxiv")
     home.biorxiv.lasting_fault = only("biorxiv", no_body)
+    home.world.run("preview", "mixed")
+    preview = (home.world.path / "outbox" / "preview" / "mixed.txt").read_text("utf-8")
+    assert "The newest papers of bioRxiv are late" in flat(preview)
     assert home.world.once("mixed").code == 0
     assert home.sent("mixed", 23) == [of_arxiv.id, there]
     reason = "bioRxiv: 127.0.0.1 sent no list of records (an empty body) in 5 attempts"

@@ -55,16 +55,17 @@ class Previews:
         for source in sources_of(mailing_list.categories):
             fetches |= self.drafter.store.papers.fetched(source.key)
         oldest = min(fetches.get(category, _NEVER) for category in mailing_list.categories)
-        missing = ""
+        fetched = fetching.FetchResult()
         if oldest < self.now - _FETCH_HOLDS:
             lists = [other for other in self.lists if other.subscribers or other is mailing_list]
             results = fetching.fetch(self.drafter, self.connect, [mailing_list], lists, self.now)
-            missing = fetching.result_for(results, mailing_list).missing
+            fetched = fetching.result_for(results, mailing_list)
 
         def outcome(draft: Draft) -> Outcome | None:
-            return draft.outcome(missing)
+            return draft.outcome(fetched.missing)
 
-        scored_lists = self._scored([mailing_list], due.local_date(mailing_list, self.now))
+        today = due.local_date(mailing_list, self.now)
+        scored_lists = self._scored([mailing_list], today, late=fetched.late)
         (scored,) = self.drafter.brief(scored_lists, outcome, alone=self.alone)
         draft = drafting.compose(scored)
         if outcome(draft) is None:
@@ -117,9 +118,10 @@ class Previews:
         lists: Sequence[MailingList],
         today: date | None = None,
         unread: Collection[str] = (),
+        late: Collection[str] = (),
     ) -> Sequence[ScoredList]:
         """Return these lists with all scores that could be had, also of what they saw `today`. See
-        `candidates`.
+        `candidates` and `gather`.
         """
         candidates = list[Sequence[Paper]]()
         for mailing_list in lists:
@@ -132,7 +134,7 @@ class Previews:
             candidates.append(papers)
 
         def gathered() -> list[ScoredList]:
-            gather = partial(self.drafter.gather, now=self.now, spent_on=today)
+            gather = partial(self.drafter.gather, now=self.now, late=late, spent_on=today)
             return list(map(gather, lists, candidates))
 
         kept = gathered()
