@@ -347,6 +347,9 @@ def test_only_the_corresponding_author_is_certain(home: Home) -> None:
     assert "Author match: Wei Xin Zhang" in text
     assert text.count("possible author match:") == 1
     assert "possible author match: W. Zhang " in text
+    said = home.world.run("why", possible).out
+    assert "  possible author match: W. Zhang; initials alone never bring a paper in\n" in said
+    assert "possible author match" not in home.world.run("why", certain).out
 
 
 def test_list_of_authors_alone_gets_corresponding_authors_papers(home: Home) -> None:

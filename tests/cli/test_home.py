@@ -163,7 +163,7 @@ def test_answers_are_written_into_the_files(tmp_path: Path) -> None:
     [
         ("biorxiv/cell biology, q-bio.GN", ("biorxiv/cell biology", "q-bio.GN")),
         ("biorxiv/cell biology", ("biorxiv/cell biology",)),
-        ("cs.LG stat.ML", ("cs.LG", "stat.ML")),
+        ("cs.LG stat.ML, biorxiv/zoology", ("cs.LG", "stat.ML", "biorxiv/zoology")),
     ],
 )
 def test_categories_of_several_words_stand_between_commas(

@@ -174,8 +174,9 @@ def _list(
 
 
 def _words(text: str) -> list[str]:
-    words = text.strip(" ,[]")
-    return re.split(r"\s*,\s*" if "," in words or "/" in words else r"\s+", words)
+    parts = text.strip(" ,[]").split(",")
+    # The name of a category after a slash may have several words.
+    return [word for part in parts for word in ([part.strip()] if "/" in part else part.split())]
 
 
 def _new(name: str) -> str:

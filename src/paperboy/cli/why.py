@@ -77,7 +77,7 @@ def _paper(app: App, paper_id: str, name: str | None) -> None:
         output.say("", f"{mailing_list.name}: {verdict}")
         if paper and (names := possible_authors(paper, mailing_list.authors)):
             alike = f"possible author match: {together(names)}"
-            output.say(f"  {alike}; initials alone never bring a paper")
+            output.say(f"  {alike}; initials alone never bring a paper in")
         for kept in life.scores:
             score = kept.score
             novelty = "" if score.novelty is None else f", novelty {score.novelty}"
