@@ -35,7 +35,7 @@ def test_unchanged_copy_gives_the_defaults(tmp_path):
 
 
 def test_each_recipe_is_sound_as_it_stands(tmp_path):
-    """Four lines under a line that says what for."""
+    """Four lines under a line that says what for; Ollama's has more, about the model."""
     recipes = re.findall(r"(?m)^# (?!    )(.*):\n((?:#     .*\n)+)", EXAMPLE.read_text("utf-8"))
     assert [what.split(",")[0].split()[0] for what, _ in recipes] == [
         "Ollama",
@@ -44,8 +44,8 @@ def test_each_recipe_is_sound_as_it_stands(tmp_path):
         "A",
         "Postfix",
     ]
-    for _, lines in recipes:
-        assert lines.count("\n") == 4
+    for what, lines in recipes:
+        assert lines.count("\n") == (7 if what.startswith("Ollama") else 4)
         (tmp_path / ".env").write_text(
             re.sub(r"(?m)^#     (?:([A-Z]\S+=.*?)(?:   .*)?|.*)$", r"\1", lines)
         )

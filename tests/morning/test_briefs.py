@@ -218,7 +218,7 @@ def test_hanging_brief_ends_the_morning_as_it_would_have_without(
     assert [each.outcome for each in report.lists] == [Outcome.DIGEST] * 3
     assert briefs(world) == [(), (), ()]
     assert warnings(caplog) == [
-        f"foundations: no morning in brief: the LLM at {writer.server.place} does not answer in time"
+        f"foundations: no morning in brief: the LLM at {writer.server.place} does not answer within 0.2 s"
     ]
 
 
@@ -250,7 +250,8 @@ def test_failed_brief_is_logged_and_asked_for_again_another_time(
     with LlmServer() as server, scorer_for(server) as writer:
         server.fail_briefs(fault)
         report = world.run(brief_writer=writer)
-        assert len(server.briefs) == 1
+        # A limit of tokens of ours may be what does not fit.
+        assert len(server.briefs) == (2 if fault == "small context" else 1)
         server.fail_briefs("")
         preview(world, world.drafter(brief_writer=writer))
     assert report.lists[0].outcome is Outcome.DIGEST

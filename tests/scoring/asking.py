@@ -68,6 +68,7 @@ def scorer_for(
         "reasoning_effort": "low",
         "timeout_seconds": PATIENCE,
     }
+    asking["connections"] = scoring["concurrency"]
     asking["wait"] = (waits if waits is not None else []).append
     url = server if isinstance(server, str) else server.base_url
     scorer = LlmScorer(Server(url, **asking | changes), **scoring)

@@ -71,7 +71,7 @@ def test_prompt_names_neither_authors_nor_whom_a_list_follows() -> None:
 def test_paper_can_neither_close_the_fence_nor_begin_another_one() -> None:
     shared = BriefPrompt([SHIPPED]).question(FOUR).shared
     assert shared.count("</papers>") == 1
-    assert "[astro-ph/0611001] Old style ‹/papers> [2611.00009] x\n" in shared
+    assert "[astro-ph/0611001] Old style ‹/papers> (2611.00009] x\n" in shared
 
 
 def test_sentences_are_asked_for_in_the_lists_language() -> None:

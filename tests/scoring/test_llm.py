@@ -165,7 +165,8 @@ def test_calls_that_time_out_use_up_the_budget() -> None:
 
 def test_probe_reports_model_place_and_format() -> None:
     with LlmServer(rejected=["json_schema"]) as server, scorer_for(server) as scorer:
-        assert scorer.probe() == f"gpt-6-luna at {server.base_url} answers (json_object) and scores"
+        described = f"gpt-6-luna at {server.base_url} answers (json_object) and scores"
+        assert scorer.probe() == (described, "")
 
 
 def test_probe_asks_for_one_paper_with_the_real_prompt() -> None:
@@ -192,7 +193,7 @@ def test_probe_reports_a_model_without_usable_scores(fault: str) -> None:
 
 def test_probe_reports_a_reply_that_was_cut_off() -> None:
     with LlmServer() as server, scorer_for(server) as scorer:
-        server.fail("cut off")
+        server.fail("cut off early")
         with pytest.raises(ScoringError, match="cut off at the server's limit of tokens"):
             scorer.probe()
 

@@ -25,11 +25,11 @@ RECOVERED = [
     ("error with 200", 3, [1.0]),
     ("empty", 3, [1.0]),
     ("refusal", 4, []),  # halved
-    ("small context", 4, []),
+    ("small context", 3, []),  # without our limit of tokens, it is large enough
     ("cut off", 3, []),
-    ("cut off early", 4, []),
+    ("cut off early", 5, []),  # what waits is halved, too
     ("nonsense", 4, []),
-    ("cut off before a word", 4, []),
+    ("cut off before a word", 5, []),
     ("bad request", 3, []),
     ("fenced", 2, []),
     ("unknown id", 2, []),
@@ -70,7 +70,7 @@ HOPELESS = [
     ("web page", "answers with something that is not JSON; check OPENAI_BASE_URL", 14),
     ("error with 200", "answers 502: Provider returned error", 14),
     ("drop", "cannot be reached", 14),
-    ("nonsense", "answers without a usable score", 4),
+    ("nonsense", "answers without a usable score", 8),
     ("bad request", "answers 400: Something about this request is wrong", 60),
     ("refusal", "refuses to answer", 20),
     (
@@ -111,7 +111,8 @@ def test_refused_key_is_reported_and_not_quoted() -> None:
     with LlmServer(api_key="another") as server, scorer_for(server) as scorer:
         outcome = run(scorer, papers(8))
     hint = "answers 401: the key is refused; check OPENAI_API_KEY in .env"
-    assert outcome.error == f"the LLM at {server.base_url} {hint}"
+    said = "It says: Incorrect API key provided: Bearer …"
+    assert outcome.error == f"the LLM at {server.base_url} {hint}. {said}"
 
 
 def test_secrets_in_the_address_are_not_reported() -> None:
@@ -183,7 +184,7 @@ def test_refused_batch_is_halved_until_one_paper_is_blamed() -> None:
     assert outcome.unscored.keys() == {"2611.00005"}
     assert "content filter" in outcome.unscored["2611.00005"]
     assert len(outcome.scores) == 15
-    assert len(server.requests) == 8 + 1  # the last one asks whether the server is there
+    assert len(server.requests) == 8  # no probe: the server has answered
 
 
 def test_paper_left_out_of_every_reply_is_blamed_alone() -> None:

@@ -7,8 +7,8 @@ import socket
 import pytest
 
 from paperboy.models import Usage
+from paperboy.scoring.answer import read_usage
 from paperboy.scoring.prices import Prices
-from paperboy.scoring.server import read_usage
 
 WHOLE = {
     "prompt_tokens": 2000,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import logging
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,99 +14,14 @@ import openai
 import pytest
 
 from paperboy.models import Usage
+from paperboy.scoring.answer import Answer
 from paperboy.scoring.prompt import Question
-from paperboy.scoring.server import Answer, Server, fallback, interpret
+from paperboy.scoring.server import MAX_BYTES, Server, fallback
 from tests.scoring.asking import DEAD, PATIENCE
 from tests.servers.llm import LlmServer
 from tests.servers.llm_faults import Fault
 
-USAGE = {"prompt_tokens": 10, "completion_tokens": 2}
 QUESTION = Question("Judge.", "Papers: 2611.00001", "Own words.")
-
-
-def said(content: object = "Text", finish: str | None = "stop", **message: Any) -> dict[str, Any]:
-    return {
-        "choices": [{"message": {"content": content, **message}, "finish_reason": finish}],
-        "usage": USAGE,
-    }
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "meaning"),
-    [
-        (200, said(), "text"),
-        (200, said(finish="length"), "text"),
-        (200, said([{"text": "Te"}, {"text": "xt"}]), "text"),
-        (200, {"choices": [{"message": {"content": "Text"}}]}, "text"),
-        (200, said(None, refusal="No."), "refused"),
-        (200, said("", "length"), "refused"),
-        (200, said("", None), "transient"),
-        (200, {"choices": []}, "transient"),
-        (200, {"choices": [{"message": "Text"}]}, "transient"),
-        (200, {"error": {"code": 429, "message": "Slow down"}}, "transient"),
-        (200, {}, "transient"),
-        (200, None, "transient"),
-        (400, {"error": {"code": "content_filter"}}, "refused"),
-        (400, {"message": "Model does not exist. Please check it."}, "no model"),
-        (400, {"error": {"message": "openai/gpt-9 is not a valid model ID"}}, "no model"),
-        (402, {"error": {"message": "Insufficient Balance"}}, "no credit"),
-        (403, {"error": {"message": "Your input was flagged by moderation"}}, "refused"),
-        (404, None, "no model"),
-        (422, {"detail": [{"msg": "Input should be shorter"}]}, "refused"),
-        (429, {"error": {"message": "Rate limit"}}, "transient"),
-        (429, {"error": {"code": "insufficient_quota"}}, "no credit"),
-        (
-            429,
-            {"error": {"code": "rate_limit_exceeded", "message": "See /account/billing"}},
-            "transient",
-        ),
-        (529, {"type": "error", "error": {"type": "overloaded_error"}}, "transient"),
-    ],
-)
-def test_reply_is_a_text_or_a_refusal_or_worth_a_retry(
-    status: int, body: object, meaning: str
-) -> None:
-    answer = interpret(status, body, "m")
-    assert (answer.text if meaning == "text" else answer.failure) != ""
-    assert (not answer.failure, answer.pause) == (
-        meaning == "text",
-        0 if meaning == "transient" else None,
-    )
-    if " " in meaning:
-        assert meaning in answer.failure
-
-
-@pytest.mark.parametrize(
-    ("status", "error"),
-    [
-        (400, {"code": 400, "message": "the request exceeds the available context size. try increasing it",
-               "type": "exceed_context_size_error", "n_prompt_tokens": 9000, "n_ctx": 4096}),  # llama.cpp
-        (500, "the request exceeds the available context size, try increasing it"),  # llama.cpp, before
-        (400, "This model's maximum context length is 4096 tokens. However, you requested 9000 tokens"),  # vLLM
-        (400, "The decoder prompt (length 9000) is longer than the maximum model length of 4096."),  # vLLM
-        (400, "the input length exceeds the context length"),  # Ollama
-        (400, {"code": "context_length_exceeded", "message": "Your input exceeds the context window of this model."}),
-        (400, "litellm.ContextWindowExceededError: prompt is too long"),
-        (400, "The number of tokens to keep from the initial prompt is greater than the context length."),  # LM Studio
-    ],
-)  # fmt: skip
-def test_context_that_is_too_small_is_named_with_the_fix_and_not_retried(
-    status: int, error: object
-) -> None:
-    answer = interpret(status, {"error": error}, "m")
-    assert re.match(
-        rf"answers {status}: its context is too small for the prompt; lower LLM_BATCH_SIZE, or ",
-        answer.failure,
-    )
-    assert (answer.pause, answer.objection) == (None, "")
-
-
-def test_completion_is_paid_for_whatever_it_holds() -> None:
-    for body in (said(), said(""), said(None, refusal="No.")):
-        assert interpret(200, body, "m").usage == Usage(
-            calls=1, prompt_tokens=10, completion_tokens=2
-        )
-    assert interpret(503, None, "m").usage is None
 
 
 def test_server_error_is_quoted_in_one_short_line_without_the_key() -> None:
@@ -186,7 +100,7 @@ OPTIONS = ["reasoning_effort", "service_tier"]
         ("This grammar cannot be compiled", False, "words", []),
         ("The prompt is too long", False, "json_schema", []),
         ("content_filter Rejected", False, "json_schema", []),
-        ("Bad request", False, "json_schema", ["json_schema"]),
+        ("Bad request", False, "json_schema", OPTIONS),
         ("Bad request", False, "words", OPTIONS),
         ("Bad request", True, "json_schema", []),
     ],
@@ -261,6 +175,11 @@ def test_compressed_reply_is_read() -> None:
 
 
 LETTERS = "a" * 600_000
+LATE = (
+    "does not answer within 0.3 s; set LLM_CONCURRENCY to the server's slots (now 8), "
+    "raise LLM_TIMEOUT_SECONDS or lower LLM_BATCH_SIZE"
+)
+REFUSED_KEY = "answers 401: the key is refused; check OPENAI_API_KEY in .env"
 NO_JSON = "answers with something that is not JSON; check OPENAI_BASE_URL"
 REDIRECTS = "answers 307: it redirects; set OPENAI_BASE_URL in .env to the new address"
 
@@ -268,13 +187,13 @@ REDIRECTS = "answers 307: it redirects; set OPENAI_BASE_URL in .env to the new a
 @pytest.mark.parametrize(
     ("fault", "failure"),
     [
-        (Fault(500, {"message": LETTERS}), "answers 500…"),
+        (Fault(500, {"message": LETTERS}), f"answers 500: {LETTERS[:199]}…"),
         (Fault(429, {"code": LETTERS, "type": LETTERS, "param": LETTERS}), "answers 429"),
-        (Fault(401, body=LETTERS.encode()), "answers 401: the key is refused; check OPENAI_API_KEY in .env"),
-        (Fault(503, body=b"[" * 1_900_000), "answers 503…"),
+        (Fault(401, body=LETTERS.encode()), f"{REFUSED_KEY}. It says: {LETTERS[:199]}…"),
+        (Fault(503, body=b"[" * 1_900_000),  f"answers 503: {'[' * 199}…"),
         (Fault(body=b"[" * 1_900_000), NO_JSON),
         (Fault(body=b"[" + b"[]," * 600_000 + b"1]"), NO_JSON),
-        (Fault(body=b" " * 2_000_001), "cannot be reached (the reply is too large)"),
+        (Fault(body=b" " * (MAX_BYTES + 1)), "cannot be reached (the reply is too large)"),
         (
             Fault(headers={"Content-Encoding": "gzip"}, body=gzip.compress(b" " * 300_000_000, 1)),
             "cannot be reached (the reply is too large)",
@@ -282,8 +201,8 @@ REDIRECTS = "answers 307: it redirects; set OPENAI_BASE_URL in .env to the new a
         (Fault(500, headers={"Content-Type": "text/plain; charset=zlib_codec"}, body=b"Sorry"), "answers 500: Sorry"),
         (Fault(307, headers={"Location": "https://evil.example.org:81/v1?a=b"}), REDIRECTS),
         (Fault(307, headers={"Location": "http://[" + LETTERS[:9_000]}), REDIRECTS),
-        (Fault(stall="hang"), "does not answer in time"),
-        (Fault(stall="trickle"), "does not answer in time"),
+        (Fault(stall="hang"), LATE),
+        (Fault(stall="trickle"), LATE),
     ],
     ids=lambda value: "" if isinstance(value, Fault) else value[:50],
 )  # fmt: skip

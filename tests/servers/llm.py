@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Self, get_args
 
 from paperboy.models import Score
-from tests.servers.llm_cache import CacheMode, Lookup, PrefixCache, text_of, tokens
+from tests.servers.llm_cache import BYTES_PER_TOKEN, CacheMode, Lookup, PrefixCache, text_of, tokens
 from tests.servers.llm_faults import FAULTS, Fault, error, refusal
 
 HANG_SECONDS = 30.0  # so long a server that hangs or trickles keeps a client at most
@@ -53,6 +53,10 @@ class LlmServer:
     parameters ("reasoning_effort"), fields of text parts ("prompt_cache_breakpoint") among them. `unspeakable` are ids
     whose presence has the content filter refuse a request. `cache` is how prompts are cached: see PrefixCache.
 
+    `slots` work on one request each, for `seconds_per_paper`; others wait for one, and a request goes on though its
+    client has gone. 0: any number. `context` is how many tokens of a prompt the model sees: the beginning of a longer
+    one is cut without a word; 0: all.
+
     A request for the morning in brief is counted apart, takes none of the `faults`, and gets a sentence on the first
     two papers.
     """
@@ -71,6 +75,9 @@ class LlmServer:
         reasoning_tokens_per_paper: int = 20,
         cache: CacheMode = "steps",
         knows_topics: bool = True,
+        slots: int = 0,
+        seconds_per_paper: float = 0.0,
+        context: int = 0,
     ) -> None:
         self.scores = invented_score if scores is None else scores
         self.api_key = api_key  # empty: any, or none
@@ -81,6 +88,10 @@ class LlmServer:
         self.counts_tokens = counts_tokens
         self.reasoning_tokens_per_paper = reasoning_tokens_per_paper
         self.knows_topics = knows_topics  # and gives one where it is asked
+        self.seconds_per_paper = seconds_per_paper
+        self.context = context
+        self.slots = threading.Semaphore(slots or 1_000_000)
+        self.counts_cached = True  # among a prompt's tokens; some versions of Ollama leave them out
         self.faults: deque[Fault] = deque()  # each is taken by one request
         # What a request meets, by what it asks: one of FAULTS by its name, or any other.
         self.fault_for: Callable[[Mapping[str, Any]], str | Fault] = lambda _body: ""
@@ -108,6 +119,10 @@ class LlmServer:
     def fail(self, *faults: str) -> None:
         """Has the next requests meet these of FAULTS, one each."""
         self.faults.extend(FAULTS[name] for name in faults)
+
+    def take_at_most(self, papers: int, fault: str) -> None:
+        """Has every request for scores of more papers meet this one of FAULTS."""
+        self.fault_for = lambda body: fault if len(ids_in(body)) > papers else ""
 
     def fail_always(self, fault: str) -> None:
         """Has every request meet this one of FAULTS."""
@@ -146,9 +161,16 @@ class LlmServer:
                 self.brief_counted.append({})
                 return Call(len(self.briefs) - 1, body, looked_up)
             self.requests.append(body)
-            self.asked.append(ids_in(body))
+            self.asked.append(self.seen_in(body))
             self.counted.append({})
             return Call(len(self.requests) - 1, body, looked_up)
+
+    def seen_in(self, body: Mapping[str, Any]) -> list[str]:
+        """The arXiv ids in what the model sees of a prompt."""
+        seen = text_of(body)
+        if self.context:
+            seen = seen[-round(self.context * BYTES_PER_TOKEN) :]
+        return ids_of(seen)
 
     def leave(self) -> None:
         with self._lock:
@@ -179,7 +201,7 @@ class LlmServer:
         """The answer to a request, with what the fault does to it."""
         body = call.body
         is_brief = asks_for_brief(body)
-        ids = ids_in(body)
+        ids = self.seen_in(body)
         names = _names_in(body) if self.knows_topics else None
         entries = [_entry(arxiv_id, self._score(arxiv_id), names) for arxiv_id in ids]
         if fault.rewrite is not None and entries:
@@ -191,7 +213,10 @@ class LlmServer:
         if fault.retell is not None:
             text = fault.retell(text)
         message = {"role": "assistant", "content": text, "refusal": fault.refusal}
+        if fault.say is not None:
+            message |= fault.say(text)
         answer = {
+            **fault.beside,
             "id": f"chatcmpl-{call.number + 1}",
             "object": "chat.completion",
             "created": int(time.time()),
@@ -212,8 +237,12 @@ class LlmServer:
     def _usage(self, call: Call, reply: str, papers: int) -> dict[str, Any]:
         reasoning = papers * self.reasoning_tokens_per_paper
         prompt_tokens = tokens(len(text_of(call.body).encode()))
+        if self.context:
+            prompt_tokens = min(prompt_tokens, self.context)
+        if not self.counts_cached:
+            prompt_tokens -= call.looked_up.cached
         completion_tokens = tokens(len(reply.encode())) + reasoning
-        details = {"cached_tokens": call.looked_up.cached}
+        details = {"cached_tokens": call.looked_up.cached} if self.counts_cached else {}
         if self.cache.mode == "breakpoints":
             details["cache_write_tokens"] = call.looked_up.written
         return {
@@ -245,8 +274,12 @@ def brief_on(ids: Sequence[str]) -> str:
 
 
 def ids_in(body: Mapping[str, Any]) -> list[str]:
+    """The arXiv ids that a request asks for."""
+    return ids_of(text_of(body))
+
+
+def ids_of(text: str) -> list[str]:
     """The arXiv ids that a prompt asks for: those of its fences, else all that stand in it."""
-    text = text_of(body)
     fenced = [first or second for first, second in _FENCED.findall(text)]
     return list(dict.fromkeys(fenced or _BARE.findall(text)))
 
@@ -349,8 +382,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, call: Call) -> None:
         server = self.server.llm
         fault = server.next_fault(call.body) or Fault()
-        if server.latency and not server.pause(server.latency):
-            return
+        seconds = server.latency + server.seconds_per_paper * len(ids_in(call.body))
+        with server.slots:
+            if seconds and not server.pause(seconds):
+                return
         if fault.stall:
             self._stall(fault.stall)
         elif fault.body is not None:

@@ -24,6 +24,8 @@ class Fault:
     raw: Callable[[bytes], Iterable[bytes]] | None = (
         None  # what is written instead of the right body
     )
+    say: Callable[[str], Mapping[str, Any]] | None = None  # fields of the message, from its text
+    beside: Mapping[str, Any] = field(default_factory=dict)  # fields beside the choices
 
 
 def error(
@@ -49,6 +51,36 @@ def _second_thoughts(text: str) -> str:
     return f"{json.dumps({'scores': draft})}\n\nOn reflection:\n\n{text}"
 
 
+def _streamed(body: bytes) -> Iterator[bytes]:
+    """The same completion as events, a few characters each, after a comment."""
+    completion = json.loads(body)
+    (choice,) = completion.pop("choices")
+    text = choice["message"]["content"]
+    deltas = [{"content": text[at : at + 9]} for at in range(0, len(text), 9)]
+    ends = [None] * (len(deltas) - 1) + [choice["finish_reason"]]
+    usage = completion.pop("usage", None)
+    yield b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: working\n\n"
+    for delta, end in zip(deltas, ends, strict=True):
+        event = {**completion, "choices": [{"index": 0, "delta": delta, "finish_reason": end}]}
+        yield b"data: " + json.dumps(event).encode() + b"\n\n"
+    yield b"data: " + json.dumps({**completion, "choices": [], "usage": usage}).encode() + b"\n\n"
+    yield b"data: [DONE]\n\n"
+
+
+def _by_id(text: str) -> str:
+    """The scores as an object, keyed by id."""
+    return json.dumps(
+        {"scores": {entry.pop("arxiv_id"): entry for entry in json.loads(text)["scores"]}}
+    )
+
+
+def listed(fault: Fault) -> Fault:
+    """The same refusal as Gemini words it: in a list."""
+    return Fault(
+        fault.status, body=json.dumps([{"error": fault.error}]).encode(), headers=fault.headers
+    )
+
+
 FAULTS: Mapping[str, Fault] = {
     "rate limited": error(429, "Rate limit reached", code="rate_limit_exceeded"),
     "rate limited for 7 s": error(
@@ -70,6 +102,11 @@ FAULTS: Mapping[str, Fault] = {
         code=400,
         n_prompt_tokens=9000,
         n_ctx=4096,
+    ),
+    "request too large": error(
+        413,
+        "Request body too large for this model. Max size: 8000 tokens.",
+        code="tokens_limit_reached",
     ),
     "no such model": error(404, "The model does not exist", code="model_not_found"),
     "forbidden": error(403, "Not in your country"),
@@ -95,6 +132,23 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "JSON lines": Fault(
         retell=lambda text: "\n".join(json.dumps(entry) for entry in json.loads(text)["scores"])
+    ),
+    "streamed": Fault(raw=_streamed),
+    "in thoughts": Fault(say=lambda text: {"content": None, "reasoning_content": text}),
+    "in a tool's call": Fault(
+        finish_reason="tool_calls",
+        say=lambda text: {
+            "content": None,
+            "tool_calls": [{"type": "function", "function": {"name": "scores", "arguments": text}}],
+        },
+    ),
+    "as an object": Fault(say=lambda text: {"content": json.loads(text)}),
+    "keyed by id": Fault(retell=_by_id),
+    "beside an empty error": Fault(beside={"error": {"message": "", "type": "", "code": None}}),
+    "unescaped": Fault(
+        retell=lambda text: text.replace(
+            '"comment": "', r'"comment": "Of $\ell_2$, $\tau \times \nu$: '
+        )
     ),
     "unknown id": Fault(
         rewrite=lambda entries: [*entries, {**entries[0], "arxiv_id": "9912.99999"}]
@@ -127,6 +181,8 @@ def refusal(body: Mapping[str, Any], rejected: Iterable[str]) -> Fault | None:
     """What a server says that does not know one of these: a response format, a parameter, or a field of a text part."""
     form = (body.get("response_format") or {}).get("type", "text")
     for name in sorted(rejected):
+        if name == "system" and body["messages"][0]["role"] == "system":
+            return error(500, "Jinja Exception: System role not supported", type="server_error")
         if name == form:
             return error(
                 400,

@@ -325,7 +325,14 @@ def test_silent_servers_are_reported_one_by_one(
 ) -> None:
     mail, llm, arxiv = silence
     url = f"http://127.0.0.1:{arxiv}/api/query"
-    write_env(home, SMTP_PORT=mail, OPENAI_BASE_URL=f"http://127.0.0.1:{llm}/v1", ARXIV_API_URL=url)
+    write_env(
+        home,
+        SMTP_PORT=mail,
+        OPENAI_BASE_URL=f"http://127.0.0.1:{llm}/v1",
+        LLM_TIMEOUT_SECONDS=0.3,
+        LLM_CONCURRENCY=1,
+        ARXIV_API_URL=url,
+    )
     late = "did not answer within 0.5 s"
     with DnsServer(silent={"*"}) as server:
         ask(server)
@@ -334,6 +341,7 @@ def test_silent_servers_are_reported_one_by_one(
     assert [finding.message for finding in found] == [
         f"127.0.0.1:{mail} {late}; check SMTP_HOST and SMTP_PORT",
         f"DNS {late} for wren.edu",
-        f"127.0.0.1 {late}; check OPENAI_BASE_URL and OPENAI_MODEL",
+        f"the LLM at http://127.0.0.1:{llm}/v1 does not answer within 0.3 s; raise LLM_TIMEOUT_SECONDS or lower "
+        "LLM_BATCH_SIZE. If its model was still loading, run this again",
         f"its server {late}; if that persists, see status.arxiv.org",
     ]

@@ -18,8 +18,9 @@ def check(app: App, *, offline: bool) -> int:
     """Find everything that would fail tomorrow: a line each, with the fix.
 
     This checks the files, the database and the disk. It logs in to the mail server and names a
-    recipient without sending anything, asks the LLM for one score and each source for its papers,
-    and looks up the DNS records of the sender's domain.
+    recipient without sending anything, asks the LLM for one score (a server of your own also for a
+    whole batch, as long as a call may take) and each source for its papers, and looks up the DNS
+    records of the sender's domain.
 
     The exit code is 0 without a fault, 78 where settings, lists, templates or database are unusable,
     else 1.

@@ -7,6 +7,7 @@ headers and interim replies. It follows no redirect and ignores the environment:
 
 import http.client
 import io
+import re
 import socket
 import ssl
 import time
@@ -14,6 +15,7 @@ import zlib
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import unquote
 
@@ -26,8 +28,8 @@ _LONGEST_ERROR = 300  # characters
 
 
 class NoReplyError(Exception):
-    """Request without a complete reply. The text says why, and may quote the server. `slow`: it
-    timed out; `unknown`: DNS did not find the host.
+    """Request without a complete reply. The text says why, and may quote the server. `slow`: the
+    reply timed out; `unknown`: DNS did not find the host.
     """
 
     def __init__(self, text: str, *, slow: bool = False, unknown: bool = False) -> None:
@@ -145,6 +147,22 @@ class Http:
 _ERRORS = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
 
 
+def retry_after(headers: Mapping[str, str]) -> float:
+    """Return how many seconds a reply asks to wait before a retry; 0 if it does not say.
+
+    Retry-After may be seconds or an HTTP date (RFC 9110, 10.2.3), which is compared with the
+    server's own clock.
+    """
+    asked = headers.get("Retry-After", "").strip()
+    if re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", asked):
+        return min(float(asked), 1e9)
+    try:
+        wait = parsedate_to_datetime(asked) - parsedate_to_datetime(headers.get("Date", ""))
+    except (ValueError, TypeError):  # of no date, or of one without a timezone
+        return 0.0
+    return max(0.0, wait.total_seconds())
+
+
 def _body(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
     """Read a body and decompress it. Raises an error of `_ERRORS`."""
     body = bytearray()
@@ -174,6 +192,8 @@ def _no_reply(error: Exception) -> NoReplyError:
     """Return an error that names the root cause: urllib3 wraps errors in errors."""
     cause: BaseException = error
     while deeper := cause.__cause__ or (not cause.__suppress_context__ and cause.__context__):
+        if type(cause) is urllib3.exceptions.ConnectTimeoutError:  # others derive from it
+            return NoReplyError("it accepts no connection")
         cause = deeper
     if isinstance(cause, TimeoutError | urllib3.exceptions.ReadTimeoutError):
         return NoReplyError("the reply took too long", slow=True)

@@ -42,6 +42,20 @@ def _key(text: str) -> SecretStr:
     return _secret(text.strip())
 
 
+def _headers(text: str) -> tuple[tuple[str, str], ...]:
+    """Read pairs of `name: value`, separated by semicolons or line ends."""
+    headers = list[tuple[str, str]]()
+    for pair in filter(str.strip, re.split("[;\n]", text)):
+        name, colon, value = (part.strip() for part in pair.partition(":"))
+        if not (colon and value and re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name)):
+            raise ValueError("must be pairs such as x-api-key: abc; x-team: papers")
+        if name.lower() in _OUR_HEADERS:
+            raise ValueError(f"{_OUR_HEADERS[name.lower()]} is set by Paperboy; leave it out")
+        headers.append((name, _secret(value).get_secret_value()))
+
+    return tuple(headers)
+
+
 def _login(text: str) -> str:
     """Read a user name, with the characters that a password may have."""
     return _secret(text.strip()).get_secret_value()
@@ -153,6 +167,11 @@ _log_level = notation.one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 _NO_SECRET = SecretStr("")
 
+_OUR_HEADERS = {
+    name.lower(): name
+    for name in ("Accept-Encoding", "Connection", "Content-Length", "Content-Type", "Host")
+}
+
 
 def _setting(read: Parser, default: str = "", *, empty: object = "", shown: bool = True) -> Any:
     """Return a field whose value is read from text. `default` is the text in `.env.example`; if it
@@ -173,6 +192,8 @@ class Settings:
     openai_model: str = _setting(one_line, "gpt-6-luna")
     openai_reasoning_effort: str = _setting(one_line, "low")
     openai_service_tier: str = _setting(one_line)
+    # Of a gateway: their values may be secrets.
+    openai_headers: tuple[tuple[str, str], ...] = _setting(_headers, empty=(), shown=False)
 
     llm_batch_size: int = _setting(integer(1, 200), "16")  # papers in one call
     llm_concurrency: int = _setting(integer(1, 1000), "8")
@@ -249,6 +270,9 @@ SETTINGS: Mapping[str, str] = {f.name.upper(): f.metadata["default"] for f in fi
 _PARSERS = {f.name.upper(): f.metadata["read"] for f in fields(Settings)}
 
 _MOST_BYTES = 100_000  # of a file; each line takes 0.1 ms, for the parser and suggestions
+
+# Names that other programs have for a setting, and that look like another one's.
+_OTHER_NAMES = {"OPENAI_API_BASE": "OPENAI_BASE_URL", "OPENAI_API_HOST": "OPENAI_BASE_URL"}
 
 _NEEDS = {  # settings that have no effect without others
     "SMTP_HOST": ("MAIL_FROM",),
@@ -344,7 +368,7 @@ def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _
         if key and key.isidentifier() and binding.value is not None:
             if key in SETTINGS:
                 given[key] = binding.value, place
-            elif meant := did_you_mean(key, SETTINGS, cutoff=0.8):
+            elif meant := did_you_mean(_OTHER_NAMES.get(key, key), SETTINGS, cutoff=0.8):
                 problems.append(Problem(place, f"{key}: unknown setting{meant}"))
             else:
                 notes.append(Problem(place, "Paperboy has no setting of this name, and ignores it"))
@@ -373,9 +397,10 @@ def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str
 
     url = urlsplit(settings.openai_base_url)
     is_plain = url.scheme == "http" and not notation.is_loopback(url.hostname or "")
-    if is_plain and "OPENAI_API_KEY" in given:
-        fix = "use https, or leave OPENAI_API_KEY empty"
-        yield "OPENAI_BASE_URL", f"a key is not sent over plain http to another machine; {fix}"
+    for name in ("OPENAI_API_KEY", "OPENAI_HEADERS"):
+        if is_plain and name in given:
+            fix = f"use https, or leave {name} empty"
+            yield "OPENAI_BASE_URL", f"a key is not sent over plain http to another machine; {fix}"
 
     feed = hosts.announcements(settings.arxiv_api_url, settings.arxiv_feed_url)
     asks_arxiv = hosts.is_arxiv(settings.arxiv_api_url) or hosts.is_arxiv(feed)

@@ -96,7 +96,9 @@ class BriefWriter(Protocol):
 
 
 class Progress(Protocol):
-    """Shows long work. The stage's callable takes (done, total) as the work goes on."""
+    """Shows long work. The stage's callable takes (done, total) whenever some of it has ended, well
+    or not: the daemon stops a child that is silent for too long.
+    """
 
     def stage(self, what: str) -> AbstractContextManager[Callable[[int, int], None]]: ...
 

@@ -3,18 +3,22 @@
 groups              ← batches whose prompts begin alike: once the first is answered, the others
                       find it in a cache
 a batch has scores  → yield them; ask again for the papers that the reply left out
+a batch is too large → halve it, and all that wait if no larger one was scored; see `capacity`
 a batch has none    → ask for both halves, until a paper that spoils its batch is alone and blamed
-circuit breaker     → after three failures in a row, ask a trivial question: a server that fails
-                      it is dead
+circuit breaker     → after three failures in a row that no size could cure, ask about an invented
+                      paper: a server that fails it is dead
 
 Chosen papers → the morning in brief: one request for each list, until one takes too long.
 """
 
+import logging
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from itertools import chain
+from types import MappingProxyType
 
 from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError
 from paperboy.models import (
@@ -24,25 +28,30 @@ from paperboy.models import (
     MailingList,
     Model,
     Paper,
+    Score,
     Scored,
     Spending,
     ToScore,
     Usage,
 )
+from paperboy.scoring.answer import Answer, Cause
 from paperboy.scoring.brief import BriefPrompt, read_brief
+from paperboy.scoring.capacity import Capacity
 from paperboy.scoring.prices import Prices
-from paperboy.scoring.prompt import Prompt, Question
+from paperboy.scoring.prompt import EXAMPLE_TOPICS, Prompt, Question
 from paperboy.scoring.reply import Reply, read_reply
-from paperboy.scoring.server import Answer, Server, format_of
+from paperboy.scoring.server import Server, format_of
 
 BREAKER = 3  # failures in a row after which the server is probed
-MOST_PROBES = 3  # of a server that has given no score
 MOST_FAILURES = 16  # in a row for one list: its topics are to blame
+
+# A batch's tokens, as a share of what one paper's lead to expect: fewer, and the prompt was cut.
+LEAST_COUNTED = 0.8
 
 # A budget's guess for a call without usage.
 UNCOUNTED = Usage(calls=1, prompt_tokens=8_000, completion_tokens=4_000)
 
-_PROBE = Question("Reply with JSON.", "Reply with this JSON and nothing else:", '{"scores": []}')
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,17 +107,36 @@ def even_parts(papers: Sequence[Paper], size: int) -> Iterator[tuple[Paper, ...]
         yield tuple(papers[part * total // number : (part + 1) * total // number])
 
 
+def split(group: BatchGroup, size: int) -> Sequence[BatchGroup]:
+    """Split the batches of a group, into groups that still share the beginning of their prompts."""
+    parts = [
+        [
+            RequestBatch(batch.mailing_list, part, batch.shares)
+            for part in even_parts(batch.papers, size)
+        ]
+        for batch in group
+    ]
+    if group[0].shares == "papers":
+        return list(zip(*parts, strict=True))
+    return [list(chain.from_iterable(parts))]
+
+
 @dataclass(slots=True)
 class _Run:
     """State of one `score`: what to ask for, and the failures so far of server, lists and papers."""
 
     llm: str  # who and where, to begin a sentence
+    lists: frozenset[str]
     waiting: deque[BatchGroup]  # of each, the first batch is asked for before the others
     may_spend: Callable[[], bool] | None
-    under_way: dict[Future[list[Answer]], BatchGroup] = field(default_factory=dict)
-    in_a_row: int = 0  # failures of any list
+
+    # With the number of calls that were allowed at once.
+    under_way: dict[Future[list[Answer]], tuple[BatchGroup, int]] = field(default_factory=dict)
+
+    in_a_row: int = 0  # failures of any list that may be the server's
     failures: Counter[str] = field(default_factory=Counter)  # in a row, by list
     failure: str = ""  # the last batch's
+    has_scored: bool = False  # the server has given a score
 
     # By list: why nothing more is asked for it.
     problems: dict[str, str] = field(default_factory=dict)
@@ -116,44 +144,69 @@ class _Run:
     # By list: papers that failed alone, and why.
     blamed: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    has_scored: bool = False  # the server has given a score
-    probes: int = 0  # of the server; see MOST_PROBES
     stopped: str = ""  # why no more calls begin: the server's problem
 
     @property
     def may_begin(self) -> bool:
         return not self.stopped and (self.may_spend is None or self.may_spend())
 
-    def note(
-        self,
-        batch: RequestBatch,
-        reply: Reply,
-        failure: str,
-    ) -> None:
+    @property
+    def needs_probe(self) -> bool:
+        """Check whether the circuit breaker has tripped; at the end one failure is enough."""
+        goes_on = self.waiting or self.under_way
+        return self.in_a_row >= (BREAKER if goes_on else 1)
+
+    def note(self, batch: RequestBatch, reply: Reply, answer: Answer) -> None:
         """Ask again for papers without a score, in halves if none has one. A paper that fails alone
         is blamed.
         """
         name = batch.mailing_list.name
         missing = [paper for paper in batch.papers if paper.id not in reply.scores]
+        is_alone = len(batch.papers) == 1
+        most = len(batch.papers)
         if reply.scores:
-            most = len(batch.papers)
             self.has_scored = True
             self.in_a_row = 0
             self.failures[name] = 0
         else:
-            most = math.ceil(len(missing) / 2)
-            self.in_a_row += 1
-            self.failures[name] += 1
+            most = math.ceil(most / 2)
             defect = reply.defects[missing[0].id]
-            self.failure = failure or f"answers without a usable score ({defect})"
+            unusable = f"answers without a usable score ({defect})"
+            self.failure = answer.failure or answer.cut_off or unusable
+            self._count(name, answer.cause, is_alone=is_alone)
 
         if self.failures[name] >= MOST_FAILURES:
             self.problems.setdefault(name, f"{self.llm} {self.failure}")
-        elif len(batch.papers) > 1:
-            for part in even_parts(missing, most):
-                self.waiting.append([RequestBatch(batch.mailing_list, part)])
+            if self.lists <= self.problems.keys():
+                self.stopped = self.failure
+        elif not is_alone:
+            shares = batch.shares if batch.shares == "topics" else ""
+            parts = [
+                [RequestBatch(batch.mailing_list, part, shares)]
+                for part in (even_parts(missing, most) if missing else ())
+            ]
+            self.waiting.extendleft(reversed(parts))
         elif missing:
             self.blamed.setdefault(name, {})[missing[0].id] = f"{self.llm} {self.failure}"
+
+    def _count(self, name: str, cause: Cause, *, is_alone: bool) -> None:
+        """Count a failure that fewer papers would not cure: against the list, and against the
+        server unless it has shown that it lives and scores.
+        """
+        if not is_alone and cause is not Cause.SERVER:
+            return
+        self.failures[name] += 1
+        if cause in {Cause.SERVER, Cause.TIMEOUT} or not self.has_scored:
+            self.in_a_row += 1
+        else:
+            self.in_a_row = 0
+
+    def probed(self, answer: Answer, *, scored: bool) -> None:
+        """Note what the server made of the invented paper. Once it has scored, any reply will do."""
+        self.in_a_row = 0
+        self.has_scored = self.has_scored or scored
+        if not self.has_scored or answer.cause in {Cause.SERVER, Cause.TIMEOUT}:
+            self.stopped = answer.failure or answer.cut_off or self.failure
 
     def unscored(self) -> Iterator[Scored]:
         """Yield the problems of lists, and the papers that are to blame themselves."""
@@ -164,10 +217,10 @@ class _Run:
                 yield Scored(name, unscored=papers)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class LlmScorer:
     """Scorer that asks a model behind a Chat Completions server. Without `prices`, spending has
-    tokens and no cost.
+    tokens and no cost. What it finds out about the server's capacity lasts as long as it does.
     """
 
     server: Server
@@ -176,6 +229,11 @@ class LlmScorer:
     batch_size: int
     concurrency: int
     brief_prompt: BriefPrompt
+    capacity: Capacity = field(init=False)
+    _has_said: bool = field(default=False, init=False)  # what refusals and timeouts cost
+
+    def __post_init__(self) -> None:
+        self.capacity = Capacity(self.batch_size, self.concurrency)
 
     @property
     def model(self) -> Model:
@@ -206,37 +264,36 @@ class LlmScorer:
         not asked for or not answered. Closing the iterator begins no more calls, and waits for
         those under way.
         """
-        run = _Run(self._llm, deque(plan(jobs, self.batch_size)), may_spend)
+        run = _Run(
+            llm=self._llm,
+            lists=frozenset(job.mailing_list.name for job in jobs),
+            waiting=deque(plan(jobs, self.capacity.papers)),
+            may_spend=may_spend,
+        )
         executor = ThreadPoolExecutor(self.concurrency, thread_name_prefix="llm")
         try:
             while self._fill(run, executor):
                 done, _ = wait(run.under_way, return_when=FIRST_COMPLETED)
                 for future in done:
                     answers = future.result()
-                    batch, *others = run.under_way.pop(future)
-                    # The others go first, while a cache has what they share.
-                    run.waiting.extendleft([other] for other in reversed(others))
+                    (batch, *others), calls = run.under_way.pop(future)
                     asked = [paper.id for paper in batch.papers]
                     reply = read_reply(answers[-1].text, asked, self.server.hidden)
-                    run.note(batch, reply, answers[-1].failure or answers[-1].cut_off)
-                    yield Scored(
-                        batch.mailing_list.name,
-                        reply.scores,
-                        spending=self._spending(answers, has_budget=bool(run.may_spend)),
-                    )
+                    self.capacity.note(answers, len(asked), len(reply.scores), calls)
+                    run.note(batch, reply, answers[-1])
+                    # The others go first, while a cache has what they share.
+                    run.waiting.extendleft([other] for other in reversed(others))
+                    yield self._scored(batch, answers, run, reply.scores)
 
-                breaker = BREAKER if run.waiting or run.under_way else 1
-                if run.in_a_row >= breaker and run.may_begin:
+                if run.needs_probe and run.may_begin:
+                    question, paper_id = self.prompt.example()
                     # Twice, since a server may just close an idle connection.
-                    answers = self.server.ask(_PROBE, tries=2)
-                    run.in_a_row = 0
-                    run.probes += 1
-                    is_dead = not run.has_scored and run.probes >= MOST_PROBES
-                    if "scores" not in answers[-1].text or is_dead:
-                        run.stopped = answers[-1].failure or run.failure
-                    spending = self._spending(answers, has_budget=bool(run.may_spend))
-                    yield Scored(batch.mailing_list.name, spending=spending)
+                    answers = self.server.ask(question, tries=2)
+                    scored = read_reply(answers[-1].text, [paper_id]).scores
+                    run.probed(answers[-1], scored=bool(scored))
+                    yield self._scored(batch, answers, run)
 
+            self._say_waste()
             if run.stopped:
                 raise ScoringError(f"{run.llm} {run.stopped}")
             if not run.in_a_row:
@@ -247,11 +304,37 @@ class LlmScorer:
             run.stopped = run.stopped or "was left"
             executor.shutdown()
 
+    def _scored(
+        self,
+        batch: RequestBatch,
+        answers: Sequence[Answer],
+        run: _Run,
+        scores: Mapping[str, Score] = MappingProxyType({}),
+    ) -> Scored:
+        spending = self._spending(answers, has_budget=bool(run.may_spend))
+        return Scored(batch.mailing_list.name, scores, spending=spending)
+
+    def _say_waste(self) -> None:
+        """Log once a morning what refusals, cut replies and timeouts cost, and what would save it."""
+        what, better = self.capacity.waste(self.batch_size, self.concurrency)
+        if not what or self._has_said:
+            return
+        self._has_said = True
+        if better:
+            logger.warning("%s: %s; %s in .env would save that", self._llm, what, better)
+        else:
+            logger.info("%s: %s", self._llm, what)
+
     def _fill(self, run: _Run, executor: ThreadPoolExecutor) -> bool:
         """Begin as many calls as may be under way; false if there are none."""
-        while len(run.under_way) < self.concurrency and run.waiting and run.may_begin:
+        limits = self.capacity
+        while len(run.under_way) < limits.calls and run.waiting and run.may_begin:
             group = run.waiting.popleft()
             batch, *others = group
+            if len(batch.papers) > limits.papers:
+                run.waiting.extendleft(reversed(split(group, limits.papers)))
+                continue
+
             mailing_list = batch.mailing_list
             try:
                 question = self.prompt.question(
@@ -270,7 +353,7 @@ class LlmScorer:
                     shared=bool(batch.shares),
                     stopped=lambda: run.stopped,
                 )
-                run.under_way[future] = group
+                run.under_way[future] = group, limits.calls
             elif others:
                 run.waiting.appendleft(others)
 
@@ -318,7 +401,8 @@ class LlmScorer:
                 for future in done:
                     answer = future.result()
                     digest = under_way.pop(future)
-                    timed_out = timed_out or answer.pause == math.inf
+                    is_late = answer.cause is Cause.TIMEOUT
+                    timed_out = timed_out or is_late
                     sentences = None
                     failure = answer.failure
                     if not failure:
@@ -331,7 +415,7 @@ class LlmScorer:
                         sentences,
                         self._spending([answer], has_budget=bool(may_spend)),
                         problem=failure and f"{self._llm} {failure}",
-                        timed_out=answer.pause == math.inf,
+                        timed_out=is_late,
                     )
 
     def _spending(self, answers: Sequence[Answer], *, has_budget: bool) -> Spending:
@@ -341,7 +425,9 @@ class LlmScorer:
         spending = Spending()
         for answer in answers:
             usage = answer.usage
-            if has_budget and answer.pause == math.inf:  # the model may have worked on it
+            if (
+                has_budget and not usage and answer.cause is Cause.TIMEOUT
+            ):  # it may have worked on it
                 usage = Usage(calls=1)
             if usage is None:
                 continue
@@ -354,14 +440,18 @@ class LlmScorer:
 
         return spending
 
-    def probe(self) -> str:
-        """Ask once for the score of one invented paper, and describe who answered. Raises
-        ScoringError.
+    def probe(self, papers: Sequence[Paper] = ()) -> tuple[str, str]:
+        """Ask once for the score of one invented paper, and off OpenAI for those of a whole batch of
+        the given ones, to which smaller servers do otherwise. Return who answered, and what a batch
+        lacks; empty if nothing. Raises ScoringError.
         """
         question, paper_id = self.prompt.example()
-        (answer,) = self.server.ask(question, tries=1)
+        answer = self.server.ask(question, tries=1)[-1]
         if answer.failure:
-            raise ScoringError(f"{self._llm} {answer.failure}")
+            loading = ""
+            if answer.cause is Cause.TIMEOUT:
+                loading = ". If its model was still loading, run this again"
+            raise ScoringError(f"{self._llm} {answer.failure}{loading}")
 
         if not read_reply(answer.text, [paper_id]).scores:
             useless = (
@@ -371,8 +461,42 @@ class LlmScorer:
             raise ScoringError(f"{self._llm} {answer.cut_off or useless}")
 
         form = format_of(self.server.refused)
-        return f"{self.model.name} at {self.server.place} answers ({form}) and scores"
+        described = f"{self.model.name} at {self.server.place} answers ({form}) and scores"
+        batch = papers[: self.batch_size]
+        lack = ""
+        if len(batch) > 1 and not self.server.at_openai:
+            lack = self._lack(batch, question, answer)
+        return described, lack
+
+    def _lack(self, batch: Sequence[Paper], one: Question, answer_to_one: Answer) -> str:
+        """Return what is wrong with a batch where one paper went well; empty if nothing."""
+        # Few words of its beginning stood in the other question, which a server may have cached and
+        # not count.
+        question = self.prompt.question(EXAMPLE_TOPICS, batch, papers_first=True)
+        answer = self.server.ask(question, tries=1)[-1]
+        asked = f"asked about a batch of {len(batch)} papers (LLM_BATCH_SIZE), {self._llm}"
+        if answer.failure:
+            return f"{asked} {answer.failure}. A morning goes on with smaller batches"
+
+        scored = len(read_reply(answer.text, [paper.id for paper in batch]).scores)
+        if scored < len(batch):
+            lower = "a morning asks again for the others; lower LLM_BATCH_SIZE"
+            return f"{asked} scored {scored}; {lower}"
+
+        characters = [len(part.system + part.shared + part.own) for part in (one, question)]
+        per_character = _counted(answer_to_one) / characters[0]
+        expected = round(per_character * characters[1])
+        if 0 < _counted(answer) < LEAST_COUNTED * expected:
+            fix = "give it a larger context (Ollama's num_ctx), or lower LLM_BATCH_SIZE"
+            counts = f"counted {_counted(answer):,} tokens instead of about {expected:,}"
+            return f"{asked} {counts}: it cuts the prompt, and scores without its topics; {fix}"
+        return ""
 
     @property
     def _llm(self) -> str:
         return f"the LLM at {self.server.place}"
+
+
+def _counted(answer: Answer) -> int:
+    """Return the prompt's tokens as the server counted them, 0 if it did not."""
+    return answer.usage.prompt_tokens if answer.usage else 0

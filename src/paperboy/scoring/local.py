@@ -129,8 +129,10 @@ class LocalScorer:
             }
             yield Scored(job.mailing_list.name, scores)
 
-    def probe(self) -> str:
-        return "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
+    def probe(self, _: Sequence[Paper]) -> tuple[str, str]:
+        """Describe who scores; nothing is lacking."""
+        none = "no OPENAI_API_KEY and no OPENAI_BASE_URL"
+        return f"{none}, so the embedded scorer ranks by words; no LLM judges", ""
 
 
 def closeness(topics: str, papers: Sequence[Paper]) -> Mapping[str, float]:

@@ -27,7 +27,8 @@ class Question(NamedTuple):
     system: str  # the rubric, and how to reply: the same in every request
     shared: str  # the same in several requests of the morning
     own: str
-    schema: Mapping[str, Any] = SCHEMA  # of the reply in JSON, an object with one field
+    schema: Mapping[str, Any] = SCHEMA  # of the reply in JSON, an object with one array
+    papers: int = 0  # to be scored
 
 
 # For the trial of a template, and for the probe of a server.
@@ -107,15 +108,16 @@ class Prompt(Template):
         ]
         papers_block = self.render("papers", papers=fields)
         topics_block = self._topics(topics, language)
+        shared, own = topics_block, papers_block
         if papers_first:
-            return Question(self._system, papers_block, topics_block, self._schema)
-        return Question(self._system, topics_block, papers_block, self._schema)
+            shared, own = own, shared
+        return Question(self._system, shared, own, self._schema, len(papers))
 
     def example(self) -> tuple[Question, str]:
         """Ask for the score of one invented paper; its id comes second."""
         topics_block = self._topics(EXAMPLE_TOPICS, ENGLISH)
         papers_block = self.render("papers", papers=EXAMPLES[:1])
-        question = Question(self._system, topics_block, papers_block, self._schema)
+        question = Question(self._system, topics_block, papers_block, self._schema, papers=1)
         return question, EXAMPLES[0]["arxiv_id"]
 
     def criteria(self, topics: str, language: str = ENGLISH) -> str:

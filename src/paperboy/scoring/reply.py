@@ -1,8 +1,9 @@
 """Parser of an LLM's reply: its text → scores by id, and why the other ids have none.
 
 The parser is lenient: it finds whole entries within fences, prose, other wrappers, JSON lines and a
-cut-off reply. Validation is strict: only ids that were asked for, whole numbers from 1 to 10,
-comments without links. A topic is optional: what is wrong with it costs only the topic.
+cut-off reply, with TeX that is not escaped, and scores whose comment is no JSON. Validation is
+strict: only ids that were asked for, whole numbers from 1 to 10, comments without links. A topic is
+optional: what is wrong with it costs only the topic.
 """
 
 import json
@@ -43,6 +44,41 @@ SCHEMA_WITH_TOPICS = _schema(_PROPERTIES | {"topic": {"type": "integer", "minimu
 MAX_COMMENT = 240  # characters
 MAX_TOPIC = 999
 MAX_TEXT_PER_PAPER = 4000  # characters of a reply; the rest is not read
+
+# What models write that is no JSON, or other JSON than they mean: a comma before a closing bracket,
+# and TeX whose backslash is not doubled. \tau, \beta, \frac and \rho would begin with a control
+# character, which no comment needs; \n is a line end unless it begins a macro.
+_SLIPS = re.compile(
+    r"""
+      \\\\ | \\u[0-9a-fA-F]{4}  # right as they are
+    | (?P<comma> , ) (?= \s*[\]}] )
+    | \\ (?P<quote> ' ) (?= (?:[stdm]|re|ll|ve)\b )  # don\'t, as Python writes it
+    | (?P<tex> \\ ) (?:
+          (?= [bfrt][a-zA-Z{] )
+        | (?! [bfnrt"/] )
+        | (?= n (?:abla|atural|earrow|eg|eq|e|exists|geq|i|leq|mid|olimits|onumber|orm|otin|ot|parallel|sim|u|warrow)
+              (?![a-zA-Z]) )
+      )
+    """,
+    re.VERBOSE,
+)
+
+# An entry that is no JSON, as where its comment has quotes within quotes, or it is quoted as in
+# Python. Its fields stand in the order of the schema, and its numbers are whole.
+_ENTRY = re.compile(
+    r"""
+    arxiv_id ["']? \s*:\s* ["']? (?P<arxiv_id> [^\s"',{}]{1,100} ) ["']? \s*,\s*
+    ["']? relevance ["']? \s*:\s* ["']? (?P<relevance> \d+(?:\.0)? ) ["']? \s*,\s*
+    ["']? novelty ["']? \s*:\s* ["']? (?P<novelty> \d+(?:\.0)? ) ["']? \s*
+    (?:
+        , \s* ["']? comment ["']? \s*:\s* ["'] (?P<comment> .{0,1000}? ) ["'] \s*
+        (?: , \s* ["']? topic ["']? \s*:\s* ["']? (?P<topic> \d+ ) ["']? \s* )? }
+      | [,}]
+    )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"""\\ (?: (?P<kept> ["'\\/] ) | [bfnrt] )""", re.VERBOSE)
 _OPENING = re.compile(r"[{\[]")
 _ANCHOR = re.compile(
     r"</a\s*>|<a\s+(?:href|name|target|rel|class|id)\s*=[^<>]{0,300}>",
@@ -65,12 +101,13 @@ class Reply(NamedTuple):
 
 def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] = str) -> Reply:
     """Read the scores of the ids in `asked`. A model may draft: of each paper's entries, those of
-    the last whole array that names it count. Of these, unusable ones do not, nor do two that
-    differ in more than the topic; of those for a paper that is asked alone the last counts.
-    `hidden` removes secrets. A topic may be beyond those that the list has.
+    the last whole array that names it count. Unusable and contradictory entries are ignored, but of
+    those for a paper that is asked alone the last counts. `hidden` removes secrets. A topic may be
+    beyond those that the list has.
     """
+    text = _repaired(text, MAX_TEXT_PER_PAPER * (len(asked) + 5))
     entries: dict[str, list[Mapping[str, Any]]] = {}
-    for array in read_arrays(text, MAX_TEXT_PER_PAPER * (len(asked) + 5)):
+    for array in [_salvaged(text), *_arrays(text)]:
         by_id = defaultdict(list)
         for entry in array:
             written = entry.get("arxiv_id")  # it may be a URL, or stand in brackets
@@ -122,12 +159,40 @@ def _number(value: object, most: int) -> int | None:
 
 
 def read_arrays(text: str, most: int) -> Sequence[Sequence[Mapping[str, Any]]]:
-    """Find the objects of each whole JSON array in a reply, in order and however it is wrapped.
-    Objects in no array, as JSON lines are, count as one array until the next. The first array has
-    those of all that was cut off. No more than `most` characters are read.
+    """Find the objects of each whole JSON array in a reply, in order and however it is wrapped. No
+    more than `most` characters are read.
     """
-    # Thoughts may hold a draft.
+    return _arrays(_repaired(text, most))
+
+
+def _repaired(text: str, most: int) -> str:
+    """Return the text without thoughts, which may hold a draft, and with its slips corrected."""
     text = re.sub(r"^\s*<think>.*?</think>", "", text, count=1, flags=re.DOTALL)[:most]
+    return _SLIPS.sub(_correct, text)
+
+
+def _correct(slip: re.Match[str]) -> str:
+    """Return what was meant."""
+    if slip["comma"]:
+        return ""
+    if slip["tex"]:
+        return "\\\\"
+    return slip["quote"] or slip[0]
+
+
+def _salvaged(text: str) -> Sequence[Mapping[str, Any]]:
+    """Find the scores of entries that are no JSON, and those that are."""
+    entries = list[Mapping[str, Any]]()
+    for found in _ENTRY.finditer(text):
+        comment = _ESCAPE.sub(lambda escape: escape["kept"] or " ", found["comment"] or "")
+        entries.append(found.groupdict() | {"comment": comment})
+    return entries
+
+
+def _arrays(text: str) -> Sequence[Sequence[Mapping[str, Any]]]:
+    """Find the objects of each whole JSON array, in order. Objects in no array, as JSON lines are,
+    count as one array until the next. The first array has those of all that was cut off.
+    """
     cut_off: list[Mapping[str, Any]] = []
     outside: list[Mapping[str, Any]] = []
     arrays = [cut_off, outside]
@@ -137,7 +202,10 @@ def read_arrays(text: str, most: int) -> Sequence[Sequence[Mapping[str, Any]]]:
         closed.append(entry)
         return entry
 
-    decoder = json.JSONDecoder(object_hook=close, parse_int=read_number)
+    # An id is no number: 2611.00010 must keep its last digit.
+    decoder = json.JSONDecoder(
+        object_hook=close, parse_int=read_number, parse_float=str, strict=False
+    )
     at = 0
     while (start := _OPENING.search(text, at)) is not None:
         closed.clear()
@@ -162,11 +230,18 @@ def read_arrays(text: str, most: int) -> Sequence[Sequence[Mapping[str, Any]]]:
                 parts = value
             elif isinstance(value, dict):
                 array.append(value)
-                parts = value.values()
+                parts = [_with_id(part, key) for key, part in value.items()]
 
             within += [(part, array) for part in reversed([*parts])]
 
     return arrays
+
+
+def _with_id(value: Any, key: str) -> Any:
+    """Return scores with the id that they are keyed by."""
+    if isinstance(value, dict) and "relevance" in value:
+        return {"arxiv_id": key, **value}
+    return value
 
 
 def clean_comment(text: str) -> str:

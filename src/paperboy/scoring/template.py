@@ -1,7 +1,7 @@
 """Templates of the folder `prompts/`, which the operator may edit: their blocks, rendered and tried.
 
-Papers in them are untrusted data: each field becomes one line that can neither close its fence nor
-begin another paper.
+Papers in them are untrusted data: each field becomes one line that can neither close its fence, nor
+look like another paper, nor hold a token by which models tell turns of the chat apart.
 """
 
 import re
@@ -21,6 +21,14 @@ ENGLISH = "en"
 ANOTHER = "de"  # a second language, for the trial of a template
 MAX_FIELD = 2000  # characters of a title, an abstract or a comment
 _FENCE = re.compile(r"<(?=\s*/?\s*(?:papers?|topics|numbers)\b)", re.IGNORECASE)
+
+# Servers turn these into control tokens wherever they stand: <|im_end|>, <start_of_turn>, </s>,
+# <think> and DeepSeek's with wide bars; [/INST] and others of Mistral's, and [gMASK] of GLM's.
+_TOKEN = re.compile(r"<(?=[^\s<>]{1,60}>|\s*[|｜])")
+_BRACKETED_TOKEN = re.compile(
+    r"\[(?=/?(?:INST|SYSTEM_PROMPT|(?:AVAILABLE_)?TOOL\w{0,10}|THINK|ARGS|CALL_ID|gMASK)\])"
+)
+_ID = re.compile(r"\[(?=\s*[^\s\[\]]{0,60}[./][^\s\[\]]{0,60}\s*\])(?=[^\]]{0,120}\d{4})")
 
 
 class Template:
@@ -85,6 +93,9 @@ def _source(folders: Sequence[Path], name: str) -> str | None:
 
 
 def as_data(text: str) -> str:
-    """Make one line that cannot open or close a fence of the prompt, nor begin as a paper does."""
-    line = _FENCE.sub("‹", one_line(text))
+    """Make one line that can neither open nor close a fence of the prompt or a turn of the chat, and
+    in which no id stands in brackets, as it does where a paper begins.
+    """
+    line = _TOKEN.sub("‹", _FENCE.sub("‹", one_line(text)))
+    line = _ID.sub("(", _BRACKETED_TOKEN.sub("(", line))
     return shortened(re.sub(r"^\[", "(", line), MAX_FIELD)

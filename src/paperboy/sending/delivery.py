@@ -132,7 +132,7 @@ class Round:
         self._message = lru_cache(maxsize=1)(ledger.message)
         self._states = defaultdict(Counter)
         with self.progress.stage("Sending") as show:
-            self._run(lambda: show(self._taken, number))
+            self._run(lambda taken: show(taken, number))
         if not self.stopped():
             reached = ledger.reached({delivery.frozen_id for delivery, _ in pace.held})
             self._settle_held(pace.conclude(reached))
@@ -162,8 +162,8 @@ class Round:
 
     # --- threads
 
-    def _run(self, show: Callable[[], None]) -> None:
-        """Watch for a stop until all connections have ended. Raise what crashed a
+    def _run(self, show: Callable[[int], None]) -> None:
+        """Watch for a stop, and show each progress, until all connections have ended. Raise what crashed a
         connection's thread, else the error of a corrupt row.
         """
         with self._lock:
@@ -171,9 +171,12 @@ class Round:
 
         aborts_at = float("inf")
         polls = 0
+        shown = 0
         while alive := [thread for thread in self._threads if thread.is_alive()]:
             alive[0].join(_POLL)
-            show()
+            if self._taken != shown:
+                shown = self._taken
+                show(shown)
             if polls % _LISTS_EVERY == 0:
                 self.reload_lists()
             polls += 1
@@ -182,7 +185,7 @@ class Round:
                 if self.timer() >= aborts_at:
                     for transport in self.transports:
                         transport.abort()
-        show()  # all may have been sent before the first poll
+        show(self._taken)  # all may have been sent before the first poll
 
         error = self._crash or self._corrupt
         if error:

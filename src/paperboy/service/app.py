@@ -177,6 +177,7 @@ class App(ExitStack):
             reasoning_effort=settings.openai_reasoning_effort,
             service_tier=settings.openai_service_tier,
             timeout_seconds=settings.llm_timeout_seconds,
+            headers=dict(settings.openai_headers),
             proxy=self.proxy(settings.openai_base_url or OPENAI_URL),
             connections=settings.llm_concurrency,
             wait=self.wait,

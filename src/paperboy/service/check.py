@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+from paperboy import sample
 from paperboy.curate import name_key, other_spellings
 from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import PaperboyError
@@ -42,7 +43,7 @@ SMTP_SECONDS = 15.0  # for each reply
 DNS_SECONDS = 3.0  # for each kind of record
 WEB_SECONDS = 10.0
 WEB_MOST = 100_000  # bytes of a page
-PATIENCE = 45.0  # seconds, for all servers together
+PATIENCE = 45.0  # seconds, for all servers together; the LLM may take its own time
 RECENT = timedelta(days=31)  # papers whose authors are compared with followed names
 
 _NO_PAGES = (
@@ -75,7 +76,7 @@ def note(what: str, message: str) -> Finding:
 
 def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator[Finding]:
     """Yield every finding as soon as it is known, in an order that never changes."""
-    end = time.monotonic() + patience
+    began = time.monotonic()
     _, faults = _read("home", lambda: require_folder(app.path))
     if faults:
         yield from faults
@@ -102,10 +103,9 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
         prompts_are_sound = bool(prompt and brief_prompt)
         probes = []
         if loaded and not offline:
-            late = f"did not answer within {patience:g} s"
-            for probe, silence in _servers(tried, late, scores=prompts_are_sound):
+            for probe, silence, seconds in _servers(tried, patience, scores=prompts_are_sound):
                 result = pool.apply_async(_tried, (silence.what, probe, tried))
-                probes.append((result, silence))
+                probes.append((result, silence, began + seconds))
 
         yield from _tried("emails", _templates, tried)
         yield from (prompt_faults + brief_faults) or [Finding("prompts", "both render")]
@@ -116,7 +116,7 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
             yield from _read("scoring", lambda: prompts_are_sound and tried.scorer)[1]
             yield from _read("mail", lambda: tried.transports)[1]
         yield from _of_the_home(tried)
-        for result, silence in probes:
+        for result, silence, end in probes:
             try:
                 yield from result.get(max(0.0, end - time.monotonic()))
             except multiprocessing.TimeoutError:
@@ -310,7 +310,8 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
 
     The database is not among them: opening it has set its mode.
     """
-    secret = settings.openai_api_key.get_secret_value() or settings.smtp_password.get_secret_value()
+    key = settings.openai_api_key.get_secret_value()
+    secret = key or settings.openai_headers or settings.smtp_password.get_secret_value()
     forbidden_modes = [
         (settings.paperboy_database.parent, 0o022),
         (home / ".env" if secret else None, 0o077),
@@ -327,31 +328,37 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
             yield note("privacy", f"{message}; {fix}")
 
 
-def _servers(
-    app: App, late: str, *, scores: bool
-) -> Iterator[tuple[Callable[[App], Iterable[Finding]], Finding]]:
-    """Yield a probe for each server that is set up, and the finding if the server is silent."""
+_Probe = tuple[Callable[[App], Iterable[Finding]], Finding, float]
+
+
+def _servers(app: App, patience: float, *, scores: bool) -> Iterator[_Probe]:
+    """Yield a probe for each server that is set up, the finding if the server is silent, and the
+    seconds after which it is.
+    """
+    late = f"did not answer within {patience:g} s"
     settings = app.settings
     if not settings.uses_outbox:
         silence = f"{settings.smtp_host}:{settings.smtp_port} {late}; check SMTP_HOST and SMTP_PORT"
-        yield _mail, Finding("mail", silence, exit_code=1)
+        yield _mail, Finding("mail", silence, exit_code=1), patience
 
     if domain := sender_domain(settings):
-        yield lambda _: _sender(domain), note("sender", f"DNS {late} for {domain}")
+        yield lambda _: _sender(domain), note("sender", f"DNS {late} for {domain}"), patience
     for feature in app.features:
         if feature.check:
-            yield feature.check, note(feature.name, f"its server {late}")
+            yield feature.check, note(feature.name, f"its server {late}"), patience
 
     if settings.web_url:
-        yield _web, note("web", f"{settings.web_url}/robots.txt {late}, {_NO_PAGES}")
+        silence = f"{settings.web_url}/robots.txt {late}, {_NO_PAGES}"
+        yield _web, note("web", silence), patience
     if scores:
         host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
-        silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
-        yield _scoring, Finding("scoring", silence, exit_code=1)
+        seconds = patience + 2 * settings.llm_timeout_seconds  # it is asked twice
+        silence = f"{host} did not answer within {seconds:g} s; check OPENAI_BASE_URL"
+        yield _scoring, Finding("scoring", silence, exit_code=1), seconds
 
     for source in sources_of(_categories(app)) or (source_of(""),):
         silence = f"its server {late}; if that persists, see {source.status_page}"
-        yield partial(_source, source), Finding(source.name, silence, exit_code=1)
+        yield partial(_source, source), Finding(source.name, silence, exit_code=1), patience
 
 
 def _categories(app: App) -> Iterator[str]:
@@ -389,7 +396,10 @@ def _mail(app: App) -> Iterator[Finding]:
 
 
 def _scoring(app: App) -> Iterator[Finding]:
-    yield Finding("scoring", app.scorer.probe())
+    answer, lack = app.scorer.probe(sample.papers(app.clock()))
+    yield Finding("scoring", answer)
+    if lack:
+        yield note("scoring", lack)
 
 
 def _source(source: Source, app: App) -> Iterator[Finding]:

@@ -295,17 +295,13 @@ class Dots:
 
     @contextmanager
     def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
-        """Print a dot for the start of a stage, and for changes of (done, total)."""
-        seen: tuple[int, int] | None = None
+        """Print a dot for the start of a stage, and for each progress."""
 
-        def progress(done: int, total: int) -> None:
-            nonlocal seen
-            if (done, total) != seen:
-                seen = (done, total)
-                with suppress(OSError):  # the daemon may be gone; the work continues
-                    click.echo(".", nl=False)
+        def progress(_done: int, _total: int) -> None:
+            with suppress(OSError):  # the daemon may be gone; the work continues
+                click.echo(".", nl=False)
 
-        progress(-1, -1)
+        progress(0, 0)
         yield progress
 
 
