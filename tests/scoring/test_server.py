@@ -24,6 +24,12 @@ from tests.servers.llm_faults import Fault
 QUESTION = Question("Judge.", "Papers: 2611.00001", "Own words.")
 
 
+def test_long_words_of_a_server_are_cut_after_a_sentence() -> None:
+    said = "No endpoint matches your data policy. " * 4 + "Details follow, " * 40
+    failure = answers_to(Fault(404, {"message": said})).failure
+    assert failure.endswith(". It says: " + ("No endpoint matches your data policy. " * 4).strip())
+
+
 def test_server_error_is_quoted_in_one_short_line_without_the_key() -> None:
     error = Fault(500, {"message": "Bad\n\x1b[31m key sk-\x00secret! " + "long " * 100})
     failure = answers_to(error, key="sk-secret").failure
@@ -51,6 +57,38 @@ def test_breakpoints_are_for_openais_own_servers_and_newer_models(
     request = Server(base_url, "", model).request(QUESTION, shared=True)
     assert ("prompt_cache_options" in request) is expected
     assert ("temperature" in request) is ("example" in base_url)
+
+
+THREE = Question("Judge.", "Topics", "Papers", papers=3)
+
+
+def array(body: dict[str, Any]) -> dict[str, Any]:
+    """The array of scores, as a request's schema has it."""
+    schema: dict[str, Any] = body["response_format"]["json_schema"]["schema"]
+    return schema["properties"]["scores"]  # type: ignore[no-any-return]
+
+
+def test_reply_is_bounded_off_openai() -> None:
+    """By as many tokens and scores as the papers need. A thinking model has room."""
+    body = Server("https://gateway.example.org/v1", "", "m").request(THREE, shared=False)
+    assert body["max_tokens"] == 8_000 + 3 * 300
+    assert (array(body)["minItems"], array(body)["maxItems"]) == (1, 3)
+    openai_body = Server("", "", "gpt-6-luna").request(THREE, shared=False)
+    assert not {"max_tokens", "temperature"} & openai_body.keys()
+    assert array(openai_body).keys() == {"type", "items"}
+
+
+def test_bounds_that_were_refused_are_left_out() -> None:
+    server = Server("https://gateway.example.org/v1", "", "m")
+    body = server.request(THREE, shared=False, refused={"bounds", "max_tokens"})
+    assert array(body).keys() == {"type", "items"}
+    assert "max_tokens" not in body
+
+
+def test_chat_without_a_system_role_has_all_in_one_message() -> None:
+    server = Server("https://gateway.example.org/v1", "", "m")
+    body = server.request(THREE, shared=False, refused={"system"})
+    assert body["messages"] == [{"role": "user", "content": "Judge.\n\nTopics\n\nPapers"}]
 
 
 def request(shared: str, own: str = "Own words.", *, is_shared: bool = True) -> dict[str, Any]:
@@ -102,6 +140,20 @@ OPTIONS = ["reasoning_effort", "service_tier"]
         ("content_filter Rejected", False, "json_schema", []),
         ("Bad request", False, "json_schema", OPTIONS),
         ("Bad request", False, "words", OPTIONS),
+        (
+            'think value "low" is not supported for this model',
+            True,
+            "json_schema",
+            ["reasoning_effort"],
+        ),
+        (
+            "Argument not supported on this model: reasoningEffort",
+            True,
+            "json_schema",
+            ["reasoning_effort"],
+        ),
+        ("Reasoning effort is only for o-series", False, "json_schema", ["reasoning_effort"]),
+        ("Unknown thinking level", False, "json_schema", ["reasoning_effort"]),
         ("Bad request", True, "json_schema", []),
     ],
 )
@@ -109,6 +161,42 @@ def test_refusal_decides_what_is_left_out(
     said: str, proven: bool, form: str, expected: list[str]
 ) -> None:
     assert list(fallback(said, OPTIONS, form, proven=proven)) == expected
+
+
+OFF_OPENAI = ["temperature", "max_tokens", "bounds", "system"]
+
+
+@pytest.mark.parametrize(
+    ("said", "proven", "expected"),
+    [
+        (
+            "'max_tokens' is too large: 8300. Maximum context length is 4096 tokens",
+            True,
+            {"max_tokens"},
+        ),
+        (
+            "You requested 9000 tokens (1000 in the messages, 8000 in the completion)",
+            True,
+            {"max_tokens"},
+        ),
+        ("Request body too large. Maximum context size is 4096", False, {"max_tokens"}),
+        ("Request body too large. Maximum context size is 4096", True, set()),
+        ("Invalid schema: 'minItems' is not permitted", True, {"bounds"}),
+        ("maxItems: unsupported keyword", True, {"bounds"}),
+        ("temperature must be 1 for this model", True, {"temperature"}),
+        ("System role not supported", True, {"system"}),
+        ("Conversation roles must alternate user/assistant/user/assistant/...", False, {"system"}),
+        ("Developer instruction is not enabled for models/gemma-3-27b-it", False, {"system"}),
+        ("This model does not support system messages", False, {"system"}),
+        ("Unexpected role 'system', only user and assistant are supported", False, {"system"}),
+        ("Bad request", False, {"temperature", "max_tokens", "bounds"}),
+    ],
+)
+def test_refusal_off_openai_decides_what_is_left_out(
+    said: str, proven: bool, expected: set[str]
+) -> None:
+    """The message of its own for the rubric is left out only where its role is refused."""
+    assert set(fallback(said, OFF_OPENAI, "json_schema", proven=proven)) == expected
 
 
 # ---- over HTTP
@@ -148,6 +236,16 @@ def answers_to(fault: Fault, **settings: Any) -> Answer:
 def test_retry_after_is_read_in_seconds(value: str | None, seconds: float | None) -> None:
     headers = {} if value is None else {"Retry-After": value}
     assert answers_to(Fault(429, {"message": "Slow"}, headers)).pause == seconds
+
+
+def test_retry_after_may_be_a_date_and_a_wait_may_stand_in_the_body() -> None:
+    """A date is compared with the server's own clock. The longer wait counts."""
+    date = {"Date": "Fri, 20 Nov 2026 07:00:00 GMT", "Retry-After": "Fri, 20 Nov 2026 07:01:10 GMT"}
+    slow = {"message": "Please try again in 34s"}
+    assert answers_to(Fault(429, {"message": "Slow"}, date)).pause == 70
+    assert answers_to(Fault(429, slow)).pause == 34
+    assert answers_to(Fault(429, slow, {"Retry-After": "7"})).pause == 34
+    assert answers_to(Fault(429, slow, date)).pause == 70
 
 
 def test_backoff_doubles_and_ends() -> None:
@@ -280,6 +378,32 @@ def test_environment_adds_nothing_to_a_request(
     ours = set(HEADERS.split())
     assert (headers.keys() - ours, headers.get("authorization")) == (set(), sent)
     assert headers["host"] in server.base_url
+
+
+GATEWAY = {"x-team": "papers-team", "X-Portkey-Api-Key": "Bearer pk-0123456789"}
+
+
+def test_headers_of_a_gateway_are_sent_and_never_quoted() -> None:
+    said = {"message": "Bad pk-0123456789, Bearer pk-0123456789 of papers-team"}
+    with LlmServer() as server:
+        asked = Server(server.base_url, "sk-ours", "m", headers=GATEWAY)
+        assert not asked.ask(QUESTION, tries=1)[-1].failure
+        server.faults.append(Fault(500, said))
+        (answer,) = asked.ask(QUESTION, tries=1)
+        asked.close()
+    assert server.headers[0] == server.headers[0] | {
+        name.lower(): GATEWAY[name] for name in GATEWAY
+    }
+    assert server.headers[0]["authorization"] == "Bearer sk-ours"
+    assert answer.failure == "answers 500: Bad …, … of …"
+
+
+def test_operators_authorization_replaces_that_of_the_key() -> None:
+    with LlmServer() as server:
+        asked = Server(server.base_url, "sk-ours", "m", headers={"authorization": "Basic abc"})
+        asked.ask(QUESTION, tries=1)
+        asked.close()
+    assert server.headers[0]["authorization"] == "Basic abc"
 
 
 def test_prompts_are_not_logged_by_the_openai_client(caplog: pytest.LogCaptureFixture) -> None:

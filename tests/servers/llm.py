@@ -423,8 +423,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         self._leave()
-        self.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+        self.send_response_only(status)
+        own = {"Date": self.date_time_string(), "Content-Length": str(len(body))}
+        for name, value in {**own, **headers}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
