@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import paper
 from tests.cli.conftest import LISTS, World
-from tests.servers import arxiv_faults, biorxiv_faults
+from tests.servers import arxiv_faults, biorxiv_faults, llm_faults
 from tests.servers.biorxiv_api import BiorxivServer, preprint
 from tests.servers.smtp import Fault, SmtpServer
 
@@ -131,6 +131,66 @@ def test_refused_key_is_a_fault_and_is_not_printed(world: World) -> None:
     assert ran.code == 1
     assert "fault  scoring:" in ran.out
     assert "wrong-0123456789" not in ran.out
+
+
+# ── A batch of the LLM ───────────────────────────────────────────────────────────────────────────
+
+
+def scoring(world: World) -> tuple[int, list[str]]:
+    """What check says of the LLM."""
+    world.announce(1)
+    ran = world.run("check")
+    return ran.code, [line for line in ran.out.splitlines() if " scoring: " in line]
+
+
+def test_server_of_ones_own_is_asked_about_a_whole_batch(world: World) -> None:
+    code, (line,) = scoring(world)
+    assert (code, line.startswith("ok     scoring: gpt-6-luna at ")) == (0, True)
+    assert [len(ids) for ids in world.llm.asked] == [1, 16]
+
+
+def test_embedded_scorer_is_asked_nothing(world: World) -> None:
+    world.env(llm=False)
+    code, (line,) = scoring(world)
+    assert (code, line.startswith("ok     scoring: no OPENAI_API_KEY")) == (0, True)
+
+
+def test_batch_that_is_too_large_is_noted_with_the_setting(world: World) -> None:
+    """A morning copes with it, but at a cost."""
+    world.llm.take_at_most(8, "request too large")
+    code, (first, lack) = scoring(world)
+    assert (code, first[:6]) == (0, "ok    ")
+    assert lack == (
+        "note   scoring: asked about a batch of 16 papers (LLM_BATCH_SIZE), the LLM at "
+        f"{world.llm.base_url} answers 413: it takes fewer papers in a call; lower LLM_BATCH_SIZE. It says: "
+        "Request body too large for this model. Max size: 8000 tokens. A morning goes on with smaller batches"
+    )
+
+
+def test_batch_that_comes_back_with_gaps_is_noted(world: World) -> None:
+    gaps = llm_faults.Fault(rewrite=lambda entries: entries[:9])
+    world.llm.faults.extend([llm_faults.Fault(), gaps])
+    _, (_, lack) = scoring(world)
+    assert lack.endswith(" scored 9; a morning asks again for the others; lower LLM_BATCH_SIZE")
+
+
+@pytest.mark.parametrize("context", [1_500, 3_500])
+def test_server_that_cuts_a_batch_without_a_word_is_noted(world: World, context: int) -> None:
+    """Also where the count of tokens alone would not tell."""
+    world.llm.context = context
+    world.env(LLM_BATCH_SIZE=16)
+    _, (_, lack) = scoring(world)
+    assert "num_ctx" in lack
+
+
+def test_server_that_counts_nothing_is_believed(world: World) -> None:
+    world.llm.counts_tokens = False
+    assert len(scoring(world)[1]) == 1
+
+
+def test_server_that_does_not_count_what_it_had_cached_is_believed(world: World) -> None:
+    world.llm.counts_cached = False
+    assert len(scoring(world)[1]) == 1
 
 
 def test_prompt_that_renders_but_not_for_every_list_is_a_fault(world: World) -> None:

@@ -176,6 +176,16 @@ def test_scheduled_halves_show_progress_as_dots(world: World) -> None:
     assert world.mails() == ["ada@example.org", "grace@example.org"]
 
 
+def test_call_that_fails_is_progress_too(world: World) -> None:
+    """A server may refuse for longer than the daemon waits for a silent child."""
+    world.announce(*range(1, 9))
+    world.env(LLM_BATCH_SIZE=8, LLM_CONCURRENCY=1)
+    world.llm.take_at_most(1, "request too large")
+    dots = world.run("work", "morning", "foundations").out
+    fetch_and_stages = 3
+    assert len(dots) - fetch_and_stages >= len([ids for ids in world.llm.asked if len(ids) > 1])
+
+
 @pytest.mark.long("commands in processes of their own")
 class TestProcesses:
     """Signals and full disks, in processes of their own."""

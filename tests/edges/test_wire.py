@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from paperboy.edges.wire import BoundedReader, Http, NoReplyError, TooLargeError
+from paperboy.edges.wire import BoundedReader, Http, NoReplyError, TooLargeError, retry_after
 
 Talk = Callable[[socket.socket], None]
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -146,6 +146,32 @@ def test_reply_is_returned_as_it_is_unpacked_and_no_redirect_is_followed() -> No
         redirect, reply = (client.request("GET", url, {}, seconds=300) for _ in range(2))
     assert (redirect.status, redirect.headers["location"]) == (302, "http://127.0.0.1:1/")
     assert (reply.status, reply.body) == (200, b"hello")
+
+
+NOW = "Fri, 20 Nov 2026 07:00:00 GMT"
+LATER = "Fri, 20 Nov 2026 07:01:30 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, 0),
+        ({"Retry-After": "7"}, 7),
+        ({"Retry-After": " 0.5 "}, 0.5),
+        ({"Retry-After": "9" * 9_000}, 1e9),
+        *(({"Retry-After": text}, 0) for text in ("-1", "soon", "1e309", "²")),
+        ({"Retry-After": LATER, "Date": NOW}, 90),
+        ({"Retry-After": NOW, "Date": LATER}, 0),
+        ({"Retry-After": LATER}, 0),
+        ({"Retry-After": LATER, "Date": "today"}, 0),
+        ({"Retry-After": LATER, "Date": NOW.removesuffix(" GMT")}, 0),
+        ({"Retry-After": "Fri, 99 Nov 99999 99:99:99 GMT", "Date": NOW}, 0),
+    ],
+)
+def test_wait_before_a_retry_is_seconds_or_a_date_by_the_servers_clock(
+    headers: dict[str, str], seconds: float
+) -> None:
+    assert retry_after(headers) == seconds
 
 
 def test_requests_share_a_connection() -> None:

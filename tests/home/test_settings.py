@@ -137,6 +137,7 @@ def test_all_problems_are_reported_at_once_in_line_order(tmp_path):
     ]
 
 
+HEADERS = "must be pairs such as x-api-key: abc; x-team: papers"
 OPEN_QUOTE = "a quote is left open, or nothing follows a last backslash; close it as in a shell"
 ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@example.org>"
 
@@ -176,6 +177,19 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
         (
             "BIORXIV_API_URL=https://api.biorxiv.org/?format=json",
             "BIORXIV_API_URL: must not contain a query (?)",
+        ),
+        *(
+            (f"OPENAI_HEADERS={text}", f"OPENAI_HEADERS: {HEADERS}")
+            for text in ("x-key", "x-key:", ": abc", "x key: abc", "x-key=abc")
+        ),
+        ("OPENAI_HEADERS='a: b; host: x'", "OPENAI_HEADERS: Host is set by Paperboy; leave it out"),
+        (
+            "OPENAI_HEADERS='x-key: ключ'",
+            "OPENAI_HEADERS: only printable ASCII characters can be sent to a server",
+        ),
+        (
+            "OPENAI_API_BASE=http://localhost:8000/v1",
+            "OPENAI_API_BASE: unknown setting, did you mean 'OPENAI_BASE_URL'?",
         ),
         ("LLM_BATCH_SIZE=0", "LLM_BATCH_SIZE: must be a whole number from 1 to 200"),
         (
@@ -247,6 +261,19 @@ def test_invalid_value_is_reported_with_line_and_fix(tmp_path, line, message):
     assert problems(tmp_path, f"# first\n\n{line}\n") == [f".env:3: {message}"]
 
 
+def test_headers_are_pairs_and_are_hidden(tmp_path):
+    """A value may have colons and commas, as JSON has."""
+    config = '{"retry": {"attempts": 3}, "a": 1}'
+    write(tmp_path, f"OPENAI_HEADERS='x-api-key: sk-12345 ; x-config: {config};\nx-team:papers'\n")
+    settings = load(tmp_path, {})
+    assert settings.openai_headers == (
+        ("x-api-key", "sk-12345"),
+        ("x-config", config),
+        ("x-team", "papers"),
+    )
+    assert "sk-12345" not in repr(settings) + str(settings)
+
+
 @pytest.mark.parametrize("name", ["SMTP_PASSWORD", "SMTP_TOKEN_COMMAND"])
 def test_login_without_encryption_is_refused(tmp_path, name):
     text = MAIL + f"SMTP_USERNAME=ada\n{name}=hunter2\nSMTP_SECURITY=none\n"
@@ -278,11 +305,13 @@ def test_api_key_may_use_plain_http_on_loopback(tmp_path, host):
 @pytest.mark.parametrize(
     "host", ["llm.example.org", "192.0.2.1", "localhost.example.org", "127.0.0.1.example.org"]
 )
-def test_api_key_over_plain_http_to_another_machine_is_refused(tmp_path, host):
-    assert problems(tmp_path, f"OPENAI_API_KEY=sk-1\nOPENAI_BASE_URL=http://{host}/v1\n") == [
+@pytest.mark.parametrize("line", ["OPENAI_API_KEY=sk-1", "OPENAI_HEADERS=x-key:1"])
+def test_api_key_over_plain_http_to_another_machine_is_refused(tmp_path, host, line):
+    """So is a gateway's header, which may be one."""
+    assert problems(tmp_path, f"{line}\nOPENAI_BASE_URL=http://{host}/v1\n") == [
         (
             ".env:2: OPENAI_BASE_URL: a key is not sent over plain http to another machine; use https, "
-            "or leave OPENAI_API_KEY empty"
+            f"or leave {line.partition('=')[0]} empty"
         )
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from paperboy.scoring.llm import LlmScorer
 from tests.builders import mailing_list
 from tests.scoring.asking import DEAD, Outcome, collect, jobs, papers, run, scorer_for
 from tests.servers.llm import LlmServer, ids_in, invented_score
-from tests.servers.llm_faults import Fault
+from tests.servers.llm_faults import FAULTS, Fault, error, listed
 
 # ---- one failed call, after which all papers are scored: fault, calls for 8 papers, waits
 
@@ -50,6 +51,28 @@ def test_every_paper_is_scored_after_one_fault(fault: str, calls: int, waits: li
     assert "9912.99999" not in outcome.scores
     assert outcome.scores["2611.00000"] == invented_score("2611.00000")
     assert (len(server.requests), waited) == (calls, waits)
+
+
+MANNERS = [
+    *["streamed", "in thoughts", "in a tool's call", "as an object", "keyed by id"],
+    *["beside an empty error", "unescaped"],
+]
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_every_paper_is_scored_by_a_server_with_manners_of_its_own(manner: str) -> None:
+    """At once: nothing is asked again, and the format stays."""
+    with LlmServer() as server, scorer_for(server) as scorer:
+        server.fail_always(manner)
+        outcome = run(scorer, papers(8))
+    assert outcome.scores.keys() == {paper.id for paper in papers(8)}
+    assert len(server.requests) == 2
+    assert server.requests[-1]["response_format"]["type"] == "json_schema"
+    assert outcome.spending.usage.prompt_tokens > 1000
+    macros = r"Of $\ell_2$, $\tau \times \nu$: " if manner == "unescaped" else ""
+    given = invented_score("2611.00001")
+    comment = macros + given.comment
+    assert outcome.scores["2611.00001"] == replace(given, comment=comment)
 
 
 @pytest.mark.parametrize("fault", ["refusal", "empty", "nonsense"])
@@ -153,6 +176,58 @@ def test_refused_option_is_left_out_from_then_on(rejected: list[str], used: str)
     last = server.requests[-1]
     assert last.get("response_format", {"type": "text"})["type"] == used
     assert not set(rejected) & last.keys()
+
+
+THINKS = 'think value "low" is not supported for this model'
+UNKNOWN = 'Invalid JSON payload received. Unknown name "reasoning_effort": Cannot find field.'
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [error(400, THINKS), listed(error(400, UNKNOWN))],
+    ids=["Ollama", "Gemini"],
+)
+def test_refusal_of_one_option_costs_no_other_and_no_format(refusal: Fault) -> None:
+    with (
+        LlmServer(reasoning_tokens_per_paper=0) as server,
+        scorer_for(server) as scorer,
+    ):
+        server.fault_for = lambda body: refusal if "reasoning_effort" in body else ""
+        assert len(run(scorer, papers(8)).scores) == 8
+    assert len(server.requests) == 3
+    assert server.requests[-1]["temperature"] == 0
+    assert server.requests[-1]["response_format"]["type"] == "json_schema"
+
+
+def test_template_without_a_system_role_gets_one_message_from_then_on() -> None:
+    with LlmServer(rejected=["system"]) as server, scorer_for(server) as scorer:
+        assert len(run(scorer, papers(12)).scores) == 12
+    assert [len(request["messages"]) for request in server.requests] == [2, 1, 1, 1]
+    (message,) = server.requests[-1]["messages"]
+    assert message["role"] == "user"
+    assert message["content"].startswith("You select")
+
+
+@pytest.mark.parametrize("manner", ["in thoughts", "thinks aloud"])
+def test_model_that_thinks_gets_no_temperature_of_ours(manner: str) -> None:
+    """It would always take the likeliest token, and repeat itself."""
+    aloud = Fault(retell=lambda text: f"<think>Hm.</think>{text}")
+    with LlmServer(reasoning_tokens_per_paper=0) as server, scorer_for(server) as scorer:
+        server.lasting_fault = aloud if manner == "thinks aloud" else FAULTS[manner]
+        assert len(run(scorer, papers(12)).scores) == 12
+    assert [request.get("temperature") for request in server.requests] == [0, None, None]
+
+
+def test_key_that_geminis_server_refuses_ends_scoring_at_once() -> None:
+    refused = listed(error(400, "API key not valid. Please pass a valid API key.", code=400))
+    with LlmServer() as server, scorer_for(server) as scorer:
+        server.lasting_fault = refused
+        outcome = run(scorer, papers(40))
+    assert (
+        "the key is refused; check OPENAI_API_KEY in .env. It says: API key not valid."
+        in outcome.error
+    )
+    assert len(server.requests) <= 4
 
 
 @pytest.mark.parametrize(

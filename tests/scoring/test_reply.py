@@ -24,6 +24,10 @@ def entry(
     return {"arxiv_id": arxiv_id, "relevance": relevance, "novelty": novelty, "comment": comment}
 
 
+def entry_without_id(whole: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in whole.items() if name != "arxiv_id"}
+
+
 BOTH = [entry(), entry(B, 2, 3, "")]
 PLAIN = json.dumps({"scores": BOTH})
 
@@ -44,10 +48,15 @@ PLAIN = json.dumps({"scores": BOTH})
         json.dumps({"scores": [entry(f"https://arxiv.org/abs/{A}"), entry(f" {B} ", 2, 3, "")]}),
         f"<think>Perhaps {json.dumps([entry(relevance=1)])}? No.</think>{PLAIN}",
         PLAIN[:-2] + ', {"arxiv_id": "25',
+        PLAIN.replace("}", ",}").replace("]", ",\n]"),
+        PLAIN.replace('"', "'"),
+        json.dumps({"scores": {A: entry_without_id(BOTH[0]), B: entry_without_id(BOTH[1])}}),
+        PLAIN.replace(f'"{A}"', A),
     ],
     ids=[
         "plain", "indented", "fenced", "prose", "bare list", "JSON lines", "lines with commas", "other wrapper",
         "numbers as strings", "versions", "addresses", "thoughts", "cut-off tail",
+        "trailing commas", "single quotes", "keyed by id", "id without quotes",
     ],
 )  # fmt: skip
 def test_every_form_of_the_same_scores_is_read(text: str) -> None:
@@ -191,6 +200,65 @@ def test_comment_of_the_wrong_type_costs_only_the_comment(comment: object) -> No
     assert read_reply(json.dumps([entry(comment=comment)]), [A]).scores[A] == Score(9, 8, "")
 
 
+def said_of(comment: str, *, after: str = "") -> str:
+    """A reply whose comment is written as a model writes it, escaped or not."""
+    return f'{{"scores": [{{"arxiv_id": "{A}", "relevance": 9, "novelty": 8, "comment": "{comment}"{after}}}]}}'
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (r"Of $\ell_2$ and $\sigma$.", r"Of $\ell_2$ and $\sigma$."),
+        (r"Up to $5\%$ of \textbf{all}.", r"Up to $5\%$ of \textbf{all}."),
+        (
+            r"$\tau \to \nu$, $\rho$, $\beta$, $\frac12$",
+            r"$\tau \to \nu$, $\rho$, $\beta$, $\frac12$",
+        ),
+        (
+            r"$x \neq y$, $\nabla f$, $a \notin b$, $\ni$",
+            r"$x \neq y$, $\nabla f$, $a \notin b$, $\ni$",
+        ),
+        (r"$\underline{x}$, $\uparrow$, caf\u00e9", r"$\underline{x}$, $\uparrow$, café"),
+        (r"Right as it is: $\\tau$ and $\\nu$.", r"Right as it is: $\tau$ and $\nu$."),
+        (r"One line.\nanother, \nthe third.", "One line. another, the third."),
+        ("One line.\nanother.", "One line. another."),
+        (r"It\'s new, and doesn\'t cost.", "It's new, and doesn't cost."),
+        (r"A \"quoted\" word, a \/ and b.", 'A "quoted" word, a / and b.'),
+        ('The "new" idea is "old".', 'The "new" idea is "old".'),
+        (r'The "new" $\tau$, \"so\".', r'The "new" $\tau$, "so".'),
+    ],
+    ids=lambda text: text[:24],
+)
+def test_comment_is_read_as_it_was_meant(written: str, read: str) -> None:
+    for after in ("", ', "topic": 2', ","):
+        scores = read_reply(said_of(written, after=after), [A]).scores
+        assert scores[A].comment == read
+        assert scores[A].topic == (2 if "topic" in after else None)
+
+
+def test_paper_whose_comment_cannot_be_read_keeps_its_scores() -> None:
+    """An entry that is cut off within a number is none, since its last digit may be missing."""
+    whole = said_of("It has no end")
+    numbers = whole.partition(', "comment"')[0]
+    assert read_reply(whole[: whole.index("no end")], [A]).scores == {A: Score(9, 8)}
+    assert read_reply(f"{numbers},", [A]).scores == {A: Score(9, 8)}
+    assert read_reply(numbers, [A]).scores == {}
+    assert read_reply(numbers[:-3], [A]).scores == {}
+
+
+def test_whole_entries_go_before_those_that_are_no_json() -> None:
+    draft = said_of('The "old" idea.').replace("9", "4")
+    for text in (f"{draft}\n{PLAIN}", f"{PLAIN}\n{draft}"):
+        assert read_reply(text, ASKED).scores == GOOD
+
+
+def test_id_is_no_number() -> None:
+    """Its last 0 counts."""
+    text = '{"scores": [{"arxiv_id": 2611.00010, "relevance": 9.0, "novelty": 8, "comment": ""}]}'
+    assert read_reply(text, ["2611.00010"]).scores == {"2611.00010": Score(9, 8)}
+    assert read_reply(text, ["2611.0001"]).scores == {}
+
+
 @pytest.mark.parametrize(
     "text", ["", "   ", "No.", "{", "[[[[", "null", "7", '"x"', "{}", '{"scores": null}', "<think>"]
 )
@@ -213,6 +281,10 @@ def test_reply_without_scores_scores_nothing(text: str) -> None:
         "[" * 900 + "{}," * 100_000,
         "[" * 900 + "1," * 100_000,
         "[" * 900 + "9" * 100_000,
+        f'"arxiv_id": "{A}", "relevance": 9, "novelty": 8, "comment": "' * 2_000,
+        f'{{"arxiv_id": "{A}", "relevance": 9, "novelty": 8, "comment": "' + '" ' * 50_000,
+        "\\" * 100_000,
+        ", " * 50_000,
         json.dumps([entry(), entry(B, relevance=10**3000)]).replace("0" * 3000, "0" * 10_000),
     ],
     ids=[
@@ -228,6 +300,10 @@ def test_reply_without_scores_scores_nothing(text: str) -> None:
         "deep",
         "numbers",
         "deep digits",
+        "no end",
+        "no brace",
+        "backslashes",
+        "commas",
         "10**10000",
     ],
 )

@@ -89,6 +89,7 @@ def test_too_little_room_on_the_disk_is_a_fault(
     ("settings", "told"),
     [
         ({"OPENAI_API_KEY": "sk-1"}, True),
+        ({"OPENAI_HEADERS": "x-key:1"}, True),
         ({"SMTP_USERNAME": "ada", "SMTP_PASSWORD": "geheim"}, True),
         ({}, False),
     ],

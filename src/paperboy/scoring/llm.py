@@ -476,7 +476,8 @@ class LlmScorer:
         answer = self.server.ask(question, tries=1)[-1]
         asked = f"asked about a batch of {len(batch)} papers (LLM_BATCH_SIZE), {self._llm}"
         if answer.failure:
-            return f"{asked} {answer.failure}. A morning goes on with smaller batches"
+            failure = answer.failure.removesuffix(".")
+            return f"{asked} {failure}. A morning goes on with smaller batches"
 
         scored = len(read_reply(answer.text, [paper.id for paper in batch]).scores)
         if scored < len(batch):
