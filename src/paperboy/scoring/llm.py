@@ -479,11 +479,6 @@ class LlmScorer:
             failure = answer.failure.removesuffix(".")
             return f"{asked} {failure}. A morning goes on with smaller batches"
 
-        scored = len(read_reply(answer.text, [paper.id for paper in batch]).scores)
-        if scored < len(batch):
-            lower = "a morning asks again for the others; lower LLM_BATCH_SIZE"
-            return f"{asked} scored {scored}; {lower}"
-
         characters = [len(part.system + part.shared + part.own) for part in (one, question)]
         per_character = _counted(answer_to_one) / characters[0]
         expected = round(per_character * characters[1])
@@ -491,6 +486,11 @@ class LlmScorer:
             fix = "give it a larger context (Ollama's num_ctx), or lower LLM_BATCH_SIZE"
             counts = f"counted {_counted(answer):,} tokens instead of about {expected:,}"
             return f"{asked} {counts}: it cuts the prompt, and scores without its topics; {fix}"
+
+        scored = len(read_reply(answer.text, [paper.id for paper in batch]).scores)
+        if scored < len(batch):
+            lower = "a morning asks again for the others; lower LLM_BATCH_SIZE"
+            return f"{asked} scored {scored}; {lower}"
         return ""
 
     @property
