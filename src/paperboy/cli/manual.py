@@ -9,6 +9,7 @@ from paperboy.service import output
 
 TOPICS = (
     "service",
+    "llm",
     "lists",
     "mail",
     "web",
