@@ -128,10 +128,10 @@ def prompts(setting: Setting, folder: Path) -> Prompt:
     shipped = CHECKOUT / "prompts"
     if setting.topics:
         return Prompt([shipped])
-    added = r',"topic":number|\ntopic: [^\n]*|\{% if names %\}.*?\{% endif %\}\n'
+    added = r',"topic":\d|\ntopic: [^\n]*|\{% if names %\}.*?\{% endif %\}\n'
     text = (shipped / "score.md.j2").read_text("utf-8")
     before, removed = re.subn(added, "", text, flags=re.DOTALL)
-    assert removed == 3, "the prompt asks for topics in other words"
+    assert removed == 4, "the prompt asks for topics in other words"
     (folder / "score.md.j2").write_text(before, "utf-8")
     return Prompt([folder])
 

@@ -65,7 +65,7 @@ CASES = [
         "refuses the key",
         lambda server: setattr(server, "api_key", "sk-another"),
         reason="answers 401: the key is refused; check OPENAI_API_KEY",
-        settings=(("OPENAI_API_KEY", "sk-ours"),),
+        settings=(("OPENAI_API_KEY", "sk-ours-0123"),),
         **DEAD,
     ),
     Case(
@@ -123,7 +123,7 @@ def test_morning_with_each_kind_of_llm_server_loses_no_paper(case: Case, world: 
     if case.alert:
         assert case.reason in told(world)
         assert case.reason in ran.out + ran.err
-    assert "sk-ours" not in ran.out + ran.err + "".join(
+    assert "sk-ours-0123" not in ran.out + ran.err + "".join(
         told(world, who) for who in set(world.mails())
     )
     if case.counts.carried_over and case.outcome:

@@ -362,9 +362,9 @@ def test_broken_template_is_reported_with_its_line(
         (
             "papers",
             "Score them.",
-            "does not show '2611.00001'; write each paper's arxiv_id, title and abstract",
+            "does not show '2699.00001'; write each paper's arxiv_id, title and abstract",
         ),
-        ("papers", loop("{{ paper.title }} {{ paper.abstract }}"), "does not show '2611.00001'"),
+        ("papers", loop("{{ paper.title }} {{ paper.abstract }}"), "does not show '2699.00001'"),
         (
             "papers",
             loop("{{ paper.arxiv_id }} {{ paper.abstract }}"),

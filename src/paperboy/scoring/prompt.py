@@ -31,12 +31,13 @@ class Question(NamedTuple):
     papers: int = 0  # to be scored
 
 
-# For the trial of a template, and for the probe of a server.
+# For the trial of a template, and for the probe of a server: the first id belongs to no paper, whose
+# failure would pass for the server's.
 EXAMPLE_TOPICS = "Relevant: how birds find their way."
 EXAMPLE_NAMES = ("Birds", "Dust")
 EXAMPLES = (
     {
-        "arxiv_id": "2611.00001",
+        "arxiv_id": "2699.00001",
         "title": "How robins find their way",
         "abstract": "Robins grew up under a turned sky.",
     },
@@ -108,10 +109,13 @@ class Prompt(Template):
         ]
         papers_block = self.render("papers", papers=fields)
         topics_block = self._topics(topics, language)
-        shared, own = topics_block, papers_block
-        if papers_first:
-            shared, own = own, shared
-        return Question(self._system, shared, own, self._schema, len(papers))
+        return Question(
+            system=self._system,
+            shared=papers_block if papers_first else topics_block,
+            own=topics_block if papers_first else papers_block,
+            schema=self._schema,
+            papers=len(papers),
+        )
 
     def example(self) -> tuple[Question, str]:
         """Ask for the score of one invented paper; its id comes second."""
