@@ -60,8 +60,10 @@ def test_timeouts_of_one_round_halve_the_calls_at_once_only_once() -> None:
     assert capacity.calls == 2
 
 
-def test_nothing_is_said_of_a_morning_without_waste() -> None:
+def test_nothing_is_said_of_a_morning_without_waste_or_without_a_score() -> None:
+    """A server that scores nothing has an error of its own."""
     assert after((GOOD, 16, 16)).waste(16, 8) == ("", "")
+    assert after((TOO_LARGE, 16, 0), (LATE, 8, 0)).waste(16, 8) == ("", "")
 
 
 def test_waste_names_each_reason_the_tokens_and_the_settings_that_save_it() -> None:

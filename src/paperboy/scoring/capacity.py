@@ -62,10 +62,10 @@ class Capacity:
         self.lost_tokens += answer.usage.total_tokens if answer.usage else 0
 
     def waste(self, papers: int, calls: int) -> tuple[str, str]:
-        """Return what calls were lost for, and the settings that would have saved them, where
-        `papers` and `calls` are set; both empty if there is nothing to say.
+        """Return why calls were lost, and the settings that would have saved them, where `papers`
+        and `calls` are set; both empty if there is nothing to say, as of a server that scored none.
         """
-        if not self.lost:
+        if not self.lost or not self.largest:
             return "", ""
 
         fits = min(self.papers, self.largest) if self.lost[_CUT_OFF] else self.papers
