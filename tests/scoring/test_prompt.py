@@ -222,6 +222,12 @@ def test_short_ids_are_repeated_after_the_papers_and_long_ones_are_not() -> None
     assert asked(short + long).own.endswith(f"{said}6.")
 
 
+def test_comment_of_the_example_is_known_and_a_template_may_have_none(tmp_path: Path) -> None:
+    (comment,) = Prompt([SHIPPED]).examples
+    assert comment.startswith("It measures how fast frost lifts fence posts")
+    assert Prompt([template(tmp_path)]).examples == frozenset()
+
+
 def test_examples_ids_belong_to_no_paper() -> None:
     """A model may copy them, and whatever it says of them does not count."""
     system = asked([]).system

@@ -252,6 +252,14 @@ def test_whole_entries_go_before_those_that_are_no_json() -> None:
         assert read_reply(text, ASKED).scores == GOOD
 
 
+def test_entry_that_copies_the_prompts_example_is_unusable() -> None:
+    """As models of a few hundred million parameters do. Others in the reply count."""
+    copied = json.dumps([entry(comment=" It shows\nhow. "), BOTH[1]])
+    reply = read_reply(copied, ASKED, examples={"It shows how."})
+    assert reply.scores == {B: GOOD[B]}
+    assert reply.defects == {A: "the comment is the prompt's example"}
+
+
 def test_id_is_no_number() -> None:
     """Its last 0 counts."""
     text = '{"scores": [{"arxiv_id": 2611.00010, "relevance": 9.0, "novelty": 8, "comment": ""}]}'

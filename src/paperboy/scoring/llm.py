@@ -278,7 +278,7 @@ class LlmScorer:
                     answers = future.result()
                     (batch, *others), calls = run.under_way.pop(future)
                     asked = [paper.id for paper in batch.papers]
-                    reply = read_reply(answers[-1].text, asked, self.server.hidden)
+                    reply = self._read(answers[-1], asked)
                     self.capacity.note(answers, len(asked), len(reply.scores), calls)
                     run.note(batch, reply, answers[-1])
                     # The others go first, while a cache has what they share.
@@ -289,7 +289,7 @@ class LlmScorer:
                     question, paper_id = self.prompt.example()
                     # Twice, since a server may just close an idle connection.
                     answers = self.server.ask(question, tries=2)
-                    scored = read_reply(answers[-1].text, [paper_id]).scores
+                    scored = self._read(answers[-1], [paper_id]).scores
                     run.probed(answers[-1], scored=bool(scored))
                     yield self._scored(batch, answers, run)
 
@@ -303,6 +303,9 @@ class LlmScorer:
         finally:
             run.stopped = run.stopped or "was left"
             executor.shutdown()
+
+    def _read(self, answer: Answer, asked: Sequence[str]) -> Reply:
+        return read_reply(answer.text, asked, self.server.hidden, self.prompt.examples)
 
     def _scored(
         self,
@@ -453,7 +456,7 @@ class LlmScorer:
                 loading = ". If its model was still loading, run this again"
             raise ScoringError(f"{self._llm} {answer.failure}{loading}")
 
-        if not read_reply(answer.text, [paper_id]).scores:
+        if not self._read(answer, [paper_id]).scores:
             useless = (
                 "answers, but with no usable score: check OPENAI_MODEL; a model that follows instructions is needed. "
                 f"It said: {self.server.quote(answer.text, 100)}"
@@ -487,7 +490,7 @@ class LlmScorer:
             counts = f"counted {_counted(answer):,} tokens instead of about {expected:,}"
             return f"{asked} {counts}: it cuts the prompt, and scores without its topics; {fix}"
 
-        scored = len(read_reply(answer.text, [paper.id for paper in batch]).scores)
+        scored = len(self._read(answer, [paper.id for paper in batch]).scores)
         if scored < len(batch):
             lower = "a morning asks again for the others; lower LLM_BATCH_SIZE"
             return f"{asked} scored {scored}; {lower}"

@@ -9,12 +9,13 @@ untrusted: each becomes one line that can neither close its fence nor begin anot
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from paperboy.errors import ConfigError
 from paperboy.models import Paper
-from paperboy.scoring.reply import SCHEMA, SCHEMA_WITH_TOPICS
+from paperboy.scoring.reply import SCHEMA, SCHEMA_WITH_TOPICS, clean_comment, read_arrays
 from paperboy.scoring.template import ANOTHER, ENGLISH, Template, as_data
 from paperboy.topics import read
 
@@ -50,7 +51,8 @@ EXAMPLES = (
 
 
 class Prompt(Template):
-    """Scoring prompt, read from the first of `folders` that has the template.
+    """Scoring prompt, read from the first of `folders` that has the template. `examples` are the
+    comments that it shows as examples.
 
     Raises ConfigError if the template is missing or broken, lacks a block, or does not show the
     topics and each paper.
@@ -84,7 +86,13 @@ class Prompt(Template):
         shows_names = all(name in trial for name in EXAMPLE_NAMES)
         self._schema = SCHEMA_WITH_TOPICS if shows_names else SCHEMA
         self._rubric = self.render("rubric")
-        self._system = f"{self._rubric}\n\n{self.render('reply')}"
+        reply = self.render("reply")
+        self._system = f"{self._rubric}\n\n{reply}"
+
+        # Small models copy them.
+        entries = chain.from_iterable(read_arrays(reply, len(reply)))
+        comments = {clean_comment(str(entry.get("comment", ""))) for entry in entries}
+        self.examples = frozenset(comments - {""})
 
     def question(
         self,

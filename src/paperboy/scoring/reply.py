@@ -99,11 +99,17 @@ class Reply(NamedTuple):
     defects: Mapping[str, str]
 
 
-def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] = str) -> Reply:
+def read_reply(
+    text: str,
+    asked: Collection[str],
+    hidden: Callable[[str], str] = str,
+    examples: Collection[str] = (),
+) -> Reply:
     """Read the scores of the ids in `asked`. A model may draft: of each paper's entries, those of
     the last whole array that names it count. Unusable and contradictory entries are ignored, but of
-    those for a paper that is asked alone the last counts. `hidden` removes secrets. A topic may be
-    beyond those that the list has.
+    those for a paper that is asked alone the last counts. `hidden` removes secrets. An entry with a
+    comment of the prompt's `examples` is copied, and unusable. A topic may be beyond those that the
+    list has.
     """
     text = _repaired(text, MAX_TEXT_PER_PAPER * (len(asked) + 5))
     entries: dict[str, list[Mapping[str, Any]]] = {}
@@ -124,9 +130,12 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
         for entry in entries.get(paper_id, ()):
             relevance = _number(entry.get("relevance"), 10)
             novelty = _number(entry.get("novelty"), 10)
+            comment = entry.get("comment")
+            words = hidden(clean_comment(comment)) if isinstance(comment, str) else ""
+            if words in examples:
+                defect = "the comment is the prompt's example"
+                continue
             if relevance and novelty:
-                comment = entry.get("comment")
-                words = hidden(clean_comment(comment)) if isinstance(comment, str) else ""
                 topic = _number(entry.get("topic"), MAX_TOPIC)
                 usable.append(Score(relevance, novelty, words, topic))
                 continue
