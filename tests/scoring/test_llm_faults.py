@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pytest
 
 from paperboy.errors import ScoringError
-from paperboy.models import Score, ToScore
+from paperboy.models import Score, Scored, ToScore
 from paperboy.scoring.llm import LlmScorer
 from tests.builders import mailing_list
 from tests.scoring.asking import DEAD, Outcome, collect, jobs, papers, run, scorer_for
@@ -364,6 +364,32 @@ def test_poisonous_topics_stop_no_other_list(fault: str) -> None:
     assert outcomes["poison"].unscored == {}
     assert outcomes["poison"].problem
     assert len(server.requests) < 150
+
+
+@pytest.mark.parametrize("at_once", [1, 8])
+@pytest.mark.parametrize("fault", ["bad request", "refusal", "nonsense", "small context"])
+def test_model_that_becomes_useless_is_not_asked_for_each_list(fault: str, at_once: int) -> None:
+    """After the first list that is given up, an invented paper tells the model from the topics."""
+    jobs = [ToScore(mailing_list(name=f"list{n}"), tuple(papers(48))) for n in range(20)]
+    with LlmServer() as server, scorer_for(server, batch_size=16, concurrency=at_once) as scorer:
+        server.fail("fenced")
+        server.fail_always(fault)
+        outcome = collect_lists(scorer.score(jobs))
+    assert outcome.unscored == {}
+    assert outcome.error
+    assert len(server.requests) < 40 * at_once
+
+
+def collect_lists(parts: Iterable[Scored]) -> Outcome:
+    """What came of several lists on the same papers."""
+    outcome = Outcome()
+    try:
+        for part in parts:
+            outcome.scores |= part.scores
+            outcome.unscored |= part.unscored
+    except ScoringError as error:
+        outcome.error = str(error)
+    return outcome
 
 
 @pytest.mark.parametrize("fault", ["bad request", "refusal", "nonsense", "error 503"])

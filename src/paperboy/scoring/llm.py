@@ -5,8 +5,8 @@ groups              ← batches whose prompts begin alike: once the first is ans
 a batch has scores  → yield them; ask again for the papers that the reply left out
 a batch is too large → halve it, and all that wait if no larger one was scored; see `capacity`
 a batch has none    → ask for both halves, until a paper that spoils its batch is alone and blamed
-circuit breaker     → after three failures in a row that no size could cure, ask about an invented
-                      paper: a server that fails it is dead
+circuit breaker     → after three failures in a row that no size could cure, or with a list given
+                      up, ask about an invented paper: a server that fails it is dead
 
 Chosen papers → the morning in brief: one request for each list, until one takes too long.
 """
@@ -126,7 +126,6 @@ class _Run:
     """State of one `score`: what to ask for, and the failures so far of server, lists and papers."""
 
     llm: str  # who and where, to begin a sentence
-    lists: frozenset[str]
     waiting: deque[BatchGroup]  # of each, the first batch is asked for before the others
     may_spend: Callable[[], bool] | None
 
@@ -137,6 +136,7 @@ class _Run:
     failures: Counter[str] = field(default_factory=Counter)  # in a row, by list
     failure: str = ""  # the last batch's
     has_scored: bool = False  # the server has given a score
+    in_doubt: bool = False  # a list was given up: its topics may be to blame, or the model
 
     # By list: why nothing more is asked for it.
     problems: dict[str, str] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class _Run:
     def needs_probe(self) -> bool:
         """Check whether the circuit breaker has tripped; at the end one failure is enough."""
         goes_on = self.waiting or self.under_way
-        return self.in_a_row >= (BREAKER if goes_on else 1)
+        return self.in_doubt or self.in_a_row >= (BREAKER if goes_on else 1)
 
     def note(self, batch: RequestBatch, reply: Reply, answer: Answer) -> None:
         """Ask again for papers without a score, in halves if none has one. A paper that fails alone
@@ -176,9 +176,8 @@ class _Run:
             self._count(name, answer.cause, is_alone=is_alone)
 
         if self.failures[name] >= MOST_FAILURES:
+            self.in_doubt = self.in_doubt or name not in self.problems
             self.problems.setdefault(name, f"{self.llm} {self.failure}")
-            if self.lists <= self.problems.keys():
-                self.stopped = self.failure
         elif not is_alone:
             shares = batch.shares if batch.shares == "topics" else ""
             parts = [
@@ -202,10 +201,14 @@ class _Run:
             self.in_a_row = 0
 
     def probed(self, answer: Answer, *, scored: bool) -> None:
-        """Note what the server made of the invented paper. Once it has scored, any reply will do."""
+        """Note what the server made of the invented paper. It has to score it, unless it has scored
+        others and no list was given up: then any reply shows that it lives.
+        """
+        has_to_score = self.in_doubt or not self.has_scored
         self.in_a_row = 0
+        self.in_doubt = False
         self.has_scored = self.has_scored or scored
-        if not self.has_scored or answer.cause in {Cause.SERVER, Cause.TIMEOUT}:
+        if not scored and (has_to_score or answer.cause in {Cause.SERVER, Cause.TIMEOUT}):
             self.stopped = answer.failure or answer.cut_off or self.failure
 
     def unscored(self) -> Iterator[Scored]:
@@ -266,7 +269,6 @@ class LlmScorer:
         """
         run = _Run(
             llm=self._llm,
-            lists=frozenset(job.mailing_list.name for job in jobs),
             waiting=deque(plan(jobs, self.capacity.papers)),
             may_spend=may_spend,
         )
