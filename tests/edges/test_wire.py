@@ -163,6 +163,7 @@ LATER = "Fri, 20 Nov 2026 07:01:30 GMT"
         ({"Retry-After": LATER, "Date": NOW}, 90),
         ({"Retry-After": NOW, "Date": LATER}, 0),
         ({"Retry-After": LATER}, 0),
+        ({"Retry-After": "Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "Date": NOW}, 0),
         ({"Retry-After": LATER, "Date": "today"}, 0),
         ({"Retry-After": LATER, "Date": NOW.removesuffix(" GMT")}, 0),
         ({"Retry-After": "Fri, 99 Nov 99999 99:99:99 GMT", "Date": NOW}, 0),

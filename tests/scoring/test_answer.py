@@ -228,6 +228,12 @@ def gemini(message: str, status: str, *details: object) -> object:
         (400, {"error": {"message": "Provider returned error", "metadata": {"raw": "no temperature here"}}},
          "answers 400: Provider returned error: no temperature here", Cause.CONTENT),
         (403, {"error": {"message": "Your input was flagged"}}, "answers 403: Your input was flagged", Cause.CONTENT),
+        (500, {"error": {"message": "context deadline exceeded (Client.Timeout or context cancellation)"}},
+         "answers 500: context deadline exceeded (Client.Timeout or context cancellation)", Cause.SERVER),
+        (403, {"error": {"code": "insufficient_permissions", "message": "Missing scopes"}},
+         FORBIDDEN.format(403, "Missing scopes"), Cause.SERVER),
+        (422, {"error": "`inputs` must have less than 4095 tokens. Given: 5000", "error_type": "validation"},
+         SIZE.format(422, "`inputs` must have less than 4095 tokens. Given: 5000"), Cause.SIZE),
         (503, {"error": {"message": "Loading model"}}, "answers 503: Loading model", Cause.SERVER),
     ],
 )  # fmt: skip

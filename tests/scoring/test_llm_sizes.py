@@ -87,7 +87,7 @@ def test_one_large_batch_is_split_alone() -> None:
         )
         outcome = run(scorer, papers(64))
     assert len(outcome.scores) == 64
-    assert sorted(len(ids) for ids in server.asked) == [8, 8, 16, 16, 16, 16]
+    assert sorted(len(ids) for ids in server.asked) == [8, 8, 16, 16, 16, 16, 16]
 
 
 def test_paper_that_is_too_large_alone_is_blamed_with_the_reason() -> None:

@@ -246,6 +246,19 @@ def test_paper_whose_comment_cannot_be_read_keeps_its_scores() -> None:
     assert read_reply(numbers[:-3], [A]).scores == {}
 
 
+@pytest.mark.parametrize("topic", ["None", "null", "1"])
+def test_entry_that_is_no_json_ends_before_the_next_one(topic: str) -> None:
+    first = (
+        f"'arxiv_id': '{A}', 'relevance': 9, 'novelty': 8, 'comment': 'First.', 'topic': {topic}"
+    )
+    second = f"'arxiv_id': '{B}', 'relevance': 2, 'novelty': 3, 'comment': 'Second.', 'topic': 2"
+    scores = read_reply(f"[{{{first}}}, {{{second}}}]", ASKED).scores
+    assert scores == {
+        A: Score(9, 8, "First.", 1 if topic == "1" else None),
+        B: Score(2, 3, "Second.", 2),
+    }
+
+
 def test_whole_entries_go_before_those_that_are_no_json() -> None:
     draft = said_of('The "old" idea.').replace("9", "4")
     for text in (f"{draft}\n{PLAIN}", f"{PLAIN}\n{draft}"):

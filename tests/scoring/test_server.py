@@ -154,6 +154,7 @@ OPTIONS = ["reasoning_effort", "service_tier"]
         ),
         ("Reasoning effort is only for o-series", False, "json_schema", ["reasoning_effort"]),
         ("Unknown thinking level", False, "json_schema", ["reasoning_effort"]),
+        ("kimi-k2-thinking is overloaded", True, "json_schema", []),
         ("Bad request", True, "json_schema", []),
     ],
 )
@@ -180,7 +181,12 @@ OFF_OPENAI = ["temperature", "max_tokens", "bounds", "system"]
             {"max_tokens"},
         ),
         ("Request body too large. Maximum context size is 4096", False, {"max_tokens"}),
-        ("Request body too large. Maximum context size is 4096", True, set()),
+        ("Request body too large. Maximum context size is 4096", True, {"max_tokens"}),
+        (
+            "You requested 9000 tokens (1000 of text input, 8000 in the output)",
+            True,
+            {"max_tokens"},
+        ),
         ("Invalid schema: 'minItems' is not permitted", True, {"bounds"}),
         ("maxItems: unsupported keyword", True, {"bounds"}),
         ("temperature must be 1 for this model", True, {"temperature"}),
@@ -396,6 +402,21 @@ def test_headers_of_a_gateway_are_sent_and_never_quoted() -> None:
     }
     assert server.headers[0]["authorization"] == "Bearer sk-ours"
     assert answer.failure == "answers 500: Bad …, … of …"
+
+
+def test_ordinary_words_of_headers_are_not_hidden_in_comments() -> None:
+    server = Server("http://127.0.0.1:9/v1", "", "m", headers={"X-Title": "Astrophysics of dwarfs"})
+    assert server.hidden("Astrophysics of stars") == "Astrophysics of stars"
+    assert server.hidden("for Astrophysics of dwarfs") == "for …"
+
+
+def test_timeout_of_a_gateway_is_tried_once_more() -> None:
+    """A stray one is not the model's; a lasting one asks for fewer papers."""
+    with LlmServer() as server, asking(server) as asked:
+        server.faults.append(Fault(504, {"message": "upstream request timeout"}))
+        assert [bool(answer.failure) for answer in asked.ask(QUESTION)] == [True, False]
+        server.lasting_fault = Fault(504, {"message": "upstream request timeout"})
+        assert len(asked.ask(QUESTION)) == 2
 
 
 def test_operators_authorization_replaces_that_of_the_key() -> None:

@@ -158,7 +158,7 @@ def retry_after(headers: Mapping[str, str]) -> float:
         return min(float(asked), 1e9)
     try:
         wait = parsedate_to_datetime(asked) - parsedate_to_datetime(headers.get("Date", ""))
-    except (ValueError, TypeError):  # of no date, or of one without a timezone
+    except (ValueError, TypeError, OverflowError):  # no date, no timezone, or an absurd year
         return 0.0
     return max(0.0, wait.total_seconds())
 

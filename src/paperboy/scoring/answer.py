@@ -65,13 +65,13 @@ _RAN_ON = (
 _CONTEXT = re.compile(
     r"exceed_context_size|context_length_exceeded|context.?window.?exceeded|maximum context (?:length|size|window) is"
     r"|longer than the maximum model length"
-    r"|(?:exceed|longer than|larger than|greater than|overflow).{0,80}\bcontext"
+    r"|(?:exceed|longer than|larger than|greater than|overflow).{0,80}\bcontext(?! (?:deadline|cancel))"
     r"|\bcontext (?:length|size|window).{0,60}(?:exceeded|not enough|too small)",
     re.IGNORECASE,
 )
 _TOO_LARGE = re.compile(
     r"context.?(?:length|window|size)|too (?:long|large|many tokens)"
-    r"|maximum.{0,20}(?:tokens|length)|above_max_length|tokens_limit",
+    r"|maximum.{0,20}(?:tokens|length)|above_max_length|tokens_limit|max_new_tokens|must have less than \d+ tokens",
     re.IGNORECASE,
 )
 _TOO_LARGE_FOR_A_MINUTE = re.compile(
@@ -98,12 +98,14 @@ _NO_SYSTEM = re.compile(
     r"system.{0,3}(?:role|message|prompt|instruction).{0,40}(?:not|unsupported)"
     r"|(?:not support|unsupported|unknown|unexpected|invalid|only).{0,40}system.{0,3}(?:role|message|prompt)"
     r"|(?:not support|unsupported|unknown|unexpected|invalid|only).{0,40}role.{0,5}system"
-    r"|developer instruction|roles must alternate",
+    r"|developer instruction|roles must alternate|only user and assistant roles",
     re.IGNORECASE,
 )
 
 # In the code; the words may mention billing anyway.
-_NO_CREDIT = re.compile(r"^[^|]*(?:insufficient|billing|_quota)", re.IGNORECASE)
+_NO_CREDIT = re.compile(
+    r"^[^|]*(?:insufficient_(?:quota|balance|funds|credit)|billing|_quota)", re.IGNORECASE
+)
 _ANY_WORDS = re.compile("")
 
 # Statuses with which servers refuse, their words, the status that would have been right, and the
@@ -198,12 +200,14 @@ def interpret(
         failure += f"{'. It says' if advice else ''}: {quote(words, MOST_QUOTED)}"
 
     may_object = meaning in _OBJECTIONS or cause is Cause.SIZE or _NO_SYSTEM.search(refusal)
-    is_transient = cause is Cause.SERVER and (meaning in _TRANSIENT or meaning >= 500)
+    is_transient = cause in {Cause.SERVER, Cause.TIMEOUT} and (
+        meaning in _TRANSIENT or meaning >= 500
+    )
     return Answer(
         failure=failure,
         cause=cause,
         pause=_wait(f"{refusal} {parts.get('details', '')}"[:MOST_READ]) if is_transient else None,
-        objection=refusal if may_object else "",
+        objection=refusal if may_object and refusal.strip(" |") else "",
     )
 
 

@@ -482,7 +482,9 @@ class LlmScorer:
         asked = f"asked about a batch of {len(batch)} papers (LLM_BATCH_SIZE), {self._llm}"
         if answer.failure:
             failure = answer.failure.removesuffix(".")
-            return f"{asked} {failure}. A morning goes on with smaller batches"
+            if answer.cause in {Cause.SIZE, Cause.TIMEOUT}:
+                failure += ". A morning goes on with smaller batches"
+            return f"{asked} {failure}"
 
         characters = [len(part.system + part.shared + part.own) for part in (one, question)]
         per_character = _counted(answer_to_one) / characters[0]

@@ -71,8 +71,8 @@ _ENTRY = re.compile(
     ["']? relevance ["']? \s*:\s* ["']? (?P<relevance> \d+(?:\.0)? ) ["']? \s*,\s*
     ["']? novelty ["']? \s*:\s* ["']? (?P<novelty> \d+(?:\.0)? ) ["']? \s*
     (?:
-        , \s* ["']? comment ["']? \s*:\s* ["'] (?P<comment> .{0,1000}? ) ["'] \s*
-        (?: , \s* ["']? topic ["']? \s*:\s* ["']? (?P<topic> \d+ ) ["']? \s* )? }
+        , \s* ["']? comment ["']? \s*:\s* ["'] (?P<comment> (?: (?!arxiv_id) . ){0,1000}? ) ["'] \s*
+        (?: , \s* ["']? topic ["']? \s*:\s* ["']? (?P<topic> \d+ | null | None ) ["']? \s* )? }
       | [,}]
     )
     """,

@@ -12,7 +12,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -69,11 +69,14 @@ MIN_CACHED_BYTES = 4_000
 _BOUNDS = "bounds"  # the option of a schema that says how many scores there are
 _SYSTEM = "system"  # the option of a message of its own for the rubric
 _OPTIONS = {  # what a request can leave out, and how refusals name it
-    "reasoning_effort": re.compile(r"reasoning.?effort|\bthink", re.IGNORECASE),
+    # Not in the name of a model, as kimi-k2-thinking is.
+    "reasoning_effort": re.compile(
+        r"reasoning.?effort|(?<![\w-])think(?:ing)?\b(?!-)", re.IGNORECASE
+    ),
     "service_tier": re.compile(r"service.?tier", re.IGNORECASE),
     "temperature": re.compile(r"temperature", re.IGNORECASE),
     "max_tokens": re.compile(
-        r"max.?(?:completion.?|output.?)?tokens|in the completion", re.IGNORECASE
+        r"max.?(?:completion.?|output.?|new.?)?tokens|in the (?:completion|output)", re.IGNORECASE
     ),
     _BOUNDS: re.compile(r"m(?:in|ax).?items", re.IGNORECASE),
     **{name: re.compile(name) for name in CACHE_OPTIONS},
@@ -125,12 +128,12 @@ def fallback(
         return {form} - {"words"}
     if _SYSTEM in options and lacks_system_role(refusal):
         return [_SYSTEM]
+    if is_too_large(refusal):  # some limits count the tokens that a reply may have
+        return {"max_tokens"}.intersection(options)
     if not refusal or proven or concerns_content(refusal):
         return ()
 
     unnamed = [name for name in options if name != _SYSTEM]
-    if is_too_large(refusal):  # some limits count the tokens that a reply may have
-        return {"max_tokens"}.intersection(unnamed)
     return unnamed or {form} - {"words"}
 
 
@@ -165,7 +168,11 @@ class Server:
         self.model = model
         self.refused = frozenset[str]()  # formats and options that this server does not accept
         # A server may repeat a header without its scheme, as in "Bearer …".
-        self._secrets = [api_key, *headers.values(), *" ".join(headers.values()).split()]
+        credentials = [
+            re.sub(r"^(?:Bearer|Basic|Token) +", "", value) for value in headers.values()
+        ]
+        secrets = {api_key, *headers.values(), *credentials}
+        self._secrets = sorted(secrets, key=len, reverse=True)  # one may contain another
         self._wait = wait
         self._seconds = timeout_seconds
         self._connections = connections
@@ -252,7 +259,8 @@ class Server:
         answers = self._converse(question, shared=shared)
         for number in range(tries - 1):
             pause = answers[-1].pause
-            if pause is None or pause > LONGEST_WAIT or stopped():
+            is_late = answers[-1].cause is Cause.TIMEOUT and number  # a gateway's, once more
+            if pause is None or pause > LONGEST_WAIT or is_late or stopped():
                 break
             self._wait(max(pause, 2.0**number))
             if not stopped():
@@ -312,6 +320,7 @@ class Server:
         """Ask once, and remember the fallbacks that this server needs."""
         answers, refused = self._with_fallbacks(question, shared=shared)
         answer = answers[-1]
+        self.refused |= refused & {"max_tokens"}  # not again for each batch that is too large
         if not answer.failure:
             self.refused |= refused
             self._proven = True
@@ -446,7 +455,7 @@ class _Transport(httpx2.BaseTransport):
     """
 
     http: wire.Http
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)  # secrets
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
