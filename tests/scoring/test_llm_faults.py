@@ -366,11 +366,14 @@ def test_poisonous_topics_stop_no_other_list(fault: str) -> None:
     assert len(server.requests) < 150
 
 
+@pytest.mark.parametrize("size", [10, 48])
 @pytest.mark.parametrize("at_once", [1, 8])
 @pytest.mark.parametrize("fault", ["bad request", "refusal", "nonsense", "small context"])
-def test_model_that_becomes_useless_is_not_asked_for_each_list(fault: str, at_once: int) -> None:
-    """After the first list that is given up, an invented paper tells the model from the topics."""
-    jobs = [ToScore(mailing_list(name=f"list{n}"), tuple(papers(48))) for n in range(20)]
+def test_model_that_becomes_useless_is_not_asked_for_each_list(
+    fault: str, at_once: int, size: int
+) -> None:
+    """After sixteen failures in a row an invented paper tells the model from papers and topics."""
+    jobs = [ToScore(mailing_list(name=f"list{n}"), tuple(papers(size))) for n in range(20)]
     with LlmServer() as server, scorer_for(server, batch_size=16, concurrency=at_once) as scorer:
         server.fail("fenced")
         server.fail_always(fault)

@@ -117,6 +117,19 @@ def test_slow_server_with_one_slot_scores_all_with_fewer_calls_at_once(
     assert "LLM_CONCURRENCY=" in line
 
 
+def test_one_slot_scores_many_lists_of_one_paper() -> None:
+    """A paper that waited for its slot is asked for again, with fewer calls at once."""
+    jobs = [
+        ToScore(mailing_list(name=f"list{n}", topics=f"Topic {n}"), tuple(papers(1)))
+        for n in range(12)
+    ]
+    with (
+        LlmServer(slots=1, seconds_per_paper=0.1) as server,
+        scorer_for(server, batch_size=16, concurrency=8, timeout_seconds=0.45) as scorer,
+    ):
+        assert collect_all(scorer.score(jobs)) == {f"list{n}": 1 for n in range(12)}
+
+
 def test_server_that_never_answers_is_dead_and_says_what_would_help() -> None:
     with (
         LlmServer() as server,

@@ -5,8 +5,8 @@ groups              ← batches whose prompts begin alike: once the first is ans
 a batch has scores  → yield them; ask again for the papers that the reply left out
 a batch is too large → halve it, and all that wait if no larger one was scored; see `capacity`
 a batch has none    → ask for both halves, until a paper that spoils its batch is alone and blamed
-circuit breaker     → after three failures in a row that no size could cure, or with a list given
-                      up, ask about an invented paper: a server that fails it is dead
+circuit breaker     → after failures in a row that no size could cure (three of the server's, or
+                      sixteen of papers), ask about an invented paper: a server that fails it is dead
 
 Chosen papers → the morning in brief: one request for each list, until one takes too long.
 """
@@ -136,7 +136,7 @@ class _Run:
     failures: Counter[str] = field(default_factory=Counter)  # in a row, by list
     failure: str = ""  # the last batch's
     has_scored: bool = False  # the server has given a score
-    in_doubt: bool = False  # a list was given up: its topics may be to blame, or the model
+    fruitless: int = 0  # failures of any list since the last score
 
     # By list: why nothing more is asked for it.
     problems: dict[str, str] = field(default_factory=dict)
@@ -154,31 +154,38 @@ class _Run:
     def needs_probe(self) -> bool:
         """Check whether the circuit breaker has tripped; at the end one failure is enough."""
         goes_on = self.waiting or self.under_way
-        return self.in_doubt or self.in_a_row >= (BREAKER if goes_on else 1)
+        return self.is_in_doubt or self.in_a_row >= (BREAKER if goes_on else 1)
 
-    def note(self, batch: RequestBatch, reply: Reply, answer: Answer) -> None:
+    @property
+    def is_in_doubt(self) -> bool:
+        """Check whether so much failed without a score between that the model may be to blame."""
+        return self.fruitless >= MOST_FAILURES
+
+    def note(self, batch: RequestBatch, reply: Reply, answer: Answer, calls: int) -> None:
         """Ask again for papers without a score, in halves if none has one. A paper that fails alone
-        is blamed.
+        is blamed, unless it timed out where others of so many `calls` may have kept it waiting.
         """
         name = batch.mailing_list.name
         missing = [paper for paper in batch.papers if paper.id not in reply.scores]
         is_alone = len(batch.papers) == 1
+        may_have_waited = answer.cause is Cause.TIMEOUT and calls > 1
         most = len(batch.papers)
         if reply.scores:
             self.has_scored = True
             self.in_a_row = 0
+            self.fruitless = 0
             self.failures[name] = 0
         else:
             most = math.ceil(most / 2)
             defect = reply.defects[missing[0].id]
             unusable = f"answers without a usable score ({defect})"
             self.failure = answer.failure or answer.cut_off or unusable
-            self._count(name, answer.cause, is_alone=is_alone)
+            if not may_have_waited:
+                self._count(name, answer.cause, is_alone=is_alone)
 
         if self.failures[name] >= MOST_FAILURES:
-            self.in_doubt = self.in_doubt or name not in self.problems
             self.problems.setdefault(name, f"{self.llm} {self.failure}")
-        elif not is_alone:
+        elif not is_alone or (missing and may_have_waited):
             shares = batch.shares if batch.shares == "topics" else ""
             parts = [
                 [RequestBatch(batch.mailing_list, part, shares)]
@@ -195,18 +202,19 @@ class _Run:
         if not is_alone and cause is not Cause.SERVER:
             return
         self.failures[name] += 1
+        self.fruitless += 1
         if cause in {Cause.SERVER, Cause.TIMEOUT} or not self.has_scored:
             self.in_a_row += 1
         else:
             self.in_a_row = 0
 
     def probed(self, answer: Answer, *, scored: bool) -> None:
-        """Note what the server made of the invented paper. It has to score it, unless it has scored
-        others and no list was given up: then any reply shows that it lives.
+        """Note what the server made of the invented paper. It has to score it if it is in doubt, or
+        has scored no other; else any reply shows that it lives.
         """
-        has_to_score = self.in_doubt or not self.has_scored
+        has_to_score = self.is_in_doubt or not self.has_scored
         self.in_a_row = 0
-        self.in_doubt = False
+        self.fruitless = 0
         self.has_scored = self.has_scored or scored
         if not scored and (has_to_score or answer.cause in {Cause.SERVER, Cause.TIMEOUT}):
             self.stopped = answer.failure or answer.cut_off or self.failure
@@ -282,7 +290,7 @@ class LlmScorer:
                     asked = [paper.id for paper in batch.papers]
                     reply = self._read(answers[-1], asked)
                     self.capacity.note(answers, len(asked), len(reply.scores), calls)
-                    run.note(batch, reply, answers[-1])
+                    run.note(batch, reply, answers[-1], calls)
                     # The others go first, while a cache has what they share.
                     run.waiting.extendleft([other] for other in reversed(others))
                     yield self._scored(batch, answers, run, reply.scores)
