@@ -2,8 +2,9 @@
 
 A batch that fails for its size, and is larger than any that was scored, halves all that wait: what
 one batch has shown need not be shown by each. A timeout halves the calls at once, too, since a
-server with few slots counts its queue as time. Nothing is stored: the next morning begins with the
-settings again.
+server with few slots counts its queue as time. Both limits double again after some successes, since
+a poisonous paper or a cold start can look the same, but not to where two different batches failed.
+Nothing is stored: the next morning begins with the settings again.
 """
 
 import math
@@ -24,30 +25,68 @@ _REPEATED = "repeated later"
 _OPTION = "refused for an option or the format"
 
 
+PATIENCE = 4  # successes before a limit is tried at twice its value
+
+
+@dataclass(slots=True)
+class Limit:
+    """Number that failures halve, and successes double again, up to its first value and below what
+    failed for two different batches.
+    """
+
+    value: int
+    most: int = field(init=False)
+    streak: int = 0  # successes since it changed, or failed
+    failed: dict[str, int] = field(default_factory=dict)  # by batch: the least value
+
+    def __post_init__(self) -> None:
+        self.most = self.value
+
+    def fail(self, at: int, batch: str) -> None:
+        self.failed[batch] = min(at, self.failed.get(batch, at))
+        self.value = min(self.value, math.ceil(at / 2))
+        self.streak = 0
+
+    def next(self, patience: int = PATIENCE) -> int:
+        """Return what to try next: its value or, after so many successes, twice that."""
+        twice = min(self.most, 2 * self.value)
+        failed = sum(at <= twice for at in self.failed.values())
+        if twice == self.value or self.streak < patience or failed > 1:
+            return self.value
+        self.streak = 0
+        return twice
+
+
 @dataclass(slots=True)
 class Capacity:
     """What a server takes: so many papers in a call, and so many calls at once."""
 
-    papers: int
-    calls: int
+    papers: Limit
+    calls: Limit
     largest: int = 0  # papers that one call has scored
 
     asked: int = 0  # calls
     lost: Counter[str] = field(default_factory=Counter)  # of these, by why
     lost_tokens: int = 0
 
-    def note(self, answers: Sequence[Answer], papers: int, scored: int, calls: int) -> None:
-        """Note what came of a question about so many papers, when so many calls at once were
-        allowed.
+    def note(
+        self, answers: Sequence[Answer], papers: Sequence[str], scored: int, calls: int
+    ) -> None:
+        """Note what came of a question about papers, by id, of which so many were scored, when so
+        many calls at once were allowed.
         """
         *earlier, last = answers
+        number = len(papers)
         if scored:
             self.largest = max(self.largest, scored)
-            self.papers = max(self.papers, scored)
-        elif last.cause in {Cause.SIZE, Cause.TIMEOUT} and papers > self.largest:
-            self.papers = min(self.papers, math.ceil(papers / 2))
+            self.papers.value = max(self.papers.value, scored)
+            self.papers.streak += scored == number
+            self.calls.streak += 1
+            self.calls.value = self.calls.next(PATIENCE * self.calls.value)
+        elif last.cause in {Cause.SIZE, Cause.TIMEOUT} and number > max(1, self.largest):
+            self.papers.fail(number, papers[0])
         if last.cause is Cause.TIMEOUT:
-            self.calls = min(self.calls, math.ceil(calls / 2))
+            self.calls.fail(calls, papers[0])
 
         self.asked += len(answers)
         for answer in earlier:
@@ -68,12 +107,14 @@ class Capacity:
         if not self.lost or not self.largest:
             return "", ""
 
-        fits = min(self.papers, self.largest) if self.lost[_CUT_OFF] else self.papers
+        fits = self.papers.value
+        if self.lost[_CUT_OFF]:
+            fits = min(fits, self.largest)
         better = []
         if 0 < fits < papers:
             better.append(f"LLM_BATCH_SIZE={fits}")
-        if self.calls < calls:
-            better.append(f"LLM_CONCURRENCY={self.calls}")
+        if self.calls.value < calls:
+            better.append(f"LLM_CONCURRENCY={self.calls.value}")
 
         reasons = ", ".join(f"{number} {why}" for why, number in self.lost.items())
         what = f"{self.lost.total()} of {self.asked} calls gave no score, or not all ({reasons})"

@@ -36,7 +36,7 @@ from paperboy.models import (
 )
 from paperboy.scoring.answer import Answer, Cause
 from paperboy.scoring.brief import BriefPrompt, read_brief
-from paperboy.scoring.capacity import Capacity
+from paperboy.scoring.capacity import Capacity, Limit
 from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import EXAMPLE_TOPICS, Prompt, Question
 from paperboy.scoring.reply import Reply, read_reply
@@ -244,7 +244,7 @@ class LlmScorer:
     _has_said: bool = field(default=False, init=False)  # what refusals and timeouts cost
 
     def __post_init__(self) -> None:
-        self.capacity = Capacity(self.batch_size, self.concurrency)
+        self.capacity = Capacity(Limit(self.batch_size), Limit(self.concurrency))
 
     @property
     def model(self) -> Model:
@@ -277,7 +277,7 @@ class LlmScorer:
         """
         run = _Run(
             llm=self._llm,
-            waiting=deque(plan(jobs, self.capacity.papers)),
+            waiting=deque(plan(jobs, self.batch_size)),
             may_spend=may_spend,
         )
         executor = ThreadPoolExecutor(self.concurrency, thread_name_prefix="llm")
@@ -289,7 +289,7 @@ class LlmScorer:
                     (batch, *others), calls = run.under_way.pop(future)
                     asked = [paper.id for paper in batch.papers]
                     reply = self._read(answers[-1], asked)
-                    self.capacity.note(answers, len(asked), len(reply.scores), calls)
+                    self.capacity.note(answers, asked, len(reply.scores), calls)
                     run.note(batch, reply, answers[-1], calls)
                     # The others go first, while a cache has what they share.
                     run.waiting.extendleft([other] for other in reversed(others))
@@ -341,12 +341,16 @@ class LlmScorer:
     def _fill(self, run: _Run, executor: ThreadPoolExecutor) -> bool:
         """Begin as many calls as may be under way; false if there are none."""
         limits = self.capacity
-        while len(run.under_way) < limits.calls and run.waiting and run.may_begin:
+        while len(run.under_way) < limits.calls.value and run.waiting and run.may_begin:
             group = run.waiting.popleft()
             batch, *others = group
-            if len(batch.papers) > limits.papers:
-                run.waiting.extendleft(reversed(split(group, limits.papers)))
-                continue
+            most = limits.papers.value
+            if len(batch.papers) > most:
+                most = limits.papers.next()
+            if len(batch.papers) > most:
+                run.waiting.extendleft(reversed(split(group, most)))
+                group = run.waiting.popleft()
+                batch, *others = group
 
             mailing_list = batch.mailing_list
             try:
@@ -366,7 +370,7 @@ class LlmScorer:
                     shared=bool(batch.shares),
                     stopped=lambda: run.stopped,
                 )
-                run.under_way[future] = group, limits.calls
+                run.under_way[future] = group, limits.calls.value
             elif others:
                 run.waiting.appendleft(others)
 
