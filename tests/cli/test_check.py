@@ -167,6 +167,12 @@ def test_batch_that_is_too_large_is_noted_with_the_setting(world: World) -> None
     )
 
 
+def test_rate_limit_after_the_first_question_does_not_ask_for_smaller_batches(world: World) -> None:
+    world.llm.faults.extend([llm_faults.Fault(), llm_faults.FAULTS["rate limited"]])
+    _, (_, lack) = scoring(world)
+    assert lack.endswith("answers 429: Rate limit reached")
+
+
 def test_batch_that_comes_back_with_gaps_is_noted(world: World) -> None:
     gaps = llm_faults.Fault(rewrite=lambda entries: entries[:9])
     world.llm.faults.extend([llm_faults.Fault(), gaps])
@@ -174,7 +180,7 @@ def test_batch_that_comes_back_with_gaps_is_noted(world: World) -> None:
     assert lack.endswith(" scored 9; a morning asks again for the others; lower LLM_BATCH_SIZE")
 
 
-@pytest.mark.parametrize("context", [1_500, 3_500])
+@pytest.mark.parametrize("context", [1_500, 2_400])
 def test_server_that_cuts_a_batch_without_a_word_is_noted(world: World, context: int) -> None:
     """Also where the count of tokens alone would not tell."""
     world.llm.context = context
@@ -188,7 +194,9 @@ def test_server_that_counts_nothing_is_believed(world: World) -> None:
     assert len(scoring(world)[1]) == 1
 
 
-def test_server_that_does_not_count_what_it_had_cached_is_believed(world: World) -> None:
+@pytest.mark.parametrize("size", [4, 8, 16])
+def test_server_that_does_not_count_what_it_had_cached_is_believed(world: World, size: int) -> None:
+    world.env(LLM_BATCH_SIZE=size)
     world.llm.counts_cached = False
     assert len(scoring(world)[1]) == 1
 

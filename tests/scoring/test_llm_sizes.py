@@ -215,6 +215,22 @@ def test_waste_is_logged_once_a_morning_with_the_setting_that_saves_it(
     )
 
 
+def test_advice_follows_though_a_refused_option_was_logged_before(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    with (
+        LlmServer(rejected=["reasoning_effort"]) as server,
+        scorer_for(server, batch_size=16) as scorer,
+    ):
+        run(scorer, papers(8))
+        server.take_at_most(4, "request too large")
+        run(scorer, papers(32))
+        run(scorer, papers(32))
+    levels = [record.levelname for record in caplog.records if "gave no score" in record.message]
+    assert levels == ["INFO", "WARNING"]
+
+
 def test_refused_options_are_logged_as_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     with LlmServer(rejected=["reasoning_effort"]) as server, scorer_for(server) as scorer:

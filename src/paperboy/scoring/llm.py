@@ -242,6 +242,7 @@ class LlmScorer:
     brief_prompt: BriefPrompt
     capacity: Capacity = field(init=False)
     _has_said: bool = field(default=False, init=False)  # what refusals and timeouts cost
+    _has_advised: bool = field(default=False, init=False)  # and which setting would save it
 
     def __post_init__(self) -> None:
         self.capacity = Capacity(Limit(self.batch_size), Limit(self.concurrency))
@@ -330,9 +331,10 @@ class LlmScorer:
     def _say_waste(self) -> None:
         """Log once a morning what refusals, cut replies and timeouts cost, and what would save it."""
         what, better = self.capacity.waste(self.batch_size, self.concurrency)
-        if not what or self._has_said:
+        if not what or self._has_advised or (self._has_said and not better):
             return
         self._has_said = True
+        self._has_advised = bool(better)
         if better:
             logger.warning("%s: %s; %s in .env would save that", self._llm, what, better)
         else:
@@ -487,8 +489,8 @@ class LlmScorer:
 
     def _lack(self, batch: Sequence[Paper], one: Question, answer_to_one: Answer) -> str:
         """Return what is wrong with a batch where one paper went well; empty if nothing."""
-        # Few words of its beginning stood in the other question, which a server may have cached and
-        # not count.
+        # Only the system message stood in the other question, too: a server may have cached it, and
+        # not count it.
         question = self.prompt.question(EXAMPLE_TOPICS, batch, papers_first=True)
         answer = self.server.ask(question, tries=1)[-1]
         asked = f"asked about a batch of {len(batch)} papers (LLM_BATCH_SIZE), {self._llm}"
@@ -498,13 +500,12 @@ class LlmScorer:
                 failure += ". A morning goes on with smaller batches"
             return f"{asked} {failure}"
 
-        characters = [len(part.system + part.shared + part.own) for part in (one, question)]
-        per_character = _counted(answer_to_one) / characters[0]
-        expected = round(per_character * characters[1])
+        per_character = _counted(answer_to_one) / len(one.system + one.shared + one.own)
+        expected = round(per_character * len(question.shared + question.own))
         if 0 < _counted(answer) < LEAST_COUNTED * expected:
             fix = "give it a larger context (Ollama's num_ctx), or lower LLM_BATCH_SIZE"
-            counts = f"counted {_counted(answer):,} tokens instead of about {expected:,}"
-            return f"{asked} {counts}: it cuts the prompt, and scores without its topics; {fix}"
+            counts = f"counted {_counted(answer):,} tokens instead of {expected:,} or more"
+            return f"{asked} {counts}: it may have cut the prompt; {fix}"
 
         scored = len(self._read(answer, [paper.id for paper in batch]).scores)
         if scored < len(batch):
