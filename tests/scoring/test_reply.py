@@ -222,6 +222,7 @@ def said_of(comment: str, *, after: str = "") -> str:
         (r"Right as it is: $\\tau$ and $\\nu$.", r"Right as it is: $\tau$ and $\nu$."),
         (r"One line.\nanother, \nthe third.", "One line. another, the third."),
         ("One line.\nanother.", "One line. another."),
+        (r"One line.\ni.e. a short one, \ne.g. this.", "One line. i.e. a short one, e.g. this."),
         (r"It\'s new, and doesn\'t cost.", "It's new, and doesn't cost."),
         (r"A \"quoted\" word, a \/ and b.", 'A "quoted" word, a / and b.'),
         ('The "new" idea is "old".', 'The "new" idea is "old".'),

@@ -140,6 +140,7 @@ OPTIONS = ["reasoning_effort", "service_tier"]
         ("content_filter Rejected", False, "json_schema", []),
         ("Bad request", False, "json_schema", OPTIONS),
         ("Bad request", False, "words", OPTIONS),
+        ("json_validate_failed | Failed to validate JSON: jsonschema", True, "json_schema", []),
         (
             'think value "low" is not supported for this model',
             True,

@@ -56,8 +56,8 @@ _SLIPS = re.compile(
     | (?P<tex> \\ ) (?:
           (?= [bfrt][a-zA-Z{] )
         | (?! [bfnrt"/] )
-        | (?= n (?:abla|atural|earrow|eg|eq|e|exists|geq|i|leq|mid|olimits|onumber|orm|otin|ot|parallel|sim|u|warrow)
-              (?![a-zA-Z]) )
+        | (?= n (?:abla|atural|earrow|eg|eq|e(?!\.)|exists|geq|i(?!\.)|leq|mid|olimits|onumber|orm
+                  |otin|ot|parallel|sim|u|warrow) (?![a-zA-Z]) )
       )
     """,
     re.VERBOSE,
@@ -163,7 +163,7 @@ def _number(value: object, most: int) -> int | None:
     """Read a whole number from 1 to `most`, also from "9" and 9.0; None for anything else."""
     if not isinstance(value, int | float | str):
         return None
-    number = re.fullmatch(r"\s*([1-9][0-9]{0,2})(?:\.0)?\s*", str(value))
+    number = re.fullmatch(r"\s*([1-9][0-9]{0,2})(?:\.0+)?\s*", str(value))
     return int(number[1]) if number and int(number[1]) <= most else None
 
 

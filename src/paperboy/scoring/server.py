@@ -124,7 +124,7 @@ def fallback(
     named = [name for name in options if name in _OPTIONS and _OPTIONS[name].search(refusal)]
     if named:
         return named
-    if _FORMAT.search(refusal):
+    if _FORMAT.search(refusal) and "json_validate_failed" not in refusal:  # Groq's, of one reply
         return {form} - {"words"}
     if _SYSTEM in options and lacks_system_role(refusal):
         return [_SYSTEM]
