@@ -181,7 +181,7 @@ def test_prompt_that_was_cut_gives_no_score() -> None:
 def test_failure_of_a_cut_prompt_names_the_servers_setting() -> None:
     with LlmServer(context=100) as server, scorer_for(server, batch_size=2) as scorer:
         answer = scorer.server.ask(scorer.prompt.question("", papers(2), papers_first=False))[-1]
-    assert answer.failure.startswith("answers, but it cut the prompt, of whose ")
+    assert answer.failure.startswith("answers, but cut the prompt: it counted only 100 tokens for ")
     assert "Ollama's num_ctx" in answer.failure
 
 

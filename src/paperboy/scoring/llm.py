@@ -158,7 +158,7 @@ class _Run:
 
     @property
     def is_in_doubt(self) -> bool:
-        """Check whether so much failed without a score between that the model may be to blame."""
+        """Check whether so many papers failed since the last score that the model may be to blame."""
         return self.fruitless >= MOST_FAILURES
 
     def note(self, batch: RequestBatch, reply: Reply, answer: Answer, calls: int) -> None:
@@ -196,8 +196,8 @@ class _Run:
             self.blamed.setdefault(name, {})[missing[0].id] = f"{self.llm} {self.failure}"
 
     def _count(self, name: str, cause: Cause, *, is_alone: bool) -> None:
-        """Count a failure that fewer papers would not cure: against the list, and against the
-        server unless it has shown that it lives and scores.
+        """Count a failure that fewer papers would not cure: against the list and, unless the server
+        replied and has scored before, against the server.
         """
         if not is_alone and cause is not Cause.SERVER:
             return
@@ -231,7 +231,7 @@ class _Run:
 @dataclass(slots=True, eq=False)
 class LlmScorer:
     """Scorer that asks a model behind a Chat Completions server. Without `prices`, spending has
-    tokens and no cost. What it finds out about the server's capacity lasts as long as it does.
+    tokens and no cost. The server's capacity, once found, is kept for the scorer's lifetime.
     """
 
     server: Server
@@ -460,9 +460,9 @@ class LlmScorer:
         return spending
 
     def probe(self, papers: Sequence[Paper] = ()) -> tuple[str, str]:
-        """Ask once for the score of one invented paper, and off OpenAI for those of a whole batch of
-        the given ones, to which smaller servers do otherwise. Return who answered, and what a batch
-        lacks; empty if nothing. Raises ScoringError.
+        """Ask for the score of one invented paper and, off OpenAI, for those of a whole batch of
+        `papers`, which a small server may refuse. Return who answered, and the problem with the
+        batch, empty if there is none. Raises ScoringError.
         """
         question, paper_id = self.prompt.example()
         answer = self.server.ask(question, tries=1)[-1]
@@ -488,9 +488,9 @@ class LlmScorer:
         return described, lack
 
     def _lack(self, batch: Sequence[Paper], one: Question, answer_to_one: Answer) -> str:
-        """Return what is wrong with a batch where one paper went well; empty if nothing."""
-        # Only the system message stood in the other question, too: a server may have cached it, and
-        # not count it.
+        """Return the problem with a batch, where one paper alone was scored; empty if none."""
+        # With the papers first, only the system message repeats: a server may have cached it, and
+        # leave it out of the count.
         question = self.prompt.question(EXAMPLE_TOPICS, batch, papers_first=True)
         answer = self.server.ask(question, tries=1)[-1]
         asked = f"asked about a batch of {len(batch)} papers (LLM_BATCH_SIZE), {self._llm}"

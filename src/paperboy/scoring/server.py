@@ -50,7 +50,7 @@ CAP_PER_PAPER = 300
 MOST_PER_TOKEN = 7
 
 _CUT_PROMPT = (
-    "answers, but it cut the prompt, of whose {characters:,} characters it counted {tokens:,} tokens; "
+    "answers, but cut the prompt: it counted only {tokens:,} tokens for {characters:,} characters; "
     "give the server a larger context (Ollama's num_ctx), or lower LLM_BATCH_SIZE"
 )
 
@@ -334,12 +334,12 @@ class Server:
         return answers
 
     def _whole(self, question: Question, answer: Answer) -> Answer:
-        """Return the answer, or a failure if the server has cut the prompt without a word: it counts
-        too few tokens for it.
+        """Return the answer, or a failure if the server truncated the prompt silently: it counts too
+        few tokens for it.
 
-        Some servers do not count what they had cached, so a text that many prompts begin with
-        matters only until one of them was whole. A single paper is never refused, since that could
-        be why.
+        Some servers leave cached tokens out of the count, so a shared beginning is expected in the
+        count only until a prompt that has it was read whole. A single paper always counts as whole,
+        since caching explains any count.
         """
         counted = answer.usage.prompt_tokens if answer.usage else 0
         beginnings = {question.system, f"{question.system}{question.shared}"}
