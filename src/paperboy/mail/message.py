@@ -294,6 +294,7 @@ _HTML_PART = b'\r\nContent-Type: text/html; charset="utf-8"\r\n'
 _SUBJECT = re.compile(rb"(?<=\r\n)Subject:[^\r]*(?:\r\n [^\r]*)*")
 _LATE_SPACE = re.compile(rb"=(?<=[^\n]{75})(?=(?:20|09)$)", re.MULTILINE)
 _NEVER_FIRST = re.compile(rb"\n(?:\.*F(?=rom )|\.+)")  # found four times as fast as after "^"
+_PLAIN = re.compile(r"[0-9A-Za-z@+_-][0-9A-Za-z@+_.-]{,69}")  # its own quoted-printable
 _REQUEST = re.compile(  # the subject, perhaps after a "Re:", or the token alone
     r"(?:\bunsubscribe\s+(?P<name>[a-z0-9-]+)\s+|/leave/|^\s*(?=\S{32}\s*$))(?P<token>[0-9a-f]{32})(?![0-9a-f])"
 )
@@ -341,6 +342,8 @@ def _body(text: str, placeholders: Iterable[str]) -> str:
 
 def _encoded(piece: str) -> bytes:
     """Return quoted-printable with LF, the last line with room for the "=" of a soft line break."""
+    if _PLAIN.fullmatch(piece):
+        return piece.encode("ascii")
     octets = piece.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace")
     # "=" takes three octets and leaves again: the encoder alone would fill the last line to its
     # end.

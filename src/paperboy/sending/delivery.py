@@ -26,6 +26,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import islice
 from threading import Condition, Thread
 from traceback import format_tb
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -46,6 +47,7 @@ logger = logging.getLogger(__name__)
 
 _GRACE = 20.0  # seconds for messages under way when the round is stopped
 _LOOK_EVERY = 100  # deliveries, for others that go first
+_READ_AHEAD = 100  # deliveries: a query for each would take longer than its message
 _POLL = 0.05  # seconds between two checks for a stop, or for the end of the work
 _LISTS_EVERY = 20  # polls between two reloads of the lists, which may have a file each
 
@@ -103,6 +105,7 @@ class Round:
     _pace: Pace = field(init=False)
     _threads: list[Thread] = field(default_factory=list)  # of the connections that were opened
     _waiting: deque[int] = field(default_factory=deque)  # ids of deliveries
+    _ahead: dict[int, Delivery] = field(default_factory=dict)  # the next ones, read at once
     _under_way: int = 0  # deliveries that may be put back: idle connections wait for them
     _message: Callable[[int], Composed] = field(init=False)  # by id; keeps the last one
     _beside: set[int] = field(default_factory=set)  # deliveries beside digests that were queued
@@ -261,7 +264,10 @@ class Round:
 
         ledger = self.store.ledger
         try:
-            delivery = ledger.get(self._waiting.popleft())
+            if not self._ahead:
+                self._ahead = ledger.read(islice(self._waiting, _READ_AHEAD))
+            delivery_id = self._waiting.popleft()
+            delivery = self._ahead.pop(delivery_id, None) or ledger.get(delivery_id)
             if self._settle_unsendable(delivery):
                 return None
             task = _Task(self._message(delivery.frozen_id), delivery, self.timer())
@@ -272,6 +278,7 @@ class Round:
             return None
 
         if not ledger.reserve(delivery, self.clock()):
+            self._settle_unsendable(ledger.get(delivery_id))
             return None
         self._pace.begun(task.began)
         self._under_way += 1

@@ -56,6 +56,7 @@ class Database:
         self.tables = tables  # of features
         self._core = core
         self._connection = connection
+        self._durable: bool | None = None  # the next commit; None: as SQLite has it
         self._utils = sqlite_utils.Database(connection)
         connection.create_function("same", 2, _same, deterministic=True)
 
@@ -148,7 +149,9 @@ class Database:
 
     def _set_durable(self, durable: bool) -> None:
         """Set whether the next commit survives a power cut."""
-        self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
+        if durable is not self._durable:
+            self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
+            self._durable = durable
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Show one moment of the database to all queries within, while others write."""

@@ -152,6 +152,12 @@ class Ledger(Noun):
         deliveries: list[Delivery] = self._rows(query, [delivery_id], _delivery)
         return deliveries[0]
 
+    def read(self, delivery_ids: Iterable[int]) -> dict[int, Delivery]:
+        """Return deliveries by id, in any state; without those whose row is corrupt."""
+        query = f"{_SELECT} where deliveries.id in (select value from json_each(?))"
+        deliveries = self._rows(query, [list(delivery_ids)], _delivery, skip_corrupt=True)
+        return {delivery.id: delivery for delivery in deliveries}
+
     def find(self, frozen_id: int, address: str) -> Delivery | None:
         """Return the delivery of a digest to an address, in any state."""
         query = f"{_SELECT} where address = ? collate nocase and frozen_id = ?"
@@ -202,12 +208,20 @@ class Ledger(Noun):
 
     def reserve(self, delivery: Delivery, at: datetime) -> bool:
         """Record that a delivery is being sent, before its message leaves. False: another process
-        moved it.
+        moved it, or its address is suppressed meanwhile.
         """
         return self._move(
-            f"""update deliveries set state = 'sending', attempts = attempts + 1, at = ?
-            where id = ? and state = ? and {_WAITING}""",
-            [at, delivery.id, delivery.state],
+            f"""update deliveries set state = 'sending', attempts = attempts + 1, at = :at
+            where id = :id and state = :state and {_WAITING} and not exists (
+                select 1 from {_SUPPRESSED.format(list=":list", address=":address")}
+            )""",
+            {
+                "at": at,
+                "id": delivery.id,
+                "state": delivery.state,
+                "list": delivery.list_name,
+                "address": delivery.copy.subscriber.address,
+            },
         )
 
     def settle(
@@ -267,7 +281,7 @@ class Ledger(Noun):
         backoff = "insert or replace into server_backoff values (1, ?, ?)"
         self._commit(backoff, [now, until], durable=False)
 
-    def _move(self, sql: str, values: list[Any]) -> bool:
+    def _move(self, sql: str, values: list[Any] | dict[str, Any]) -> bool:
         return self._commit(sql, values, durable=False) == 1
 
     def refused_by_all(self, frozen_ids: Collection[int]) -> tuple[str, ...]:
@@ -357,11 +371,13 @@ def _delivery(address: str, name: str, message_id: str, token: str, **others: An
     return Delivery(copy=MessageCopy(Subscriber(address, name), message_id, token), **others)
 
 
-_SELECT = """
+_SUPPRESSED = """suppressions where holds and suppressions.list in ('', {list}) and {list} != ''
+        and suppressions.address in (lower({address}), forgotten(lower({address})))"""
+
+_SELECT = f"""
 select deliveries.id, frozen_id, list as list_name, address, name, message_id, token, state, attempts, uncertain, reply,
     messages.at as frozen_at, expires, date is not null as is_digest,
-    (select reason from suppressions where holds and suppressions.list in ('', messages.list) and messages.list != ''
-        and suppressions.address in (lower(deliveries.address), forgotten(lower(deliveries.address)))
+    (select reason from {_SUPPRESSED.format(list="messages.list", address="deliveries.address")}
         order by suppressions.list limit 1) as suppressed
 from deliveries cross join messages on messages.id = frozen_id
 """
