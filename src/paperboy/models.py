@@ -521,6 +521,7 @@ class Receipt:
     state: DeliveryState  # SENT, DEFERRED, FAILED or AMBIGUOUS; PENDING: it was never handed over
     reply: str  # one line, for people
     bounce: bool = False  # the address does not exist
+    doubtful: bool = False  # a bounce, unless the server knows no address of its domain
     unclear: bool = False  # refused for good; other recipients show whether we are the reason
     slow_down: bool = False  # the server is overloaded: 421, or "too many"
 

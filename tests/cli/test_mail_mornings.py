@@ -275,7 +275,7 @@ def test_all_mail_of_a_command_goes_with_one_token(tokens: World) -> None:
 
 
 BROKEN_LOGINS: dict[str, tuple[dict[str, object], str]] = {
-    "a wrong password": (LOGIN, "refuses the login of paperboy (535). Check SMTP_USERNAME and"),
+    "a wrong password": (LOGIN, "refuses the login of paperboy: 535 5.7.8 "),
     "a command that is gone": (with_tool("sh gone.sh"), "failed with exit status"),
     "a command that fails": (
         with_tool("sh -c 'echo SECRET >&2; echo SECRET; exit 1'"),

@@ -69,6 +69,46 @@ def test_server_that_refuses_us_at_rcpt_costs_no_reader_the_digest(
     assert alerts(world) == ["Mail cannot be sent", WELL]
 
 
+OF_US_AT_THE_DOT = [  # as Exchange and Amazon SES word them, and any other
+    "554 5.2.0 STOREDRV.Submission; SubmissionQuotaExceeded; message rejected",
+    "550 5.1.90 You have reached your daily limit for recipients",
+    "554 5.2.252 SendAsDenied; papers@example.org not allowed to send",
+    "550 5.7.60 SMTP; Client does not have permissions to send as this sender",
+    "554 Message rejected: Email address is not verified: papers@example.org",
+    "554 5.7.1 refused by policy",
+]
+
+
+@pytest.mark.parametrize("reply", OF_US_AT_THE_DOT)
+def test_server_that_refuses_us_after_the_message_costs_no_reader_the_digest(
+    reply: str, world: World
+) -> None:
+    at_home(world, *crowd(8))
+    world.announce(1)
+    world.smtp.faults.append(Fault("dot", reply))
+    ran = world.once()
+    assert (ran.code, set(states(world, *crowd(8)))) == (1, {"pending"})
+    assert reply[:12] in ran.err
+
+    world.smtp.faults.clear()
+    assert world.once().code == 0
+    assert sorted(set(world.mails()) - {OPERATOR}) == crowd(8)
+
+
+def test_message_refused_for_one_recipient_has_failed_for_that_one_alone(world: World) -> None:
+    """Amazon SES, too, says in its sandbox that a recipient is not verified."""
+    at_home(world, *crowd(4))
+    world.announce(1)
+    replies = [
+        "554 5.7.1 looks like spam",
+        "554 Email address is not verified: reader01@example.org",
+    ]
+    for number, reply in enumerate(replies):
+        world.smtp.faults.append(Fault("dot", reply, address=crowd(4)[number]))
+    assert world.once().code == 0
+    assert states(world, *crowd(4)) == ["failed"] * 2 + ["sent"] * 2
+
+
 @pytest.mark.parametrize(("number", "tried"), [(1, "the only recipient"), (2, "all 2 recipients")])
 def test_few_recipients_are_all_tried_before_the_server_is_blamed(
     number: int, tried: str, world: World

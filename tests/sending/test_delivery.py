@@ -649,6 +649,20 @@ def test_address_that_bounced_in_three_digests_running_is_suppressed_and_noted_o
     assert "5.1.1" in suppression.reason
 
 
+@pytest.mark.parametrize(("unknown", "gone"), [(1, 1), (2, 0)])
+def test_domain_that_knows_few_of_its_addresses_costs_none_of_them_the_mail(
+    world: World, unknown: int, gone: int
+) -> None:
+    """Its server may be set up wrong, where the reply does not name the address."""
+    reply = Receipt(FAILED, "RCPT: 550 5.4.1 Access denied", bounce=True, doubtful=True)
+    for day in range(3):
+        world.transport.replies = {f"{name}@example.org": [reply] for name in NAMES[:unknown]}
+        world.deliver()
+        world.clock.now += timedelta(days=1)
+        world.freeze("foundations", FRIDAY + timedelta(days=day + 1), [*NAMES])
+    assert len(world.store.suppressions.all()) == gone
+
+
 # ---- a server that says anything
 
 

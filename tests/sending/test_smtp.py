@@ -531,9 +531,33 @@ def test_login_that_is_refused_for_now_does_not_blame_the_password(
     busy = Fault("AUTH", "454 4.7.0 Temporary authentication failure")
     with relay(contexts, faults=[busy]) as server:
         sender = logged_in(server, contexts)
-        with pytest.raises(MailServerError, match=r"the login of paperboy \(454\)") as raised:
+        with pytest.raises(MailServerError, match="the login of paperboy: 454 4.7.0") as raised:
             sender.send(envelope())
         assert str(raised.value).endswith("It may be temporary.")
+
+
+RECIPES = [
+    ("534 5.7.9 Application-specific password required. For more, go to", "apppasswords"),
+    (
+        "535 5.7.8 Not accepted. See https://support.google.com/mail/?p=BadCredentials",
+        "apppasswords",
+    ),
+    ("535 5.7.139 SmtpClientAuthentication is disabled for the Tenant.", "Authenticated SMTP"),
+    ("535 5.7.8 no", "Check SMTP_USERNAME and SMTP_PASSWORD."),
+]
+
+
+@pytest.mark.parametrize(("reply", "fix"), RECIPES)
+def test_refused_login_is_shown_with_the_recipe_of_the_provider(
+    contexts: Contexts, reply: str, fix: str
+) -> None:
+    with relay(contexts, faults=[Fault("AUTH", reply)]) as server:
+        sender = logged_in(server, contexts)
+        with pytest.raises(MailServerError) as raised:
+            sender.send(envelope())
+    said = f"refuses the login of paperboy: {reply.rstrip('.')}. "
+    assert said in str(raised.value)
+    assert fix in str(raised.value).partition(said)[2]
 
 
 def test_refused_login_stays_refused_if_the_server_then_hangs_up(

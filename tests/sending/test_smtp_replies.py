@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from paperboy.sending.smtp import Verdict, judge
+from paperboy.sending.verdict import Verdict, judge
 
 LATER, SLOW_DOWN, NEVER = Verdict.LATER, Verdict.SLOW_DOWN, Verdict.NEVER
 BOUNCE, LIMIT, SENDER, UNCLEAR = Verdict.BOUNCE, Verdict.LIMIT, Verdict.SENDER, Verdict.UNCLEAR
+DOUBTFUL = Verdict.DOUBTFUL
 
 RCPT: dict[str, Verdict] = {
     "550 5.1.1 <ada@example.org>: Recipient address rejected: User unknown in local recipient table": BOUNCE,
@@ -66,6 +67,23 @@ RCPT: dict[str, Verdict] = {
     "552 5.2.2 daily limit of this user reached": NEVER,
     "550 5.1.1 <daily@limit.example> unknown": BOUNCE,
     "530 5.7.0 authentication required": UNCLEAR,
+    # Our own limits and permissions, among the codes of recipients.
+    "550 5.1.90 You have reached the daily limit of recipients": LIMIT,
+    "550 5.1.92 too many for today": LIMIT,
+    "550 5.7.60 SMTP; Client does not have permissions to send as this sender": SENDER,
+    # Codes of an unknown address, whose words tell of something else.
+    "550 5.2.1 This user is getting mail at a rate that stops further messages": NEVER,
+    "550 5.1.0 <ada@example.org> (mx said: 550-'5.2.2 ada: over')": UNCLEAR,
+    "550 5.1.1 the mailbox is full": UNCLEAR,
+    "550 5.1.1 Over quota": UNCLEAR,
+    "553 5.1.3 your address is blocked by our blocklist": UNCLEAR,
+    "550 5.1.2 192.0.2.1 is blacklisted, see https://list.example/why": UNCLEAR,
+    "550 5.1.20 several senders": UNCLEAR,
+    # And the reverse.
+    "550 5.4.1 Recipient address rejected: Access denied.": DOUBTFUL,
+    "554 delivery error: dd This user doesn't have a example.org account (ada@example.org)": DOUBTFUL,
+    "550 5.4.1 no answer from host": UNCLEAR,
+    "550 no such user": UNCLEAR,
 }
 OTHERS: list[tuple[str, str, Verdict]] = [
     ("MAIL", "450 4.7.1 later", SLOW_DOWN),
@@ -76,7 +94,21 @@ OTHERS: list[tuple[str, str, Verdict]] = [
     ("DATA", "451 4.7.1 later", LATER),
     ("DATA", "554 5.1.1 no valid recipients", NEVER),
     ("end of message", "452 4.3.1 Insufficient system storage", SLOW_DOWN),
-    ("end of message", "550 5.1.1 not liked", NEVER),
+    ("end of message", "550 5.1.1 not liked", UNCLEAR),
+    ("end of message", "554 refused by policy", UNCLEAR),
+    ("end of message", "552 5.3.4 message too big", NEVER),
+    ("end of message", "552 too much", NEVER),
+    ("end of message", "554 5.2.2 mailbox full", NEVER),
+    ("end of message", "554 5.2.0 STOREDRV; SubmissionQuotaExceeded; message rejected", LIMIT),
+    ("end of message", "550 5.1.90 You have reached the daily limit of recipients", LIMIT),
+    ("end of message", "554 5.2.0 STOREDRV; SendAsDenied; papers@example.org not allowed", SENDER),
+    ("end of message", "554 5.2.252 not allowed to send as this sender", SENDER),
+    ("end of message", "550 5.7.60 not allowed to send as this sender", SENDER),
+    ("returned", "550 no such user", BOUNCE),
+    ("returned", "550 5.0.0 Unknown recipient", BOUNCE),
+    ("returned", "550 5.0.0 The account <ada@example.org> does not exist", BOUNCE),
+    ("returned", "550 sender unknown", UNCLEAR),
+    ("returned", "550 5.7.1 unknown user", UNCLEAR),
     ("end of message", "550 5.7.0 hourly message quota reached", LIMIT),
 ]
 CASES = [*(("RCPT", reply, verdict) for reply, verdict in RCPT.items()), *OTHERS]

@@ -115,6 +115,21 @@ def test_token_is_printed_anew_after_fifty_minutes(tmp_path: Path) -> None:
     assert (tokens.token(), tool.runs) == ("second", 2)
 
 
+def test_output_is_read_up_to_the_first_lines_end(tmp_path: Path) -> None:
+    """What the command leaves running may hold its output open, and more may follow."""
+    os.mkfifo(tmp_path / "held")
+    held = os.open(tmp_path / "held", os.O_RDWR)  # until it is closed, `cat` runs
+    tokens = command(tmp_path, "sh", "-c", f"echo {TOKEN}; cat held & head -c 20000 /dev/zero")
+    assert tokens.token() == TOKEN
+    os.close(held)
+
+
+def test_output_without_an_end_is_stopped(tmp_path: Path) -> None:
+    """At 16 kB, where there is no line."""
+    with pytest.raises(MailServerError, match="SMTP_TOKEN_COMMAND"):
+        command(tmp_path, "sh", "-c", "yes | tr -d '\\n'", timeout=1).token()
+
+
 def test_threads_that_ask_together_share_one_run(tmp_path: Path) -> None:
     """The command ends only when all of them have begun to ask: it waits for somebody to write to a pipe."""
     os.mkfifo(tmp_path / "all-asked")
@@ -220,6 +235,27 @@ def test_refused_token_ends_the_login(server: SmtpServer, connect: Connect, tmp_
     tool = Tool(tmp_path, "stale", TOKEN)
     error = failure(connect(tool.command()))
     assert (server.tokens, tool.runs, error.temporary) == (["stale"], 1, False)
+
+
+def test_token_of_an_earlier_login_that_is_refused_is_asked_for_once_more(
+    server: SmtpServer, connect: Connect, tmp_path: Path
+) -> None:
+    tool = Tool(tmp_path, "revoked", TOKEN)
+    tokens = tool.command()
+    assert tokens.token() == "revoked"
+    with closing(connect(tokens)) as sender:
+        assert sender.send(envelope()).state is DeliveryState.SENT
+    assert (server.tokens, tool.runs) == (["revoked", TOKEN], 2)
+
+
+def test_second_token_that_is_refused_ends_the_login(
+    server: SmtpServer, connect: Connect, tmp_path: Path
+) -> None:
+    tool = Tool(tmp_path, "revoked", "another", TOKEN)
+    tokens = tool.command()
+    assert tokens.token() == "revoked"
+    assert not failure(connect(tokens)).temporary
+    assert (server.tokens, tool.runs) == (["revoked", "another"], 2)
 
 
 CHALLENGES = [

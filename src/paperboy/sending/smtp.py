@@ -28,19 +28,38 @@ import ssl
 import time
 from base64 import b64encode, decodebytes
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Any, Literal
 
 from paperboy.edges.text import hidden, one_line, shortened
 from paperboy.edges.wire import TooLargeError
 from paperboy.errors import MailServerError
 from paperboy.models import DeliveryState, Envelope, Receipt
+from paperboy.sending.verdict import Verdict, judge
 from paperboy.sending.xoauth2 import TokenCommand
 
 _MOST_LINES = 100  # of a reply; servers send a dozen
 _MOST_BYTES = 64_000  # of a reply
 _PIECE = 8_192  # bytes that are read at once
 _FAREWELL = 5.0  # seconds for the reply to QUIT
+
+# Microsoft's 5.7.30 and 5.7.139. Not by the code: 5.7.30 is about REQUIRETLS, too (RFC 8689).
+_NO_PASSWORDS = re.compile(r"\bbasic authentication\b", re.IGNORECASE)
+_WANTS_TOKENS = (
+    "accepts no password, only an access token (OAuth): {}. Set SMTP_TOKEN_COMMAND instead of SMTP_PASSWORD; the "
+    "recipe for Microsoft 365 in .env.example shows how."
+)
+_NO_SMTP = re.compile(
+    r"SmtpClientAuthentication is disabled", re.IGNORECASE
+)  # Microsoft's 5.7.139, too
+_ALLOW_SMTP = (
+    'Microsoft 365 wants "Authenticated SMTP" to be turned on for this mailbox by an administrator; the recipe in '
+    ".env.example shows the rest."
+)
+_GOOGLE = re.compile(r"Application-specific password|support\.google\.com", re.IGNORECASE)
+_APP_PASSWORD = (
+    "Gmail takes no usual password: turn on two-step verification, make an app password at "
+    "https://myaccount.google.com/apppasswords, and set SMTP_PASSWORD to it, as the recipe in .env.example shows."
+)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -222,7 +241,7 @@ class SmtpTransport:
             about_us = f"wants a login: {refused}. Set SMTP_USERNAME and SMTP_PASSWORD."
         elif self.tokens is None and _NO_PASSWORDS.search(str(refused)):
             about_us = _WANTS_TOKENS.format(refused)
-        elif verdict is Verdict.SENDER:
+        elif verdict is Verdict.SENDER or _names_us(str(refused), sender):
             secret = "SMTP_TOKEN_COMMAND" if self.tokens else "SMTP_PASSWORD"
             about_us = (
                 f"refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM to an "
@@ -235,7 +254,8 @@ class SmtpTransport:
         return Receipt(
             DeliveryState.FAILED if refused.permanent else DeliveryState.DEFERRED,
             f"{refused.command}: {refused}",
-            bounce=verdict is Verdict.BOUNCE,
+            bounce=verdict in {Verdict.BOUNCE, Verdict.DOUBTFUL},
+            doubtful=verdict is Verdict.DOUBTFUL,
             unclear=verdict is Verdict.UNCLEAR,
             slow_down=verdict is Verdict.SLOW_DOWN,
         )
@@ -291,6 +311,17 @@ class SmtpTransport:
             raise smtplib.SMTPNotSupportedError(", ".join(offered) or "none")
 
         self._token = self.tokens.token()
+        code, reply = self._offer_token(connection)
+        if code == 535:  # it may have been revoked before its time
+            refused = self._token
+            self._token = self.tokens.token(refused)
+            if self._token != refused:
+                code, reply = self._offer_token(connection)
+        if code != 235:
+            raise smtplib.SMTPAuthenticationError(code, reply)
+
+    def _offer_token(self, connection: _Connection) -> tuple[int, bytes]:
+        """Offer the token, and return the reply, with the reason of a refusal."""
         # The token gets its own line: after AUTH, it would exceed the limit of a command
         # (RFC 4954).
         code, reply = connection.docmd("AUTH", "XOAUTH2")
@@ -306,8 +337,7 @@ class SmtpTransport:
             with contextlib.suppress(OSError):  # it hangs up instead
                 code, reply = connection.docmd("")
             reply += b" " + reason
-        if code != 235:
-            raise smtplib.SMTPAuthenticationError(code, reply)
+        return code, reply
 
     def _connect(self, connection: _Connection) -> None:
         """Open the socket, with TLS if it comes first, and read the greeting."""
@@ -364,18 +394,22 @@ class SmtpTransport:
         return MailServerError(text, temporary=is_temporary, busy=is_busy)
 
     def _refused_login(self, code: int, said: str) -> str:
+        said = said.rstrip(".")
+        fix = "Check SMTP_USERNAME and SMTP_PASSWORD."
         if 400 <= code < 500:
-            return f"refuses the login of {self.username} ({code}). It may be temporary."
-        if self.tokens:
+            fix = "It may be temporary."
+        elif _NO_SMTP.search(said):
+            fix = _ALLOW_SMTP
+        elif self.tokens:
             return (
                 f"refuses the access token for {self.username}: {said}. Check that SMTP_TOKEN_COMMAND prints a token "
                 "for SMTP_USERNAME with permission to send by SMTP, and that the server lets this mailbox do so."
             )
-        if _NO_PASSWORDS.search(said):
+        elif _NO_PASSWORDS.search(said):
             return _WANTS_TOKENS.format(said)
-        return (
-            f"refuses the login of {self.username} ({code}). Check SMTP_USERNAME and SMTP_PASSWORD."
-        )
+        elif _GOOGLE.search(said):
+            fix = _APP_PASSWORD
+        return f"refuses the login of {self.username}: {said}. {fix}"
 
     def _said(self, code: int, reply: bytes) -> str:
         """Return a reply as a short line, without the password and token that it may repeat."""
@@ -397,6 +431,13 @@ class SmtpTransport:
                 resource.close()
         self._connection = None
         self._handle = None
+
+
+def _names_us(reply: str, sender: str) -> bool:
+    """Check whether Amazon SES has not verified our own address. In its sandbox it says the same of
+    recipients.
+    """
+    return "is not verified" in reply and sender.lower() in reply.lower()
 
 
 def _commands(connection: _Connection, envelope: Envelope) -> list[str]:
@@ -461,75 +502,6 @@ class _Connection(smtplib.SMTP):
             raise ConnectionError("the server says more than it was asked")
         self.sock.settimeout(self.timeout)
         self.sock.sendall(s.encode("ascii") if isinstance(s, str) else s)
-
-
-# --- verdicts on refusals: pure
-
-_ENHANCED = re.compile(r"([245])\.(\d{1,3})\.(\d{1,3})(?!\d)")  # RFC 3463
-_VOLUME = re.compile(
-    r"too (?:many|much|fast|frequent)|throttl|\brate(?:s|d|-?limit\w*)?\b|\bfrequency\b|\bvolume\b|congest|exceed"
-    r"|limit reached|per connection|concurren",
-    re.IGNORECASE,
-)
-_ONE_MAILBOX = re.compile(
-    r"\b(?:mailbox|inbox|storage|size)\b|\b(?:over|user|recipient|account|disk)\W+(?:is\W+)?(?:over\W+)?quota",
-    re.IGNORECASE,
-)
-_LIMIT = re.compile(
-    r"\b(?:daily|hourly|sending|outgoing)\W+(?:\w+\W+){0,3}?(?:limit|quota)\b", re.IGNORECASE
-)
-# Microsoft's 5.7.30 and 5.7.139. Not by the code: 5.7.30 is about REQUIRETLS, too (RFC 8689).
-_NO_PASSWORDS = re.compile(r"\bbasic authentication\b", re.IGNORECASE)
-_WANTS_TOKENS = (
-    "accepts no password, only an access token (OAuth): {}. Set SMTP_TOKEN_COMMAND instead of SMTP_PASSWORD; the "
-    "recipe for Microsoft 365 in .env.example shows how."
-)
-
-
-class Verdict(Enum):
-    """Meaning of a refusal."""
-
-    LATER = auto()  # for this message
-    SLOW_DOWN = auto()  # the server is overloaded, by us or by itself
-    NEVER = auto()  # for this message
-    # About this recipient, or us: many servers refuse client, HELO, sender or relaying only at RCPT.
-    UNCLEAR = auto()
-    BOUNCE = auto()  # the address does not exist
-    LIMIT = auto()  # we have used up a quota of our own, such as a provider's daily limit
-    SENDER = auto()  # every message from this sender is refused
-
-
-def judge(command: str, code: int, text: str) -> Verdict:
-    """Return the meaning of a refused command, from the reply's code and text."""
-    subject = 0
-    detail = 0
-    enhanced = _ENHANCED.match(text)
-    if enhanced and enhanced[1] == str(code)[0]:
-        subject = int(enhanced[2])
-        detail = int(enhanced[3])
-
-    if not 500 <= code <= 599:
-        # 4.3.x: the server's disk is full; 4.2.x: a mailbox is
-        is_overloaded = code == 421 or subject == 3 or (subject, detail) in {(7, 28), (4, 5)}
-        is_about_rate = subject != 2 and _VOLUME.search(text) and not _ONE_MAILBOX.search(text)
-        if is_overloaded or is_about_rate or command == "MAIL":
-            return Verdict.SLOW_DOWN
-        return Verdict.LATER
-
-    verdict = Verdict.UNCLEAR
-    is_sender = detail in {7, 8} or re.search(r"\bsender\b", text, re.IGNORECASE)
-    if (subject, detail) == (4, 5) or (subject not in {1, 2} and _LIMIT.search(text)):
-        verdict = Verdict.LIMIT  # not 5.1.x and 5.2.x, which are about the recipient
-    elif command == "MAIL" and code != 552:  # 552 is about the size of this message
-        verdict = Verdict.SENDER
-    elif command != "RCPT":
-        verdict = Verdict.NEVER
-    # Only the enhanced code can tell. 5.1.7 and 5.1.8 are about the sender, as is "5.1.0 Sender …".
-    elif (subject, detail) == (2, 1) or (subject == 1 and not is_sender):
-        verdict = Verdict.BOUNCE
-    elif subject == 2:
-        verdict = Verdict.NEVER
-    return verdict
 
 
 class RefusedError(Exception):

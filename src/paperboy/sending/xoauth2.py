@@ -7,6 +7,7 @@ hold the token, or the secret that buys a new one.
 import contextlib
 import os
 import re
+import selectors
 import signal
 import subprocess
 import time
@@ -19,6 +20,7 @@ from paperboy.errors import MailServerError
 
 _FRESH = 50 * 60.0  # seconds; tokens live an hour
 _TOKEN = re.compile(rb"[!-~]{1,9000}")  # RFC 4954 limits a line to 12,288 bytes, in base64
+_MOST_BYTES = 16_000  # of the output, up to the first line's end
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -33,16 +35,20 @@ class TokenCommand:
     _lock: Lock = field(default_factory=Lock)
     _token: str = ""
     _until: float = 0.0  # on the timer
+    _uses: int = 0  # of the token
 
-    def token(self) -> str:
+    def token(self, refused: str = "") -> str:
         """Return the token; run the command unless it is fresh. Raises MailServerError if the
-        command fails.
+        command fails. `refused`: a token that the server refuses, which is dropped unless it was
+        printed for this very login.
         """
         with self._lock:
             now = self.timer()
-            if now >= self._until:
+            if now >= self._until or (refused == self._token and self._uses > 1):
                 self._token = self._printed()
                 self._until = now + _FRESH
+                self._uses = 0
+            self._uses += 1
             return self._token
 
     def _printed(self) -> str:
@@ -64,7 +70,10 @@ class TokenCommand:
 
         with process:
             try:
-                output, _ = process.communicate(timeout=self.timeout)
+                end = time.monotonic() + self.timeout
+                line = self._first_line(process, end)
+                # Not until its output ends: what it leaves running may hold that open.
+                process.wait(end - time.monotonic())
             except BaseException as error:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
@@ -78,9 +87,25 @@ class TokenCommand:
             raise MailServerError(
                 f"SMTP_TOKEN_COMMAND failed with exit status {process.returncode}. {by_hand}"
             )
-        line = output.partition(b"\n")[0].strip()
         if not _TOKEN.fullmatch(line):
             raise MailServerError(
                 f"SMTP_TOKEN_COMMAND printed no token in its first line. {by_hand}"
             )
         return line.decode("ascii")
+
+    def _first_line(self, process: subprocess.Popen[bytes], end: float) -> bytes:
+        """Read the first line of the output, or as much as is allowed, until `end`. Raises
+        TimeoutExpired.
+        """
+        assert process.stdout is not None
+        output = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while b"\n" not in output and len(output) < _MOST_BYTES:
+                if not selector.select(max(0, end - time.monotonic())):
+                    raise subprocess.TimeoutExpired(self.words, self.timeout)
+                piece = os.read(process.stdout.fileno(), _MOST_BYTES)
+                if not piece:
+                    break
+                output += piece
+        return output.partition(b"\n")[0].strip()

@@ -267,6 +267,11 @@ class Ledger(Noun):
             [reply, at, gone, delivery.id],
         )
 
+    def excuse(self, delivery_ids: Collection[int]) -> None:
+        """Record that these failures say nothing of the addresses."""
+        query = "update deliveries set bounce = 0 where id in (select value from json_each(?))"
+        self._commit(query, [list(delivery_ids)], durable=False)
+
     def end(self, delivery: Delivery, state: DeliveryState, reason: str, at: datetime) -> bool:
         """Settle a waiting delivery without another try, as suppressed or failed."""
         gave_up = state is DeliveryState.FAILED

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from paperboy.edges.text import one_line, shortened
 from paperboy.mail.message import unsubscribe_request
-from paperboy.sending.smtp import Verdict, judge
+from paperboy.sending.verdict import RETURNED, Verdict, judge
 
 MOST_BYTES = 500_000  # of a mail; what matters comes first
 _LONGEST_REPLY = 300  # characters
