@@ -296,7 +296,7 @@ _LATE_SPACE = re.compile(rb"=(?<=[^\n]{75})(?=(?:20|09)$)", re.MULTILINE)
 _NEVER_FIRST = re.compile(rb"\n(?:\.*F(?=rom )|\.+)")  # found four times as fast as after "^"
 _PLAIN = re.compile(r"[0-9A-Za-z@+_-][0-9A-Za-z@+_.-]{,69}")  # its own quoted-printable
 _REQUEST = re.compile(  # the subject, perhaps after a "Re:", or the token alone
-    r"(?:\bunsubscribe\s+(?P<name>[a-z0-9-]+)\s+|/leave/|^\s*(?=\S{32}\s*$))(?P<token>[0-9a-f]{32})(?![0-9a-f])"
+    r"(?:\bunsubscribe[\s+]+(?P<name>[a-z0-9-]+)[\s+]+|/leave/|^\s*(?=\S{32}\s*$))(?P<token>[0-9a-f]{32})(?![0-9a-f])"
 )
 
 

@@ -31,16 +31,18 @@ _OUR_SENDERS = frozenset({(2, 252), (7, 60)})
 _OTHER_THINGS = frozenset({7, 8, 20})  # of subject 1: about the sender, and several of them
 _ADDRESS = re.compile(r"\S*[@/]\S*")  # or a link
 _INNOCENT = re.compile(
-    r"\b(?:limit\w*|rate|rate-limit\w*|quota|full|overquota|(?:black|block|deny)list(?:ed)?|blocked|blocking"
-    r"|spamhaus|exceed\w*)\b(?![-.]\w)",
+    r"\b(?:limit\w*|rate|rate-limit\w*|quota|full|overquota|blocked|blocking|exceed\w*|spf|dkim|dmarc)\b(?![-.]\w)",
     re.IGNORECASE,
+)
+_BLOCKLIST = re.compile(
+    r"(?:black|block|deny)-?list|spamhaus|spamcop|\b(?:dns|r)bl\b", re.IGNORECASE
 )
 # Exchange Online and Yahoo. A misconfigured tenant says the same of all its addresses.
 _DOUBTFUL = re.compile(
     r"does(?:n't| not) have an? (?:\S+ )?account|^5\.4\.1 .*\baccess denied\b", re.IGNORECASE
 )
 _UNKNOWN = re.compile(
-    r"\b(?:no such|unknown|invalid|non-?existent|unrouteable|undeliverable) (?:local )?"
+    r"no mailbox here|\b(?:no such|unknown|invalid|non-?existent|unrouteable|undeliverable) (?:local )?"
     r"(?:user|recipient|mailbox|address|account|person)\b"
     r"|\b(?:user|recipient|mailbox|address|account)\b[^.;]{0,60}?"
     r"\b(?:(?:is |was )?(?:unknown|not found|not known|invalid)|(?:does(?:n't| not)|did not) exist"
@@ -98,10 +100,10 @@ def judge(command: str, code: int, text: str) -> Verdict:
 def _gone(command: str, subject: int, detail: int, text: str) -> Verdict | None:
     """Return whether the address does not exist, or may not."""
     words = _ADDRESS.sub(" ", text)
+    if _INNOCENT.search(words) or _BLOCKLIST.search(text):
+        return None
     inner = {(int(code[1]), int(code[2])) for code in _INNER.finditer(words)}
-    if _INNOCENT.search(words) or any(
-        code != (2, 1) and code[0] != 1 for code in inner - {(subject, detail)}
-    ):
+    if any(code[0] != 1 for code in inner - {(subject, detail), (2, 1)}):
         return None
     if _DOUBTFUL.search(text):
         return Verdict.DOUBTFUL
@@ -111,5 +113,5 @@ def _gone(command: str, subject: int, detail: int, text: str) -> Verdict | None:
         is_sender = detail in _OTHER_THINGS or re.search(r"\bsender\b", text, re.IGNORECASE)
         return None if is_sender else Verdict.BOUNCE
     # At RCPT, a server that refuses us says so without a code, too.
-    is_plain = command == RETURNED and detail == 0 and subject == 0
-    return Verdict.BOUNCE if is_plain and _UNKNOWN.search(words) else None
+    is_plain = command == RETURNED and (subject, detail) == (0, 0)
+    return Verdict.BOUNCE if is_plain and (_UNKNOWN.search(words) or (1, 1) in inner) else None

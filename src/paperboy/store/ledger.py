@@ -21,7 +21,7 @@ WORTH_SENDING = timedelta(days=3)  # how long a digest is tried, once it has rea
 _WAITING = "state in ('pending', 'sending', 'deferred')"
 _BACKOFF = "(select max(until) from server_backoff where at <= :now)"
 _BESIDE = "(select id from messages where date is null)"  # alerts and confirmations
-_MESSAGE_ID = re.compile(
+MESSAGE_ID = re.compile(  # of a copy
     r"<(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)\.(?P<list>[a-z0-9-]{1,63})\.[0-9a-f]{24}@[^\s<>]+>"
 )
 # The window in bytes holds both parts of a mail.
@@ -252,12 +252,17 @@ class Ledger(Noun):
 
     def by_message_id(self, message_id: str) -> Delivery | None:
         """Return the delivery whose copy has this Message-ID, which names its list and its day."""
-        match = _MESSAGE_ID.search(message_id)
+        match = MESSAGE_ID.search(message_id)
         if match is None:
             return None
         day = f"{match['y']}-{match['m']}-{match['d']}"
         query = f"{_SELECT} where list = ? and date = ? and message_id = ?"
         return self._first(query, [match["list"], day, match[0]], _delivery)
+
+    def last_to(self, list_name: str, address: str) -> Delivery | None:
+        """Return the newest delivery of a list to an address, in any state."""
+        query = f"{_SELECT} where list = ? and address = ? collate nocase order by messages.at desc"
+        return self._first(query, [list_name, address], _delivery)
 
     def record_bounce(self, delivery: Delivery, reply: str, at: datetime, *, gone: bool) -> bool:
         """Record that an accepted mail was not delivered. False: that is known, or it waits."""

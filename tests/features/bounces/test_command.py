@@ -82,6 +82,14 @@ def test_bounce_that_comes_later_counts_once(sent: World, bounce: Bounced) -> No
     assert suppressed(sent) == []
 
 
+def test_bounce_that_names_only_the_readers_token_is_of_the_newest_digest(
+    sent: World, bounce: Bounced
+) -> None:
+    mail = report(message_id="<0102-4f@eu-west-1.amazonses.com>")
+    ran = bounce(mail.replace(TOKEN.encode(), token(sent).encode()))
+    assert "foundations: a digest has bounced; its delivery counts as failed" in ran.err
+
+
 def test_third_bounce_in_a_row_suppresses(sent: World, bounce: Bounced) -> None:
     for day in range(3):
         if day:

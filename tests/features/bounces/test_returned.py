@@ -73,7 +73,7 @@ def complaint(feedback: str = "abuse", message_id: str = ID) -> bytes:
 @pytest.mark.parametrize("returned", ["message/rfc822", "text/rfc822-headers", "message/global"])
 def test_report_of_a_mail_that_failed_for_good_is_a_bounce(returned: str) -> None:
     said = read(report(returned=returned))
-    assert said == Bounce(ID, "bounced: 5.1.1 <ada@wren.edu>: no such user", gone=True)
+    assert said == Bounce(ID, TOKEN, "bounced: 5.1.1 <ada@wren.edu>: no such user", gone=True)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,12 @@ def test_report_of_a_mail_that_failed_for_good_is_a_bounce(returned: str) -> Non
         ("5.1.1", "smtp;550 5.1.1 The email account that you tried to reach does not exist", True),
         ("5.1.10", "smtp;550 5.1.10 RESOLVER.ADR.RecipientNotFound", True),
         ("5.2.1", "smtp; 550-5.2.1 The email account is inactive", True),
-        ("5.0.0", "x-unix; user unknown", False),
+        ("5.0.0", "x-unix; user unknown", True),
+        ("5.0.0", "smtp; 550 no such user", True),
+        ("5.0.0", "smtp; 550 not today", False),
+        ("5.2.1", "smtp; 550 5.2.1 gets mail at a rate that is too high", False),
+        ("5.1.90", "smtp; 550 5.1.90 you have reached the daily limit of recipients", False),
+        ("5.4.1", "smtp; 550 5.4.1 Recipient address rejected: Access denied.", True),
         ("5.2.2", "smtp; 552 5.2.2 mailbox full", False),
         ("5.7.1", "smtp; 554 5.7.1 rejected by policy", False),
         ("5.1.8", "smtp; 550 5.1.8 sender address rejected", False),
@@ -102,15 +107,28 @@ def test_only_some_codes_say_that_the_address_does_not_exist(
         ("5.0.0", "smtp; 550-5.1.1 No such user\n 550 5.1.1 Sorry", "5.1.1 No such user 550 5.1.1 Sorry", True),
         ("5.0.0", "smtp; 550 Unknown", "5.0.0 Unknown", False),
         ("5.0.0", "", "5.0.0", False),
+        ("5.1.1 (bad address)", "", "5.1.1", True),
+        ("", "smtp; 550 5.1.1 no such user", "5.1.1 no such user", True),
+        ("", "smtp; 550 never", "5.0.0 never", False),
         ("4.4.1", "X-Postfix; connect to mx[192.0.2.1]:25: Gone", "4.4.1 connect to mx[192.0.2.1]:25: Gone", False),
     ],
-    ids=["the server's code", "no code", "no diagnosis", "given up after days of retries"],
+    ids=[
+        "the server's code",
+        "no code",
+        "no diagnosis",
+        "a comment",
+        "no status",
+        "neither status nor code",
+        "given up after days of retries",
+    ],
 )  # fmt: skip
 def test_reply_has_the_refusing_servers_code_if_the_report_has_none_of_its_own(
     status: str, code: str, reply: str, *, gone: bool
 ) -> None:
     """Exim reports every failure as 5.0.0."""
-    assert read(report(status=status, code=code)) == Bounce(ID, f"bounced: {reply}", gone=gone)
+    assert read(report(status=status, code=code)) == Bounce(
+        ID, TOKEN, f"bounced: {reply}", gone=gone
+    )
 
 
 EXIM = f"""\
@@ -240,7 +258,7 @@ Last-Attempt-Date: Mon, 23 Nov 2026 03:17:56 -0800 (PST)
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_reports_are_read_in_the_shapes_of_other_servers(mail: str, reply: str, end: str) -> None:
-    assert read(mail.replace("\n", end).encode()) == Bounce(ID, f"bounced: {reply}", gone=True)
+    assert read(mail.replace("\n", end).encode()) == Bounce(ID, "", f"bounced: {reply}", gone=True)
 
 
 def test_report_without_our_mail_names_it_in_its_own_headers() -> None:
@@ -250,11 +268,96 @@ def test_report_without_our_mail_names_it_in_its_own_headers() -> None:
         assert read(header + ID.encode() + b"\r\n" + bare) == read(report())
 
 
+HEAD = f"""\
+From: Foundations <papers@example.org>
+To: ada@wren.edu
+Message-ID: {ID}
+List-Unsubscribe: <https://papers.example.org/leave/{TOKEN}>
+Subject: 550 5.7.1 papers
+
+"""
+ROBOT = "Return-Path: <>\nFrom: MAILER-DAEMON@mx.wren.edu\nSubject: failure notice\n"
+PLAIN = {
+    "Exim": f"""\
+Auto-Submitted: auto-replied
+X-Failed-Recipients: ada@wren.edu
+From: Mail Delivery System <Mailer-Daemon@mx.wren.edu>
+
+  ada@wren.edu
+    SMTP error after RCPT TO:<ada@wren.edu>:
+    550 5.1.1 no such user
+
+------ A copy of the headers ------
+
+{HEAD}""",
+    "qmail": f"""{ROBOT}
+<ada@wren.edu>:
+Sorry, nobody here has that name. (#5.1.1)
+
+--- Below is a copy.
+
+{HEAD}""",
+    "quoted": f"{ROBOT}\n550 5.1.1 <ada@wren.edu>: no such user\n\n" + HEAD.replace("\n", "\n> "),
+}
+
+
+@pytest.mark.parametrize("mail", PLAIN.values(), ids=PLAIN)
+def test_bounce_in_plain_text_is_read_up_to_our_own_mail(mail: str) -> None:
+    said = read(mail.encode())
+    assert isinstance(said, Bounce)
+    assert (said.message_id, said.token, said.gone) == (ID, TOKEN, True)
+    assert said.reply.startswith("bounced: 5.1.1")
+
+
+def test_codes_in_our_own_mail_are_none_of_the_other_sides() -> None:
+    assert read(f"{ROBOT}\nYour mail was lost.\n\n{HEAD}".encode()) is None
+
+
+def returned(kind: str, original: str) -> bytes:
+    before, _, after = report().decode().partition("Content-Type: message/rfc822\r\n\r\n")
+    return f"{before}{kind}\r\n\r\n{original}\r\n--b--\r\n".encode() if after else b""
+
+
+@pytest.mark.parametrize(
+    ("kind", "original"),
+    [
+        ('Content-Type: text/plain; name="original headers"', HEAD),
+        ("Content-Type: application/octet-stream; name=original.eml", HEAD),
+        (
+            "Content-Type: message/rfc822\r\nContent-Transfer-Encoding: base64",
+            b64encode(HEAD.encode()).decode(),
+        ),
+        (
+            "Content-Type: application/octet-stream\r\nContent-Transfer-Encoding: base64",
+            b64encode(HEAD.encode()).decode(),
+        ),
+    ],
+    ids=["text", "octets", "base64", "octets in base64"],
+)
+def test_our_mail_is_found_however_it_comes_back(kind: str, original: str) -> None:
+    said = read(returned(kind, original))
+    assert isinstance(said, Bounce)
+    assert (said.message_id, said.token, said.gone) == (ID, TOKEN, True)
+
+
+def test_report_that_somebody_forwards_is_read() -> None:
+    forward = b"From: op@example.org\r\nContent-Type: multipart/mixed; boundary=fw\r\n\r\n"
+    parts = b"--fw\r\n\r\nsee below\r\n--fw\r\nContent-Type: message/rfc822\r\n\r\n"
+    assert read(forward + parts + report() + b"\r\n--fw--\r\n") == read(report())
+
+
+def test_mail_with_another_message_id_is_known_by_its_token() -> None:
+    """Amazon SES gives each mail an identifier of its own."""
+    said = read(report(message_id="<0102-4f-000000@eu-west-1.amazonses.com>"))
+    assert isinstance(said, Bounce)
+    assert (said.message_id, said.token) == ("", TOKEN)
+
+
 def test_report_about_an_address_beyond_ascii_is_read_too() -> None:
     """RFC 6533 has types of its own."""
     whole = report(returned="message/global-headers", code="smtp; 550 5.1.1 müller: no such user")
     said = read(whole.replace(b"message/delivery-status", b"message/global-delivery-status"))
-    assert said == Bounce(ID, "bounced: 5.1.1 müller: no such user", gone=True)
+    assert said == Bounce(ID, TOKEN, "bounced: 5.1.1 müller: no such user", gone=True)
 
 
 def test_long_digest_that_comes_back_whole_is_read() -> None:
@@ -270,8 +373,9 @@ def test_long_digest_that_comes_back_whole_is_read() -> None:
     [
         report(action="delayed", status="4.4.1"),
         report(action="delivered", status="2.0.0"),
-        report(action="failed", status="unknown"),
-        report(message_id=""),
+        report(action="failed", status="unknown", code="smtp; 250 ok"),
+        report(message_id="<1@elsewhere>").replace(TOKEN.encode(), b""),
+        report(action="delayed", status="4.4.1").replace(b"Your mail", b"550 5.1.1 Your mail"),
         complaint("not-spam"),
         complaint("auth-failure"),
         b"Subject: Out of office\r\n\r\nBack on Monday.",
@@ -294,11 +398,13 @@ def test_mail_that_is_no_bounce_complaint_or_request_is_ignored(mail: bytes) -> 
         f"Re: unsubscribe foundations {TOKEN.upper()}",
         f"=?utf-8?q?unsubscribe_foundations_{TOKEN}?=",
         f"unsubscribe foundations\r\n {TOKEN}",
+        f"unsubscribe+foundations+{TOKEN}",
     ],
 )
 def test_unsubscribe_mail_names_its_token_in_the_subject(subject: str) -> None:
-    mail = f"From: ada@wren.edu\r\nSubject: {subject}\r\nAuto-Submitted: no\r\n\r\n"
-    assert read(mail.encode()) == Request(TOKEN)
+    for written in ("no", "auto-generated"):
+        mail = f"From: ada@wren.edu\r\nSubject: {subject}\r\nAuto-Submitted: {written}\r\n\r\n"
+        assert read(mail.encode()) == Request(TOKEN)
 
 
 def test_unsubscribe_mail_of_apple_mail_counts_though_it_calls_itself_a_reply() -> None:

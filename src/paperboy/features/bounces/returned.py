@@ -6,6 +6,8 @@ Message-ID of one copy, or a token. A forwarded mail gives both away.
 
 import email
 import re
+from binascii import a2b_base64
+from collections.abc import Iterator, Sequence
 from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
@@ -15,10 +17,19 @@ from typing import NamedTuple
 from paperboy.edges.text import one_line, shortened
 from paperboy.mail.message import unsubscribe_request
 from paperboy.sending.verdict import RETURNED, Verdict, judge
+from paperboy.store.ledger import MESSAGE_ID
 
 MOST_BYTES = 500_000  # of a mail; what matters comes first
 _LONGEST_REPLY = 300  # characters
 _STATUS = re.compile(r"[45]\.\d{1,3}\.\d{1,3}")
+# A code for good in plain text: "550 5.1.1 …", "550 …", or "(#5.1.1)" as qmail has it.
+_CODE = re.compile(
+    r"(?<![\w.])(?:5(?:0\d|21|5\d)[ -]+(?:#?(?P<status>5\.\d{1,3}\.\d{1,3})|(?=[^\W\d]|[<'\"(]))"
+    r"|#?(?P<bare>5\.\d{1,3}\.\d{1,3}))(?!\.?\d)"
+)
+_ROBOT = re.compile(r"mailer-?daemon|postmaster|mail ?delivery", re.IGNORECASE)
+# Where our own mail begins in a text, perhaps quoted.
+_OURS = re.compile(r"^[>|\s]*(?:Message-ID|List-Unsubscribe)\s*:", re.IGNORECASE | re.MULTILINE)
 _SPAM = frozenset({"abuse", "fraud", "virus", "opt-out"})  # types of feedback that are complaints
 _RETURNED = frozenset(  # our mail, or its headers alone
     {"message/rfc822", "message/global", "message/global-headers", "text/rfc822-headers"}
@@ -28,7 +39,8 @@ _RETURNED = frozenset(  # our mail, or its headers alone
 class Bounce(NamedTuple):
     """Report that a mail which was accepted at first could not be delivered (RFC 3464)."""
 
-    message_id: str  # of our mail
+    message_id: str  # of our mail; empty: Amazon SES, for one, changes it
+    token: str  # empty: unknown
     reply: str  # one line, for people
     gone: bool  # the address does not exist
 
@@ -64,19 +76,18 @@ def read(mail: bytes) -> Bounce | Complaint | Request | None:
             token = _token(_field(ours, "List-Unsubscribe"))
             return Complaint(_field(ours, "Message-ID"), token) if _SPAM & types else None
 
-        if report := by_type.get("message/delivery-status"):
-            message_id = (
-                _field(ours, "Message-ID")
-                or _field(message, "In-Reply-To")
-                or _field(message, "References")
-            )
-            return _bounce(report, message_id) if message_id else None
-
         is_automatic = (
             message.get_content_type() == "multipart/report"
             or _field(message, "Return-Path") == "<>"
-            or _field(message, "Auto-Submitted").lower() not in {"", "no"}
+            or _field(message, "Auto-Submitted").lower() not in {"", "no", "auto-generated"}
+            or _ROBOT.search(_field(message, "From"))
         )
+        report = by_type.get("message/delivery-status")
+        if report or is_automatic:
+            text = _text(parts)
+            if reply := _reported(report) or (is_automatic and _written(report, text)):
+                return _bounce(reply, message, ours, text)
+
         # Apple Mail marks its unsubscribe mails as automatic replies.
         is_apples = _field(message, "X-Apple-Unsubscribe").lower() == "true"
         if is_automatic and not is_apples:
@@ -88,31 +99,92 @@ def read(mail: bytes) -> Bounce | Complaint | Request | None:
         return None
 
 
-def _returned(parts: list[Message]) -> Message:
+def _is_ours(part: Message) -> bool:
+    """Check whether a part is our mail, or its headers alone, and not a report that somebody has
+    forwarded.
+    """
+    return part.get_content_type() in _RETURNED and not any(
+        inner.get_content_type() == "message/delivery-status" for inner in part.walk()
+    )
+
+
+def _returned(parts: Sequence[Message]) -> Message:
     """Return our mail, or its headers alone, as the other side sends it back."""
-    for part in parts:
-        if part.get_content_type() not in _RETURNED:
-            continue
-        if part.is_multipart():
-            return part.get_payload(0)  # type: ignore[return-value]
+    for part in filter(_is_ours, parts):
         text = part.get_payload(decode=True)
+        if part.is_multipart():
+            message: Message = part.get_payload(0)  # type: ignore[assignment]
+            if _field(part, "Content-Transfer-Encoding").lower() != "base64":
+                return message
+            text = a2b_base64(str(message.get_payload()))
         return BytesHeaderParser().parsebytes(text if isinstance(text, bytes) else b"")
     return Message()
 
 
-def _bounce(report: Message, message_id: str) -> Bounce | None:
-    """Return the first delivery that failed for good, also after days of retries (status 4.x)."""
-    for block in report.walk():
-        status = _STATUS.match(_field(block, "Status"))
-        if status is None or _field(block, "Action").lower() != "failed":
+def _text(parts: Sequence[Message]) -> str:
+    """Return what the other side has written, decoded: all but the headers of the whole and our
+    mail.
+    """
+    texts = []
+    inside = {inner for part in filter(_is_ours, parts) for inner in part.walk()}
+    for part in parts:
+        if part in inside:
+            continue
+        if not part.is_multipart():
+            payload = part.get_payload(decode=True)
+            texts.append(payload.decode(errors="replace") if isinstance(payload, bytes) else "")
+        if part is not parts[0]:
+            texts += (f"{key}: {value}" for key, value in part.raw_items())
+    return "\n".join(texts)
+
+
+def _reported(report: Message | None) -> str:
+    """Return the code and words of the first delivery that failed for good, also after days of
+    retries (status 4.x); empty if none has.
+    """
+    for block in report.walk() if report else ():
+        if not re.match(r"failed\b", _field(block, "Action"), re.IGNORECASE):
             continue
         # As in "smtp; 550 5.1.1 …". Exim's status is 5.0.0, whatever code the server gave.
-        words = re.sub(r"^[\w-]+\s*;\s*(?:[45]\d\d[ -])?", "", _field(block, "Diagnostic-Code"))
-        reply = words if _STATUS.match(words) else f"{status[0]} {words}".strip()
-        is_permanent = status[0].startswith("5")
-        gone = is_permanent and judge("RCPT", 550, reply) is Verdict.BOUNCE
-        return Bounce(message_id, shortened(f"bounced: {reply}", _LONGEST_REPLY), gone)
-    return None
+        words = re.sub(r"^[\w-]+\s*;\s*", "", _field(block, "Diagnostic-Code"))
+        status = _STATUS.match(_field(block, "Status")) or _CODE.search(words)
+        if status:
+            words = re.sub(r"^[45]\d\d(?:[ -]|$)", "", words)
+            return words if _STATUS.match(words) else f"{_status(status)} {words}".strip()
+    return ""
+
+
+def _written(report: Message | None, text: str) -> str:
+    """Return the first code for good in the text before our own mail, and the words after it;
+    empty if there is none, or if the report says something else.
+    """
+    if report and any(_field(block, "Action") for block in report.walk()):
+        return ""
+    ours = _OURS.search(text)
+    text = text[: ours.start()] if ours else text
+    code = _CODE.search(text)
+    if code is None:
+        return ""
+    words = re.split(r"\n\s*(?:\n|--)", text[code.end() :][:_LONGEST_REPLY], maxsplit=1)[0]
+    return f"{_status(code)} {one_line(words).lstrip(') ')}".strip()
+
+
+def _status(code: re.Match[str]) -> str:
+    groups = code.groupdict()
+    return (groups["status"] or groups["bare"] or "5.0.0") if groups else code[0]
+
+
+def _bounce(reply: str, message: Message, ours: Message, text: str) -> Bounce | None:
+    """Return the bounce of one of our mails; None if it is of another."""
+    replied = f"{_field(message, 'In-Reply-To')} {_field(message, 'References')}"
+    found = MESSAGE_ID.search(f"{_field(ours, 'Message-ID')} {replied} {text}")
+    token = _token(_field(ours, "List-Unsubscribe")) or _token(text)
+    if not (found or token):
+        return None
+    verdict = judge(RETURNED, 550, reply) if reply.startswith("5") else Verdict.LATER
+    gone = verdict in {Verdict.BOUNCE, Verdict.DOUBTFUL}
+    said = shortened(f"bounced: {reply}", _LONGEST_REPLY)
+    return Bounce(found[0] if found else "", token, said, gone)
 
 
 def _token(text: str) -> str:

@@ -44,6 +44,8 @@ def take(store: Store, mail: bytes, now: datetime) -> str:
 
 def _take_bounce(store: Store, bounce: Bounce, now: datetime) -> str:
     delivery = store.ledger.by_message_id(bounce.message_id)
+    if delivery is None and (reader := store.readers.by_leave_token(bounce.token)):
+        delivery = store.ledger.last_to(reader.list_name, reader.address)
     if delivery is None:
         return "left alone: a bounce of an unknown mail"
     if not store.ledger.record_bounce(delivery, bounce.reply, now, gone=bounce.gone):
