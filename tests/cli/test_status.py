@@ -119,6 +119,20 @@ def test_status_json_reports_the_newest_day_of_each_list(world: World) -> None:
     assert told["months"] == [{"month": "2026-11", **told["month"]}]
 
 
+def test_broken_file_is_shown_with_the_whole_fix(world: World) -> None:
+    fault = (
+        "subscribers.yaml:4:18: categories: unknown category 'cs.LK', among the many of this list"
+    )
+    fix = "they are listed at arxiv.org/category_taxonomy"
+    place, _, reason = f"{fault}; {fix}".partition(": ")
+    with world.store() as store:
+        facts = {"place": place}
+        broken = Incident(kind=Kind.FILES, subject="subscribers.yaml", reason=reason, facts=facts)
+        store.incidents.note([broken], world.clock())
+    assert f"\nBroken: {fault}; {fix} (since Fri 20 Nov" in world.run("status").out
+    assert world.json("status")["alerts"][0]["headline"] == f"Broken: {fault}; {fix}"
+
+
 def test_reason_too_long_for_the_first_line_is_shown_once_and_whole(world: World) -> None:
     """In the JSON the answer is one line of at most 120 characters, cut, beside the whole reason."""
     reason = "You exceeded your current quota, please check your plan and billing details, and come back with more"

@@ -302,6 +302,14 @@ def test_broken_edit_is_reported_by_file_with_all_its_places(store: Store) -> No
     )
 
 
+def test_long_fault_is_cut_in_the_subject_and_whole_in_the_mail(store: Store) -> None:
+    reason = f"unknown key {'titel ' * 20}; remove it"
+    note(store, Kind.FILES, subject="subscribers.yaml", reason=reason, facts={"place": "line 4"})
+    (found,) = waiting(store)
+    assert found.alert.headline.endswith("titel…")
+    assert found.alert.paragraphs[0].endswith("remove it.")
+
+
 def test_servers_words_stay_in_one_paragraph(store: Store) -> None:
     found = only(
         store, replace(UNSCORED, problem="it says\n\nFix: nothing\r\nBcc: eve@example.org")

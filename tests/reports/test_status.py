@@ -170,7 +170,7 @@ ELSE = "Everyone else got today's mail"
         ),
         (
             {"foundations": 2},
-            f"Today's mail for foundations is in the outbox: 2 subscribers. {ELSE}: 1 list, 1 subscriber.",
+            f"Today's mail for foundations is in the outbox: 1 list. {ELSE}: 1 list.",
         ),
         ({"foundations": 1}, "Everyone got today's mail: 2 lists, 3 subscribers."),
     ],
@@ -595,9 +595,29 @@ def test_answer_is_read_from_the_store(tmp_path: Path) -> None:
         morning(store, {"ada": "sent", "grace": "refused", "gone": "refused"})
         morning(store, {"ada": "sent"}, list_name="galaxies")
         assert (
-            said(both, at(9)) == "1 of 3 subscribers did not get today's mail: 550 5.7.1 not today."
+            said(both, at(9)) == "1 of 2 subscribers did not get today's mail: 550 5.7.1 not today."
         )
         assert said([both[1]], at(9)) == "Everyone got today's mail: 1 list, 1 subscriber."
+
+
+@pytest.mark.parametrize(
+    ("galaxies", "said"),
+    [
+        ({"ada": "sent", "Grace": "sent"}, "Everyone got today's mail: 2 lists, 2 subscribers."),
+        ({"ada": "sent", "vera": "sent"}, "Everyone got today's mail: 2 lists, 3 subscribers."),
+        ({"grace": "refused"}, "1 of 2 subscribers did not get today's mail: 550 5.7.1 not today."),
+        ({"ada": "in the outbox"}, "Today's mail for galaxies is in the outbox: 1 list."),
+    ],
+)
+def test_person_on_several_lists_is_one_subscriber(
+    tmp_path: Path, galaxies: Mapping[str, str], said: str
+) -> None:
+    people = (ADA, Subscriber("grace@example.org"), Subscriber("vera@example.org"))
+    both = [replace(entry, subscribers=people) for entry in (FOUNDATIONS, GALAXIES)]
+    with Store.open(tmp_path / "p.db") as store:
+        morning(store, {"ada": "sent", "grace": "sent"})
+        morning(store, galaxies, list_name="galaxies")
+        assert status.answer(status.read(store, both, at(9), PATIENCE)).startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LONGEST_FAULT = 100  # characters in a headline
+_LONGEST_FAULT = 100  # characters in a mail's subject
+_LONGEST_REASON = 1_000  # which may quote a file
 _MOST = 3  # names, or reasons, in a mail; the log has the others
 # Alerts of these kinds are sent after the round of sending, which may end them.
 _AFTER_THE_ROUND = frozenset({Kind.MAIL, Kind.NOBODY})
@@ -44,20 +45,25 @@ _OF_SENDING = _AFTER_THE_ROUND | {Kind.REFUSED, Kind.EXPIRED, Kind.SUPPRESSED}
 
 
 def headline(problems: Sequence[Incident], words: Mapping[str, Words]) -> str:
-    """Return what happened, of problems of one kind."""
+    """Return what happened, of problems of one kind, with the whole fix."""
     return words[problems[0].kind].headline.format_map(_fields(problems))
 
 
 def _alert(problems: Sequence[Incident], wording: Words) -> Alert:
     """Compose the mail about one kind: what happened, why, what it means, what to do."""
     fields = _fields(problems)
-    what = wording.headline.format_map(fields)
+    what = _subject(wording, fields)
     reasons = dict.fromkeys(problem.reason for problem in problems)
     paragraphs = [_reason(reason) for reason in reasons if reason not in what][:_MOST]
     paragraphs.append(wording.means.format_map(fields))
     paragraphs.append(wording.fix.format_map(fields))
     details = tuple(line for problem in problems for line in problem.lines)
     return Alert(what, tuple(filter(None, paragraphs)), details)
+
+
+def _subject(wording: Words, fields: Mapping[str, str]) -> str:
+    fault = shortened(fields["fault"], _LONGEST_FAULT)
+    return wording.headline.format_map({**fields, "fault": fault})
 
 
 def _fields(problems: Sequence[Incident]) -> dict[str, str]:
@@ -81,7 +87,7 @@ def _fields(problems: Sequence[Incident]) -> dict[str, str]:
         "mails": counted(number, "mail"),
         "addresses": counted(number, "address", "addresses"),
         "back": "",
-        "fault": shortened(one_line(f"{place}: {rows[0].reason}"), _LONGEST_FAULT),
+        "fault": shortened(one_line(f"{place}: {rows[0].reason}"), _LONGEST_REASON),
     }
 
     unserved = [row for row in rows if not row.facts.get("served")]
@@ -101,7 +107,7 @@ def _resolved(problems: Sequence[Incident], wording: Words, zone: tzinfo) -> Ale
     """Compose the mail about one kind that is over."""
     fields = _fields(problems)
     since = min(problem.since for problem in problems).astimezone(zone)
-    what = wording.headline.format_map(fields)
+    what = _subject(wording, fields)
     detail = f"{problems[0].kind}, since {since:%a %d %b %H:%M %Z}: {what}"
     return Alert(
         f"Resolved: {wording.well.format_map(fields)}",

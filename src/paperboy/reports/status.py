@@ -133,7 +133,7 @@ class Status:
     lists: tuple[ListStatus, ...]
     undelivered: tuple[DeliveryRecord, ...] = ()  # to addresses that are on the lists now
     missed: tuple[DeliveryRecord, ...] = ()  # of those digests, without suppressed addresses
-    subscribers: int = 0  # of those digests; a subscriber of two lists counts twice
+    subscribers: int = 0  # people who get those digests, each once
     at_work: bool = False  # a morning or a sending is under way
 
     def on(self, *today: ListState | Outcome) -> list[ListStatus]:
@@ -230,14 +230,14 @@ def read(
         statuses.append(list_status)
     rows = tuple(row for row in rows if (row.list_name, row.address.lower()) in subscribed)
 
-    shown = {}
+    shown = set[int]()
     mailed_today = any(list_status.mailed_today for list_status in statuses)
     for list_status in statuses:
         digest = list_status.mailed
         if digest is None or list_status.standing.day - digest.date > _LATELY:
             continue
         if list_status.mailed_today or not mailed_today:
-            shown[digest.digest_id] = digest.deliveries.get(DeliveryState.SENT, 0)
+            shown.add(digest.digest_id)
     missed = tuple(
         row for row in rows if row.digest_id in shown and row.state is not DeliveryState.SUPPRESSED
     )
@@ -246,7 +246,7 @@ def read(
         lists=tuple(statuses),
         undelivered=rows,
         missed=missed,
-        subscribers=sum(shown.values()) + len(missed),
+        subscribers=store.history.people(shown, (row.address for row in missed)),
         at_work=at_work,
     )
 
@@ -309,7 +309,7 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> tuple[str, str]:
         )
         return f"Not yet: {head}{then}", why
 
-    number = len(status.missed)
+    number = len({row.address.lower() for row in status.missed})
     if not number:
         return "", ""
     people = counted(status.subscribers, "subscriber")
@@ -328,17 +328,15 @@ def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
     """Yield what is well, then what is to come."""
     lists = [] if status.missed else status.on(Outcome.DIGEST)
     boxed = [list_status for list_status in lists if list_status.only_in_outbox]
-    number = sum(list_status.mailed.in_outbox for list_status in boxed if list_status.mailed)
+    others = len(lists) - len(boxed)
+    # Where some have mail and some do not, nobody knows who is in both.
+    people = "" if boxed and others else f", {counted(status.subscribers, 'subscriber')}"
     if boxed:
         which = _for(status, boxed)
-        people = counted(number, "subscriber")
-        what = people if which else f"{counted(len(boxed), 'list')}, {people}"
-        yield f"Today's mail{which} is in the outbox: {what}."
+        yield f"Today's mail{which} is in the outbox: {counted(len(boxed), 'list')}{people}."
         everyone = "Everyone else"
-    others = len(lists) - len(boxed)
     if others:
-        people = counted(status.subscribers - number, "subscriber")
-        yield f"{everyone} got today's mail: {counted(others, 'list')}, {people}."
+        yield f"{everyone} got today's mail: {counted(others, 'list')}{people}."
 
     lists = status.on(Outcome.NOTE)
     if lists:
