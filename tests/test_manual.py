@@ -254,6 +254,40 @@ def test_commands_of_the_service_make_a_home_and_a_unit_that_a_failure_leaves_as
     assert unit.read_text() == before
 
 
+def test_wrapper_gives_a_command_every_credential_of_the_unit(tmp_path: Path) -> None:
+    unit = """\
+# /etc/systemd/system/paperboy.service
+#LoadCredential=OPENAI_API_KEY:/etc/paperboy/OPENAI_API_KEY
+LoadCredential=SMTP_PASSWORD:/etc/paperboy/SMTP_PASSWORD
+LoadCredentialEncrypted=SMTP_USERNAME:/etc/credstore.encrypted/key
+"""
+    stubs = {"systemctl": f"cat <<'END'\n{unit}END", "sudo": 'printf "%s\\n" "$@"'}
+    for name, script in stubs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+
+    (wrapper,) = re.findall(r"```sh\n(.*?)```", section("Secrets", MANUAL["service"]), re.DOTALL)
+    text = wrapper.replace("\npaperboy check", "\npaperboy why 'a b'")
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    ran = subprocess.run(
+        ["sh", "-c", text], env=environ, capture_output=True, text=True, check=True
+    )
+    program, *options = ran.stdout.splitlines()
+    assert program == "systemd-run"
+    assert {"--pty", "--pipe", "--uid=paperboy"} < {*options}
+    assert options[-9:] == [
+        "-p",
+        "LoadCredential=SMTP_PASSWORD:/etc/paperboy/SMTP_PASSWORD",
+        "-p",
+        "LoadCredentialEncrypted=SMTP_USERNAME:/etc/credstore.encrypted/key",
+        "/opt/paperboy/bin/paperboy",
+        "--home",
+        "/var/lib/paperboy",
+        "why",
+        "a b",
+    ]
+
+
 PAGES = section("Set it up", MANUAL["web"])
 
 

@@ -25,6 +25,9 @@ from paperboy.models import Problem
 
 MOST_PROBLEMS = 200  # in one report
 
+# Last sentence of a message about a missing secret: only the service can read its credentials.
+CREDENTIAL = "Systemd credentials need the wrapper in paperboy manual service"
+
 
 class PaperboyError(Exception):
     """Root of the tree: anything that a person may have caused or can fix."""

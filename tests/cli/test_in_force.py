@@ -46,7 +46,10 @@ def test_half_a_login_does_where_no_mail_is_sent(used: World) -> None:
     for command in [*ASKING, *READING, ["preview", "foundations"]]:
         ran = used.run(*command)
         assert (ran.code, "SMTP_PASSWORD" in ran.err) == (0, False), (command, ran)
-    needs = ".env: SMTP_USERNAME needs SMTP_PASSWORD or SMTP_TOKEN_COMMAND to be set, too; or leave out both"
+    needs = (
+        ".env: SMTP_USERNAME needs SMTP_PASSWORD or SMTP_TOKEN_COMMAND to be set, too; or leave out both. "
+        "Systemd credentials need the wrapper in paperboy manual service"
+    )
     for command in MAILING:
         ran = used.run(*command)
         assert (ran.code, ran.err.endswith(f"{needs}\n")) == (78, True), command

@@ -17,7 +17,9 @@ from tests.service.test_systemd import values
 
 def test_unit_names_this_home_this_interpreter_and_the_owner(world: World) -> None:
     if world.path.stat().st_uid == 0:  # only root can give a folder away
-        assert "belongs to root, and so would the service" in world.run("service").err
+        said = world.run("service").err
+        assert "belongs to root, and so would the service" in said
+        assert f"tar -c -C {world.path}.root . | sudo -u paperboy tar -x -C {world.path}\n" in said
         shutil.chown(world.path, "daemon", "daemon")
     ran = world.run("service")
     assert (ran.code, ran.err) == (0, "")
@@ -35,7 +37,8 @@ def test_unit_names_this_home_this_interpreter_and_the_owner(world: World) -> No
 
 def test_owner_without_a_name_is_refused() -> None:
     with pytest.raises(
-        ConfigError, match="/srv/papers: its owner, user number 64321, has no name or group here"
+        ConfigError,
+        match=r"/srv/papers: its owner, user number 64321, has no name or group here; .* --uid 64321",
     ):
         names_of(64_321, Path("/srv/papers"))
 

@@ -141,9 +141,8 @@ def judge(case: Path, how: str, place: str, command: str, ran: Ran) -> None:
         lines = [line for line in said.splitlines() if line and not line.startswith(("ok", "note"))]
         assert any(str(case) in line or Path(place).name in line for line in lines), where
     if blocked and not command.startswith("work"):
-        assert (f"sudo -u {THEIRS} …), or sudo chown" if how == "another's" else "chmod") in said, (
-            where
-        )
+        assert (f"sudo -u {THEIRS} …)" if how == "another's" else "chmod") in said, where
+    assert "sudo chown" not in said, where
 
 
 @pytest.mark.parametrize("how", ["unreadable", "unwritable", "another's", "dangling", "device"])

@@ -284,6 +284,7 @@ LATE = (
     "does not answer within 0.3 s; set LLM_CONCURRENCY to the server's slots (now 8), "
     "raise LLM_TIMEOUT_SECONDS or lower LLM_BATCH_SIZE"
 )
+CREDENTIAL = "Systemd credentials need the wrapper in paperboy manual service"
 REFUSED_KEY = "answers 401: the key is refused; check OPENAI_API_KEY in .env"
 NO_JSON = "answers with something that is not JSON; check OPENAI_BASE_URL"
 REDIRECTS = "answers 307: it redirects; set OPENAI_BASE_URL in .env to the new address"
@@ -294,7 +295,7 @@ REDIRECTS = "answers 307: it redirects; set OPENAI_BASE_URL in .env to the new a
     [
         (Fault(500, {"message": LETTERS}), f"answers 500: {LETTERS[:199]}…"),
         (Fault(429, {"code": LETTERS, "type": LETTERS, "param": LETTERS}), "answers 429"),
-        (Fault(401, body=LETTERS.encode()), f"{REFUSED_KEY}. It says: {LETTERS[:199]}…"),
+        (Fault(401, body=LETTERS.encode()), f"{REFUSED_KEY}. It says: {LETTERS[:199]}…. {CREDENTIAL}"),
         (Fault(503, body=b"[" * 1_900_000),  f"answers 503: {'[' * 199}…"),
         (Fault(body=b"[" * 1_900_000), NO_JSON),
         (Fault(body=b"[" + b"[]," * 600_000 + b"1]"), NO_JSON),

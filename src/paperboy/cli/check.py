@@ -25,8 +25,7 @@ def check(app: App, *, offline: bool) -> int:
     The exit code is 0 without a fault, 78 where settings, lists, templates or database are unusable,
     else 1.
 
-    A shell cannot see a service's credentials; `paperboy manual service` shows how to check with
-    them.
+    A shell cannot see a service's credentials: `paperboy manual service` has a wrapper for all commands.
     """
     code = 0
     for finding in findings(app, offline=offline):

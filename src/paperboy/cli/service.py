@@ -36,6 +36,12 @@ To install it, and to update it later:
   loginctl enable-linger                    # so that it runs while you are logged out
   systemctl --user status {name}"""
 
+_COPY = (
+    "sudo useradd --system paperboy && sudo mv {home} {old} && "
+    "sudo install -d -m 700 -o paperboy -g paperboy {home} && "
+    "sudo tar -c -C {old} . | sudo -u paperboy tar -x -C {home}"
+)
+
 
 @click.command()
 @click.pass_obj
@@ -127,9 +133,9 @@ def service(app: App, *, as_user: bool, for_web: bool) -> None:
     output.say(*text.splitlines())
 
     if user == "root":
-        add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"
-        note = f"{home} belongs to root, and so would the service; give it its own user, and print this again: {add}"
-        output.say(note, err=True)
+        copy = _COPY.format(home=shlex.quote(str(home)), old=shlex.quote(f"{home}.root"))
+        note = f"{home} belongs to root, and so would the service; make it a copy of a user's own, and print this again"
+        output.say(f"{note}: {copy}", err=True)
 
     if here := [name for name in SETTINGS if app.environ.get(name, "").strip()]:
         which = f"Your environment, which the service does not have, sets {together(here)}"
@@ -168,5 +174,6 @@ def names_of(number: int, home: Path) -> tuple[str, str]:
         user = pwd.getpwuid(number)
         return user.pw_name, grp.getgrgid(user.pw_gid).gr_name
     except KeyError as error:
-        fault = f"its owner, user number {number}, has no name or group here; give the home to a user with chown -R"
+        fix = f"add them, as by sudo useradd --system --uid {number} paperboy"
+        fault = f"its owner, user number {number}, has no name or group here; {fix}"
         raise ConfigError.at(home, fault) from error

@@ -98,12 +98,12 @@ def _fix(part: Path, user: str, is_target: bool) -> str:
     if owner == user:
         return f"; chmod u+rwX {quoted}"
 
-    fix = f"let {user} enter it"  # folders of the system keep their owner
-    is_ours = is_target or part.parent.stat().st_uid == os.geteuid()
-    if is_ours:
-        fix = f"sudo chown -R {user} {quoted}"
-    if not (is_ours and owner == "root"):  # first the way that changes nothing
-        fix = f"run this as {owner} (sudo -u {owner} …), or {fix}"
+    if owner == "root" and part.parent.stat().st_uid == os.geteuid():
+        fix = f"sudo chown -R {user} {quoted}"  # back to the owner of its folder
+    else:  # another owner would lock out the service
+        fix = f"run this as {owner} (sudo -u {owner} …)" + f", or let {user} enter it" * (
+            not is_target
+        )
 
     return f", which belongs to {owner}; {fix}"
 

@@ -19,6 +19,7 @@ from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean, pstdev
 
+from paperboy.errors import CREDENTIAL
 from paperboy.models import Cost, MailingList, Model, Paper, Ranker, Score, Scored, Text, ToScore
 from paperboy.topics import UNWANTED
 
@@ -132,7 +133,7 @@ class LocalScorer:
     def probe(self, _: Sequence[Paper]) -> tuple[str, str]:
         """Describe who scores; nothing is lacking."""
         none = "no OPENAI_API_KEY and no OPENAI_BASE_URL"
-        return f"{none}, so the embedded scorer ranks by words; no LLM judges", ""
+        return f"{none}, so the embedded scorer ranks by words; no LLM judges. {CREDENTIAL}", ""
 
 
 def closeness(topics: str, papers: Sequence[Paper]) -> Mapping[str, float]:

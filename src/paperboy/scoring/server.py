@@ -23,6 +23,7 @@ import openai
 
 from paperboy.edges import wire
 from paperboy.edges.text import SENTENCE_END, hidden, last_end, one_line, shortened
+from paperboy.errors import CREDENTIAL
 from paperboy.scoring.answer import (
     Answer,
     Cause,
@@ -440,6 +441,8 @@ class Server:
             is_plain = reply.status >= 400 and not text.startswith("<")
             answer = read({"message": text} if is_plain else None)
 
+        if reply.status == 401 and not self._secrets[0]:
+            answer = answer._replace(failure=f"{answer.failure.rstrip('.')}. {CREDENTIAL}")
         if answer.pause is not None:
             answer = answer._replace(pause=max(answer.pause, wire.retry_after(reply.headers)))
         return answer

@@ -32,7 +32,7 @@ from typing import Any, Literal
 
 from paperboy.edges.text import hidden, one_line, shortened
 from paperboy.edges.wire import TooLargeError
-from paperboy.errors import MailServerError
+from paperboy.errors import CREDENTIAL, MailServerError
 from paperboy.models import DeliveryState, Envelope, Receipt
 from paperboy.sending.verdict import Verdict, judge
 from paperboy.sending.xoauth2 import TokenCommand
@@ -238,7 +238,8 @@ class SmtpTransport:
             about_us = f"wants encryption: {refused}. Set SMTP_SECURITY=starttls."
         elif refused.code in {530, 534, 535, 538} and not self.username:
             # Some servers ask for a login only at RCPT.
-            about_us = f"wants a login: {refused}. Set SMTP_USERNAME and SMTP_PASSWORD."
+            fix = f"Set SMTP_USERNAME and SMTP_PASSWORD. {CREDENTIAL}."
+            about_us = f"wants a login: {refused}. {fix}"
         elif self.tokens is None and _NO_PASSWORDS.search(str(refused)):
             about_us = _WANTS_TOKENS.format(refused)
         elif verdict is Verdict.SENDER or _names_us(str(refused), sender):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from paperboy.edges import lock
-from paperboy.errors import ConfigError, PaperboyError
+from paperboy.errors import CREDENTIAL, ConfigError, PaperboyError
 from paperboy.home import edits
 from paperboy.home.proxy import proxy_for
 from paperboy.home.settings import MOST_CONNECTIONS, SETTINGS, Settings
@@ -275,7 +275,8 @@ class App(ExitStack):
             needs = "SMTP_USERNAME needs SMTP_PASSWORD or SMTP_TOKEN_COMMAND"
             if has_secret:
                 needs = "SMTP_PASSWORD or SMTP_TOKEN_COMMAND needs SMTP_USERNAME"
-            raise ConfigError([Problem(".env", f"{needs} to be set, too; or leave out both")])
+            message = f"{needs} to be set, too; or leave out both. {CREDENTIAL}"
+            raise ConfigError([Problem(".env", message)])
 
         return SmtpTransport(
             host=settings.smtp_host,

@@ -150,7 +150,7 @@ TasksMax=2048  # Enough for the most that the settings allow: 1,000 LLM calls, a
 # Secrets may stay in .env, readable by its owner alone (chmod 600). To keep them out of the home,
 # put each into a file that only root can read, and add its line, without the #, under [Service] in
 # `systemctl edit paperboy`. A value in .env wins. Move what belongs together, such as user and
-# password, together: commands in a shell cannot see these.
+# password, together: commands in a shell see these by the wrapper in `paperboy manual service` alone.
 #LoadCredential=OPENAI_API_KEY:/etc/paperboy/OPENAI_API_KEY
 #LoadCredential=SMTP_USERNAME:/etc/paperboy/SMTP_USERNAME
 #LoadCredential=SMTP_PASSWORD:/etc/paperboy/SMTP_PASSWORD
