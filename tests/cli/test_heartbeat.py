@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -10,6 +11,7 @@ from threading import Thread
 import pytest
 
 from tests.cli.conftest import World
+from tests.hostile.talk import Talker
 from tests.servers.smtp import Fault
 
 SECRET = "/ping/0c5a-secret?status=up"
@@ -119,3 +121,45 @@ def test_part_of_the_heartbeats_address_that_is_echoed_alone_is_not_logged(
     ran = world.once()
     assert "HEARTBEAT_URL at 127.0.0.1 could not be fetched: … is no check of ours; …" in ran.err
     assert "0c5a7d1e" not in ran.err + ran.out
+
+
+# ── In the check ─────────────────────────────────────────────────────────────────────────────────
+
+
+def checked(world: World) -> str:
+    """The line about the heartbeat."""
+    world.announce(1)
+    ran = world.run("check")
+    assert (ran.code, "0c5a" in ran.out) == (0, False)
+    (line,) = [line for line in ran.out.splitlines() if line[7:].startswith("heartbeat: ")]
+    return line
+
+
+def test_check_connects_and_sends_no_heartbeat(world: World, monitor: Monitor) -> None:
+    world.env(HEARTBEAT_URL=monitor.url)
+    assert checked(world) == (
+        "ok     heartbeat: HEARTBEAT_URL at 127.0.0.1 can be reached; nothing was requested"
+    )
+    assert monitor.requests == []
+
+
+def test_heartbeat_whose_host_cannot_be_reached_is_a_note(world: World) -> None:
+    world.env(HEARTBEAT_URL=f"http://127.0.0.1:9{SECRET}")
+    assert checked(world) == (
+        "note   heartbeat: HEARTBEAT_URL at 127.0.0.1 cannot be reached (Connection refused), "
+        "so your monitoring will raise an alarm; check the URL and HTTPS_PROXY"
+    )
+
+
+def test_check_connects_through_the_proxy(world: World) -> None:
+    heard = []
+
+    def refuse(_: Talker, sock: socket.socket) -> None:
+        heard.append(sock.recv(65_536))
+        sock.sendall(b"HTTP/1.1 403 Forbidden\r\n\r\n")
+
+    world.env(HEARTBEAT_URL=f"https://monitor.example.org{SECRET}")
+    with Talker(refuse) as proxy:
+        world.environ["HTTPS_PROXY"] = f"http://127.0.0.1:{proxy.port}"
+        assert "(Tunnel connection failed: 403 Forbidden)" in checked(world)
+    assert [request.split()[:2] for request in heard] == [[b"CONNECT", b"monitor.example.org:443"]]

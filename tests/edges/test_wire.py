@@ -236,16 +236,18 @@ def test_certificates_are_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
 
+    heard = []
+
     def over_tls(sock: socket.socket) -> None:
         with context.wrap_socket(sock, server_side=True) as secured:
-            secured.recv(65_536)
+            heard.append(secured.recv(65_536))
             secured.sendall(OK + b"Content-Length: 2\r\n\r\nhi")
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
 
         def serve() -> None:
-            for _ in range(2):
+            for _ in range(4):
                 with suppress(OSError):
                     over_tls(listener.accept()[0])
 
@@ -256,11 +258,18 @@ def test_certificates_are_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             pytest.raises(NoReplyError, match="certificate verify failed"),
         ):
             client.request("GET", url, {}, seconds=300)
+        with (
+            closing(Http(most=MOST)) as client,
+            pytest.raises(NoReplyError, match="certificate verify failed"),
+        ):
+            client.connect(url, seconds=300)
         authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
         with closing(Http(most=MOST)) as client:
             assert client.request("GET", url, {}, seconds=300).body == b"hi"
+            client.connect(url, seconds=300)
         thread.join()
+    assert [len(request) > 0 for request in heard] == [True, False], "to connect is no request"
 
 
 def test_reader_counts_bytes() -> None:

@@ -139,6 +139,15 @@ class Http:
 
         raise failure  # without `error`, whose traceback holds the socket and what was read
 
+    def connect(self, url: str, *, seconds: float) -> None:
+        """Connect to the URL's host, by TLS for https, and request nothing. Raises NoReplyError."""
+        manager = self._https if url.lower().startswith("https:") else self._http
+        try:
+            pool: Any = manager.connection_from_url(url)
+            pool.connect(seconds)
+        except _ERRORS as error:
+            raise _no_reply(error) from None
+
     def close(self) -> None:
         self._http.clear()
         self._https.clear()
@@ -222,6 +231,16 @@ class _TlsConnection(urllib3.connection.HTTPSConnection):
 class _PlainPool(urllib3.HTTPConnectionPool):
     ConnectionCls = _PlainConnection
 
+    def connect(self, seconds: float) -> None:
+        """Open and close a connection, through the proxy if there is one."""
+        with closing(self._new_conn()) as connection:
+            connection.timeout = seconds
+            if self.proxy:
+                self._prepare_proxy(connection)
+            else:
+                connection.connect()
+
 
 class _TlsPool(urllib3.HTTPSConnectionPool):
     ConnectionCls = _TlsConnection
+    connect = _PlainPool.connect

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 from paperboy import sample
 from paperboy.curate import name_key, other_spellings
+from paperboy.edges.text import without_url
 from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import PaperboyError
 from paperboy.home.settings import Settings, ignored, load
@@ -50,6 +51,7 @@ _NO_PAGES = (
     "so links in mails may lead nowhere; see that `paperboy web` and its proxy run, and that the proxy's name and "
     "certificate are right"
 )
+_NO_HEARTBEAT = ", so your monitoring will raise an alarm; check the URL and HTTPS_PROXY"
 _EXAMPLE = re.compile(r"(?:.*[@.])?example\.(?:org|com|net)", re.IGNORECASE)
 
 
@@ -350,6 +352,9 @@ def _servers(app: App, patience: float, *, scores: bool) -> Iterator[_Probe]:
     if settings.web_url:
         silence = f"{settings.web_url}/robots.txt {late}, {_NO_PAGES}"
         yield _web, note("web", silence), patience
+    if url := settings.heartbeat_url.get_secret_value():
+        silence = f"HEARTBEAT_URL at {urlsplit(url).hostname} {late}{_NO_HEARTBEAT}"
+        yield _heartbeat, note("heartbeat", silence), patience
     if scores:
         host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
         seconds = patience + 2 * settings.llm_timeout_seconds  # it is asked twice
@@ -429,6 +434,18 @@ def _web(app: App) -> Iterator[Finding]:
         host, port = app.settings.web_listen
         fix = f"start `paperboy web`, and have the proxy pass requests to {host}:{port}"
         yield note("web", f"{message}, but not as these pages do; {fix}")
+
+
+def _heartbeat(app: App) -> Iterator[Finding]:
+    """Connect to the host of HEARTBEAT_URL: a request would be a heartbeat."""
+    url = app.settings.heartbeat_url.get_secret_value()
+    place = f"HEARTBEAT_URL at {urlsplit(url).hostname}"
+    try:
+        Http(most=WEB_MOST, proxy=app.proxy(url)).connect(url, seconds=WEB_SECONDS)
+        yield Finding("heartbeat", f"{place} can be reached; nothing was requested")
+    except NoReplyError as error:
+        reason = without_url(str(error), url)
+        yield note("heartbeat", f"{place} cannot be reached ({reason}){_NO_HEARTBEAT}")
 
 
 def _sender(domain: str, seconds: float = DNS_SECONDS) -> Iterator[Finding]:
