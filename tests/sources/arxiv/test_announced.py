@@ -131,7 +131,7 @@ def test_cross_list_with_a_bad_date_costs_no_other(
 ) -> None:
     server.papers[0] = replace(OLD, **{name: datetime(9999, 12, 31, tzinfo=UTC)})
     assert feed(server).cross_lists(["cs.LG"], everything) == [YOUNG]
-    assert f"invalid entries left out: {OLD.id} with a bad date;" in caplog.text
+    assert f"invalid entries left out: {OLD.id} with a date in the future;" in caplog.text
 
 
 def test_requests_are_polite(server: ArxivServer) -> None:

@@ -288,7 +288,7 @@ def test_host_that_dns_does_not_find_keeps_nobody_waiting() -> None:
         (faults.dated("2026-11-20T07:01:00Z"), "2611.00001 with a date outside the window"),
         (faults.dated("2026-11-13T06:59:59Z"), "2611.00001 with a date outside the window"),
         (faults.dated("0001-01-01T00:00:00+23:59"), "2611.00001 with a bad date"),
-        (faults.updated("2026-11-21T07:00:01Z"), "2611.00001 with a bad date"),
+        (faults.updated("2026-11-21T07:00:01Z"), "2611.00001 with a date in the future"),
         (faults.no_id, "entry 1 without an arXiv id"),
         (faults.no_title, "2611.00001 without a title"),
         (faults.edited(r"<category[^>]*>", "", count=2), "2611.00001 without a category"),
@@ -386,6 +386,18 @@ def test_probe_does_not_retry(server: ArxivServer, fault: faults.Fault, says: st
     with pytest.raises(FeedError, match=says):
         asked.feed.probe("cs.LG")
     assert (len(server.requests), asked.waits) == (1, [])
+
+
+def test_wrong_clock_of_this_machine_is_named_where_every_paper_is_of_the_future(
+    server: ArxivServer,
+) -> None:
+    said = (
+        r"dates every paper in the future \(2611\.\d+ with a date in the future\)\. "
+        r"This machine's clock says 20 Nov 2025 07:00 UTC; set it if that is wrong\.$"
+    )
+    client = ArxivClient(server.url, clock=Clock(NOW.replace(year=2025)))
+    with pytest.raises(FeedError, match=said):
+        client.probe("cs.LG")
 
 
 # the package, and what arXiv really sent
