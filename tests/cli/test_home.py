@@ -134,7 +134,7 @@ def test_answers_are_written_into_the_files(tmp_path: Path) -> None:
         tmp_path,
         'Øre: Größe & "Quanten" #1 {x}',
         "quant-ph,cond-mat",
-        "Ada <ada@uni.test>, grace@uni.test,",
+        "Ada <ada@uni.test>; grace@uni.test,",
         "smtp.uni.test",
     )
     assert code == 0, shown
@@ -163,6 +163,7 @@ def test_answers_are_written_into_the_files(tmp_path: Path) -> None:
     [
         ("biorxiv/cell biology, q-bio.GN", ("biorxiv/cell biology", "q-bio.GN")),
         ("biorxiv/cell biology", ("biorxiv/cell biology",)),
+        ("biorxiv/cell biology; q-bio.GN;", ("biorxiv/cell biology", "q-bio.GN")),
         ("cs.LG stat.ML, biorxiv/zoology", ("cs.LG", "stat.ML", "biorxiv/zoology")),
     ],
 )

@@ -260,7 +260,7 @@ def test_unsubscribing_a_stranger_is_wrong_usage_with_a_suggestion(
     [
         (["galaxy", ADA], "there is no list 'galaxy', did you mean 'galaxies'?"),
         (["galaxies", "ada@"], "Invalid value for ADDRESS: 'ada@' is not an address"),
-        (["galaxies", "a@example.org, b@example.org"], "contains invalid characters: ',', '@'"),
+        (["galaxies", "a@example.org, b@example.org"], "has more than one address"),
         (["galaxies", "A\x1b[31m <a@example.org>"], "contains a control character (U+001B)"),
         (["galaxies"], "Missing argument 'ADDRESS'"),
         (["galaxies", "Ada", ADA], "unexpected extra argument (ada@example.org)"),

@@ -236,7 +236,7 @@ def test_topics_may_be_left_out_where_authors_stand(home):
     (only,) = read(home, "lists: [{name: people, categories: [cs.LG], authors: [Ada Lovelace]}]")
     assert (only.topics, only.authors) == ("", ("Ada Lovelace",))
     assert problems(home, "lists: [{name: people, categories: [cs.LG]}]") == [
-        "1:9: this list needs 'topics'"
+        "1:9: this list needs 'topics' or 'authors'"
     ]
 
 
@@ -311,7 +311,10 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
         ]),
         (["send_at: 7am"], ["5:14: send_at: must be a time of day, such as 07:00 or 18:30"]),
         (["timezone: europe/berlin"], [
-            "5:15: timezone: unknown timezone; use a name such as Europe/Berlin"
+            "5:15: timezone: 'europe/berlin' is an unknown timezone, did you mean 'Europe/Berlin'?"
+        ]),
+        (["timezone: Atlantis"], [
+            "5:15: timezone: 'Atlantis' is an unknown timezone; use a name such as Europe/Berlin"
         ]),
         (["weekdays: [mon, tues]"], [
             "5:21: weekdays: must be one of mon, tue, wed, thu, fri, sat, sun"
@@ -331,7 +334,10 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
             "5:19: subscribers: 'a@b@c' is not an address: The part after the @-sign contains invalid characters: '@'."
         ]),
         (["subscribers:", "  - A <a@b.org> <b@b.org>"], [
-            "6:9: subscribers: 'A <a@b.org> <b@b.org>' has more than one address; write each on its own line"
+            "6:9: subscribers: 'A <a@b.org> <b@b.org>' has more than one address; write one address per line"
+        ]),
+        (["subscribers:", "  - a@b.org, C <c@b.org>; d@b.org"], [
+            "6:9: subscribers: 'a@b.org, C <c@b.org>; d@b.org' has more than one address; write one address per line"
         ]),
         (["subscribers:", r'  - "Ada\r\nBcc: x <a@example.org>"'], [
             "6:9: subscribers: contains a control character (U+000D); write one line of plain text"
@@ -340,7 +346,7 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
             "7:9: ADA@example.org is already on this list, in line 6"
         ]),
         (["subscribers:", "     - a@b.org", "      - C <c@b.org>"], [
-            "6:12: subscribers: 'a@b.org - C <c@b.org>' has more than one address; write each on its own line"
+            "6:12: subscribers: 'a@b.org - C <c@b.org>' has more than one address; write one address per line"
         ]),
     ],
 )  # fmt: skip
@@ -388,6 +394,10 @@ def test_invalid_list_name_is_reported_with_a_usable_one(home, head, expected):
             "3:28: categories: unknown category 'Cell Biolgy' of biorxiv, did you mean 'cell biology'?",
         ),
         (
+            "[arxiv/q-bio.BM]",
+            "3:18: categories: unknown category 'arxiv/q-bio.BM'; arXiv's need no prefix: write q-bio.BM",
+        ),
+        (
             "[medrxv/oncology]",
             "3:18: categories: unknown source 'medrxv', did you mean 'medrxiv'?",
         ),
@@ -422,6 +432,10 @@ READABLE = "it must be a file that Paperboy's user may read"
         (
             "topics/none.md",
             "there is no 'topics/none.md' in the home's prompts/; create it, or write the topics here",
+        ),
+        *(
+            (name, f"there is no '{name}' in the home's prompts/, did you mean 'topics/physics.md'?")
+            for name in ("physics.md", "prompts/topics/physics.md")
         ),
         *(
             (name, f"'{name}' is outside the folder prompts; put the file there")
@@ -576,6 +590,36 @@ def test_smallest_file_that_messages_propose_is_valid(home):
 )
 def test_yaml_syntax_errors_are_reported_in_plain_words(home, text, expected):
     assert any(problem.startswith(expected) for problem in problems(home, text))
+
+
+QUOTE = "; “ is a typographic quote: write ' or \""
+BLANK = "; there is a no-break space (U+00A0): write an ordinary one"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["min_relevance: “8”"], [f"5:20: min_relevance: {A_SCORE}{QUOTE}"]),
+        (["send_at: 07:00\xa0h"], [
+            f"5:14: send_at: must be a time of day, such as 07:00 or 18:30{BLANK}"
+        ]),
+        (["exclude: [“cs.LG”]"], [
+            f"5:15: exclude: unknown category '“cs.LG”'; they are listed at arxiv.org/category_taxonomy{QUOTE}"
+        ]),
+        (["“title”: x"], [f"5:5: unknown key '“title”', did you mean 'title'?{QUOTE}"]),
+        (["title: “Strings: the rest”"], [
+            f"5:20: a colon is not allowed here; fix the indentation, or put the text in quotes{QUOTE}"
+        ]),
+        (["title:\xa0Strings"], [
+            "5:5: this is neither 'key: value' nor '- item'; a space follows the colon or the dash" + BLANK
+        ]),
+        (["title: Noether’s theorem: the rest"], [
+            "5:29: a colon is not allowed here; fix the indentation, or put the text in quotes"
+        ]),
+    ],
+)  # fmt: skip
+def test_typographic_quotes_and_blanks_are_named(home, lines, expected):
+    assert problems(home, a_list(*lines)) == expected
 
 
 @pytest.mark.parametrize("text", ["[" * 1_000_000, "- " * 1_000_000, f"{'[' * 990}{']' * 990}"])

@@ -242,7 +242,7 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             "ARXIV_DELAY_SECONDS: arxiv.org asks for 3 seconds between requests; set 3 or more",
         ),
         ("SEND_AT=24:00", "SEND_AT: must be a time of day, such as 07:00 or 18:30"),
-        ("TIMEZONE=Berlin", "TIMEZONE: unknown timezone; use a name such as Europe/Berlin"),
+        ("TIMEZONE=Berlin", "TIMEZONE: unknown timezone, did you mean 'Europe/Berlin'?"),
         (
             "PAPERBOY_DATABASE=~/paperboy.db",
             "PAPERBOY_DATABASE: ~ is not expanded here; write the full path, or one relative to the home",

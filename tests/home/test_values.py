@@ -1,5 +1,6 @@
 """Addresses, times, timezones and words as people write them."""
 
+import re
 from datetime import date, time
 from pathlib import Path
 
@@ -140,11 +141,29 @@ def test_invalid_time_of_day_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["new york", "Europe", "/etc/passwd", "..", "", "x" * 5000, "a\0b"]
+    "text", ["Europe", "CEST", "UTC+15", "/etc/passwd", "..", "", "x" * 5000, "a\0b"]
 )
 def test_unknown_timezone_is_refused_with_an_example(text):
     with pytest.raises(ValueError, match="unknown timezone; use a name such as Europe/Berlin"):
         notation.timezone(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("Berlin", "Europe/Berlin"),
+        ("new york", "America/New_York"),
+        ("europe/berlin", "Europe/Berlin"),
+        ("Europe/Pariss", "Europe/Paris"),
+        ("UTC+1", "Etc/GMT-1"),
+        ("gmt -05:00", "Etc/GMT+5"),
+        ("+2", "Etc/GMT-2"),
+    ],
+)
+def test_timezone_as_people_say_it_is_refused_with_its_name(text, meant):
+    with pytest.raises(ValueError, match=rf"^unknown timezone, did you mean '{re.escape(meant)}'"):
+        notation.timezone(text)
+    assert notation.timezone(meant)
 
 
 @pytest.mark.parametrize("name", ["smtp..example.org", f"{'a' * 64}.example.org", ".example.org"])

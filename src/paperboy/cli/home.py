@@ -161,7 +161,7 @@ def _list(
         slug = re.sub("[^a-z0-9]+", "-", ascii_title.lower())
         name = slug[:60].strip("-") or "papers"
 
-    subscribers = [address.strip() for address in addresses.split(",")]
+    subscribers = [address.strip() for address in re.split("[,;]", addresses)]
     keys = {
         "name": name,
         "title": title,
@@ -174,7 +174,7 @@ def _list(
 
 
 def _words(text: str) -> list[str]:
-    parts = text.strip(" ,[]").split(",")
+    parts = re.split("[,;]", text.strip(" ,;[]"))
     # The name of a category after a slash may have several words.
     return [word for part in parts for word in ([part.strip()] if "/" in part else part.split())]
 

@@ -11,11 +11,12 @@ from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from paperboy.edges import files
-from paperboy.edges.text import did_you_mean
+from paperboy.edges.text import did_you_mean, shortened
 from paperboy.errors import MOST_PROBLEMS, ConfigError
 from paperboy.home import nodes, values
 from paperboy.home.people import SubscribersFile, file_name, files_named
@@ -65,8 +66,11 @@ def _topics_file(name: str, folders: Sequence[Path]) -> str:
             raise ValueError(f"{folder / name} is empty; write there what the list wants to read")
         return text
 
-    fix = "create it, or write the topics here"
-    raise ValueError(f"there is no {name!r} in the home's prompts/; {fix}")
+    fix = "; create it, or write the topics here"
+    meant = f"topics/{Path(name).name}"
+    if len(meant) < 255 and any((folder / meant).is_file() for folder in folders):
+        fix = f", did you mean {meant!r}?"
+    raise ValueError(f"there is no {name!r} in the home's prompts/{fix}")
 
 
 def _subscribers_file(name: str, home: Path) -> bytes:
@@ -76,6 +80,14 @@ def _subscribers_file(name: str, home: Path) -> bytes:
     except FileNotFoundError:
         fix = "create it, an address on each line"
         raise ValueError(f"there is no {name!r} in the home; {fix}") from None
+
+
+def _timezone(text: str) -> ZoneInfo:
+    """Read a timezone; unlike those of settings, its error repeats the text."""
+    try:
+        return values.timezone(text)
+    except ValueError as error:
+        raise ValueError(f"{shortened(text, 100)!r} is an {error}") from None
 
 
 def _webhook(text: str) -> str:
@@ -133,6 +145,8 @@ class _File:
 
     def note(self, node: Node, message: str) -> None:
         """Add a problem at a node. Raises ConfigError if there are too many."""
+        if isinstance(node, ScalarNode):
+            message += nodes.lookalike(node.value)
         self._faults.add((*nodes.place(node), message))
         if len(self._faults) > MOST_PROBLEMS:
             raise ConfigError(self.problems)
@@ -280,7 +294,7 @@ _OPTIONS: dict[str, _Reader] = {
     "min_novelty": _text(integer(1, 10), "must be one whole number from 1 to 10"),
     "max_papers": _text(integer(1, 10_000), "must be one whole number"),
     "send_at": _text(values.time_of_day),
-    "timezone": _text(values.timezone),
+    "timezone": _text(_timezone),
     "weekdays": _list_of(one_of(*WEEKDAYS), _indices, least=1),
     "cross_lists": _text(_boolean, "must be true or false"),
     "send_empty": _text(_boolean, "must be true or false"),
@@ -368,12 +382,9 @@ def _lists(file: _File, root: MappingNode) -> list[dict[str, Any]]:
             file.note(node, "a list must have keys, such as 'name: physics'")
             continue
 
-        needed = ["name", "categories"]
-        _, authors = nodes.entries(node).get("authors", (None, None))
-        if not (authors and authors.value):
-            needed.append("topics")
-
-        found = file.mapping(node, "list", KEYS, needed)
+        found = file.mapping(node, "list", KEYS, ("name", "categories"))
+        if "topics" not in found and not ("authors" in found and found["authors"].value):
+            file.note(node, "this list needs 'topics' or 'authors'")
         options = {key: file.read(key, value) for key, value in found.items()}
 
         if name := options.get("subscribers_file"):

@@ -18,6 +18,8 @@ Entries = dict[str, tuple[ScalarNode, Node]]  # by the key's text: the key and t
 _FORBIDDEN = re.compile(
     "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
+# Beside ASCII quotes only these can be meant as quotes; within a word, ’ is an apostrophe.
+_LOOKALIKE = re.compile(r"[\xa0\u2007\u202f]|(?<![^\s:,\[{-])[“”„‟‘’‚‛«»]")
 _BLANKS = dict.fromkeys((0x85, 0x2028, 0x2029), " ")  # line ends in YAML, but in no editor
 _NULL = {"", "~", "null", "Null", "NULL"}
 _DEEPEST = 50  # levels of lists and mappings; libyaml would crash at some 30,000
@@ -93,6 +95,18 @@ def compose(text: str) -> Node | None:
         raise _in_plain_words(error, text) from None
 
     return root
+
+
+def lookalike(text: str) -> str:
+    """Return the end of a message about text with a typographic quote or a no-break space, which
+    YAML takes for letters; empty if it has none.
+    """
+    match = _LOOKALIKE.search(text)
+    if match is None:
+        return ""
+    if match[0].isspace():
+        return f"; there is a no-break space (U+{ord(match[0]):04X}): write an ordinary one"
+    return f"; {match[0]} is a typographic quote: write ' or \""
 
 
 def place(node: Node) -> tuple[int, int]:
@@ -185,5 +199,10 @@ def _in_plain_words(error: MarkedYAMLError, text: str) -> MalformedError:
         if re.search(pattern, reason):
             message = plain_words.replace("{sign}", rest[:1])
             break
+
+    lines = text.split("\n")
+    for culprit in (mark, error.context_mark or mark):
+        if hint := lookalike("".join(lines[culprit.line : culprit.line + 1])):
+            return MalformedError(culprit.line + 1, culprit.column + 1, message + hint)
 
     return MalformedError(mark.line + 1, mark.column + 1, message)

@@ -12,10 +12,11 @@ from functools import lru_cache, partial
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from email_validator import EmailNotValidError, validate_email
 
+from paperboy.edges.text import did_you_mean
 from paperboy.models import Subscriber
 
 Parser = Callable[[str], Any]
@@ -41,6 +42,11 @@ _LANGUAGE = re.compile(
     r"[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*",
     re.ASCII | re.IGNORECASE,
 )
+
+# Of whole hours from UTC, as UTC+1 or GMT -05:00.
+_OFFSET = re.compile(r"(?:UTC|GMT)? ?([+-])([0-9]{1,2})(?::?00)?", re.IGNORECASE)
+
+_SEVERAL = re.compile(r"@[^\s,;@]+[\s,;]+[^@]*@")  # addresses in one line
 
 # A DNS name or an IP address.
 _HOST = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?|([0-9A-Fa-f]*:){2}[0-9A-Fa-f:.]*")
@@ -78,12 +84,14 @@ def mailbox(text: str) -> Subscriber:
     be tried. A local part beyond ASCII becomes lower case (RFC 6531).
     """
     text = one_line(text)
+    if _SEVERAL.search(text):
+        raise ValueError(f"{text!r} has more than one address; write one address per line")
     match = _NAME_AND_ADDRESS.fullmatch(text) if text.endswith(">") else None
     if match is None:
         return Subscriber(_address(text))
     name = unquote(match["name"]).strip()
     if re.search("[@<>]", name):
-        raise ValueError(f"{text!r} has more than one address; write each on its own line")
+        raise ValueError(f"{text!r} has more than one address; write one address per line")
 
     return Subscriber(_address(match["address"].strip()), name)
 
@@ -135,7 +143,23 @@ def timezone(text: str) -> ZoneInfo:
     try:
         return ZoneInfo(text.strip())
     except (LookupError, ValueError, OSError):  # an unknown name, no name, or that of a folder
-        raise ValueError("unknown timezone; use a name such as Europe/Berlin") from None
+        raise ValueError(f"unknown timezone{_timezone_meant(text.strip())}") from None
+
+
+def _timezone_meant(text: str) -> str:
+    """Return the suggestion for a city (Berlin), an offset (UTC+1) or a misspelt name."""
+    names = available_timezones()
+    if match := _OFFSET.fullmatch(text):
+        sign = "-" if match[1] == "+" else "+"  # POSIX counts them the other way
+        if (fixed := f"Etc/GMT{sign}{int(match[2])}") in names:
+            return f", did you mean {fixed!r}, or for summer time a city, such as Europe/Berlin?"
+
+    cities = {name.rpartition("/")[2].casefold(): name for name in sorted(names)}
+    city = cities.get(text.replace(" ", "_").casefold())
+    if city:
+        return f", did you mean {city!r}?"
+    near = did_you_mean(text, names, cutoff=0.8) if "/" in text else ""  # CEST is not EST
+    return near or "; use a name such as Europe/Berlin"
 
 
 def language(text: str) -> str:

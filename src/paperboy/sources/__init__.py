@@ -53,7 +53,10 @@ def categories(text: str) -> tuple[str, ...]:
     try:
         return source.categories(text)
     except ValueError as error:
-        key, slash, _ = text.partition("/")
+        key, slash, name = text.partition("/")
+        if slash and key.casefold() == ARXIV.name.casefold():
+            fix = f"{ARXIV.name}'s need no prefix: write {name}"
+            raise ValueError(f"unknown category {text!r}; {fix}") from error
         keys = list(filter(None, _BY_KEY))
         near = did_you_mean(key, keys, cutoff=0.7)
         if meant := _meant(text):
