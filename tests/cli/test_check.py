@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from paperboy.service.check import network_fault
 from tests.builders import paper
 from tests.cli.conftest import LISTS, World
 from tests.servers import arxiv_faults, biorxiv_faults, llm_faults
@@ -69,6 +70,66 @@ def test_readers_that_are_only_examples_are_a_note_where_mail_leaves(world: Worl
     said = world.run("check", "--offline").out
     assert "reaches nobody" not in said
     assert "alerts" not in said, "the outbox is looked at by whoever looks at it"
+
+
+@pytest.mark.parametrize(
+    ("domain", "meant"),
+    [("gmial.com", "gmail.com"), ("uni.con", "uni.com"), ("Outlok.con", "outlook.com")],
+)
+def test_mistyped_domain_is_a_note_with_the_likely_one(
+    world: World, domain: str, meant: str
+) -> None:
+    world.write("subscribers.yaml", LISTS.replace("@example.org", f"@{domain}"))
+    assert (
+        f"\nnote   lists: mail to ada@{domain.lower()}, grace@{domain.lower()} and vera@{domain.lower()} "
+        f"may reach nobody: did you mean {meant}?\n"
+    ) in world.run("check", "--offline").out
+
+
+def test_rare_domains_are_not_mistaken_for_others(world: World) -> None:
+    world.write("subscribers.yaml", LISTS.replace("@example.org", "@mail.com"))
+    assert "did you mean" not in world.run("check", "--offline").out
+
+
+def test_long_topics_are_a_note_with_their_tokens_in_each_call(world: World) -> None:
+    world.write("prompts/topics/long.md", "Relevant: größe\n" * 5_600)
+    long = LISTS.replace("dwarf galaxies", "topics/long.md")
+    world.write("subscribers.yaml", long)
+    note = "note   lists: galaxies: topics of 101 kB are about 22,399 tokens in each call of the LLM; shorten them\n"
+    assert note in world.run("check", "--offline").out
+    world.env(llm=False)
+    assert "tokens" not in world.run("check", "--offline").out
+
+
+MOUNTS = """\
+/dev/sda1 / ext4 rw,relatime 0 0
+proc /proc proc rw 0 0
+filer:/export /srv/my\\040group nfs4 rw,vers=4.2 0 0
+//nas/papers /mnt/papers cifs rw 0 0
+ada@far: /home/ada/far fuse.sshfs rw 0 0
+systemd-1 /net autofs rw 0 0
+filer:/net /net nfs rw 0 0
+/dev/sdb1 /mnt/papers/local xfs rw 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/srv/my group/papers/data/paperboy.db", "nfs4"),
+        ("/mnt/papers/paperboy.db", "cifs"),
+        ("/home/ada/far/paperboy.db", "fuse.sshfs"),
+        ("/net/paperboy.db", "nfs"),
+        ("/mnt/papers/local/paperboy.db", ""),
+        ("/mnt/papers-2/paperboy.db", ""),
+        ("/home/ada/paperboy.db", ""),
+    ],
+)
+def test_database_on_a_network_file_system_is_a_fault(path: str, kind: str) -> None:
+    fault = f"{path} is on a network file system ({kind}), where SQLite's WAL fails; "
+    fix = "set PAPERBOY_DATABASE to a file on a local disk"
+    assert network_fault(Path(path), MOUNTS) == (fault + fix if kind else "")
+    assert network_fault(Path(path), "") == "", "other systems have no such list"
 
 
 def test_check_touches_nothing_and_asks_no_server_offline(world: World) -> None:
@@ -260,7 +321,9 @@ def store(world: World, *authors: str) -> None:
 
 def test_followed_name_that_is_no_whole_name_is_a_note(world: World) -> None:
     """An unquoted `[Rubin, Vera]` is two names; but some authors do have one word."""
-    said = 'full names are compared, so write Vera Rubin, or "Rubin, Vera" in quotes'
+    said = (
+        'full names are compared, one to an item, so write Vera Rubin, or "Rubin, Vera" in quotes'
+    )
     note = f"note   authors: foundations: no stored paper matches {{}}; {said}"
     assert authors_notes(world, "[Rubin, Vera]") == [note.format("'Rubin' and 'Vera'")]
     assert authors_notes(world, "['Rubin, Vera, Ford', Ada Byron]") == [
@@ -269,6 +332,23 @@ def test_followed_name_that_is_no_whole_name_is_a_note(world: World) -> None:
     assert authors_notes(world, "['Rubin, Vera', Ada Byron]") == []
     store(world, "Vera Rubin", "Aristotle")
     assert authors_notes(world, "[Rubin, Aristotle]") == [note.format("'Rubin'")]
+
+
+@pytest.mark.parametrize(
+    "name", ["J. Friml", "Y Bengio", "J.-L. Starck", "Ada Byron and Vera Rubin", "Prof. Ada Byron"]
+)
+def test_initials_titles_and_two_names_in_one_are_a_note(world: World, name: str) -> None:
+    """Unless a stored paper is by that name, or shows which is meant."""
+    (line,) = authors_notes(world, f"[{name}, J. Robert Oppenheimer, Dragan Huterer]")
+    assert f"no stored paper matches {name!r}; full names are compared, one to an item" in line
+    store(world, name)
+    assert authors_notes(world, f"[{name}]") == []
+
+
+def test_initials_of_a_stored_name_are_a_note_with_that_name(world: World) -> None:
+    store(world, "Jiří Friml")
+    (line,) = authors_notes(world, "[J. Friml]")
+    assert "none is by J. Friml, but some are by Jiří Friml" in line
 
 
 def test_followed_name_that_stored_papers_spell_otherwise_is_a_note(world: World) -> None:

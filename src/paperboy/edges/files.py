@@ -7,6 +7,7 @@ caller adds.
 
 import os
 import pwd
+import re
 import shlex
 import stat
 from contextlib import suppress
@@ -113,6 +114,20 @@ def _name(user: int) -> str:
         return pwd.getpwuid(user).pw_name
     except KeyError:
         return str(user)
+
+
+def file_system(path: Path, mounts: str) -> str:
+    """Return the type of the file system that holds a path, such as "nfs4". `mounts` has the lines
+    of /proc/self/mounts; empty if none is about the path.
+    """
+    kinds = dict[Path, str]()  # by mount point; a later mount hides an earlier one
+    for line in filter(None, mounts.split("\n")):
+        _, escaped, kind, *_ = line.split(" ")
+        point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), escaped)
+        kinds[Path(point)] = kind
+
+    target = Path(os.path.realpath(path))
+    return next((kinds[place] for place in (target, *target.parents) if place in kinds), "")
 
 
 def become_owner(home: Path) -> None:

@@ -12,7 +12,9 @@ import re
 import shlex
 import shutil
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -23,6 +25,7 @@ from urllib.parse import urlsplit
 
 from paperboy import sample
 from paperboy.curate import name_key, other_spellings
+from paperboy.edges import files
 from paperboy.edges.text import without_url
 from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import PaperboyError
@@ -53,6 +56,23 @@ _NO_PAGES = (
 )
 _NO_HEARTBEAT = ", so your monitoring will raise an alarm; check the URL and HTTPS_PROXY"
 _EXAMPLE = re.compile(r"(?:.*[@.])?example\.(?:org|com|net)", re.IGNORECASE)
+
+
+_MISTYPED = {
+    slip: domain
+    for domain, slips in {
+        "gmail.com": "gmial.com gmal.com gmai.com gamil.com gnail.com gmaill.com gmail.co gmail.cm",
+        "hotmail.com": "hotmial.com hotmal.com hotmai.com homail.com",
+        "outlook.com": "outlok.com outloook.com outlock.com",
+        "yahoo.com": "yaho.com yahooo.com yhaoo.com",
+        "icloud.com": "iclod.com icoud.com",
+    }.items()
+    for slip in slips.split()
+}
+# Initials alone (J. Friml), several people (A and B), a title (Prof. X).
+_SLIP = re.compile(r"(?:\w[. -]+)+\S+|.* (?:and|&) .*|(?:prof|professor|dr)\b.*", re.IGNORECASE)
+_LONG_TOPICS = 16_000  # characters, some 4,000 tokens: half as many as those of 16 papers
+_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +172,22 @@ def _of_the_lists(lists: Sequence[MailingList], settings: Settings) -> Iterator[
         paused = "; paused, so it sends nothing" * mailing_list.paused
         categories = ", ".join(named(mailing_list.categories))
         yield Finding("lists", f"{mailing_list.name}: {categories}; {people}{paused}")
+        topics = mailing_list.topics
+        if settings.has_llm and len(topics) > _LONG_TOPICS:
+            size = f"topics of {len(topics.encode()) / 1000:.0f} kB"
+            cost = f"about {len(topics) // 4:,} tokens in each call of the LLM"
+            yield note("lists", f"{mailing_list.name}: {size} are {cost}; shorten them")
+
+    slips = defaultdict[str, list[str]](list)
+    for address in addresses:
+        domain = address.rpartition("@")[2]
+        meant = re.sub(r"\.con$", ".com", domain)
+        meant = _MISTYPED.get(meant, meant)
+        if meant != domain:
+            slips[meant].append(address)
+    for meant, mistyped in slips.items():
+        whom = together(mistyped, 3)
+        yield note("lists", f"mail to {whom} may reach nobody: did you mean {meant}?")
 
     examples = list(filter(_EXAMPLE.fullmatch, addresses))
     if examples and settings.mail_from:
@@ -214,7 +250,12 @@ def _of_the_home(app: App) -> Iterator[Finding]:
 
 def _database(app: App) -> Iterator[Finding]:
     path = app.settings.paperboy_database
-    if store := app.open_store(check=True):
+    mounts = b""
+    with suppress(FileNotFoundError, ValueError):  # of Linux
+        mounts = files.read(Path("/proc/self/mounts"))
+    if fault := network_fault(path, os.fsdecode(mounts)):
+        yield Finding("database", fault, exit_code=78)
+    elif store := app.open_store(check=True):
         store.close()
         yield Finding("database", f"{path}")
     elif _can_be_made(path):
@@ -222,6 +263,17 @@ def _database(app: App) -> Iterator[Finding]:
     else:
         fix = "let this user write there, or set PAPERBOY_DATABASE"
         yield Finding("database", f"{path}: cannot be created; {fix}", exit_code=78)
+
+
+def network_fault(path: Path, mounts: str) -> str:
+    """Return why the database cannot be used if its file system is another machine's; else empty.
+    `mounts` has the lines of /proc/self/mounts.
+    """
+    kind = files.file_system(path, mounts)
+    if kind not in _NETWORK:
+        return ""
+    reason = f"is on a network file system ({kind}), where SQLite's WAL fails"
+    return f"{path} {reason}; set PAPERBOY_DATABASE to a file on a local disk"
 
 
 def _of_the_authors(app: App) -> Iterator[Finding]:
@@ -251,10 +303,16 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
             message = f"{mailing_list.name}: without topics, it gets only corresponding authors' papers of {names}"
             yield note("authors", f"{message}; others stand there by their initials")
 
-        odd = [name for name in mailing_list.authors if len(name.split()) == 1 or "," in name]
+        odd = [
+            name
+            for name in mailing_list.authors
+            if len(name.split()) == 1
+            or "," in name
+            or (name not in spellings and _SLIP.fullmatch(name))
+        ]
         if unmatched := [f"{name!r}" for name in odd if name_key(name) not in stored]:
             message = f"{mailing_list.name}: no stored paper matches {together(unmatched, 3)}"
-            fix = 'full names are compared, so write Vera Rubin, or "Rubin, Vera" in quotes'
+            fix = 'full names are compared, one to an item, so write Vera Rubin, or "Rubin, Vera" in quotes'
             yield note("authors", f"{message}; {fix}")
 
         for name in mailing_list.authors:
