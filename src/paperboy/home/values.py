@@ -16,7 +16,6 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from email_validator import EmailNotValidError, validate_email
 
-from paperboy.edges.text import did_you_mean
 from paperboy.models import Subscriber
 
 Parser = Callable[[str], Any]
@@ -147,19 +146,18 @@ def timezone(text: str) -> ZoneInfo:
 
 
 def _timezone_meant(text: str) -> str:
-    """Return the suggestion for a city (Berlin), an offset (UTC+1) or a misspelt name."""
+    """Return the suggestion for a city (Berlin) or an offset (UTC+1)."""
     names = available_timezones()
     if match := _OFFSET.fullmatch(text):
         sign = "-" if match[1] == "+" else "+"  # POSIX counts them the other way
         if (fixed := f"Etc/GMT{sign}{int(match[2])}") in names:
             return f", did you mean {fixed!r}, or for summer time a city, such as Europe/Berlin?"
 
-    cities = {name.rpartition("/")[2].casefold(): name for name in sorted(names)}
-    city = cities.get(text.replace(" ", "_").casefold())
-    if city:
-        return f", did you mean {city!r}?"
-    near = did_you_mean(text, names, cutoff=0.8) if "/" in text else ""  # CEST is not EST
-    return near or "; use a name such as Europe/Berlin"
+    wanted = f"/{text.replace(' ', '_')}".casefold()
+    for name in sorted(names):
+        if f"/{name}".casefold().endswith(wanted):
+            return f", did you mean {name!r}?"
+    return "; use a name such as Europe/Berlin"
 
 
 def language(text: str) -> str:

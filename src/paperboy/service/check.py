@@ -12,9 +12,7 @@ import re
 import shlex
 import shutil
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -180,16 +178,11 @@ def _of_the_lists(lists: Sequence[MailingList], settings: Settings) -> Iterator[
             cost = f"about {len(topics) // 4:,} tokens in each call of the LLM"
             yield note("lists", f"{mailing_list.name}: {size} are {cost}; shorten them")
 
-    slips = defaultdict[str, list[str]](list)
-    for address in addresses:
-        domain = address.rpartition("@")[2]
+    for domain in dict.fromkeys(address.rpartition("@")[2] for address in addresses):
         meant = re.sub(r"\.con$", ".com", domain)
         meant = _MISTYPED.get(meant, meant)
         if meant != domain:
-            slips[meant].append(address)
-    for meant, mistyped in slips.items():
-        whom = together(mistyped, 3)
-        yield note("lists", f"mail to {whom} may reach nobody: did you mean {meant}?")
+            yield note("lists", f"addresses at {domain} may reach nobody: did you mean {meant}?")
 
     examples = list(filter(_EXAMPLE.fullmatch, addresses))
     if examples and settings.mail_from:
@@ -252,10 +245,8 @@ def _of_the_home(app: App) -> Iterator[Finding]:
 
 def _database(app: App) -> Iterator[Finding]:
     path = app.settings.paperboy_database
-    mounts = b""
-    with suppress(FileNotFoundError, ValueError):  # of Linux
-        mounts = files.read(Path("/proc/self/mounts"))
-    if fault := network_fault(path, os.fsdecode(mounts)):
+    mounts = Path("/proc/self/mounts")  # of Linux
+    if mounts.exists() and (fault := network_fault(path, os.fsdecode(mounts.read_bytes()))):
         yield Finding("database", fault, exit_code=78)
     elif store := app.open_store(check=True):
         store.close()
