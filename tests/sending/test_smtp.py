@@ -531,7 +531,7 @@ def test_login_that_is_refused_for_now_does_not_blame_the_password(
     busy = Fault("AUTH", "454 4.7.0 Temporary authentication failure")
     with relay(contexts, faults=[busy]) as server:
         sender = logged_in(server, contexts)
-        with pytest.raises(MailServerError, match="the login of paperboy: 454 4.7.0") as raised:
+        with pytest.raises(MailServerError, match=r"the login of paperboy: 454 4\.7\.0") as raised:
             sender.send(envelope())
         assert str(raised.value).endswith("It may be temporary.")
 

@@ -51,12 +51,12 @@ _WANTS_TOKENS = (
 _NO_SMTP = re.compile(
     r"SmtpClientAuthentication is disabled", re.IGNORECASE
 )  # Microsoft's 5.7.139, too
-_ALLOW_SMTP = (
+_MICROSOFT = (
     'Microsoft 365 wants "Authenticated SMTP" to be turned on for this mailbox by an administrator; the recipe in '
     ".env.example shows the rest."
 )
 _GOOGLE = re.compile(r"Application-specific password|support\.google\.com", re.IGNORECASE)
-_APP_PASSWORD = (
+_GMAIL = (
     "Gmail takes no usual password: turn on two-step verification, make an app password at "
     "https://myaccount.google.com/apppasswords, and set SMTP_PASSWORD to it, as the recipe in .env.example shows."
 )
@@ -400,7 +400,7 @@ class SmtpTransport:
         if 400 <= code < 500:
             fix = "It may be temporary."
         elif _NO_SMTP.search(said):
-            fix = _ALLOW_SMTP
+            fix = _MICROSOFT
         elif self.tokens:
             return (
                 f"refuses the access token for {self.username}: {said}. Check that SMTP_TOKEN_COMMAND prints a token "
@@ -409,7 +409,7 @@ class SmtpTransport:
         elif _NO_PASSWORDS.search(said):
             return _WANTS_TOKENS.format(said)
         elif _GOOGLE.search(said):
-            fix = _APP_PASSWORD
+            fix = _GMAIL
         return f"refuses the login of {self.username}: {said}. {fix}"
 
     def _said(self, code: int, reply: bytes) -> str:

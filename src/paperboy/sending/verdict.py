@@ -83,18 +83,17 @@ def judge(command: str, code: int, text: str) -> Verdict:
             return Verdict.SLOW_DOWN
         return Verdict.LATER
 
+    gone = _gone(command, subject, detail, text) if command in {"RCPT", RETURNED} else None
     is_quota = subject not in {1, 2} and _LIMIT.search(text)  # those are about the recipient
+    is_permission = (subject, detail) in _OUR_SENDERS or "SendAsDenied" in text
+    verdict = gone or Verdict.UNCLEAR
     if (subject, detail) in _OUR_LIMITS or is_quota or "SubmissionQuotaExceeded" in text:
-        return Verdict.LIMIT
-    if (subject, detail) in _OUR_SENDERS or "SendAsDenied" in text:
-        return Verdict.SENDER
-    if command == "MAIL" and code != 552:  # 552 is about the size of this message
-        return Verdict.SENDER
-    if command in {"RCPT", RETURNED} and (gone := _gone(command, subject, detail, text)):
-        return gone
-    if code == 552 or subject == 2 or command not in {"RCPT", RETURNED, "end of message"}:
-        return Verdict.NEVER
-    return Verdict.UNCLEAR
+        verdict = Verdict.LIMIT
+    elif is_permission or (command == "MAIL" and code != 552):  # 552: this message is too large
+        verdict = Verdict.SENDER
+    elif not gone and (code == 552 or subject == 2 or command in {"DATA", "SMTPUTF8", "MAIL"}):
+        verdict = Verdict.NEVER
+    return verdict
 
 
 def _gone(command: str, subject: int, detail: int, text: str) -> Verdict | None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
+from typing import IO
 
 from paperboy.errors import MailServerError
 
@@ -71,7 +72,7 @@ class TokenCommand:
         with process:
             try:
                 end = time.monotonic() + self.timeout
-                line = self._first_line(process, end)
+                line = self._first_line(process.stdout, end) if process.stdout else b""
                 # Not until its output ends: what it leaves running may hold that open.
                 process.wait(end - time.monotonic())
             except BaseException as error:
@@ -93,18 +94,17 @@ class TokenCommand:
             )
         return line.decode("ascii")
 
-    def _first_line(self, process: subprocess.Popen[bytes], end: float) -> bytes:
+    def _first_line(self, stream: IO[bytes], end: float) -> bytes:
         """Read the first line of the output, or as much as is allowed, until `end`. Raises
         TimeoutExpired.
         """
-        assert process.stdout is not None
         output = b""
         with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
+            selector.register(stream, selectors.EVENT_READ)
             while b"\n" not in output and len(output) < _MOST_BYTES:
                 if not selector.select(max(0, end - time.monotonic())):
                     raise subprocess.TimeoutExpired(self.words, self.timeout)
-                piece = os.read(process.stdout.fileno(), _MOST_BYTES)
+                piece = os.read(stream.fileno(), _MOST_BYTES)
                 if not piece:
                     break
                 output += piece

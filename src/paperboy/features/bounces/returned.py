@@ -7,7 +7,7 @@ Message-ID of one copy, or a token. A forwarded mail gives both away.
 import email
 import re
 from binascii import a2b_base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
