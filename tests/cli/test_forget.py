@@ -2,11 +2,17 @@
 
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 
+import click
 import pytest
 
+from paperboy.cli.digests import preview, resend
+from paperboy.cli.main import ENTER
+from paperboy.cli.mornings import once, work
 from paperboy.edges import lock
 from paperboy.home.versions import Files
 from paperboy.store.incidents import MAIL_SERVER, Incident, Kind
@@ -270,3 +276,89 @@ def test_forget_waits_for_the_sending_under_way(world: World) -> None:
     ((text, lists),) = said
     assert text.endswith("paperboy run) is active; waiting for its sending to end")
     assert lists == LEFT
+
+
+def joined_since(world: World) -> None:
+    """Let Ada join after the day's digest."""
+    world.write("subscribers.yaml", LEFT)
+    world.once()
+    world.write("subscribers.yaml", LISTS)
+
+
+def frozen(world: World) -> None:
+    """Freeze the day's digest, which the server does not take yet."""
+    world.smtp.faults.append(Fault("connect", "421 later"))
+    world.once()
+    world.smtp.faults.clear()
+    world.clock.now += timedelta(hours=1)
+
+
+RACES: list[tuple[lock.Name, click.Command, str, Callable[[World], object]]] = [
+    ("morning", once, "", in_force),
+    ("sending", once, "", in_force),
+    ("morning", work, "morning foundations", in_force),
+    ("sending", work, "sending", frozen),
+    ("sending", resend, "foundations", joined_since),
+    ("sending", resend, f"foundations --to {ADA}", joined_since),
+    ("tasks", preview, f"foundations --to {ADA}", joined_since),
+]
+
+
+@pytest.mark.parametrize(("name", "command", "words", "before"), RACES)
+def test_person_forgotten_while_a_command_waits_is_neither_mailed_nor_written_back(
+    world: World,
+    name: lock.Name,
+    command: click.Command,
+    words: str,
+    before: Callable[[World], object],
+) -> None:
+    """It reads the lists again once the lock is its own."""
+    world.announce(1)
+    before(world)
+    forgotten = []
+    with app_of(world) as app, ExitStack() as other:
+        other.enter_context(world.held(name))
+
+        def say(text: str) -> None:
+            if "is active" in text:
+                other.close()
+                forgotten.append(world.run("forget", ADA).code)
+
+        app.say = say
+        with click.Context(command, obj=app) as context:
+            context.meta[ENTER] = lambda _: None
+            command.parse_args(context, words.split())
+            command.invoke(context)
+    assert forgotten == [0]
+    assert ADA.encode() not in everything(world)
+    if command is not preview and f"--to {ADA}" not in words:
+        assert ADA not in world.mails()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("forget", ADA), ("subscribe", "galaxies", "bo@example.org")],
+)
+def test_draft_that_a_killed_command_has_left_is_removed_by_the_next_one(
+    world: World, command: tuple[str, ...]
+) -> None:
+    draft = ".subscribers.yaml.0a1b2c3d.draft"
+    world.write(draft, LISTS)
+    assert world.run(*command).code == 0
+    assert not (world.path / draft).exists()
+
+
+def test_first_morning_that_ends_meanwhile_is_forgotten_too(world: World) -> None:
+    """There was no database when the command began."""
+    world.announce(1)
+    with app_of(world) as app, ExitStack() as other:
+        other.enter_context(world.held("morning"))
+
+        def say(text: str) -> None:
+            world.write("subscribers.yaml", LISTS)
+            other.close()
+            world.once()
+
+        app.say = say
+        app.forget(ADA)
+    assert ADA.encode() not in (world.database.read_bytes())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -106,6 +107,26 @@ def test_table_that_is_made_anew_keeps_the_rows_that_reference_it(path: Path) ->
             {"id": 1, "name": None}
         ]
         assert database.value("pragma foreign_keys") == 1
+
+
+def test_rows_whose_parents_were_deleted_by_hand_are_named_with_the_command_that_deletes_them(
+    path: Path,
+) -> None:
+    """The program sqlite3 keeps no foreign keys."""
+    with closing(sqlite3.connect(path)) as by_hand:
+        by_hand.execute(BROKEN_LINK)
+        by_hand.commit()
+    core = after(CORE, FETCH)
+    said = "rows of webhooks belong to deleted rows of messages"
+    with pytest.raises(StoreError, match=said) as told, opened(path, core=core):
+        pass
+    program, file, statement = shlex.split(str(told.value).rpartition("too: ")[2])
+    assert (program, file) == ("sqlite3", str(path))
+    with closing(sqlite3.connect(path)) as by_hand:
+        by_hand.execute(statement)
+        by_hand.commit()
+    with opened(path, core=core) as database:
+        assert database.value("select count(*) from fetches") == 1
 
 
 @pytest.mark.parametrize("number", range(5))

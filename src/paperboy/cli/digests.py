@@ -9,7 +9,7 @@ from paperboy.cli.mornings import Stop
 from paperboy.cli.people import mailbox_from, refusal
 from paperboy.errors import PaperboyError
 from paperboy.mail.text import counted
-from paperboy.models import Delivery, DeliveryState, MailingList, Receipt, Subscriber
+from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Receipt, Subscriber
 from paperboy.morning.preview import sent, write
 from paperboy.sending.delivery import send_outside
 from paperboy.sending.resend import Resend
@@ -78,17 +78,7 @@ def preview(
         return 0
 
     if recipient:
-        if recipient in mailing_list.subscribers:  # then the links of a test mail work
-            app.store.readers.add(
-                name, [app.composer.copy_for(name, app.clock().date(), recipient)]
-            )
-        receipt = send_outside(
-            app.transports[0], app.composer, composed, name, recipient, app.clock(), test=True
-        )
-        code = _said(recipient, receipt)
-        if app.settings.web_url and not app.signer and not code:
-            output.say(_COVERED)
-        return code
+        return _test_mail(app, composed, name, recipient)
 
     page = write(app.composer, app.settings.paperboy_outbox, name, composed, app.clock())
     output.say(str(page))
@@ -96,6 +86,23 @@ def preview(
         webbrowser.open(page.as_uri())
 
     return 0
+
+
+def _test_mail(app: App, composed: Composed, name: str, recipient: Subscriber) -> int:
+    """Send a test mail, whose links work for a subscriber of the list."""
+    if recipient in app.home.list(name).subscribers:
+        copy = app.composer.copy_for(name, app.clock().date(), recipient)
+        with app.alone("tasks", "preview"):
+            if recipient in app.home.list(name).subscribers:  # not forgotten meanwhile
+                app.store.readers.add(name, [copy])
+
+    receipt = send_outside(
+        app.transports[0], app.composer, composed, name, recipient, app.clock(), test=True
+    )
+    code = _said(recipient, receipt)
+    if app.settings.web_url and not app.signer and not code:
+        output.say(_COVERED)
+    return code
 
 
 @click.command()
@@ -132,30 +139,23 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
     if name is None and not failed:
         raise click.UsageError("Name a LIST; only with --failed it may be left out, for all lists.")
 
-    lists = (app.home.list(name),) if name is not None else app.home.lists
-    recipient = _recipient(address, lists[0])
-    resends = [app.resend(mailing_list) for mailing_list in lists]
+    _resends(app, name, address)
     app.prepare()
     _ = app.transports  # half a login is an error before anything is put back
 
     with app.alone("sending", "resend"), Stop() as stop:
         stop.gently = True
+        resends, recipient = _resends(app, name, address)
         if recipient:
             return _to_one(app, resends[0], stop, recipient)
         for again in resends:
             try:
-                put_back = again.put_back(failed_only=failed)
+                _put_back(again, failed_only=failed)
             except PaperboyError as error:
                 if name is not None:
                     raise
                 # One list's digest that cannot be sent again stops no other list.
                 output.say(str(error), err=True)
-                continue
-            for day, number in put_back.items():
-                whom = "there is nobody to send it to"
-                if number:
-                    whom = f"to be sent again to {counted(number, 'subscriber')}"
-                output.say(f"{again.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
 
         report = app.deliver(stop, by_hand=True)
         if report.states:
@@ -163,6 +163,23 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
         left = output.not_sent(app.store.ledger.unfinished(), report)
         output.say(*left, err=True)
         return 1 if left else 0
+
+
+def _resends(
+    app: App, name: str | None, address: str | None
+) -> tuple[list[Resend], Subscriber | None]:
+    """Return what to send again, and to which address alone, as the files have it now."""
+    lists = app.home.lists if name is None else (app.home.list(name),)
+    recipient = _recipient(address, lists[0])
+    return [app.resend(mailing_list) for mailing_list in lists], recipient
+
+
+def _put_back(again: Resend, *, failed_only: bool) -> None:
+    for day, number in again.put_back(failed_only=failed_only).items():
+        whom = "there is nobody to send it to"
+        if number:
+            whom = f"to be sent again to {counted(number, 'subscriber')}"
+        output.say(f"{again.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
 
 
 def _recipient(address: str | None, mailing_list: MailingList) -> Subscriber | None:

@@ -101,16 +101,17 @@ def once(
         raise click.UsageError("--since needs --list, and no --dry-run.")
 
     output.set_up(app)
-    chosen = app.home.named(names)
+    app.home.named(names)
     any_day = bool(names) or all_lists
     app.prepare()
     if dry_run:
-        return _dry_run(app, chosen, any_day=any_day)
+        return _dry_run(app, app.home.named(names), any_day=any_day)
 
     _ = app.transports  # before anything is paid for: half a login is an error
 
     with Stop() as stop:
         with app.alone("morning"):
+            chosen = app.home.named(names)
             report = app.morning(chosen, any_day=any_day, since=since.date() if since else None)
 
         with app.alone("sending"):

@@ -14,6 +14,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from glob import escape
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -31,6 +32,7 @@ from paperboy.models import MailingList, Problem, Subscriber
 
 _Edit = tuple[int, int, str]  # begin and end of the text that is replaced, and its replacement
 
+_DRAFT = ".draft"
 _REST_OF_LINE = r"[^\r\n]*"
 
 
@@ -136,6 +138,7 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
                 found[name] = tuple(sorted(lines))
 
     for path, name, before, after in replacements:
+        _remove_drafts(path)
         if after != before:
             _replace(path, name, before, after)
 
@@ -321,13 +324,22 @@ def _lists(home: Home, text: str) -> tuple[MailingList, ...]:
         return ()
 
 
+def _remove_drafts(path: Path) -> None:
+    """Remove the drafts that killed commands have left beside a file."""
+    for draft in path.parent.glob(f".{escape(path.name)}.*{_DRAFT}"):
+        draft.unlink(missing_ok=True)
+
+
 def _replace(path: Path, name: str, before: bytes, after: bytes) -> None:
     """Replace the file by one rename that keeps owner and permissions. Raises PaperboyError if it
     was changed since.
     """
     with _as_problems(path):
         path.open("r+b").close()  # a rename needs only the permissions of the folder
-        with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        _remove_drafts(path)
+        with NamedTemporaryFile(
+            dir=path.parent, prefix=f".{path.name}.", suffix=_DRAFT, delete=False
+        ) as file:
             draft = Path(file.name)
             old = path.stat()
             try:

@@ -16,7 +16,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -78,6 +78,12 @@ class Home:
             return cls.load(path, environ), None
         except ConfigError as error:
             return cls.in_force(path, environ), error
+
+    def again(self) -> Home:
+        """Return this home with its lists as they are now, or are in force now. Raises ConfigError."""
+        in_force = Files(self.path).in_force() if self.source != self.path else None
+        source = in_force or self.path
+        return replace(self, lists=load_lists(source, self.settings), source=source)
 
     def database_in_force(self, environ: Mapping[str, str]) -> Path:
         """Return the database of the version in force, or of the current files."""

@@ -74,6 +74,7 @@ class Database:
 
             if self._behind(mark):
                 execute("begin exclusive")  # waits for another process that migrates it
+                self._require_no_orphans()
                 for tables, applied in self._behind(mark):
                     migrate(tables, applied, self._connection)
                 if row := execute("pragma foreign_key_check").fetchone():
@@ -96,6 +97,19 @@ class Database:
                 fix = "free some space if the disk is full, or report this as a bug"
                 advice = f"its migration failed ({error}) and was rolled back: the previous version still works; {fix}"
             raise StoreError(f"{self.path}: {advice}") from error
+
+    def _require_no_orphans(self) -> None:
+        """Raise StoreError for rows whose parents somebody has deleted with the program sqlite3."""
+        query = """select broken."table", parent, "from", "to" from pragma_foreign_key_check as broken
+            join pragma_foreign_key_list(broken."table") as keys on keys.id = fkid limit 1"""
+        if row := self._connection.execute(query).fetchone():
+            child, parent, column, key = row
+            orphans = f"delete from {child} where {column} not in (select {key} from {parent})"
+            command = f"sqlite3 {shlex.quote(str(self.path))} {shlex.quote(orphans)}"
+            raise StoreError(
+                f"{self.path}: cannot be migrated, since rows of {child} belong to deleted rows of {parent}, which "
+                f"only another program deletes; delete them, too: {command}"
+            )
 
     def _behind(self, mark: Path | None) -> list[tuple[Tables, int]]:
         """Return the tables that lack migrations, with the number of those that were applied.
