@@ -39,6 +39,8 @@ DIGEST, NOTE, QUIET, GAVE_UP = map(Outcome, ("digest", "note", "quiet", "gave up
         ("Noémie Okonkwo-Lindahl", "Noemie Okonkwo Lindahl"),
         ("J. -L. Puget", "J.-L. Puget"),  # as arXiv writes it, and as its authors do
         ("Jean‑Loup Puget", "Jean–Loup Puget"),
+        ("Vera C Rubin", "Vera C. Rubin"),
+        ("V.C.Rubin", "V. C. Rubin"),
     ],
 )
 def test_names_compare_without_case_accents_and_hyphens(one: str, other: str) -> None:
@@ -108,20 +110,43 @@ def test_initials_may_be_a_followed_authors_and_never_let_a_paper_in(
     ("corresponding", "followed", "matched", "possible"),
     [
         ("Wei Zhang", ["wei zhang"], ["wei zhang"], []),  # and the other W. Zhang is not meant
-        ("Wei Zhang", ["Wei Xin Zhang"], [], ["W. Zhang"]),  # so it is not the whole one
-        ("Wei Zhang", ["W. Zhang"], [], ["W. Zhang"]),
+        ("Wei Zhang", ["Wei Xin Zhang"], [], ["W. Zhang", "Wei Zhang"]),
+        ("Wei Zhang", ["Wei X. Zhang"], [], ["W. Zhang", "Wei Zhang"]),
+        ("Wei Zhang", ["Xin Zhang"], [], []),
+        ("Wei Zhang", ["W. Zhang"], [], ["W. Zhang", "Wei Zhang"]),
         ("Wei Zhang", ["Wen Zhang", "Wei Zhang"], ["Wei Zhang"], ["W. Zhang"]),
         ("", ["Wei Zhang"], [], ["W. Zhang", "Wei Zhang"]),  # nobody says which one is whole
         ("Ada Lovelace", ["Ada Lovelace"], ["Ada Lovelace"], []),  # though she stands nowhere
     ],
 )
-def test_corresponding_author_is_certain_or_is_not_meant(
+def test_corresponding_author_is_certain_possible_or_not_meant(
     corresponding: str, followed: list[str], matched: list[str], possible: list[str]
 ) -> None:
     of = paper(authors=("W. Zhang", "Wei Zhang", "Y. Li"), corresponding=corresponding)
     assert list(matched_authors(of, followed)) == matched
     assert list(possible_authors(of, followed)) == possible
     assert bool(why_filtered(mailing_list(topics="", authors=tuple(followed)), of)) is not matched
+
+
+@pytest.mark.parametrize(
+    ("corresponding", "followed", "certain", "possible"),
+    [
+        ("Vera C Rubin", "Vera C. Rubin", True, False),
+        ("Vera C Rubin", "Vera Rubin", False, True),
+        ("Vera C. Rubin", "Vera Rubin", False, True),
+        ("Vera Rubin", "Vera C. Rubin", False, True),
+        ("Vera Rubin Jr.", "Vera Rubin", False, True),
+        ("Vera C Rubin", "Vera T. Rubin", False, False),
+        ("Vera C Rubin", "Karl Rubin", False, False),
+    ],
+)
+def test_middle_initial_makes_the_corresponding_author_possible(
+    corresponding: str, followed: str, *, certain: bool, possible: bool
+) -> None:
+    """Its point makes no difference."""
+    of = paper(authors=("A. Nobody", corresponding), corresponding=corresponding)
+    assert matched_authors(of, [followed]) == ((followed,) if certain else ())
+    assert possible_authors(of, [followed]) == ((corresponding,) if possible else ())
 
 
 @pytest.mark.parametrize(

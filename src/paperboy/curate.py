@@ -4,7 +4,6 @@ Everything here is a pure function of its arguments: no I/O, no clock.
 """
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from functools import lru_cache, partial
 from types import MappingProxyType
 
 from paperboy import topics
+from paperboy.edges.text import folded
 from paperboy.models import (
     Counts,
     Digest,
@@ -28,40 +28,18 @@ from paperboy.models import (
 from paperboy.sources import source_of
 from paperboy.tex import plain, to_marked
 
-# Letters that Unicode does not decompose into a base and an accent.
-_PLAIN_LETTERS = str.maketrans(
-    {
-        "ø": "o",
-        "ł": "l",
-        "đ": "d",
-        "ð": "d",
-        "þ": "th",
-        "æ": "ae",
-        "œ": "oe",
-        "ı": "i",
-        "’": "'",
-        "‐": "-",
-        "‑": "-",
-    }
-)
+_INITIAL = re.compile(r"\b([^\W\d_])\.")
 _SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})  # after a surname
 
 
 @lru_cache(maxsize=20_000)  # the authors of a busy day, for each list that follows any
 def name_key(name: str) -> str:
-    """Return a key without case, accents, hyphens and stray white space, equal for two spellings of
-    one name.
+    """Return a key without case, accents, hyphens, points of initials and stray white space, equal
+    for two spellings of one name.
 
     Initials are not expanded: "Y. Bengio" and "Yoshua Bengio" have different keys.
     """
-    return _plain(name)
-
-
-def _plain(text: str) -> str:
-    """Return text in lower case, without accents, with one space for spaces and hyphens."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold().translate(_PLAIN_LETTERS))
-    letters = "".join(char for char in decomposed if not unicodedata.combining(char))
-    return re.sub(r"[\s\-–—]+", " ", letters).strip()
+    return " ".join(_INITIAL.sub(r"\1 ", folded(name)).split())
 
 
 def matched_authors(paper: Paper, followed: Collection[str]) -> tuple[str, ...]:
@@ -75,22 +53,22 @@ def matched_authors(paper: Paper, followed: Collection[str]) -> tuple[str, ...]:
 
 
 def possible_authors(paper: Paper, followed: Collection[str]) -> tuple[str, ...]:
-    """Return the authors of whom the source has only initials, and who may be followed ones: the
-    surname is the same, and so is each given name or initial that both have.
+    """Return the authors who may be followed ones, though no followed name is theirs: the surname is
+    the same, and so is each given name or initial that both have.
     """
     if paper.corresponding is None:
         return ()
 
-    certain = name_key(paper.corresponding)
-    keys = {name_key(name) for name in followed} - {certain}
-    sought = [" ".join(name_words(key)) for key in keys]
+    keys = set(map(name_key, followed))
+    certain = keys & {name_key(paper.corresponding)}
+    sought = [" ".join(name_words(key)) for key in keys - certain]
 
     def may_be_followed(author: str) -> bool:
         words = author.split(" ")  # a surname of several words has other spaces
         *given, surname = [word for word in words if _bare(word) not in _SUFFIXES] or [""]
         ending = f" {name_key(surname)}"
         initials = name_words(name_key(" ".join(given)))
-        return name_key(author) != certain and any(
+        return name_key(author) not in certain and any(
             all(map(_fits, initials, name_words(key.removesuffix(ending))))
             for key in sought
             if initials and key.endswith(ending)
@@ -187,7 +165,7 @@ def _first(words: tuple[str, ...], paper: Paper) -> str:
 # Titles and abstracts of three busy days; a smaller cache would be refilled for each list.
 @lru_cache(maxsize=12_000)
 def _text_key(text: str, marked: Callable[[str], str] = to_marked) -> str:
-    return _plain(plain(marked(text)))
+    return folded(plain(marked(text)))
 
 
 CROSS_LIST = "cross-list "  # before the category by which a cross-listed paper comes to a list

@@ -4,6 +4,7 @@ text's length:
     printable           removes invisible characters
     composed            makes one line, and removes nothing
     one_line            does both: for mails, prompts and all that is stored
+    folded              removes case and accents, for comparisons
     visible             escapes what a terminal or a log would obey
     shortened           cuts after a word
     cut                 finds where prose may end: after a sentence, or a word
@@ -37,6 +38,22 @@ _INVISIBLE = (
 ) + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
 _REMOVED = re.compile(f"[{_INVISIBLE}]")
 _ESCAPED = re.compile(f"[{_INVISIBLE}\t-\r\x1c-\x1f\x85\u2028\u2029]")
+# Letters that Unicode does not decompose into a base and an accent.
+_PLAIN_LETTERS = str.maketrans(
+    {
+        "ø": "o",
+        "ł": "l",
+        "đ": "d",
+        "ð": "d",
+        "þ": "th",
+        "æ": "ae",
+        "œ": "oe",
+        "ı": "i",
+        "’": "'",
+        "‐": "-",
+        "‑": "-",
+    }
+)
 _BREAK = r"(?:\s|\\[nrt])*"  # a server may break a long word, and quote JSON within JSON
 _PART = r"[^\s<>()\[\]{}\"',;:@]"
 # Tried only where a word begins, so that the time is linear.
@@ -76,6 +93,13 @@ def composed(text: str) -> str:
     return " ".join(
         word if len(word) > _LONGEST_WORD else unicodedata.normalize("NFC", word) for word in words
     )
+
+
+def folded(text: str) -> str:
+    """Return text in lower case, without accents, with one space for spaces and hyphens."""
+    decomposed = unicodedata.normalize("NFKD", text.casefold().translate(_PLAIN_LETTERS))
+    letters = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return re.sub(r"[\s\-–—]+", " ", letters).strip()
 
 
 def visible(text: str) -> str:
