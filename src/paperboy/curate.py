@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from types import MappingProxyType
 
 from paperboy import topics
-from paperboy.edges.text import folded
+from paperboy.edges.text import NAME_SUFFIXES, folded
 from paperboy.models import (
     Counts,
     Digest,
@@ -29,7 +29,6 @@ from paperboy.sources import source_of
 from paperboy.tex import plain, to_marked
 
 _INITIAL = re.compile(r"\b([^\W\d_])\.")
-_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})  # after a surname
 
 
 @lru_cache(maxsize=20_000)  # the authors of a busy day, for each list that follows any
@@ -65,7 +64,7 @@ def possible_authors(paper: Paper, followed: Collection[str]) -> tuple[str, ...]
 
     def may_be_followed(author: str) -> bool:
         words = author.split(" ")  # a surname of several words has other spaces
-        *given, surname = [word for word in words if _bare(word) not in _SUFFIXES] or [""]
+        *given, surname = [word for word in words if _bare(word) not in NAME_SUFFIXES] or [""]
         ending = f" {name_key(surname)}"
         initials = name_words(name_key(" ".join(given)))
         return name_key(author) not in certain and any(
@@ -105,7 +104,7 @@ def other_spellings(followed: Iterable[str], authors: Mapping[str, str]) -> dict
 def name_words(key: str) -> list[str]:
     """Return the words of a name's key, the surname last."""
     words = re.findall(r"[^\s.,]+", key)
-    while len(words) > 2 and words[-1] in _SUFFIXES:
+    while len(words) > 2 and words[-1] in NAME_SUFFIXES:
         words.pop()
     return words
 

@@ -127,6 +127,9 @@ class Problem:
         return f"{self.place}: {self.message}"
 
 
+ET_AL = "et al."  # the last of a paper's authors, if its source cut the list
+
+
 @dataclass(frozen=True, slots=True)
 class Paper:
     """Preprint, with the mark-up of its source still in title and abstract."""

@@ -54,6 +54,7 @@ _PLAIN_LETTERS = str.maketrans(
         "‑": "-",
     }
 )
+NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})  # after a surname
 _BREAK = r"(?:\s|\\[nrt])*"  # a server may break a long word, and quote JSON within JSON
 _PART = r"[^\s<>()\[\]{}\"',;:@]"
 # Tried only where a word begins, so that the time is linear.

@@ -36,6 +36,7 @@ from paperboy.mail.text import (
     unlinked,
 )
 from paperboy.models import (
+    ET_AL,
     BriefSentence,
     Counts,
     Digest,
@@ -54,7 +55,9 @@ from paperboy.topics import Block
 _BEST = 6  # titles; no inbox shows more of them
 _WORDS_A_MINUTE = 230
 _SHORT_NAME = 40  # characters of a title that stand for it
-_FREE = frozenset({"", "cc_by", "cc0"})  # licenses under which an abstract may be published again
+_FREE = frozenset(
+    {"", "cc_by", "cc0", "cc0_ng"}
+)  # licenses under which an abstract may be published again
 MOST_AUTHORS = 200  # of a paper, on the web and for reference managers
 
 
@@ -558,7 +561,7 @@ def coins(paper: Paper) -> str:
         ("rft_val_fmt", "info:ofi/fmt:kev:mtx:dc"),
         ("rft.type", "preprint"),
         ("rft.title", str(prose(paper.title, source.marked))),
-        *(("rft.au", one_line(author)) for author in paper.authors[:MOST_AUTHORS]),
+        *(("rft.au", one_line(name)) for name in paper.authors[:MOST_AUTHORS] if name != ET_AL),
         ("rft.date", f"{paper.published:%Y-%m-%d}"),
         ("rft.source", source.name),
         ("rft.identifier", links_of(paper).page),

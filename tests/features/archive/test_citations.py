@@ -200,6 +200,13 @@ def test_name_that_bibtex_would_take_apart_is_braced_and_many_names_end_in_other
     assert fields["author"] == "{The LIGO and Virgo Team} and Ada Lovelace"
     (fields,) = read(bibtex([paper(authors=tuple(f"Ada L{n}" for n in range(3_000)))])).values()
     assert fields["author"].endswith("Ada L199 and others")
+    (fields,) = read(bibtex([paper(authors=("Ada Lovelace", "et al."))])).values()
+    assert fields["author"] == "Ada Lovelace and others"
+
+
+def test_coins_have_no_author_et_al() -> None:
+    span = parse_qsl(coins(paper(authors=("Ada Lovelace", "et al."))))
+    assert [value for name, value in span if name == "rft.au"] == ["Ada Lovelace"]
 
 
 def test_coins_are_ascii_and_say_who_wrote_what() -> None:

@@ -132,8 +132,8 @@ def test_search_engines_show_a_digest_by_date_of_an_indexed_list_alone(web: Web)
     assert robots == {"public": ["noindex, nofollow"] * 2, "indexed": ["all", "noindex, nofollow"]}
 
 
-LICENSES = ("cc_by", "cc0", "cc_by_nc", "cc_by_nd", "cc_by_nc_nd", "cc_no", "NA")
-FREE = {"cc_by", "cc0", "arXiv"}  # which names no license
+LICENSES = ("cc_by", "cc0", "cc0_ng", "cc_by_nc", "cc_by_nd", "cc_by_nc_nd", "cc_no", "NA")
+FREE = {"cc_by", "cc0", "cc0_ng", "arXiv"}  # which names no license
 
 
 def whole_abstracts(shown: str) -> set[str]:

@@ -184,6 +184,17 @@ def test_revision_or_paper_of_today_counts_as_read_and_is_no_paper(changes: dict
         # after a second comma
         ("Okafor, S. T., Jr.; Desai, R., III", "", ["S. T. Okafor Jr.", "R. Desai III"]),
         ("Okafor, S. T., Jr.", "Samuel T. Okafor Jr.", ["Samuel T. Okafor Jr."]),
+        ("Okafor, S. T.; Desai, R.", "Samuel Okafor, Sr.", ["Samuel Okafor Sr.", "R. Desai"]),
+        ("Okafor, S. T., III; Desai, R.", "Samuel T. Okafor", ["Samuel T. Okafor", "R. Desai"]),
+        # without titles and degrees
+        ("Okafor, S.; Md, R.", "Prof. Dr. Samuel Okafor MD PhD", ["Samuel Okafor", "R. Md"]),
+        ("Okafor, S.; Desai, R.", "Samuel Okafor, M.D., Ph.D.", ["Samuel Okafor", "R. Desai"]),
+        ("Prost, D.; Ma, Y.", "Drew Prost", ["Drew Prost", "Y. Ma"]),
+        # accents on one side
+        ("Lefevre, E.; Strom, A.", "Émile Lefèvre", ["Émile Lefèvre", "A. Strom"]),
+        ("Strom, A.", "Åsa Strøm", ["Åsa Strøm"]),
+        # doubled commas
+        ("Okafor,, S. T.; Desai, R.,, III", "", ["S. T. Okafor", "R. Desai III"]),
         # a consortium has no comma, and is no person
         ("The RXV Consortium; Iversen, M.", "", ["The RXV Consortium", "M. Iversen"]),
         ("Iversen, M.; RXV Group,", "", ["M. Iversen", "RXV Group"]),
@@ -201,6 +212,25 @@ def test_names_stand_in_their_natural_order_with_the_whole_one_at_its_place(
 ) -> None:
     of = paper_of(authors=authors, author_corresponding=corresponding)
     assert list(of.authors) == expected
+
+
+@pytest.mark.parametrize(
+    ("characters", "last", "corresponding", "ending"),
+    [
+        (600, "Love", "Ada Lovelace", ["M. Iversen", "Ada Lovelace", "et al."]),
+        (600, "Lovelace, A.", "Marta Iversen", ["Marta Iversen", "et al."]),
+        (598, "Lovelace, A.;", "NA", ["M. Iversen", "A. Lovelace", "et al."]),
+        (597, "Lovelace, A.", "Ada Byron", ["M. Iversen", "A. Lovelace"]),
+        (601, "Lovelace, A.", "Ada Byron", ["M. Iversen", "A. Lovelace"]),  # no longer cut
+    ],
+)
+def test_list_cut_at_600_characters_ends_in_the_whole_name_and_et_al(
+    characters: int, last: str, corresponding: str, ending: list[str]
+) -> None:
+    """Its last piece may be half a name."""
+    authors = f", W.; Iversen, M.; {last}".rjust(characters, "x")
+    of = paper_of(authors=authors, author_corresponding=corresponding)
+    assert list(of.authors[-len(ending) :]) == ending
 
 
 # pages

@@ -8,7 +8,7 @@ from string import ascii_lowercase
 from paperboy.curate import name_key
 from paperboy.edges.text import one_line
 from paperboy.mail.page import MOST_AUTHORS
-from paperboy.models import Paper
+from paperboy.models import ET_AL, Paper
 from paperboy.sources import links_of, source_of, title_of
 from paperboy.tex import formulas, printing, to_marked
 
@@ -25,8 +25,8 @@ def bibtex(papers: Iterable[Paper]) -> str:
         suffixes = chain(["", *ascii_lowercase[1:]], (f"-{number}" for number in count(27)))
         key = next(stem + suffix for suffix in suffixes if stem + suffix not in entries)
 
-        authors = [_name(author) for author in paper.authors[:MOST_AUTHORS]]
-        if len(paper.authors) > MOST_AUTHORS:
+        authors = [_name(author) for author in paper.authors[:MOST_AUTHORS] if author != ET_AL]
+        if len(paper.authors) > len(authors):
             authors.append("others")
         fields = {
             "title": _title(paper),

@@ -13,8 +13,8 @@ from datetime import date, timedelta
 from html import unescape
 from typing import Any, NamedTuple
 
-from paperboy.edges.text import one_line, shortened, visible
-from paperboy.models import Paper
+from paperboy.edges.text import NAME_SUFFIXES, folded, one_line, shortened, visible
+from paperboy.models import ET_AL, Paper
 from paperboy.sources.biorxiv import categories, ids
 from paperboy.sources.biorxiv.calendar import midnight
 from paperboy.sources.biorxiv.markup import to_marked
@@ -26,6 +26,7 @@ TITLE = 1_000  # characters, as below
 ABSTRACT = 10_000
 NAME = 200
 AUTHORS = 5_000
+CUT = range(598, 601)  # characters of a list of authors that the API may have cut
 
 NO_PAPERS = "no posts found"  # the status beyond the last record, too
 
@@ -181,7 +182,7 @@ def _read(record: Any, key: str, window: Window) -> tuple[str, date, Paper | Non
     if not category:
         raise _DefectError("without a category")
 
-    whole_name = _words(record, "author_corresponding")
+    whole_name = _TITLES.sub("", _words(record, "author_corresponding"))
     found = categories.of_record(key, category)
     posted = midnight(day)
     lines = map(one_line, _known(record, "abstract").splitlines())
@@ -205,26 +206,54 @@ def _read(record: Any, key: str, window: Window) -> tuple[str, date, Paper | Non
 
 def _authors(text: str, whole_name: str) -> tuple[str, ...]:
     """Return "Surname, A. B.; …" as names in their natural order, with the one whole name at its
-    place. A consortium has no comma.
+    place. A consortium has no comma. Of a list that was cut, the last piece goes, the whole name
+    comes if it is missing, and "et al." says so.
     """
+    is_cut = len(text) in CUT
+    pieces = unescape(text).split(";")  # an entity has a semicolon, too
+    if is_cut:
+        pieces.pop()
+
+    whole_words = _comparable(whole_name)
     names = list[str]()
     place = -1
-    for written in unescape(text).split(";")[:AUTHORS]:  # an entity has a semicolon, too
+    for written in pieces[:AUTHORS]:
         parts = map(one_line, plain(to_marked(shortened(written, NAME))).split(","))
-        surname, given, *suffix = [*parts, ""]
+        surname, given, *suffix = [*filter(None, parts), "", ""]
         # A no-break space keeps a surname of several words together, also for comparisons.
         last = _NO_BREAK.join(surname.split()) if given else surname
         name = " ".join(filter(None, [given, last, *suffix]))
         if not any(map(str.isalpha, name)):
             continue
-        ending = " ".join(["", surname, *suffix]).rstrip().casefold()
-        if given and whole_name.casefold().endswith(ending) and name[:1] == whole_name[:1]:
+        words = _comparable(surname)
+        has_surname = (
+            given and len(words) < len(whole_words) and whole_words[-len(words) :] == words
+        )
+        if has_surname and folded(given)[:1] == whole_words[0][0]:
             place = len(names)  # of several, the last: authors correspond from there
         names.append(name)
 
     if place >= 0:
         names[place] = whole_name
-    return tuple(names)
+    elif is_cut and whole_name:
+        names.append(whole_name)
+    return (*names, ET_AL) if is_cut else tuple(names)
+
+
+# Titles and degrees around a name, and the comma before a suffix. Ma and Do are surnames, and Md is
+# a first name.
+_TITLES = re.compile(
+    r"^(?:(?:Dr|Prof|Professor)\b\.?\s*)+"
+    r"|,(?=\s(?:[JS]r|I{2,3}|IV)\b)"
+    r"|(?:[\s,]+(?:M\.?D|Ph\.? ?D|D\.?Phil|DrPH|Pharm\.?D|Sc\.?D|DVM|M\.?Sc|MPH|MBBS|MBBCh|FRCP|FACC|FACS)\b\.?)+$",
+    re.IGNORECASE,
+)
+
+
+def _comparable(name: str) -> list[str]:
+    """Return the words of a name without case, accents and suffixes."""
+    words = [folded(word).strip(".,") for word in name.split()]
+    return [word for word in words if word and word not in NAME_SUFFIXES]
 
 
 def _words(record: Any, name: str) -> str:
