@@ -111,6 +111,41 @@ def test_heading_is_parted_from_the_text_after_it(written: str, shown: str) -> N
 
 
 @pytest.mark.parametrize(
+    "heading",
+    [
+        "Exposures",
+        "Ethics and dissemination",
+        "SONGS AND MAIN OUTCOME MEASURES",
+        "hypotheses/objectives",
+        "What this study of wrens adds",
+        "Three, four, five, six, seven and eight findings",
+    ],
+)
+@pytest.mark.parametrize("text", ["We heard 12.", "Wrens sing.", "mRNA decays."])
+def test_heading_of_up_to_eight_words_is_known_by_its_end(heading: str, text: str) -> None:
+    assert to_text(f"Owls listen.\n\n{heading}{text}") == f"Owls listen.\n{heading}: {text}"
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("ExposuresCOVID-19 waned.", "Exposures: COVID-19 waned."),
+        ("ContextThe wrens sing.", "Context: The wrens sing."),
+        ("Song selectionTo hear wrens.", "Song selection: To hear wrens."),
+        ("ContextCite hears wrens.", "ContextCite hears wrens."),
+        ("Our SongSelectionNet sings.", "Our SongSelectionNet sings."),
+        ("Wrens. Song disseminationOwls sing.", "Wrens. Song disseminationOwls sing."),
+        ("It needs further measures1,2 of song.", "It needs further measures1,2 of song."),
+        ("1 2 3 4 5 6 7 8 findingsWrens sing.", "1 2 3 4 5 6 7 8 findingsWrens sing."),
+    ],
+)
+def test_word_that_begins_names_ends_a_heading_only_before_a_common_word(
+    written: str, shown: str
+) -> None:
+    assert to_text(f"Owls listen.\n{written}") == f"Owls listen.\n{shown}"
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "DesignMaster: songs of wrens in E. coli",  # a title has no headings
@@ -187,6 +222,7 @@ def test_no_mark_and_nothing_invisible_comes_from_foreign_text(pieces: list[str]
         *("O_FIG", "O_FIGO_TBL", "O_LI", "O_LIC_LI", "O_ST_ABS", "O_SCPLOW", "Graphical abstract "),
         *("<sup>", "<sub>a", "<sup>a</sup>", "<i ", "<i a=", "{", "[", "[&a;", "&a"),
         *("Results. ", "Results and ", "ResultsWe. ", "Abstract\n", "a. ", " ", "\n"),
+        *("Findings and ", "Study\n", "a/"),
     ],
 )
 def test_repetition_is_read_in_linear_time(unit: str) -> None:

@@ -25,6 +25,7 @@ def to_marked(text: str) -> str:
     text = "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
     if _PROSE.search(text):  # a title may begin with a name such as DesignMaster
         text = _HEADING.sub(r"\g<0>: ", _ABSTRACT.sub("", text))
+        text = _LONGER_HEADING.sub(r"\g<0>: ", text)
         text = text.replace(": \n", ":\n").strip()
     return SCRIPTED.sub(settled, text)
 
@@ -157,10 +158,40 @@ def _any_of(names: str) -> str:
 
 # What comes next: a capital, a number, or a word such as mRNA. After a heading in capitals one
 # letter must be small, for METHODOLOGY is one word; and AIM2 is a gene.
-_NEXT = r"(?=(?<=[a-z])[^\W\da-z_]|[A-Z][a-z]|A\s|(?<!(?i:aim))(?<!(?i:aims))\d|[a-z]{1,5}[A-Z\d])"
+_NEXT_WORD = r"(?<=[a-z])[^\W\da-z_]|[A-Z][a-z]|A\s|[a-z]{1,5}[A-Z]"
+_NEXT = rf"(?={_NEXT_WORD}|(?<!(?i:aim))(?<!(?i:aims))\d|[a-z]{{1,5}}\d)"
 _HEADING = re.compile(
     rf"(?:^|(?<=[.!?]\s))(?=[A-Z])(?:{_any_of(_HEADINGS)})"
     rf"(?:(?: ?[&/] ?|,? (?:and|AND) |, )(?:{_any_of(f'{_HEADINGS}|{_AFTER_AND}')})){{0,3}}(?:{_NEXT}|$)",
+    re.MULTILINE,
+)
+# Other headings, by the words that end them. Some of these words begin names, too, such as
+# ContextCite: they are headings only before a word that begins many sentences. A number after a
+# heading of several words may be a reference.
+_TAILS = (
+    "adds|already known|approval|articles reviewed|background data|backgrounds?|basic procedures"
+    "|conclusions?|contributions?|criteria|data extraction|data sources?|data synthesis|declarations?"
+    "|disclaimer|disclosures?|dissemination|exposures?|findings|findings to date|for caution|fundings?"
+    "|funding sources?|future plans|hypotheses|hypothesis|implications|interests|interpretations?"
+    "|interventions?|introductory paragraph|is known|limitations?|main outcomes?|meaning|measures?"
+    "|methods|noteworthy|objectives?|of interest|of the study|of this study|outcomes"
+    "|participants|questions?|recommendations|registration|relevance|research design"
+    "|results|role of chance|search strategy|significance|statement|study selection"
+    "|summary line|supplementary information"
+)
+_TAILS_THAT_BEGIN_NAMES = (
+    "abstract|aims?|analyses|analysis|availability|bias|boxes|brief|code|comparator|context|data|design|duration"
+    "|evidence|extraction|found|impact|implementation|manuscript|messages?|methods?|note|objects?|outcome|period"
+    "|population|rationale?|reader|reproducibility|review|selection|setting|source|strategy|study|subjects?"
+    "|summary|synthesis|topic|tweet|value"
+)
+_BEGINNINGS = (
+    "A|All|Among|An|As|At|Between|Data|During|Each|For|From|Here|How|However|If|In|It|Our|Participants"
+    "|Patients|Since|Some|Studies|That|The|There|These|They|This|Those|To|Using|We|When|While|With"
+)
+_LONGER_HEADING = re.compile(
+    rf"^(?:[^\s.:;!?/]{{1,30}}[ /]{{1,3}}){{0,7}}(?:(?:{_any_of(_TAILS)})(?={_NEXT_WORD})"
+    rf"|(?:{_any_of(_TAILS_THAT_BEGIN_NAMES)})(?=(?:{_BEGINNINGS})\s))",
     re.MULTILINE,
 )
 _ABSTRACT = re.compile(
