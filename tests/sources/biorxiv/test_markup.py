@@ -63,10 +63,28 @@ def test_tokens_of_highwire_go_and_their_text_stays(written: str, shown: str) ->
         ("R [&ge;] 4, p [&le;] 0.05, CT[-&gt;]TC, TGF[beta]", "R ≥ 4, p ≤ 0.05, CT→TC, TGFβ"),
         ("x [isin] [0, 1], [~]10 and [-]0.4", "x ∈ [0, 1], ∼10 and −0.4"),
         ("an L,[x1D05]-peptide at [x1000]", "an L,ᴅ-peptide at [x1000]"),
+        ("37{ring}C, f {circ} g, 5 {per thousand}, {ell}-2, {varrho}", "37˚C, f ∘ g, 5 ‰, ℓ-2, ϱ"),
+        ("{blacktriangleright} {female} and {male}", "▸ ♀ and ♂"),
+        ("at 2.6 [A], 3[A] and a 4-[A] map of [A]", "at 2.6 Å, 3Å and a 4-Å map of [A]"),
         ("p &lt; 0.05, Q&amp;A, 3&nbsp;&#956;l, &amp;lt;", "p < 0.05, Q&A, 3 μl, &lt;"),
     ],
 )
 def test_names_of_characters_become_them(written: str, shown: str) -> None:
+    assert to_text(written) == shown
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (r"the $\mathrm{MMD}^2$ of songs", "the MMD² of songs"),
+        (r"\textit{T. troglodytes} and {Delta}G", "T. troglodytes and ΔG"),
+        (r"with $x_1$ in CO<sub>2</sub>, 5\% of {zorp}", "with x₁ in CO₂, 5% of {zorp}"),
+        (r"$E_{int}$ and \text{sum} of x_{prod}", "Eᵢₙₜ and sum of x_prod"),
+        ("it costs $5 and $10, 50% of US$ 3_000", "it costs $5 and $10, 50% of US$ 3_000"),
+        (r"in C:\wrens and ~10 -- 12", r"in C:\wrens and ~10 -- 12"),
+    ],
+)
+def test_tex_of_authors_is_read_and_text_without_it_stays(written: str, shown: str) -> None:
     assert to_text(written) == shown
 
 
@@ -79,6 +97,10 @@ def test_names_of_characters_become_them(written: str, shown: str) -> None:
         ("&lt;i&gt;C. elegans&lt;/i&gt; &lt;sup&gt;Cre&lt;/sup&gt;", "C. elegans <sup>Cre</sup>"),
         ("x<sup>a<i><sub>B</sub></i></sup>", "x<sup>a<sub>B</sub></sup>"),
         ("x<sup>open, y</sub> and <sup></sup>", "xopen, y and"),
+        (
+            "wrens<o:p></o:p> sing&lt;o:p/&gt; <st1:place w:st='on'>here</st1:place>",
+            "wrens sing here",
+        ),
         ("<p>Wrens sing.</p><p>Owls<br/>listen.</p>", "Wrens sing.\nOwls\nlisten."),
     ],
 )
@@ -194,7 +216,8 @@ PIECES = st.sampled_from(
             "&#8238;",
             "[xD800]",
         ),
-        *("{beta}", "Results", "Aim", "Abstract"),
+        *("{beta}", "{circ}", "Results", "Aim", "Abstract", "Findings", "We "),
+        *("$", "$x_{", r"\textit{", "^2$", "3 [A]"),
     ]
 )
 
@@ -222,7 +245,7 @@ def test_no_mark_and_nothing_invisible_comes_from_foreign_text(pieces: list[str]
         *("O_FIG", "O_FIGO_TBL", "O_LI", "O_LIC_LI", "O_ST_ABS", "O_SCPLOW", "Graphical abstract "),
         *("<sup>", "<sub>a", "<sup>a</sup>", "<i ", "<i a=", "{", "[", "[&a;", "&a"),
         *("Results. ", "Results and ", "ResultsWe. ", "Abstract\n", "a. ", " ", "\n"),
-        *("Findings and ", "Study\n", "a/"),
+        *("Findings and ", "Study\n", "a/", "$x_", "$x_1$ ", "\\a{", "{circ}"),
     ],
 )
 def test_repetition_is_read_in_linear_time(unit: str) -> None:

@@ -3,14 +3,16 @@
 The API gives text in which tokens stand for elements (`O_LI … C_LI` is a list item), names in
 brackets for characters (`{beta}`, `[&ge;]`), and headings are fused to the next word. Names,
 tokens and headings are those that public code and abstracts of 2021–2026 have; what is not in the
-tables stays as it is. Nothing here raises, and each pattern takes linear time.
+tables stays as it is. A few authors write TeX, which `paperboy.tex` reads. Nothing here raises, and
+each pattern takes linear time.
 """
 
 import re
 from html import unescape
-from html.entities import html5
 
 from paperboy.edges.text import printable
+from paperboy.tex import to_marked as read_tex
+from paperboy.tex.macros import symbols
 from paperboy.tex.scripts import SCRIPTED, script, settled
 
 
@@ -20,7 +22,10 @@ def to_marked(text: str) -> str:
     """
     text = _ENTITY.sub(lambda entity: unescape(entity[1] or entity[0]), text)
     text = _without_tokens(text)
-    text = printable(_NAMED.sub(_character, text))  # no mark is foreign, nor written as an entity
+    text = _NAMED.sub(_character, _ANGSTROM.sub("Å", text))
+    text = printable(text)  # no mark is foreign, nor written as an entity
+    if _TEX.search(text):
+        text = read_tex(text)
     text = _with_scripts(_TAG.sub(_without_tag, text))
     text = "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
     if _PROSE.search(text):  # a title may begin with a name such as DesignMaster
@@ -33,6 +38,7 @@ def to_marked(text: str) -> str:
 # --- characters
 
 _ENTITY = re.compile(r"\[(&#?\w{1,40};)\]|&#?\w{1,40};")
+_ANGSTROM = re.compile(r"(?<=\d)\[A\]|(?<=\d[ -])\[A\]")
 _NAMED = re.compile(r"\{(?P<braced>[^{}]{1,30})\}|\[(?P<bracketed>[^\[\]\s]{1,12})\]")
 
 _GREEK_NAMES = (
@@ -40,20 +46,15 @@ _GREEK_NAMES = (
     " tau upsilon phi chi psi omega"
 )
 _GREEK = dict(zip(_GREEK_NAMES.split(), "αβγδεζηθικλμνξοπρστυφχψω", strict=True))
-_HTML_NAMES = (
-    "approx cap cup downarrow equiv euro geq gtrsim leftarrow leftrightarrow leq lesssim micro oplus"
-    " otimes pound propto rightarrow Rightarrow square times uparrow"
-)
 _BRACED = {
     **_GREEK,
     **{name.capitalize(): letter.upper() for name, letter in _GREEK.items()},
-    **{name: html5[f"{name};"] for name in _HTML_NAMES.split()},
-    "varepsilon": "ε", "varphi": "φ", "varsigma": "ς", "vartheta": "θ",
-    "+/-": "±", "degrees": "°", "infty": "∞", "middle dot": "·", "o": "º", "whitebullet": "◦",
-    "inverted exclamation": "¡", "paragraph": "¶", "triangleup": "Δ",  # of deletion mutants
+    "vartheta": "θ", "+/-": "±", "degrees": "°", "female": "♀", "inverted exclamation": "¡",
+    "micro": "µ", "middle dot": "·", "o": "º", "paragraph": "¶", "per thousand": "‰", "pound": "£",
+    "ring": "˚", "whitebullet": "◦", "triangleup": "Δ",  # of deletion mutants
     "superscript 1": "¹", "superscript 2": "²", "superscript 3": "³",
 }  # fmt: skip
-# No capitals: [Pi] is the concentration of phosphate, and [A] may be Å or a set.
+# No capitals: [Pi] is the concentration of phosphate, and [A] is Å only after a number.
 _BRACKETED = {
     **_GREEK,
     "-": "−", "->": "→", "<-": "←", "~": "∼", "~=": "≃",
@@ -64,12 +65,20 @@ _CODE = re.compile(r"x(?=\d*[A-F])[\dA-F]{4,5}")  # [x1D05], but not the magnifi
 
 def _character(named: re.Match[str]) -> str:
     braced, bracketed = named.groups()
-    if braced:
-        return _BRACED.get(braced, named[0])
+    if braced in _BRACED:
+        return _BRACED[braced]
+    if braced:  # most of the other names are TeX's
+        before = named.string[max(0, named.start() - 1) : named.start()]
+        is_word = len(braced) < 3 or re.match("[a-z_^{]", before)  # x_{int}, \text{sum}
+        symbol = "" if is_word else symbols().get(braced, "")
+        return named[0] if symbol.isascii() else symbol
     if _CODE.fullmatch(bracketed):
         return chr(int(bracketed[1:], 16))
     return _BRACKETED.get(bracketed, named[0])
 
+
+# A macro with an argument, or a formula
+_TEX = re.compile(r"\\[A-Za-z]+\s?\{|\$[^$\n\\^_]*(?:\\[A-Za-z]|[_^][{\w])[^$\n]*\$")
 
 # --- tokens
 
@@ -108,7 +117,7 @@ def _element(found: re.Match[str]) -> str:
 
 _TAG = re.compile(
     r"<(?P<end>/?)(?:jats:)?(?:(?P<script>su[bp])|(?P<block>br|div|h[1-6]|li|list|p|sec|title)"
-    r"|a|b|bold|em|ext-link|i|italic|sc|small|span|strong|u|underline|xref)"
+    r"|a|b|bold|em|ext-link|i|italic|(?:o|st1|w):\w+|sc|small|span|strong|u|underline|xref)"
     r"(?:\s[^<>=]{0,80}=[^<>]{0,300})?\s?/?>",
     re.IGNORECASE,
 )
