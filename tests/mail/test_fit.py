@@ -195,6 +195,12 @@ def test_long_list_of_authors_keeps_its_ends_and_followed_authors_in_both_parts(
     assert "Author 5, …, *Yoshua Bengio*, …, Author 99 (101 authors)" in " ".join(mail.text.split())
 
 
+def test_cut_list_of_authors_keeps_its_last_name_before_et_al() -> None:
+    names = tuple(f"Author {n}" for n in range(40))
+    mail = render(digest([entry(1, paper(authors=(*names, "Ada Lovelace", "et al.")))]))
+    assert "Author 5, …, Ada Lovelace, et al." in visible(mail.html)
+
+
 def test_template_too_large_by_itself_is_reported(tmp_path: Path) -> None:
     shutil.copytree(EMAILS, tmp_path, dirs_exist_ok=True)
     template = tmp_path / "_masthead.mjml.j2"

@@ -529,13 +529,15 @@ def _short_name(title: Prose) -> str:
 
 
 def without_middle(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]:
-    """Shorten a long list of authors to the first names, the last, and the followed ones at their
-    places.
+    """Shorten a long list of authors to the first names, the last (and "et al." after it), and the
+    followed ones at their places.
     """
     if len(authors) <= most:
         return authors
 
     ends = {*range(most // 2), len(authors) - 1}
+    if authors[-1].name == ET_AL:
+        ends.add(len(authors) - 2)
     shown = (
         author if place in ends or author.followed else Author("…")
         for place, author in enumerate(authors)
