@@ -117,6 +117,7 @@ def test_initials_may_be_a_followed_authors_and_never_let_a_paper_in(
         ("Wei Zhang", ["Wen Zhang", "Wei Zhang"], ["Wei Zhang"], ["W. Zhang"]),
         ("", ["Wei Zhang"], [], ["W. Zhang", "Wei Zhang"]),  # nobody says which one is whole
         ("Ada Lovelace", ["Ada Lovelace"], ["Ada Lovelace"], []),  # though she stands nowhere
+        ("Ada Lovelace", ["Ada B. Lovelace"], [], ["Ada Lovelace"]),
     ],
 )
 def test_corresponding_author_is_certain_possible_or_not_meant(

@@ -73,7 +73,8 @@ def possible_authors(paper: Paper, followed: Collection[str]) -> tuple[str, ...]
             if initials and key.endswith(ending)
         )
 
-    return tuple(filter(may_be_followed, paper.authors))
+    names = dict.fromkeys([*paper.authors, paper.corresponding])  # the list may lack the last
+    return tuple(filter(may_be_followed, names))
 
 
 def _bare(word: str) -> str:

@@ -245,7 +245,7 @@ def _authors(text: str, whole_name: str) -> tuple[str, ...]:
 _TITLES = re.compile(
     r"^(?:(?:Dr|Prof|Professor)\b\.?\s*)+"
     r"|,(?=\s(?:[JS]r|I{2,3}|IV)\b)"
-    r"|(?:[\s,]+(?:M\.?D|Ph\.? ?D|D\.?Phil|DrPH|Pharm\.?D|Sc\.?D|DVM|M\.?Sc|MPH|MBBS|MBBCh|FRCP|FACC|FACS)\b\.?)+$",
+    r"|(?:[\s,]+(?:M\.?D|Ph\.? ?D|D\.?Phil|DrPH|Pharm\.?D|Sc\.?D|DVM|M\.?Sc|MPH|MBBS|MBBCh|FRCPC?|FACC|FACS)\b\.?)+$",
     re.IGNORECASE,
 )
 
