@@ -49,7 +49,10 @@ LONG_FILES = {  # in the order in which they run
 }
 """Files whose tests are long, by a pattern of their name: what takes so long, or what they need."""
 
-NUMBER_LEFT_OUT = pytest.StashKey[int]()
+DATA = Path(__file__).parents[2] / "shared" / "data"  # real days of arXiv, beside the checkout
+LEFT_OUT = pytest.StashKey[dict[str, int]]()  # numbers of tests, by what the summary says of them
+LONG = "long tests were left out; --all runs them"
+NO_DATA = "tests need data that this repository does not hold"
 
 # How fast a test is says nothing on a busy machine.
 PATIENT = hypothesis.settings(
@@ -70,6 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "long(reason): runs only with --all, or where its file is named"
     )
     hypothesis.settings.load_profile("all" if config.getoption("--all") else "quick")
+    config.addinivalue_line("markers", "data: needs real days of arXiv, beside the checkout")
     config.addinivalue_line(
         "markers", "quick: runs always, though its file is long: the one test of its flow"
     )
@@ -88,41 +92,47 @@ def is_long(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the long tests without `--all`, but for those of files that the command line names.
+    """Leave out the long tests without `--all`, but for those of files that the command line names, and those whose
+    data is not there.
 
-    They come first, in the table's order, so that one worker runs all tests of the same year; the other steals from
-    the end.
+    Long ones come first, in the table's order, so that one worker runs all tests of the same year; the other steals
+    from the end.
     """
+    left_out = {NO_DATA: [item for item in items if item.get_closest_marker("data")], LONG: []}
+    if DATA.is_dir():
+        left_out[NO_DATA] = []
+    items[:] = [item for item in items if item not in left_out[NO_DATA]]
+
     long = sorted((item for item in items if is_long(item)), key=place_in_table)
     quick = [item for item in items if not is_long(item)]
-    if config.getoption("--all"):
-        items[:] = [*long, *quick]
-        return
-    named = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
-    wanted = [item for item in long if item.path in named]
-    left_out = [item for item in long if item.path not in named]
-    items[:] = [*wanted, *quick]
-    config.hook.pytest_deselected(items=left_out)
-    config.stash[NUMBER_LEFT_OUT] = len(left_out)
+    if not config.getoption("--all"):
+        named = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
+        left_out[LONG] = [item for item in long if item.path not in named]
+        long = [item for item in long if item.path in named]
+    items[:] = [*long, *quick]
+
+    numbers = {why: len(tests) for why, tests in left_out.items()}
+    config.hook.pytest_deselected(items=[*left_out[NO_DATA], *left_out[LONG]])
+    config.stash[LEFT_OUT] = numbers
     if hasattr(
         config, "workeroutput"
     ):  # a process of pytest-xdist; the one with the terminal collects nothing
-        config.workeroutput["left out"] = len(left_out)
+        config.workeroutput["left out"] = numbers
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Take over from a process of pytest-xdist how many tests it left out."""
     output = getattr(node, "workeroutput", {})
-    node.config.stash[NUMBER_LEFT_OUT] = output.get("left out", 0)
+    node.config.stash[LEFT_OUT] = output.get("left out", {})
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    number = config.stash.get(NUMBER_LEFT_OUT, 0)
-    if number:
-        terminalreporter.write_line(f"{number} long tests were left out; --all runs them")
+    for why, number in config.stash.get(LEFT_OUT, {}).items():
+        if number:
+            terminalreporter.write_line(f"{number} {why}")
 
 
 @pytest.hookimpl(tryfirst=True)

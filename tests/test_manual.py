@@ -412,5 +412,5 @@ def test_server_by_hand_prints_its_lines_for_env_and_stops_on_ctrl_c(
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in settings]
         process.send_signal(signal.SIGINT)
-        assert process.wait() == 0
+        assert process.wait(300) == 0
     assert [line.partition("=")[0] for line in lines] == settings

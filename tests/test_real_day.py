@@ -17,9 +17,7 @@ from tests.servers.arxiv_api import papers_from_day
 __all__ = ["world"]  # a fixture
 
 DAYS = Path(__file__).parents[2] / "shared" / "data" / "days"
-pytestmark = pytest.mark.skipif(
-    not DAYS.is_dir(), reason="needs real days of arXiv, which this repository does not hold"
-)
+pytestmark = pytest.mark.data
 
 TOPICS = "Foundations of machine learning."
 LISTS = f"""\

@@ -14,9 +14,7 @@ from paperboy.mail.text import prose
 from tests.mail import real_days
 from tests.mail.reading import entries, flat, how_much
 
-pytestmark = pytest.mark.skipif(
-    not real_days.HERE, reason="needs real days of arXiv, which this repository does not hold"
-)
+pytestmark = pytest.mark.data
 
 
 OF_AUTHORS = {

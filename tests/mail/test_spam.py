@@ -113,9 +113,7 @@ def test_mail_passes_spamassassin_as_it_leaves(
     assert round(sum(of.values()), 1) <= MOST, of
 
 
-@pytest.mark.skipif(
-    not real_days.HERE, reason="needs real days of arXiv, which this repository does not hold"
-)
+@pytest.mark.data
 @pytest.mark.parametrize("day", real_days.NAMES)
 def test_mail_of_real_papers_passes_spamassassin(
     hits: Mapping[str, Mapping[str, float]], day: str

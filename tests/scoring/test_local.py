@@ -192,10 +192,7 @@ def test_criteria_change_with_the_topics_and_no_other_option() -> None:
     )
 
 
-@pytest.mark.skipif(
-    not learning.DATA.is_dir(),
-    reason="needs judged days of arXiv, which this repository does not hold",
-)
+@pytest.mark.data
 def test_ranking_of_real_days_agrees_with_an_llm() -> None:
     """Every sixth day of the benchmark, `python -m tests.benchmarks.learning`."""
     days = learning.astro_days()

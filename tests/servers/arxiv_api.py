@@ -12,11 +12,9 @@ By hand: `python -m tests.servers.arxiv_api --port 8001` serves the demo's sampl
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import re
 import sys
-import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +27,7 @@ from paperboy import sample
 from paperboy.models import Paper
 from paperboy.sources.arxiv.calendar import Announcement, newest_batch
 from tests.servers.arxiv_faults import Answer, Fault, refused
-from tests.servers.loopback import LoopbackServer
+from tests.servers.loopback import LoopbackServer, until_interrupted
 
 LARGEST_PAGE = 2_000
 LARGEST_RESULT = 30_000
@@ -281,13 +279,12 @@ def main(arguments: Sequence[str]) -> int:
     chosen = parser.parse_args(arguments)
     batch = newest_batch(datetime.now(UTC))
     papers = list(sample.papers(batch.submitted_until))
-    with ArxivServer(papers, port=chosen.port) as server, contextlib.suppress(KeyboardInterrupt):
+    with ArxivServer(papers, port=chosen.port) as server, until_interrupted():
         print(f"# serving {len(papers)} papers; Ctrl-C stops it", file=sys.stderr)
         print(
             f"ARXIV_API_URL={server.url}\nARXIV_FEED_URL={server.feed_url}\nARXIV_DELAY_SECONDS=0",
             flush=True,
         )
-        threading.Event().wait()
     return 0
 
 

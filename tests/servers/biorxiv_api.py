@@ -13,11 +13,9 @@ By hand: `python -m tests.servers.biorxiv_api --port 8004` serves invented recor
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import re
 import sys
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -27,7 +25,7 @@ from urllib.parse import parse_qsl, urlsplit
 from zoneinfo import ZoneInfo
 
 from tests.servers.arxiv_faults import Answer, Fault
-from tests.servers.loopback import LoopbackServer
+from tests.servers.loopback import LoopbackServer, until_interrupted
 
 PAGE_SIZE = 30
 EASTERN = ZoneInfo("America/New_York")  # the servers' days
@@ -309,11 +307,10 @@ def main(arguments: Sequence[str]) -> int:
     records = invented(datetime.now(UTC).astimezone(EASTERN).date())
     with (
         BiorxivServer(records, port=chosen.port) as server,
-        contextlib.suppress(KeyboardInterrupt),
+        until_interrupted(),
     ):
         print(f"# serving {len(records)} records; Ctrl-C stops it", file=sys.stderr)
         print(f"BIORXIV_API_URL={server.url}", flush=True)
-        threading.Event().wait()
     return 0
 
 

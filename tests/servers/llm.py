@@ -24,6 +24,7 @@ from typing import Any, Self, get_args
 from paperboy.models import Score
 from tests.servers.llm_cache import BYTES_PER_TOKEN, CacheMode, Lookup, PrefixCache, text_of, tokens
 from tests.servers.llm_faults import FAULTS, Fault, error, refusal
+from tests.servers.loopback import until_interrupted
 
 HANG_SECONDS = 30.0  # so long a server that hangs or trickles keeps a client at most
 UNKNOWN = Score(3, 3)  # what a paper gets that a table of scores does not have
@@ -457,11 +458,9 @@ def main() -> None:
         cache=options.cache,
         reasoning_tokens_per_paper=options.reasoning,
     ) as server:
-        try:
+        with until_interrupted():
             print(f"OPENAI_BASE_URL={server.base_url}", flush=True)
-            threading.Event().wait()
-        except KeyboardInterrupt:
-            print(f"# {len(server.requests)} requests, {sum(map(len, server.asked))} papers")
+        print(f"# {len(server.requests)} requests, {sum(map(len, server.asked))} papers")
 
 
 if __name__ == "__main__":

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
 from tests.servers.arxiv_faults import Answer, Fault
+
+
+@contextmanager
+def until_interrupted() -> Iterator[None]:
+    """Wait for Ctrl-C after the block, also where a script has started this in the background, whose jobs ignore it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with suppress(KeyboardInterrupt):
+        yield
+        threading.Event().wait()
 
 
 class LoopbackServer:

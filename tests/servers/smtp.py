@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
-import contextlib
 import mailbox
 import ssl
 import tempfile
@@ -29,6 +28,8 @@ from typing import Any, Literal, Self
 
 import trustme
 from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
+
+from tests.servers.loopback import until_interrupted
 
 Phase = Literal[
     "connect",
@@ -411,13 +412,12 @@ def main() -> None:
 
     with (
         SmtpServer(port=options.port, on_message=keep) as server,
-        contextlib.suppress(KeyboardInterrupt),
+        until_interrupted(),
     ):
         print(
             f"SMTP_HOST={server.host}\nSMTP_PORT={server.port}\nSMTP_SECURITY=none\nMAIL_FROM=papers@example.org"
         )
         print(f"# keeping mail in {folder}; Ctrl-C stops it", flush=True)
-        threading.Event().wait()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from paperboy.features.archive.citations import balanced, bibtex
 from paperboy.mail.page import coins
 from paperboy.tex import printing
 from tests.builders import paper
-from tests.mail.real_days import HERE, SHARED
+from tests.mail.real_days import SHARED
 from tests.test_tex import to_text
 
 
@@ -171,7 +171,7 @@ def test_no_command_that_does_more_than_print_is_left(text: str) -> None:
     assert not {"input", "write", "begin", "csname", "def"} & printing()
 
 
-@pytest.mark.skipif(not HERE, reason="../shared is not there")
+@pytest.mark.data
 def test_real_titles_read_in_the_file_as_they_do_in_a_mail() -> None:
     """But where authors wrote macros of their own, or a formula without its dollars."""
     data = SHARED / "data"

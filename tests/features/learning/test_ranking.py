@@ -198,10 +198,7 @@ def test_votes_in_any_order_give_the_same_bytes() -> None:
 
 
 @pytest.mark.long("fifty real days")
-@pytest.mark.skipif(
-    not learning.DATA.is_dir(),
-    reason="needs judged days of arXiv, which this repository does not hold",
-)
+@pytest.mark.data
 def test_half_of_the_calls_find_nearly_all_that_passes_on_real_days() -> None:
     """The first 50 days of the benchmark, `python -m tests.benchmarks.learning`."""
     life = learning.live(learning.astro_days()[:50], learning.relevances(), share=0.5)

@@ -62,7 +62,7 @@ def feed(server: ArxivServer, waits: list[float] | None = None) -> ArxivClient:
 # --- one feed
 
 
-@pytest.mark.skipif(not RAW.is_dir(), reason="../shared is not there")
+@pytest.mark.data
 def test_real_feed_is_read() -> None:
     crossed = cross_listed((RAW / "rss_atom_csAI_2025-08-20_86entries.xml").read_bytes())
     assert len(crossed) == 45
@@ -70,7 +70,7 @@ def test_real_feed_is_read() -> None:
     assert all("cs.AI" in categories for categories in crossed.values())
 
 
-@pytest.mark.skipif(not RAW.is_dir(), reason="../shared is not there")
+@pytest.mark.data
 @pytest.mark.parametrize(
     "name", ["rss_atom_csAI_2025-08-20_truncated.xml", "rss20_header_csAI_2025-09-18.xml"]
 )

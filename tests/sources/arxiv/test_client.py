@@ -416,12 +416,10 @@ def captured(name: str, *, total: int = 1) -> tuple[Paper, ...]:
 
 
 def raw(name: str) -> bytes:
-    path = SHARED / "raw" / name
-    if not path.exists():
-        pytest.skip("needs captured answers of arXiv, which this repository does not hold")
-    return path.read_bytes()
+    return (SHARED / "raw" / name).read_bytes()
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("count", [10, 100])
 def test_captured_search_is_read_whole(count: int) -> None:
     papers = captured(f"api_atom_search_{count}.xml", total=count)
