@@ -12,6 +12,7 @@ import hashlib
 import re
 import sqlite3
 import unicodedata
+import weakref
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -275,6 +276,7 @@ class _Index:
         self.rows = {text.id: row for row, text in enumerate(self.texts)}
         self._posting = lru_cache(_MOST_TERMS)(self._look_up)
         self._db = sqlite3.connect(":memory:", check_same_thread=False)
+        weakref.finalize(self, self._db.close)
         self._db.execute(
             "CREATE VIRTUAL TABLE texts USING fts5"
             " (title, abstract, content='', tokenize='porter unicode61 remove_diacritics 2')"
