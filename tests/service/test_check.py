@@ -326,17 +326,22 @@ def test_silent_servers_are_reported_one_by_one(
 ) -> None:
     mail, _, arxiv = silence
     write_env(home, SMTP_PORT=mail, ARXIV_API_URL=f"http://127.0.0.1:{arxiv}/api/query")
-    late = "did not answer within 0.5 s"
     with DnsServer(silent={"*"}) as server:
         ask(server)
-        found = check(home, offline=False, patience=0.5)
-    assert [
-        (finding.exit_code, finding.message) for finding in found if late in finding.message
-    ] == [
-        (1, f"127.0.0.1:{mail} {late}; check SMTP_HOST and SMTP_PORT"),
-        (0, f"DNS {late} for wren.edu"),
-        (1, f"its server {late}; if that persists, see status.arxiv.org"),
-    ]
+        found = {each.what: each for each in check(home, offline=False, patience=0.5)}
+    assert [found[what].exit_code for what in ("mail", "sender", "arXiv")] == [1, 0, 1]
+    # On a busy machine, a probe's own limit may come before the check's.
+    late = "did not answer within 0.5 s"
+    for what, said, others in (
+        (
+            "mail",
+            f"127.0.0.1:{mail} {late}; check SMTP_HOST and SMTP_PORT",
+            "the reply took too long",
+        ),
+        ("sender", f"DNS {late} for wren.edu", "DNS does not answer"),
+        ("arXiv", f"its server {late}; if that persists, see status.arxiv.org", "no whole reply"),
+    ):
+        assert found[what].message == said or others in found[what].message
 
 
 def test_silent_llm_is_reported_with_the_setting_of_its_patience(
