@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from paperboy.errors import ConfigError
-from paperboy.home.settings import SETTINGS, load
+from paperboy.home.settings import SETTINGS, ignored, load
 from paperboy.models import Subscriber
 
 MAIL = "MAIL_FROM=papers@example.org\n"
@@ -401,6 +401,38 @@ def test_settings_of_other_programs_are_ignored(tmp_path):
 def test_last_of_two_equal_names_applies(tmp_path):
     write(tmp_path, "LOG_LEVEL=nonsense\nLOG_LEVEL=DEBUG\n")
     assert load(tmp_path, {}).log_level == "DEBUG"
+
+
+def test_empty_line_undoes_no_value(tmp_path):
+    """A recipe is often filled in above the template's own lines, which are empty."""
+    write(
+        tmp_path,
+        "SMTP_PASSWORD=hunter2\n" + MAIL + "SMTP_HOST=mx.wren.edu\nSMTP_HOST=\nSMTP_PASSWORD=''\n",
+    )
+    settings = load(tmp_path, {})
+    assert (settings.smtp_host, settings.smtp_password) == ("mx.wren.edu", SecretStr("hunter2"))
+    assert ignored(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "noted"),
+    [
+        ("SMTP_PORT=25\nSMTP_PORT=25\n", []),
+        ("SMTP_PORT=25\n\n# ours\nSMTP_PORT=\nSMTP_PORT=465\n", [".env:1: SMTP_PORT has no effect, since line 5"]),
+        (
+            "SMTP_PASSWORD=hunter2\nSMTP_PASSWORD=hunter3\nSMTP_PASSWORD=hunter2\n",
+            [
+                ".env:1: SMTP_PASSWORD has no effect, since line 2",
+                ".env:2: SMTP_PASSWORD has no effect, since line 3",
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_each_value_that_another_line_replaces_is_noted_with_both_lines(tmp_path, text, noted):
+    write(tmp_path, text)
+    assert [str(note) for note in ignored(tmp_path)] == [
+        f"{note} has another value; keep one of them" for note in noted
+    ]
 
 
 def test_env_file_of_a_home_that_is_no_folder_is_reported(tmp_path):

@@ -1,7 +1,8 @@
 """Settings from the environment, `.env` and systemd's credentials.
 
 The environment wins over `.env`, which wins over a file of the setting's name in
-`$CREDENTIALS_DIRECTORY`. An empty value means the default; in `.env` it gives way to a credential.
+`$CREDENTIALS_DIRECTORY`. An empty value means the default; in `.env` it gives way to a credential
+and to any other line. Of two values in `.env` the last applies.
 No message shows what was written, since any line or value may be a misplaced password.
 """
 
@@ -323,7 +324,7 @@ def database(home: Path, environ: Mapping[str, str], folder: Path) -> Path:
 
 
 def ignored(home: Path) -> list[Problem]:
-    """Return the lines of `.env` that are ignored, which is no fault."""
+    """Return the lines of `.env` that have no effect, which is no fault."""
     notes = list[Problem]()
     _from_dotenv(home / ".env", [], notes)
     return notes
@@ -344,7 +345,7 @@ def _given(folder: Path, environ: Mapping[str, str], problems: list[Problem]) ->
 
     given |= _from_dotenv(folder / ".env", problems, [])
     given |= {name: (environ[name], "environment") for name in SETTINGS if name in environ}
-    return _without_empty(given)
+    return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
 
 
 def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _Given:
@@ -364,9 +365,16 @@ def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _
         key = binding.key
         lines = binding.original.string
         blank = lines[: len(lines) - len(lines.lstrip())]  # counted by the parser as its own
-        place = f".env:{binding.original.line + blank.count(chr(10))}"
+        number = binding.original.line + blank.count("\n")
+        place = f".env:{number}"
         if key and key.isidentifier() and binding.value is not None:
+            if key in SETTINGS and not binding.value.strip():
+                continue  # of the template, below a recipe that was filled in
             if key in SETTINGS:
+                before, first = given.get(key, (binding.value, place))
+                if before != binding.value:
+                    fix = f"line {number} has another value; keep one of them"
+                    notes.append(Problem(first, f"{key} has no effect, since {fix}"))
                 given[key] = binding.value, place
             elif meant := did_you_mean(_OTHER_NAMES.get(key, key), SETTINGS, cutoff=0.8):
                 problems.append(Problem(place, f"{key}: unknown setting{meant}"))
@@ -376,11 +384,7 @@ def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _
             message = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
             problems.append(Problem(place, message))
 
-    return _without_empty(given)
-
-
-def _without_empty(given: _Given) -> _Given:
-    return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
+    return given
 
 
 def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str, str]]:
