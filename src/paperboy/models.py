@@ -48,6 +48,10 @@ class Subscribers(Sequence[Subscriber]):
     def addresses(self) -> Iterator[str]:
         """Yield every address in lower case."""
 
+    @abstractmethod
+    def inactive(self) -> list[str]:
+        """Return the status of each row that is no subscriber because of it: "unsubscribed"."""
+
 
 @dataclass(frozen=True, slots=True)
 class Keywords:

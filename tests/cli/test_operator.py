@@ -155,6 +155,28 @@ def test_without_alert_to_each_cause_is_logged_once_a_day(world: World) -> None:
     assert subjects(world) == []
 
 
+def test_rows_that_get_no_mail_because_of_their_status_are_reported_once(told: World) -> None:
+    """They did before Paperboy read this column, or would in the operator's mind."""
+    told.write("subscribers.yaml", f"{LISTS}    subscribers_file: readers.csv\n")
+    told.write(
+        "readers.csv", "address,status\nbo@wren.edu,\nc@wren.edu,cleaned\nd@wren.edu,unsubscribed\n"
+    )
+    said = "readers.csv says cleaned and unsubscribed in 2 rows"
+    fix = "such rows are no subscribers; correct the status of those that are"
+    assert f"note   lists: galaxies: {said}; {fix}\n" in told.run("check", "--offline").out
+
+    headline = "No mail goes to 2 rows of galaxies because of their status"
+    for day in range(12):
+        told.clock.now = FRIDAY + timedelta(days=day)
+        told.announce(day, categories=("astro-ph.GA",))
+        assert (f"WARNING {headline}\n" in told.once("galaxies").err) is (day == 0)
+
+    (mail,) = told.messages("ops@example.org")
+    assert mail["Subject"] == f"Paperboy: {headline}"
+    assert f"The reason: {said}." in " ".join(text_of(mail).split())
+    assert {"vera@example.org", "bo@wren.edu", "ops@example.org"} == set(told.mails())
+
+
 def test_without_a_mail_server_alerts_go_to_the_outbox(told: World) -> None:
     told.env(llm=False, smtp=False, ALERT_TO=OPERATOR)
     run(told, UNSCORED)

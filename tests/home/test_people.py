@@ -64,6 +64,10 @@ def problems(
         ("readers.csv", "name\taddress\n\tada@example.org\n\t\nGrace Hopper\tgrace@example.org\t\n"),
         ("readers.csv", "address,name\nada@example.org,ada@example.org\nGrace Hopper <grace@example.org>,grace\n"),
         ("readers.csv", "address,name\nada@example.org,<ada>\ngrace@example.org,Grace Hopper\n"),
+        ("readers.csv", '"name", "address"\n, ada@example.org\n"Grace Hopper", "grace@example.org"\n'),
+        ("readers.csv", ',,\naddress,name\n , \nada@example.org,\n"",""\ngrace@example.org,Grace Hopper\n,,\n;\n'),
+        ("r.csv", "Email Address,First Name,Last Name,Address\nada@example.org\ngrace@example.org,Grace,Hopper\n"),
+        ("readers.csv", "LASTNAME;FIRSTNAME;EMAIL\n;;ada@example.org\nHopper;Grace;grace@example.org\n"),
     ],
 )  # fmt: skip
 def test_file_is_read_line_by_line(tmp_path: Path, file: str, content: str | bytes) -> None:
@@ -136,7 +140,7 @@ def test_file_of_mistakes_is_not_read_to_its_end(tmp_path: Path) -> None:
     ("content", "told"),
     [
         ("ada@example.org;Ada\n", f"1: {FIRST_LINE} ada@example.org, ada"),
-        ("# us\nEmail,Name\nada@b.org,Ada\n", f"2: {FIRST_LINE} email, name"),
+        ("# us\nMail,Name\nada@b.org,Ada\n", f"2: {FIRST_LINE} mail, name"),
         ('"address,name\nada@example.org\n', f"1: {QUOTES}"),
         ("address\n,Ada\n", "2: '' is not an address: An email address must have an @-sign."),
         ('name,address\n"Ada,ada@example.org\nBo,bo@b.org\n', f"2: {QUOTES}"),
@@ -197,6 +201,65 @@ def test_file_that_is_gone_outside_or_no_text_is_reported(tmp_path: Path) -> Non
     assert told() == "readers.txt is not UTF-8 text (line 2); save it as UTF-8"
 
 
+# --- rows that are no subscribers
+
+
+def inactive(path: Path, content: str) -> list[str]:
+    subscribers = home_of(path, content, "readers.csv").lists[0].subscribers
+    assert isinstance(subscribers, SubscribersFile)
+    assert list(subscribers) == [ADA]
+    assert (len(subscribers), list(subscribers.addresses())) == (1, [ADA.address])
+    return subscribers.inactive()
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        "unsubscribed", "Unsubscribed", " cleaned ", "Non-Subscribed", "archived",  # Mailchimp
+        "blocklisted", "blacklisted", "disabled",  # listmonk
+        "Hard bounced", "bounced", "complained",  # Brevo and others
+        "by_user", "by bounces", "by_moderator",  # Mailman
+    ],
+)  # fmt: skip
+def test_row_that_another_program_no_longer_mails_is_no_subscriber(
+    tmp_path: Path, status: str
+) -> None:
+    text = f"address,status\nada@example.org,subscribed\ngrace@example.org,{status}\n"
+    assert inactive(tmp_path, text) == [status.strip().lower().replace("_", " ")]
+
+
+@pytest.mark.parametrize(
+    ("title", "word"),
+    [
+        ("status", ""),
+        ("status", "enabled"),
+        ("status", "soft bounced"),
+        ("status", "unsubscribed students"),
+        ("remark", "unsubscribed"),
+    ],
+)
+def test_any_other_row_is_a_subscriber(tmp_path: Path, title: str, word: str) -> None:
+    assert inactive(tmp_path, f"address,{title}\nada@example.org,{word}\n") == []
+
+
+def test_row_that_is_no_subscriber_may_have_anything_in_its_other_cells(tmp_path: Path) -> None:
+    text = "Delivery Status;address\nenabled;ada@example.org\ncleaned;ada@example.org\ncleaned;x\n"
+    assert inactive(tmp_path, text) == ["cleaned", "cleaned"]
+
+
+def test_whoever_unsubscribed_elsewhere_may_subscribe_here_and_is_forgotten_whole(
+    tmp_path: Path,
+) -> None:
+    text = "address,name,status\nada@example.org,,\nzoe@example.org,Zoë,unsubscribed\n"
+    home = home_of(tmp_path, text, "readers.csv")
+    assert edits.subscribe(home, home.list("big"), ZOE) == "readers.csv:4"
+    assert (tmp_path / "readers.csv").read_text() == f"{text}zoe@example.org,Zoë,\n"
+    home = Home.load(tmp_path, {})
+    assert list(home.list("big").subscribers) == [ADA, ZOE]
+    assert edits.forget([home], ZOE.address) == {"readers.csv": (3, 4)}
+    assert (tmp_path / "readers.csv").read_text() == "address,name,status\nada@example.org,,\n"
+
+
 # --- edits
 
 
@@ -219,6 +282,11 @@ def test_file_that_is_gone_outside_or_no_text_is_reported(tmp_path: Path) -> Non
             "address\r\nada@example.org\r\nzoe@example.org\r\n",
         ),
         ("readers.csv", "since\taddress\n", "since\taddress\n\tzoe@example.org\n"),
+        (
+            "readers.csv",
+            "Last Name,First Name,Email Address,Address\n",
+            "Last Name,First Name,Email Address,Address\n,Zoë,zoe@example.org,\n",
+        ),
     ],
 )
 def test_new_subscriber_is_one_line_more_and_leaves_no_trace(
@@ -238,6 +306,14 @@ def test_new_subscriber_is_one_line_more_and_leaves_no_trace(
 NAMES = st.text("aZ #\"',;<ü=-\\", max_size=6)
 LOCAL_PARTS = st.sampled_from(["ada", "a#b", "'a", "müller"])
 FORMS = [("r.txt", ""), ("r.csv", ""), ("r.csv", "name;address\n"), ("r.csv", "name\taddress\n")]
+
+
+def test_name_is_divided_where_a_file_has_two_columns_for_it() -> None:
+    head = b"Email Address,First Name,Last Name\n"
+    line = SubscribersFile((), "r.csv", head).as_line(
+        values.mailbox("Grace B. Hopper <grace@example.org>")
+    )
+    assert line == "grace@example.org,Grace,B. Hopper"
 
 
 @given(NAMES, LOCAL_PARTS, st.sampled_from(FORMS))
@@ -260,13 +336,13 @@ def test_added_subscriber_is_read_back(name: str, local_part: str, form: tuple[s
 def test_subscriber_is_not_added_to_a_file_whose_header_has_changed(tmp_path: Path) -> None:
     """The header was changed since the lists were read."""
     home = home_of(tmp_path, "address,name\n", "readers.csv")
-    (tmp_path / "readers.csv").write_text("email,name\n")
+    (tmp_path / "readers.csv").write_text("mail,name\n")
     with pytest.raises(
         ConfigError,
         match=r"readers.csv: cannot take Zoë <zoe@example.org> as a line of its own; add",
     ):
         edits.subscribe(home, home.list("big"), ZOE)
-    assert (tmp_path / "readers.csv").read_text() == "email,name\n"
+    assert (tmp_path / "readers.csv").read_text() == "mail,name\n"
 
 
 def test_subscriber_added_meanwhile_is_not_added_twice(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
         with _as_problems(path):
             old = files.read(path)
             file = _subscribers(name, old)
-            if file.lines(new.address):  # since the lists were read
+            if new.address.lower() in file.addresses():  # since the lists were read
                 raise _changed(name)
 
             line_end = b"\r\n" if b"\r\n" in old else b"\n"

@@ -1,5 +1,5 @@
 """`subscribers_file`: subscribers in a file of their own, an address on each line, or a CSV with a
-column `address`.
+column `address` or a title of Mailchimp's. Rows whose status says so are no subscribers.
 
 There may be a million, and most commands only need one, or whether there are any. So the bytes are
 kept, and subscribers are made of lines on demand.
@@ -30,6 +30,16 @@ _QUOTES = (
     "write each row on one line, and double quotes within a cell"
 )
 
+# The column with the addresses is the first of these. Mailchimp's "Address" is a street.
+_ADDRESS_TITLES = ("emailaddress", "address", "email")
+
+# Words of Mailchimp, Listmonk, Brevo and Mailman for who gets no mail.
+_INACTIVE = re.compile(
+    r"(?:un|non)[- ]?subscribed|archived|cleaned|(?:hard[- ]?)?bounced|(?:block|black)listed|complained"
+    r"|disabled|by (?:user|moderator|bounces)",
+)
+_BLANK = re.compile(r'[\s,;"]*')  # as the rows that a spreadsheet adds
+
 # After an address only, since a name may have a #.
 _COMMENT = re.compile(r"(.*<[^<>]*>|[^\s<>]*@[^\s<>]*)\s+#.*")
 
@@ -58,29 +68,47 @@ class _Columns:
 
     def __init__(self, line: str) -> None:
         self.delimiter = next((mark for mark in ",;\t" if mark in line), ",")
-        self.titles = [title.strip().lower() for title in self._cells(line)]
+        self.titles = [re.sub("[-_ ]", "", title).lower() for title in self._cells(line)]
+        self.address = next((title for title in _ADDRESS_TITLES if title in self.titles), "")
+        self._statuses = [title for title in self.titles if "status" in title]
 
     def _cells(self, line: str) -> list[str]:
-        """Return the cells of one line; none if its quotes are wrong, which spoils no other."""
+        """Parse one line; empty if its quotes are wrong, so other lines are unaffected."""
         with suppress(csv.Error):
-            return next(csv.reader([line], delimiter=self.delimiter, strict=True))
+            reader = csv.reader(
+                [line], delimiter=self.delimiter, skipinitialspace=True, strict=True
+            )
+            return next(reader)
         return []
 
-    def mailbox(self, line: str) -> str:
-        """Return a row as a text file would have it; empty if its quotes are wrong."""
+    def read(self, line: str) -> tuple[str, str]:
+        """Return a row as a text file would have it, empty if its quotes are wrong; and the status
+        because of which it is no subscriber, empty if it is one.
+        """
         row = dict(zip(self.titles, self._cells(line), strict=False))
-        name = row.get("name", "")
-        address = row.get("address", "").strip()
+        address = row.get(self.address, "").strip()
+        status = ""
+        for title in self._statuses:
+            word = row.get(title, "").strip().lower().replace("_", " ")
+            if _INACTIVE.fullmatch(word):
+                status = word
 
         if "<" in address or not row:
-            return address
+            return address, status
+        name = row.get("name") or f"{row.get('firstname', '')} {row.get('lastname', '')}"
         if re.search("[@<>]", name):  # mail programs export an address as its own name
             name = ""
-        return f"{name} <{address}>"
+        return f"{name} <{address}>", status
 
     def row(self, subscriber: Subscriber) -> str:
         """Return a subscriber as a row."""
-        cells = {"address": subscriber.address, "name": subscriber.name}
+        first, _, last = subscriber.name.partition(" ")
+        cells = {
+            self.address: subscriber.address,
+            "name": subscriber.name,
+            "firstname": first,
+            "lastname": last,
+        }
         row = StringIO()
         writer = csv.writer(row, delimiter=self.delimiter, lineterminator="")
         writer.writerow([cells.get(title, "") for title in self.titles])
@@ -121,8 +149,11 @@ class SubscribersFile(Subscribers):
         yield from (_address(text) for _, text in self._entries())
 
     def lines(self, address: str) -> list[int]:
-        """Return the lines on which the file has the address."""
-        return [number for number, text in self._entries() if _address(text) == address.lower()]
+        """Return the lines on which the file has the address, whatever its status."""
+        return [number for number, text, _ in self._rows() if _address(text) == address.lower()]
+
+    def inactive(self) -> list[str]:
+        return [status for _, _, status in self._rows() if status]
 
     def problems(self) -> list[Problem]:
         """Report every line without a valid address, and every address that the list has twice."""
@@ -149,13 +180,13 @@ class SubscribersFile(Subscribers):
     def header_problems(self) -> list[Problem]:
         """Report a CSV whose first line has no column `address`, and so has no subscribers."""
         number, line = self._header()
-        titles = _Columns(line).titles
-        if not number or "address" in titles:
+        columns = _Columns(line)
+        if not number or columns.address:
             return []
 
         message = _QUOTES
-        if titles:
-            title_row = shortened(", ".join(titles), 100)
+        if columns.titles:
+            title_row = shortened(", ".join(columns.titles), 100)
             message = (
                 "the first line must name the columns, one of them 'address', "
                 f"as address,name; this one has {title_row}"
@@ -190,22 +221,26 @@ class SubscribersFile(Subscribers):
         around = " \n" if self.is_csv else None  # a tab may stand for an empty cell
         for number, line in enumerate(BytesIO(self.content), 1):
             text = line.decode().strip(around)
-            if text and not text.startswith("#") and not text.isspace():
+            if not _BLANK.fullmatch(text) and not text.startswith("#"):
                 yield number, text
 
     def _entries(self) -> Iterator[tuple[int, str]]:
-        """Yield number and mailbox of each line, before it is checked."""
+        """Yield number and mailbox of each subscriber's line, before it is checked."""
+        return ((number, text) for number, text, status in self._rows() if not status)
+
+    def _rows(self) -> Iterator[tuple[int, str, str]]:
+        """Yield number and mailbox of each line, and the status of those that are no subscribers."""
         lines = self._lines()
         if self.is_csv:
             _, header = next(lines, (0, ""))
             columns = _Columns(header)
             for number, text in lines:
-                yield number, columns.mailbox(text)
+                yield number, *columns.read(text)
             return
 
         for number, text in lines:
             comment = _COMMENT.fullmatch(text) if "#" in text else None
-            yield number, comment[1] if comment else text
+            yield number, comment[1] if comment else text, ""
 
 
 def _address(text: str) -> str:

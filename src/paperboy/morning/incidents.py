@@ -5,8 +5,8 @@ Pure, but for `record`.
 from collections.abc import Iterator
 from datetime import datetime
 
-from paperboy.mail.text import counted
-from paperboy.models import ListReport, Outcome, Shortfall
+from paperboy.mail.text import counted, together
+from paperboy.models import ListReport, MailingList, Outcome, Shortfall, Subscribers
 from paperboy.morning.fetching import FetchResult
 from paperboy.sources import title_of
 from paperboy.store import Store
@@ -75,6 +75,21 @@ def incidents_of(report: ListReport, fetched: FetchResult, *, overdue: bool) -> 
             subject=f"{name} {paper.id}",
             reason=reason,
             facts={"list": name, "lines": [line]},
+            event=True,
+        )
+
+
+def inactive(mailing_list: MailingList) -> Iterator[Incident]:
+    """Yield the event that rows of the list's file are no subscribers, if there are any."""
+    people = mailing_list.subscribers
+    if isinstance(people, Subscribers) and (statuses := people.inactive()):
+        words = together(sorted(set(statuses)))
+        rows = counted(len(statuses), "row")
+        yield Incident(
+            kind=Kind.INACTIVE,
+            subject=mailing_list.name,
+            reason=f"{mailing_list.subscribers_file} says {words} in {rows}",
+            facts={"rows": len(statuses)},
             event=True,
         )
 

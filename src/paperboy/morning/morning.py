@@ -281,6 +281,7 @@ class Morning:
             self.skip(mailing_list, day)
             return _skipped(mailing_list, "")
 
+        self.store.incidents.note(incidents.inactive(mailing_list), self.now)
         fetched = self.results[name]
         may_wait = self.patience is not None and fetched.late and self.waits(mailing_list)
         began = days.started(name, LONGEST_WINDOW)

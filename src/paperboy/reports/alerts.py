@@ -83,6 +83,7 @@ def _fields(problems: Sequence[Incident]) -> dict[str, str]:
         "score": f"Scored only {scored} for {names}",
         "scored": scored,
         "what": "new papers",
+        "rows": counted(sum(row.facts.get("rows", 0) for row in rows), "row"),
         "papers": counted(number, "paper"),
         "mails": counted(number, "mail"),
         "addresses": counted(number, "address", "addresses"),

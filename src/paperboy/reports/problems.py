@@ -154,6 +154,11 @@ WORDS: Mapping[str, Words] = {
         "No list sends to them any more: the mail server says they do not exist, while others got their mail.",
         "Remove them from the lists' files. If one exists again, lift its suppression with paperboy unsuppress {first}",
     ),
+    Kind.INACTIVE: Words(
+        "No mail goes to {rows} of {names} because of their status",
+        "Such rows of a .csv are no subscribers: somebody unsubscribed, or the address failed, in another program.",
+        "If one is a subscriber, correct its status. paperboy check always says how many rows there are.",
+    ),
     Kind.FILES: Words(
         "Broken: {fault}",
         "The last good version stays in force: digests go out as before.",

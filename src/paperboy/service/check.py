@@ -31,6 +31,7 @@ from paperboy.home.settings import Settings, ignored, load
 from paperboy.home.versions import LISTS_FILE, Home, denied, load_lists, require_folder
 from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState, MailingList
+from paperboy.morning.incidents import inactive
 from paperboy.sending.pace import REFUSES_US
 from paperboy.service.app import App
 from paperboy.service.output import lines_of
@@ -177,6 +178,9 @@ def _of_the_lists(lists: Sequence[MailingList], settings: Settings) -> Iterator[
             size = f"topics of {len(topics.encode()) / 1000:.0f} kB"
             cost = f"about {len(topics) // 4:,} tokens in each call of the LLM"
             yield note("lists", f"{mailing_list.name}: {size} are {cost}; shorten them")
+        for incident in inactive(mailing_list):
+            fix = "such rows are no subscribers; correct the status of those that are"
+            yield note("lists", f"{mailing_list.name}: {incident.reason}; {fix}")
 
     for domain in dict.fromkeys(address.rpartition("@")[2] for address in addresses):
         meant = re.sub(r"\.con$", ".com", domain)

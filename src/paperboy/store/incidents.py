@@ -22,6 +22,7 @@ class Kind(StrEnum):
     EXPIRED = "expired"  # a delivery
     REFUSED = "refused"  # a delivery, for good
     SUPPRESSED = "suppressed"  # an address
+    INACTIVE = "inactive"  # rows of a file, by their status
     FILES = "files"  # of the home are broken
     PROCESS = "process"  # of a morning or a sending crashed, got stuck or hit a bug
     TASKS = "tasks"  # their process did
