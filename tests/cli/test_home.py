@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from paperboy import sample
+from paperboy.cli.home import machine_timezone
 from paperboy.home.lists import KEYS
 from paperboy.home.versions import Home
 from paperboy.models import MailingList
-from tests.cli.conftest import World, on_terminal
+from tests.cli.conftest import ENVIRON, World, on_terminal
 
 FILES = {".env", ".gitignore", "subscribers.yaml", "prompts/topics/foundations.md"}
 
@@ -60,6 +62,35 @@ def test_init_takes_a_folder(new: World, tmp_path: Path) -> None:
     assert new.run("init", str(tmp_path / "a" / "b")).code == 0
     assert written(tmp_path / "a" / "b") == FILES
     assert not new.path.exists()
+
+
+def test_new_home_has_the_machines_timezone(new: World) -> None:
+    new.environ["TZ"] = "Asia/Kolkata"
+    new.run("init")
+    assert the_list(new.path).timezone.key == "Asia/Kolkata"
+    assert "# timezone: Asia/Kolkata\n" in (new.path / "subscribers.yaml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("tz", "target", "name"),
+    [
+        (":Europe/Berlin", "/usr/share/zoneinfo/Asia/Kolkata", "Europe/Berlin"),
+        ("/usr/share/zoneinfo/Europe/Berlin", "", "Europe/Berlin"),
+        ("", "/usr/share/zoneinfo/Asia/Kolkata", "Asia/Kolkata"),
+        ("", "/var/db/timezone/zoneinfo/America/Argentina/Salta", "America/Argentina/Salta"),
+        ("CET-1CEST", "/usr/share/zoneinfo/Europe/Berlin", "Europe/Berlin"),
+        ("", "/usr/share/zoneinfo/Etc/UTC", "UTC"),
+        ("", "/usr/share/zoneinfo/Mars/Olympus", "UTC"),
+        ("", "", "UTC"),
+    ],
+)
+def test_machines_timezone_is_that_of_tz_or_of_the_link_if_it_has_a_name(
+    tmp_path: Path, tz: str, target: str, name: str
+) -> None:
+    localtime = tmp_path / "localtime"
+    if target:
+        localtime.symlink_to(target)
+    assert machine_timezone(tz, str(localtime)) == name
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
@@ -121,9 +152,35 @@ def asked(home: Path, *answers: str) -> tuple[int, str]:
     return on_terminal([sys.executable, "-m", "paperboy", "init", str(home)], *answers)
 
 
+def test_placeholders_that_were_left_in_the_topics_are_noted_until_they_are_replaced(
+    new: World,
+) -> None:
+    """The second topic would be a section of the digest, by its name."""
+    assert asked(new.path, "Bees", "cs.LG", "ada@uni.test", "")[0] == 0
+    topics = new.path / "prompts" / "topics" / "bees.md"
+    text = topics.read_text("utf-8")
+    assert all(words in text for words in sample.PLACEHOLDERS)
+    new.env(smtp=False)
+    new.announce(1)
+    told = "bees: the topics still say "
+    fix = ", as in a new home; readers see that, so write what the list wants to read\n"
+    both = f"""{told}"a topic's name" and 'what should stay out'{fix}"""
+    assert f"note   lists: {both}" in new.run("check", "--offline").out
+    assert both in new.run("preview", "bees").err
+
+    topics.write_text(text.replace("a topic's name", "waggle dances"), "utf-8")
+    assert f"note   lists: {told}'what should stay out'{fix}" in new.run("check", "--offline").out
+
+    topics.write_text("- Relevant: waggle dances", "utf-8")
+    for command in (("check", "--offline"), ("preview", "bees")):
+        ran = new.run(*command)
+        assert told not in ran.out + ran.err
+
+
 def test_empty_answers_make_the_same_files_as_no_questions(new: World, tmp_path: Path) -> None:
     code, _ = asked(tmp_path / "asked", "", "", "", "")
     assert code == 0
+    new.environ["TZ"] = ENVIRON.get("TZ", "")  # as the process on the terminal has it
     new.run("init")
     for name in FILES:
         assert (tmp_path / "asked" / name).read_text() == (new.path / name).read_text()

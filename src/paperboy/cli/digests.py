@@ -15,6 +15,7 @@ from paperboy.sending.delivery import send_outside
 from paperboy.sending.resend import Resend
 from paperboy.service import output
 from paperboy.service.app import App
+from paperboy.service.check import placeholders
 from paperboy.store.history import WAITING
 
 _COVERED = (
@@ -73,7 +74,7 @@ def preview(
         sent_on, composed = sent(app.store_to_ask, name, day.date() if day else None)
         about = f"{name}: the digest of {sent_on:%a %d %b %Y}, as it was sent"
 
-    output.say(about, err=True)
+    output.say(about, *placeholders(mailing_list), err=True)
     if composed is None:
         return 0
 

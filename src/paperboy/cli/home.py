@@ -7,6 +7,7 @@ import shlex
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -16,8 +17,8 @@ from paperboy import sample
 from paperboy.cli.main import ENTER
 from paperboy.edges.text import visible
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.home import lists, nodes
-from paperboy.home.settings import Settings
+from paperboy.home import lists, nodes, values
+from paperboy.home.settings import SETTINGS, Settings
 from paperboy.home.values import host, is_loopback
 from paperboy.home.versions import LISTS_FILE, folders
 from paperboy.mail.text import together
@@ -39,8 +40,8 @@ def init(app: App, folder: Path | None) -> None:
 
     These are .env (the settings), subscribers.yaml (the lists), prompts/topics/ (what the lists
     want to read), and a .gitignore that keeps secrets and addresses out of git. On a terminal you
-    are asked what the first list is about. No file is overwritten. Without DIR, the home is the
-    folder given by --home or PAPERBOY_HOME, else the current one.
+    are asked what the first list is about. The timezone is this machine's. No file is overwritten.
+    Without DIR, the home is the folder given by --home or PAPERBOY_HOME, else the current one.
     """
     home = folder.absolute() if folder else app.path
     click.get_current_context().meta[ENTER](home)
@@ -53,14 +54,16 @@ def init(app: App, folder: Path | None) -> None:
     if title == _TITLE:
         topics = _shipped(f"prompts/topics/{_NAME}.md")
 
+    timezone = machine_timezone(app.environ.get("TZ", ""))
     subscribers = [nodes.as_scalar(str(subscriber)) for subscriber in first.subscribers]
     texts = {
-        ".env": _settings(server, first.subscribers[0].address),
+        ".env": _settings(server, first.subscribers[0].address, timezone),
         LISTS_FILE: _new("subscribers.yaml").format(
             name=first.name,
             title=nodes.as_scalar(first.title),
             categories=", ".join(_words(categories)),
             addresses="\n      - ".join(subscribers),
+            timezone=timezone,
         ),
         topics_file: topics,
         ".gitignore": _new("gitignore"),
@@ -90,12 +93,23 @@ def _refuse(home: Path, names: Iterable[str]) -> None:
         )
 
 
-def _settings(server: str, address: str) -> str:
+def machine_timezone(tz: str, localtime: str = "/etc/localtime") -> str:
+    """Return the IANA name that `TZ` or the link to a file of the system's database has, else the
+    default.
+    """
+    for place in (tz.removeprefix(":"), os.path.realpath(localtime)):
+        with suppress(ValueError):
+            name = values.timezone(place.rpartition("zoneinfo/")[2]).key
+            return "UTC" if name == "Etc/UTC" else name
+    return SETTINGS["TIMEZONE"]
+
+
+def _settings(server: str, address: str, timezone: str) -> str:
     """Return the text of .env. With a mail server, the first reader is sender and operator."""
     text = _shipped(".env.example")
-    given = {}
+    given = {"TIMEZONE": timezone}
     if server:
-        given = {"SMTP_HOST": server, "MAIL_FROM": address, "ALERT_TO": address}
+        given |= {"SMTP_HOST": server, "MAIL_FROM": address, "ALERT_TO": address}
     if is_loopback(server):
         given |= {"SMTP_PORT": "25", "SMTP_SECURITY": "none"}
     for name, value in given.items():

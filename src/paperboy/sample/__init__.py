@@ -23,6 +23,9 @@ LISTS = _FOLDER / "subscribers.yaml"
 HOME = _FOLDER / "home"
 """Folder with the files that `paperboy init` fills in."""
 
+PLACEHOLDERS = ("a topic's name", "what should stay out")
+"""Words of the topics in that folder that a person is to replace: readers would see them."""
+
 
 class SampleFeed:
     """Feed that announces the sample as the newest batch of each source."""

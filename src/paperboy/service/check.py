@@ -178,6 +178,8 @@ def _of_the_lists(lists: Sequence[MailingList], settings: Settings) -> Iterator[
             size = f"topics of {len(topics.encode()) / 1000:.0f} kB"
             cost = f"about {len(topics) // 4:,} tokens in each call of the LLM"
             yield note("lists", f"{mailing_list.name}: {size} are {cost}; shorten them")
+        for message in placeholders(mailing_list):
+            yield note("lists", message)
         for incident in inactive(mailing_list):
             fix = "such rows are no subscribers; correct the status of those that are"
             yield note("lists", f"{mailing_list.name}: {incident.reason}; {fix}")
@@ -192,6 +194,14 @@ def _of_the_lists(lists: Sequence[MailingList], settings: Settings) -> Iterator[
     if examples and settings.mail_from:
         nobody = f"mail to {together(examples, 1)} reaches nobody (example addresses)"
         yield note("lists", f"{nobody}; put your readers into {LISTS_FILE}")
+
+
+def placeholders(mailing_list: MailingList) -> Iterator[str]:
+    """Yield a note if the topics are still those of a new home."""
+    words = [repr(words) for words in sample.PLACEHOLDERS if words in mailing_list.topics]
+    if words:
+        fix = "readers see that, so write what the list wants to read"
+        yield f"{mailing_list.name}: the topics still say {together(words)}, as in a new home; {fix}"
 
 
 def _templates(app: App) -> Iterator[Finding]:
