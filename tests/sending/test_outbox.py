@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import mailbox
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -82,8 +84,36 @@ def test_file_in_place_of_the_outbox_is_reported_with_the_fix(tmp_path: Path) ->
         Outbox(tmp_path / "outbox").send(envelope())
 
 
-def test_failed_write_is_reported(tmp_path: Path) -> None:
-    """The mail itself is in the Maildir by then; the next send tries the files again."""
+def test_copy_in_the_maildir_is_sent_although_the_lists_files_cannot_be_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A second try would be a second copy."""
     (tmp_path / "foundations.eml").mkdir()
-    with pytest.raises(MailServerError, match="cannot write to the outbox"):
+    assert Outbox(tmp_path).send(envelope()).state is DeliveryState.SENT
+    assert len(mailbox.Maildir(str(tmp_path / "Maildir"), create=False)) == 1
+    assert re.search(r"not beside it: .*/foundations\.eml.*PAPERBOY_OUTBOX", caplog.text)
+
+
+def test_copy_in_the_maildir_is_sent_although_its_draft_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(path: str) -> None:
+        raise OSError(errno.EIO, "Input/output error", path)
+
+    monkeypatch.setattr(os, "remove", refuse)
+    assert Outbox(tmp_path).send(envelope()).state is DeliveryState.SENT
+    assert len(list((tmp_path / "Maildir" / "new").iterdir())) == 1
+    assert (tmp_path / "foundations.eml").is_file()
+    assert "its file in tmp/ could not be removed: [Errno 5]" in caplog.text
+
+
+def test_mail_that_the_maildir_does_not_have_is_not_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(source: str, _: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", source)
+
+    monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(MailServerError, match=r"outbox .*: No space left on device\. Free some"):
         Outbox(tmp_path).send(envelope())
+    assert not [file for file in (tmp_path / "Maildir").rglob("*") if file.is_file()]

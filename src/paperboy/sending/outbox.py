@@ -4,11 +4,15 @@ to open.
 
 import email
 import email.policy
+import logging
 import mailbox
+import os
 from pathlib import Path
 
 from paperboy.errors import MailServerError
 from paperboy.models import DeliveryState, Envelope, Receipt
+
+logger = logging.getLogger(__name__)
 
 
 class Outbox:
@@ -22,22 +26,30 @@ class Outbox:
         self._folder = folder
 
     def send(self, envelope: Envelope) -> Receipt:
-        """Put the message into the Maildir. Raises MailServerError if the folder cannot be
-        written.
+        """Put the message into the Maildir, and write the list's files. Raises MailServerError
+        unless the Maildir's `new/` has it; any later failure is logged.
         """
         maildir = self._folder / "Maildir"
         local = envelope.message.replace(b"\r\n", b"\n")  # line ends, as a Maildir has them
+        fix = "Free some space and let this user write there, or set PAPERBOY_OUTBOX to another folder."
         try:
             # private by the command's umask, as its files are
             self._folder.mkdir(parents=True, exist_ok=True)
             mailbox.Maildir(str(maildir), create=True).add(local)
-            if envelope.list_name:
-                show(self._folder, envelope.list_name, envelope.message)
         except OSError as error:
-            raise MailServerError(
-                f"cannot write to the outbox {self._folder}: {error.strerror or error}. Free some space and let this "
-                "user write there, or set PAPERBOY_OUTBOX to another folder."
-            ) from error
+            # `add` links the file in tmp/ into new/ under the same name, and then removes it.
+            linked = maildir / "new" / Path(error.filename or "").name
+            if not os.path.isfile(linked):  # noqa: PTH113 - which raises nothing
+                raise MailServerError(
+                    f"cannot write to the outbox {self._folder}: {error.strerror or error}. {fix}"
+                ) from error
+            logger.warning("the mail is sent; its file in tmp/ could not be removed: %s", error)
+
+        if envelope.list_name:
+            try:
+                show(self._folder, envelope.list_name, envelope.message)
+            except OSError as error:
+                logger.warning("the mail is in %s, but not beside it: %s. %s", maildir, error, fix)
         return Receipt(DeliveryState.SENT, f"in {maildir}")
 
     def abort(self) -> None:
