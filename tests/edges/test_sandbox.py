@@ -1,6 +1,8 @@
-"""A mistake in a template, or output without end, is reported with file and line."""
+"""A mistake in a template, or output or memory without end, is reported with file and line."""
 
 from __future__ import annotations
+
+import resource
 
 import pytest
 
@@ -8,6 +10,7 @@ from paperboy.edges import sandbox
 from paperboy.errors import ConfigError
 
 OUTPUT = "produces more than 16 MB; does it loop too often?"
+MEMORY = "takes more than 256 MB; does it loop too often?"
 DEEP = "RecursionError: maximum recursion depth exceeded"
 
 
@@ -35,6 +38,30 @@ def test_template_that_takes_too_much_is_reported_with_its_line(text: str, fault
     (problem,) = caught.value.problems
     assert problem.place == "emails/main.j2:2"
     assert problem.message.startswith(fault)
+
+
+# What a template holds before it prints anything.
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ 'x' * 10**9 }}",
+        "{{ 'x' | center(10**9) }}",
+        "{{ 'x'.zfill(10**9) }}",
+        "{{ '%999999999d' % 1 }}",
+        "{{ '{:999999999}'.format(1) }}",
+        "{{ ([0] * 10**8)[0] }}",
+        "{% set it = namespace(s='x') %}{% for a in range(40) %}{% set it.s = it.s ~ it.s %}{% endfor %}",
+        "{% set it = namespace(s=[0]) %}{% for a in range(40) %}{% set it.s = it.s + it.s %}{% endfor %}",
+        "{% set x %}{% for a in range(10**5) %}{{ 'x' * (10**4 + a) }}{% endfor %}{% endset %}",
+        "{{ 'x' | replace('x', 'y' * 10**5) | replace('y', 'z' * 10**5) }}",
+    ],
+)
+def test_template_that_takes_too_much_memory_is_reported_with_its_line(text: str) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_DATA)
+    with pytest.raises(ConfigError) as caught:
+        made(main=f"one\n{text}").text("main.j2")
+    assert [str(problem) for problem in caught.value.problems] == [f"emails/main.j2:2: {MEMORY}"]
+    assert resource.getrlimit(resource.RLIMIT_DATA) == limits
 
 
 def test_fault_in_an_included_template_names_both() -> None:

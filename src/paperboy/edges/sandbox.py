@@ -1,10 +1,15 @@
-"""Sandbox for the operator's Jinja templates: output is limited, and a fault names file and line.
+"""Sandbox for the operator's Jinja templates: output and memory are limited, and a fault names file
+and line.
 
 A template may lay out text, but not reach into Python. Time is not limited here: a range has at
 most 100,000 numbers, and a process whose template never ends is stopped as any stuck one.
 """
 
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock
 from traceback import walk_tb
 from typing import Any
 
@@ -16,6 +21,26 @@ from paperboy.errors import ConfigError
 from paperboy.models import Problem
 
 MOST_OUTPUT = 16_000_000  # characters
+MOST_MEMORY = 256_000_000  # bytes
+
+_limited = Lock()  # the limit is the process's
+
+
+@contextmanager
+def _limited_memory() -> Iterator[None]:
+    """Let the process take at most `MOST_MEMORY` more; beyond that, MemoryError. Linux alone knows
+    how much it has.
+    """
+    with _limited:
+        limits = resource.getrlimit(resource.RLIMIT_DATA)
+        with suppress(OSError, ValueError):  # no Linux, or a lower hard limit
+            pages = int(Path("/proc/self/statm").read_text().split()[5])
+            most = pages * resource.getpagesize() + MOST_MEMORY
+            resource.setrlimit(resource.RLIMIT_DATA, (most, limits[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_DATA, limits)
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -47,32 +72,32 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def text(self, name: str, block: str = "", **values: Any) -> str:
         """Render a template, or one block of it. Raises ConfigError, also beyond a limit."""
         try:
-            template = self.get_template(name)
-            if block and block not in template.blocks:
-                example = f"{{% block {block} %}}…{{% endblock %}}"
-                raise TemplateRuntimeError(f"the block {block!r} is missing: {example}")
-            render = template.blocks[block] if block else template.root_render_func
-            pieces = render(template.new_context(values))
+            with _limited_memory():
+                template = self.get_template(name)
+                if block and block not in template.blocks:
+                    example = f"{{% block {block} %}}…{{% endblock %}}"
+                    raise TemplateRuntimeError(f"the block {block!r} is missing: {example}")
+                render = template.blocks[block] if block else template.root_render_func
+                pieces = render(template.new_context(values))
 
-            output = list[str]()
-            size = 0
-            for piece in pieces:
-                size += len(piece)
-                if size > MOST_OUTPUT:
-                    fault = (
-                        f"produces more than {MOST_OUTPUT // 1_000_000} MB; does it loop too often?"
-                    )
-                    # Thrown into the generator, which adds the line.
-                    pieces.throw(TemplateRuntimeError(fault))  # type: ignore[attr-defined]
-                output.append(piece)
-            return "".join(output)
+                output = list[str]()
+                size = 0
+                for piece in pieces:
+                    size += len(piece)
+                    if size > MOST_OUTPUT:
+                        fault = f"produces more than {MOST_OUTPUT // 1_000_000} MB; does it loop too often?"
+                        # Thrown into the generator, which adds the line.
+                        pieces.throw(TemplateRuntimeError(fault))  # type: ignore[attr-defined]
+                    output.append(piece)
+                return "".join(output)
         except Exception as error:  # a template can raise anything
             raise ConfigError([self._problem(error, name)]) from error
 
     def compiled(self, name: str) -> None:
         """Compile a template, to check its syntax. Raises ConfigError."""
         try:
-            self.get_template(name)
+            with _limited_memory():
+                self.get_template(name)
         except Exception as error:
             raise ConfigError([self._problem(error, name)]) from error
 
@@ -93,6 +118,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             reason = str(error.message)
         elif isinstance(error, jinja2.TemplateNotFound):
             reason = f"there is no template {error.name}"
+        elif isinstance(error, MemoryError):
+            reason = f"takes more than {MOST_MEMORY // 1_000_000} MB; does it loop too often?"
         elif not isinstance(error, jinja2.TemplateError):
             reason = f"{type(error).__name__}: {reason}"
 
