@@ -96,6 +96,21 @@ def test_manual_is_shown_in_a_pager_on_a_terminal(tmp_path: Path) -> None:
     assert "paged: # Repair: when a morning failed" in ran.stdout
 
 
+@pytest.mark.skipif(not shutil.which("script"), reason="script(1) is not installed")
+def test_pager_with_an_open_quote_is_reported_with_the_fix() -> None:
+    environ = {**os.environ, "PAGER": "less '", "PYTHONPATH": str(SRC), "TERM": "xterm"}
+    command = f"{sys.executable} -m paperboy manual repair"
+    ran = subprocess.run(
+        ["script", "-qec", command, "/dev/null"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "PAGER=less ': No closing quotation. Close the quote, or unset PAGER." in ran.stdout
+    assert ran.returncode == 2
+
+
 def test_readme_links_to_every_topic() -> None:
     links = re.findall(r"(?m)^- \[([a-z]+)\]\(src/paperboy/manual/([a-z]+)\.md\)", README)
     assert links == [(topic, topic) for topic in TOPICS]

@@ -345,6 +345,15 @@ def test_backup_is_not_written_through_an_existing_link(world: World, tmp_path: 
     assert mode(folder / "x.db") == 0o600
 
 
+def test_backup_to_stdout_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.run("suppress", "ada@example.org")
+    monkeypatch.chdir(world.path)
+    ran = world.run("backup", "-")
+    assert ran.code == 2
+    assert "A copy of the database cannot go to stdout (-); name a new file." in ran.err
+    assert not (world.path / "-").exists()
+
+
 def test_home_without_a_database_has_nothing_to_back_up(world: World) -> None:
     ran = world.run("backup")
     assert ran.code == 1

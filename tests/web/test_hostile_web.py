@@ -114,10 +114,7 @@ BODIES = {
         413,
     ),
     "two lengths": (b"Content-Length: 3\r\nContent-Length: 4\r\n\r\na=bc", 400),
-    "length and chunks": (
-        b"Content-Length: 3\r\n" + CHUNKED + b"0\r\n\r\n",
-        200,
-    ),  # chunks win, as in RFC 9112
+    "length and chunks": (b"Content-Length: 3\r\n" + CHUNKED + b"0\r\n\r\n", 400),
     "chunks, and more": (b"Transfer-Encoding: identity\r\n" + CHUNKED + b"0\r\n\r\n", 501),
     "hidden chunks": (b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501),
     "chunks behind a tab": (b"Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n", 400),
@@ -134,6 +131,13 @@ def test_bodies_are_small_and_have_one_end(served: Served, web: Web) -> None:
         assert found or status == 413, name
     assert is_alive(served, web)
     assert is_discreet(served, web)
+
+
+def test_old_request_with_a_length_and_chunks_is_refused_too(served: Served, web: Web) -> None:
+    """RFC 9112: a Transfer-Encoding in HTTP/1.0 is faulty framing, whoever believes which."""
+    start = f"POST {path_of(web)}/undo HTTP/1.0\r\n".encode()
+    (answer,) = served.say(start + b"Content-Length: 5\r\n" + CHUNKED + b"0\r\n\r\n")
+    assert (answer.status, is_safe(answer)) == (400, True)
 
 
 def test_request_that_waitress_stumbles_over_ends_its_connection_alone(

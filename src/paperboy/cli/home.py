@@ -236,6 +236,8 @@ def backup(app: App, file: Path | None) -> None:
     """
     from paperboy.store.database import backup
 
+    if file == Path("-"):
+        raise click.UsageError("A copy of the database cannot go to stdout (-); name a new file.")
     app.take_own_or_in_force()
     database = app.settings.paperboy_database
     file = (file or database.parent).absolute()

@@ -1,5 +1,6 @@
 """`paperboy manual`: the pages that the package carries."""
 
+import os
 from importlib.resources import files
 
 import click
@@ -40,4 +41,11 @@ def manual(topic: str | None) -> None:
     if topic not in TOPICS:
         hint = did_you_mean(topic, TOPICS) or f"; choose one of {', '.join(TOPICS)}."
         raise click.UsageError(f"There is no topic {topic!r}{hint}")
-    click.echo_via_pager(page_of(topic).rstrip())
+    text = page_of(topic).rstrip()
+    try:
+        click.echo_via_pager(text)
+    except ValueError as error:
+        pager = os.environ.get("PAGER", "")
+        raise click.UsageError(
+            f"PAGER={pager}: {error}. Close the quote, or unset PAGER."
+        ) from error

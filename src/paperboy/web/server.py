@@ -1,14 +1,28 @@
 """The server of the web room: waitress, on loopback behind a TLS proxy.
 
-The proxy waits for slow clients and refuses ambiguously framed requests. waitress bounds the size
-of headers and bodies, and closes idle connections.
+The proxy waits for slow clients. waitress bounds the size of headers and bodies, and closes idle
+connections.
 """
 
 import logging
 
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.server import BaseWSGIServer, MultiSocketServer, create_server
 
 from paperboy.web.room import Room
+
+
+class _Parser(HTTPRequestParser):
+    """Parser that refuses a request with two framings, where waitress would believe the chunks."""
+
+    def parse_header(self, header_plus: bytes) -> None:
+        super().parse_header(header_plus)
+        if "CONTENT_LENGTH" in self.headers and (
+            self.chunked or "TRANSFER_ENCODING" in self.headers
+        ):
+            # RFC 9112, section 6.1: an attempt to smuggle a request
+            raise ParsingError("Content-Length with Transfer-Encoding")
 
 
 def server(room: Room, host: str, port: int) -> BaseWSGIServer | MultiSocketServer:
@@ -16,6 +30,7 @@ def server(room: Room, host: str, port: int) -> BaseWSGIServer | MultiSocketServ
 
     Its main loop reads requests and writes answers, so a slow client costs a connection, no thread.
     """
+    HTTPChannel.parser_class = _Parser
     # It would log a line for each request that has to wait.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     return create_server(

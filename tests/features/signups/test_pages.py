@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy.features.signups.requests import _SELECT, Signup
+from paperboy.edges import lock
+from paperboy.features.signups.requests import _SELECT, KIND, Signup
 from tests.cli.conftest import LISTS
 from tests.web.conftest import SCRIPT, WEB_URL, Web
 
@@ -252,6 +253,20 @@ def test_sign_up_waits_and_alerts_the_operator_if_the_file_cannot_be_edited(
     world.clock.now += timedelta(minutes=16)
     work(web)
     assert "- emmy@wren.edu\n" in listed(web)
+
+
+def test_sign_up_in_retry_backoff_shows_its_next_try(open_web: Web) -> None:
+    """As after a crash within the edit, of which nothing was recorded."""
+    web, world = open_web, open_web.world
+    confirmed(web)
+    with lock.held(world.database, "run", "run"):  # without the daemon, nothing is promised
+        waits = f"foundations: {EMMY} has signed up and is not on the list yet"
+        assert f"{waits}; to be tried now\n" in web.run("status").out
+        with web.store() as store:
+            (task,) = store.tasks.due(KIND, world.clock.now)
+            store.tasks.begin(task, world.clock.now + timedelta(hours=4))
+        assert f"{waits}; next try about 11:00 UTC\n" in web.run("status").out
+    assert f"{waits}\n" in web.run("status").out
 
 
 def test_mail_server_that_is_down_gets_the_confirmation_mail_later(open_web: Web) -> None:

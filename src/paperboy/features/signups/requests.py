@@ -42,10 +42,11 @@ class Signup(NamedTuple):
     stage: str  # a Stage
     at: datetime  # when the form was sent
     problem: str = ""  # why the last attempt failed
+    due: datetime | None = None  # of the next attempt
 
 
 _SELECT = f"""
-select token, list as list_name, address, state as stage, at, coalesce(reply, '') as problem
+select token, list as list_name, address, state as stage, at, coalesce(reply, '') as problem, due
 from signups left join tasks on kind = '{KIND}' and subject = token
 """
 

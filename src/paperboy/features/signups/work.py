@@ -19,6 +19,7 @@ from paperboy.models import MailingList, Subscriber
 from paperboy.reports.problems import Words
 from paperboy.service.app import App
 from paperboy.service.feature import Shown, Stopped
+from paperboy.service.output import again
 from paperboy.store.incidents import Incident
 from paperboy.store.tasks import Task
 
@@ -115,8 +116,9 @@ def status(app: App, lists: Sequence[MailingList], _: datetime) -> Shown:
         if name not in of_lists:
             continue
 
-        why = f": {signup.problem}" if signup.problem else ", and comes within a minute"
-        wrong.append((name, f": {signup.address} has signed up and is not on the list yet{why}"))
+        why = f": {signup.problem}" if signup.problem else ""
+        line = f": {signup.address} has signed up and is not on the list yet{why}{again(app, signup.due)}"
+        wrong.append((name, line))
         row = {"address": signup.address, "since": signup.at, "problem": signup.problem}
         of_lists[name].append(row)
     return Shown(key="signups", of_lists=of_lists, wrong=wrong)
