@@ -102,10 +102,10 @@ def test_of_a_crowd_five_are_named_and_all_with_undelivered(world: World) -> Non
     a_morning(
         world,
         Fault("RCPT", "550 5.1.1 no", address="f07@example.org"),
-        Fault("dot", "554 5.7.1 spam"),
+        Fault("dot", "552 5.3.4 too large"),
     )
     assert section(world.run("status").out) == [
-        "59 failed: end of message: 554 5.7.1 spam",
+        "59 failed: end of message: 552 5.3.4 too large",
         *(f"    f{number:02}@example.org  foundations  Fri 20 Nov" for number in range(5)),
         "1 failed: RCPT: 550 5.1.1 no",
         "    f07@example.org  foundations  Fri 20 Nov",
