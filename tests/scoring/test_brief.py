@@ -97,6 +97,7 @@ def test_sentence_keeps_the_papers_that_it_is_about() -> None:
         "A German vowel, an O'Neill cylinder, and a new h_{ij} of U.S. telescopes, i.e. two.",
         "An Lyer effect explains the illusion that J. Kimble saw, and Kim's too.",
         "word " * 39 + "word",
+        "At 7.\\asec5 it says שָׁ֑לוֹם, Việt Nam and می\u200cشود.",
     ],
 )
 def test_plain_sentence_is_taken_as_it_is(sentence: str) -> None:
@@ -114,11 +115,13 @@ def test_plain_sentence_is_taken_as_it_is(sentence: str) -> None:
         {"text": SENTENCE, "arxiv_ids": ["2611.00001", "2611.00005"]},
         {"arxiv_ids": ["2611.00001"]},
         {"text": " \u200b", "arxiv_ids": ["2611.00001"]},
+        {"text": "… 12:30!", "arxiv_ids": ["2611.00001"]},
+        {"text": "z\u0334\u0335\u0336\u0337\u0338 wins.", "arxiv_ids": ["2611.00001"]},
         {"text": [SENTENCE], "arxiv_ids": ["2611.00001"]},
     ],
     ids=[
         "no ids", "empty ids", "ids are no list", "id is no text", "id that was not chosen", "no text",
-        "invisible text", "text is no text",
+        "invisible text", "no letter", "piled marks", "text is no text",
     ],
 )  # fmt: skip
 def test_sentence_that_is_not_about_chosen_papers_is_dropped(item: Any) -> None:
@@ -132,7 +135,7 @@ def test_sentence_that_is_not_about_chosen_papers_is_dropped(item: Any) -> None:
         "write to ada@example.org", "write to mailto:ada", "see [this](here)", "see [this][1]",
         "a <b>bold</b> claim", "a <!-- hidden --> claim", "a &lt; b", "a `code` mark", "a **bold** claim",
         "an *emphatic* claim", "an __emphatic__ claim", "an _emphatic_ claim", "a ~~struck~~ claim",
-        "a \u200b*new* claim",
+        "a \u200b*new* claim", "see \\texttt{example}.org", "see example\u200d.org", "write to ada＠example",
     ],
 )  # fmt: skip
 def test_sentence_with_a_link_an_address_or_mark_up_is_dropped(words: str) -> None:
@@ -168,6 +171,17 @@ def test_heading_or_item_is_dropped(start: str) -> None:
         'Z. and J. Kim show, and Zoë M\\"uller-Lyer shows',
         "Miles O’Brien shows",
         "An O'Brien transform shows",
+        "Ru\u200diz's group shows",
+        "Ru\u034fiz shows",
+        "Ruі\u0301z shows",  # a Cyrillic i
+        "Аn Ο’Вriеn transform shows",  # Cyrillic and Greek
+        "Ruιz shows",
+        "𝐑𝐮𝐢𝐳 shows",
+        "Ｌｉ shows",
+        "ʟɪ shows",
+        "$\\mathbf{R}$uiz shows",
+        "R\\textbf{ui}z shows",
+        "ℛᵘⁱᶻ shows",
     ],
 )
 def test_sentence_with_an_authors_name_or_a_followed_surname_is_dropped(words: str) -> None:
@@ -176,7 +190,15 @@ def test_sentence_with_an_authors_name_or_a_followed_surname_is_dropped(words: s
 
 @pytest.mark.parametrize(
     "words",
-    ["The li and an effect", "Müller-Lyer illusions", "Lithium", "An effect", "So anions"],
+    [
+        "The li and an effect",
+        "Müller-Lyer illusions",
+        "Lithium",
+        "An effect",
+        "So anions",
+        "Likelihoods $\\mathcal{L}_i$ and $\\mathbf{L}\\mathbf{i}$",
+        "Эти Lиры",
+    ],
 )
 def test_part_of_a_name_is_no_name(words: str) -> None:
     assert read(said(f"{words} matter.")) == [f"{words} matter."]
@@ -189,6 +211,21 @@ def test_sentence_that_is_too_long_is_dropped(sentence: str) -> None:
 
 def test_first_three_usable_sentences_stay() -> None:
     assert read(said("A.", "See x.org.", "B.", "C.", "D.")) == ["A.", "B.", "C."]
+
+
+def test_emission_line_is_no_surname() -> None:
+    of = replace(FOUR, mailing_list=mailing_list(authors=("Jun Ha", "Min Ko")))
+    assert read(said("Hα traces stars. Конец."), of) == ["Hα traces stars. Конец."]
+
+
+def test_followed_name_with_an_affiliation_is_read() -> None:
+    of = replace(FOUR, mailing_list=mailing_list(authors=("Jianhui Lian (Yunnan Uni.)",)))
+    assert read(said("A.", "B."), of) == ["A.", "B."]
+
+
+def test_no_sentence_stands_twice() -> None:
+    texts = ["Dwarfs form. Stars age.", "\\textbf{Stars} age!", "It is so. It is so.", "It is."]
+    assert read(said(*texts)) == ["Dwarfs form. Stars age.", "It is."]
 
 
 def test_key_of_ours_in_a_sentence_is_hidden() -> None:

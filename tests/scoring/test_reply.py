@@ -377,6 +377,13 @@ def test_only_ids_asked_for_are_scored_with_short_encodable_comments(
         ('See <a href="http://evil.example.org">the code</a> now.', "See the code now."),
         ("Bounds <a, b> for a<A and b>c.", None),
         ("<b>bold</b> & $\\alpha$-divergence", None),
+        # as readers see it
+        ("See \\texttt{example}.org/x now.", "See now."),
+        ("See example\u200d.org/x now.", "See now."),
+        ("It reaches $x_{10}$ at 3.5/4 of \\textbf{it}, می\u200cشود.", None),
+        ("… 9/10 …", ""),
+        ("z\u0334\u0335\u0336\u0337\u0338 wins", ""),
+        ("שָׁ֑לוֹם, Việt Nam", None),
     ],
 )
 def test_comments_are_one_plain_line_without_links(said: str, kept: str | None) -> None:

@@ -3,24 +3,25 @@
 
 The LLM gets titles, comments and topics of the chosen papers, and no names of people. Its sentences
 are untrusted: `read_brief` takes at most three, each about chosen papers, of plain words that name
-neither an author nor a place on the web.
+neither an author nor a place on the web, as written and as readers see them.
 """
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from paperboy import topics
 from paperboy.curate import name_key, name_words
 from paperboy.edges.text import one_line
+from paperboy.edges.text import sentences as split
 from paperboy.errors import ConfigError
 from paperboy.models import BriefSentence, Digest
 from paperboy.scoring.prompt import Question
-from paperboy.scoring.reply import read_arrays
+from paperboy.scoring.reply import is_readable, read_arrays, seen
 from paperboy.scoring.template import ANOTHER, ENGLISH, Template, as_data
 from paperboy.sources import read_id
-from paperboy.tex import plain, to_marked
 
 TEMPLATE = "brief.md.j2"
 MOST_SENTENCES = 3
@@ -46,7 +47,7 @@ SCHEMA = {  # JSON schema of a reply
 }
 
 _ADDRESS = re.compile(
-    r"@|[a-z0-9]://|\bwww\.|\bmailto:|\w\.[^\W\d_]{2,}",  # a mail program makes a link of example.org
+    r"@|[a-z0-9]://|\bwww\.|\bmailto:|\w\.[^\W\d_]{2,}+(?!\d)",  # a mail program makes a link of example.org
     re.IGNORECASE,
 )
 _MARKUP = re.compile(
@@ -59,6 +60,11 @@ _MARKUP = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+# Letters of other scripts that look like these, and small capitals.
+_LOOKALIKES = str.maketrans(
+    "АВЕКМНОРСТУХІЈЅаеорсухіјѕһԁԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀᴛᴜᴠᴡʏᴢɑɡ",
+    "ABEKMHOPCTYXIJSaeopcyxijshdqwABEZHIKMNOPTYXaeikvoptuxABCDEGHIJKLMNOPRTUVWYZag",
+)
 _BEGINNINGS = frozenset("a an as at can do he how if in it may no on see so such the to we".split())  # noqa: SIM905
 
 # For the trial of a template.
@@ -158,13 +164,17 @@ def read_brief(
 
     for array in reversed(read_arrays(text, MOST_REPLY)):
         sentences = list[BriefSentence]()
+        told = set[str]()
         for item in array:
             ids = _ids(item.get("arxiv_ids"))
             written = item.get("text")
             words = hidden(one_line(written[:1000])) if isinstance(written, str) else ""
             about_chosen = ids and chosen.issuperset(ids)
             if about_chosen and _is_plain(words) and not _names(words, authors, followed):
-                sentences.append(BriefSentence(words, ids))
+                parts = [seen(part).casefold().rstrip(" .!?…。") for part in split(words)]
+                if len(told.union(parts)) == len(told) + len(parts):  # none is told twice
+                    sentences.append(BriefSentence(words, ids))
+                    told.update(parts)
 
         if sentences:
             return tuple(sentences[:MOST_SENTENCES])
@@ -183,10 +193,14 @@ def _ids(written: object) -> tuple[str, ...]:
 
 
 def _is_plain(sentence: str) -> bool:
-    """Check that it is short, and has neither mark-up nor what may become a link."""
-    if not sentence or len(sentence) > MOST_CHARACTERS or len(sentence.split()) > MOST_WORDS:
+    """Check that it is short and readable, and has neither mark-up nor what may become a link."""
+    if len(sentence) > MOST_CHARACTERS or len(sentence.split()) > MOST_WORDS:
         return False
-    return not _ADDRESS.search(sentence) and not _MARKUP.search(sentence)
+    shown = seen(sentence)
+    usual = unicodedata.normalize("NFKC", shown)  # ＠ is an @
+    if not is_readable(shown) or _ADDRESS.search(f"{sentence} {usual}"):
+        return False
+    return not _MARKUP.search(sentence)
 
 
 def _names(sentence: str, authors: Collection[str], surnames: Collection[str]) -> bool:
@@ -194,7 +208,7 @@ def _names(sentence: str, authors: Collection[str], surnames: Collection[str]) -
     or a followed author's surname, perhaps with an ending. Surnames are words, too: those in small
     letters are none, nor is an "An" or "He" that begins the sentence.
     """
-    for text in (sentence, plain(to_marked(sentence))):
+    for text in map(_in_latin, (sentence, seen(sentence))):
         every = _phrase(text)
         if any(name in every or (not name.isascii() and name.strip() in every) for name in authors):
             return True
@@ -216,10 +230,28 @@ def _phrase(text: str) -> str:
     """Return the words of a text, comparable as those of names are, with a space around each. A
     word ends where the script changes, since some languages have no spaces.
     """
-    words = re.findall(r"[a-z0-9]+|[^\W_a-z0-9]+", name_key(text))
+    words = re.findall(r"[a-z0-9]+|[^\W_a-z0-9]+", name_key(_in_latin(text)))
     return f" {' '.join(words)} "
+
+
+def _in_latin(text: str) -> str:
+    """Return a text in which each word that looks as if in Latin letters is in these, without
+    accents. Three letters of a formula are no word.
+    """
+
+    def read(found: re.Match[str]) -> str:
+        word = found[0]
+        kinds = {unicodedata.decomposition(letter)[:3] for letter in word}
+        is_formula = {"<fo", "<su"} & kinds or re.search("[α-ξπ-ω]", word)  # <font>, <sub>, <super>
+        if is_formula and len(word) < 4:
+            return word
+        letters = re.sub(r"[\u0300-\u036f]", "", unicodedata.normalize("NFKD", word))
+        latin = letters.translate(_LOOKALIKES)
+        return latin if latin.isascii() else word
+
+    return re.sub(r"[\w\u0300-\u036f]+", read, text)
 
 
 def _surname(name: str) -> str:
     words = name_words(name_key(name))
-    return _phrase(words[-1] if words else name).split()[-1]
+    return _phrase(" ".join(words) or name).split()[-1]

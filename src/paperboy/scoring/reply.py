@@ -8,6 +8,7 @@ optional: what is wrong with it costs only the topic.
 
 import json
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 from paperboy.edges.text import SENTENCE_END, last_end, one_line, shortened
 from paperboy.models import Score
 from paperboy.sources import read_id
+from paperboy.tex import plain, to_marked
 
 _TEXT = {"type": "string"}
 _TO_TEN = {"type": "integer", "minimum": 1, "maximum": 10}
@@ -90,6 +92,12 @@ _LINK = re.compile(  # without the sentence's full stop
     r"|(?<![\w.-])[\w.-]+\.[^\W\d_]{2,}(?:/|:\d\d)(?:[^\s<>]*[^\s<>.,;:!?)])?",  # example.org/page, example.org:8080
     re.IGNORECASE,
 )
+
+# What `one_line` keeps and nobody sees: the joiners of letters, fillers, variation selectors.
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+_MOST_MARKS = 4  # on a letter, as in pointed Hebrew
 
 
 class Reply(NamedTuple):
@@ -253,18 +261,37 @@ def _with_id(value: Any, key: str) -> Any:
     return value
 
 
+def seen(text: str) -> str:
+    """Return one line as readers of plain text see it, without TeX and invisible characters."""
+    return _UNSEEN.sub("", plain(to_marked(text)))
+
+
+def is_readable(shown: str) -> bool:
+    """Check that a text as readers see it has a letter, and no letter a pile of marks."""
+    kinds = "".join(unicodedata.category(character)[0] for character in shown)
+    return "L" in kinds and "M" * (_MOST_MARKS + 1) not in kinds
+
+
 def clean_comment(text: str) -> str:
     """Make one line of plain text without links: at most 240 characters, ended at a sentence if one
-    ends in these.
+    ends in these. Empty if nobody can read it.
     """
-    text = one_line(text[: 10 * MAX_COMMENT])
-    while text != (without := _without_links(text)):  # what is left may be a link, too
-        text = without
+    text = _without_links(one_line(text[: 10 * MAX_COMMENT]))
+    if _LINK.search(shown := seen(text)):  # in TeX
+        text = _without_links(shown)
+    if not is_readable(seen(text)):
+        return ""
     end = last_end(text, MAX_COMMENT, SENTENCE_END) if len(text) > MAX_COMMENT else 0
     return text[:end] or shortened(text, MAX_COMMENT)
 
 
 def _without_links(text: str) -> str:
+    while text != (without := _without_some_links(text)):  # what is left may be a link, too
+        text = without
+    return text
+
+
+def _without_some_links(text: str) -> str:
     # Spaces go before links are looked for: "example .org/page" is one afterwards.
     text = re.sub(r"\s+([.,;:?)]|!(?!\[))", r"\1", _ANCHOR.sub("", " ".join(text.split())))
     if _MARKDOWN_LINK.search(text):
