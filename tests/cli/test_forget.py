@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -134,7 +134,7 @@ def test_suppressed_address_stays_suppressed_if_somebody_adds_it_again(
     assert world.run("resend", "foundations", "--to", ADA).code == 0
     world.run("forget", ADA)
     assert world.json("status", "--suppressed") == {"suppressed": []}
-    with sqlite3.connect(world.database) as database:
+    with closing(sqlite3.connect(world.database)) as database:
         assert database.execute("select * from suppressions").fetchall() == []
 
 

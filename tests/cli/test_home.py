@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -281,7 +282,7 @@ def test_backup_is_whole_private_and_dated(world: World) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert f"is copied to {copy}. Keep it private." in ran.out
     assert mode(copy) == 0o600
-    with sqlite3.connect(copy) as database:
+    with closing(sqlite3.connect(copy)) as database:
         assert database.execute("pragma integrity_check").fetchall() == [("ok",)]
         assert database.execute("select address from suppressions").fetchall() == [
             ("ada@example.org",)
@@ -300,12 +301,12 @@ def test_backup_takes_a_file_or_a_folder(world: World, tmp_path: Path) -> None:
 
 def test_backup_during_a_write_is_consistent(world: World, tmp_path: Path) -> None:
     world.run("suppress", "ada@example.org")
-    with sqlite3.connect(world.database, isolation_level=None) as writer:
+    with closing(sqlite3.connect(world.database, isolation_level=None)) as writer:
         writer.execute("begin immediate")
         writer.execute("delete from suppressions")
         assert world.run("backup", str(tmp_path / "x.db")).code == 0
         writer.execute("rollback")
-    with sqlite3.connect(tmp_path / "x.db") as copy:
+    with closing(sqlite3.connect(tmp_path / "x.db")) as copy:
         assert copy.execute("select count(*) from suppressions").fetchone() == (1,)
 
 

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -122,7 +123,7 @@ def test_token_of_a_test_mail_works_after_the_secret_has_changed(world: World) -
     for change in ("insert into secrets values ('mail 2', randomblob(32))", ""):
         assert world.run("preview", "foundations", "--to", ADA).code == 0
         tokens.append(token_of(world, ADA))
-        with sqlite3.connect(world.database) as database:
+        with closing(sqlite3.connect(world.database)) as database, database:
             database.execute(change)
         assert world.run("suppress", tokens[-1]).code == 0
         assert suppressed(world) == [(ADA, "foundations", "asked to leave the list")]
@@ -193,7 +194,10 @@ def test_suppress_notes_an_address_that_is_on_no_list(world: World) -> None:
     ("arguments", "told"),
     [
         (["ada@"], "ADDRESS_OR_TOKEN"),
-        (["ada@example.org, vera@example.org"], "has more than one address; write one address per line"),
+        (
+            ["ada@example.org, vera@example.org"],
+            "has more than one address; write one address per line",
+        ),
         (["0123456789ABCDEF0123456789abcdef"], "is not the token of any mail to a subscriber"),
         (
             ["unsubscribe", "foundations", "0123456789abcdef0123456789abcdef"],

@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -177,7 +177,7 @@ def a_morning(
         watcher.join()
         assert not report.due
         assert app.store.ledger.unfinished() == LISTS
-    with sqlite3.connect(path / "data" / "paperboy.db") as database:
+    with closing(sqlite3.connect(path / "data" / "paperboy.db")) as database:
         return {
             "digests": database.execute(
                 "select list, date, subject, message from digests order by list"
@@ -199,7 +199,7 @@ def a_morning(
 
 
 def frozen(app: App) -> int:
-    with sqlite3.connect(app.settings.paperboy_database) as database:
+    with closing(sqlite3.connect(app.settings.paperboy_database)) as database:
         return int(database.execute("select count(*) from digests").fetchone()[0])
 
 

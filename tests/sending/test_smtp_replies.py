@@ -83,6 +83,7 @@ RCPT: dict[str, Verdict] = {
     "550 5.4.1 Recipient address rejected: Access denied.": DOUBTFUL,
     "554 delivery error: dd This user doesn't have a example.org account (ada@example.org)": DOUBTFUL,
     "550 5.4.1 no answer from host": UNCLEAR,
+    "550 #5.1.0 Address rejected.": BOUNCE,  # as Cisco writes it
     "550 no such user": UNCLEAR,
 }
 OTHERS: list[tuple[str, str, Verdict]] = [

@@ -11,7 +11,7 @@ from enum import Enum, auto
 # Command in whose place a reply may also stand in returned mail.
 RETURNED = "returned"
 
-_ENHANCED = re.compile(r"([245])\.(\d{1,3})\.(\d{1,3})(?!\d)")  # RFC 3463
+_ENHANCED = re.compile(r"#?([245])\.(\d{1,3})\.(\d{1,3})(?!\d)")  # RFC 3463
 _INNER = re.compile(r"(?<![\d.])5\.(\d{1,3})\.(\d{1,3})(?!\.?\d)")
 _VOLUME = re.compile(
     r"too (?:many|much|fast|frequent)|throttl|\brate(?:s|d|-?limit\w*)?\b|\bfrequency\b|\bvolume\b|congest|exceed"
