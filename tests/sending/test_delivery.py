@@ -654,7 +654,9 @@ def test_domain_that_knows_few_of_its_addresses_costs_none_of_them_the_mail(
     world: World, unknown: int, gone: int
 ) -> None:
     """Its server may be set up wrong, where the reply does not name the address."""
-    reply = Receipt(FAILED, "RCPT: 550 5.4.1 Access denied", bounce=True, doubtful=True)
+    reply = Receipt(
+        FAILED, "RCPT: 550 5.4.1 Access denied", bounce=True, unclear=True, doubtful=True
+    )
     for day in range(3):
         world.transport.replies = {f"{name}@example.org": [reply] for name in NAMES[:unknown]}
         world.deliver()

@@ -83,7 +83,7 @@ RCPT: dict[str, Verdict] = {
     "550 5.4.1 Recipient address rejected: Access denied.": DOUBTFUL,
     "554 delivery error: dd This user doesn't have a example.org account (ada@example.org)": DOUBTFUL,
     "550 5.4.1 no answer from host": UNCLEAR,
-    "550 #5.1.0 Address rejected.": BOUNCE,  # as Cisco writes it
+    "550 5.1.1 Relaying denied": UNCLEAR,
     "550 no such user": UNCLEAR,
 }
 OTHERS: list[tuple[str, str, Verdict]] = [
@@ -109,6 +109,9 @@ OTHERS: list[tuple[str, str, Verdict]] = [
     ("returned", "550 5.0.0 Unknown recipient", BOUNCE),
     ("returned", "550 5.0.0 The account <ada@example.org> does not exist", BOUNCE),
     ("returned", "550 sender unknown", UNCLEAR),
+    ("returned", "550-Verification failed for <papers@example.org> 550-No Such User Here", UNCLEAR),
+    ("returned", "550 Sender address does not exist", UNCLEAR),
+    ("returned", "554 Mail from your IP address refused: reverse DNS not found", UNCLEAR),
     ("returned", "550 5.7.1 unknown user", UNCLEAR),
     ("end of message", "550 5.7.0 hourly message quota reached", LIMIT),
 ]
@@ -118,3 +121,10 @@ CASES = [*(("RCPT", reply, verdict) for reply, verdict in RCPT.items()), *OTHERS
 @pytest.mark.parametrize(("command", "reply", "verdict"), CASES)
 def test_each_refusal_has_its_verdict(command: str, reply: str, verdict: Verdict) -> None:
     assert judge(command, int(reply[:3]), reply[4:]) is verdict
+
+
+def test_verdict_on_a_long_reply_takes_linear_time() -> None:
+    """A quadratic pattern would take a minute, in which nothing else is sent."""
+    for text in ("x" * 60_000, "5.1.1 " + "x/" * 30_000, "no such " * 8_000, "user " * 12_000):
+        judge("RCPT", 550, text)
+        judge("returned", 550, text)

@@ -120,7 +120,7 @@ def test_rows_whose_parents_were_deleted_by_hand_are_named_with_the_command_that
     said = "rows of webhooks belong to deleted rows of messages"
     with pytest.raises(StoreError, match=said) as told, opened(path, core=core):
         pass
-    program, file, statement = shlex.split(str(told.value).rpartition("too: ")[2])
+    program, file, statement = shlex.split(str(told.value).rpartition("them: ")[2])
     assert (program, file) == ("sqlite3", str(path))
     with closing(sqlite3.connect(path)) as by_hand:
         by_hand.execute(statement)

@@ -12,7 +12,7 @@ import re
 import shutil
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from glob import escape
 from pathlib import Path
@@ -138,7 +138,8 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
                 found[name] = tuple(sorted(lines))
 
     for path, name, before, after in replacements:
-        _remove_drafts(path)
+        with _as_problems(path):
+            _remove_drafts(path)
         if after != before:
             _replace(path, name, before, after)
 
@@ -350,6 +351,9 @@ def _replace(path: Path, name: str, before: bytes, after: bytes) -> None:
                 os.fsync(file.fileno())
                 if files.read(path) != before:
                     raise _changed(name)
-                draft.replace(path)
+                with suppress(FileNotFoundError):  # another command has taken it for a killed one's
+                    draft.replace(path)
+                    return
+                raise _changed(name)
             finally:
                 draft.unlink(missing_ok=True)

@@ -112,8 +112,6 @@ class Round:
     _taken: int = 0  # deliveries
     _states: defaultdict[str, Counter[DeliveryState]] = field(init=False)  # of digests, by list
     _failed: set[int] = field(default_factory=set)  # digests with a failed or ambiguous delivery
-    _passed: Counter[str] = field(default_factory=Counter)  # recipients accepted, by domain
-    _doubtful: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     _crash: BaseException | None = None
     _corrupt: StoreError | None = None  # of one delivery, raised after the others were sent
 
@@ -146,12 +144,6 @@ class Round:
         if pace.problem:
             ledger.postpone(now + RETRY, now)
             logger.error("%s", pace.problem)
-        for domain, unknown in self._doubtful.items():
-            if len(unknown) > max(1, self._passed[domain]):
-                ledger.excuse(unknown)
-                logger.warning(
-                    "%s knows none of %d addresses: it may be set up wrong", domain, len(unknown)
-                )
         for address in bounces.suppress_bounced(self.store, now):
             logger.warning("%s is suppressed: %s", address, bounces.THRICE)
 
@@ -374,6 +366,7 @@ class Round:
             try_at=now + pause if pause else None,
             uncertain=was_cut_short or receipt.state is DeliveryState.AMBIGUOUS,
             bounce=receipt.bounce and delivery.is_digest,
+            doubtful=receipt.doubtful,
             undone=state is DeliveryState.PENDING or receipt.slow_down,
         )
         if delivery.is_digest:
@@ -382,11 +375,6 @@ class Round:
                 self._failed.add(delivery.frozen_id)
 
         address = delivery.copy.subscriber.address
-        domain = address.rpartition("@")[2].lower()
-        self._passed[domain] += state is DeliveryState.SENT
-        if receipt.doubtful:
-            self._doubtful[domain].append(delivery.id)
-
         if state is not DeliveryState.SENT:
             logger.warning("%s to %s: %s (%s)", delivery.what, address, state, receipt.reply)
         elif not delivery.is_digest:

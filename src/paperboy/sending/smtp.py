@@ -257,7 +257,7 @@ class SmtpTransport:
             f"{refused.command}: {refused}",
             bounce=verdict in {Verdict.BOUNCE, Verdict.DOUBTFUL},
             doubtful=verdict is Verdict.DOUBTFUL,
-            unclear=verdict is Verdict.UNCLEAR,
+            unclear=verdict in {Verdict.UNCLEAR, Verdict.DOUBTFUL},
             slow_down=verdict is Verdict.SLOW_DOWN,
         )
 

@@ -11,7 +11,7 @@ from enum import Enum, auto
 # Command in whose place a reply may also stand in returned mail.
 RETURNED = "returned"
 
-_ENHANCED = re.compile(r"#?([245])\.(\d{1,3})\.(\d{1,3})(?!\d)")  # RFC 3463
+_ENHANCED = re.compile(r"([245])\.(\d{1,3})\.(\d{1,3})(?!\d)")  # RFC 3463
 _INNER = re.compile(r"(?<![\d.])5\.(\d{1,3})\.(\d{1,3})(?!\.?\d)")
 _VOLUME = re.compile(
     r"too (?:many|much|fast|frequent)|throttl|\brate(?:s|d|-?limit\w*)?\b|\bfrequency\b|\bvolume\b|congest|exceed"
@@ -29,9 +29,9 @@ _LIMIT = re.compile(
 _OUR_LIMITS = frozenset({(4, 5), (1, 90), (1, 92)})
 _OUR_SENDERS = frozenset({(2, 252), (7, 60)})
 _OTHER_THINGS = frozenset({7, 8, 20})  # of subject 1: about the sender, and several of them
-_ADDRESS = re.compile(r"\S*[@/]\S*")  # or a link
+_ADDRESS = re.compile(r"(?<!\S)[^\s@/]*[@/]\S*")  # or a link
 _INNOCENT = re.compile(
-    r"\b(?:limit\w*|rate|rate-limit\w*|quota|full|overquota|blocked|blocking|exceed\w*|spf|dkim|dmarc)\b(?![-.]\w)",
+    r"\b(?:limit\w*|rate|rate-limit\w*|quota|full|overquota|blocked|blocking|exceed\w*|spf|dkim|dmarc|relaying)\b(?![-.]\w)",
     re.IGNORECASE,
 )
 _BLOCKLIST = re.compile(
@@ -49,6 +49,9 @@ _UNKNOWN = re.compile(
     r"|not exist|no longer (?:exists|valid|available|active)|not listed)\b",
     re.IGNORECASE,
 )
+
+
+_ABOUT_US = re.compile(r"\b(?:sender|verif\w*|domain|dns|ptr|ip|helo|relay\w*)\b", re.IGNORECASE)
 
 
 class Verdict(Enum):
@@ -112,5 +115,5 @@ def _gone(command: str, subject: int, detail: int, text: str) -> Verdict | None:
         is_sender = detail in _OTHER_THINGS or re.search(r"\bsender\b", text, re.IGNORECASE)
         return None if is_sender else Verdict.BOUNCE
     # At RCPT, a server that refuses us says so without a code, too.
-    is_plain = command == RETURNED and (subject, detail) == (0, 0)
+    is_plain = command == RETURNED and (subject, detail) == (0, 0) and not _ABOUT_US.search(words)
     return Verdict.BOUNCE if is_plain and (_UNKNOWN.search(words) or (1, 1) in inner) else None

@@ -345,10 +345,10 @@ class App(ExitStack):
     @contextmanager
     def alone(self, work: Job, command: str = "once") -> Iterator[None]:
         """Hold one of the home's locks, after waiting for its holder, and read the lists again: they
-        may have changed since they were read. While they are broken, the previous ones stay.
+        may have changed since they were read.
 
-        Raises ConfigError if a daemon still uses another database: both would send the same
-        digests.
+        Raises ConfigError if they are broken by now, or if a daemon still uses another database:
+        both would send the same digests.
         """
         database = self.settings.paperboy_database
         before = self.home.database_in_force(self.environ)
@@ -361,10 +361,7 @@ class App(ExitStack):
             raise ConfigError([Problem(".env", message)])
 
         with lock.held(database, work, command, self.say):
-            try:
-                self.home = self.home.again()
-            except ConfigError as error:
-                logger.warning("%s\nuntil this is fixed, the previous lists count", error)
+            self.home = self.home.again()
             vars(self).pop("recipients", None)
             yield
 

@@ -100,15 +100,18 @@ class Database:
 
     def _require_no_orphans(self) -> None:
         """Raise StoreError for rows whose parents somebody has deleted with the program sqlite3."""
-        query = """select broken."table", parent, "from", "to" from pragma_foreign_key_check as broken
-            join pragma_foreign_key_list(broken."table") as keys on keys.id = fkid limit 1"""
+        query = """select broken."table", parent, "from", "to", "notnull" or pk
+            from pragma_foreign_key_check as broken
+            join pragma_foreign_key_list(broken."table") as keys on keys.id = fkid
+            join pragma_table_info(broken."table") as columns on columns.name = "from" limit 1"""
         if row := self._connection.execute(query).fetchone():
-            child, parent, column, key = row
-            orphans = f"delete from {child} where {column} not in (select {key} from {parent})"
+            child, parent, column, key, is_needed = row
+            what = f"delete from {child}" if is_needed else f"update {child} set {column} = null"
+            orphans = f"{what} where {column} not in (select {key} from {parent})"
             command = f"sqlite3 {shlex.quote(str(self.path))} {shlex.quote(orphans)}"
             raise StoreError(
                 f"{self.path}: cannot be migrated, since rows of {child} belong to deleted rows of {parent}, which "
-                f"only another program deletes; delete them, too: {command}"
+                f"only another program deletes; repair them: {command}"
             )
 
     def _behind(self, mark: Path | None) -> list[tuple[Tables, int]]:

@@ -235,19 +235,21 @@ class Ledger(Noun):
         try_at: datetime | None = None,
         uncertain: bool = False,
         bounce: bool = False,
+        doubtful: bool = False,
         undone: bool = False,
         held: bool = False,
     ) -> bool:
         """Record the new state of a reserved delivery. False: another process moved it.
 
-        `bounce`: its address does not exist. `undone`: the attempt does not count. `held`: the
+        `bounce`: its address does not exist; `doubtful`: unless its server says so of most of its
+        domain. `undone`: the attempt does not count. `held`: the
         refusal may be about us.
         """
         return self._move(
             """update deliveries set state = ?, reply = ?, at = ?, via = ?, try_at = ?, uncertain = uncertain + ?,
-                bounce = ?, attempts = attempts - ?, held = ?
+                bounce = ?, doubtful = ?, attempts = attempts - ?, held = ?
             where id = ? and state = 'sending'""",
-            [state, reply, at, via, try_at, uncertain, bounce, undone, held, delivery.id],
+            [state, reply, at, via, try_at, uncertain, bounce, doubtful, undone, held, delivery.id],
         )
 
     def by_message_id(self, message_id: str) -> Delivery | None:
@@ -264,18 +266,15 @@ class Ledger(Noun):
         query = f"{_SELECT} where list = ? and address = ? collate nocase order by messages.at desc"
         return self._first(query, [list_name, address], _delivery)
 
-    def record_bounce(self, delivery: Delivery, reply: str, at: datetime, *, gone: bool) -> bool:
+    def record_bounce(
+        self, delivery: Delivery, reply: str, at: datetime, *, gone: bool, doubtful: bool = False
+    ) -> bool:
         """Record that an accepted mail was not delivered. False: that is known, or it waits."""
         return self._move(
-            """update deliveries set state = 'failed', reply = ?, at = ?, bounce = ?
+            """update deliveries set state = 'failed', reply = ?, at = ?, bounce = ?, doubtful = ?
             where id = ? and state in ('sent', 'ambiguous')""",
-            [reply, at, gone, delivery.id],
+            [reply, at, gone, doubtful, delivery.id],
         )
-
-    def excuse(self, delivery_ids: Collection[int]) -> None:
-        """Record that these failures say nothing of the addresses."""
-        query = "update deliveries set bounce = 0 where id in (select value from json_each(?))"
-        self._commit(query, [list(delivery_ids)], durable=False)
 
     def end(self, delivery: Delivery, state: DeliveryState, reason: str, at: datetime) -> bool:
         """Settle a waiting delivery without another try, as suppressed or failed."""
@@ -310,6 +309,7 @@ class Ledger(Noun):
         unsuppressed does not count.
 
         Only digests that reached somebody else by mail count: otherwise the server may be at fault.
+        So may a domain's, if most of its addresses bounce doubtfully.
         Addresses that are suppressed for all lists are left out.
         """
         return self._pairs(_BOUNCED_THRICE)
@@ -411,6 +411,12 @@ with suspects as (
     and (not bounce or exists (
         select 1 from deliveries as other
         where other.frozen_id = own.frozen_id and other.state = 'sent' and other.via = 'smtp'
+    ))
+    and (not own.doubtful or (
+        select sum(doubtful) <= max(1, count(*) / 2) from deliveries as other
+        where other.frozen_id = own.frozen_id
+        and lower(substr(other.address, instr(other.address, '@')))
+            = lower(substr(own.address, instr(own.address, '@')))
     ))
 )
 select address, max(reply) filter (where n = 1) as reply from ended where n <= 3 and not exists (

@@ -299,6 +299,11 @@ alter table papers add column corresponding text;  -- null: all names are whole
 alter table papers add column institution text not null default '';
 alter table papers add column license text not null default ''
 """,
+    """
+-- Of a bounce: its server may say so of all addresses of its domain
+
+alter table deliveries add column doubtful integer not null default 0
+""",
 )
 """A released migration never changes; a change is a new one. All statements but the last end in a semicolon and a line
 break, as nothing else in them does; `--` begins a comment anywhere.

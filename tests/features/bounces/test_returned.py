@@ -309,6 +309,27 @@ def test_bounce_in_plain_text_is_read_up_to_our_own_mail(mail: str) -> None:
     assert said.reply.startswith("bounced: 5.1.1")
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "I am away.\n-- \n550 Main Street",
+        "I am away. Meet me at a conference with 500 people.",
+        "Powered by Znuny 5.1.2",
+        "See the staff handbook, section 5.1.3",
+        f"> We followed 500 patients.\n> https://papers.example.org/leave/{TOKEN}",
+    ],
+)
+@pytest.mark.parametrize("path", ["", "Return-Path: <>\n"])
+def test_automatic_reply_of_a_person_or_helpdesk_is_no_bounce(path: str, body: str) -> None:
+    head = f"From: help@wren.edu\n{path}Auto-Submitted: auto-replied\nIn-Reply-To: {ID}\n"
+    assert read(f"{head}\n{body}\n".encode()) is None
+
+
+def test_robot_that_quotes_our_mail_without_its_headers_has_no_code_from_it() -> None:
+    quoted = f"> papers.example.org/leave/{TOKEN}\n> 550 5.1.1 patients"
+    assert read(f"{ROBOT}\nIt was lost.\n{quoted}\n".encode()) is None
+
+
 def test_codes_in_our_own_mail_are_none_of_the_other_sides() -> None:
     assert read(f"{ROBOT}\nYour mail was lost.\n\n{HEAD}".encode()) is None
 
@@ -402,8 +423,8 @@ def test_mail_that_is_no_bounce_complaint_or_request_is_ignored(mail: bytes) -> 
     ],
 )
 def test_unsubscribe_mail_names_its_token_in_the_subject(subject: str) -> None:
-    for written in ("no", "auto-generated"):
-        mail = f"From: ada@wren.edu\r\nSubject: {subject}\r\nAuto-Submitted: {written}\r\n\r\n"
+    for sender, written in (("ada", "no"), ("ada", "auto-generated"), ("postmaster", "no")):
+        mail = f"From: {sender}@wren.edu\r\nSubject: {subject}\r\nAuto-Submitted: {written}\r\n\r\n"
         assert read(mail.encode()) == Request(TOKEN)
 
 

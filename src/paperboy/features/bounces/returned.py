@@ -29,7 +29,10 @@ _CODE = re.compile(
 )
 _ROBOT = re.compile(r"mailer-?daemon|postmaster|mail ?delivery", re.IGNORECASE)
 # Where our own mail begins in a text, perhaps quoted.
-_OURS = re.compile(r"^[>|\s]*(?:Message-ID|List-Unsubscribe)\s*:", re.IGNORECASE | re.MULTILINE)
+_OURS = re.compile(
+    r"^[>| \t]*(?:Message-ID|List-Unsubscribe)[ \t]*:|/leave/|unsubscribe[ %+]",
+    re.IGNORECASE | re.MULTILINE,
+)
 _SPAM = frozenset({"abuse", "fraud", "virus", "opt-out"})  # types of feedback that are complaints
 _RETURNED = frozenset(  # our mail, or its headers alone
     {"message/rfc822", "message/global", "message/global-headers", "text/rfc822-headers"}
@@ -43,6 +46,7 @@ class Bounce(NamedTuple):
     token: str  # empty: unknown
     reply: str  # one line, for people
     gone: bool  # the address does not exist
+    doubtful: bool = False  # unless its server says so of most of its domain
 
 
 class Complaint(NamedTuple):
@@ -76,18 +80,19 @@ def read(mail: bytes) -> Bounce | Complaint | Request | None:
             token = _token(_field(ours, "List-Unsubscribe"))
             return Complaint(_field(ours, "Message-ID"), token) if _SPAM & types else None
 
+        report = by_type.get("message/delivery-status")
+        # Not any automatic mail: replies of helpdesks and people on leave have numbers in them.
+        is_robot = _ROBOT.search(_field(message, "From")) or _field(message, "X-Failed-Recipients")
+        text = _text(parts) if report or is_robot else ""
+        if reply := _reported(report) or (is_robot and _written(report, text)):
+            return _bounce(reply, message, ours, text)
+
         is_automatic = (
-            message.get_content_type() == "multipart/report"
+            report
+            or message.get_content_type() == "multipart/report"
             or _field(message, "Return-Path") == "<>"
             or _field(message, "Auto-Submitted").lower() not in {"", "no", "auto-generated"}
-            or _ROBOT.search(_field(message, "From"))
         )
-        report = by_type.get("message/delivery-status")
-        if report or is_automatic:
-            text = _text(parts)
-            if reply := _reported(report) or (is_automatic and _written(report, text)):
-                return _bounce(reply, message, ours, text)
-
         # Apple Mail marks its unsubscribe mails as automatic replies.
         is_apples = _field(message, "X-Apple-Unsubscribe").lower() == "true"
         if is_automatic and not is_apples:
@@ -182,9 +187,10 @@ def _bounce(reply: str, message: Message, ours: Message, text: str) -> Bounce | 
     if not (found or token):
         return None
     verdict = judge(RETURNED, 550, reply) if reply.startswith("5") else Verdict.LATER
-    gone = verdict in {Verdict.BOUNCE, Verdict.DOUBTFUL}
+    doubtful = verdict is Verdict.DOUBTFUL
     said = shortened(f"bounced: {reply}", _LONGEST_REPLY)
-    return Bounce(found[0] if found else "", token, said, gone)
+    gone = doubtful or verdict is Verdict.BOUNCE
+    return Bounce(found[0] if found else "", token, said, gone, doubtful)
 
 
 def _token(text: str) -> str:

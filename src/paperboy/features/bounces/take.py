@@ -44,11 +44,14 @@ def take(store: Store, mail: bytes, now: datetime) -> str:
 
 def _take_bounce(store: Store, bounce: Bounce, now: datetime) -> str:
     delivery = store.ledger.by_message_id(bounce.message_id)
-    if delivery is None and (reader := store.readers.by_leave_token(bounce.token)):
+    reader = None if bounce.message_id else store.readers.by_leave_token(bounce.token)
+    if reader:
         delivery = store.ledger.last_to(reader.list_name, reader.address)
     if delivery is None:
         return "left alone: a bounce of an unknown mail"
-    if not store.ledger.record_bounce(delivery, bounce.reply, now, gone=bounce.gone):
+    if not store.ledger.record_bounce(
+        delivery, bounce.reply, now, gone=bounce.gone, doubtful=bounce.doubtful
+    ):
         return f"{delivery.list_name}: a bounce that is known already"
     done = f"{delivery.list_name}: a digest has bounced; its delivery counts as failed"
     if suppress_bounced(store, now):
