@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import SimpleQueue
 from typing import Self
 
 from tests.servers.arxiv_faults import Answer, Fault
@@ -15,10 +16,10 @@ from tests.servers.arxiv_faults import Answer, Fault
 @contextmanager
 def until_interrupted() -> Iterator[None]:
     """Wait for Ctrl-C after the block, also where a script has started this in the background, whose jobs ignore it."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    with suppress(KeyboardInterrupt):
-        yield
-        threading.Event().wait()
+    pressed = SimpleQueue[None]()  # which a signal's handler may fill at any time
+    signal.signal(signal.SIGINT, lambda *_: pressed.put(None))
+    yield
+    pressed.get()
 
 
 class LoopbackServer:

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from glob import escape
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import mkstemp
 from typing import Any
 
 from yaml.nodes import Node, SequenceNode
@@ -338,10 +338,9 @@ def _replace(path: Path, name: str, before: bytes, after: bytes) -> None:
     with _as_problems(path):
         path.open("r+b").close()  # a rename needs only the permissions of the folder
         _remove_drafts(path)
-        with NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name}.", suffix=_DRAFT, delete=False
-        ) as file:
-            draft = Path(file.name)
+        handle, draft_name = mkstemp(_DRAFT, f".{path.name}.", path.parent)
+        draft = Path(draft_name)
+        with os.fdopen(handle, "wb") as file:
             old = path.stat()
             try:
                 os.fchown(file.fileno(), old.st_uid, old.st_gid)

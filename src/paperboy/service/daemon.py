@@ -415,7 +415,7 @@ def emergency(app: App, problem: str) -> None:
         os.utime(mark, (time, time))
 
         with app.at(app.home) as spare, closing(spare.smtp()) as transport:
-            spare.store = spare.store_in_memory()
+            spare.store = spare.enter_context(spare.store_in_memory())
             composed, copy = spare.composer.alert(alerts.emergency_alert(problem), to, now)
             delivery = Delivery(
                 id=0, frozen_id=0, list_name="", copy=copy, state=DeliveryState.PENDING
