@@ -433,6 +433,20 @@ def test_subscribe_and_unsubscribe_edit_the_file(big: World) -> None:
     assert text(big) == before.replace("[vera@example.org]", "[]")
 
 
+def test_unsubscribe_leaves_the_row_that_says_who_has_left_before(world: World) -> None:
+    """The person is in subscribers.yaml, too, and is a subscriber there alone."""
+    world.write("readers.csv", "address,status\nbo@example.org,\nada@example.org,unsubscribed\n")
+    world.write(
+        "subscribers.yaml",
+        f"{LISTS}    subscribers_file: readers.csv\n".replace(
+            "[vera@example.org]", "[ada@example.org]"
+        ),
+    )
+    ran = world.run("unsubscribe", "galaxies", "ada@example.org")
+    assert "removed from subscribers.yaml:" in ran.out
+    assert "ada@example.org,unsubscribed" in (world.path / "readers.csv").read_text()
+
+
 def test_mistake_in_the_file_is_reported_by_every_command(big: World) -> None:
     big.write("readers.txt", "ada@example.org\nbo@\nada@example.org\n")
     for command in (

@@ -236,6 +236,7 @@ def test_row_that_another_program_no_longer_mails_is_no_subscriber(
         ("status", "soft bounced"),
         ("status", "unsubscribed students"),
         ("remark", "unsubscribed"),
+        ("disability status", "disabled"),
     ],
 )
 def test_any_other_row_is_a_subscriber(tmp_path: Path, title: str, word: str) -> None:

@@ -418,12 +418,12 @@ def test_empty_line_undoes_no_value(tmp_path):
     ("text", "noted"),
     [
         ("SMTP_PORT=25\nSMTP_PORT=25\n", []),
-        ("SMTP_PORT=25\n\n# ours\nSMTP_PORT=\nSMTP_PORT=465\n", [".env:1: SMTP_PORT has no effect, since line 5"]),
+        ("SMTP_PORT=25\n\n# ours\nSMTP_PORT=\nSMTP_PORT=465\n", [".env:1: SMTP_PORT has no effect: the one in line 5"]),
         (
             "SMTP_PASSWORD=hunter2\nSMTP_PASSWORD=hunter3\nSMTP_PASSWORD=hunter2\n",
             [
-                ".env:1: SMTP_PASSWORD has no effect, since line 2",
-                ".env:2: SMTP_PASSWORD has no effect, since line 3",
+                ".env:1: SMTP_PASSWORD has no effect: the one in line 2",
+                ".env:2: SMTP_PASSWORD has no effect: the one in line 3",
             ],
         ),
     ],
@@ -431,7 +431,7 @@ def test_empty_line_undoes_no_value(tmp_path):
 def test_each_value_that_another_line_replaces_is_noted_with_both_lines(tmp_path, text, noted):
     write(tmp_path, text)
     assert [str(note) for note in ignored(tmp_path)] == [
-        f"{note} has another value; keep one of them" for note in noted
+        f"{note} applies; keep one of them" for note in noted
     ]
 
 

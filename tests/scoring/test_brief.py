@@ -189,6 +189,22 @@ def test_sentence_with_an_authors_name_or_a_followed_surname_is_dropped(words: s
 
 
 @pytest.mark.parametrize(
+    "sentence",
+    [
+        "На основе диффузионных моделей предложен метод.",
+        "Но три работы показывают обратное.",
+        "Та модель проще.",
+        "Αυτό δείχνει τη δύναμη.",
+    ],
+)
+def test_word_of_another_script_is_no_latin_surname(sentence: str) -> None:
+    """Though all of its letters look like Latin ones."""
+    authors = ("David Ha", "Jonathan Ho", "Kai Ta", "Ada Auto")
+    of = digest([entry(1)], mailing_list=mailing_list(topics=TOPICS, authors=authors))
+    assert read(said(sentence), of) == [sentence]
+
+
+@pytest.mark.parametrize(
     "words",
     [
         "The li and an effect",

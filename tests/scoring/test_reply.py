@@ -453,3 +453,9 @@ def test_hostile_comments_are_cleaned(unit: str) -> None:
         f"{'[' * 1000}{unit}{'](x)' * 500}",
     ):
         assert len(clean_comment(nested)) <= MAX_COMMENT
+
+
+def test_comment_in_burmese_is_readable() -> None:
+    """Its vowel signs stand beside a letter, and do not pile up on it."""
+    comment = "လျှော့ချနိုင်သော နည်းလမ်းသစ်"
+    assert clean_comment(comment) == comment

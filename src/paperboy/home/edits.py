@@ -129,7 +129,7 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
                     file = _subscribers(name, old)
                     if lines and (problems := file.header_problems()):
                         raise ConfigError(problems)
-                    own = file.lines(address)
+                    own = file.all_lines(address)
                     lines |= set(own)
                     new = mention.sub("…", _text(_without_lines(old, own)))
 

@@ -18,8 +18,10 @@ Entries = dict[str, tuple[ScalarNode, Node]]  # by the key's text: the key and t
 _FORBIDDEN = re.compile(
     "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
-# Beside ASCII quotes only these can be meant as quotes; within a word, ’ is an apostrophe.
-_LOOKALIKE = re.compile(r"[\xa0\u2007\u202f]|(?<![^\s:,\[{-])[“”„‟‘’‚‛«»]")
+_NO_BREAK = re.compile(r"[\xa0\u2007\u202f]")
+# Where a value begins, these can only be meant as quotes.
+_QUOTE = re.compile(r"^\s*([“”„‟‘’‚‛])")
+_QUOTE_IN_LINE = re.compile(r"(?:^|[:,\[{-])\s*([“”„‟‘’‚‛])")
 _BLANKS = dict.fromkeys((0x85, 0x2028, 0x2029), " ")  # line ends in YAML, but in no editor
 _NULL = {"", "~", "null", "Null", "NULL"}
 _DEEPEST = 50  # levels of lists and mappings; libyaml would crash at some 30,000
@@ -97,16 +99,14 @@ def compose(text: str) -> Node | None:
     return root
 
 
-def lookalike(text: str) -> str:
-    """Return the end of a message about text with a typographic quote or a no-break space, which
-    YAML takes for letters; empty if it has none.
+def lookalike(text: str, *, is_line: bool = False) -> str:
+    """Return the end of a message about a value, or a line, with a no-break space or a typographic
+    quote, which YAML takes for letters; empty if it has none.
     """
-    match = _LOOKALIKE.search(text)
-    if match is None:
-        return ""
-    if match[0].isspace():
-        return f"; there is a no-break space (U+{ord(match[0]):04X}): write an ordinary one"
-    return f"; {match[0]} is a typographic quote: write ' or \""
+    if blank := _NO_BREAK.search(text):
+        return f"; there is a no-break space (U+{ord(blank[0]):04X}): write an ordinary one"
+    quote = (_QUOTE_IN_LINE if is_line else _QUOTE).search(text)
+    return f"; {quote[1]} is a typographic quote: write ' or \"" if quote else ""
 
 
 def place(node: Node) -> tuple[int, int]:
@@ -202,7 +202,7 @@ def _in_plain_words(error: MarkedYAMLError, text: str) -> MalformedError:
 
     lines = text.split("\n")
     for culprit in (mark, error.context_mark or mark):
-        if hint := lookalike("".join(lines[culprit.line : culprit.line + 1])):
+        if hint := lookalike("".join(lines[culprit.line : culprit.line + 1]), is_line=True):
             return MalformedError(culprit.line + 1, culprit.column + 1, message + hint)
 
     return MalformedError(mark.line + 1, mark.column + 1, message)

@@ -31,12 +31,12 @@ _QUOTES = (
 )
 
 # The column with the addresses is the first of these. Mailchimp's "Address" is a street.
-_ADDRESS_TITLES = ("emailaddress", "address", "email")
+_ADDRESS_TITLES = ("emailaddress", "email", "address")
 
 # Words of Mailchimp, Listmonk, Brevo and Mailman for who gets no mail.
 _INACTIVE = re.compile(
-    r"(?:un|non)[- ]?subscribed|archived|cleaned|(?:hard[- ]?)?bounced|(?:block|black)listed|complained"
-    r"|disabled|by (?:user|moderator|bounces)",
+    r"(?:(?:un|non)[- ]?subscribed|archived|cleaned|(?:hard[- ]?)?bounced|(?:block|black)listed|complained"
+    r"|disabled|inactive|opted[- ]out|unconfirmed|spam|junk|by (?:user|moderator|bounces))(?:\s*[(,;:].*)?",
 )
 _BLANK = re.compile(r'[\s,;"]*')  # as the rows that a spreadsheet adds
 
@@ -70,7 +70,11 @@ class _Columns:
         self.delimiter = next((mark for mark in ",;\t" if mark in line), ",")
         self.titles = [re.sub("[-_ ]", "", title).lower() for title in self._cells(line)]
         self.address = next((title for title in _ADDRESS_TITLES if title in self.titles), "")
-        self._statuses = [title for title in self.titles if "status" in title]
+        self._statuses = [
+            title
+            for title in self.titles
+            if title.endswith("status") and not title.startswith("disab")
+        ]
 
     def _cells(self, line: str) -> list[str]:
         """Parse one line; empty if its quotes are wrong, so other lines are unaffected."""
@@ -149,6 +153,10 @@ class SubscribersFile(Subscribers):
         yield from (_address(text) for _, text in self._entries())
 
     def lines(self, address: str) -> list[int]:
+        """Return the lines on which the address is a subscriber's."""
+        return [number for number, text in self._entries() if _address(text) == address.lower()]
+
+    def all_lines(self, address: str) -> list[int]:
         """Return the lines on which the file has the address, whatever its status."""
         return [number for number, text, _ in self._rows() if _address(text) == address.lower()]
 

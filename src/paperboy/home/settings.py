@@ -373,8 +373,8 @@ def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _
             if key in SETTINGS:
                 before, first = given.get(key, (binding.value, place))
                 if before != binding.value:
-                    fix = f"line {number} has another value; keep one of them"
-                    notes.append(Problem(first, f"{key} has no effect, since {fix}"))
+                    fix = f"the one in line {number} applies; keep one of them"
+                    notes.append(Problem(first, f"{key} has no effect: {fix}"))
                 given[key] = binding.value, place
             elif meant := did_you_mean(_OTHER_NAMES.get(key, key), SETTINGS, cutoff=0.8):
                 problems.append(Problem(place, f"{key}: unknown setting{meant}"))

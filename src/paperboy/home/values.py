@@ -151,10 +151,11 @@ def _timezone_meant(text: str) -> str:
     if match := _OFFSET.fullmatch(text):
         sign = "-" if match[1] == "+" else "+"  # POSIX counts them the other way
         if (fixed := f"Etc/GMT{sign}{int(match[2])}") in names:
-            return f", did you mean {fixed!r}, or for summer time a city, such as Europe/Berlin?"
+            city = "for summer time a city, such as Europe/Berlin"
+            return f", did you mean {fixed!r} (its sign is reversed), or {city}?"
 
     wanted = f"/{text.replace(' ', '_')}".casefold()
-    for name in sorted(names):
+    for name in sorted(names, key=lambda name: (not name.startswith("US/"), name)):
         if f"/{name}".casefold().endswith(wanted):
             return f", did you mean {name!r}?"
     return "; use a name such as Europe/Berlin"

@@ -311,7 +311,7 @@ def _contains(file: Path, address: str) -> bool:
             return True
         # A domain may be in Unicode there.
         subscribers = people.SubscribersFile((), file.name, files.text(content).encode())
-        return bool(subscribers.lines(address))
+        return bool(subscribers.all_lines(address))
     except (ValueError, FileNotFoundError):
         return False
 

@@ -5,7 +5,7 @@ Pure, but for `record`.
 from collections.abc import Iterator
 from datetime import datetime
 
-from paperboy.mail.text import counted, together
+from paperboy.mail.text import counted
 from paperboy.models import ListReport, MailingList, Outcome, Shortfall, Subscribers
 from paperboy.morning.fetching import FetchResult
 from paperboy.sources import title_of
@@ -83,12 +83,12 @@ def inactive(mailing_list: MailingList) -> Iterator[Incident]:
     """Yield the event that rows of the list's file are no subscribers, if there are any."""
     people = mailing_list.subscribers
     if isinstance(people, Subscribers) and (statuses := people.inactive()):
-        words = together(sorted(set(statuses)))
+        words = " or ".join(sorted(set(statuses)))
         rows = counted(len(statuses), "row")
         yield Incident(
             kind=Kind.INACTIVE,
             subject=mailing_list.name,
-            reason=f"{mailing_list.subscribers_file} says {words} in {rows}",
+            reason=f"{rows} of {mailing_list.subscribers_file} marked {words} get no mail",
             facts={"rows": len(statuses)},
             event=True,
         )

@@ -236,8 +236,12 @@ def _phrase(text: str) -> str:
 
 def _in_latin(text: str) -> str:
     """Return a text in which each word that looks as if in Latin letters is in these, without
-    accents. Three letters of a formula are no word.
+    accents. Three letters of a formula are no word, nor is a word of a text in another script.
     """
+    is_foreign = any(
+        len(word) > 3 and not re.search("[a-z]", _latin(word), re.IGNORECASE)
+        for word in re.findall(r"[^\W\d_]+", text)
+    )
 
     def read(found: re.Match[str]) -> str:
         word = found[0]
@@ -245,11 +249,19 @@ def _in_latin(text: str) -> str:
         is_formula = {"<fo", "<su"} & kinds or re.search("[α-ξπ-ω]", word)  # <font>, <sub>, <super>
         if is_formula and len(word) < 4:
             return word
-        letters = re.sub(r"[\u0300-\u036f]", "", unicodedata.normalize("NFKD", word))
-        latin = letters.translate(_LOOKALIKES)
+        if is_foreign and not re.search("[A-Za-z]", word):
+            return word
+        latin = _latin(word)
         return latin if latin.isascii() else word
 
     return re.sub(r"[\w\u0300-\u036f]+", read, text)
+
+
+def _latin(word: str) -> str:
+    """Return a word with Latin letters for those that look like them, without accents."""
+    return re.sub(r"[\u0300-\u036f]", "", unicodedata.normalize("NFKD", word)).translate(
+        _LOOKALIKES
+    )
 
 
 def _surname(name: str) -> str:

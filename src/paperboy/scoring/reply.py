@@ -268,8 +268,9 @@ def seen(text: str) -> str:
 
 def is_readable(shown: str) -> bool:
     """Check that a text as readers see it has a letter, and no letter a pile of marks."""
-    kinds = "".join(unicodedata.category(character)[0] for character in shown)
-    return "L" in kinds and "M" * (_MOST_MARKS + 1) not in kinds
+    kinds = [unicodedata.category(character) for character in shown]
+    piles = "".join("m" if kind in {"Mn", "Me"} else " " for kind in kinds)  # Mc: beside the letter
+    return any(kind[0] == "L" for kind in kinds) and "m" * (_MOST_MARKS + 1) not in piles
 
 
 def clean_comment(text: str) -> str:

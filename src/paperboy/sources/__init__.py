@@ -55,7 +55,8 @@ def categories(text: str) -> tuple[str, ...]:
     except ValueError as error:
         key, slash, name = text.partition("/")
         if slash and key.casefold() == ARXIV.name.casefold():
-            fix = f"{ARXIV.name}'s need no prefix: write {name}"
+            ARXIV.categories(name.strip())
+            fix = f"{ARXIV.name}'s need no prefix: write {name.strip()}"
             raise ValueError(f"unknown category {text!r}; {fix}") from error
         keys = list(filter(None, _BY_KEY))
         near = did_you_mean(key, keys, cutoff=0.7)

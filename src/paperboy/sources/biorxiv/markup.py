@@ -78,7 +78,9 @@ def _character(named: re.Match[str]) -> str:
 
 
 # A macro with an argument, or a formula
-_TEX = re.compile(r"\\[A-Za-z]+\s?\{|\$[^$\n\\^_]*(?:\\[A-Za-z]|[_^][{\w])[^$\n]*\$")
+_TEX = re.compile(
+    r"\\[A-Za-z]+\s?\{|\$(?!\s)[^$\n\\^_]*(?:\\[A-Za-z]|[_^][{\w])[^$\n]*(?<!\s)\$(?!\d)"
+)
 
 # --- tokens
 
@@ -199,7 +201,7 @@ _BEGINNINGS = (
     "|Patients|Since|Some|Studies|That|The|There|These|They|This|Those|To|Using|We|When|While|With"
 )
 _LONGER_HEADING = re.compile(
-    rf"^(?:[^\s.:;!?/]{{1,30}}[ /]{{1,3}}){{0,7}}(?:(?:{_any_of(_TAILS)})(?={_NEXT_WORD})"
+    rf"^(?!(?:We|Here|Our|In)\s)(?:[^\s.:;!?/]{{1,30}}[ /]{{1,3}}){{0,7}}(?:(?:{_any_of(_TAILS)})(?={_NEXT_WORD})"
     rf"|(?:{_any_of(_TAILS_THAT_BEGIN_NAMES)})(?=(?:{_BEGINNINGS})\s))",
     re.MULTILINE,
 )
