@@ -159,7 +159,8 @@ def read_brief(
     that has any counts. `hidden` removes secrets.
     """
     chosen = {entry.paper.id for entry in digest.entries}
-    authors = {_phrase(name) for entry in digest.entries for name in entry.paper.authors}
+    names = {name for entry in digest.entries for name in entry.paper.authors}
+    authors = {_phrase(form) for name in names for form in (name, _in_latin(name))}
     followed = {_surname(name) for name in digest.mailing_list.authors if _phrase(name).strip()}
 
     for array in reversed(read_arrays(text, MOST_REPLY)):
@@ -230,7 +231,7 @@ def _phrase(text: str) -> str:
     """Return the words of a text, comparable as those of names are, with a space around each. A
     word ends where the script changes, since some languages have no spaces.
     """
-    words = re.findall(r"[a-z0-9]+|[^\W_a-z0-9]+", name_key(_in_latin(text)))
+    words = re.findall(r"[a-z0-9]+|[^\W_a-z0-9]+", name_key(text))
     return f" {' '.join(words)} "
 
 
@@ -239,7 +240,7 @@ def _in_latin(text: str) -> str:
     accents. Three letters of a formula are no word, nor is a word of a text in another script.
     """
     is_foreign = any(
-        len(word) > 3 and not re.search("[a-z]", _latin(word), re.IGNORECASE)
+        len(word) > 3 and not (_latin(word).isascii() or re.search("[A-Za-z]", word))
         for word in re.findall(r"[^\W\d_]+", text)
     )
 
@@ -266,4 +267,4 @@ def _latin(word: str) -> str:
 
 def _surname(name: str) -> str:
     words = name_words(name_key(name))
-    return _phrase(" ".join(words) or name).split()[-1]
+    return _phrase(_in_latin(" ".join(words) or name)).split()[-1]
