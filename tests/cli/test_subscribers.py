@@ -3,8 +3,10 @@
 import os
 import resource
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -349,6 +351,27 @@ def test_file_saved_meanwhile_is_not_overwritten(world: World) -> None:
             edits.subscribe(home, home.list("galaxies"), Subscriber(ADA))
         assert (world.path / "subscribers.yaml").read_bytes() == saved
     assert files(world) == [".env", "subscribers.yaml"]
+
+
+@pytest.mark.parametrize("round_", range(5))
+def test_edits_at_once_are_all_in_the_file_or_refused(world: World, round_: int) -> None:
+    home = Home.load(world.path, {})
+    start = Barrier(8)
+
+    def subscribe(number: int) -> str:
+        new = Subscriber(f"reader{number}@example.org")
+        start.wait()
+        try:
+            edits.subscribe(home, home.list("galaxies"), new)
+        except PaperboyError as error:
+            return "refused" if "was just changed by somebody else" in str(error) else str(error)
+        return new.address
+
+    with ThreadPoolExecutor(8) as threads:
+        added = {*threads.map(subscribe, range(8))} - {"refused"}
+    assert added
+    now = Home.load(world.path, {}).list("galaxies").addresses()
+    assert {*now} == {"vera@example.org", *added}
 
 
 def test_full_disk_leaves_the_file_whole(world: World) -> None:

@@ -87,7 +87,10 @@ def test_sound_home_has_no_fault_and_no_note(operator: World) -> None:
         ("TIMEZONE=CEST", "TIMEZONE: unknown timezone; use a name such as Europe/Berlin"),
         (
             "TIMEZONE=GMT+2",
-            "TIMEZONE: unknown timezone, did you mean 'Etc/GMT-2', or for summer time a city, such as Europe/Berlin?",
+            (
+                "TIMEZONE: unknown timezone, did you mean 'Etc/GMT-2' (its sign is reversed), "
+                "or for summer time a city, such as Europe/Berlin?"
+            ),
         ),
         (
             "GIVE_UP_AFTER_HOURS=24",
@@ -391,13 +394,18 @@ def test_wrong_environment_is_one_line(
             "LLM_MODEL=wren\n",
             "settings: .env:5: Paperboy has no setting of this name, and ignores it",
         ),
-        ("ALERT_TO=\n", "alerts: nobody is alerted when a morning fails; set ALERT_TO"),
     ],
 )
 def test_doubtful_setting_is_a_note(operator: World, more: str, told: str) -> None:
     operator.write(".env", DOTENV + more)
     code, notes = check(operator)
     assert (code, notes) == (0, [f"note   {told}"])
+
+
+def test_missing_alert_address_is_a_note(operator: World) -> None:
+    operator.write(".env", DOTENV.replace("operator@wren.edu", ""))
+    told = "note   alerts: nobody is alerted when a morning fails; set ALERT_TO"
+    assert check(operator) == (0, [told])
 
 
 @pytest.mark.parametrize(

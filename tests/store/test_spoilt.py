@@ -12,7 +12,7 @@ from tests.cli.conftest import World, world
 
 __all__ = ["world"]  # a fixture
 
-ADVICE = "restore a backup, or correct that row with the program sqlite3"
+ADVICE = "restore a backup, or correct (never delete) that row with the program sqlite3"
 
 
 @pytest.fixture

@@ -188,11 +188,13 @@ def suppress(app: App, words: Sequence[str], name: str) -> None:
     if name:
         app.home.list(name)
 
-    address, only, reason = _read_request(app, " ".join(words), name)
+    with app.store_to_ask.transaction():  # a person who is forgotten meanwhile stays so
+        address, only, reason = _read_request(app, " ".join(words), name)
+        suppressions = app.store.suppressions
+        by = "reader" if reason == _ASKED else "operator"
+        is_new = suppressions.add(address, only, reason, app.clock(), by=by)
 
-    suppressions = app.store.suppressions
-    by = "reader" if reason == _ASKED else "operator"
-    if suppressions.add(address, only, reason, app.clock(), by=by):
+    if is_new:
         said = f"{address} gets no more mail from {only or 'any list'}."
         lists = [mailing_list for mailing_list in app.home.lists if only in {"", mailing_list.name}]
         if not any(mailing_list.subscriber(address) for mailing_list in lists):

@@ -7,16 +7,16 @@ it is not the wanted one, because the file has another shape or an anchor, alias
 subscribers, the operator has to make the edit.
 """
 
+import fcntl
 import os
 import re
 import shutil
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
-from glob import escape
+from functools import partial
 from pathlib import Path
-from tempfile import mkstemp
 from typing import Any
 
 from yaml.nodes import Node, SequenceNode
@@ -32,7 +32,6 @@ from paperboy.models import MailingList, Problem, Subscriber
 
 _Edit = tuple[int, int, str]  # begin and end of the text that is replaced, and its replacement
 
-_DRAFT = ".draft"
 _REST_OF_LINE = r"[^\r\n]*"
 
 
@@ -138,9 +137,7 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
                 found[name] = tuple(sorted(lines))
 
     for path, name, before, after in replacements:
-        with _as_problems(path):
-            _remove_drafts(path)
-        if after != before:
+        if after != before or _draft(path).exists():
             _replace(path, name, before, after)
 
     return found
@@ -325,34 +322,38 @@ def _lists(home: Home, text: str) -> tuple[MailingList, ...]:
         return ()
 
 
-def _remove_drafts(path: Path) -> None:
-    """Remove the drafts that killed commands have left beside a file."""
-    for draft in path.parent.glob(f".{escape(path.name)}.*{_DRAFT}"):
-        draft.unlink(missing_ok=True)
+def _draft(path: Path) -> Path:
+    """Return where the file is written before it is renamed. The name is always the same, so that
+    the next edit finds what a killed one has left.
+    """
+    return path.with_name(f".{path.name}.draft")
 
 
 def _replace(path: Path, name: str, before: bytes, after: bytes) -> None:
     """Replace the file by one rename that keeps owner and permissions. Raises PaperboyError if it
     was changed since.
     """
-    with _as_problems(path):
-        path.open("r+b").close()  # a rename needs only the permissions of the folder
-        _remove_drafts(path)
-        handle, draft_name = mkstemp(_DRAFT, f".{path.name}.", path.parent)
-        draft = Path(draft_name)
-        with os.fdopen(handle, "wb") as file:
-            old = path.stat()
-            try:
+    draft = _draft(path)
+    with _as_problems(path), path.open("r+b") as current:  # a rename needs only the folder
+        fcntl.flock(current, fcntl.LOCK_EX)  # other commands' edits wait, then find it changed
+        if files.read(path) != before:
+            raise _changed(name)
+
+        draft.unlink(missing_ok=True)
+        if after == before:
+            return
+
+        try:
+            with open(draft, "xb", opener=partial(os.open, mode=0o600)) as file:
+                old = path.stat()
                 os.fchown(file.fileno(), old.st_uid, old.st_gid)
                 shutil.copystat(path, draft)
                 file.write(after)
                 file.flush()
                 os.fsync(file.fileno())
-                if files.read(path) != before:
-                    raise _changed(name)
-                with suppress(FileNotFoundError):  # another command has taken it for a killed one's
-                    draft.replace(path)
-                    return
+            if files.read(path) != before:  # an editor takes no lock
                 raise _changed(name)
-            finally:
-                draft.unlink(missing_ok=True)
+            draft.replace(path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise

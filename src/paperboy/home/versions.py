@@ -273,9 +273,6 @@ class Files:
         """Point the symlink to this copy, and delete all others but the previous one. Raises
         StoreWriteError.
         """
-        if not (copy / LISTS_FILE).exists():
-            return  # `forget` has deleted the copy and changed the files, which are tried again
-
         previous = self.last_good.resolve()
         try:
             link = self._data / "last-good.new"
@@ -330,7 +327,7 @@ class CurrentSubscribers:
         self._source = Files(home.path).last_good if by_daemon else home.path
         self._rest = timedelta() if by_daemon else RESTED
         self._use(home.lists)
-        self._seen = _stamps(home.source) if by_daemon else ()
+        self._seen = tuple[tuple[int, ...], ...]()  # the files may have changed since home was read
 
     def reload(self) -> None:
         """Read the files if they have changed. Other threads use the previous version meanwhile."""

@@ -11,7 +11,7 @@ import random
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -68,6 +68,7 @@ class App(ExitStack):
     progress: drafting.Progress
     say: Callable[[str], None] = logger.info  # reports that a command waits for a lock
     features: Sequence[Feature] = ()
+    _has_reread: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -347,8 +348,9 @@ class App(ExitStack):
         """Hold one of the home's locks, after waiting for its holder, and read the lists again: they
         may have changed since they were read.
 
-        Raises ConfigError if they are broken by now, or if a daemon still uses another database:
-        both would send the same digests.
+        Raises ConfigError if they are broken by the first lock; at a later one the lists stay as
+        they are, so that a composed digest is sent. Also raises it if a daemon still uses another
+        database: both would send the same digests.
         """
         database = self.settings.paperboy_database
         before = self.home.database_in_force(self.environ)
@@ -361,7 +363,12 @@ class App(ExitStack):
             raise ConfigError([Problem(".env", message)])
 
         with lock.held(database, work, command, self.say):
-            self.home = self.home.again()
+            try:
+                self.home = self.home.again()
+            except ConfigError:
+                if not self._has_reread:
+                    raise
+            self._has_reread = True
             vars(self).pop("recipients", None)
             yield
 
@@ -525,23 +532,27 @@ class App(ExitStack):
         Return the lines by file, and the number of rows that held it. Waits until nobody composes
         or sends. Raises ConfigError before anything is changed.
         """
-        files = Files(self.path)
-        in_force = [copy for copy in files.containing(address) if copy == files.in_force()]
-        versions = [replace(self.home, source=source) for source in (self.path, *in_force)]
         if self.require_store():
             _ = self.store  # a damaged one is an error before a file is edited
-        lines = edits.forget(versions, address)
+        lines = self._forget_in_files(address)  # at once, for a sending that is under way
         with (
             self.alone("morning", "forget"),
             self.alone("sending", "forget"),
             self.alone("tasks", "forget"),
         ):
+            lines = self._forget_in_files(address) | lines  # a sign-up may have come meanwhile
             # Only now: the first morning may have made it.
             rows = self.store.erasure.erase(address, self.clock()) if self.require_store() else 0
-            for copy in files.containing(address):  # no longer in force, and nobody reads it
+            for copy in Files(self.path).containing(address):  # not in force, and nobody reads it
                 shutil.rmtree(copy, ignore_errors=True)
 
         return lines, rows
+
+    def _forget_in_files(self, address: str) -> dict[str, tuple[int, ...]]:
+        files = Files(self.path)
+        in_force = [copy for copy in files.containing(address) if copy == files.in_force()]
+        versions = [replace(self.home, source=source) for source in (self.path, *in_force)]
+        return edits.forget(versions, address)
 
     # What is wrong, and its alerts
 

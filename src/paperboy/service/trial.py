@@ -12,22 +12,28 @@ from paperboy.service.app import App
 
 
 def adopt(app: App) -> None:
-    """Bring the home's files into force if a copy of them is sound.
+    """Bring the home's files into force if a copy of them is sound. Files that change meanwhile get
+    a trial of their own.
 
     Raises ConfigError with every problem.
     """
     files = Files(app.path)
+    before = files.fingerprint()
     try:
         copy = files.copy()
     except ConfigError as error:
         problems = [*error.problems, *_problems(app, app.path)]
         raise ConfigError(as_known(problems, app.path)) from error
 
-    if problems := _problems(app, copy):
-        shutil.rmtree(copy, ignore_errors=True)
-        raise ConfigError(as_known(problems, copy, app.path))
+    problems = _problems(app, copy)
+    is_current = files.fingerprint() == before  # else `forget` may have taken somebody out
+    if is_current and not problems:
+        files.put_in_force(copy)
+        return
 
-    files.put_in_force(copy)
+    shutil.rmtree(copy, ignore_errors=True)
+    if is_current:
+        raise ConfigError(as_known(problems, copy, app.path))
 
 
 def _problems(app: App, source: Path) -> list[Problem]:

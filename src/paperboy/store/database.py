@@ -196,7 +196,9 @@ class Database:
             except Exception as error:
                 where = ", ".join(f"{name} {row[name]}" for name in _KEYS if name in row)
                 what = visible(shortened(f"{where}: {error}", 300))
-                advice = "restore a backup, or correct that row with the program sqlite3"
+                advice = (
+                    "restore a backup, or correct (never delete) that row with the program sqlite3"
+                )
                 corrupt = StoreError(f"{self.path}: a row is corrupt ({what}); {advice}")
                 if not skip_corrupt:
                     raise corrupt from error
