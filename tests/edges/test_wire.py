@@ -240,7 +240,8 @@ def test_certificates_are_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     def over_tls(sock: socket.socket) -> None:
         with context.wrap_socket(sock, server_side=True) as secured:
-            heard.append(secured.recv(65_536))
+            heard.append(b"")  # a client that closes is an error in some versions of OpenSSL
+            heard[-1] = secured.recv(65_536)
             secured.sendall(OK + b"Content-Length: 2\r\n\r\nhi")
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
