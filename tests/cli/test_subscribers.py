@@ -1,5 +1,6 @@
 """`paperboy subscribers` says who gets what; `subscribe` and `unsubscribe` edit one place of `subscribers.yaml`."""
 
+import fcntl
 import os
 import resource
 import tempfile
@@ -345,9 +346,7 @@ def test_file_saved_meanwhile_is_not_overwritten(world: World) -> None:
     home = Home.load(world.path, {})
     for saved in (LISTS.replace("cs.LG", "cs.CV").encode(), b"# caf\xe9"):
         (world.path / "subscribers.yaml").write_bytes(saved)
-        with pytest.raises(
-            PaperboyError, match="was just changed by somebody else; nothing was done, try again"
-        ):
+        with pytest.raises(PaperboyError, match="was just changed by somebody else; try again"):
             edits.subscribe(home, home.list("galaxies"), Subscriber(ADA))
         assert (world.path / "subscribers.yaml").read_bytes() == saved
     assert files(world) == [".env", "subscribers.yaml"]
@@ -372,6 +371,16 @@ def test_edits_at_once_are_all_in_the_file_or_refused(world: World, round_: int)
     assert added
     now = Home.load(world.path, {}).list("galaxies").addresses()
     assert {*now} == {"vera@example.org", *added}
+
+
+def test_file_that_another_program_has_locked_is_left_alone(world: World) -> None:
+    """As by `flock subscribers.yaml paperboy subscribe …`, which would wait for itself for ever."""
+    with (world.path / "subscribers.yaml").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        ran = world.run("subscribe", "galaxies", ADA)
+    assert (ran.code, ran.out) == (1, "")
+    assert "was just changed by somebody else; try again" in ran.err
+    assert text(world) == LISTS
 
 
 def test_full_disk_leaves_the_file_whole(world: World) -> None:

@@ -13,7 +13,7 @@ import re
 import shutil
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -103,7 +103,7 @@ def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -
 def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]:
     """Remove an address from all lists and comments, in these versions of the files; return the
     lines of the first version that had it, by file. Raises as `subscribe`, before any version is
-    changed.
+    changed, unless somebody else changes one at the same moment.
     """
     replacements = []
     found = dict[str, tuple[int, ...]]()
@@ -187,7 +187,7 @@ def _without_address(home: Home, old: str, address: str, lines: Sequence[int]) -
         if _lists(home, new) == tuple(_without_inline(before, address) for before in lists):
             return new
 
-    fix = "nothing was erased; remove it by hand, then run paperboy forget again"
+    fix = "remove it by hand, then run paperboy forget again"
     message = f"Paperboy cannot remove {address} here; {fix}"
     place = LISTS_FILE if home.source == home.path else _path(home)  # or a copy of the file
     raise ConfigError([Problem(f"{place}:{line}", message) for line in lines or [1]])
@@ -311,7 +311,7 @@ def _as_problems(path: Path) -> Iterator[None]:
 
 def _changed(name: str) -> PaperboyError:
     """Return the error for a file that changed during an edit."""
-    return PaperboyError(f"{name} was just changed by somebody else; nothing was done, try again")
+    return PaperboyError(f"{name} was just changed by somebody else; try again")
 
 
 def _lists(home: Home, text: str) -> tuple[MailingList, ...]:
@@ -334,9 +334,12 @@ def _replace(path: Path, name: str, before: bytes, after: bytes) -> None:
     was changed since.
     """
     draft = _draft(path)
+    is_ours = False  # another command edits it
     with _as_problems(path), path.open("r+b") as current:  # a rename needs only the folder
-        fcntl.flock(current, fcntl.LOCK_EX)  # other commands' edits wait, then find it changed
-        if files.read(path) != before:
+        with suppress(BlockingIOError):
+            fcntl.flock(current, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_ours = os.path.samestat(os.fstat(current.fileno()), path.stat())
+        if not is_ours or files.read(path) != before:
             raise _changed(name)
 
         draft.unlink(missing_ok=True)

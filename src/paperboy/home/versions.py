@@ -273,6 +273,9 @@ class Files:
         """Point the symlink to this copy, and delete all others but the previous one. Raises
         StoreWriteError.
         """
+        if not (copy / LISTS_FILE).exists():
+            return  # `forget` has deleted the copy and changed the files, which are tried again
+
         previous = self.last_good.resolve()
         try:
             link = self._data / "last-good.new"

@@ -8,7 +8,7 @@ is taken for gone gets no mail.
 import re
 from enum import Enum, auto
 
-# Command in whose place a reply may also stand in returned mail.
+# Stands for the command where returned mail quotes a reply.
 RETURNED = "returned"
 
 _ENHANCED = re.compile(r"([245])\.(\d{1,3})\.(\d{1,3})(?!\d)")  # RFC 3463
@@ -31,7 +31,8 @@ _OUR_SENDERS = frozenset({(2, 252), (7, 60)})
 _OTHER_THINGS = frozenset({7, 8, 20})  # of subject 1: about the sender, and several of them
 _ADDRESS = re.compile(r"(?<!\S)[^\s@/]*[@/]\S*")  # or a link
 _INNOCENT = re.compile(
-    r"\b(?:limit\w*|rate|rate-limit\w*|quota|full|overquota|blocked|blocking|exceed\w*|spf|dkim|dmarc|relaying)\b(?![-.]\w)",
+    r"\b(?:limit\w*|quota|full|overquota|blocked|blocking|spf|dkim|dmarc|spam|relay\w*|gr[ae]ylist\w*|reputation"
+    r"|later)\b(?![-.]\w)",
     re.IGNORECASE,
 )
 _BLOCKLIST = re.compile(
@@ -86,7 +87,9 @@ def judge(command: str, code: int, text: str) -> Verdict:
             return Verdict.SLOW_DOWN
         return Verdict.LATER
 
-    gone = _gone(command, subject, detail, text) if command in {"RCPT", RETURNED} else None
+    # Yahoo looks for the account only at DATA.
+    is_recipient = command in {"RCPT", RETURNED} or (command != "MAIL" and _DOUBTFUL.search(text))
+    gone = _gone(command, subject, detail, text) if is_recipient else None
     is_quota = subject not in {1, 2} and _LIMIT.search(text)  # those are about the recipient
     is_permission = (subject, detail) in _OUR_SENDERS or "SendAsDenied" in text
     verdict = gone or Verdict.UNCLEAR
@@ -102,7 +105,7 @@ def judge(command: str, code: int, text: str) -> Verdict:
 def _gone(command: str, subject: int, detail: int, text: str) -> Verdict | None:
     """Return whether the address does not exist, or may not."""
     words = _ADDRESS.sub(" ", text)
-    if _INNOCENT.search(words) or _BLOCKLIST.search(text):
+    if _INNOCENT.search(words) or _VOLUME.search(words) or _BLOCKLIST.search(text):
         return None
     inner = {(int(code[1]), int(code[2])) for code in _INNER.finditer(words)}
     if any(code[0] != 1 for code in inner - {(subject, detail), (2, 1)}):

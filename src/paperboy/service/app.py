@@ -11,7 +11,7 @@ import random
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -68,7 +68,6 @@ class App(ExitStack):
     progress: drafting.Progress
     say: Callable[[str], None] = logger.info  # reports that a command waits for a lock
     features: Sequence[Feature] = ()
-    _has_reread: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -348,9 +347,8 @@ class App(ExitStack):
         """Hold one of the home's locks, after waiting for its holder, and read the lists again: they
         may have changed since they were read.
 
-        Raises ConfigError if they are broken by the first lock; at a later one the lists stay as
-        they are, so that a composed digest is sent. Also raises it if a daemon still uses another
-        database: both would send the same digests.
+        Raises ConfigError if they are broken by then, or if a daemon still uses another database:
+        both would send the same digests.
         """
         database = self.settings.paperboy_database
         before = self.home.database_in_force(self.environ)
@@ -363,12 +361,7 @@ class App(ExitStack):
             raise ConfigError([Problem(".env", message)])
 
         with lock.held(database, work, command, self.say):
-            try:
-                self.home = self.home.again()
-            except ConfigError:
-                if not self._has_reread:
-                    raise
-            self._has_reread = True
+            self.home = self.home.again()
             vars(self).pop("recipients", None)
             yield
 
@@ -530,7 +523,7 @@ class App(ExitStack):
         """Erase an address from the lists' files, the version in force and the database.
 
         Return the lines by file, and the number of rows that held it. Waits until nobody composes
-        or sends. Raises ConfigError before anything is changed.
+        or sends. Raises ConfigError for a file that cannot be edited; what was erased stays erased.
         """
         if self.require_store():
             _ = self.store  # a damaged one is an error before a file is edited

@@ -12,8 +12,8 @@ from paperboy.service.app import App
 
 
 def adopt(app: App) -> None:
-    """Bring the home's files into force if a copy of them is sound. Files that change meanwhile get
-    a trial of their own.
+    """Bring the home's files into force if a copy of them is sound; once more if they change
+    meanwhile, since `forget` may have taken somebody out.
 
     Raises ConfigError with every problem.
     """
@@ -26,13 +26,14 @@ def adopt(app: App) -> None:
         raise ConfigError(as_known(problems, app.path)) from error
 
     problems = _problems(app, copy)
-    is_current = files.fingerprint() == before  # else `forget` may have taken somebody out
-    if is_current and not problems:
+    if not problems and files.fingerprint() == before:
         files.put_in_force(copy)
         return
 
     shutil.rmtree(copy, ignore_errors=True)
-    if is_current:
+    if files.fingerprint() != before:
+        adopt(app)
+    elif problems:
         raise ConfigError(as_known(problems, copy, app.path))
 
 

@@ -330,6 +330,20 @@ def test_robot_that_quotes_our_mail_without_its_headers_has_no_code_from_it() ->
     assert read(f"{ROBOT}\nIt was lost.\n{quoted}\n".encode()) is None
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Your mail about 503 papers is held, 500 kB of them",
+        'Yesterday 550 users saw "no such user" here',
+        "It has not yet been delivered to ada@wren.edu\nafter 24 hours, among\n503 papers",
+        "Delay reason: host mx.wren.edu said 451 4.3.0 later: 550 5.1.1 no such user",
+        "This is a warning; you do not need to resend your mail.\n<<< 550 5.1.1 no such user",
+    ],
+)
+def test_robot_that_tells_of_a_delay_or_of_numbers_reports_no_bounce(words: str) -> None:
+    assert read(f"{ROBOT}\n{words}\n\n{HEAD}".encode()) is None
+
+
 def test_codes_in_our_own_mail_are_none_of_the_other_sides() -> None:
     assert read(f"{ROBOT}\nYour mail was lost.\n\n{HEAD}".encode()) is None
 

@@ -22,11 +22,14 @@ from paperboy.store.ledger import MESSAGE_ID
 MOST_BYTES = 500_000  # of a mail; what matters comes first
 _LONGEST_REPLY = 300  # characters
 _STATUS = re.compile(r"[45]\.\d{1,3}\.\d{1,3}")
-# A code for good in plain text: "550 5.1.1 …", "550 …", or "(#5.1.1)" as qmail has it.
+# A code for good in plain text: "550 5.1.1 …", "(#5.1.1)" as qmail has it, or "550 …" where no
+# sentence has a number.
 _CODE = re.compile(
-    r"(?<![\w.])(?:5(?:0\d|21|5\d)[ -]+(?:#?(?P<status>5\.\d{1,3}\.\d{1,3})|(?=[^\W\d]|[<'\"(]))"
-    r"|#?(?P<bare>5\.\d{1,3}\.\d{1,3}))(?!\.?\d)"
+    r"(?<![\w.])(?:5(?:0\d|21|5\d)[ -]+)?#?(?P<status>5\.\d{1,3}\.\d{1,3})(?!\.?\d)"
+    r"|(?:^|[:;>\"'(\]] ?|[ \t]{2})5(?:0\d|21|5\d)[ -]+(?=[^\W\d]|[<'\"(])",
+    re.MULTILINE,
 )
+_DELAY = re.compile(r"not yet been delivered|do not need to resend|delay reason", re.IGNORECASE)
 _ROBOT = re.compile(r"mailer-?daemon|postmaster|mail ?delivery", re.IGNORECASE)
 # Where our own mail begins in a text, perhaps quoted.
 _OURS = re.compile(
@@ -161,14 +164,14 @@ def _reported(report: Message | None) -> str:
 
 def _written(report: Message | None, text: str) -> str:
     """Return the first code for good in the text before our own mail, and the words after it;
-    empty if there is none, or if the report says something else.
+    empty if there is none, or if the mail reports a delay or something else.
     """
     if report and any(_field(block, "Action") for block in report.walk()):
         return ""
     ours = _OURS.search(text)
     text = text[: ours.start()] if ours else text
     code = _CODE.search(text)
-    if code is None:
+    if code is None or _DELAY.search(text):
         return ""
     words = re.split(r"\n\s*(?:\n|--)", text[code.end() :][:_LONGEST_REPLY], maxsplit=1)[0]
     return f"{_status(code)} {one_line(words).lstrip(') ')}".strip()
@@ -176,7 +179,7 @@ def _written(report: Message | None, text: str) -> str:
 
 def _status(code: re.Match[str]) -> str:
     groups = code.groupdict()
-    return (groups["status"] or groups["bare"] or "5.0.0") if groups else code[0]
+    return (groups["status"] or "5.0.0") if groups else code[0]
 
 
 def _bounce(reply: str, message: Message, ours: Message, text: str) -> Bounce | None:
