@@ -26,7 +26,7 @@ from paperboy.models import Problem
 MOST_PROBLEMS = 200  # in one report
 
 # Last sentence of a message about a missing secret: only the service can read its credentials.
-CREDENTIAL = "If it is a systemd credential, use the wrapper in paperboy manual service"
+CREDENTIAL = "With systemd credentials, use the wrapper in paperboy manual service"
 
 
 class PaperboyError(Exception):

@@ -148,7 +148,7 @@ def test_repairs_beside_a_service_that_scores(served: Service, start: Start) -> 
     served.until(lambda: len(world.llm.requests) > asked)
     (morning,) = children(pid)
     correct(served, held)
-    assert "to be sent again to 1 subscriber" in at_once(world, held, "resend", "theory").out
+    assert "to be sent to 1 subscriber" in at_once(world, held, "resend", "theory").out
     assert "there is nobody to send it to" in at_once(world, held, "resend", "--failed").out
     assert readers(served) == {"yan": 1, "zoe": 1}
     (forget,) = start(morning, "morning", "forget eve@example.org")

@@ -213,9 +213,7 @@ def test_embedded_scorer_is_asked_nothing(world: World) -> None:
     world.env(llm=False)
     code, (line,) = scoring(world)
     assert (code, line.startswith("ok     scoring: no OPENAI_API_KEY")) == (0, True)
-    assert line.endswith(
-        "If it is a systemd credential, use the wrapper in paperboy manual service"
-    )
+    assert line.endswith("With systemd credentials, use the wrapper in paperboy manual service")
 
 
 def test_batch_that_is_too_large_is_noted_with_the_setting(world: World) -> None:

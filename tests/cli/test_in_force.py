@@ -48,7 +48,7 @@ def test_half_a_login_does_where_no_mail_is_sent(used: World) -> None:
         assert (ran.code, "SMTP_PASSWORD" in ran.err) == (0, False), (command, ran)
     needs = (
         ".env: SMTP_USERNAME needs SMTP_PASSWORD or SMTP_TOKEN_COMMAND to be set, too; or leave out both. "
-        "If it is a systemd credential, use the wrapper in paperboy manual service"
+        "With systemd credentials, use the wrapper in paperboy manual service"
     )
     for command in MAILING:
         ran = used.run(*command)

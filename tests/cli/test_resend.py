@@ -43,7 +43,7 @@ def test_refused_recipient_gets_the_same_mail(world: World, only: list[str]) -> 
     ran = world.run("resend", "foundations", *only)
     assert ran.code == 0
     assert (
-        ran.out == "foundations, the digest of Fri 20 Nov: to be sent again to 1 subscriber\n"
+        ran.out == "foundations, the digest of Fri 20 Nov: to be sent to 1 subscriber\n"
         "Deliveries of all that waited: 1 sent\n"
     )
     assert world.mails() == [GRACE, ADA]
@@ -85,7 +85,7 @@ def test_ambiguous_delivery_is_sent_with_the_same_message_id(world: World) -> No
 
 @pytest.mark.parametrize(
     ("only", "said"),
-    [([], "to be sent again to 1 subscriber"), (["--failed"], "there is nobody to send it to")],
+    [([], "to be sent to 1 subscriber"), (["--failed"], "there is nobody to send it to")],
 )
 def test_deferred_delivery_goes_at_once(world: World, only: list[str], said: str) -> None:
     """By hand no retry backoff holds it back."""
@@ -101,7 +101,7 @@ def test_waiting_deliveries_of_other_lists_go_with_those_put_back(world: World) 
     world.once("galaxies")
     world.smtp.faults.clear()
     assert world.run("resend", "foundations").out.splitlines() == [
-        "foundations, the digest of Fri 20 Nov: to be sent again to 1 subscriber",
+        "foundations, the digest of Fri 20 Nov: to be sent to 1 subscriber",
         "Deliveries of all that waited: 2 sent",
     ]
 

@@ -28,7 +28,7 @@ def test_expired_delivery_is_sent_despite_a_newer_digest(world: World) -> None:
     assert ran.code == 0
     assert ran.out.splitlines() == [
         "foundations, the digest of Mon 23 Nov: there is nobody to send it to",
-        "foundations, the digest of Fri 20 Nov: to be sent again to 1 subscriber",
+        "foundations, the digest of Fri 20 Nov: to be sent to 1 subscriber",
         "Deliveries of all that waited: 1 sent",
     ]
     assert world.mails() == [GRACE, ADA, GRACE, ADA]
@@ -50,7 +50,7 @@ def test_expired_delivery_is_sent_though_the_newest_digest_was_superseded(world:
     assert (ran.code, ran.out.splitlines()) == (
         0,
         [
-            "foundations, the digest of Fri 20 Nov: to be sent again to 1 subscriber",
+            "foundations, the digest of Fri 20 Nov: to be sent to 1 subscriber",
             "Deliveries of all that waited: 1 sent",
         ],
     )

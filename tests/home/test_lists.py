@@ -592,8 +592,9 @@ def test_yaml_syntax_errors_are_reported_in_plain_words(home, text, expected):
     assert any(problem.startswith(expected) for problem in problems(home, text))
 
 
-QUOTE = "; “ is a typographic quote: write ' or \""
-BLANK = "; there is a no-break space (U+00A0): write an ordinary one"
+QUOTE = " (“ is a typographic quote: write ' or \")"
+BLANK = " (there is a no-break space, U+00A0: write an ordinary one)"
+INDENT = "a no-break space (U+00A0) does not indent: write an ordinary one"
 
 
 @pytest.mark.parametrize(
@@ -613,6 +614,8 @@ BLANK = "; there is a no-break space (U+00A0): write an ordinary one"
         (["title:\xa0Strings"], [
             "5:5: this is neither 'key: value' nor '- item'; a space follows the colon or the dash" + BLANK
         ]),
+        (["title: Strings\n\xa0   brief: true\n    paused: true"], [f"6:1: {INDENT}"]),
+        (["title: Strings\n  \xa0 brief: true"], [f"6:3: {INDENT}"]),
         (["title: Noether’s theorem: the rest"], [
             "5:29: a colon is not allowed here; fix the indentation, or put the text in quotes"
         ]),

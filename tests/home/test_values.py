@@ -157,6 +157,8 @@ def test_unknown_timezone_is_refused_with_an_example(text):
         ("UTC+1", "Etc/GMT-1"),
         ("gmt -05:00", "Etc/GMT+5"),
         ("+2", "Etc/GMT-2"),
+        ("Eastern", "US/Eastern"),
+        ("Europe/Berln", "Europe/Berlin"),
     ],
 )
 def test_timezone_as_people_say_it_is_refused_with_its_name(text, meant):

@@ -284,7 +284,7 @@ LATE = (
     "does not answer within 0.3 s; set LLM_CONCURRENCY to the server's slots (now 8), "
     "raise LLM_TIMEOUT_SECONDS or lower LLM_BATCH_SIZE"
 )
-CREDENTIAL = "If it is a systemd credential, use the wrapper in paperboy manual service"
+CREDENTIAL = "With systemd credentials, use the wrapper in paperboy manual service"
 REFUSED_KEY = "answers 401: the key is refused; check OPENAI_API_KEY in .env"
 NO_JSON = "answers with something that is not JSON; check OPENAI_BASE_URL"
 REDIRECTS = "answers 307: it redirects; set OPENAI_BASE_URL in .env to the new address"

@@ -321,7 +321,7 @@ def test_wanted_login_is_a_server_error_that_names_the_settings_of_the_login(
     server: SmtpServer, sender: SmtpTransport, phase: Any
 ) -> None:
     server.faults.append(Fault(phase, "530 5.7.0 authentication required"))
-    said = r"wants a login: 530.*Set SMTP_USERNAME and SMTP_PASSWORD\. If it is a systemd credential, use the wrapper"
+    said = r"wants a login: 530.*Set SMTP_USERNAME and SMTP_PASSWORD\. With systemd credentials, use the wrapper"
     with pytest.raises(MailServerError, match=said):
         sender.send(envelope())
 

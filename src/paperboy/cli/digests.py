@@ -179,7 +179,7 @@ def _put_back(again: Resend, *, failed_only: bool) -> None:
     for day, number in again.put_back(failed_only=failed_only).items():
         whom = "there is nobody to send it to"
         if number:
-            whom = f"to be sent again to {counted(number, 'subscriber')}"
+            whom = f"to be sent to {counted(number, 'subscriber')}"
         output.say(f"{again.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
 
 

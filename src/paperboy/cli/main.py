@@ -106,7 +106,7 @@ def cli(ctx: click.Context, home: Path) -> None:
 
     Exit codes: 0 done · 1 something is still due, check found a fault beyond the files, or the
     results could not be written · 2 wrong usage · 75 another `run` holds this home · 78 settings,
-    lists, templates or database are unusable · 130 stopped by Ctrl-C.
+    lists, templates or database are unusable · 130 stopped by Ctrl-C (run: 0).
     """
     from paperboy.service.app import App
 

@@ -130,7 +130,8 @@ def subscribe(app: App, name: str, text: str) -> None:
         output.say(f"Nothing to do: {subscriber} is already on {name}.")
     else:
         line = edits.subscribe(app.home, mailing_list, new)
-        output.say(f"{new} is now on {name} ({line}) and gets its next digest.")
+        then = "" if suppression else " and gets its next digest"
+        output.say(f"{new} is now on {name} ({line}){then}.")
 
     if suppression:
         output.say(f"But {refusal(suppression, app.settings.timezone)}")

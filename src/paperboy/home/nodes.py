@@ -19,6 +19,7 @@ _FORBIDDEN = re.compile(
     "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 _NO_BREAK = re.compile(r"[\xa0\u2007\u202f]")
+_NO_BREAK_INDENT = re.compile(r"^[ \t]*([\xa0\u2007\u202f])", re.MULTILINE)
 # Where a value begins, these can only be meant as quotes.
 _QUOTE = re.compile(r"^\s*([“”„‟‘’‚‛])")
 _QUOTE_IN_LINE = re.compile(r"(?:^|[:,\[{-])\s*([“”„‟‘’‚‛])")
@@ -104,9 +105,9 @@ def lookalike(text: str, *, is_line: bool = False) -> str:
     quote, which YAML takes for letters; empty if it has none.
     """
     if blank := _NO_BREAK.search(text):
-        return f"; there is a no-break space (U+{ord(blank[0]):04X}): write an ordinary one"
+        return f" (there is a no-break space, U+{ord(blank[0]):04X}: write an ordinary one)"
     quote = (_QUOTE_IN_LINE if is_line else _QUOTE).search(text)
-    return f"; {quote[1]} is a typographic quote: write ' or \"" if quote else ""
+    return f" ({quote[1]} is a typographic quote: write ' or \")" if quote else ""
 
 
 def place(node: Node) -> tuple[int, int]:
@@ -199,6 +200,12 @@ def _in_plain_words(error: MarkedYAMLError, text: str) -> MalformedError:
         if re.search(pattern, reason):
             message = plain_words.replace("{sign}", rest[:1])
             break
+
+    if blank := _NO_BREAK_INDENT.search(text, 0, mark.index + 1):
+        line = text.count("\n", 0, blank.start(1))
+        column = blank.start(1) - blank.start()
+        message = f"a no-break space (U+{ord(blank[1]):04X}) does not indent: write an ordinary one"
+        return MalformedError(line + 1, column + 1, message)
 
     lines = text.split("\n")
     for culprit in (mark, error.context_mark or mark):

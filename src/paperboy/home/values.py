@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from email_validator import EmailNotValidError, validate_email
 
+from paperboy.edges.text import did_you_mean
 from paperboy.models import Subscriber
 
 Parser = Callable[[str], Any]
@@ -146,7 +147,7 @@ def timezone(text: str) -> ZoneInfo:
 
 
 def _timezone_meant(text: str) -> str:
-    """Return the suggestion for a city (Berlin) or an offset (UTC+1)."""
+    """Return the suggestion for a city (Berlin), an offset (UTC+1) or a name that is nearly right."""
     names = available_timezones()
     if match := _OFFSET.fullmatch(text):
         sign = "-" if match[1] == "+" else "+"  # POSIX counts them the other way
@@ -158,7 +159,8 @@ def _timezone_meant(text: str) -> str:
     for name in sorted(names, key=lambda name: (not name.startswith("US/"), name)):
         if f"/{name}".casefold().endswith(wanted):
             return f", did you mean {name!r}?"
-    return "; use a name such as Europe/Berlin"
+    near = did_you_mean(text, names, cutoff=0.8) if "/" in text else ""  # CEST is not EST
+    return near or "; use a name such as Europe/Berlin"
 
 
 def language(text: str) -> str:
