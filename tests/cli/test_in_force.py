@@ -59,6 +59,35 @@ def test_half_a_login_does_where_no_mail_is_sent(used: World) -> None:
 
 
 @pytest.mark.parametrize(
+    ("file", "text", "stops_mornings"),
+    [
+        ("prompts/score.md.j2", "{% if %}", True),
+        ("prompts/brief.md.j2", "{% if %}", True),
+        ("emails/digest.mjml.j2", "{% if %}", True),
+        ("emails/alert.txt.j2", "{{ no_such_name }}", True),
+        ("emails/confirm.mjml.j2", "{{ no_such_name }}", False),
+        ("emails/leave.html.j2", "{% if %}", False),
+        ("emails/leave.html.j2", "{{ no_such_name }}", False),
+        ("emails/vote.html.j2", "{{ items[0].no_such_name }}", False),
+    ],
+)
+def test_fault_is_the_same_to_check_to_an_edit_and_to_the_morning(
+    used: World, file: str, text: str, *, stops_mornings: bool
+) -> None:
+    """What breaks on pages alone stops no mail."""
+    used.env(WEB_URL="https://papers.wren.edu")
+    assert used.run("work", "trial").code == 0
+    before = (used.path / "data" / "last-good").resolve()
+    used.write(file, text)
+    assert f" {file}" in used.run("check", "--offline").out
+    tried = used.run("work", "trial")
+    assert (tried.code, file in tried.out) == (78, True)
+    assert (used.path / "data" / "last-good").resolve() == before
+    ran = used.once()
+    assert (ran.code, file in ran.err) == ((78, True) if stops_mornings else (0, False))
+
+
+@pytest.mark.parametrize(
     ("file", "text", "told"),
     [
         (".env", "SEND_AT=seven\n", ".env:1: SEND_AT: "),

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import lxml.html
 
+from paperboy.features import FEATURES
 from paperboy.mail import page
 from paperboy.mail.page import Copy, Page
 from paperboy.mail.templates import Templates
@@ -17,6 +18,7 @@ from paperboy.models import Digest, Rendered
 
 EMAILS = Path(__file__).parents[2] / "emails"
 TEMPLATES = Templates.load([EMAILS])
+SAMPLES = [feature.samples for feature in FEATURES if feature.samples]
 OF_1_0 = Path(__file__).parent / "1.0"  # templates as an operator may have copied them from there
 COPY = Copy("Paperboy", "0123456789abcdef" * 2, "ada@example.org")
 FROM = "papers@example.org"

@@ -16,7 +16,7 @@ from paperboy.mail.text import prose, tied
 from paperboy.models import Alert
 from paperboy.topics import Block
 from tests.builders import digest, entry, mailing_list, paper
-from tests.mail.reading import EMAILS, TEMPLATES, render
+from tests.mail.reading import EMAILS, SAMPLES, TEMPLATES, render
 
 
 def changed(tmp_path: Path, name: str, text: str) -> Templates:
@@ -387,6 +387,24 @@ def test_short_last_word_is_tied_to_the_one_before_it(text: str, html: str) -> N
     ("name", "text", "told"),
     [
         ("vote.html.j2", "{% if %}", "emails/vote.html.j2:1: "),
+        ("vote.html.j2", "{{ items[0].no_such_name }}", "emails/vote.html.j2:1: "),
+        ("leave.html.j2", "{% if %}", "emails/leave.html.j2:1: "),
+        ("leave.html.j2", "{{ no_such_name }}", "emails/leave.html.j2:1: "),
+        (
+            "leave.html.j2",
+            "{% if state == 'back' %}{{ none.x }}{% endif %}",
+            "emails/leave.html.j2:1: ",
+        ),
+        ("error.html.j2", "{{ no_such_name }}", "emails/error.html.j2:1: "),
+        ("join.html.j2", "{% if state == 'done' %}{{ x }}{% endif %}", "emails/join.html.j2:1: "),
+        (
+            "list.html.j2",
+            "{% for each in past %}{{ each.x }}{% endfor %}",
+            "emails/list.html.j2:1: ",
+        ),
+        ("lists.html.j2", "{{ lists[0].x }}", "emails/lists.html.j2:1: "),
+        ("search.html.j2", "{{ papers[0].x }}", "emails/search.html.j2:1: "),
+        ("feed.html.j2", "{{ page.x }}", "emails/feed.html.j2:1: "),
         ("de/_room.j2", "{% set lang = 'de' %}", "emails/confirm.txt.j2:3: "),
         (
             "confirm.mjml.j2",
@@ -403,5 +421,5 @@ def test_pages_and_the_mail_of_a_sign_up_are_tried_too(
     templates = Templates.load([tmp_path, EMAILS])
     templates.check({"en"})  # no digest is concerned
     with pytest.raises(ConfigError) as caught:
-        templates.check({"en", "de"}, web=True)
+        templates.check_pages({"en", "de"}, SAMPLES)
     assert told in str(caught.value)

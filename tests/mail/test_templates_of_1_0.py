@@ -15,7 +15,7 @@ from paperboy.mail.fit import size
 from paperboy.mail.templates import HTML_BUDGET, Templates
 from paperboy.models import BriefSentence, Spending
 from tests.builders import EMBEDDED, digest, entry, mailing_list, paper
-from tests.mail.reading import COPY, EMAILS, LINK, OF_1_0, flat, online, render, visible
+from tests.mail.reading import COPY, EMAILS, LINK, OF_1_0, SAMPLES, flat, online, render, visible
 
 LIST = mailing_list(topics="- trees\n- graphs", description="Trees & graphs.")
 BUSY = digest(
@@ -57,7 +57,8 @@ def templates(request: pytest.FixtureRequest, tmp_path: Path) -> Templates:
 
 def test_templates_of_1_0_pass_the_check(templates: Templates) -> None:
     assert FILES == ["_entry.mjml.j2", "_words.j2", "digest.mjml.j2"]
-    templates.check({"en", "de"}, web=True)
+    templates.check({"en", "de"})
+    templates.check_pages({"en", "de"}, SAMPLES)
 
 
 @pytest.mark.parametrize("web", [False, True], ids=["", "web"])

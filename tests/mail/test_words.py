@@ -14,7 +14,7 @@ from jinja2 import nodes
 from paperboy.mail.templates import Templates
 from paperboy.models import BriefSentence, Digest, Rendered, Shortfall
 from tests.builders import digest, entry, mailing_list, paper
-from tests.mail.reading import EMAILS, OF_1_0, render, visible
+from tests.mail.reading import EMAILS, OF_1_0, SAMPLES, render, visible
 
 # What is not a plain string, with the words of its own replaced.
 OF_ANOTHER_SHAPE = {
@@ -99,7 +99,8 @@ def test_words_translated_before_there_was_a_brief_still_make_a_mail(
     (tmp_path / "eo").mkdir()
     (tmp_path / "eo" / "_words.j2").write_text(without_words(OF_1_0 / "_words.j2"), "utf-8")
     templates = Templates.load([tmp_path, EMAILS])
-    templates.check({"eo"}, web=True)
+    templates.check({"eo"})
+    templates.check_pages({"eo"}, SAMPLES)
     of = replace(of, mailing_list=replace(of.mailing_list, language="eo"))
     english = re.findall(r"[a-z]+", (EMAILS / "_brief.j2").read_text("utf-8").lower())
     mail = render(of, templates)

@@ -35,6 +35,18 @@ def test_header_names_the_page_and_the_mail_and_offers_one_click(web: Web) -> No
     assert link in mail.partition("Content-Type: multipart")[2]  # the body's own way out
 
 
+@pytest.mark.parametrize("template", ["{% if %}", "{{ no_such_name }}", "{{ 'x' * 10**9 }}"])
+def test_broken_template_of_the_operator_keeps_nobody_from_leaving(
+    web: Web, template: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    shipped = web.get(web.link("leave/"))
+    web.world.write("emails/leave.html.j2", template)
+    assert web.get(web.link("leave/")).text == shipped.text
+    assert "emails/leave.html.j2:1: " in caplog.text
+    assert web.post(web.link("leave/") + "/now").status_code == 200
+    assert [address for address, *_ in suppressed(web)] == ["ada@example.org"]
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -13,9 +13,10 @@ from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Rece
 from paperboy.morning.preview import sent, write
 from paperboy.sending.delivery import send_outside
 from paperboy.sending.resend import Resend
-from paperboy.service import output
+from paperboy.service import output, soundness
 from paperboy.service.app import App
 from paperboy.service.check import placeholders
+from paperboy.service.soundness import Stops
 from paperboy.store.history import WAITING
 
 _COVERED = (
@@ -60,8 +61,8 @@ def preview(
     output.set_up(app)
     mailing_list = app.home.list(name)
     recipient = _recipient(address, mailing_list)
-    if recipient:
-        _ = app.transports  # half a login is an error before anything is paid for
+    if recipient or not as_sent:
+        soundness.require(app, Stops.SENDING if recipient else Stops.MORNINGS)
 
     if not as_sent:
         draft = app.previews("preview").of(mailing_list)
@@ -141,8 +142,7 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
         raise click.UsageError("Name a LIST; only with --failed it may be left out, for all lists.")
 
     _resends(app, name, address)
-    app.prepare()
-    _ = app.transports  # half a login is an error before anything is put back
+    soundness.require(app, Stops.SENDING)
 
     with app.alone("sending", "resend"), Stop() as stop:
         stop.gently = True

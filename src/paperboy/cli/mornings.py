@@ -20,8 +20,9 @@ from paperboy.edges import lock
 from paperboy.errors import HomeBusyError, PaperboyError
 from paperboy.home.versions import LISTS_FILE, Home
 from paperboy.mail.text import counted
-from paperboy.service import daemon, heartbeat, output, tasks
+from paperboy.service import daemon, heartbeat, output, soundness, tasks
 from paperboy.service.app import App
+from paperboy.service.soundness import Stops
 from paperboy.service.systemd import Notifier
 
 logger = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ def demo(app: App, *, open_it: bool) -> None:
     home = Home.load(folder, {})
     with app.at(home) as demo:
         demo.connect = lambda _: sample.SampleFeed()
-        demo.prepare()
+        soundness.require(demo)
         report = demo.morning(home.named(()))
         sent = demo.deliver(lambda: False)
 
@@ -103,11 +104,9 @@ def once(
     output.set_up(app)
     app.home.named(names)
     any_day = bool(names) or all_lists
-    app.prepare()
+    soundness.require(app, Stops.MORNINGS if dry_run else Stops.SENDING)
     if dry_run:
         return _dry_run(app, app.home.named(names), any_day=any_day)
-
-    _ = app.transports  # before anything is paid for: half a login is an error
 
     with Stop() as stop:
         with app.alone("morning"):
@@ -173,7 +172,7 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
         app.progress = output.Dots()
         output.set_up(app, by_hand=False)
         if kind != "tasks":
-            app.prepare()
+            soundness.require(app)
 
         with Stop() as stop, app.alone(kind, "run"):
             stop.gently = kind != "morning"

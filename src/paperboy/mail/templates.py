@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -49,6 +49,10 @@ HTML_BUDGET = 95_000  # bytes; Gmail clips from about 99,500
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]+)*/")  # a folder of templates
 _ON_THE_WEB = "https://papers.example.org"  # of samples
 _COPY_ROOM = 1_000  # bytes that a recipient's own values may add
+
+
+PageSample = tuple[str, Mapping[str, Any]]  # name of a page's template, and what it is given
+Samples = Callable[[Page], Iterable[PageSample]]  # of pages, given the page of a digest or note
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +141,9 @@ class Templates:
         text = self._text("alert.txt.j2", "", alert=clean)
         return Rendered(f"Paperboy: {clean.headline}", html, text)
 
-    def check(self, languages: Collection[str] = (), *, web: bool = False) -> None:
-        """Render samples of every kind of mail, for lists in English and in these languages; `web`:
-        also the pages of the web room and a sign-up's mail, which concern no digest. ConfigError
-        with what is wrong with the templates.
+    def check(self, languages: Collection[str] = ()) -> None:
+        """Render samples of every kind of mail to readers and the operator, for lists in English and
+        in these languages. Raises ConfigError with what is wrong with the templates.
         """
         short = Alert("Something needs attention", ("It happened.", "This fixes it."))
         long = replace(short, details=("a/file:1: it",) * 60)
@@ -150,42 +153,43 @@ class Templates:
                 headline = {"alert.headline": [alert.headline]}
                 self._must_show(headline, self.alert(alert), "alert")
 
-        for language in dict.fromkeys(("en", *sorted(self.used(languages)))):
-            samples = tuple(_samples(language))
-            for number, digest in enumerate(samples):
+        for language in self._languages_of(languages):
+            for number, digest in enumerate(_samples(language)):
                 web_url = "" if number % 3 == 1 else _ON_THE_WEB  # of each kind some without
                 with noted(problems):
                     self._try(digest, web_url)
 
-            if web:
-                self._check_web(samples, language, problems)
+        _raise_each_once(problems)
 
-        if problems:
-            raise ConfigError(list(dict.fromkeys(problems)))  # each once
-
-    def _check_web(
-        self,
-        samples: Sequence[Digest],
-        language: str,
-        problems: list[Problem],
-    ) -> None:
-        """Note what is wrong with a sign-up's mail and the pages of the web room."""
-        with noted(problems):
-            self.confirmation(samples[0].mailing_list, _ON_THE_WEB)
-        for digest in samples:
-            page = online(
-                digest,
-                url=f"{_ON_THE_WEB}/0",
-                list_url=f"{_ON_THE_WEB}/list",
-                join_url=f"{_ON_THE_WEB}/join",
-            )
+    def check_pages(self, languages: Collection[str], features: Sequence[Samples]) -> None:
+        """Render a sign-up's mail and the pages of the web room, which concern no digest: its own,
+        and the features' by their samples. Raises ConfigError as `check`.
+        """
+        problems = list[Problem]()
+        for language in self._languages_of(languages):
+            digests = [*_samples(language)]
             with noted(problems):
-                self.online(page)
+                self.confirmation(digests[0].mailing_list, _ON_THE_WEB)
 
-        for path, _ in self.texts:
-            if path.endswith(".html.j2") and "/" not in path:
+            for digest in digests:
+                page = online(
+                    digest,
+                    url=f"{_ON_THE_WEB}/0",
+                    list_url=f"{_ON_THE_WEB}/list",
+                    join_url=f"{_ON_THE_WEB}/join",
+                )
                 with noted(problems):
-                    self._sandbox(language).compiled(path)
+                    self.online(page)
+                for samples in (_pages, *features):
+                    for name, values in samples(page):
+                        with noted(problems):
+                            self.web(name, language, web_url=_ON_THE_WEB, **values)
+
+        _raise_each_once(problems)
+
+    def _languages_of(self, languages: Collection[str]) -> list[str]:
+        """Return English, and those of the languages whose folders lists of them use."""
+        return ["en", *sorted(self.used(languages) - {"en"})]
 
     def used(self, languages: Collection[str]) -> set[str]:
         """Return the folders in which templates for lists of these languages are looked for."""
@@ -297,6 +301,11 @@ class Templates:
         return html
 
 
+def _raise_each_once(problems: Sequence[Problem]) -> None:
+    if problems:
+        raise ConfigError([*dict.fromkeys(problems)])
+
+
 # Jinja
 
 
@@ -334,6 +343,14 @@ def _sandbox(templates: Templates, folders: tuple[str, ...], *, escapes: bool) -
 
 
 # Samples, which touch every branch of the templates
+
+
+def _pages(page: Page) -> Iterator[PageSample]:
+    for state in ("on", "back", "left", "suppressed"):
+        leave = {"state": state, "title": page.title, "address": "ada@example.org"}
+        yield "leave", leave | {"url": _ON_THE_WEB}
+    for code in (404, 418):
+        yield "error", {"code": code}
 
 
 _AUTHORS = tuple(f"Grace Hopper {number}" for number in range(20))

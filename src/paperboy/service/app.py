@@ -317,21 +317,10 @@ class App(ExitStack):
         """Return the proxy for a server; empty: none. Raises ConfigError."""
         return proxy_for(url, self.environ)
 
-    def prepare(self) -> None:
-        """Build prompt, scorer, signer and templates, so that a broken one fails first.
-
-        Raises ConfigError.
-        """
-        _ = self.prompt
-        _ = self.scorer
-        _ = self.signer
-        self.templates.check({mailing_list.language for mailing_list in self.home.lists})
-
     def previews(self, command: str) -> Previews:
-        """Return previews of a morning that runs now. Raises ConfigError."""
+        """Return previews of a morning that runs now."""
         from paperboy.morning.preview import Previews
 
-        self.prepare()
         return Previews(
             self.drafter,
             self.connect,

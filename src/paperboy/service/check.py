@@ -12,11 +12,13 @@ import re
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from itertools import groupby
 from multiprocessing.pool import ThreadPool
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -26,13 +28,14 @@ from paperboy.curate import name_key, other_spellings
 from paperboy.edges import files
 from paperboy.edges.text import without_url
 from paperboy.edges.wire import Http, NoReplyError
-from paperboy.errors import PaperboyError
+from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home.settings import Settings, ignored, load
 from paperboy.home.versions import LISTS_FILE, Home, denied, load_lists, require_folder
 from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState, MailingList
 from paperboy.morning.incidents import inactive
 from paperboy.sending.pace import REFUSES_US
+from paperboy.service import soundness
 from paperboy.service.app import App
 from paperboy.service.output import lines_of
 from paperboy.sources import named, source_of, sources_of
@@ -120,24 +123,23 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     # The pool has daemon threads: no silent server delays the exit.
     home = Home(app.path, settings, lists, app.path)
     with app.at(home) as tried, ThreadPool(4) as pool:
-        # First, since the scorer needs both, and would try a broken one again.
-        prompt, prompt_faults = _read("prompts", lambda: tried.prompt)
-        brief_prompt, brief_faults = _read("prompts", lambda: tried.brief_prompt)
-        prompts_are_sound = bool(prompt and brief_prompt)
+        broken = {
+            what: [Finding(what, str(fault.problem), ConfigError.exit_code) for fault in found]
+            for what, found in groupby(soundness.faults(tried), attrgetter("what"))
+        }
         probes = []
         if loaded and not offline:
-            for probe, silence, seconds in _servers(tried, patience, scores=prompts_are_sound):
+            for probe, silence, seconds in _servers(tried, patience, broken):
                 result = pool.apply_async(_tried, (silence.what, probe, tried))
                 probes.append((result, silence, began + seconds))
 
-        yield from _tried("emails", _templates, tried)
-        yield from (prompt_faults + brief_faults) or [Finding("prompts", "both render")]
+        yield from broken.pop("emails", None) or _tried("emails", _templates, tried)
+        yield from broken.pop("prompts", [Finding("prompts", "both render")])
         if loaded is None:
             yield Finding("the rest", "not checked, because the settings are broken", exit_code=78)
             return
-        if offline:
-            yield from _read("scoring", lambda: prompts_are_sound and tried.scorer)[1]
-            yield from _read("mail", lambda: tried.transports)[1]
+        for of_part in broken.values():
+            yield from of_part
         yield from _of_the_home(tried)
         for result, silence, end in probes:
             try:
@@ -205,11 +207,8 @@ def placeholders(mailing_list: MailingList) -> Iterator[str]:
 
 
 def _templates(app: App) -> Iterator[Finding]:
-    """Render samples, and name the operator's files that no shipped template uses."""
-    languages = {mailing_list.language for mailing_list in app.home.lists}
-    app.templates.check(languages, web=bool(app.settings.web_url))
+    """Report sound templates, and the operator's files that no shipped template uses."""
     message = "the templates render"
-
     _, *shipped = app.home.folders("emails")
     known = {file.name for folder in shipped for file in folder.glob("*.j2")}
     paths = [path for path, _ in app.templates.texts]
@@ -250,7 +249,6 @@ def _of_the_home(app: App) -> Iterator[Finding]:
             yield Finding("mail", f"{outbox} cannot hold mail; {fix}", exit_code=1)
         return
 
-    yield from _read("DKIM", lambda: app.signer)[1]
     if settings.alert_to is None:
         yield note("alerts", "nobody is alerted when a morning fails; set ALERT_TO")
     else:
@@ -394,13 +392,13 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
 _Probe = tuple[Callable[[App], Iterable[Finding]], Finding, float]
 
 
-def _servers(app: App, patience: float, *, scores: bool) -> Iterator[_Probe]:
-    """Yield a probe for each server that is set up, the finding if the server is silent, and the
+def _servers(app: App, patience: float, broken: Collection[str]) -> Iterator[_Probe]:
+    """Yield a probe for each server that is set up without faults, the finding if the server is silent, and the
     seconds after which it is.
     """
     late = f"did not answer within {patience:g} s"
     settings = app.settings
-    if not settings.uses_outbox:
+    if not settings.uses_outbox and "mail" not in broken:
         silence = f"{settings.smtp_host}:{settings.smtp_port} {late}; check SMTP_HOST and SMTP_PORT"
         yield _mail, Finding("mail", silence, exit_code=1), patience
 
@@ -416,7 +414,7 @@ def _servers(app: App, patience: float, *, scores: bool) -> Iterator[_Probe]:
     if url := settings.heartbeat_url.get_secret_value():
         silence = f"HEARTBEAT_URL at {urlsplit(url).hostname} {late}{_NO_HEARTBEAT}"
         yield _heartbeat, note("heartbeat", silence), patience
-    if scores:
+    if not {"prompts", "scoring"} & {*broken}:
         host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
         seconds = patience + 2 * settings.llm_timeout_seconds  # it is asked twice
         silence = f"{host} did not answer within {seconds:g} s; check OPENAI_BASE_URL"

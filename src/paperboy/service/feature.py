@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from paperboy.home.settings import Settings
     from paperboy.mail.message import Signer
+    from paperboy.mail.templates import Samples
     from paperboy.models import Day, MailingList, Tables
     from paperboy.morning.drafting import Learn
     from paperboy.morning.workers import WorkerPool
@@ -52,6 +53,7 @@ class Feature:
     commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     pages: Callable[[], Sequence[Rule]] | None = None  # of the web room
+    samples: Samples | None = None  # of those pages, to try their templates with
     links: frozenset[str] = frozenset()  # that its mails carry: "view" or "vote"
     signer: Callable[[Settings], Signer | None] | None = None  # raises ConfigError
 

@@ -8,6 +8,7 @@ from paperboy.errors import ConfigError, noted
 from paperboy.home.settings import Settings
 from paperboy.home.versions import Files, Home, as_known
 from paperboy.models import Problem
+from paperboy.service import soundness
 from paperboy.service.app import App
 
 
@@ -38,7 +39,7 @@ def adopt(app: App) -> None:
 
 
 def _problems(app: App, source: Path) -> list[Problem]:
-    """Return every problem in the files there: each file is tried."""
+    """Return every problem in the files there."""
     problems = list[Problem]()
     with app.at(Home(app.path, Settings(), (), source)) as tried:
         with noted(problems):
@@ -46,9 +47,5 @@ def _problems(app: App, source: Path) -> list[Problem]:
             if lock.holder(tried.settings.paperboy_database, "run") is None:
                 message = "PAPERBOY_DATABASE has changed; restart the daemon to use it"
                 raise ConfigError([Problem(".env", message)])
-        for part in ("prompt", "brief_prompt", "scorer", "signer", "transports"):
-            with noted(problems):
-                getattr(tried, part)
-        with noted(problems):
-            tried.templates.check({mailing_list.language for mailing_list in tried.home.lists})
+        problems += (fault.problem for fault in soundness.faults(tried))
     return problems

@@ -1,5 +1,6 @@
 """A request to the web room, its means, and the answers that all pages share."""
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -8,12 +9,14 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Request, Response
 
 from paperboy import topics
-from paperboy.errors import StoreError
+from paperboy.errors import ConfigError, StoreError
 from paperboy.home.versions import Home
 from paperboy.mail import archive
 from paperboy.mail.templates import Templates
 from paperboy.models import Archived, Digest, MailingList
 from paperboy.store import Store
+
+logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
@@ -66,8 +69,17 @@ class Visit:
         return site in {"same-origin", "none"} and headers.get("Sec-Fetch-User") == "?1"
 
     def page(self, name: str, language: str = "", *, status: int = 200, **values: Any) -> Response:
-        """Render a page, from the templates of a language."""
-        text = self.templates.web(name, language, web_url=self.web_url, **values)
+        """Render a page, from the templates of a language; if the operator's cannot be rendered, from
+        the shipped ones, since nobody may be kept from leaving.
+        """
+        values["web_url"] = self.web_url
+        try:
+            text = self.templates.web(name, language, **values)
+        except ConfigError as error:
+            logger.error("%s\nthe shipped template is shown until that is fixed", error)
+            *_, shipped = self.home.folders("emails")
+            text = Templates.load([shipped]).web(name, **values)
+
         return Response(text, status, mimetype="text/html")
 
 

@@ -14,6 +14,7 @@ import pytest
 from paperboy.curate import ways_in
 from paperboy.features.learning.learning import of as learned
 from paperboy.models import Day, MorningReport, Outcome, PaperOutcome, Score, Spending, Usage
+from paperboy.service import soundness
 from paperboy.service.app import App
 from paperboy.sources import trial  # type: ignore[attr-defined]
 from tests.cli.conftest import World, world
@@ -61,7 +62,7 @@ def service(home: World) -> App:
 def scheduled(home: World) -> MorningReport:
     """A morning of the daemon, which may wait; its mail is delivered."""
     with service(home) as app:
-        app.prepare()
+        soundness.require(app)
         report = app.morning([mailing_list.name for mailing_list in app.home.lists], PATIENCE)
         app.deliver(lambda: False)
         return report

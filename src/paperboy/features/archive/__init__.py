@@ -40,6 +40,7 @@ FEATURE = Feature(
     name="archive",
     tables=_TABLES,
     pages=lazily("archive.pages", "rules"),
+    samples=lazily("archive.pages", "samples"),
     links=frozenset({"view"}),
     frozen=lazily("archive.search", "frozen"),
     tasks={"index": lazily("archive.search", "work")},

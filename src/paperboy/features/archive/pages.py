@@ -12,6 +12,7 @@ GET /digest/LINK.bib
 """
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,7 +25,8 @@ from werkzeug.wrappers import Response
 from paperboy.edges.text import one_line
 from paperboy.features.archive.citations import bibtex
 from paperboy.features.archive.search import find
-from paperboy.mail.page import online
+from paperboy.mail.page import Page, online
+from paperboy.mail.templates import PageSample
 from paperboy.models import Archived, MailingList
 from paperboy.sources import named
 from paperboy.store.database import is_token
@@ -53,6 +55,21 @@ def rules() -> list[Rule]:
         f"{link}.bib": bib,
     }
     return [Rule(path, endpoint=page) for path, page in pages.items()]
+
+
+def samples(page: Page) -> Iterator[PageSample]:
+    """Yield samples of these pages."""
+    url = page.join_url
+    of_list = {"title": page.title, "url": url, "join_url": url}
+    described = {"description": "", "looks_for": "Samples", "categories": ["cs.LG"]}
+    past = {"date": page.date, "month": "", "subject": page.title, "papers": 2, "url": url}
+    paper = {"date": page.date, "title": page.title, "authors": "Ada Lovelace", "url": url}
+    yield "feed", {"page": page}
+    for number in (0, 1):
+        yield "lists", {"lists": [of_list] * number}
+        yield "list", of_list | described | {"past": [past] * number}
+        found = {"query": "words" * number, "papers": [paper] * number, "most": True}
+        yield "search", of_list | found
 
 
 # Lists

@@ -25,6 +25,7 @@ FEATURE = Feature(
     name="signups",
     tables=_TABLES,
     pages=lazily("signups.pages", "rules"),
+    samples=lazily("signups.pages", "samples"),
     tasks={"sign-up": lazily("signups.work", "work")},
     problems=lazily("signups.work", "problems"),
     words=lazily("signups.work", "words"),

@@ -7,7 +7,7 @@ GET  /confirm/TOKEN    the page with its button; changes nothing
 POST /confirm/TOKEN    confirms: a task writes the address into the list's file
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from werkzeug.exceptions import NotFound
 from werkzeug.routing import Rule
@@ -18,6 +18,8 @@ from paperboy.edges.tokens import signup_token, unsubscribe_token
 from paperboy.features.signups import requests
 from paperboy.features.signups.requests import KIND, WINDOW, Stage
 from paperboy.home import values
+from paperboy.mail.page import Page
+from paperboy.mail.templates import PageSample
 from paperboy.models import MailingList, MessageCopy, Subscriber
 from paperboy.web.visit import Visit, found
 
@@ -32,6 +34,21 @@ def rules() -> Sequence[Rule]:
         Rule("/list/<name>/join", endpoint=form, methods=methods),
         Rule("/confirm/<string(length=32):token>", endpoint=confirm, methods=methods),
     ]
+
+
+def samples(page: Page) -> Iterator[PageSample]:
+    """Yield samples of these pages."""
+    shown = {
+        "title": page.title,
+        "description": "",
+        "looks_for": "Samples",
+        "url": page.join_url,
+        "address": "ada@example.org",
+        "typed": "ada@",
+        "wrong": True,
+    }
+    for state in ("form", "asked", "confirm", "done"):
+        yield "join", shown | {"state": state}
 
 
 def form(visit: Visit, name: str) -> Response:

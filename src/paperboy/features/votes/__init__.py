@@ -28,6 +28,7 @@ FEATURE = Feature(
     name="votes",
     tables=_TABLES,
     pages=lazily("votes.voting", "rules"),
+    samples=lazily("votes.voting", "samples"),
     links=frozenset({"vote"}),
     ballots="select list, paper_id, vote, at from votes",
     status=lazily("votes.votes", "status"),

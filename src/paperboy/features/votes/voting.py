@@ -8,6 +8,7 @@ A thumb that was chosen before is sent without a value, so that a page in anothe
 back a later vote.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 
@@ -17,7 +18,8 @@ from werkzeug.wrappers import Response
 
 from paperboy.edges.text import without_addresses
 from paperboy.features.votes.votes import Votes
-from paperboy.mail.page import Copy, page_of
+from paperboy.mail.page import Copy, Page, page_of
+from paperboy.mail.templates import PageSample
 from paperboy.web.visit import Visit, found
 
 _VOTES = {"up": 1, "down": -1, "none": 0}
@@ -31,6 +33,17 @@ def rules() -> list[Rule]:
         Rule(path, endpoint=show, methods=["GET", "POST"]),
         Rule(f"{path}/<any(up, down):way>/<path:paper_id>", endpoint=show, methods=["GET"]),
     ]
+
+
+def samples(page: Page) -> Iterator[PageSample]:
+    """Yield samples of this page."""
+    values = {"title": page.title, "date": page.date, "items": page.items, "kept": {}}
+    values |= {"address": "ada@example.org", "url": page.join_url}
+    for item in page.items[:2]:
+        yield (
+            "vote",
+            values | {"votes": {item.arxiv_id: 1}, "chosen": item.arxiv_id, "saved": False},
+        )
 
 
 def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "") -> Response:

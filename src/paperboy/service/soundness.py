@@ -1,0 +1,62 @@
+"""What must be sound in a home: one list for mornings, trials of edits and `paperboy check`."""
+
+from collections.abc import Callable
+from enum import IntEnum
+from functools import partial
+from typing import NamedTuple
+
+from paperboy.errors import ConfigError, noted
+from paperboy.models import Problem
+from paperboy.service.app import App
+
+
+class Stops(IntEnum):
+    """Most that a fault stops. Each stops the smaller ones, too."""
+
+    EDITS = 1  # they come into force with no fault at all
+    SENDING = 2
+    MORNINGS = 3
+
+
+class Fault(NamedTuple):
+    """Fault of a home."""
+
+    what: str  # as `paperboy check` names it
+    problem: Problem
+    stops: Stops
+
+
+def faults(app: App, least: Stops = Stops.EDITS) -> list[Fault]:
+    """Return the faults that stop at least this, each problem once: parts are built, and mails and
+    pages rendered with samples.
+    """
+    languages = {mailing_list.language for mailing_list in app.home.lists}
+    parts: list[tuple[str, Stops, Callable[[], object]]] = [
+        ("prompts", Stops.MORNINGS, lambda: app.prompt),
+        ("prompts", Stops.MORNINGS, lambda: app.brief_prompt),
+        ("scoring", Stops.MORNINGS, lambda: app.scorer),
+        ("DKIM", Stops.MORNINGS, lambda: app.signer),
+        ("mail", Stops.SENDING, lambda: app.transports),
+        ("emails", Stops.MORNINGS, lambda: app.templates.check(languages)),
+    ]
+    if app.settings.web_url:
+        samples = [feature.samples for feature in app.features if feature.samples]
+        check_pages = partial(app.templates.check_pages, languages, samples)
+        parts.append(("emails", Stops.EDITS, check_pages))
+
+    found = dict[Problem, Fault]()
+    for what, stops, build in parts:
+        if stops < least:
+            continue
+        problems = list[Problem]()
+        with noted(problems):
+            build()
+        for problem in problems:
+            found.setdefault(problem, Fault(what, problem, stops))
+    return [*found.values()]
+
+
+def require(app: App, stops: Stops = Stops.MORNINGS) -> None:
+    """Raise ConfigError for faults that stop this, so that nothing is paid for or begun before."""
+    if found := faults(app, stops):
+        raise ConfigError([fault.problem for fault in found])
