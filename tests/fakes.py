@@ -161,7 +161,11 @@ def app_at(
     home: Path, clock: Callable[[], datetime], environ: Mapping[str, str] = MappingProxyType({})
 ) -> App:
     """What Paperboy can do in that home, with all features. It does not wait, and shows no progress."""
-    return App(home, environ, clock, lambda _: None, lambda: 0.0, NoProgress(), features=FEATURES)
+
+    def timer() -> float:
+        return clock().timestamp()
+
+    return App(home, environ, clock, lambda _: None, timer, NoProgress(), features=FEATURES)
 
 
 @dataclass

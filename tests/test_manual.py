@@ -20,7 +20,7 @@ from paperboy.due import RETRY
 from paperboy.errors import ConfigError, HomeBusyError, StoreError
 from paperboy.home.lists import KEYS, parse
 from paperboy.home.settings import SETTINGS, Settings
-from paperboy.home.versions import RESTED
+from paperboy.home.watcher import RESTED
 from paperboy.service.daemon import TICK_SECONDS
 from paperboy.sources import categories
 from tests.servers.nginx import NGINX

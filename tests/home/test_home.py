@@ -1,16 +1,15 @@
-"""The files of a home: its fingerprint, the copy in force, and who is on the lists while mail is sent."""
+"""The files of a home: its fingerprint, and the copy in force."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from paperboy.errors import ConfigError, StoreWriteError
-from paperboy.home.versions import RESTED, CurrentSubscribers, Files, Home
+from paperboy.home.versions import Files, Home
 
 LISTS = """\
 lists:
@@ -191,61 +190,3 @@ def test_folder_that_cannot_be_written_is_named_with_the_fix(home: Path) -> None
         StoreWriteError, match=r"data: cannot be written .* let Paperboy's user write there"
     ):
         Files(home).copy()
-
-
-# ---- recipients
-
-
-def now() -> datetime:
-    """Files have the real time."""
-    return datetime.now(UTC)
-
-
-def test_subscriber_who_leaves_the_file_is_off_the_list_when_it_has_rested(home: Path) -> None:
-    clock = [now()]
-    on_list = CurrentSubscribers(Home.load(home, {}), lambda: clock[0])
-    assert on_list("foundations", "Ada@Example.org")
-    save(home, WITHOUT_ADA)
-    clock[0] = now()
-    on_list.reload()
-    assert on_list("foundations", "ada@example.org")  # may be half an edit
-    clock[0] = now() + RESTED
-    assert on_list(
-        "foundations", "ada@example.org"
-    )  # asking reads nothing: connections would wait for it
-    on_list.reload()
-    assert not on_list("foundations", "ada@example.org")
-    assert on_list("foundations", "grace@example.org")
-    assert not on_list("galaxies", "grace@example.org")
-
-
-def test_broken_file_keeps_the_recipients_it_had(home: Path) -> None:
-    on_list = CurrentSubscribers(Home.load(home, {}), lambda: now() + timedelta(hours=1))
-    save(home, "lists: broken")
-    on_list.reload()
-    assert on_list("foundations", "ada@example.org")
-    (home / "subscribers.yaml").unlink()
-    on_list.reload()
-    assert on_list("foundations", "ada@example.org")
-    save(home, WITHOUT_ADA)
-    on_list.reload()
-    assert not on_list("foundations", "ada@example.org")
-
-
-def test_child_of_the_daemon_follows_the_version_in_force(home: Path) -> None:
-    in_force(home)
-    on_list = CurrentSubscribers(Home.in_force(home, {}), now)
-    save(home, WITHOUT_ADA)
-    on_list.reload()
-    assert on_list("foundations", "ada@example.org")
-    in_force(home)
-    on_list.reload()
-    assert not on_list("foundations", "ada@example.org")
-
-
-def test_file_dated_in_the_future_counts_at_once(home: Path) -> None:
-    """The clock was put back since."""
-    on_list = CurrentSubscribers(Home.load(home, {}), lambda: now() - timedelta(days=1))
-    save(home, WITHOUT_ADA)
-    on_list.reload()
-    assert not on_list("foundations", "ada@example.org")

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home import edits, values
 from paperboy.home.people import SubscribersFile
-from paperboy.home.versions import RESTED, CurrentSubscribers, Files, Home
+from paperboy.home.versions import Files, Home
 from paperboy.models import Subscriber
 from tests.builders import mailing_list
-from tests.home.test_home import in_force, now
+from tests.home.test_home import in_force
 
 LISTS = """\
 lists:
@@ -490,13 +490,3 @@ def test_file_is_watched_as_soon_as_it_is_named_and_however_that_is_written(
 def test_comment_hides_no_file_whatever_ends_its_line(tmp_path: Path) -> None:
     home_of(tmp_path, "ada@example.org", lists=f"# ours\n{LISTS}".replace("\n", "\r"))
     assert (in_force(tmp_path) / "readers.txt").exists()
-
-
-def test_edit_of_the_file_while_mail_goes_out_holds_when_it_has_rested(tmp_path: Path) -> None:
-    home = home_of(tmp_path, "ada@example.org\nbo@b.org\n")
-    on_list = CurrentSubscribers(home, lambda: now() + RESTED)
-    for text in ("bo@b.org\n", "broken\n"):
-        (tmp_path / "readers.txt").write_text(text)
-        on_list.reload()
-        assert not on_list("big", "ada@example.org")
-        assert on_list("big", "bo@b.org")

@@ -12,6 +12,7 @@ import pytest
 from werkzeug.test import Client, TestResponse
 from werkzeug.wrappers import Response
 
+from paperboy.home.versions import Files, Fingerprint
 from paperboy.store import Store
 from paperboy.web.room import Room
 from tests.cli.conftest import Ran, World, world
@@ -28,13 +29,19 @@ SCRIPT = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate"}  # what
 
 @dataclass
 class Web:
-    """The readers' side of a home."""
+    """The readers' side of a home, where every edit has rested."""
 
     world: World
-    room: Room = field(init=False)
+    _files: Fingerprint = ()
+    _room: Room = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.room = Room(app_at(self.world.path, self.world.clock, self.world.environ))
+    @property
+    def room(self) -> Room:
+        files = Files(self.world.path).fingerprint()
+        if files != self._files:
+            self._files = files
+            self._room = Room(app_at(self.world.path, self.world.clock, self.world.environ))
+        return self._room
 
     def get(self, path: str, **options: object) -> TestResponse:
         """Follow a link: one that begins with WEB_URL, or a path."""

@@ -13,8 +13,10 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from werkzeug.test import Client
 
 from paperboy.web.room import HEADERS
+from tests.cli.conftest import LISTS
 from tests.web.conftest import CLICK, WEB_URL, Web
 from tests.web.served import Answer, Served
 
@@ -316,10 +318,45 @@ def test_room_answers_while_somebody_else_writes_for_long(web: Web) -> None:
 
 def test_broken_edit_leaves_the_version_before(web: Web, caplog: pytest.LogCaptureFixture) -> None:
     leave = path_of(web)
-    assert web.get(leave).status_code == 200
+    reader = Client(web.room)
     web.world.write("subscribers.yaml", "lists:\n  - nam: x\n")
-    assert "Leave Foundations" in web.get(leave).text
+    for _ in range(3):
+        assert "Leave Foundations" in reader.get(leave).text
+        web.world.later(seconds=10)
     assert "the previous version stays in force until that is fixed" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shown"),
+    [
+        ("subscribers.yaml", LISTS.replace("title: Foundations", "title: Basics"), "Leave Basics"),
+        ("emails/leave.html.j2", "Leave it", "Leave it"),
+        ("emails/leave.html.j2", "Leave it {{ no_such_name }}", "Leave Foundations"),
+        ("emails/digest.mjml.j2", "{% if %}", "Leave Foundations"),
+    ],
+)
+def test_edit_is_shown_once_it_has_rested_if_nothing_is_broken(
+    web: Web, name: str, text: str, shown: str
+) -> None:
+    leave = path_of(web)
+    reader = Client(web.room)
+    web.world.write(name, text)
+    for _ in range(2):
+        assert "Leave Foundations" in reader.get(leave).text
+        web.world.later(seconds=5)
+    assert shown in reader.get(leave).text
+
+
+def test_beside_a_daemon_pages_show_what_it_has_brought_into_force(web: Web) -> None:
+    leave = path_of(web)
+    reader = Client(web.room)
+    with web.world.held():
+        web.world.write("subscribers.yaml", LISTS.replace("title: Foundations", "title: Basics"))
+        for _ in range(2):
+            assert "Leave Foundations" in reader.get(leave).text
+            web.world.later(hours=1)
+        assert web.run("work", "trial").code == 0
+        assert "Leave Basics" in reader.get(leave).text
 
 
 def test_missing_database_is_no_page_and_is_not_made(web: Web) -> None:

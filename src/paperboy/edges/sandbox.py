@@ -93,14 +93,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
         except Exception as error:  # a template can raise anything
             raise ConfigError([self._problem(error, name)]) from error
 
-    def compiled(self, name: str) -> None:
-        """Compile a template, to check its syntax. Raises ConfigError."""
-        try:
-            with _limited_memory():
-                self.get_template(name)
-        except Exception as error:
-            raise ConfigError([self._problem(error, name)]) from error
-
     def _problem(self, error: Exception, name: str) -> Problem:
         """Return the fault at the innermost template that it came through."""
         line = 0

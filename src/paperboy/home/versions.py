@@ -14,10 +14,9 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
@@ -32,7 +31,6 @@ from paperboy.models import MailingList, Problem
 logger = logging.getLogger(__name__)
 
 LISTS_FILE = mailing_lists.FILE
-RESTED = timedelta(seconds=10)  # an edit is complete when its file has not changed for so long
 
 MOST_FILES = 30_000  # such as two for each of ten thousand lists
 
@@ -314,63 +312,6 @@ def _contains(file: Path, address: str) -> bool:
         return bool(subscribers.all_lines(address))
     except (ValueError, FileNotFoundError):
         return False
-
-
-class CurrentSubscribers:
-    """Subscribers of each list now: sending may take hours, and people leave meanwhile.
-
-    A child of the daemon follows the version in force; elsewhere an edit counts ten seconds after
-    the last change. While a file is broken, the previous version counts.
-    """
-
-    def __init__(self, home: Home, clock: Callable[[], datetime]) -> None:
-        self._settings = home.settings
-        self._clock = clock
-        by_daemon = home.source != home.path
-        self._source = Files(home.path).last_good if by_daemon else home.path
-        self._rest = timedelta() if by_daemon else RESTED
-        self._use(home.lists)
-        self._seen = tuple[tuple[int, ...], ...]()  # the files may have changed since home was read
-
-    def reload(self) -> None:
-        """Read the files if they have changed. Other threads use the previous version meanwhile."""
-        stamps = _stamps(self._source)
-        changed = datetime.fromtimestamp(max(stamps)[0] / 1e9, UTC)
-        if stamps == self._seen or abs(self._clock() - changed) < self._rest:
-            return
-        self._seen = stamps
-
-        try:
-            lists = load_lists(self._source, self._settings)
-        except ConfigError as error:
-            logger.warning("%s\nuntil this is fixed, mail goes to the previous subscribers", error)
-            return
-
-        before = self._lists
-        self._use(lists)
-        if self._lists != before:
-            logger.info("the edited lists apply from the next message on")
-
-    def _use(self, lists: Iterable[MailingList]) -> None:
-        """Replace the lists. The addresses of each are read on demand."""
-        self._lists = {mailing_list.name: mailing_list for mailing_list in lists}
-        # Last, so that a thread that has the new addresses has the new lists.
-        self._addresses = dict[str, frozenset[str]]()
-
-    def __call__(self, list_name: str, address: str) -> bool:
-        """Check whether the address is on the list, and the list is not paused."""
-        known = self._addresses
-        if list_name not in known:
-            mailing_list = self._lists.get(list_name)
-            if mailing_list is None or mailing_list.paused:
-                return False
-            known[list_name] = frozenset(mailing_list.addresses())
-        return address.lower() in known[list_name]
-
-
-def _stamps(folder: Path) -> tuple[tuple[int, ...], ...]:
-    """Return the stamps of subscribers.yaml and the files that it names."""
-    return tuple(_stamp(folder / name) for name in list_files(folder))
 
 
 def _stamp(file: Path) -> tuple[int, ...]:

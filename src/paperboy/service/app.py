@@ -22,7 +22,8 @@ from paperboy.errors import CREDENTIAL, ConfigError, PaperboyError
 from paperboy.home import edits
 from paperboy.home.proxy import proxy_for
 from paperboy.home.settings import MOST_CONNECTIONS, SETTINGS, Settings
-from paperboy.home.versions import CurrentSubscribers, Files, Home
+from paperboy.home.versions import Files, Home
+from paperboy.home.watcher import Watcher
 from paperboy.models import MailingList, MorningReport, Problem, Tables
 from paperboy.morning import drafting
 from paperboy.reports import alerts, problems, status
@@ -30,6 +31,7 @@ from paperboy.scoring.local import LocalScorer
 from paperboy.scoring.prices import OPENAI_URL, Prices
 from paperboy.sending import delivery
 from paperboy.sending.outbox import Outbox
+from paperboy.sending.recipients import Recipients
 from paperboy.sending.xoauth2 import TokenCommand
 from paperboy.store import Store
 from paperboy.store.database import require
@@ -350,8 +352,9 @@ class App(ExitStack):
             raise ConfigError([Problem(".env", message)])
 
         with lock.held(database, work, command, self.say):
+            watcher = Watcher(self.path, self.timer)
             self.home = self.home.again()
-            vars(self).pop("recipients", None)
+            self.recipients = Recipients(self.home, watcher)
             yield
 
     @cached_property
@@ -471,9 +474,9 @@ class App(ExitStack):
         self._round(stopped).deliver(rest=True)
 
     @cached_property
-    def recipients(self) -> CurrentSubscribers:
+    def recipients(self) -> Recipients:
         """Return the subscribers of each list while mail is sent."""
-        return CurrentSubscribers(self.home, self.clock)
+        return Recipients(self.home, Watcher(self.path, self.timer))
 
     def _round(self, stopped: Callable[[], bool]) -> delivery.Round:
         settings = self.settings

@@ -27,6 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
@@ -38,7 +39,8 @@ from paperboy import due
 from paperboy.due import RETRY
 from paperboy.edges import lock
 from paperboy.errors import ConfigError, MailServerError, PaperboyError, StoreError
-from paperboy.home.versions import RESTED, Files, Fingerprint, Home
+from paperboy.home.versions import Home
+from paperboy.home.watcher import Watcher
 from paperboy.mail.text import counted
 from paperboy.models import Delivery, DeliveryState, Problem
 from paperboy.reports import alerts, status
@@ -103,9 +105,7 @@ class Daemon:
         self._children = dict[Kind, _Child]()
         self._backoff = dict[Kind, float]()  # after an abnormal exit, until then on the timer
 
-        self._files = Files(app.path)
-        self._fingerprint = Fingerprint()
-        self._try_at = float("-inf")  # the next trial of the files, on the timer
+        self._try_at = float("-inf")  # the next trial of the files without an edit, on the timer
         self._queried_at = float("-inf")  # the database, on the timer
         self.housekeeping = schedule.Scheduler()
         self._begin_housekeeping()
@@ -124,6 +124,11 @@ class Daemon:
     def _in_force(self) -> bool:
         """Check whether the home is a version that was tried; after the first trial it is."""
         return self.home.source != self.home.path
+
+    @cached_property
+    def _watcher(self) -> Watcher:
+        """Return the watcher of edits since the first trial."""
+        return Watcher(self._app.path, self._timer)
 
     # ---- the loop
 
@@ -308,13 +313,10 @@ class Daemon:
 
     def _check_files(self, now: datetime) -> None:
         """Start a trial of an edit that has rested, on a reload, or of files that were broken."""
-        fingerprint = self._files.fingerprint()
+        if "trial" in self._children:
+            return
         elapsed = self._timer()
-        if self._fingerprint and fingerprint != self._fingerprint:
-            self._try_at = elapsed + RESTED.total_seconds()
-
-        self._fingerprint = fingerprint
-        if "trial" in self._children or (elapsed < self._try_at and not self._reload):
+        if not (self._watcher.rested() or elapsed >= self._try_at or self._reload):
             return
 
         if self._reload:

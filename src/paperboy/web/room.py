@@ -18,10 +18,14 @@ from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnava
 from werkzeug.routing import BaseConverter, Map, Rule, ValidationError
 from werkzeug.wrappers import Request, Response
 
+from paperboy.edges import lock
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.home.versions import Files, Fingerprint, Home
+from paperboy.home.versions import Home
+from paperboy.home.watcher import Watcher
 from paperboy.mail.templates import Templates
+from paperboy.service import soundness
 from paperboy.service.app import App
+from paperboy.service.soundness import Stops
 from paperboy.web import leaving
 from paperboy.web.visit import Visit
 
@@ -62,7 +66,6 @@ class _Day(BaseConverter):
 class _Version(NamedTuple):
     """Version of the home's files that was read last."""
 
-    fingerprint: Fingerprint
     app: App  # of that home
     templates: Templates
 
@@ -81,9 +84,11 @@ class Room:
             Rule(f"/leave/{_TOKEN}/undo", endpoint=leaving.undo, methods=["POST"]),
         ]
         self._map = Map(rules, converters={"day": _Day}, strict_slashes=False, merge_slashes=False)
-        fingerprint = Files(app.path).fingerprint()
+        self._watcher = Watcher(app.path, app.timer)
         home, _ = Home.own_or_in_force(app.path, app.environ)
-        self._version = self._make_version(home, fingerprint)
+        if lock.holder(home.settings.paperboy_database, "run"):
+            home = Home.in_force(app.path, app.environ)
+        self._version = self._make_version(home)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
@@ -143,25 +148,25 @@ class Room:
         return response
 
     def version(self) -> _Version:
-        """Return the current version, reloaded if a file has changed. The previous version stays
+        """Return the current version, reloaded if there is a newer one. The previous version stays
         while another thread reloads, and while a file is broken.
         """
-        fingerprint = Files(self.app.path).fingerprint()
-        is_current = self._version.fingerprint == fingerprint
-        if is_current or not self._lock.acquire(blocking=False):
+        if not self._lock.acquire(blocking=False):
             return self._version
         try:
-            home = Home.load(self.app.path, self.app.environ)
-            self._version = self._make_version(home, fingerprint)
+            if source := self._watcher.newer(self._version.app.home):
+                version = self._make_version(Home.load(self.app.path, self.app.environ, source))
+                if source == self.app.path:  # no daemon has tried it
+                    soundness.require(version.app, Stops.EDITS)
+                self._version = version
         except ConfigError as error:
             logger.error("%s\nthe previous version stays in force until that is fixed", error)
-            self._version = self._version._replace(fingerprint=fingerprint)
         finally:
             self._lock.release()
         return self._version
 
-    def _make_version(self, home: Home, fingerprint: Fingerprint) -> _Version:
-        return _Version(fingerprint, self.app.at(home), Templates.load(home.folders("emails")))
+    def _make_version(self, home: Home) -> _Version:
+        return _Version(self.app.at(home), Templates.load(home.folders("emails")))
 
 
 def _robots(visit: Visit) -> Response:
