@@ -22,6 +22,7 @@ from urllib.parse import unquote
 import urllib3
 
 CONNECTS_WITHIN = 10.0  # seconds
+TRANSIENT = frozenset({408, 425, 429, *range(500, 1000)})  # statuses after which a retry may help
 MOST = 64_000_000  # bytes of any HTTP reply, headers and interim replies included
 _PIECE = 65_536  # bytes; a single `read` would first allocate what Content-Length claims
 _LONGEST_ERROR = 300  # characters

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from paperboy.edges.text import one_line, shortened
+from paperboy.edges.wire import TRANSIENT
 from paperboy.models import Usage
 from paperboy.scoring.reply import read_number
 
@@ -50,7 +51,7 @@ class Answer(NamedTuple):
 
 
 _OBJECTIONS = {400, 415, 422, 501}  # the status of a reply that may object to the request's options
-_TRANSIENT = {408, 409, 425, 429}  # and all from 500 up
+_TRANSIENT = TRANSIENT | {409}  # 409: a lock timeout, which OpenAI's client retries, too
 
 _CUT_OFF = (
     "answers, but the reply was cut off at the server's limit of tokens; "
@@ -112,7 +113,7 @@ _ANY_WORDS = re.compile("")
 # cause. The first row that fits counts.
 _MEANINGS = (
     ({413}, _ANY_WORDS, 413, Cause.SIZE),
-    ({*range(400, 600)} - _TRANSIENT, _CONTEXT, 413, Cause.SIZE),
+    ({*range(400, 500)} - _TRANSIENT | {*range(500, 600)}, _CONTEXT, 413, Cause.SIZE),
     ({429}, _TOO_LARGE_FOR_A_MINUTE, 413, Cause.SIZE),
     ({408, 504, 524}, _ANY_WORDS, 504, Cause.TIMEOUT),  # a proxy's; 524 is Cloudflare's
     ({403, 429}, _NO_CREDIT, 402, Cause.SERVER),
@@ -200,9 +201,7 @@ def interpret(
         failure += f"{'. It says' if advice else ''}: {quote(words, MOST_QUOTED)}"
 
     may_object = meaning in _OBJECTIONS or cause is Cause.SIZE or _NO_SYSTEM.search(refusal)
-    is_transient = cause in {Cause.SERVER, Cause.TIMEOUT} and (
-        meaning in _TRANSIENT or meaning >= 500
-    )
+    is_transient = cause in {Cause.SERVER, Cause.TIMEOUT} and meaning in _TRANSIENT
     return Answer(
         failure=failure,
         cause=cause,

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from paperboy.edges.text import one_line, shortened, without_url
-from paperboy.edges.wire import Http, NoReplyError
+from paperboy.edges.wire import TRANSIENT, Http, NoReplyError
 from paperboy.features.webhooks import rows
 from paperboy.features.webhooks.rows import Call
 from paperboy.mail import archive
@@ -37,7 +37,6 @@ _MOST_BYTES = 1_000_000  # of a reply, which nobody needs
 _AUTHORS = 12
 _LONGEST = 200  # characters of a title or a comment
 _LONGEST_REPLY = 80  # characters
-_TRANSIENT = frozenset({408, 425, 429})
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "Paperboy"}
 # Mark-up of Slack, Mattermost and Discord becomes look-alike letters, and an @ notifies nobody.
 _MARKS = str.maketrans(
@@ -174,7 +173,7 @@ def _post(http: Http, url: str, body: bytes, seconds: float) -> tuple[DeliverySt
             words = one_line(reply.body[:1000].decode(errors="replace"))
             if words and not words.startswith("<"):
                 line += f" ({words})"
-            if 300 <= status < 500 and status not in _TRANSIENT:
+            if status not in TRANSIENT:
                 state = DeliveryState.FAILED
     finally:
         http.close()
