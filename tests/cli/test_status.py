@@ -405,7 +405,7 @@ def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) ->
     assert "paperboy run is not active" in printed.splitlines()[0]
     for entry in world.json("status")["lists"]:
         assert entry["trouble"]["reason"].startswith(
-            "127.0.0.1 gave no whole reply (Connection refused)"
+            "127.0.0.1 cannot be reached (Connection refused)"
         )
         assert entry["trouble"]["at"] == "2026-11-20T07:00:00+00:00"
         assert entry["trouble"]["next_try"] == "2026-11-20T07:15:00+00:00"

@@ -132,7 +132,7 @@ def test_hostile_reply_ends_in_plain_words_and_the_next_request_is_answered(case
         with pytest.raises(NoReplyError) as error:
             client.request("GET", url, {}, seconds=0.4 if said == TOO_SLOW else 300)
         assert said is None or str(error.value) == said
-        assert error.value.slow == (said == TOO_SLOW)
+        assert (error.value.slow, error.value.unreachable) == (said == TOO_SLOW, False)
         assert client.request("GET", url, {}, seconds=300).body == b"hi"
     client.close()
 
@@ -189,9 +189,10 @@ def test_server_that_is_not_there_is_named_by_its_error() -> None:
         url = f"http://127.0.0.1:{free.getsockname()[1]}/"
     with (
         closing(Http(most=MOST)) as client,
-        pytest.raises(NoReplyError, match=r"^Connection refused$"),
+        pytest.raises(NoReplyError, match=r"^Connection refused$") as error,
     ):
         client.request("GET", url, {}, seconds=300)
+    assert error.value.unreachable
 
 
 def test_environment_names_no_proxy_and_a_given_one_is_for_https_alone(
@@ -224,8 +225,9 @@ def test_environment_names_no_proxy_and_a_given_one_is_for_https_alone(
             assert client.request("GET", url, {}, seconds=300).body == b"hi"
             with pytest.raises(
                 NoReplyError, match="Tunnel connection failed: 407 Proxy Authentication Required"
-            ):
+            ) as error:
                 client.request("GET", "https://llm.example.org/v1", {}, seconds=300)
+            assert error.value.unreachable
         thread.join()
     assert heard.startswith(b"CONNECT llm.example.org:443 HTTP/1.")
     assert b"proxy-authorization: basic " + base64.b64encode(b"ada:s@cret").lower() in heard.lower()
@@ -256,9 +258,10 @@ def test_certificates_are_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         thread.start()
         with (
             closing(Http(most=MOST)) as client,
-            pytest.raises(NoReplyError, match="certificate verify failed"),
+            pytest.raises(NoReplyError, match="certificate verify failed") as error,
         ):
             client.request("GET", url, {}, seconds=300)
+        assert error.value.unreachable
         with (
             closing(Http(most=MOST)) as client,
             pytest.raises(NoReplyError, match="certificate verify failed"),

@@ -40,9 +40,9 @@ def plain(status: int, body: str, *headers: tuple[str, str]) -> Fault:
     return lambda _: Answer(body.encode(), status, (("Content-Type", "text/plain"), *headers))
 
 
-def rate_limited(retry_after: int | str | None = None) -> Fault:
+def rate_limited(retry_after: int | str | None = None, *headers: tuple[str, str]) -> Fault:
     """HTTP 429 as arXiv words it; usually it does not say for how long."""
-    return plain(429, "Rate exceeded.", *_retry_after(retry_after))
+    return plain(429, "Rate exceeded.", *_retry_after(retry_after), *headers)
 
 
 def unavailable(retry_after: int | str | None = None) -> Fault:

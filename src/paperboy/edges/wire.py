@@ -30,12 +30,15 @@ _LONGEST_ERROR = 300  # characters
 
 class NoReplyError(Exception):
     """Request without a complete reply. The text says why, and may quote the server. `slow`: the
-    reply timed out; `unknown`: DNS did not find the host.
+    reply timed out; `unreachable`: there was no connection; `unknown`: DNS did not find the host.
     """
 
-    def __init__(self, text: str, *, slow: bool = False, unknown: bool = False) -> None:
+    def __init__(
+        self, text: str, *, slow: bool = False, unreachable: bool = False, unknown: bool = False
+    ) -> None:
         super().__init__(text[:_LONGEST_ERROR])
         self.slow = slow
+        self.unreachable = unreachable
         self.unknown = unknown
 
 
@@ -155,6 +158,11 @@ class Http:
 
 
 _ERRORS = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
+_UNREACHABLE = (
+    urllib3.exceptions.NewConnectionError,
+    urllib3.exceptions.ProxyError,
+    urllib3.exceptions.SSLError,
+)
 
 
 def retry_after(headers: Mapping[str, str]) -> float:
@@ -203,13 +211,13 @@ def _no_reply(error: Exception) -> NoReplyError:
     cause: BaseException = error
     while deeper := cause.__cause__ or (not cause.__suppress_context__ and cause.__context__):
         if type(cause) is urllib3.exceptions.ConnectTimeoutError:  # others derive from it
-            return NoReplyError("it accepts no connection")
+            return NoReplyError("it accepts no connection", unreachable=True)
         cause = deeper
     if isinstance(cause, TimeoutError | urllib3.exceptions.ReadTimeoutError):
         return NoReplyError("the reply took too long", slow=True)
     text = str(getattr(cause, "strerror", None) or cause) or type(cause).__name__
     unknown = isinstance(cause, socket.gaierror) and cause.errno != socket.EAI_AGAIN
-    return NoReplyError(text, unknown=unknown)
+    return NoReplyError(text, unreachable=isinstance(error, _UNREACHABLE), unknown=unknown)
 
 
 class _Response(http.client.HTTPResponse):

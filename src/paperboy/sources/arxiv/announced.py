@@ -7,15 +7,8 @@ their submission: the API finds papers by that date alone.
 
 import re
 
-from paperboy.sources.arxiv.atom import (
-    ARXIV_ID,
-    CATEGORIES,
-    FaultError,
-    beginning,
-    text_at,
-    texts,
-    tree,
-)
+from paperboy.sources.arxiv.atom import ARXIV_ID, CATEGORIES, text_at, texts, tree
+from paperboy.sources.polite import FaultError, quoted
 
 _NAME = re.compile(rf"oai:arXiv\.org:(?P<id>{ARXIV_ID})(?:v\d{{1,4}})?", re.ASCII)
 
@@ -27,7 +20,7 @@ def cross_listed(body: bytes) -> dict[str, frozenset[str]]:
     """
     feed = tree(body)
     if feed.tag != "{http://www.w3.org/2005/Atom}feed":
-        raise FaultError(f"sent something other than a whole feed ({beginning(body) or 'nothing'})")
+        raise FaultError(f"sent something other than a whole feed ({quoted(body) or 'nothing'})")
 
     crossed = {}
     for entry in feed.findall("{*}entry"):

@@ -12,8 +12,9 @@ from typing import Any
 
 from lxml import etree
 
-from paperboy.edges.text import shortened, visible
+from paperboy.edges.text import shortened
 from paperboy.models import Paper
+from paperboy.sources.polite import FaultError, quoted
 from paperboy.tex import name_to_text
 
 LONGEST = 30_000  # papers that arXiv lists for one query
@@ -47,22 +48,6 @@ CATEGORY = re.compile(r"[a-z-]{1,20}(\.[A-Za-z-]{1,20})?")
 Window = tuple[datetime, datetime]  # of submissions: from one minute to another, both included
 
 
-class FaultError(Exception):
-    """Unusable answer, in words that follow the host's name; `hint` is a sentence about the fix.
-
-    `backoff` counts delays, and 0 means that a retry would not help; `retry_after` are the seconds
-    that arXiv asked for.
-    """
-
-    def __init__(
-        self, what: str, hint: str = "", backoff: int = 2, retry_after: float = 0.0
-    ) -> None:
-        super().__init__(what)
-        self.hint = hint
-        self.backoff = backoff
-        self.retry_after = retry_after
-
-
 class EmptyError(FaultError):
     """Answer without papers, which can be right for a window of a small category."""
 
@@ -83,7 +68,7 @@ def read_page(body: bytes, now: datetime, window: Window | None = None) -> FeedP
     """
     feed = tree(body)
     if feed.tag != f"{{{_NAMESPACES['atom']}}}feed":
-        text = beginning(body) or "nothing"
+        text = quoted(body) or "nothing"
         raise FaultError(f"sent something other than a whole list of papers ({text})")
 
     entries = feed.findall("atom:entry", _NAMESPACES)
@@ -203,13 +188,4 @@ def _instant(text: str) -> datetime:
 
 def summary(body: bytes) -> str:
     """Quote an answer that is no page: the summary of arXiv's error entry, or its beginning."""
-    return quoted(text_at(tree(body), "atom:entry/atom:summary")) or beginning(body)
-
-
-def beginning(body: bytes) -> str:
-    return quoted(re.sub(r"<[^<>]*>", " ", body[:2_000].decode(errors="replace")))
-
-
-def quoted(foreign: str) -> str:
-    """Quote arXiv in a message: one line of at most 120 characters, safe for a log."""
-    return shortened(visible(" ".join(foreign[:2_000].split())), 120)
+    return quoted(text_at(tree(body), "atom:entry/atom:summary")) or quoted(body)

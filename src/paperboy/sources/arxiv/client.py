@@ -14,38 +14,26 @@ broken page for the end of the list, has no timeout, and ignores Retry-After.
 """
 
 import logging
-import re
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from urllib.parse import urlencode, urlsplit
 
 import arxiv
 
-from paperboy import __version__
-from paperboy.edges.wire import Http, NoReplyError
+from paperboy.edges.wire import Http
 from paperboy.errors import FeedError
 from paperboy.models import Paper
 from paperboy.sources.arxiv.announced import cross_listed
-from paperboy.sources.arxiv.atom import (
-    EmptyError,
-    FaultError,
-    FeedPage,
-    Window,
-    quoted,
-    read_page,
-    summary,
-)
+from paperboy.sources.arxiv.atom import EmptyError, FeedPage, Window, read_page, summary
+from paperboy.sources.polite import FaultError, PoliteClient
 from paperboy.sources.source import MissingIds
 
-WEEK = timedelta(days=7)  # some 7,000 papers in all of arXiv, which pages through 30,000
+WEEK = timedelta(days=7)  # about 7,000 papers; the API pages through at most 30,000
 MINUTE = timedelta(minutes=1)
-LARGEST_PAGE = 64_000_000  # bytes, unpacked; 2,000 papers have 5,000,000
-SECONDS = 180.0  # for a whole page; arXiv's front answers within 60, and a slow line needs the rest
 AT_ONCE = 100  # papers requested by their ids
-LONGEST_WAIT = 600.0  # seconds; no retry if a Retry-After asks for more
 HINTS = {
     400: "Check the categories in subscribers.yaml.",
     403: "arXiv may have blocked us: wait some hours.",
@@ -59,33 +47,22 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
-class ArxivClient:
-    """Client of the arXiv API at `url`, over one connection and under our own User-Agent."""
+class ArxivClient(PoliteClient):
+    """Client of the arXiv API at `url`."""
 
-    url: str
     _: KW_ONLY
     clock: Callable[[], datetime]  # to refuse dates in the future
-    delay_seconds: float = 3.0  # between any two requests; the backoff is a multiple of it
-    contact: str = ""  # an address for arXiv's staff
+    delay_seconds: float = 3.0
+    seconds: float = 180.0  # arXiv's front answers within 60, and a slow line needs the rest
     page_size: int = 2_000  # arXiv gives no more
-    tries: int = 5  # the first one included
-    seconds: float = SECONDS  # for a whole reply
-    proxy: str = ""  # a URL, for https
     feed_url: str = ""  # of the announcement feed, without categories; empty: there is none
     feed_proxy: str = ""
-    wait: Callable[[float], None] = time.sleep
 
-    def __post_init__(self) -> None:
-        self._host = urlsplit(self.url).hostname
-        self._pause = 0.0  # before the next request
-        purpose = "arXiv e-mail digests"
-        contact = re.sub(r"[^ -~]", "", self.contact)  # a header is printable ASCII
-        if contact:
-            purpose += f"; {contact}"
-
-        self._headers = {"User-Agent": f"paperboy/{__version__} ({purpose})"}
-        self._http = Http(most=LARGEST_PAGE, proxy=self.proxy)
-        self._feed_http = Http(most=LARGEST_PAGE, proxy=self.feed_proxy)
+    purpose = "arXiv e-mail digests"
+    largest_reply = 64_000_000  # 2,000 papers have 5,000,000
+    longest_wait = 600.0
+    busy_backoff = 10
+    hints = HINTS
 
     def fetch(
         self,
@@ -134,8 +111,8 @@ class ArxivClient:
             return []
         url = f"{self.feed_url.rstrip('/')}/{'+'.join(sorted(categories))}"
         try:
-            with closing(self._feed_http):
-                announced = cross_listed(self._get(url, self._feed_http, "ARXIV_FEED_URL"))
+            with closing(Http(most=self.largest_reply, proxy=self.feed_proxy)) as http:
+                announced = cross_listed(self._get(http, url, "ARXIV_FEED_URL"))
         except FaultError as fault:
             raise FeedError(f"{urlsplit(self.feed_url).hostname} {fault}") from fault
 
@@ -181,30 +158,21 @@ class ArxivClient:
         start = 0  # of the next page
         total = 1
         while start < total:
-            page = self._retried(search, start, window)
+            page = self._page(search, start, window)
             papers |= {paper.id: paper for paper in page.papers}
             start += len(page.papers) + len(page.bad)
             total = page.total
             progress(already_read + len(papers), already_read + total)
         return papers
 
-    def _retried(self, search: arxiv.Search, start: int, window: Window) -> FeedPage:
-        """Ask for a page until it is whole. Raises FeedError after the last try, and if a retry
-        would not help.
-        """
-        attempt = 0
-        while True:
-            attempt += 1
-            try:
-                return self._ask(search, start, window)
-            except FaultError as fault:
-                if not fault.backoff or attempt >= self.tries or fault.retry_after > LONGEST_WAIT:
-                    attempts = f", after {attempt} attempts" if attempt > 1 else ""
-                    advice = f"{fault.hint} {_NEXT_RUN if fault.backoff else ''}".strip()
-                    raise FeedError(f"{self._host} {fault}{attempts}. {advice}") from fault
-                backoff = self.delay_seconds * fault.backoff * 2 ** (attempt - 1)
-                self._pause = min(LONGEST_WAIT, max(backoff, fault.retry_after))
-                logger.info("%s %s; retrying in %.0f s", self._host, fault, self._pause)
+    def _page(self, search: arxiv.Search, start: int, window: Window) -> FeedPage:
+        """Ask for a page until it is whole. Raises FeedError."""
+        try:
+            return self._retried(partial(self._ask, search, start, window))
+        except FaultError as fault:
+            attempts = f", after {fault.attempts} attempts" if fault.attempts > 1 else ""
+            advice = f"{fault.hint} {_NEXT_RUN if fault.backoff else ''}".strip()
+            raise FeedError(f"{self._host} {fault}{attempts}. {advice}") from fault
 
     def _ask(self, search: arxiv.Search, start: int = 0, window: Window | None = None) -> FeedPage:
         """Ask once for a page of `search.max_results` papers. Raises FaultError."""
@@ -217,7 +185,7 @@ class ArxivClient:
             "max_results": search.max_results,
         }
         url = f"{self.url}?{urlencode(parameters)}"
-        body = self._get(url, self._http, "ARXIV_API_URL")
+        body = self._get(self._http, url, "ARXIV_API_URL")
         page = read_page(body, self.clock(), window)
         if page.bad:
             logger.warning(
@@ -226,34 +194,8 @@ class ArxivClient:
             )
         return page
 
-    def _get(self, url: str, http: Http, setting: str) -> bytes:
-        """Get a URL after the delay; redirects are refused. Raises FaultError; its hint names
-        `setting`.
-        """
-        if self._pause:
-            self.wait(self._pause)
-        self._pause = self.delay_seconds
-        try:
-            reply = http.request("GET", url, self._headers, seconds=self.seconds)
-        except NoReplyError as error:
-            # Where the host is unknown there is probably no network: do not retry.
-            backoff = 0 if error.unknown else 2
-            what = f"gave no whole reply ({quoted(str(error))})"
-            raise FaultError(what, f"Check the network and {setting}.", backoff) from error
-
-        status = reply.status
-        if status == 200:
-            return reply.body
-
-        what = f"answered HTTP {status} ({summary(reply.body)})".removesuffix(" ()")
-        if location := reply.headers.get("Location"):
-            what = f"redirects to {quoted(location)}"
-        if status in {408, 425, 429} or status >= 500:
-            seconds_asked = reply.headers.get("Retry-After", "")
-            retry_after = float(seconds_asked) if seconds_asked.isdecimal() else 0.0
-            backoff = 10 if status in {429, 503} else 2
-            raise FaultError(what, backoff=backoff, retry_after=retry_after)
-        raise FaultError(what, HINTS.get(status, f"Check {setting}."), backoff=0)
+    def _words(self, body: bytes) -> str:
+        return summary(body)
 
 
 def _whole_minutes(since: datetime, until: datetime) -> Window:

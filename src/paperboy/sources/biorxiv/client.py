@@ -9,24 +9,20 @@ All records are read, whatever their category: the server ignores a category tha
 """
 
 import logging
-import re
+import math
 import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass
 from datetime import date
-from urllib.parse import urlsplit
+from functools import partial
 
-from paperboy import __version__
-from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import FeedError
 from paperboy.models import Paper
-from paperboy.sources.biorxiv.records import AnswerError, RecordsPage, Window, quoted, read_page
+from paperboy.sources.biorxiv.records import RecordsPage, Window, read_page
+from paperboy.sources.polite import FaultError, PoliteClient
 
-SECONDS = 60.0  # for a whole page
-LARGEST_REPLY = 16_000_000  # bytes; 30 records have 100,000
 LONGEST = 900.0  # seconds for a window, in which a month's 250 pages fit: lists wait meanwhile
-LONGEST_WAIT = 60.0  # seconds; no retry if a Retry-After asks for more
 
 _NEXT_RUN = "the next run fetches the same days again, so no paper is lost"
 
@@ -34,29 +30,22 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
-class BiorxivClient:
-    """Client of the API at `url` for one server, by its key, over one connection and under our own
-    User-Agent.
-    """
+class BiorxivClient(PoliteClient):
+    """Client of the API at `url` for one server, by its key."""
 
-    url: str
     key: str
     _: KW_ONLY
-    contact: str = ""  # an address for the server's staff
-    delay_seconds: float = 1.0  # before any request; the backoff is a multiple of it
-    tries: int = 5  # the first one included
-    seconds: float = SECONDS  # for a whole reply
-    proxy: str = ""  # a URL, for https
-    wait: Callable[[float], None] = time.sleep
+    delay_seconds: float = 1.0
+    seconds: float = 60.0
     monotonic: Callable[[], float] = time.monotonic
 
+    purpose = "preprint e-mail digests"
+    largest_reply = 16_000_000  # 30 records have 100,000
+    longest_wait = 60.0
+
     def __post_init__(self) -> None:
-        self._host = urlsplit(self.url).hostname
-        self._pause = self.delay_seconds  # before the next request
-        contact = re.sub(r"[^ -~]", "", self.contact)  # a header is printable ASCII
-        purpose = "; ".join(filter(None, ["preprint e-mail digests", contact]))
-        self._headers = {"User-Agent": f"paperboy/{__version__} ({purpose})"}
-        self._http = Http(most=LARGEST_REPLY, proxy=self.proxy)
+        super().__post_init__()
+        self._pause = self.delay_seconds  # the other server's client may have just asked
 
     def fetch(
         self, window: Window, progress: Callable[[int, int], None] = lambda *_: None
@@ -73,7 +62,7 @@ class BiorxivClient:
         end = self.monotonic() + LONGEST
         with closing(self._http):  # its connection; it can be used again
             while cursor < total:
-                page = self._retried(window, cursor, end)
+                page = self._page(window, cursor, end)
                 if not page.size and seen_end:
                     message = "%s: %d of %d records that it counts are there"
                     logger.info(message, self.key, cursor, total)
@@ -94,68 +83,44 @@ class BiorxivClient:
     def has(self, day: date) -> bool:
         """Check by one request whether there are records of a day. Raises FeedError."""
         with closing(self._http):
-            return self._retried(Window(day, day), 0, self.monotonic() + LONGEST).size > 0
+            return self._page(Window(day, day), 0, self.monotonic() + LONGEST).size > 0
 
     def count(self, window: Window) -> int:
         """Count a window's records by one request without a retry. Raises FeedError."""
         try:
             with closing(self._http):
                 return self._ask(window, 0).total
-        except AnswerError as fault:
+        except FaultError as fault:
             fix = f" A morning would ask up to {self.tries} times, with growing waits."
-            raise FeedError(f"{self._host} {fault}{fault.fix}.{fix * fault.again}") from fault
+            raise FeedError(
+                f"{self._host} {fault}{_fix(fault)}.{fix if fault.backoff else ''}"
+            ) from fault
 
-    def _retried(self, window: Window, cursor: int, end: float) -> RecordsPage:
-        """Ask for a page until it is whole. Raises FeedError after the last try or the end of the
-        time, and if a retry would not help.
+    def _page(self, window: Window, cursor: int, end: float) -> RecordsPage:
+        """Ask for a page until it is whole. Raises FeedError, also after the end of the time."""
+        try:
+            return self._retried(partial(self._ask, window, cursor, end))
+        except FaultError as fault:
+            attempts = f" in {fault.attempts} attempts" if fault.attempts > 1 else ""
+            message = f"{self._host} {fault}{attempts}{_fix(fault)}; {_NEXT_RUN}"
+            raise FeedError(message) from fault
+
+    def _ask(self, window: Window, cursor: int, end: float = math.inf) -> RecordsPage:
+        """Ask once for the records from `cursor` on. Raises FaultError, and FeedError after the end
+        of the time.
         """
-        attempt = 0
-        while True:
-            if self.monotonic() > end:
-                minutes = f"{LONGEST / 60:.0f} minutes"
-                raise FeedError(f"{self._host} took more than {minutes}; {_NEXT_RUN}")
-            attempt += 1
-            try:
-                return self._ask(window, cursor)
-            except AnswerError as fault:
-                if not fault.again or attempt >= self.tries or fault.retry_after > LONGEST_WAIT:
-                    attempts = f" in {attempt} attempts" if attempt > 1 else ""
-                    said = f"{self._host} {fault}{attempts}{fault.fix}; {_NEXT_RUN}"
-                    raise FeedError(said) from fault
-                backoff = self.delay_seconds * 2**attempt
-                self._pause = min(LONGEST_WAIT, max(backoff, fault.retry_after))
-                logger.info("%s: %s; retrying in %.0f s", self.key, fault, self._pause)
-
-    def _ask(self, window: Window, cursor: int) -> RecordsPage:
-        """Ask once for the records from `cursor` on. Raises AnswerError."""
-        path = f"details/{self.key}/{window.first}/{window.last}/{cursor}/json"
-        page = read_page(self._get(f"{self.url}/{path}"), self.key, window, cursor)
+        if self.monotonic() > end:
+            minutes = f"{LONGEST / 60:.0f} minutes"
+            raise FeedError(f"{self._host} took more than {minutes}; {_NEXT_RUN}")
+        url = f"{self.url}/details/{self.key}/{window.first}/{window.last}/{cursor}/json"
+        body = self._get(self._http, url, "BIORXIV_API_URL")
+        page = read_page(body, self.key, window, cursor)
         if page.bad:
             first = ", ".join(page.bad[:5])
             logger.warning("invalid records left out (%d): %s", len(page.bad), first)
         return page
 
-    def _get(self, url: str) -> bytes:
-        """Get a URL after the delay; redirects are refused. Raises AnswerError."""
-        self.wait(self._pause)
-        self._pause = self.delay_seconds
-        try:
-            reply = self._http.request("GET", url, self._headers, seconds=self.seconds)
-        except NoReplyError as error:
-            # Where the host is unknown there is probably no network: do not retry.
-            what = f"gave no whole reply ({quoted(str(error))})"
-            fix = "check the network and BIORXIV_API_URL"
-            raise AnswerError(what, fix, again=not error.unknown) from error
 
-        if reply.status == 200:
-            return reply.body
-        text = quoted(reply.body[:2_000].decode(errors="replace"))
-        what = f"answered HTTP {reply.status} ({text})".removesuffix(" ()")
-        again = reply.status in {408, 425, 429} or reply.status >= 500
-        asked = reply.headers.get("Retry-After", "")
-        raise AnswerError(
-            what,
-            "" if again else "check BIORXIV_API_URL",
-            again=again,
-            retry_after=float(asked) if asked.isdecimal() else 0.0,
-        )
+def _fix(fault: FaultError) -> str:
+    """Return the hint as a clause: the reasons of several sources are joined by semicolons."""
+    return f"; {fault.hint[0].lower()}{fault.hint[1:-1]}" if fault.hint else ""

@@ -13,11 +13,12 @@ from datetime import date, timedelta
 from html import unescape
 from typing import Any, NamedTuple
 
-from paperboy.edges.text import NAME_SUFFIXES, folded, one_line, shortened, visible
+from paperboy.edges.text import NAME_SUFFIXES, folded, one_line, shortened
 from paperboy.models import ET_AL, Paper
 from paperboy.sources.biorxiv import categories, ids
 from paperboy.sources.biorxiv.calendar import midnight
 from paperboy.sources.biorxiv.markup import to_marked
+from paperboy.sources.polite import FaultError, quoted
 from paperboy.tex import plain
 
 LONGEST = 100_000  # records of a window; a month has 7,500
@@ -32,20 +33,6 @@ NO_PAPERS = "no posts found"  # the status beyond the last record, too
 
 _DAY = timedelta(days=1)
 _NO_BREAK = "\u00a0"
-
-
-class AnswerError(Exception):
-    """Unusable answer, in words that follow the host's name; `fix` follows a semicolon. `again`: a
-    retry may help; `retry_after` are the seconds that the server asked for.
-    """
-
-    def __init__(
-        self, what: str, fix: str = "", *, again: bool = True, retry_after: float = 0.0
-    ) -> None:
-        super().__init__(what)
-        self.fix = f"; {fix}" if fix else ""
-        self.again = again
-        self.retry_after = retry_after
 
 
 class Window(NamedTuple):
@@ -68,7 +55,7 @@ class RecordsPage:
 
 
 def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> RecordsPage:
-    """Read a page that begins with record `cursor` of a server, by its key. Raises AnswerError if it
+    """Read a page that begins with record `cursor` of a server, by its key. Raises FaultError if it
     is something else.
 
     One bad record must not cost all others; a page with more than one in ten is broken.
@@ -76,14 +63,14 @@ def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> Records
     message, records = _parsed(body)
     status = _text(message, "status")
     if status.lower() not in {"ok", NO_PAPERS}:
-        raise AnswerError(f"says {quoted(status)!r}")
+        raise FaultError(f"says {quoted(status)!r}")
     if not records:
         return RecordsPage(total=cursor, size=0)
 
     total = _total(message, cursor)
     size = len(records)
     if not size <= LARGEST_PAGE:
-        raise AnswerError(f"sent a page of {size} records")
+        raise FaultError(f"sent a page of {size} records")
 
     versions = set[str]()
     newest = date.min
@@ -101,7 +88,7 @@ def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> Records
             papers.append(paper)
 
     if len(bad) > max(1, size // 10):
-        raise AnswerError(f"sent {len(bad)} bad records in {size} ({', '.join(bad[:3])})")
+        raise FaultError(f"sent {len(bad)} bad records in {size} ({', '.join(bad[:3])})")
     return RecordsPage(
         total=total,
         size=size,
@@ -113,7 +100,7 @@ def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> Records
 
 
 def _parsed(body: bytes) -> tuple[Mapping[str, Any], list[Any]]:
-    """Return the message of a reply and its records. Raises AnswerError."""
+    """Return the message of a reply and its records. Raises FaultError."""
     try:
         reply = json.loads(body)
         message = reply["messages"][0]
@@ -123,26 +110,25 @@ def _parsed(body: bytes) -> tuple[Mapping[str, Any], list[Any]]:
             return message, records
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         pass
-    what = quoted(body[:2_000].decode(errors="replace")) or "an empty body"
-    raise AnswerError(f"sent no list of records ({what})")
+    raise FaultError(f"sent no list of records ({quoted(body) or 'an empty body'})")
 
 
 def _total(message: Mapping[str, Any], cursor: int) -> int:
-    """Return how many records there are in all. Raises AnswerError if they are not those that were
+    """Return how many records there are in all. Raises FaultError if they are not those that were
     asked for.
     """
     echo = _text(message, "category")
     if echo != "all":
-        raise AnswerError(f"answered for the category {quoted(echo)!r}, not for all")
+        raise FaultError(f"answered for the category {quoted(echo)!r}, not for all")
     begins = _text(message, "cursor")
     if "cursor" in message and begins != str(cursor):
-        raise AnswerError(f"answered from record {quoted(begins)!r} on, not from {cursor}")
+        raise FaultError(f"answered from record {quoted(begins)!r} on, not from {cursor}")
 
     total = _text(message, "total")
     if not re.fullmatch(r"\d{1,9}", total, re.ASCII):
-        raise AnswerError(f"counts {quoted(total)!r} records")
+        raise FaultError(f"counts {quoted(total)!r} records")
     if int(total) > LONGEST:
-        raise AnswerError(f"counts {total} records", again=False)
+        raise FaultError(f"counts {total} records", backoff=0)
     return int(total)
 
 
@@ -274,9 +260,3 @@ def _text(record: Any, name: str) -> str:
         value = str(value)[:20] if abs(value) < 10**20 else ""
     most = {"authors": AUTHORS * 50, "abstract": 2 * ABSTRACT}.get(name, 2 * TITLE)
     return value[:most].strip() if isinstance(value, str) else ""
-
-
-def quoted(foreign: str) -> str:
-    """Quote the server in a message: one line of at most 120 characters, safe for a log."""
-    text = re.sub(r"<[^<>]*>", " ", foreign[:2_000])
-    return shortened(visible(" ".join(text.split())), 120)
