@@ -128,7 +128,7 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.message}"
+        return f"{self.place}: {self.message}" if self.place else self.message
 
 
 ET_AL = "et al."  # the last of a paper's authors, if its source cut the list

@@ -327,7 +327,8 @@ def test_mail_that_could_not_be_sent_waits_and_is_sent(
     [
         (-9, b"...", "signal 9 ended it"),
         (78, b"", "its exit code was 78"),
-        (1, b"..\nthe disk is full\n", "the disk is full"),
+        (1, b'..\n{"place": "", "message": "the disk is full"}\n', "the disk is full"),
+        (1, b'..\n{"place": "", "mess', "its exit code was 1"),
         (0, b"....", "it left foundations without a result"),
     ],
 )

@@ -1,5 +1,6 @@
 """`paperboy demo`, `once` and `run`: a morning on a sample, now, and every day."""
 
+import json
 import logging
 import os
 import signal
@@ -7,6 +8,7 @@ import sys
 import tempfile
 import webbrowser
 from contextlib import ExitStack, suppress
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -17,9 +19,10 @@ import click
 
 from paperboy import sample
 from paperboy.edges import lock
-from paperboy.errors import HomeBusyError, PaperboyError
+from paperboy.errors import ConfigError, HomeBusyError, PaperboyError
 from paperboy.home.versions import LISTS_FILE, Home
 from paperboy.mail.text import counted
+from paperboy.models import Problem
 from paperboy.service import daemon, heartbeat, output, soundness, tasks
 from paperboy.service.app import App
 from paperboy.service.soundness import Stops
@@ -159,7 +162,7 @@ def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
 def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
     """Do one job of the daemon in a child process, with the files in force.
 
-    Failures go to stdout, a line each, after the dots of progress.
+    Failures go to stdout, a line of JSON each, after the dots of progress.
     """
     try:
         if kind == "trial":
@@ -187,10 +190,13 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
         if is_over:
             heartbeat.beat(app)
     except PaperboyError as error:
-        output.say("", *output.lines_of(error))
+        of_files = error.problems if isinstance(error, ConfigError) else ()
+        problems = of_files or (Problem("", str(error)),)
+        output.say("", *(json.dumps(asdict(problem)) for problem in problems))
         return error.exit_code
     except Exception as error:
-        output.say("", f"this is a bug in Paperboy: {error!r}; see the log")
+        problem = Problem("", f"this is a bug in Paperboy: {error!r}; see the log")
+        output.say("", json.dumps(asdict(problem)))
         raise
     return 0
 

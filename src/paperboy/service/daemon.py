@@ -12,11 +12,12 @@
     each minute, by `schedule`, and when a child begins or ends:
         notify systemd of the day's status
 
-A child writes dots of progress to its standard output, then its failures, one a line. Its memory
+A child writes dots of progress to its standard output, then its failures, a line of JSON each. Its memory
 goes back to the system when it ends, and its crash is contained. Retry times are data, so they
 survive a restart.
 """
 
+import json
 import logging
 import os
 import signal
@@ -75,9 +76,11 @@ class _Child:
     output: str = ""
 
     @property
-    def failures(self) -> list[str]:
+    def failures(self) -> list[Problem]:
         """Return the failures that it reported, on the lines after its dots of progress."""
-        return self.output.lstrip(".").strip().splitlines()
+        with suppress(ValueError):  # it was killed while it wrote
+            return [Problem(**json.loads(line)) for line in self.output.split("\n")[1:] if line]
+        return []
 
     def describe_exit(self, code: int, silent: float) -> str:
         """Describe an exit after so many seconds without progress; empty if all went well."""
@@ -88,7 +91,7 @@ class _Child:
         if code == 0:
             return ""
 
-        return self.failures[-1] if self.failures else f"its exit code was {code}"
+        return str(self.failures[-1]) if self.failures else f"its exit code was {code}"
 
 
 class Daemon:
@@ -331,11 +334,10 @@ class Daemon:
 
         After a broken edit the last good version stays in force, if this database has one.
         """
-        failures = []
-        if problem:
-            failures = child.failures or [f"the home: its files could not be tried: {problem}"]
+        problems = tuple(child.failures)
+        if problem and not problems:
+            problems = (Problem("the home", f"its files could not be tried: {problem}"),)
 
-        problems = tuple(Problem(*line.partition(": ")[::2]) for line in failures)
         is_first = not self._in_force
         if is_first or not problems:
             database = self.home.settings.paperboy_database

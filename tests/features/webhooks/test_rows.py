@@ -74,9 +74,7 @@ def test_newest_call_that_ended_is_not_one_that_waits_or_that_was_no_longer_want
     old, unwanted = frozen(store, 2), frozen(store, 1)
     frozen(store)
     rows.record(store.database, call_of(store, old), DeliveryState.FAILED, "HTTP 404", NOW)
-    rows.record(
-        store.database, call_of(store, unwanted), DeliveryState.FAILED, "no longer set", NOW
-    )
+    rows.delete(store.database, call_of(store, unwanted))
     assert newest(store, "foundations", ended=True) == {"foundations": old}
 
 

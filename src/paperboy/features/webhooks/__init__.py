@@ -15,6 +15,8 @@ create table webhooks (
     at text not null            -- when that came
 ) strict
 """,
+        # What a list no longer wanted; since then, such rows are deleted.
+        "delete from webhooks where reply = 'no longer set'",
     ),
 )
 

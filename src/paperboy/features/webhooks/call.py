@@ -129,7 +129,7 @@ def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
 
     mailing_list = app.home.find(call.list_name)
     if mailing_list is None or not mailing_list.webhook:
-        rows.record(database, call, DeliveryState.FAILED, "no longer set", now)
+        rows.delete(database, call)
         return ""
     url = mailing_list.webhook
 

@@ -60,6 +60,11 @@ def record(database: Database, call: Call, state: DeliveryState, reply: str, at:
     )
 
 
+def delete(database: Database, call: Call) -> None:
+    """Delete a call that is no longer wanted."""
+    database.commit("delete from webhooks where digest_id = ?", [call.digest_id])
+
+
 def frozen(
     app: App, mailing_list: MailingList, _: Day, digest_id: int | None, at: datetime
 ) -> None:
@@ -83,13 +88,12 @@ select digest_id, list as list_name, date, digests.subject, link, digests.at as 
     due as try_at
 {_FROM} left join tasks on kind = '{KIND}' and tasks.subject = cast(digest_id as text)
 """
-_ENDED = "(state != 'pending' and reply != 'no longer set')"
 _NEWEST = f"""(
     select max(digest_id) {_FROM} where list in (select value from json_each(:names))
-    and iif(:ended, {_ENDED}, superseded is null) group by list
+    and iif(:ended, state != 'pending', superseded is null) group by list
 )"""
 _SINCE = f"""
-select min(webhooks.at) as since {_FROM} where list = :list and state = 'failed' and {_ENDED}
+select min(webhooks.at) as since {_FROM} where list = :list and state = 'failed'
     and digest_id > coalesce((select max(digest_id) {_FROM} where list = :list and state = 'sent'), 0)
 """
 
