@@ -29,7 +29,6 @@ ADJOINING = {  # a room, and one of the same floor that it may import: why
     ("curate", "topics"): "the names of sections",
     ("due", "sources"): "when there are new papers",
     ("morning", "sending"): "a preview is shown in the outbox",
-    ("sending", "morning"): "Progress",
     ("web", "service"): "the App",
 }
 

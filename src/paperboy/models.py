@@ -15,7 +15,8 @@ compare by value and can be pickled. Instants are aware and in UTC; a local date
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import astuple, dataclass, field
 from datetime import date, datetime, time
 from email.headerregistry import Address
@@ -602,3 +603,11 @@ class Tables:
     # Statements by what they delete; see store/retention.py.
     retain: Mapping[str, Sequence[str]] = field(default_factory=dict)
     erase: Sequence[str] = ()  # see store/erasure.py
+
+
+class Progress(Protocol):
+    """Shows long work. The stage's callable takes (done, total) whenever some of it has ended, well
+    or not: the daemon stops a child that is silent for too long.
+    """
+
+    def stage(self, what: str) -> AbstractContextManager[Callable[[int, int], None]]: ...

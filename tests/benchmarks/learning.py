@@ -25,7 +25,8 @@ from paperboy.features.learning.ranking import LearnedRanker
 from paperboy.features.learning.shortlist import SAMPLED, Recall, share_of, shortlist
 from paperboy.home.settings import Share
 from paperboy.models import Paper, ToScore
-from paperboy.morning.drafting import RECENT, Learned
+from paperboy.morning.drafter import RECENT
+from paperboy.morning.drafting import Learned
 from paperboy.scoring.local import LocalScorer
 from tests.builders import mailing_list
 

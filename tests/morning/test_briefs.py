@@ -23,7 +23,7 @@ from paperboy.models import (
     Spending,
     Usage,
 )
-from paperboy.morning.drafting import Drafter
+from paperboy.morning.drafter import Drafter
 from paperboy.morning.preview import Previews
 from paperboy.scoring.brief import BriefPrompt
 from paperboy.store import Store

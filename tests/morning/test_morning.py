@@ -32,7 +32,8 @@ from paperboy.models import (
     Usage,
 )
 from paperboy.morning import morning
-from paperboy.morning.drafting import Drafter, Learned
+from paperboy.morning.drafter import Drafter
+from paperboy.morning.drafting import Learned
 from paperboy.morning.preview import Previews
 from paperboy.sources.arxiv import calendar as announcements
 from paperboy.sources.arxiv.client import ArxivClient

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from paperboy.due import LONGEST_WINDOW, local_date
 from paperboy.errors import FeedError, StoreError, StoreWriteError
 from paperboy.models import MailingList, Paper
-from paperboy.morning.drafting import Drafter
+from paperboy.morning.drafter import Drafter
 from paperboy.sources import named, source_of, sources_of
 from paperboy.sources.source import Connect, Feed, MissingIds, Source
 from paperboy.store import Store

@@ -48,7 +48,8 @@ from paperboy.models import (
     Outcome,
 )
 from paperboy.morning import drafting, fetching, incidents
-from paperboy.morning.drafting import Draft, Drafter, ScoredList
+from paperboy.morning.drafter import Drafter
+from paperboy.morning.drafting import Draft, ScoredList
 from paperboy.morning.workers import WorkerPool
 from paperboy.sources import source_of, sources_of
 from paperboy.sources.source import Connect

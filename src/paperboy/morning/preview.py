@@ -26,7 +26,8 @@ from paperboy.models import (
     Subscriber,
 )
 from paperboy.morning import drafting, fetching
-from paperboy.morning.drafting import Draft, Drafter, ScoredList
+from paperboy.morning.drafter import Drafter
+from paperboy.morning.drafting import Draft, ScoredList
 from paperboy.sending import outbox
 from paperboy.sources import sources_of
 from paperboy.sources.source import Connect

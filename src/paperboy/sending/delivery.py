@@ -33,8 +33,15 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from paperboy.due import RETRY, backoff
 from paperboy.errors import MailServerError, StoreError, StoreWriteError
-from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt, Subscriber
-from paperboy.morning.drafting import Progress
+from paperboy.models import (
+    Composed,
+    Delivery,
+    DeliveryState,
+    Envelope,
+    Progress,
+    Receipt,
+    Subscriber,
+)
 from paperboy.sending import bounces
 from paperboy.sending.pace import Decision, Held, Pace
 from paperboy.store import Store

@@ -24,8 +24,8 @@ from paperboy.home.proxy import proxy_for
 from paperboy.home.settings import MOST_CONNECTIONS, SETTINGS, Settings
 from paperboy.home.versions import Files, Home
 from paperboy.home.watcher import Watcher
-from paperboy.models import MailingList, MorningReport, Problem, Tables
-from paperboy.morning import drafting
+from paperboy.models import MailingList, MorningReport, Problem, Progress, Tables
+from paperboy.morning.drafter import Drafter
 from paperboy.reports import alerts, problems, status
 from paperboy.scoring.local import LocalScorer
 from paperboy.scoring.prices import OPENAI_URL, Prices
@@ -67,7 +67,7 @@ class App(ExitStack):
     clock: Callable[[], datetime]
     wait: Callable[[float], None]  # seconds
     timer: Callable[[], float]  # monotonic seconds
-    progress: drafting.Progress
+    progress: Progress
     say: Callable[[str], None] = logger.info  # reports that a command waits for a lock
     features: Sequence[Feature] = ()
 
@@ -358,10 +358,10 @@ class App(ExitStack):
             yield
 
     @cached_property
-    def drafter(self) -> drafting.Drafter:
+    def drafter(self) -> Drafter:
         settings = self.settings
         learns = (feature.learned(self) for feature in self.features if feature.learned)
-        return drafting.Drafter(
+        return Drafter(
             store=self.store,
             scorer=self.scorer,
             brief_writer=None if isinstance(self.scorer, LocalScorer) else self.scorer,

@@ -27,7 +27,7 @@ from paperboy.models import (
     Spending,
     Usage,
 )
-from paperboy.morning.drafting import Drafter
+from paperboy.morning.drafter import Drafter
 from paperboy.morning.preview import Previews
 from paperboy.store import Store
 from paperboy.store.readers import Reader

@@ -1,0 +1,489 @@
+"""The drafter: what a draft needs from the store, the scorer and the brief writer.
+
+    candidates ← stored papers in the list's categories that it has not seen, less those from before its start
+    gathered   ← the candidates that the list's filters leave, followed authors' papers first, with their kept scores
+    scored     ← the scorer's scores for the others, kept as they arrive
+    brief      ← kept sentences about the chosen papers, else the LLM's, once and within 20 seconds; a digest needs none
+
+Marks nothing as sent: scores and briefs are kept, because they were paid for; `morning.py` freezes
+everything else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta, tzinfo
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from paperboy import curate
+from paperboy.due import LONGEST_WINDOW, local_date
+from paperboy.edges.text import one_line
+from paperboy.errors import BudgetUsedUpError, PaperboyError, ScoringError, StoreWriteError
+from paperboy.mail.text import counted, money, together
+from paperboy.models import (
+    Briefed,
+    Cost,
+    Digest,
+    MailingList,
+    Model,
+    Outcome,
+    Paper,
+    Progress,
+    Scored,
+    Shortfall,
+    Spending,
+    Text,
+    ToScore,
+)
+from paperboy.morning.drafting import Draft, Gathered, Learn, Learned, ScoredList, draft
+from paperboy.sources import source_of, sources_of, twins
+from paperboy.store import Store
+
+if TYPE_CHECKING:
+    from paperboy.mail.message import Composer
+
+logger = logging.getLogger(__name__)
+
+# A scorer that ranks compares with the papers of these days, the candidates among them.
+RECENT = timedelta(days=30)
+
+BRIEF_SECONDS = 20.0  # for a list's brief; after one that takes longer no more are asked for
+FEWEST_BRIEFED = 4  # papers; fewer are read as fast as a brief
+
+
+class Scorer(Protocol):
+    """Scores several lists at once, asking once for what they share. `score` yields the result of
+    each request as it arrives, and raises ScoringError when it cannot continue. `estimate` returns
+    what scoring may cost; None: the price is unknown.
+    """
+
+    @property
+    def model(self) -> Model: ...
+
+    def criteria(self, mailing_list: MailingList) -> str: ...
+
+    def estimate(self, papers: Sequence[Paper]) -> Cost | None: ...
+
+    def score(
+        self,
+        jobs: Sequence[ToScore],
+        may_spend: Callable[[], bool] | None = None,
+    ) -> Generator[Scored]: ...
+
+
+class BriefWriter(Protocol):
+    """Writes the morning in brief: of several digests, each once and within so many seconds."""
+
+    def brief_key(self, digest: Digest, criteria: str) -> str: ...
+
+    def briefs(
+        self,
+        digests: Sequence[Digest],
+        may_spend: Callable[[], bool] | None,
+        seconds: float,
+    ) -> Generator[Briefed]: ...
+
+
+class _ToBrief(NamedTuple):
+    """Brief that a list's digest may have."""
+
+    place: int  # of the list
+    key: str  # of what was kept
+    digest: Digest
+
+
+@dataclass(slots=True, kw_only=True)
+class Drafter:
+    """Gathering of lists' papers from the store, their scoring, and the morning in brief."""
+
+    store: Store
+    scorer: Scorer
+    brief_writer: BriefWriter | None  # None: the scorer can only rank, or writing has failed
+    composer: Composer
+    progress: Progress
+    clock: Callable[[], datetime]
+    budget: float  # US dollars a day, all lists; 0: no limit
+    budget_zone: tzinfo  # in which that day begins at midnight
+    learn: Learn | None
+    brief_seconds: float = BRIEF_SECONDS
+
+    # The last papers that a scorer compared with, and what selects them.
+    _recent: Sequence[Text] = ()
+    _recent_key: object = None
+
+    _dead: str = ""  # why the scorer is asked for nothing more; empty: it is not dead
+    _shortfall: Shortfall | None = Shortfall.SERVER  # None: scoring hit a bug
+    _logged: str = ""  # the last reason that was logged
+
+    def candidates(
+        self,
+        mailing_list: MailingList,
+        now: datetime,
+        *,
+        before: date | None = None,
+        since: Mapping[str, datetime] = MappingProxyType({}),
+        unread: Collection[str] = (),
+    ) -> tuple[list[Paper], frozenset[str], frozenset[str]]:
+        """Return the papers to consider, which the list has not seen, or had not `before` a day;
+        the ids of those from before its start; and the ways by which they come.
+
+        A list starts with the newest batch of each source, or with the papers submitted `since`
+        then, by the source's key; with categories that are `unread` today, on the day when they
+        can be read.
+        """
+        started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
+        known = [
+            category
+            for category in mailing_list.categories
+            if category in started or category not in unread
+        ]
+        mailing_list = replace(mailing_list, categories=tuple(known))
+        unseen = self.store.papers.unseen(mailing_list, before)
+
+        too_old = frozenset[str]()
+        for source in sources_of(mailing_list.categories):
+            papers = [paper for paper in unseen if source_of(paper.id) is source]
+            published = (paper.published for paper in papers)
+            start = source.calendar.start_of_newest(published, now, mailing_list.holidays)
+            start = min(start, since.get(source.key, start))
+            too_old |= curate.before_start(mailing_list, papers, started, start)
+
+        considered = [paper for paper in unseen if paper.id not in too_old]
+        came_before = self._came_before(mailing_list.name, considered, before)
+        considered = [paper for paper in considered if paper.id not in came_before]
+        return considered, too_old, curate.ways_in(mailing_list)
+
+    def _came_before(
+        self, list_name: str, papers: Sequence[Paper], before: date | None
+    ) -> frozenset[str]:
+        """Return the ids of the papers that the list was sent under another id, `before` a day, and
+        of those that come with their twin, which names all authors.
+        """
+        ids = {paper.id for paper in papers}
+        found = set[str]()
+        for paper in papers:
+            for twin in twins(paper):
+                life = self.store.history.of_paper(list_name, twin)
+                if twin in ids:
+                    found.add(twin)
+                elif life.became in curate.SHOWN and life.day != before:
+                    found.add(paper.id)
+
+        return frozenset(found)
+
+    def gather(
+        self,
+        mailing_list: MailingList,
+        papers: Sequence[Paper],
+        now: datetime,
+        *,
+        only_days: int = 0,
+        late: Collection[str] = (),
+        spent_on: date | None = None,
+    ) -> ScoredList:
+        """Return the candidates with their kept scores, including those that another list paid for;
+        `late` are the keys of sources. The spending is what no frozen day has yet, and that of the
+        day `spent_on`.
+        """
+        # Nobody's address is needed from here on.
+        mailing_list = replace(mailing_list, subscribers=())
+        name = mailing_list.name
+        model = self.scorer.model
+        filtered = frozenset(
+            paper.id for paper in papers if curate.why_filtered(mailing_list, paper)
+        )
+        followed = frozenset(
+            paper.id for paper in papers if curate.matched_authors(paper, mailing_list.authors)
+        )
+        kept = [paper for paper in papers if paper.id not in filtered]
+        kept.sort(key=lambda paper: paper.id not in followed)
+
+        sources = sources_of(mailing_list.categories)
+        unseen_twins = {
+            twin: paper.id
+            for paper in kept
+            for twin in twins(paper)
+            if source_of(twin) in sources and not self.store.history.of_paper(name, twin).became
+        }
+        learned = Learned()
+        if self.learn:
+            learned = self.learn(mailing_list, kept, followed, now)
+        # Scores by other rankers, learned since or by another list on the same topics, do not count.
+        criteria = self.scorer.criteria(mailing_list) + learned.key
+        gathered = Gathered(
+            mailing_list=replace(mailing_list, webhook=""),  # a secret
+            papers=tuple(kept),
+            criteria=criteria,
+            model=replace(model, learned_from=" and ".join(learned.rankers)),
+            for_list=self.composer.for_list(mailing_list, local_date(mailing_list, now)),
+            now=now,
+            filtered=filtered,
+            followed=followed,
+            learned=learned,
+            tries=self.store.days.tries(name),
+            only_days=only_days,
+            late=tuple(source.name for source in sources if source.key in late),
+            twins=unseen_twins,
+        )
+        ids = [paper.id for paper in kept]
+        return ScoredList(
+            gathered=gathered,
+            scores=self.store.scores.kept(name, criteria, model.name, ids, now),
+            spending=self.store.scores.spending(name, spent_on),
+        )
+
+    def score(self, kept: Sequence[ScoredList], *, show_cost: bool = False) -> Sequence[ScoredList]:
+        """Return the lists with the scorer's scores, which are kept as they arrive.
+
+        Lists with the same criteria are scored once. A scorer that could not continue is not asked
+        again. What a bug leaves unscored is carried over, too. `show_cost`: show the cost on a
+        terminal, too.
+        """
+        lists = list(kept)
+        jobs = list(self._jobs(lists))
+        if not jobs:
+            return lists
+
+        try:
+            if not self._dead:
+                self._announce(jobs, show_cost=show_cost)
+                self._ask(lists, jobs)
+        except ScoringError as error:
+            self._dead = str(error)
+            if isinstance(error, BudgetUsedUpError):
+                self._shortfall = Shortfall.BUDGET
+        except StoreWriteError:
+            raise  # without a disk there is no morning
+        except Exception as error:
+            logger.exception(
+                "this is a bug in Paperboy; the morning continues with the scores it has"
+            )
+            self._dead = f"scoring hit a bug in Paperboy: {error!r}; see the log"
+            self._shortfall = None
+
+        return list(map(self._explained, lists))
+
+    def _ask(self, lists: list[ScoredList], jobs: Sequence[ToScore]) -> None:
+        """Let the lists take over the results as they arrive, those with the criteria of the list
+        that asked, too; and keep the scores.
+        """
+        gathered = [scored.gathered for scored in lists]
+        criteria_of = {parts.mailing_list.name: parts.criteria for parts in gathered}
+        total = sum(len(job.papers) for job in jobs)
+        done = 0
+        with (
+            self.progress.stage("Scoring papers") as show,
+            closing(self.scorer.score(jobs, self._may_spend())) as results,
+        ):
+            for result in results:
+                criteria = criteria_of[result.list_name]
+                for place, old in enumerate(lists):
+                    if old.gathered.criteria != criteria:
+                        continue
+
+                    new = old.take(result)
+                    lists[place] = new
+                    name = new.gathered.mailing_list.name
+                    self.store.scores.keep(
+                        name,
+                        criteria,
+                        new.gathered.model.name,
+                        dict(new.scores.items() - old.scores.items()),
+                        result.spending if name == result.list_name else Spending(),
+                        self.clock(),
+                    )
+
+                done += len(result.scores) + len(result.unscored)
+                show(done, total)
+
+    def _may_spend(self) -> Callable[[], bool] | None:
+        """Return a check of the budget, which is that of a local day, for all lists; None: there is
+        none.
+        """
+        if not self.budget:
+            return None
+
+        local = self.clock().astimezone(self.budget_zone)
+        midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
+        return lambda: self.store.scores.spent_since(midnight) < self.budget
+
+    def _announce(self, jobs: Sequence[ToScore], *, show_cost: bool) -> None:
+        """Log the cost of scoring; `show_cost`: also on a terminal."""
+        if not self.scorer.model.is_llm:
+            return
+
+        papers = [paper for job in jobs for paper in job.papers]
+        cost = self.scorer.estimate(papers)
+        logger.log(
+            logging.WARNING if show_cost else logging.INFO,
+            "scoring %s for %s by %s: %s",
+            counted(len(papers), "paper"),
+            together([job.mailing_list.name for job in jobs], 3),
+            self.scorer.model.name,
+            "price unknown" if cost is None else f"about {money(cost.total)}",
+        )
+
+    def _jobs(self, lists: Sequence[ScoredList]) -> Iterator[ToScore]:
+        """Yield the requests to the scorer. Of lists with the same criteria, the first asks for what several
+        miss. Lists on the same categories share the papers that a scorer compares with.
+        """
+        asked: set[tuple[str, str]] = set()
+        ranks = not self.scorer.model.is_llm
+        for scored in lists:
+            gathered = scored.gathered
+            mailing_list = gathered.mailing_list
+            criteria = gathered.criteria
+            papers = tuple(paper for paper in scored.missing if (criteria, paper.id) not in asked)
+            if not papers:
+                continue
+
+            asked |= {(criteria, paper.id) for paper in papers}
+
+            if ranks:
+                since = gathered.now - RECENT
+                key = frozenset(mailing_list.categories), mailing_list.cross_lists, since
+                if key != self._recent_key:  # lists on the same categories come one after the other
+                    self._recent_key = key
+                    self._recent = self.store.papers.recent(mailing_list, since)
+
+            rankers = tuple(gathered.learned.rankers.values())
+            yield ToScore(mailing_list, papers, self._recent, rankers)
+
+    def _explained(self, scored: ScoredList) -> ScoredList:
+        """Log what was scored and why other scores are missing, and add that for the draft."""
+        gathered = scored.gathered
+        if not gathered.mailing_list.topics:
+            return scored
+
+        name = gathered.mailing_list.name
+        logger.info("%s: %d of %d scored", name, len(scored.scores), len(gathered.papers))
+        for reason, times in Counter(scored.unscored.values()).items():
+            logger.warning("%s: %s could not be scored: %s", name, counted(times, "paper"), reason)
+
+        unscored = next(iter(scored.unscored.values()), "")
+        missing = len(scored.missing)
+        if not missing:
+            return replace(scored, problem=unscored)
+
+        what = f"{name}: {counted(missing, 'paper')} not scored"
+        problem = scored.problem or self._dead or unscored
+        if problem == self._logged:  # a dead LLM is dead for each list
+            logger.info("%s", what)
+        else:
+            logger.error("%s: %s", what, problem)
+
+        self._logged = problem
+        return replace(
+            scored,
+            problem=problem,
+            shortfall=self._shortfall,
+            bug=self._shortfall is None,
+        )
+
+    def brief(
+        self,
+        lists: Sequence[ScoredList],
+        outcome: Callable[[Draft], Outcome | None],
+        *,
+        alone: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> Sequence[ScoredList]:
+        """Return the lists with their mornings in brief, where the day's outcome is a digest
+        already.
+
+        What was not kept is asked for once, side by side, while `alone` is held; not where scoring
+        could not continue. Whatever fails is logged, and costs nothing but the brief; after a bug or
+        a timeout, this morning's other lists have none either.
+        """
+        briefed = list(lists)
+        writer = self.brief_writer
+        if writer is None:
+            return briefed
+
+        try:
+            missing = self._with_kept(briefed, _to_brief(writer, lists, outcome))
+            if missing and not self._dead:
+                with alone():
+                    # Whoever had the lock may have asked meanwhile.
+                    self._ask_for_briefs(writer, briefed, self._with_kept(briefed, missing))
+        except StoreWriteError:
+            raise  # without a disk there is no morning
+        except Exception as error:  # noqa: BLE001  # a brief never fails a mail
+            self.brief_writer = None
+            reason = str(error) if isinstance(error, PaperboyError) else repr(error)
+            logger.warning("digests go without the morning in brief: %s", one_line(reason))
+
+        return briefed
+
+    def _with_kept(self, lists: list[ScoredList], wanted: Sequence[_ToBrief]) -> Sequence[_ToBrief]:
+        """Give the lists the briefs that are kept, and return those that are not."""
+        missing = list[_ToBrief]()
+        for to_brief in wanted:
+            place, key, digest = to_brief
+            kept = self.store.briefs.kept(digest.mailing_list.name, key)
+            if kept is None:
+                missing.append(to_brief)
+            else:
+                lists[place] = replace(lists[place], brief=kept)
+
+        return missing
+
+    def _ask_for_briefs(
+        self,
+        writer: BriefWriter,
+        lists: list[ScoredList],
+        wanted: Sequence[_ToBrief],
+    ) -> None:
+        """Let the lists take over the briefs as they arrive, and keep them with what they cost."""
+        by_name = {to_brief.digest.mailing_list.name: to_brief for to_brief in wanted}
+        digests = [to_brief.digest for to_brief in wanted]
+        problems = set[str]()
+        asked = writer.briefs(digests, self._may_spend(), self.brief_seconds)
+        with closing(asked) as results:
+            for result in results:
+                name = result.list_name
+                place, key, digest = by_name[name]
+                scored = lists[place]
+                criteria = scored.gathered.criteria
+                spending = result.spending
+                now = self.clock()
+                with self.store.transaction(durable=False):
+                    self.store.scores.keep(name, criteria, digest.model.name, {}, spending, now)
+                    if result.sentences is not None:
+                        self.store.briefs.keep(name, key, result.sentences, now)
+
+                lists[place] = replace(
+                    scored,
+                    brief=result.sentences or (),
+                    spending=scored.spending + spending,
+                )
+                if result.timed_out:
+                    self.brief_writer = None
+                if result.problem and result.problem not in problems:
+                    problems.add(result.problem)
+                    logger.warning("%s: no morning in brief: %s", name, result.problem)
+
+
+def _to_brief(
+    writer: BriefWriter,
+    lists: Sequence[ScoredList],
+    outcome: Callable[[Draft], Outcome | None],
+) -> Sequence[_ToBrief]:
+    """Return the briefs that the lists' digests may have."""
+    wanted = list[_ToBrief]()
+    for place, scored in enumerate(lists):
+        gathered = scored.gathered
+        if not (gathered.mailing_list.topics and gathered.mailing_list.brief):
+            continue
+
+        made = draft(scored)
+        is_long = len(made.digest.entries) >= FEWEST_BRIEFED
+        if is_long and outcome(made) is Outcome.DIGEST:
+            key = writer.brief_key(made.digest, gathered.criteria)
+            wanted.append(_ToBrief(place, key, made.digest))
+
+    return wanted
