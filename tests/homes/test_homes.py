@@ -106,7 +106,8 @@ def test_this_version_has_a_home() -> None:
 
 
 def test_schema_is_that_of_a_new_home(kept: KeptScore, tmp_path: Path) -> None:
-    query = "select type, name, tbl_name, sql from sqlite_master where name not glob 'sqlite_stat*' order by type, name"
+    query = """select type, name, tbl_name, rtrim(sql, char(10)) as sql from sqlite_master
+        where name not glob 'sqlite_stat*' order by type, name"""
     with Store.open(tmp_path / "new.db", tables=TABLES) as new:
         assert kept.rows(query) == new.database.rows(query)
         assert kept.rows("pragma user_version") == new.database.rows("pragma user_version")

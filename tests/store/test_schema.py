@@ -80,6 +80,18 @@ def test_older_database_gets_what_it_lacks_once(path: Path) -> None:
             ]
 
 
+def test_migration_may_have_several_statements_on_a_line_and_a_trigger_over_several(
+    path: Path,
+) -> None:
+    trigger = """create trigger fetched after insert on fetches begin
+        delete from attempts;
+        insert into lists values (new.category || '; a list', new.fetched_at);
+    end"""
+    core = after(CORE, f"{trigger}; {FETCH};  -- the end")
+    with opened(path, core=core) as database:
+        assert database.column("select name from lists") == ["cs.LG; a list"]
+
+
 def test_feature_that_is_new_gets_all_of_its_migrations(tmp_path: Path) -> None:
     path = tmp_path / "before.db"
     with opened(path, ()) as database:

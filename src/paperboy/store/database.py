@@ -76,7 +76,7 @@ class Database:
                 execute("begin exclusive")  # waits for another process that migrates it
                 self._require_no_orphans()
                 for tables, applied in self._behind(mark):
-                    migrate(tables, applied, self._connection)
+                    migrate(tables, applied, self._utils)
                 if row := execute("pragma foreign_key_check").fetchone():
                     raise sqlite3.IntegrityError(
                         f"a row of {row[0]} refers to a missing row of {row[2]}"

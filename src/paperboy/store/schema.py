@@ -5,7 +5,8 @@ Instants are text in UTC to the second, and dates are local to their list. Table
 
 import re
 import secrets
-import sqlite3
+
+import sqlite_utils
 
 from paperboy.models import Tables
 
@@ -305,8 +306,8 @@ alter table papers add column license text not null default ''
 alter table deliveries add column doubtful integer not null default 0
 """,
 )
-"""A released migration never changes; a change is a new one. All statements but the last end in a semicolon and a line
-break, as nothing else in them does; `--` begins a comment anywhere.
+"""A released migration never changes; a change is a new one. `--` begins a comment
+anywhere, which is not stored.
 
 Foreign keys are off. A table that is recreated loses its triggers, also those of features, and a view that names it
 has to be dropped first. A feature's migrations come after all of the core's, so they may use only what every later
@@ -317,18 +318,21 @@ CORE = Tables(name="", migrations=MIGRATIONS)
 """`user_version` counts its applied migrations; the table `features`, those of features."""
 
 
-def migrate(tables: Tables, applied: int, connection: sqlite3.Connection) -> None:
+def migrate(tables: Tables, applied: int, utils: sqlite_utils.Database) -> None:
     """Apply all but the first `applied` migrations, inside a transaction. A new home also gets its
     secret.
+
+    Unlike `sqlite3`'s, the `executescript` of sqlite-utils keeps the transaction open. Its
+    `Migrations` neither wait for another process, nor roll back a whole upgrade, nor refuse a newer
+    database.
     """
     for migration in tables.migrations[applied:]:
-        for statement in re.sub(r" *--.*", "", migration).split(";\n"):
-            connection.execute(statement)
+        utils.executescript(re.sub(r" *--.*", "", migration))
 
     number = len(tables.migrations)
     if tables.name:
-        connection.execute("insert or replace into features values (?, ?)", [tables.name, number])
+        utils.execute("insert or replace into features values (?, ?)", [tables.name, number])
         return
-    connection.execute(f"pragma user_version = {number}")
+    utils.execute(f"pragma user_version = {number}")
     if not applied:
-        connection.execute("insert into secrets values ('mail', ?)", [secrets.token_bytes(32)])
+        utils.execute("insert into secrets values ('mail', ?)", [secrets.token_bytes(32)])
