@@ -47,7 +47,7 @@ class Alerts(Noun):
             (incident.kind, incident.subject, incident.since, day, over, mail)
             for incident in incidents
         ]
-        self._database.execute_all("insert or replace into alerts values (?, ?, ?, ?, ?, ?)", rows)
+        self._execute_all("insert or replace into alerts values (?, ?, ?, ?, ?, ?)", rows)
 
     def forget(self, kind: str, subject: str) -> None:
         """Delete a reported problem that is moot."""

@@ -284,6 +284,7 @@ class Noun:
         self._value = database.value
         self._pairs = database.pairs
         self._execute = database.execute
+        self._execute_all = database.execute_all
         self._execute_each = database.execute_each
         self._commit = database.commit
 

@@ -72,7 +72,7 @@ class Incidents(Noun):
 
     def note(self, incidents: Iterable[Incident], at: datetime) -> None:
         """Add incidents, or update known ones. Joins the caller's transaction."""
-        self._database.execute_all(
+        self._execute_all(
             """insert into incidents (kind, subject, reason, facts, event, since, last)
             values (:kind, :subject, :reason, :facts, :event, :at, :at)
             on conflict do update set

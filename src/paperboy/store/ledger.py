@@ -88,7 +88,7 @@ class Ledger(Noun):
             message | asdict(pack(mail)),
         )[0]
         rows = (_recipient(copy) | {"frozen_id": frozen_id, "at": at} for copy in copies)
-        self._database.execute_all(
+        self._execute_all(
             """insert into deliveries (frozen_id, address, name, state, message_id, token, at)
             values (:frozen_id, :address, :name, 'pending', :message_id, :token, :at)""",
             rows,

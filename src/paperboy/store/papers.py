@@ -5,7 +5,7 @@ from dataclasses import asdict
 from datetime import date, datetime
 
 from paperboy.models import MailingList, Paper, PaperOutcome, Text
-from paperboy.store.database import Database, Noun, iso
+from paperboy.store.database import Database, Noun
 from paperboy.store.seen import CODES, LIST_KEY, PAPER_KEYS, day_number
 
 
@@ -31,14 +31,16 @@ class Papers(Noun):
         self.clear_cache()
         with self._transaction():
             self._execute(PAPER_KEYS, {"ids": [paper.id for paper in papers]})
-            for paper in papers:
-                self._execute(_UPSERT, asdict(paper) | {"fetched_at": at})
-                for category in {paper.primary_category, *paper.categories}:
-                    row = [category, paper.id]
-                    self._execute("insert or ignore into paper_categories values (?, ?)", row)
-            for category in categories:
-                row = [source, category, iso(at)]
-                self._execute("insert or replace into fetches values (?, ?, ?)", row)
+            rows = (asdict(paper) | {"fetched_at": at} for paper in papers)
+            self._execute_all(_UPSERT, rows)
+            within = (
+                (category, paper.id)
+                for paper in papers
+                for category in {paper.primary_category, *paper.categories}
+            )
+            self._execute_all("insert or ignore into paper_categories values (?, ?)", within)
+            fetches = ((source, category, at) for category in categories)
+            self._execute_all("insert or replace into fetches values (?, ?, ?)", fetches)
 
     def fetched(self, source: str) -> dict[str, datetime]:
         """Return when each category of a source, by its key, was last fetched completely."""

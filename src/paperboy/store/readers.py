@@ -28,9 +28,7 @@ class Readers(Noun):
             (copy.token, vote_token(copy.token), list_name, copy.subscriber.address)
             for copy in copies
         )
-        self._database.execute_all(
-            "insert or ignore into readers values (?, ?, ?, ?)", rows, durable=False
-        )
+        self._execute_all("insert or ignore into readers values (?, ?, ?, ?)", rows, durable=False)
 
     def by_leave_token(self, token: str) -> Reader | None:
         """Return the reader with an unsubscribe token."""
