@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -158,6 +159,29 @@ def test_transaction_is_all_or_nothing(database: Database, path: Path, *, inner:
         write()
     assert other.rows(count) == [{"n": 250}]
     other.close()
+
+
+def test_inserted_row_is_written_as_by_a_statement(database: Database) -> None:
+    """Its instants are in UTC, or a morning in Tokyo would sort after noon in Berlin."""
+    noon = datetime(2026, 11, 20, 12, tzinfo=ZoneInfo("Europe/Berlin"))
+    morning = datetime(2026, 11, 20, 18, tzinfo=ZoneInfo("Asia/Tokyo"))
+    with database.transaction():
+        database.insert("lists", {"name": "berlin", "since": noon})
+        database.insert("lists", {"name": "tokyo", "since": morning})
+    since = database.pairs("select name, since from lists order by since")
+    assert list(since.items()) == [("tokyo", morning), ("berlin", noon)]
+
+
+def test_inserted_row_replaces_one_with_its_key_only_if_asked(database: Database) -> None:
+    row = {"name": "foundations", "since": datetime(2026, 11, 20, tzinfo=UTC)}
+    later = row | {"since": datetime(2026, 11, 21, tzinfo=UTC)}
+    with database.transaction():
+        database.insert("lists", row)
+        with pytest.raises(sqlite3.IntegrityError):
+            database.insert("lists", later)
+        assert database.value("select since from lists") == row["since"]
+        database.insert("lists", later, replace=True)
+    assert database.value("select since from lists") == later["since"]
 
 
 def test_full_disk_is_reported_in_words_and_loses_nothing(database: Database) -> None:

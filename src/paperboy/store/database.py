@@ -253,9 +253,18 @@ class Database:
         """Let statements call a deterministic function of one text."""
         self._connection.create_function(name, 1, function, deterministic=True)
 
-    def insert(self, table: str, row: dict[str, Any]) -> None:
-        """Insert a row inside a transaction; sqlite-utils' own commits are savepoints in it."""
-        self._guarded(lambda: self._utils.table(table).insert(row))
+    def insert(self, table: str, row: Mapping[str, Any], *, replace: bool = False) -> None:
+        """Insert a row inside a transaction, or `replace` the one with its key. sqlite-utils' own
+        commits are savepoints in it; its datetimes would keep their zone, and not sort.
+
+        Its `insert_all`, `upsert_all`, `query` and `search` are slower than our statements, and
+        lack our types, prefixes and weights.
+        """
+        values = {
+            name: iso(value) if isinstance(value, datetime) else value
+            for name, value in row.items()
+        }
+        self._guarded(lambda: self._utils.table(table).insert(values, replace=replace))
 
     def _guarded(self, work: Callable[[], _T]) -> _T:
         """Raise disk errors as ours; errors of a statement are bugs. A context manager would take

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 
 from paperboy.due import Standing, local_date, looked_early, standing
 from paperboy.models import Attempt, Day, MailingList, Outcome, PaperOutcome
-from paperboy.store.database import Noun, iso
+from paperboy.store.database import Noun
 from paperboy.store.ledger import WORTH_SENDING, Ledger, pack
 from paperboy.store.readers import Readers
 from paperboy.store.seen import CODES, KNOW_LIST, LIST_KEY, PAPER_KEYS, day_number
@@ -180,7 +180,7 @@ class Days(Noun):
                 "reason": day.reason,
                 "digest_id": digest_id,
                 "model": day.model,
-                "at": iso(at),
+                "at": at,
             }
             self._database.insert("days", row | asdict(day.counts))
             also(digest_id)

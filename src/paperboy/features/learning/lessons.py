@@ -3,7 +3,7 @@ random sample.
 """
 
 from collections.abc import Collection
-from dataclasses import astuple, dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -70,7 +70,8 @@ class Lessons:
 
     def state(self, list_name: str, kind: ExampleKind, key: str) -> LearnedState | None:
         """Return the list's state of that kind and key."""
-        query = f"select {_STATE} from learned where list = ? and kind = ? and key = ? and weights is not null"
+        query = """select key, oldest, until, until_id, examples, weights from learned
+            where list = ? and kind = ? and key = ? and weights is not null"""
         return self._database.first(query, [list_name, kind, key], LearnedState)
 
     def progress(self, list_names: Collection[str]) -> dict[str, TrainingProgress]:
@@ -86,9 +87,10 @@ class Lessons:
         self, list_name: str, kind: ExampleKind, state: LearnedState | None, at: datetime
     ) -> None:
         """Replace a state; None: there was nothing to learn from."""
-        insert = f"insert or replace into learned (list, kind, at, {_STATE}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        learned = astuple(state) if state else ("", None, None, None, None, None)
-        self._database.commit(insert, [list_name, kind, at, *learned])
+        learned = asdict(state) if state else {"key": ""}
+        row = {"list": list_name, "kind": kind, "at": at} | learned
+        with self._database.transaction():
+            self._database.insert("learned", row, replace=True)
 
     def due(self, list_name: str, now: datetime, *, scores: bool) -> list[ExampleKind]:
         """Return the kinds that may have something new for the list: scores once another day of it
@@ -150,8 +152,6 @@ class Lessons:
             recalls[name] = Recall(**row), spent.get(name, Spending())
         return recalls
 
-
-_STATE = "key, oldest, until, until_id, examples, weights"
 
 _NEWEST_DAY = "(select at from days where list = :list order by date desc limit 1)"
 _LOOKED = "(select (select at from learned where list = :list and kind = '{}') as at) as looked"
