@@ -208,9 +208,9 @@ class Daemon:
     # ---- the status line
 
     def _begin_housekeeping(self) -> None:
-        # `schedule` counts in local time, in which an hour of autumn comes twice: its jobs may be
-        # an hour late. Children, the watchdog and due work must not be, so they stay on the
-        # monotonic timer.
+        # `schedule` counts in local time, in which an hour comes twice in autumn: its jobs may be an
+        # hour late. Children, files, the watchdog (five minutes) and due work must not be, so they
+        # stay on the monotonic timer.
         self.housekeeping.clear()
         self.housekeeping.every().minute.do(self.say_status)
 

@@ -9,8 +9,9 @@ begins days before this one ends, has it.
 
 The announcement feed is asked once, without a retry: see announced.py.
 
-`arxiv.Search` describes a query. The pages are fetched here, because `arxiv.Client.results` takes a
-broken page for the end of the list, has no timeout, and ignores Retry-After.
+`arxiv.Search` describes a query. The pages are fetched here: `arxiv.Client` 4.0 takes an empty or
+broken first page for an empty list, keeps the papers of a page that was cut off, retries refusals,
+ignores Retry-After, and takes neither a timeout nor a session.
 """
 
 import logging
