@@ -128,6 +128,24 @@ def test_nothing_but_their_folder_says_biorxiv_or_medrxiv() -> None:
     assert {name for name in found if not name.startswith("sources/biorxiv/")} == set(SAYS_BIORXIV)
 
 
+HAS_SQL = {  # outside the store and the features: why
+    "scoring/local.py": "its index, in memory",
+}
+SQL = re.compile(
+    r"\b(?:select\b[^.;]+\bfrom|insert (?:or \w+ )?into|update \w+ set|delete from) \w",
+    re.IGNORECASE,
+)
+
+
+def test_sql_is_in_the_store_and_in_features() -> None:
+    found = {
+        str(path.relative_to(PACKAGE))
+        for path in FILES
+        if room_of(path) not in {"store", "features"} and SQL.search(path.read_text("utf-8"))
+    }
+    assert found == set(HAS_SQL)
+
+
 def test_every_room_has_its_floor() -> None:
     assert {room_of(path) for path in FILES} - {"__init__"} == set(FLOOR_OF)
 

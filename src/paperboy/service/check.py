@@ -40,7 +40,6 @@ from paperboy.service.app import App
 from paperboy.service.output import lines_of
 from paperboy.sources import named, source_of, sources_of
 from paperboy.sources.source import Source
-from paperboy.store.database import iso
 
 T = TypeVar("T")
 
@@ -336,8 +335,7 @@ def _of_the_categories(app: App) -> Iterator[Finding]:
     with store:
         sources = sources_of(_categories(app))
         for source in (source for source in sources if source.key):  # names without a key stay
-            values = {"source": source.key, "since": iso(since)}
-            silent = frozenset(store.database.column(_SILENT, values))
+            silent = store.papers.silent_categories(source.key, since)
             for mailing_list in app.home.lists:
                 if source.key in mailing_list.categories:  # all of it, with what has gone silent
                     continue
@@ -354,11 +352,6 @@ def _gives_initials(source: Source) -> bool:
 
 
 _FORTNIGHT = timedelta(days=14)
-_SILENT = """
-select category from fetches where source = :source and fetched_at >= :since and category not in (
-    select category from paper_categories join papers on id = paper_id where published >= :since
-) and exists (select 1 from papers where id glob :source || ':*' and published < :since)
-"""
 
 
 def _can_be_made(path: Path) -> bool:
