@@ -29,7 +29,7 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for 
 _LIST = click.argument("name", metavar="LIST")
 _ADDRESS = click.argument("text", metavar="ADDRESS")
 _ADDRESS_OR_TOKEN = click.argument("words", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
-_ASKED = "asked to leave the list"  # by a token: the person's own wish
+_REASONS = {"operator": "by hand", "reader": "asked to leave the list"}  # by who wants it
 
 
 @click.command()
@@ -190,10 +190,9 @@ def suppress(app: App, words: Sequence[str], name: str) -> None:
         app.home.list(name)
 
     with app.store_to_ask.transaction():  # a person who is forgotten meanwhile stays so
-        address, only, reason = _read_request(app, " ".join(words), name)
+        address, only, by = _read_request(app, " ".join(words), name)
         suppressions = app.store.suppressions
-        by = "reader" if reason == _ASKED else "operator"
-        is_new = suppressions.add(address, only, reason, app.clock(), by=by)
+        is_new = suppressions.add(address, only, _REASONS[by], app.clock(), by=by)
 
     if is_new:
         said = f"{address} gets no more mail from {only or 'any list'}."
@@ -241,7 +240,8 @@ def unsuppress(app: App, words: Sequence[str], name: str) -> None:
 
 
 def _read_request(app: App, text: str, name: str) -> tuple[str, str, str]:
-    """Return the address, the list (empty: all of them), and the reason to suppress it.
+    """Return the address, the list (empty: all of them), and who wants it: a token is the reader's
+    own wish.
 
     `text` is an address, a token, or the subject or the link of an unsubscribe mail; `name` is the
     value of `--list`. Raises click.BadParameter for a broken address, and UnknownNameError for a
@@ -252,7 +252,7 @@ def _read_request(app: App, text: str, name: str) -> tuple[str, str, str]:
     request = unsubscribe_request(text)
     if request is None:
         if "@" in text:
-            return mailbox_from(text, "ADDRESS_OR_TOKEN").address, name, "by hand"
+            return mailbox_from(text, "ADDRESS_OR_TOKEN").address, name, "operator"
         what = "the 32 letters and digits that end the subject of an unsubscribe mail"
         raise UnknownNameError(f"{text!r} is neither an address nor a token; a token is {what}")
 
@@ -271,7 +271,7 @@ def _read_request(app: App, text: str, name: str) -> tuple[str, str, str]:
             f"this token belongs to the list {reader.list_name!r}, not to {others.pop()!r}; {fix}"
         )
 
-    return reader.address, reader.list_name, _ASKED
+    return reader.address, reader.list_name, "reader"
 
 
 @click.command()
