@@ -129,6 +129,16 @@ def test_confirmation_is_given_up_after_a_day(world: World) -> None:
     assert (world.recipients(), state(world, asked, "emmy")) == ([], FAILED)
 
 
+@pytest.mark.parametrize(("expires", "kind"), [(False, "alert"), (True, "confirmation")])
+def test_log_names_the_kind_of_mail_whatever_its_message_id(
+    world: World, caplog: pytest.LogCaptureFixture, kind: str, *, expires: bool
+) -> None:
+    caplog.set_level("INFO")
+    add(world, "olga", expires=expires)
+    world.deliver()
+    assert caplog.messages == [f"{kind} to olga@example.org: sent"]
+
+
 def test_alert_about_the_sending_itself_waits_for_the_end_of_the_round(world: World) -> None:
     add(world, "olga", priority=-1)
     lists = world.crowd(1)

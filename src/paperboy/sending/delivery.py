@@ -458,7 +458,7 @@ def what_follows(
     retried = {DeliveryState.DEFERRED, DeliveryState.PENDING}
     if not delivery.uncertain:
         retried.add(DeliveryState.AMBIGUOUS)
-    if not delivery.is_digest and delivery.expires is None:
+    if delivery.is_alert:
         retried.add(DeliveryState.FAILED)
     if receipt.state not in retried:
         return receipt.state, None
