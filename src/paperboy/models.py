@@ -40,6 +40,10 @@ class Subscriber:
         return str(Address(self.name, *self.address.rsplit("@", 1)))
 
 
+# The sender of mail to the outbox while MAIL_FROM is not set; no mail server accepts it.
+LOCAL_SENDER = Subscriber("paperboy@localhost", "Paperboy")
+
+
 class Subscribers(Sequence[Subscriber]):
     """Subscribers that are made on demand, since there may be a million."""
 

@@ -69,6 +69,7 @@ def morning(
     list_name: str = "foundations",
     became: Mapping[str, PaperOutcome] | None = None,
     reason: str = "",
+    sender: str = "papers@example.org",
 ) -> int:
     """A digest of that day to these subscribers, and what each delivery came to within its hour; gives its id."""
     store.days.freeze(
@@ -78,7 +79,7 @@ def morning(
             Outcome.DIGEST,
             reason=reason,
             outcomes=became or {},
-            composed=Composed("s", "papers@example.org", b"m"),
+            composed=Composed("s", sender, b"m"),
             copies=tuple(copy_for(name, list_name, day) for name in came),
         ),
         at(day),

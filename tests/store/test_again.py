@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from paperboy.models import DeliveryState, MessageCopy
+from paperboy.models import LOCAL_SENDER, DeliveryState, MessageCopy
 from paperboy.store import Store
 from paperboy.store.ledger import WORTH_SENDING, Missed
 from tests.store.ledger import NOW, TODAY, WAITS, copy_for, delivery, morning, states, waiting
@@ -144,3 +144,19 @@ def test_queue_can_be_narrowed_to_one_delivery(store: Store) -> None:
     digest = morning(store, {"ada": WAITS, "grace": WAITS})
     grace = delivery(store, "grace", digest)
     assert store.ledger.waiting(NOW, only=grace.id) == [grace.id]
+
+
+@pytest.mark.parametrize(
+    ("how", "sender", "is_offered"),
+    [
+        ("in the outbox", "papers@example.org", True),
+        ("in the outbox", "papers@localhost", True),  # the operator's MAIL_FROM
+        ("in the outbox", LOCAL_SENDER.address, False),  # which `resend` refuses
+        ("sent", "papers@example.org", False),
+    ],
+)
+def test_digests_in_the_outbox_are_offered_to_resend_unless_they_have_no_sender(
+    store: Store, how: str, sender: str, *, is_offered: bool
+) -> None:
+    morning(store, {"ada": how}, sender=sender)
+    assert store.ledger.only_in_outbox() == ["foundations"] * is_offered

@@ -43,8 +43,6 @@ from paperboy.models import (
     Subscriber,
 )
 
-# Where mail goes to the outbox and no sender is set.
-LOCAL_SENDER = Subscriber("paperboy@localhost", "Paperboy")
 _TITLE = 60  # characters of a list's title in From
 
 

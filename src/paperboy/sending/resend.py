@@ -11,8 +11,8 @@ from datetime import date, datetime, timedelta
 
 from paperboy import due
 from paperboy.errors import NotTodayError, PaperboyError
-from paperboy.mail.message import LOCAL_SENDER, Composer
-from paperboy.models import Delivery, MailingList, Receipt, Subscriber
+from paperboy.mail.message import Composer
+from paperboy.models import LOCAL_SENDER, Delivery, MailingList, Receipt, Subscriber
 from paperboy.sending.delivery import Transport, send_outside
 from paperboy.store import Store
 from paperboy.store.history import WAITING

@@ -24,7 +24,14 @@ from paperboy.home.proxy import proxy_for
 from paperboy.home.settings import MOST_CONNECTIONS, SETTINGS, Settings
 from paperboy.home.versions import Files, Home
 from paperboy.home.watcher import Watcher
-from paperboy.models import MailingList, MorningReport, Problem, Progress, Tables
+from paperboy.models import (
+    LOCAL_SENDER,
+    MailingList,
+    MorningReport,
+    Problem,
+    Progress,
+    Tables,
+)
 from paperboy.morning.drafter import Drafter
 from paperboy.reports import alerts, problems, status
 from paperboy.scoring.local import LocalScorer
@@ -233,7 +240,7 @@ class App(ExitStack):
         return self._composer(self.signer)
 
     def _composer(self, signer: Signer | None) -> Composer:
-        from paperboy.mail.message import LOCAL_SENDER, Composer
+        from paperboy.mail.message import Composer
 
         return Composer(
             templates=self.templates,

@@ -12,7 +12,15 @@ from datetime import date, datetime, timedelta
 from enum import Enum
 from typing import Any, NamedTuple
 
-from paperboy.models import Composed, Delivery, DeliveryState, MessageCopy, Packed, Subscriber
+from paperboy.models import (
+    LOCAL_SENDER,
+    Composed,
+    Delivery,
+    DeliveryState,
+    MessageCopy,
+    Packed,
+    Subscriber,
+)
 from paperboy.store.database import Noun
 
 WORTH_SENDING = timedelta(days=3)  # how long a digest is tried, once it has reached somebody
@@ -197,13 +205,12 @@ class Ledger(Noun):
         return bool(self._rows(query, [delivery.frozen_id, now - WORTH_SENDING]))
 
     def only_in_outbox(self) -> list[str]:
-        """Return the lists whose newest digest is only in the outbox, from a sender that a mail
-        server would accept.
-        """
+        """Return the lists whose newest digest is only in the outbox, and can be sent by mail."""
         return self._column(
             """select list from digests join deliveries on frozen_id = digests.id
-            where digests.id in (select max(id) from digests group by list) and sender not like '%@localhost'
-            group by list having max(via = 'outbox') and not max(via = 'smtp') order by list"""
+            where digests.id in (select max(id) from digests group by list) and sender != ?
+            group by list having max(via = 'outbox') and not max(via = 'smtp') order by list""",
+            [LOCAL_SENDER.address],
         )
 
     def reserve(self, delivery: Delivery, at: datetime) -> bool:
