@@ -16,6 +16,7 @@ import pytest
 from paperboy.errors import StoreError
 from paperboy.models import Tables
 from paperboy.store.database import BUSY_SECONDS, Database
+from paperboy.store.history import History
 from paperboy.store.schema import CORE, MIGRATIONS
 from tests.builders import TABLES
 
@@ -29,6 +30,13 @@ BROKEN_LINK = "insert into webhooks values (777, 'pending', 0, '', '')"
 def after(tables: Tables, *migrations: str) -> Tables:
     """The tables of a later version."""
     return replace(tables, migrations=(*tables.migrations, *migrations))
+
+
+DAY = """
+    insert into days (list, date, outcome, reason, model, considered, carried_over, let_go, author_matches, selected,
+        over_cap, below, at)
+    values ('foundations', ?, 'digest', ?, '', 0, 0, 0, 0, 0, 0, 0, '2026-11-20T07:00:00+00:00')
+"""
 
 
 @contextmanager
@@ -90,6 +98,24 @@ def test_migration_may_have_several_statements_on_a_line_and_a_trigger_over_seve
     core = after(CORE, f"{trigger}; {FETCH};  -- the end")
     with opened(path, core=core) as database:
         assert database.column("select name from lists") == ["cs.LG; a list"]
+
+
+def test_days_of_1_0_that_reached_nobody_still_say_so(tmp_path: Path) -> None:
+    """Their reasons said it in words."""
+    path = tmp_path / "old.db"
+    reasons = [
+        "the LLM does not answer; reached nobody; superseded",
+        "reached nobody; superseded",
+        "the LLM does not answer.",
+    ]
+    with opened(path, core=replace(CORE, migrations=MIGRATIONS[:4])) as old:
+        rows = [(f"2026-11-{20 - number}", reason) for number, reason in enumerate(reasons)]
+        old.execute_all(DAY, rows)
+    with opened(path) as database:
+        kept = database.column("select reason from days where reached_nobody order by date desc")
+        assert kept == ["the LLM does not answer", ""]
+        days = History(database).days(["foundations"], 3)["foundations"]
+        assert [day.reason for day in days] == reasons
 
 
 def test_feature_that_is_new_gets_all_of_its_migrations(tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ def test_superseded_day_says_so_and_keeps_its_counts(store: Store, reason: str, 
     supersede(store)
     (after,) = store.history.days(["foundations"])["foundations"]
     assert after.reason == then
+    assert store.database.column("select reason from days") == [reason], "as it was recorded"
     assert (after.outcome, after.counts, after.spending) == (
         before.outcome,
         before.counts,

@@ -254,6 +254,5 @@ _SUPERSEDE = (
     f"""delete from seen_rows where list_key = {LIST_KEY} and day in (
         select cast(strftime('%s', date) as integer) / 86400 from digests where id {_THESE}
     ) and became not in {tuple(CODES[outcome] for outcome in _STAY_SEEN)}""",
-    f"""update days set reason = ltrim(rtrim(reason, '.') || '; reached nobody; superseded', '; ')
-    where {_THEIR_DAYS}""",
+    f"update days set reached_nobody = 1 where {_THEIR_DAYS}",
 )

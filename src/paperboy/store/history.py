@@ -242,11 +242,14 @@ class History(Noun):
 
 
 def _day(**row: Any) -> DaySummary:
+    reason = row["reason"]
+    if row["reached_nobody"]:
+        reason = f"{reason.rstrip('.')}; reached nobody; superseded".lstrip("; ")
     return DaySummary(
         list_name=row["list"],
         date=row["date"],
         outcome=row["outcome"],
-        reason=row["reason"],
+        reason=reason,
         counts=Counts(**{name: row[name] for name in Counts.__slots__}),
         spending=summed(row),
         deliveries=row["deliveries"],

@@ -305,6 +305,14 @@ alter table papers add column license text not null default ''
 
 alter table deliveries add column doubtful integer not null default 0
 """,
+    """
+-- Of a day whose digest was superseded, which was the end of its reason
+
+alter table days add column reached_nobody integer not null default 0;
+
+update days set reached_nobody = 1, reason = rtrim(replace(reason, 'reached nobody; superseded', ''), '; ')
+where reason like '%reached nobody; superseded'
+""",
 )
 """A released migration never changes; a change is a new one. `--` begins a comment
 anywhere, which is not stored.
