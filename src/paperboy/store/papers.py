@@ -29,18 +29,16 @@ class Papers(Noun):
         without categories. A newer version of a known paper replaces its text.
         """
         self.clear_cache()
+        values = {
+            "ids": [paper.id for paper in papers],
+            "within": {paper.id: (paper.primary_category, *paper.categories) for paper in papers},
+            "source": source,
+            "categories": list(categories),
+            "at": at,
+        }
         with self._transaction():
-            self._execute(PAPER_KEYS, {"ids": [paper.id for paper in papers]})
-            rows = (asdict(paper) | {"fetched_at": at} for paper in papers)
-            self._execute_all(_UPSERT, rows)
-            within = (
-                (category, paper.id)
-                for paper in papers
-                for category in {paper.primary_category, *paper.categories}
-            )
-            self._execute_all("insert or ignore into paper_categories values (?, ?)", within)
-            fetches = ((source, category, at) for category in categories)
-            self._execute_all("insert or replace into fetches values (?, ?, ?)", fetches)
+            self._execute_all(_UPSERT, (asdict(paper) | {"fetched_at": at} for paper in papers))
+            self._execute_each((PAPER_KEYS, _IN_CATEGORY, _FETCHED), values)
 
     def fetched(self, source: str) -> dict[str, datetime]:
         """Return when each category of a source, by its key, was last fetched completely."""
@@ -132,3 +130,8 @@ insert into papers ({", ".join(_COLUMNS)}) values ({", ".join(f":{name}" for nam
 on conflict (id) do update set {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[:-1])}
 where excluded.version >= papers.version
 """
+_IN_CATEGORY = """
+insert or ignore into paper_categories
+select category.value, paper.key from json_each(:within) as paper cross join json_each(paper.value) as category
+"""
+_FETCHED = "insert or replace into fetches select :source, value, :at from json_each(:categories)"
