@@ -510,14 +510,9 @@ class Delivery:
     suppressed: str | None = None  # why its address gets no mail of the list; None: it does
 
     @property
-    def is_alert(self) -> bool:
-        """Check whether it is an alert, which never expires."""
-        return not self.is_digest and self.expires is None
-
-    @property
     def what(self) -> str:
-        """Return the list's name for the log, or the kind of other mail."""
-        return self.list_name or ("alert" if self.is_alert else "confirmation")
+        """Return the list's name for the log, or the kind of other mail: an alert never expires."""
+        return self.list_name or ("confirmation" if self.expires else "alert")
 
 
 @dataclass(frozen=True, slots=True)

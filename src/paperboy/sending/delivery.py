@@ -458,7 +458,7 @@ def what_follows(
     retried = {DeliveryState.DEFERRED, DeliveryState.PENDING}
     if not delivery.uncertain:
         retried.add(DeliveryState.AMBIGUOUS)
-    if delivery.is_alert:
+    if not delivery.is_digest and delivery.expires is None:
         retried.add(DeliveryState.FAILED)
     if receipt.state not in retried:
         return receipt.state, None

@@ -44,17 +44,16 @@ class Papers(Noun):
         """Return when each category of a source, by its key, was last fetched completely."""
         return self._pairs("select category, fetched_at from fetches where source = ?", [source])
 
-    def silent_categories(self, source: str, since: datetime) -> frozenset[str]:
+    def silent_categories(self, source: str, since: datetime) -> list[str]:
         """Return the categories of a source, by its key, that were fetched since then and gave no
         paper; none if the source itself is new.
         """
-        silent = self._column(
+        return self._column(
             """select category from fetches where source = :source and fetched_at >= :since and category not in (
                 select category from paper_categories join papers on id = paper_id where published >= :since
             ) and exists (select 1 from papers where id glob :source || ':*' and published < :since)""",
             {"source": source, "since": since},
         )
-        return frozenset(silent)
 
     def newest(self, categories: Collection[str]) -> datetime | None:
         """Return when the newest stored paper of these categories was submitted."""

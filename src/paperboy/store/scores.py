@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import Any
 
 from paperboy.models import Cost, Score, Spending, Usage
-from paperboy.store.database import Noun, iso
+from paperboy.store.database import Noun
 from paperboy.store.seen import KNOW_LIST, LIST_KEY, PAPER_KEYS
 
 SUMS = (
@@ -59,7 +59,7 @@ class Scores(Noun):
                 row = asdict(spending.usage) | {
                     "list": list_name,
                     "model": model,
-                    "at": iso(at),
+                    "at": at,
                     "prompt_usd": cost and cost.prompt,
                     "completion_usd": cost and cost.completion,
                 }
