@@ -36,7 +36,7 @@ _AHEAD = timedelta(minutes=5)  # more than the clocks of two processes differ
 
 
 class Store(AbstractContextManager["Store"]):
-    """Database of one home, with a noun per attribute. Features make theirs of its `database`."""
+    """Database of a home, one attribute per table group. Features build their own on `database`."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -124,8 +124,7 @@ class Store(AbstractContextManager["Store"]):
         return cls(database)
 
     def settle_clock(self, now: datetime) -> bool:
-        """Date records that were written while the clock was ahead to `now`; return whether there
-        were any.
+        """Re-date records written while the clock was ahead; return True if there were any.
 
         Days without a digest and reported alerts are deleted. Digests stay, since they may have
         been sent. A clock before the newest paper is itself wrong, so nothing is changed.

@@ -22,7 +22,7 @@ class Reported(NamedTuple):
     mail: int | None  # the message; None: there was no ALERT_TO
     unsent: bool  # the mail waits
     address: str | None  # the mail's recipient
-    can_be_over: bool  # of a list that no digest reached: one has reached it since
+    can_be_over: bool  # for `reached nobody`: a digest has been delivered since
 
 
 class Alerts(Noun):

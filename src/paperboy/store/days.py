@@ -103,8 +103,8 @@ class Days(Noun):
         )
 
     def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
-        """Return the ways by which papers come to the list since it began. Empty if it is new, or
-        was not served for the `absence` while other lists were: then it begins anew.
+        """Return the categories and cross-lists the list has been served from. Empty if it is new,
+        or was not served for the `absence` while other lists were: then it begins anew.
         """
         newest = self._value("select max(at) as at from started")
         since = newest - absence if newest else ""

@@ -57,7 +57,7 @@ class DeliveryRecord(NamedTuple):
     address: str
     state: DeliveryState
     reply: str  # the last one; empty: it was not tried
-    reason: str  # that reply, or the one because of which all mail waits
+    reason: str  # that reply, or the server error that holds back all mail
     at: datetime  # when its state last changed
     try_at: datetime | None  # not before; None: with the next sending, if it waits
     given_up: bool  # after three days of trying

@@ -56,7 +56,7 @@ class FrozenDigest(NamedTuple):
 
 
 class Missed(Enum):
-    """Deliveries that `resend` sends again, as conditions."""
+    """SQL conditions: which deliveries `resend` retries."""
 
     ANY = "(state in ('failed', 'ambiguous', 'deferred', 'suppressed') or via = 'outbox' and :by_mail)"
     FAILED = "state in ('failed', 'ambiguous')"

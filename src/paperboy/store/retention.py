@@ -50,7 +50,7 @@ class Retention(Noun):
         self, keep: timedelta, lists: Collection[str], now: datetime, *, keeps_scores: bool = False
     ) -> None:
         """Delete what is older than `keep`, and abstracts of settled papers. The file keeps its
-        size, and new rows fill it. `lists`: names of those that papers may still come to;
+        size, and new rows fill it. `lists`: names of lists that can still receive papers;
         `keeps_scores`: an LLM's are kept for learning. A disk error is logged.
         """
         values = {

@@ -306,7 +306,7 @@ alter table papers add column license text not null default ''
 alter table deliveries add column doubtful integer not null default 0
 """,
     """
--- Of a day whose digest was superseded, which was the end of its reason
+-- A day's digest was superseded; until now its reason ended so
 
 alter table days add column reached_nobody integer not null default 0;
 
@@ -314,8 +314,8 @@ update days set reached_nobody = 1, reason = rtrim(replace(reason, 'reached nobo
 where reason like '%reached nobody; superseded'
 """,
 )
-"""A released migration never changes; a change is a new one. `--` begins a comment
-anywhere, which is not stored.
+"""A released migration never changes; a change is a new one. `--` begins a comment anywhere;
+comments are not stored.
 
 Foreign keys are off. A table that is recreated loses its triggers, also those of features, and a view that names it
 has to be dropped first. A feature's migrations come after all of the core's, so they may use only what every later
