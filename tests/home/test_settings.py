@@ -8,10 +8,9 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from pydantic import SecretStr
 
 from paperboy.errors import ConfigError
-from paperboy.home.settings import SETTINGS, ignored, load
+from paperboy.home.settings import SETTINGS, Secret, ignored, load
 from paperboy.models import Subscriber
 
 MAIL = "MAIL_FROM=papers@example.org\n"
@@ -100,7 +99,7 @@ def test_environment_wins_over_env_file_and_env_file_over_credentials(tmp_path):
     settings = load(tmp_path, {"LOG_LEVEL": "WARNING", "CREDENTIALS_DIRECTORY": str(credentials)})
     assert settings.log_level == "WARNING"
     assert settings.openai_model == "from-file"
-    assert settings.openai_api_key == SecretStr("ERROR"), (
+    assert settings.openai_api_key == Secret("ERROR"), (
         "an empty line in .env leaves room for a credential"
     )
 
@@ -116,7 +115,7 @@ def test_empty_environment_variable_restores_the_default(tmp_path):
 def test_passwords_are_read_literally(tmp_path):
     """No `${…}` is filled in, and quotes keep # and spaces."""
     write(tmp_path, MAIL + "SMTP_USERNAME=ada\nSMTP_PASSWORD='pa${HOME} #w=rd '\n")
-    assert load(tmp_path, {"HOME": "/root"}).smtp_password.get_secret_value() == "pa${HOME} #w=rd "
+    assert load(tmp_path, {"HOME": "/root"}).smtp_password.value == "pa${HOME} #w=rd "
 
 
 def test_settings_never_show_secrets_and_can_be_pickled(tmp_path):
@@ -124,6 +123,7 @@ def test_settings_never_show_secrets_and_can_be_pickled(tmp_path):
     settings = load(tmp_path, {})
     assert "sk-12345" not in repr(settings) + str(settings)
     assert "hunter2" not in repr(settings) + str(settings)
+    assert "hunter2" not in f"{settings.smtp_password} {settings.smtp_password!r}"
     assert pickle.loads(pickle.dumps(settings)) == settings  # noqa: S301  # our own bytes
 
 
@@ -410,7 +410,7 @@ def test_empty_line_undoes_no_value(tmp_path):
         "SMTP_PASSWORD=hunter2\n" + MAIL + "SMTP_HOST=mx.wren.edu\nSMTP_HOST=\nSMTP_PASSWORD=''\n",
     )
     settings = load(tmp_path, {})
-    assert (settings.smtp_host, settings.smtp_password) == ("mx.wren.edu", SecretStr("hunter2"))
+    assert (settings.smtp_host, settings.smtp_password) == ("mx.wren.edu", Secret("hunter2"))
     assert ignored(tmp_path) == []
 
 

@@ -20,7 +20,6 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from dotenv.parser import parse_stream
-from pydantic import SecretStr
 
 from paperboy.edges import files
 from paperboy.edges.text import did_you_mean
@@ -31,13 +30,20 @@ from paperboy.models import Problem, Subscriber
 from paperboy.sources.arxiv import hosts
 
 
-def _secret(text: str) -> SecretStr:
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Text that no repr, str or format shows."""
+
+    value: str = field(repr=False)
+
+
+def _secret(text: str) -> Secret:
     if not (text.isascii() and text.isprintable()):
         raise ValueError("only printable ASCII characters can be sent to a server")
-    return SecretStr(text)
+    return Secret(text)
 
 
-def _key(text: str) -> SecretStr:
+def _key(text: str) -> Secret:
     if " " in text.strip():
         raise ValueError("a key contains no spaces")
     return _secret(text.strip())
@@ -52,14 +58,14 @@ def _headers(text: str) -> tuple[tuple[str, str], ...]:
             raise ValueError("must be pairs such as x-api-key: abc; x-team: papers")
         if name.lower() in _OUR_HEADERS:
             raise ValueError(f"{_OUR_HEADERS[name.lower()]} is set by Paperboy; leave it out")
-        headers.append((name, _secret(value).get_secret_value()))
+        headers.append((name, _secret(value).value))
 
     return tuple(headers)
 
 
 def _login(text: str) -> str:
     """Read a user name, with the characters that a password may have."""
-    return _secret(text.strip()).get_secret_value()
+    return _secret(text.strip()).value
 
 
 def _command(text: str) -> tuple[str, ...]:
@@ -72,7 +78,7 @@ def _command(text: str) -> tuple[str, ...]:
         raise ValueError(f"{fault}; close it as in a shell") from None
 
 
-def _heartbeat(text: str) -> SecretStr:
+def _heartbeat(text: str) -> Secret:
     """Read a URL that may have a query, all of which is a secret."""
     notation.url(text.partition("?")[0], "https://hc-ping.com/your-uuid")
     return _secret(one_line(text))
@@ -166,7 +172,7 @@ _price = number(0, 1_000_000, kind=Decimal)
 _security = notation.one_of("starttls", "tls", "none")
 _log_level = notation.one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
-_NO_SECRET = SecretStr("")
+_NO_SECRET = Secret("")
 
 _OUR_HEADERS = {
     name.lower(): name
@@ -188,7 +194,7 @@ class Settings:
     `.env.example` explains them.
     """
 
-    openai_api_key: SecretStr = _setting(_key, empty=_NO_SECRET)
+    openai_api_key: Secret = _setting(_key, empty=_NO_SECRET)
     openai_base_url: str = _setting(_api_base)  # empty: OpenAI's
     openai_model: str = _setting(one_line, "gpt-6-luna")
     openai_reasoning_effort: str = _setting(one_line, "low")
@@ -210,7 +216,7 @@ class Settings:
     smtp_port: int = _setting(integer(1, 65535), "587")
     smtp_security: Literal["starttls", "tls", "none"] = _setting(_security, "starttls")
     smtp_username: str = _setting(_login)
-    smtp_password: SecretStr = _setting(_secret, empty=_NO_SECRET)
+    smtp_password: Secret = _setting(_secret, empty=_NO_SECRET)
     # The words of a command, which may contain a secret.
     smtp_token_command: tuple[str, ...] = _setting(_command, empty=(), shown=False)
     smtp_connections: int = _setting(_connections, "auto")  # 0: grows while the server keeps up
@@ -239,7 +245,7 @@ class Settings:
     send_at: time = _setting(notation.time_of_day, "07:00")  # local
     timezone: ZoneInfo = _setting(notation.timezone, "UTC")
     give_up_after_hours: float = _setting(number(0, 23), "6")
-    heartbeat_url: SecretStr = _setting(_heartbeat, empty=_NO_SECRET)
+    heartbeat_url: Secret = _setting(_heartbeat, empty=_NO_SECRET)
 
     keep_days: int = _setting(integer(31, 36_500), "365")
 
@@ -253,7 +259,7 @@ class Settings:
     @property
     def has_llm(self) -> bool:
         """Check whether an LLM scores, and not the embedded scorer."""
-        return bool(self.openai_api_key.get_secret_value() or self.openai_base_url)
+        return bool(self.openai_api_key.value or self.openai_base_url)
 
     @property
     def learns_from_scores(self) -> bool:

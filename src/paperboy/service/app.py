@@ -181,7 +181,7 @@ class App(ExitStack):
 
         server = Server(
             settings.openai_base_url,
-            settings.openai_api_key.get_secret_value(),
+            settings.openai_api_key.value,
             settings.openai_model,
             reasoning_effort=settings.openai_reasoning_effort,
             service_tier=settings.openai_service_tier,
@@ -278,7 +278,7 @@ class App(ExitStack):
         from paperboy.sending.smtp import SmtpTransport
 
         settings = self.settings
-        password = settings.smtp_password.get_secret_value()
+        password = settings.smtp_password.value
         has_secret = bool(password or self.token_command)
         if bool(settings.smtp_username) != has_secret:
             needs = "SMTP_USERNAME needs SMTP_PASSWORD or SMTP_TOKEN_COMMAND"

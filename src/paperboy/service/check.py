@@ -364,8 +364,8 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
 
     The database is not among them: opening it has set its mode.
     """
-    key = settings.openai_api_key.get_secret_value()
-    secret = key or settings.openai_headers or settings.smtp_password.get_secret_value()
+    key = settings.openai_api_key.value
+    secret = key or settings.openai_headers or settings.smtp_password.value
     forbidden_modes = [
         (settings.paperboy_database.parent, 0o022),
         (home / ".env" if secret else None, 0o077),
@@ -404,7 +404,7 @@ def _servers(app: App, patience: float, broken: Collection[str]) -> Iterator[_Pr
     if settings.web_url:
         silence = f"{settings.web_url}/robots.txt {late}, {_NO_PAGES}"
         yield _web, note("web", silence), patience
-    if url := settings.heartbeat_url.get_secret_value():
+    if url := settings.heartbeat_url.value:
         silence = f"HEARTBEAT_URL at {urlsplit(url).hostname} {late}{_NO_HEARTBEAT}"
         yield _heartbeat, note("heartbeat", silence), patience
     if not {"prompts", "scoring"} & {*broken}:
@@ -490,7 +490,7 @@ def _web(app: App) -> Iterator[Finding]:
 
 def _heartbeat(app: App) -> Iterator[Finding]:
     """Connect to the host of HEARTBEAT_URL: a request would be a heartbeat."""
-    url = app.settings.heartbeat_url.get_secret_value()
+    url = app.settings.heartbeat_url.value
     place = f"HEARTBEAT_URL at {urlsplit(url).hostname}"
     try:
         Http(most=WEB_MOST, proxy=app.proxy(url)).connect(url, seconds=WEB_SECONDS)

@@ -19,7 +19,7 @@ def beat(app: App) -> None:
 
     Errors are only logged, without the path, which is often a secret.
     """
-    url = app.settings.heartbeat_url.get_secret_value()
+    url = app.settings.heartbeat_url.value
     try:
         if not url or not app.status(app.home.lists).health.well:
             return
