@@ -23,7 +23,6 @@ FLOORS = {
 }
 FLOOR_OF = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
 ADJOINING = {  # a room, and one of the same floor that it may import: why
-    ("errors", "models"): "a ConfigError holds Problems",
     ("tex", "edges"): "foreign text, made fit",
     ("curate", "sources"): "a paper's mark-up",
     ("curate", "topics"): "the names of sections",

@@ -20,13 +20,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-
-from paperboy.models import Problem
+from dataclasses import dataclass
 
 MOST_PROBLEMS = 200  # in one report
 
 # Last sentence of a message about a missing secret: only the service can read its credentials.
 CREDENTIAL = "With systemd credentials, use the wrapper in paperboy manual service"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Fault in a file or a setting: its place, and a message with the fix."""
+
+    place: str  # "subscribers.yaml:14:9", ".env:3", "environment"
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}" if self.place else self.message
 
 
 class PaperboyError(Exception):

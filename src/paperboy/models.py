@@ -125,17 +125,6 @@ class MailingList:
         return (subscriber.address.lower() for subscriber in self.subscribers)
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Fault in a file or a setting: its place, and a message with the fix."""
-
-    place: str  # "subscribers.yaml:14:9", ".env:3", "environment"
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.message}" if self.place else self.message
-
-
 ET_AL = "et al."  # the last of a paper's authors, if its source cut the list
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.errors import ConfigError, PaperboyError
-from paperboy.models import Problem
+from paperboy.errors import ConfigError, PaperboyError, Problem
 from paperboy.service import output
 from paperboy.service.systemd import Notifier
 from tests.cli.conftest import ENVIRON, SRC, World

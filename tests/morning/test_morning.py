@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from paperboy.due import RETRY
-from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError, StoreWriteError
+from paperboy.errors import BudgetUsedUpError, ConfigError, Problem, ScoringError, StoreWriteError
 from paperboy.models import (
     Attempt,
     Cost,
@@ -24,7 +24,6 @@ from paperboy.models import (
     Outcome,
     Paper,
     PaperOutcome,
-    Problem,
     Score,
     Shortfall,
     Spending,

@@ -17,8 +17,7 @@ import jinja2
 from jinja2 import TemplateRuntimeError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from paperboy.errors import ConfigError
-from paperboy.models import Problem
+from paperboy.errors import ConfigError, Problem
 
 MOST_OUTPUT = 16_000_000  # characters
 MOST_MEMORY = 256_000_000  # bytes

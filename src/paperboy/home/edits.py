@@ -23,12 +23,12 @@ from yaml.nodes import Node, SequenceNode
 
 from paperboy.edges import files
 from paperboy.edges.text import mentions
-from paperboy.errors import ConfigError, PaperboyError
+from paperboy.errors import ConfigError, PaperboyError, Problem
 from paperboy.home import nodes, values
 from paperboy.home.lists import parse
 from paperboy.home.people import SubscribersFile
 from paperboy.home.versions import LISTS_FILE, Home, list_files
-from paperboy.models import MailingList, Problem, Subscriber
+from paperboy.models import MailingList, Subscriber
 
 _Edit = tuple[int, int, str]  # begin and end of the text that is replaced, and its replacement
 

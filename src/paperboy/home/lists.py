@@ -17,12 +17,12 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from paperboy.edges import files
 from paperboy.edges.text import did_you_mean, shortened
-from paperboy.errors import MOST_PROBLEMS, ConfigError
+from paperboy.errors import MOST_PROBLEMS, ConfigError, Problem
 from paperboy.home import nodes, values
 from paperboy.home.people import SubscribersFile, file_name, files_named
 from paperboy.home.settings import Settings
 from paperboy.home.values import Parser, integer, one_line, one_of
-from paperboy.models import Keywords, MailingList, Problem, Subscriber
+from paperboy.models import Keywords, MailingList, Subscriber
 from paperboy.sources import categories
 
 FILE = "subscribers.yaml"  # in the home

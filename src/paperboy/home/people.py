@@ -14,9 +14,9 @@ from io import BytesIO, StringIO
 from typing import Any
 
 from paperboy.edges.text import shortened
-from paperboy.errors import MOST_PROBLEMS
+from paperboy.errors import MOST_PROBLEMS, Problem
 from paperboy.home.values import mailbox
-from paperboy.models import Problem, Subscriber, Subscribers
+from paperboy.models import Subscriber, Subscribers
 
 _NAME = r"\w[\w./-]*\.(?:txt|csv)"
 

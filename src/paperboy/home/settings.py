@@ -23,10 +23,10 @@ from dotenv.parser import parse_stream
 
 from paperboy.edges import files
 from paperboy.edges.text import did_you_mean
-from paperboy.errors import ConfigError
+from paperboy.errors import ConfigError, Problem
 from paperboy.home import values as notation
 from paperboy.home.values import Parser, integer, number, one_line
-from paperboy.models import Problem, Subscriber
+from paperboy.models import Subscriber
 from paperboy.sources.arxiv import hosts
 
 

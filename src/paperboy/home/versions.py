@@ -22,11 +22,11 @@ from pathlib import Path
 
 from paperboy.edges import files, lock
 from paperboy.edges.text import did_you_mean, mentions
-from paperboy.errors import ConfigError, StoreWriteError, UnknownNameError, noted
+from paperboy.errors import ConfigError, Problem, StoreWriteError, UnknownNameError, noted
 from paperboy.home import lists as mailing_lists
 from paperboy.home import people, settings
 from paperboy.home.settings import Settings
-from paperboy.models import MailingList, Problem
+from paperboy.models import MailingList
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ import mjml
 from paperboy.curate import MOST_MORNINGS, curate
 from paperboy.edges import files, sandbox
 from paperboy.edges.text import one_line
-from paperboy.errors import ConfigError, noted
+from paperboy.errors import ConfigError, Problem, noted
 from paperboy.mail.fit import fitted, in_html, in_text, steps
 from paperboy.mail.page import Copy, Page, online, page_of, section_of
 from paperboy.mail.text import clipped, counted, in_attribute, money, shorten, tied, wrap
@@ -37,7 +37,6 @@ from paperboy.models import (
     MailingList,
     Model,
     Paper,
-    Problem,
     Rendered,
     Score,
     Spending,

@@ -14,8 +14,7 @@ from jinja2.loaders import split_template_path
 
 from paperboy.edges import files, sandbox
 from paperboy.edges.text import one_line, shortened
-from paperboy.errors import ConfigError
-from paperboy.models import Problem
+from paperboy.errors import ConfigError, Problem
 
 ENGLISH = "en"
 ANOTHER = "de"  # a second language, for the trial of a template

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from paperboy.edges import lock
-from paperboy.errors import CREDENTIAL, ConfigError, PaperboyError
+from paperboy.errors import CREDENTIAL, ConfigError, PaperboyError, Problem
 from paperboy.home import edits
 from paperboy.home.proxy import proxy_for
 from paperboy.home.settings import MOST_CONNECTIONS, SETTINGS, Settings
@@ -28,7 +28,6 @@ from paperboy.models import (
     LOCAL_SENDER,
     MailingList,
     MorningReport,
-    Problem,
     Progress,
     Tables,
 )

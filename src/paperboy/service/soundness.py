@@ -5,8 +5,7 @@ from enum import IntEnum
 from functools import partial
 from typing import NamedTuple
 
-from paperboy.errors import ConfigError, noted
-from paperboy.models import Problem
+from paperboy.errors import ConfigError, Problem, noted
 from paperboy.service.app import App
 
 

@@ -4,10 +4,9 @@ import shutil
 from pathlib import Path
 
 from paperboy.edges import lock
-from paperboy.errors import ConfigError, noted
+from paperboy.errors import ConfigError, Problem, noted
 from paperboy.home.settings import Settings
 from paperboy.home.versions import Files, Home, as_known
-from paperboy.models import Problem
 from paperboy.service import soundness
 from paperboy.service.app import App
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from paperboy import curate
-from paperboy.errors import ConfigError
+from paperboy.errors import ConfigError, Problem
 from paperboy.features.learning.learning import Learning
 from paperboy.features.learning.lessons import Lessons
 from paperboy.features.votes.votes import Votes
@@ -22,7 +22,6 @@ from paperboy.models import (
     Outcome,
     Paper,
     PaperOutcome,
-    Problem,
     Score,
     Spending,
     Usage,
