@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import astuple, dataclass, field
 from datetime import date, datetime, time
-from email.headerregistry import Address
 from enum import StrEnum
 from operator import add
 from typing import NamedTuple, Protocol
@@ -37,6 +36,8 @@ class Subscriber:
     name: str = ""
 
     def __str__(self) -> str:
+        from email.headerregistry import Address  # noqa: PLC0415  # a tenth of --help
+
         return str(Address(self.name, *self.address.rsplit("@", 1)))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from paperboy.mail.text import counted
+from paperboy.edges.text import counted
 from paperboy.models import Counts, Score
 from tests.cli import mail_world
 from tests.cli.conftest import World, text_of

@@ -102,7 +102,10 @@ def test_misspelt_command_gets_a_suggestion(
 @pytest.mark.parametrize(
     ("program", "spared"),
     [
-        ("from paperboy.cli.main import invoke; invoke(['--help'])", "sqlite_utils"),
+        (
+            "from paperboy.cli.main import invoke; invoke(['--help'])",
+            "email paperboy.tex sqlite_utils",
+        ),
         ("import paperboy.service.app", "genai_prices lxml requests"),
         ("import paperboy.reports.status", ""),
         (

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from paperboy.edges.text import (
     did_you_mean,
     hidden,
+    money,
     one_line,
     printable,
     shortened,
@@ -182,3 +183,20 @@ def test_suggested_address_is_almost_the_same() -> None:
         did_you_mean("bo@elswhere.net", people, cutoff=0.85) == ", did you mean 'bo@elsewhere.net'?"
     )
     assert did_you_mean("eve@example.org", people, cutoff=0.85) == ""
+
+
+# --- our own numbers
+
+
+@pytest.mark.parametrize(
+    ("dollars", "words"),
+    [
+        (0, "$0.00"),
+        (0.00001, "under $0.0001"),
+        (0.0263, "$0.0263"),
+        (0.4, "$0.40"),
+        (1234, "$1,234.00"),
+    ],
+)
+def test_money_is_never_rounded_to_nothing(dollars: float, words: str) -> None:
+    assert money(dollars) == words

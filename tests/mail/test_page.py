@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from markupsafe import escape
 
 from paperboy.curate import MOST_MORNINGS
-from paperboy.mail.text import money
 from paperboy.models import Cost, Digest, Entry, Rendered, Shortfall, Spending, Usage
 from paperboy.scoring.reply import clean_comment
 from tests.builders import EMBEDDED, digest, entry, mailing_list, paper
@@ -223,20 +222,6 @@ def test_nothing_in_a_comment_looks_like_a_link(said: str) -> None:
     assert not LINKED.search(str(item.comment))
     assert not LINKED.search(unescape(re.sub("</?code>", "", escape(item.comment))))
     assert clean_comment(comment) == comment
-
-
-@pytest.mark.parametrize(
-    ("dollars", "words"),
-    [
-        (0, "$0.00"),
-        (0.00001, "under $0.0001"),
-        (0.0263, "$0.0263"),
-        (0.4, "$0.40"),
-        (1234, "$1,234.00"),
-    ],
-)
-def test_money_is_never_rounded_to_nothing(dollars: float, words: str) -> None:
-    assert money(dollars) == words
 
 
 WAITING = [paper(f"2611.2000{n}", title=f"Waits {n}") for n in range(4)]

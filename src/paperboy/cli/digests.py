@@ -7,8 +7,8 @@ import click
 
 from paperboy.cli.mornings import Stop
 from paperboy.cli.people import mailbox_from, refusal
+from paperboy.edges.text import counted
 from paperboy.errors import PaperboyError
-from paperboy.mail.text import counted
 from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Receipt, Subscriber
 from paperboy.morning.preview import sent, write
 from paperboy.sending.delivery import send_outside

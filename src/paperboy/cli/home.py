@@ -15,13 +15,12 @@ import click
 
 from paperboy import sample
 from paperboy.cli.main import ENTER
-from paperboy.edges.text import visible
+from paperboy.edges.text import together, visible
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home import lists, nodes, values
 from paperboy.home.settings import SETTINGS, Settings
 from paperboy.home.values import host, is_loopback
 from paperboy.home.versions import LISTS_FILE, folders
-from paperboy.mail.text import together
 from paperboy.models import MailingList
 from paperboy.service import output
 from paperboy.service.app import App

@@ -19,9 +19,9 @@ import click
 
 from paperboy import sample
 from paperboy.edges import lock
+from paperboy.edges.text import counted
 from paperboy.errors import ConfigError, HomeBusyError, PaperboyError, Problem
 from paperboy.home.versions import LISTS_FILE, Home
-from paperboy.mail.text import counted
 from paperboy.service import daemon, heartbeat, output, soundness, tasks
 from paperboy.service.app import App
 from paperboy.service.soundness import Stops

@@ -8,12 +8,11 @@ from typing import Any
 
 import click
 
-from paperboy.edges.text import did_you_mean
+from paperboy.edges.text import counted, did_you_mean, together
 from paperboy.errors import UnknownNameError
 from paperboy.home import edits, values
 from paperboy.home.lists import WEEKDAYS
 from paperboy.home.versions import LISTS_FILE
-from paperboy.mail.text import counted, together
 from paperboy.models import EVERY_DAY, MailingList, Subscriber, Suppression
 from paperboy.service import output
 from paperboy.service.app import App

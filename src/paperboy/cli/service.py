@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 
+from paperboy.edges.text import together
 from paperboy.errors import ConfigError
 from paperboy.home.settings import SETTINGS, Settings, load
 from paperboy.home.values import is_loopback
 from paperboy.home.versions import require_folder
-from paperboy.mail.text import together
 from paperboy.service import output
 from paperboy.service.app import App
 from paperboy.service.systemd import unit

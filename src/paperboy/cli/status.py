@@ -12,7 +12,7 @@ import click
 
 from paperboy.cli.people import AS_JSON, LISTS
 from paperboy.edges import lock
-from paperboy.mail.text import together
+from paperboy.edges.text import together
 from paperboy.models import DeliveryState, Outcome, Spending
 from paperboy.reports import alerts
 from paperboy.reports.status import (

@@ -7,9 +7,8 @@ import click
 
 from paperboy.cli.people import mailbox_from, refusal
 from paperboy.curate import SHOWN, matched_authors, possible_authors, why_filtered
-from paperboy.edges.text import did_you_mean, visible
+from paperboy.edges.text import counted, did_you_mean, together, visible
 from paperboy.errors import UnknownNameError
-from paperboy.mail.text import counted, together
 from paperboy.models import MailingList, Paper, PaperOutcome
 from paperboy.service import output
 from paperboy.service.app import App

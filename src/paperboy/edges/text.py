@@ -14,13 +14,15 @@ text's length:
     without_addresses   redacts addresses, for readers beside the operator
     mentions            finds one address
     did_you_mean        suggests the word that was meant
+
+and the words for our own numbers and names: counted, together, money.
 """
 
 import difflib
 import re
 import unicodedata
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate, takewhile
 from urllib.parse import quote, quote_plus, urlsplit
@@ -223,3 +225,27 @@ def did_you_mean(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> s
     by_folded = {choice.casefold(): choice for choice in choices}
     nearest = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=cutoff)
     return f", did you mean {by_folded[nearest[0]]!r}?" if nearest else ""
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return the number with its noun: 1 paper, 1,200 papers."""
+    noun = one if number == 1 else many or f"{one}s"
+    return f"{number:,} {noun}"
+
+
+def together(names: Sequence[str], most: int = 0) -> str:
+    """Return all of them, as "a, b and c"; beyond `most`, as "a, b, c and 7 more"."""
+    if most and len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def money(dollars: float) -> str:
+    """Format dollars as a reader expects them: cents, and more digits only where there are no cents
+    to see.
+    """
+    if dollars == 0 or dollars >= 0.1:
+        return f"${dollars:,.2f}"
+    return f"${dollars:.4f}" if dollars >= 0.0001 else "under $0.0001"

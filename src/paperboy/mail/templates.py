@@ -22,11 +22,11 @@ import mjml
 
 from paperboy.curate import MOST_MORNINGS, curate
 from paperboy.edges import files, sandbox
-from paperboy.edges.text import one_line
+from paperboy.edges.text import counted, money, one_line
 from paperboy.errors import ConfigError, Problem, noted
 from paperboy.mail.fit import fitted, in_html, in_text, steps
 from paperboy.mail.page import Copy, Page, online, page_of, section_of
-from paperboy.mail.text import clipped, counted, in_attribute, money, shorten, tied, wrap
+from paperboy.mail.text import clipped, in_attribute, shorten, tied, wrap
 from paperboy.models import (
     Alert,
     BriefSentence,

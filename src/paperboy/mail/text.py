@@ -15,33 +15,6 @@ from paperboy.tex import MARKS, SPACE, SUB, SUB_END, SUP, SUP_END, plain, to_mar
 
 WIDTH = 76  # columns of the plain-text part
 
-# Counting and listing
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """Return the number with its noun: 1 paper, 1,200 papers."""
-    noun = one if number == 1 else many or f"{one}s"
-    return f"{number:,} {noun}"
-
-
-def together(names: Sequence[str], most: int = 0) -> str:
-    """Return all of them, as "a, b and c"; beyond `most`, as "a, b, c and 7 more"."""
-    if most and len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def money(dollars: float) -> str:
-    """Format dollars as a reader expects them: cents, and more digits only where there are no cents
-    to see.
-    """
-    if dollars == 0 or dollars >= 0.1:
-        return f"${dollars:,.2f}"
-    return f"${dollars:.4f}" if dollars >= 0.0001 else "under $0.0001"
-
-
 # HTML
 
 _SHORT = 6  # letters of a last word, with its full stop

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from paperboy import curate
 from paperboy.due import LONGEST_WINDOW, local_date
-from paperboy.edges.text import one_line
+from paperboy.edges.text import counted, money, one_line, together
 from paperboy.errors import BudgetUsedUpError, PaperboyError, ScoringError, StoreWriteError
-from paperboy.mail.text import counted, money, together
 from paperboy.models import (
     Briefed,
     Cost,

@@ -5,7 +5,7 @@ Pure, but for `record`.
 from collections.abc import Iterator
 from datetime import datetime
 
-from paperboy.mail.text import counted
+from paperboy.edges.text import counted
 from paperboy.models import ListReport, MailingList, Outcome, Shortfall, Subscribers
 from paperboy.morning.fetching import FetchResult
 from paperboy.sources import title_of

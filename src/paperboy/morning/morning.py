@@ -35,8 +35,8 @@ from typing import TypeVar
 
 from paperboy import due
 from paperboy.due import LONGEST_WINDOW, begins, local_date
+from paperboy.edges.text import together
 from paperboy.errors import NotTodayError, PaperboyError, StoreWriteError
-from paperboy.mail.text import together
 from paperboy.models import (
     Attempt,
     Counts,

@@ -18,9 +18,8 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from paperboy.edges.text import one_line, shortened
+from paperboy.edges.text import counted, one_line, shortened, together
 from paperboy.errors import PaperboyError
-from paperboy.mail.text import counted, together
 from paperboy.models import Alert, MailingList, Subscriber
 from paperboy.reports.problems import NEWS, Words
 from paperboy.store import Store

@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 from paperboy import due
 from paperboy.due import ListState, Standing
-from paperboy.edges.text import one_line, shortened, without_addresses
-from paperboy.mail.text import counted, together
+from paperboy.edges.text import counted, one_line, shortened, together, without_addresses
 from paperboy.models import Attempt, DeliveryState, MailingList, Outcome
 from paperboy.store import Store
 from paperboy.store.history import DaySummary, DeliveryRecord, NewestDigest

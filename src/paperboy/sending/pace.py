@@ -16,8 +16,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from paperboy.edges.text import counted
 from paperboy.errors import MailServerError
-from paperboy.mail.text import counted
 from paperboy.models import Delivery, DeliveryState, Receipt
 
 REFUSES_US = (  # rather than a recipient

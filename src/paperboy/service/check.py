@@ -26,12 +26,11 @@ from urllib.parse import urlsplit
 from paperboy import sample
 from paperboy.curate import name_key, other_spellings
 from paperboy.edges import files
-from paperboy.edges.text import without_url
+from paperboy.edges.text import counted, together, without_url
 from paperboy.edges.wire import Http, NoReplyError
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home.settings import Settings, ignored, load
 from paperboy.home.versions import LISTS_FILE, Home, denied, load_lists, require_folder
-from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState, MailingList
 from paperboy.morning.incidents import inactive
 from paperboy.sending.pace import REFUSES_US

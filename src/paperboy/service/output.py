@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 import click
 
 from paperboy.edges import lock
-from paperboy.edges.text import visible, without_addresses
+from paperboy.edges.text import counted, money, together, visible, without_addresses
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.mail.text import counted, money, together
 from paperboy.models import (
     Counts,
     DeliveryState,

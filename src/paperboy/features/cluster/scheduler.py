@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, cast
 
+from paperboy.edges.text import counted
 from paperboy.home.settings import Settings
-from paperboy.mail.text import counted
 from paperboy.morning.workers import WORTH_SHARING, WorkerPool, WorkersError, first_line
 from paperboy.service.app import App
 from paperboy.service.check import Finding, note

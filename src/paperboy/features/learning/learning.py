@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
 from paperboy.due import local_date
+from paperboy.edges.text import counted, money, together
 from paperboy.features.learning import ranking
 from paperboy.features.learning.lessons import (
     NO_VOTES,
@@ -33,7 +34,6 @@ from paperboy.features.learning.shortlist import (
     shortlist,
 )
 from paperboy.home.settings import Share
-from paperboy.mail.text import counted, money, together
 from paperboy.models import Day, MailingList, Paper, Spending
 from paperboy.morning.drafting import Learned
 from paperboy.reports.problems import Words

@@ -16,13 +16,13 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from paperboy.edges.text import one_line, shortened, without_url
+from paperboy.edges.text import counted, one_line, shortened, without_url
 from paperboy.edges.wire import TRANSIENT, Http, NoReplyError
 from paperboy.features.webhooks import rows
 from paperboy.features.webhooks.rows import Call
 from paperboy.mail import archive
 from paperboy.mail.page import Copy, Item, Page, page_of
-from paperboy.mail.text import JOINER, counted
+from paperboy.mail.text import JOINER
 from paperboy.models import DeliveryState
 from paperboy.service.app import App
 from paperboy.service.feature import Stopped
