@@ -132,25 +132,21 @@ def test_comment_names_the_shared_terms_from_relevance_six() -> None:
 @pytest.mark.parametrize(
     ("topics", "named"),
     [
-        ("Major breakthroughs in training", "breakthroughs, training"),
-        ("Theoretical insights, major or novel breakthroughs", "Theoretical insights, breakthroughs"),
-        ("Theoretical work, and theoretical or purely major studies", ""),
-        ("Papers that explain why networks generalize, to improve training", "training"),
-        ("What is known or foundational; training", "training"),
-        ("Low-mass galaxies in the Milky Way", "Milky Way, galaxies"),
-        ("Generalization – training - why", "Generalization, training"),
-        ("Sparse/dense training, dense/sparse", "dense training, sparse"),
+        ("networks, training", "training, networks"),  # the rarer one first
+        ("Rare training of dense networks", "dense networks, training"),  # a pair before a word
+        ("Theoretical work: explain training", "explain, training"),
+        ("Training, dense training, train", "dense training"),  # a word in one form alone
         ("Training. We want training", "training"),
+        ("Low-mass galaxies in the Milky Way", "Low mass, Milky Way, galaxies"),
+        ("Width, explain, training, galaxies", "explain, galaxies, training"),  # three at most
     ],
 )  # fmt: skip
-def test_comment_names_nouns_and_pairs_that_end_in_one(topics: str, named: str) -> None:
+def test_comment_names_pairs_of_words_then_the_rarest(topics: str, named: str) -> None:
     told = (
-        "Major foundational breakthroughs and known theoretical insights: to explain and improve how sparse networks"
-        " generalize; dense training, generalization, low mass galaxies of the Milky Way"
+        "How dense training may explain dense networks of low mass galaxies of the Milky Way: width"
     )
     comment = scores([on(1, told)], off_topic(20), topics)["2611.00001"].comment
-    names = sorted(filter(None, comment.removeprefix("Shares with the topics: ").split(", ")))
-    assert ", ".join(names) == named
+    assert comment == f"Shares with the topics: {named}"
 
 
 @pytest.mark.parametrize(

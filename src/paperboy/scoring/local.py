@@ -42,7 +42,6 @@ _LABEL = re.compile(
 _NEW_ITEM = re.compile(r"\s*([-*•#]|\d+[.)]|$)")
 _CLAUSE_END = re.compile(r"[.,;:!?()\[\]\"“”*]|\n\s*(?:[-*•#]|\d+[.)])|\n\s*\n")
 _MACRO = re.compile(r"\\[A-Za-z]+")  # of TeX
-_PHRASE_END = re.compile(r"\s-\s|[^\w\s/'’-]+")
 _WORD = re.compile(r"[^\W_]{2,}|[^\W_]")
 
 # Stop words: those of all English text, then those in which people say what they want to read.
@@ -61,24 +60,6 @@ _STOP_WORDS = frozenset(
     regarding related relevance relevant research studies study studying topic topics use used using want wanted
     weight weighted work working works
     """.split()  # noqa: SIM905  # a list literal would fill a page
-)
-
-# A comment names nouns alone. None is what stands before these: "theoretical work", "explain why",
-# "observational and"; or after those: "to improve", "that hold", "is foundational".
-_BEFORE_NOUN = frozenset(
-    """
-    a an the its their his her our your this these those each every all any both some such no more most many much few
-    how why what when where whether which who and or new novel article articles paper papers research studies study
-    than topic topics work works
-    """.split()  # noqa: SIM905  # a list literal would fill a page
-)
-_BEFORE_VERB = frozenset(
-    """
-    to that which who it they we i you can cannot could may might must shall should will would be been is are was were
-    """.split()  # noqa: SIM905  # a list literal would fill a page
-)
-_NO_NOUN = re.compile(
-    r"\w*\w\w(?:[^e]ed|[^o]i[sz]e|ify|ical|ional|ous)$|behind$|driven$|known$|one$|seen$|shown$|understood$"
 )
 
 
@@ -122,9 +103,7 @@ class LocalScorer:
             rows = [index.rows[paper.id] for paper in job.papers]
             relevances = {row: _relevance(strengths[row], ordered, len(strengths)) for row in rows}
             commented = {row for row, value in relevances.items() if value >= _COMMENTED}
-            names = _names(job.mailing_list.topics)
-            named = [term for term in wanted if term.casefold() in names]
-            comments = index.comments(named, commented)
+            comments = index.comments(wanted, commented)
             scores = {
                 texts[row].id: Score(relevance, novelty=None, comment=comments.get(row, ""))
                 for row, relevance in relevances.items()
@@ -214,7 +193,7 @@ def wanted_and_unwanted(topics: str) -> tuple[list[str], list[str]]:
 def _terms(text: str) -> list[str]:
     """Extract the words that are no stop words, and adjacent pairs of them within a clause."""
     terms = list[str]()
-    for clause in _clauses(text):
+    for clause in _CLAUSE_END.split(unicodedata.normalize("NFC", _MACRO.sub(" ", text))):
         words: list[str] = _WORD.findall(clause)
         for place, word in enumerate(words):
             if not _is_term(word):
@@ -225,43 +204,8 @@ def _terms(text: str) -> list[str]:
     return terms
 
 
-def _names(topics: str) -> set[str]:
-    """Return the terms that name something, folded: nouns at the end of a phrase, and pairs of
-    words that end in one.
-    """
-    names = set[str]()
-    for clause in _clauses(topics):
-        for phrase in _PHRASE_END.split(clause):
-            # Padded, so that each word has two before it and one after.
-            words = ["", "", *_WORD.findall(phrase), ""]
-            gaps = ["", "", *_WORD.split(phrase)]  # before each word
-            for place in range(2, len(words) - 1):
-                before, word, after = words[place - 1 : place + 2]
-                if gaps[place + 1] in {"-", "/"} or not _is_noun(before, word, after):
-                    continue
-
-                is_of_name = before.istitle() and word.istitle()  # Milky Way
-                if gaps[place] == "/" or not (is_of_name or gaps[place] == "-"):
-                    names.add(word.casefold())
-                if _is_term(before) and gaps[place] != "/" and gaps[place - 1] != "-":
-                    names.add(f"{before} {word}".casefold())
-
-    return names
-
-
-def _is_noun(before: str, word: str, after: str) -> bool:
-    """Check whether a word ends a noun phrase, by its neighbours and its own ending."""
-    if not _is_term(word) or _is_term(after) or after.casefold() in _BEFORE_NOUN:
-        return False
-    return before.casefold() not in _BEFORE_VERB and not _NO_NOUN.match(word.casefold())
-
-
 def _is_term(word: str) -> bool:
     return len(word) > 1 and word.casefold() not in _STOP_WORDS
-
-
-def _clauses(text: str) -> list[str]:
-    return _CLAUSE_END.split(unicodedata.normalize("NFC", _MACRO.sub(" ", text)))
 
 
 _Postings = tuple["array[int]", "array[float]"]
@@ -296,15 +240,17 @@ class _Index:
         ]
 
     def comments(self, wanted: Sequence[str], rows: set[int]) -> dict[int, str]:
-        """Name the wanted terms that each of these texts shares, the most telling first."""
-        shared: dict[int, list[tuple[float, str]]] = {row: [] for row in rows}
+        """Name the wanted terms that each of these texts shares: pairs of words first, then the
+        rarest.
+        """
+        shared: dict[int, list[str]] = {row: [] for row in rows}
         spelt = {term.casefold(): term for term in reversed(wanted)}
         spelt |= {term: term for term in wanted if term.islower()}  # as within a sentence
-        for term in spelt.values():
-            for row, value in zip(*self._posting(term), strict=True):
-                if row in shared:  # a pair of words is more telling than a word
-                    shared[row].append((-value * len(term.split()), term))
-        return {row: _comment(sorted(terms)) for row, terms in shared.items()}
+        rarity = {term: len(self._posting(term)[0]) for term in spelt.values()}
+        for term in sorted(rarity, key=lambda term: (-len(term.split()), rarity[term], term)):
+            for row in rows.intersection(self._posting(term)[0]):
+                shared[row].append(term)
+        return {row: _comment(terms) for row, terms in shared.items()}
 
     def _matches(self, terms: Sequence[str]) -> list[float]:
         """Return how well each text matches the terms; more is better, 0 is not at all. BM25 of
@@ -326,11 +272,11 @@ class _Index:
 _index_of = lru_cache(maxsize=1)(_Index)  # lists on the same categories come one after the other
 
 
-def _comment(terms: Iterable[tuple[float, str]]) -> str:
+def _comment(terms: Iterable[str]) -> str:
     """Name a word once, in one form: "dwarf galaxies" rules out "galaxy"."""
     names: list[str] = []
     named: set[str] = set()
-    for _, term in terms:
+    for term in terms:
         beginnings = {word[:5] for word in term.casefold().split()}
         if len(names) < _NAMED and not beginnings & named:
             names.append(term)
