@@ -387,6 +387,8 @@ def _samples(language: str) -> Iterator[Digest]:
     """
     papers = [replace(_PAPER, id=f"2601.000{number}") for number in range(10, 40)]
     by_ada = replace(_PAPER, authors=("Ada Lovelace", *_AUTHORS))
+    papers[0] = by_ada
+    papers[-1] = replace(by_ada, id="2601.00039")  # without a score
     bare = replace(_PAPER, authors=(), abstract="")
 
     poor = MailingList(
@@ -421,14 +423,12 @@ def _samples(language: str) -> Iterator[Digest]:
     passed = [Score(4, 5, topic=1), Score(9, 8, "It & more.", 1), Score(8, 7), below]
 
     samples: Sequence[tuple[MailingList, Sequence[Paper], Sequence[Score], Spending | None]] = (
-        (rich, [by_ada, *papers[1:]], passed, priced),
+        (rich, papers, passed, priced),
         (poor, [bare], [Score(7, None)], None),
-        (rich, papers, [below], unpriced),
-        (rich, [by_ada], [], priced),
+        (rich, [_with_initials(), *papers[1:-1]], [below], unpriced),
         (without_topics, [by_ada], [], None),
-        (without_topics, [], [], None),
         (rich, [_with_initials()], [Score(9, 8)], priced),
-        (rich, [_with_initials()], [below], priced),
+        (without_topics, [], [], None),
     )
     for mailing_list, considered, scores, spending in samples:
         ids = [sample.id for sample in considered]
