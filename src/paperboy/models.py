@@ -307,6 +307,7 @@ class BriefSentence(NamedTuple):
 
     text: str
     paper_ids: tuple[str, ...]
+    words: tuple[str, ...] = ()  # of the text, that mean each paper; empty: none do
 
 
 @dataclass(frozen=True, slots=True)

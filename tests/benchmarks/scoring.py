@@ -51,7 +51,10 @@ SENTENCES = [  # of a brief, each nearly as long as the prompt allows
     {
         "text": "A bound on the rank of attention ties the heads that can be pruned to the spectrum of the data, and "
         "three experiments on language models agree with it.",
-        "arxiv_ids": [f"2502.{place}{number:04}" for number in range(3)],
+        "papers": [
+            {"arxiv_id": f"2502.{place}{number:04}", "words": "the spectrum of the data"}
+            for number in range(3)
+        ],
     }
     for place in range(3)
 ]

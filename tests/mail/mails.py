@@ -209,11 +209,13 @@ BRIEF = (
         "Superposition gets exact transition points that trained models show, and a closed form says how often data "
         "may repeat.",
         ("2611.90040", "2611.90042"),
+        ("Superposition", "repeat"),
     ),
     BriefSentence(
         "What cheap architectures lose is pinned down: attention in O(n log n) misses one argmax, and one state-space "
         "layer cannot count.",
         ("2611.90032", "2611.90033"),
+        ("attention", "cannot count"),
     ),
 )
 WITHOUT_SCORE = {"2611.90051", "2611.90063"}  # the LLM failed on them, and they come back

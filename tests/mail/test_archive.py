@@ -22,11 +22,21 @@ def test_digest_comes_back_as_it_was() -> None:
 
 def test_brief_topics_and_all_followed_authors_come_back() -> None:
     by_two = replace(entry(1, topic=2), matched_authors=("Yoshua Bengio", "Yann LeCun"))
-    brief = (BriefSentence("Two papers bound it.", (by_two.paper.id, "2611.00002")),)
+    brief = (
+        BriefSentence("Two papers bound it.", (by_two.paper.id, "2611.00002"), ("Two papers", "")),
+    )
     of = digest([by_two, entry(2)], brief=brief)
     papers = {entry.paper.id: entry.paper for entry in of.entries}
     thawed = archive.load(archive.dump(of), lambda _: papers)
     assert (thawed.brief, thawed.entries) == (brief, of.entries)
+
+
+def test_brief_that_was_kept_without_words_that_mean_its_papers_is_read() -> None:
+    of = digest([entry(1)], brief=(BriefSentence("It is.", ("2611.00001",)),))
+    old = json.loads(archive.dump(of))
+    old["brief"] = [["It is.", ["2611.00001"]]]
+    papers = {entry.paper.id: entry.paper for entry in of.entries}
+    assert archive.load(json.dumps(old).encode(), lambda _: papers).brief == of.brief
 
 
 @pytest.mark.parametrize(("kept", "matched"), [("Yoshua Bengio", ("Yoshua Bengio",)), (None, ())])

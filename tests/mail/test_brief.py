@@ -51,86 +51,51 @@ def said(of: Digest) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "ids", "in_html", "in_text"),
+    ("text", "links", "in_html", "in_text"),
     [
         (
             "Attention is all there is.",
-            [ONE],
+            {ONE: "Attention"},
             f"[Attention|{ONE}] is all there is.",
             "Attention is all there is [1].",
         ),
         (
             "Two works agree.",
-            [ONE, TWO],
+            {ONE: "", TWO: "Works"},
             f"Two works agree ([Attention|{ONE}], [Learning on graphs|{TWO}]).",
             "Two works agree [1] [2].",
         ),
         (
-            "What Learning on graphs knew, Attention proves!",
-            [ONE, TWO],
-            f"What [Learning on graphs|{TWO}] knew, [Attention|{ONE}] proves!",
-            "What Learning on graphs knew, Attention proves! [1] [2]",
+            "What graphs knew, attention proves!",
+            {ONE: "attention proves!", TWO: "graphs"},
+            f"What [graphs|{TWO}] knew, [attention proves!|{ONE}]",
+            "What graphs knew, attention proves! [1] [2]",
         ),
-        # words that the title has, whatever their endings, but none that any title may have
+        # words within words, and such as are linked already
         (
-            "An attentive model learns.",
-            [ONE],
-            f"An [attentive|{ONE}] model learns.",
-            "An attentive model learns [1].",
+            "A subgraph and a graph are.",
+            {TWO: "graph", THREE: "graph are"},
+            f"A subgraph and a [graph|{TWO}] are ([Graphs|{THREE}]).",
+            "A subgraph and a graph are [2] [3].",
         ),
+        # no space separates words
+        ("注意力就是一切。", {ONE: "注意力"}, f"[注意力|{ONE}]就是一切。", "注意力就是一切 [1]。"),
+        # no half of a formula
         (
-            "Methods learn without networks.",
-            [TWO],
-            f"Methods learn without networks ([Learning on graphs|{TWO}]).",
-            "Methods learn without networks [2].",
+            r"All $M_{\rm a b}$ merge.",
+            {TWO: "b"},
+            f"All Ma b merge ([Learning on graphs|{TWO}]).",
+            "All M_(a b) merge [2].",
         ),
-        ("Long.", [FOUR], f"Long ([{'w' * 40} …|{FOUR}]).", "Long [4]."),
+        ("Long.", {FOUR: r"$\,$"}, f"Long ([{'w' * 40} …|{FOUR}]).", "Long [4]."),
     ],
 )  # fmt: skip
-def test_sentence_links_each_paper_at_its_short_name_or_else_at_its_end(
-    text: str, ids: list[str], in_html: str, in_text: str
+def test_sentence_links_each_paper_at_the_words_that_mean_it_or_else_at_its_end(
+    text: str, links: dict[str, str], in_html: str, in_text: str
 ) -> None:
     """The text part has the papers' ranks."""
-    assert said(briefed((text, ids))) == (in_html, in_text)
-
-
-def test_name_within_a_linked_name_keeps_both_links() -> None:
-    of = [
-        entry(1, paper(ONE, title="Learning on Graphs")),
-        entry(2, paper(TWO, title="Graphs: all of them")),
-    ]
-    text = "Learning on Graphs is new, and Graphs is not."
-    in_html, _ = said(replace(digest(of), brief=(BriefSentence(text, (ONE, TWO)),)))
-    assert in_html == f"[Learning on Graphs|{ONE}] is new, and [Graphs|{TWO}] is not."
-
-
-@pytest.mark.parametrize(
-    ("title", "text", "in_html"),
-    [
-        (
-            "Why merging clusters lose stars",
-            "Merging cluster galaxies glow.",
-            f"[Merging cluster|{ONE}] galaxies glow.",
-        ),
-        # words that most papers have lead to none
-        (
-            "Learning models using methods",
-            "Methods using models win.",
-            f"Methods using models win ([Learning models using methods|{ONE}]).",
-        ),
-        # a formula is not cut
-        (
-            "Count halos merging",
-            r"$M_{\rm stars halos}$ merging.",
-            f"Mstars halos merging ([Count halos merging|{ONE}]).",
-        ),
-    ],
-)
-def test_sentence_without_the_name_links_words_that_the_title_has_too(
-    title: str, text: str, in_html: str
-) -> None:
-    of = digest([entry(1, paper(ONE, title=title))])
-    assert said(replace(of, brief=(BriefSentence(text, (ONE,)),)))[0] == in_html
+    of = replace(briefed(), brief=(BriefSentence(text, tuple(links), tuple(links.values())),))
+    assert said(of) == (in_html, in_text)
 
 
 def test_title_that_begins_with_a_colon_has_a_name() -> None:
@@ -141,7 +106,8 @@ def test_title_that_begins_with_a_colon_has_a_name() -> None:
 
 
 def test_papers_that_a_sentence_does_not_name_are_its_more() -> None:
-    [sentence] = page_of(briefed(("Attention and others.", [ONE, TWO]))).brief
+    said = BriefSentence("Attention and others.", (ONE, TWO), ("Attention",))
+    [sentence] = page_of(replace(briefed(), brief=(said,))).brief
     assert sentence.text == "Attention and others"
     assert [(piece.text.marked, piece.url[-10:]) for piece in sentence.pieces] == [
         ("Attention", ONE),
@@ -230,11 +196,11 @@ def test_hostile_sentence_is_escaped_and_has_no_live_link(hostile: str) -> None:
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
 @pytest.mark.parametrize("sentence", ["{}", "It says so."], ids=["named", "not named"])
-def test_hostile_short_name_is_escaped_and_links_to_its_paper(hostile: str, sentence: str) -> None:
+def test_hostile_words_are_escaped_and_link_to_their_paper(hostile: str, sentence: str) -> None:
     name = hostile[:40]
     of = replace(
         digest([entry(1, paper(ONE, title=f"{name}: x"))]),
-        brief=(BriefSentence(sentence.format(name), (ONE,)),),
+        brief=(BriefSentence(sentence.format(name), (ONE,), (name,)),),
     )
     html = render(of).html
     assert not re.search(r"<(?:script|b>|mj-)|[\0\x07\u202e]", html)

@@ -26,6 +26,7 @@ FOUR = digest(
     ],
     mailing_list=mailing_list(topics=TOPICS, authors=FOLLOWED),
 )
+IDS = ["https://arxiv.org/abs/astro-ph/0611001v2", "[2611.00003]", "arXiv:2611.00003v1"]
 SENTENCE = "Two surveys rule out cored dwarfs below a mass of 10^8 Suns."
 
 
@@ -37,7 +38,8 @@ def said(*sentences: Any) -> str:
 def about(sentence: Any, *ids: str) -> Any:
     if not isinstance(sentence, str):
         return sentence
-    return {"text": sentence, "arxiv_ids": [*ids] or ["2611.00001"]}
+    papers = [{"arxiv_id": arxiv_id, "words": ""} for arxiv_id in ids or ["2611.00001"]]
+    return {"text": sentence, "papers": papers}
 
 
 def read(text: str, of: Digest = FOUR) -> list[str]:
@@ -82,11 +84,27 @@ def test_sentences_are_asked_for_in_the_lists_language() -> None:
 # ---- what becomes of a reply
 
 
-def test_sentence_keeps_the_papers_that_it_is_about() -> None:
+@pytest.mark.parametrize(
+    ("papers", "words"),
+    [
+        ({"arxiv_ids": IDS}, ("", "")),  # as operators' templates of before ask
+        ({"papers": IDS}, ("", "")),
+        (
+            {"papers": [{"arxiv_id": arxiv_id, "words": " cored\ndwarfs"} for arxiv_id in IDS]},
+            ("cored dwarfs", "cored dwarfs"),
+        ),
+        # words that the sentence does not have, or no words
+        ({"papers": [{"arxiv_id": arxiv_id, "words": "Cored"} for arxiv_id in IDS]}, ("", "")),
+        ({"papers": [{"arxiv_id": arxiv_id, "words": [10]} for arxiv_id in IDS]}, ("", "")),
+        ({"papers": [], "arxiv_ids": IDS}, ("", "")),
+    ],
+)
+def test_sentence_keeps_the_papers_that_it_is_about_with_the_words_that_mean_them(
+    papers: Any, words: tuple[str, ...]
+) -> None:
     """Each once, as the digest has their ids."""
-    ids = ["https://arxiv.org/abs/astro-ph/0611001v2", "[2611.00003]", "arXiv:2611.00003v1"]
-    found = read_brief(said({"text": f" {SENTENCE}\n", "arxiv_ids": ids}), FOUR)
-    assert found == (BriefSentence(SENTENCE, ("astro-ph/0611001", "2611.00003")),)
+    found = read_brief(said({"text": f" {SENTENCE}\n", **papers}), FOUR)
+    assert found == (BriefSentence(SENTENCE, ("astro-ph/0611001", "2611.00003"), words),)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +131,7 @@ def test_plain_sentence_is_taken_as_it_is(sentence: str) -> None:
         {"text": SENTENCE, "arxiv_ids": "2611.00001"},
         {"text": SENTENCE, "arxiv_ids": [26]},
         {"text": SENTENCE, "arxiv_ids": ["2611.00001", "2611.00005"]},
+        {"text": SENTENCE, "papers": [{"words": "dwarfs"}]},
         {"arxiv_ids": ["2611.00001"]},
         {"text": " \u200b", "arxiv_ids": ["2611.00001"]},
         {"text": "… 12:30!", "arxiv_ids": ["2611.00001"]},
@@ -120,7 +139,7 @@ def test_plain_sentence_is_taken_as_it_is(sentence: str) -> None:
         {"text": [SENTENCE], "arxiv_ids": ["2611.00001"]},
     ],
     ids=[
-        "no ids", "empty ids", "ids are no list", "id is no text", "id that was not chosen", "no text",
+        "no ids", "empty ids", "ids are no list", "id is no text", "id that was not chosen", "no id", "no text",
         "invisible text", "no letter", "piled marks", "text is no text",
     ],
 )  # fmt: skip

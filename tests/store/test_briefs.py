@@ -6,7 +6,7 @@ from paperboy.models import BriefSentence
 from paperboy.store import Store
 from tests.store.ledger import NOW
 
-BRIEF = (BriefSentence("Zwerge lernen früh.", ("2611.00001", "astro-ph/0601001")),)
+BRIEF = (BriefSentence("Zwerge lernen früh.", ("2611.00001", "astro-ph/0601001"), ("Zwerge", "")),)
 
 
 def test_kept_brief_is_found_by_list_and_key(store: Store) -> None:

@@ -109,7 +109,9 @@ def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]])
         shortfall=kept["shortfall"] and Shortfall(kept["shortfall"]),
         only_days=kept["only_days"],
         counts=Counts(**kept["counts"]),
-        brief=tuple(BriefSentence(text, tuple(ids)) for text, ids in kept.get("brief", ())),
+        brief=tuple(
+            BriefSentence(text, *map(tuple, more)) for text, *more in kept.get("brief", ())
+        ),
         **parts,
     )
 

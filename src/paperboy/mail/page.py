@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date as Day  # noqa: N812  # a page has a field of that name
 from datetime import timedelta
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -31,6 +31,7 @@ from paperboy.mail.text import (
     clipped,
     code_url,
     first_sentence,
+    has_whole_scripts,
     prose,
     telling_sentence,
     unlinked,
@@ -49,7 +50,6 @@ from paperboy.models import (
 )
 from paperboy.sources import category_name, links_of, named, source_of, sources_of
 from paperboy.sources.source import Source
-from paperboy.tex import MARKS
 from paperboy.topics import Block
 
 _BEST = 6  # titles; no inbox shows more of them
@@ -441,83 +441,44 @@ def _minutes(brief: Iterable[Sentence], items: Iterable[Item]) -> int:
 
 def _sentences(brief: Iterable[BriefSentence], items: Iterable[Item]) -> Iterator[Sentence]:
     by_id = {item.arxiv_id: item for item in items}
-    for text, paper_ids in brief:
+    for text, paper_ids, names in brief:
         words = re.sub(r"[.。]$", "", text)
         shown = unlinked(prose(words))
         pieces = [Piece(shown)]
         more = list[Piece]()
-        about = [by_id[paper_id] for paper_id in paper_ids if paper_id in by_id]
-        for item in about:
-            name = _short_name(item.title)
+        ranks = list[int]()
+        for paper_id, name in zip_longest(paper_ids, names, fillvalue=""):
+            item = by_id.get(paper_id)
+            if not item:
+                continue
+            ranks.append(item.rank)
             for place, piece in enumerate(pieces):
-                span = None if piece.url else _anchor(piece.text.marked, name, item.title)
-                if span:
-                    named = _linked(piece.text.marked, span, item.url)
-                    pieces[place : place + 1] = named
+                if parts := [] if piece.url else _linked(piece.text, name, item.url):
+                    pieces[place : place + 1] = parts
                     break
             else:
-                more.append(Piece(Prose(name), item.url))
+                more.append(Piece(Prose(_short_name(item.title)), item.url))
 
-        if about:
-            ranks = tuple(item.rank for item in about)
-            yield Sentence(shown, tuple(pieces), tuple(more), text[len(words) :], ranks)
+        if ranks:
+            yield Sentence(shown, tuple(pieces), tuple(more), text[len(words) :], tuple(ranks))
 
 
-def _linked(marked: str, span: slice, url: str) -> list[Piece]:
-    before = Piece(Prose(marked[: span.start]))
-    after = Piece(Prose(marked[span.stop :]))
-    named = Piece(Prose(marked[span]), url)
-    return [piece for piece in (before, named, after) if piece.text]
+def _linked(text: Prose, words: str, url: str) -> list[Piece]:
+    """Link the words in the text; empty if they do not stand there, or in the half of a script."""
+    name = unlinked(prose(words)).marked
+    # ASCII: in some languages no space separates words.
+    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text.marked, re.ASCII)
+    if not name or not found:
+        return []
+
+    parts = [text.marked[: found.start()], found[0], text.marked[found.end() :]]
+    if not all(map(has_whole_scripts, parts)):
+        return []
+    before, shown, after = map(Prose, parts)
+    return [piece for piece in (Piece(before), Piece(shown, url), Piece(after)) if piece.text]
 
 
 _LAST_WORDS = re.compile(r"(?: (?:a|an|and|at|by|for|from|in|of|on|the|to|with))* …$")
-_WORD = re.compile(r"\w[\w’'-]*")
-_ANY_PAPERS = frozenset(  # words that say nothing of which paper is meant
-    """
-    achieve across approach approaches based between beyond datasets efficient framework general improve improved
-    improves language learning method methods model models networks neural novel performance problem problems results
-    several shows standard studies system systems through toward towards training under using without
-    """.split()  # noqa: SIM905  # a list literal would fill a page
-)
-
-
-def _anchor(marked: str, name: str, title: str) -> slice | None:
-    """Find the words of a sentence that may lead to a paper: its short name or, else, the longest
-    run that its title has, too, whatever the endings of words. None: no word tells.
-    """
-    is_name = _tells(name) or name[1:].lower() != name[1:]  # not the "A" of "A: a study"
-    if is_name and (found := re.search(rf"(?<!\w){re.escape(name)}(?!\w)", marked)):
-        return slice(*found.span())
-
-    words = list(_WORD.finditer(marked))
-    keys = [_key(word[0]) for word in words]
-    of_title = list(map(_key, _WORD.findall(title)))
-    best = slice(0, 0)
-    for start, word in enumerate(words):
-        if not _tells(word[0]):
-            continue
-        for at in range(len(of_title)):
-            end = start
-            pairs = zip(words[start:], keys[start:], of_title[at:], strict=False)
-            for number, (of_sentence, key, other) in enumerate(pairs, start=1):
-                if key != other:
-                    break
-                if _tells(of_sentence[0]):  # a run ends with such a word, too
-                    end = start + number
-            if end > start:
-                span = slice(word.start(), words[end - 1].end())
-                best = max(best, span, key=lambda run: run.stop - run.start)
-
-    has_scripts = any(mark in marked[best] for mark in MARKS)  # perhaps the half of one
-    return best if best.stop and not has_scripts else None
-
-
-def _key(word: str) -> str:
-    return word.casefold().removesuffix("s")[:6]
-
-
-def _tells(word: str) -> bool:
-    return len(word) > 4 and word.casefold() not in _ANY_PAPERS
 
 
 def _short_name(title: Prose) -> str:

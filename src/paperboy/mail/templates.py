@@ -441,5 +441,5 @@ def _samples(language: str) -> Iterator[Digest]:
             filtered=["2601.00001"],
         )
         about = tuple(entry.paper.id for entry in digest.entries)
-        brief = (BriefSentence("Samples & more.", about),) if spending else ()
+        brief = (BriefSentence("Samples & more.", about, ("Samples",)),) if spending else ()
         yield replace(digest, brief=brief, late=("A & B",) if spending else ())

@@ -159,7 +159,7 @@ def first_sentence(text: Prose) -> Prose:
 def _sentences(text: Prose) -> Sequence[str]:
     """Return the sentences with their marks; the whole where one ends within a script."""
     marked = sentences(text.marked)
-    return marked if all(map(_has_whole_scripts, marked)) else [text.marked]
+    return marked if all(map(has_whole_scripts, marked)) else [text.marked]
 
 
 def _long_enough(marked: Sequence[str]) -> Prose:
@@ -171,7 +171,7 @@ def _long_enough(marked: Sequence[str]) -> Prose:
     return Prose(said)
 
 
-def _has_whole_scripts(marked: str) -> bool:
+def has_whole_scripts(marked: str) -> bool:
     return sum(map(marked.count, (SUP, SUB))) == sum(map(marked.count, (SUP_END, SUB_END)))
 
 

@@ -10,6 +10,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from paperboy import topics
@@ -30,13 +31,19 @@ MOST_IDS = 4  # of a sentence
 MOST_CHARACTERS = 400  # of a sentence, also where a language has no spaces
 MOST_REPLY = 40_000  # characters; the rest is not read
 
+_PAPER = {
+    "type": "object",
+    "properties": {"arxiv_id": {"type": "string"}, "words": {"type": "string"}},
+    "required": ["arxiv_id", "words"],
+    "additionalProperties": False,
+}
 _SENTENCE = {
     "type": "object",
     "properties": {
         "text": {"type": "string"},
-        "arxiv_ids": {"type": "array", "items": {"type": "string"}},
+        "papers": {"type": "array", "items": _PAPER},
     },
-    "required": ["text", "arxiv_ids"],
+    "required": ["text", "papers"],
     "additionalProperties": False,
 }
 SCHEMA = {  # JSON schema of a reply
@@ -167,14 +174,15 @@ def read_brief(
         sentences = list[BriefSentence]()
         told = set[str]()
         for item in array:
-            ids = _ids(item.get("arxiv_ids"))
+            papers = _papers(item.get("papers") or item.get("arxiv_ids"))
             written = item.get("text")
             words = hidden(one_line(written[:1000])) if isinstance(written, str) else ""
-            about_chosen = ids and chosen.issuperset(ids)
+            about_chosen = papers and chosen.issuperset(papers)
             if about_chosen and _is_plain(words) and not _names(words, authors, followed):
                 parts = [seen(part).casefold().rstrip(" .!?…。") for part in split(words)]
                 if len(told.union(parts)) == len(told) + len(parts):  # none is told twice
-                    sentences.append(BriefSentence(words, ids))
+                    links = (said if said in words else "" for said in papers.values())
+                    sentences.append(BriefSentence(words, tuple(papers), tuple(links)))
                     told.update(parts)
 
         if sentences:
@@ -183,14 +191,18 @@ def read_brief(
     return ()
 
 
-def _ids(written: object) -> tuple[str, ...]:
-    """Read the ids that a sentence is about, the first ones and each once; empty where one is
-    none.
+def _papers(written: object) -> dict[str, str]:
+    """Read the first papers of a sentence: by id the words that mean it, if any. Templates of
+    operators may ask for ids alone. An empty id is none.
     """
-    if not isinstance(written, list):
-        return ()
-    ids = [read_id(text.strip(" []\n")) if isinstance(text, str) else "" for text in written]
-    return tuple(dict.fromkeys(ids))[:MOST_IDS]
+    papers = dict[str, str]()
+    for paper in written if isinstance(written, list) else []:
+        of = paper if isinstance(paper, dict) else {"arxiv_id": paper}
+        written_id = of.get("arxiv_id")
+        words = of.get("words")
+        paper_id = read_id(written_id.strip(" []\n")) if isinstance(written_id, str) else ""
+        papers.setdefault(paper_id, one_line(words) if isinstance(words, str) else "")
+    return dict(islice(papers.items(), MOST_IDS))
 
 
 def _is_plain(sentence: str) -> bool:

@@ -19,7 +19,7 @@ class Briefs(Noun):
         said = self._value(query, [list_name, key])
         if said is None:
             return None
-        return tuple(BriefSentence(text, tuple(ids)) for text, ids in json.loads(said))
+        return tuple(BriefSentence(text, *map(tuple, more)) for text, *more in json.loads(said))
 
     def keep(
         self,
