@@ -10,12 +10,12 @@ from datetime import timedelta
 
 import pytest
 
+from paperboy.console.log import set_up
 from paperboy.features import FEATURES
 from paperboy.models import Counts, ListReport, Outcome, Shortfall
 from paperboy.morning import incidents
 from paperboy.morning.fetching import FetchResult
 from paperboy.sending import delivery
-from paperboy.service import output
 from paperboy.service.app import App
 from tests.builders import paper
 from tests.cli.conftest import FRIDAY, LISTS, World, text_of
@@ -73,7 +73,7 @@ def run(world: World, *entries: ListReport, sent: delivery.Report = NOTHING_SENT
     """One process that notes and reports; gives what it logged."""
     world.capture.readouterr()
     with at_work(world) as app:
-        output.set_up(app)
+        set_up(app.settings.log_level, app.environ)
         note(app, *entries)
         delivery.record(app.store, sent, app.clock(), app.patience)
         if sent.problem:

@@ -12,15 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from paperboy.console.lines import complaint, heading, say, show_page, table
+from paperboy.console.log import catch_all
+from paperboy.console.progress import Bars
 from paperboy.errors import ConfigError, PaperboyError, Problem
-from paperboy.service import output
 from paperboy.service.systemd import Notifier
 from tests.cli.conftest import ENVIRON, SRC, World
+from tests.console.test_output import Terminal, journal, set_up
 from tests.servers import arxiv_faults
 from tests.servers.llm_faults import Fault as LlmFault
 from tests.servers.llm_faults import error
 from tests.servers.smtp import Fault
-from tests.service.test_output import Terminal, journal, set_up
 
 LINE = "2026-11-22 07:00:00,000 ERROR forged"
 NASTY = {
@@ -83,7 +85,7 @@ def to_systemd(text: str) -> None:
 
 
 def of_another_package(text: str) -> None:
-    output.catch_all({})
+    catch_all({})
     assert logging.lastResort
     logging.lastResort.handle(
         logging.LogRecord("urllib3", logging.WARNING, __file__, 1, "retrying %s", (text,), None)
@@ -91,7 +93,7 @@ def of_another_package(text: str) -> None:
 
 
 def in_a_bar(text: str) -> None:
-    with output.Bars().stage(text) as progress:
+    with Bars().stage(text) as progress:
         progress(1, 2)
         log("%s")(text)
 
@@ -110,7 +112,7 @@ def complain(environ: dict[str, str], *problems: str) -> None:
     broken: PaperboyError = ConfigError(
         [Problem("subscribers.yaml:3", problem) for problem in problems]
     )
-    output.complaint(broken if problems[1:] else PaperboyError(problems[0]), environ)
+    complaint(broken if problems[1:] else PaperboyError(problems[0]), environ)
 
 
 WAYS_OUT: dict[str, Callable[[str], object]] = {
@@ -120,13 +122,11 @@ WAYS_OUT: dict[str, Callable[[str], object]] = {
     "traceback": lambda text: bug(text, {}),
     "traceback to a journal": lambda text: bug(text, journal()),
     "warning of another package": of_another_package,
-    "line": output.say,
-    "coloured": lambda text: output.say(text, mark=text, bold=True),
-    "lines": lambda text: output.say(text, text, err=True),
-    "page": lambda text: output.show_page(
-        [[output.heading(text), text], output.table(["A", "B"], [[text, text]])]
-    ),
-    "JSON": lambda text: output.show_page({text: text}),
+    "line": say,
+    "coloured": lambda text: say(text, mark=text, bold=True),
+    "lines": lambda text: say(text, text, err=True),
+    "page": lambda text: show_page([[heading(text), text], table(["A", "B"], [[text, text]])]),
+    "JSON": lambda text: show_page({text: text}),
     "error": lambda text: complain({}, text),
     "problems": lambda text: complain({}, text, text),
     "error to a journal": lambda text: complain(journal(), text),
@@ -184,7 +184,11 @@ def test_no_other_module_prints() -> None:
         path.name: ways.findall(path.read_text("utf-8"))
         for path in sorted((SRC / "paperboy").rglob("*.py"))
     }
-    assert {name for name, calls in found.items() if calls} == {"output.py"}
+    assert {name for name, calls in found.items() if calls} == {
+        "lines.py",
+        "log.py",
+        "progress.py",
+    }
 
 
 # --- ways in

@@ -2,7 +2,7 @@
 
 import click
 
-from paperboy.service import output
+from paperboy.console.lines import say
 from paperboy.service.app import App
 from paperboy.service.check import findings
 
@@ -29,7 +29,7 @@ def check(app: App, *, offline: bool) -> int:
     """
     code = 0
     for finding in findings(app, offline=offline):
-        output.say(
+        say(
             f"{finding.what}: {finding.message}",
             mark=f"{finding.mark:7}",
             fg=_COLOURS[finding.mark],

@@ -7,13 +7,16 @@ import click
 
 from paperboy.cli.mornings import Stop
 from paperboy.cli.people import mailbox_from, refusal
+from paperboy.console.lines import say
+from paperboy.console.log import set_up
+from paperboy.console.words import dry_run, in_words, not_sent
 from paperboy.edges.text import counted
 from paperboy.errors import PaperboyError
 from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Receipt, Subscriber
 from paperboy.morning.preview import sent, write
 from paperboy.sending.delivery import send_outside
 from paperboy.sending.resend import Resend
-from paperboy.service import output, soundness
+from paperboy.service import soundness
 from paperboy.service.app import App
 from paperboy.service.check import placeholders
 from paperboy.service.soundness import Stops
@@ -58,7 +61,7 @@ def preview(
     if day and not as_sent:
         raise click.UsageError("--date goes with --sent.")
 
-    output.set_up(app)
+    set_up(app.settings.log_level, app.environ)
     mailing_list = app.home.list(name)
     recipient = _recipient(address, mailing_list)
     if recipient or not as_sent:
@@ -69,13 +72,13 @@ def preview(
         composed = draft.mail
         about = f"{name}: there are no papers today"
         if draft.digest.counts.considered:
-            about = output.dry_run(mailing_list, draft, "")[0]
+            about = dry_run(mailing_list, draft, "")[0]
             about += "; the list is paused, so nobody gets it" * mailing_list.paused
     else:
         sent_on, composed = sent(app.store_to_ask, name, day.date() if day else None)
         about = f"{name}: the digest of {sent_on:%a %d %b %Y}, as it was sent"
 
-    output.say(about, *placeholders(mailing_list), err=True)
+    say(about, *placeholders(mailing_list), err=True)
     if composed is None:
         return 0
 
@@ -83,7 +86,7 @@ def preview(
         return _test_mail(app, composed, name, recipient)
 
     page = write(app.composer, app.settings.paperboy_outbox, name, composed, app.clock())
-    output.say(str(page))
+    say(str(page))
     if open_it:
         webbrowser.open(page.as_uri())
 
@@ -103,7 +106,7 @@ def _test_mail(app: App, composed: Composed, name: str, recipient: Subscriber) -
     )
     code = _said(recipient, receipt)
     if app.settings.web_url and not app.signer and not code:
-        output.say(_COVERED)
+        say(_COVERED)
     return code
 
 
@@ -133,7 +136,7 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
     --failed, digests of the last two weeks that were given up after three days are sent again, too.
     While the daemon is sending, this waits until it is done.
     """
-    output.set_up(app)
+    set_up(app.settings.log_level, app.environ)
     if failed and address is not None:
         raise click.UsageError(
             "--failed and --to exclude each other: --to is for one address, in any state."
@@ -156,13 +159,13 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
                 if name is not None:
                     raise
                 # One list's digest that cannot be sent again stops no other list.
-                output.say(str(error), err=True)
+                say(str(error), err=True)
 
         report = app.deliver(stop, by_hand=True)
         if report.states:
-            output.say(f"Deliveries of all that waited: {output.in_words(report.states)}")
-        left = output.not_sent(app.store.ledger.unfinished(), report)
-        output.say(*left, err=True)
+            say(f"Deliveries of all that waited: {in_words(report.states)}")
+        left = not_sent(app.store.ledger.unfinished(), report)
+        say(*left, err=True)
         return 1 if left else 0
 
 
@@ -180,7 +183,7 @@ def _put_back(again: Resend, *, failed_only: bool) -> None:
         whom = "there is nobody to send it to"
         if number:
             whom = f"to be sent to {counted(number, 'subscriber')}"
-        output.say(f"{again.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
+        say(f"{again.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
 
 
 def _recipient(address: str | None, mailing_list: MailingList) -> Subscriber | None:
@@ -202,17 +205,17 @@ def _to_one(app: App, again: Resend, stop: Stop, recipient: Subscriber) -> int:
     if waiting is None:
         code = _said(recipient, again.outside(app.transports[0], recipient))
         if recipient not in mailing_list.subscribers:
-            output.say(f"{recipient.address} is not on {mailing_list.name}: that was a test mail.")
+            say(f"{recipient.address} is not on {mailing_list.name}: that was a test mail.")
         return code
 
     report = app.deliver(stop, by_hand=True, only=waiting.id)
     delivery = app.store.ledger.get(waiting.id)
     if delivery.state in WAITING:
-        output.say(*output.not_sent(1, report), err=True)
+        say(*not_sent(1, report), err=True)
 
     return _said(recipient, delivery)
 
 
 def _said(recipient: Subscriber, result: Receipt | Delivery) -> int:
-    output.say(f"{recipient.address}: {result.state}, {result.reply}")
+    say(f"{recipient.address}: {result.state}, {result.reply}")
     return 0 if result.state is DeliveryState.SENT else 1

@@ -15,6 +15,8 @@ import click
 
 from paperboy import sample
 from paperboy.cli.main import ENTER
+from paperboy.console import lines
+from paperboy.console.lines import say
 from paperboy.edges.text import together, visible
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home import lists, nodes, values
@@ -22,7 +24,6 @@ from paperboy.home.settings import SETTINGS, Settings
 from paperboy.home.values import host, is_loopback
 from paperboy.home.versions import LISTS_FILE, folders
 from paperboy.models import MailingList
-from paperboy.service import output
 from paperboy.service.app import App
 
 _TITLE = "Foundations of machine learning"
@@ -72,17 +73,17 @@ def init(app: App, folder: Path | None) -> None:
     # For the database: the pages' unit may write nowhere else.
     (home / "data").mkdir(mode=0o700, exist_ok=True)
 
-    output.say(f"A new home is in {home}: {together(list(texts))}.", "")
-    output.say(
+    say(f"A new home is in {home}: {together(list(texts))}.", "")
+    say(
         f"Describe what the list wants to read in {topics_file}, and add its readers to {LISTS_FILE}."
     )
     until = "" if server else "Mail goes to the folder outbox/ until .env names a mail server. "
-    output.say(f"{until}Then:", "")
-    program = output.program()
+    say(f"{until}Then:", "")
+    program = lines.program()
     if home != Path.cwd():
         program += f" --home {shlex.quote(str(home))}"
 
-    output.say(f"  {program} check", f"  {program} preview {first.name}")
+    say(f"  {program} check", f"  {program} preview {first.name}")
 
 
 def _refuse(home: Path, names: Iterable[str]) -> None:
@@ -250,4 +251,4 @@ def backup(app: App, file: Path | None) -> None:
         raise PaperboyError(f"{database}: there is no database yet; the first morning makes it")
 
     backup(database, file)
-    output.say(f"{database} is copied to {file}. Keep it private.")
+    say(f"{database} is copied to {file}. Keep it private.")

@@ -15,11 +15,15 @@ from pathlib import Path
 import click
 
 from paperboy import __version__
+from paperboy.console import lines
+from paperboy.console.lines import complaint
+from paperboy.console.log import catch_all
+from paperboy.console.progress import Bars
+from paperboy.console.streams import take_streams
 from paperboy.edges import files
 from paperboy.edges.text import did_you_mean, visible
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.features import FEATURES
-from paperboy.service import output
 
 logger = logging.getLogger(__name__)
 
@@ -127,14 +131,14 @@ def invoke(
     Errors that a person can cause become sentences on stderr. `enter` is called with the home as
     soon as it is known.
     """
-    output.catch_all(environ)
+    catch_all(environ)
     parts = {
         "environ": environ,
         "clock": clock,
         "wait": wait,
         "timer": timer,
-        "progress": output.Bars(),
-        "say": partial(output.say, err=True),
+        "progress": Bars(),
+        "say": partial(lines.say, err=True),
         "features": FEATURES,
     }
     try:
@@ -146,18 +150,18 @@ def invoke(
             error.message = visible(error.message)  # type: ignore[misc]  # click prints it
         shown = io.StringIO()
         error.show(shown)
-        output.say(*shown.getvalue().splitlines(), err=True)
+        lines.say(*shown.getvalue().splitlines(), err=True)
         return error.exit_code
     except PaperboyError as error:
-        output.complaint(error, environ)
+        complaint(error, environ)
         return error.exit_code
     except PermissionError as error:
         fix = error.filename and files.denied(Path(os.fsdecode(error.filename)))
         message = f"{error.filename}: {fix or error.strerror}"
-        output.complaint(PaperboyError(message), environ)
+        complaint(PaperboyError(message), environ)
         return ConfigError.exit_code
     except (click.Abort, KeyboardInterrupt):
-        output.say("Stopped.", err=True)
+        lines.say("Stopped.", err=True)
         return 130
     except Exception:
         logger.exception("this is a bug in Paperboy")
@@ -188,12 +192,12 @@ def main() -> None:
     A command fails if its results could not be written to stdout. A failing stderr changes nothing.
     """
     os.umask(0o077)  # new files are readable by their owner alone: they hold addresses
-    stdout = output.take_streams()
+    stdout = take_streams()
     code = invoke(enter=files.become_owner)
     if failure := stdout.failure:
         why = "it is closed" if failure.errno == errno.EBADF else failure.strerror
         lost = f"standard output: {why}; the results could not be written, and nothing else was affected"
-        output.complaint(PaperboyError(lost), os.environ)
+        complaint(PaperboyError(lost), os.environ)
         code = code or PaperboyError.exit_code
 
     sys.exit(code)

@@ -5,8 +5,8 @@ from importlib.resources import files
 
 import click
 
+from paperboy.console.lines import say
 from paperboy.edges.text import did_you_mean
-from paperboy.service import output
 
 TOPICS = (
     "service",
@@ -35,8 +35,8 @@ def manual(topic: str | None) -> None:
     """Read the manual: the page of a TOPIC, in a pager on a terminal, or the list of topics."""
     if topic is None:
         summaries = {name: page_of(name).partition("\n")[0].partition(": ")[2] for name in TOPICS}
-        output.say(*(f"  {name:12}  {summary}" for name, summary in summaries.items()))
-        output.say("", "Read one with: paperboy manual TOPIC")
+        say(*(f"  {name:12}  {summary}" for name, summary in summaries.items()))
+        say("", "Read one with: paperboy manual TOPIC")
         return
     if topic not in TOPICS:
         hint = did_you_mean(topic, TOPICS) or f"; choose one of {', '.join(TOPICS)}."

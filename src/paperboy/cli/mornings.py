@@ -18,11 +18,16 @@ from typing import Self, get_args
 import click
 
 from paperboy import sample
+from paperboy.console import words
+from paperboy.console.lines import lines_of, program, say
+from paperboy.console.log import set_up
+from paperboy.console.progress import Dots
+from paperboy.console.words import a_morning, not_sent
 from paperboy.edges import lock
 from paperboy.edges.text import counted
 from paperboy.errors import ConfigError, HomeBusyError, PaperboyError, Problem
 from paperboy.home.versions import LISTS_FILE, Home
-from paperboy.service import daemon, heartbeat, output, soundness, tasks
+from paperboy.service import daemon, heartbeat, soundness, tasks
 from paperboy.service.app import App
 from paperboy.service.soundness import Stops
 from paperboy.service.systemd import Notifier
@@ -53,18 +58,18 @@ def demo(app: App, *, open_it: bool) -> None:
         report = demo.morning(home.named(()))
         sent = demo.deliver(lambda: False)
 
-    output.say(*output.a_morning(report, sent), "")
-    output.say("The papers are invented, and no LLM judged them. The mail is in")
+    say(*a_morning(report, sent), "")
+    say("The papers are invented, and no LLM judged them. The mail is in")
     outbox = home.settings.paperboy_outbox
     for mailing_list in home.lists:
         page = outbox / f"{mailing_list.name}.html"
-        output.say(f"  {page}   (and .txt, .eml)")
+        say(f"  {page}   (and .txt, .eml)")
         if open_it:
             webbrowser.open(page.as_uri())
 
-    output.say(f"  {outbox / 'Maildir'}   (every copy; read it with: mutt -f {outbox / 'Maildir'})")
-    output.say("", "Next, make a home of your own, in a folder that you name:")
-    output.say(f"  {output.program()} init FOLDER")
+    say(f"  {outbox / 'Maildir'}   (every copy; read it with: mutt -f {outbox / 'Maildir'})")
+    say("", "Next, make a home of your own, in a folder that you name:")
+    say(f"  {program()} init FOLDER")
 
 
 @click.command()
@@ -103,7 +108,7 @@ def once(
     if since and (dry_run or not names):
         raise click.UsageError("--since needs --list, and no --dry-run.")
 
-    output.set_up(app)
+    set_up(app.settings.log_level, app.environ)
     app.home.named(names)
     any_day = bool(names) or all_lists
     soundness.require(app, Stops.MORNINGS if dry_run else Stops.SENDING)
@@ -119,24 +124,24 @@ def once(
             stop.gently = True
             sent = app.deliver(stop, by_hand=True)
             # Counted here, before a `resend` that waits for the lock adds more.
-            left = output.not_sent(app.store.ledger.unfinished(), sent)
+            left = not_sent(app.store.ledger.unfinished(), sent)
 
         try:
             with app.alone("tasks"):
                 tasks.work(app, stop, by_hand=True)
         except PaperboyError as error:  # a failed task is no failure of the morning
-            output.say(*output.lines_of(error), err=True)
+            say(*lines_of(error), err=True)
 
         if not sent.problem:
             with app.alone("sending"):
                 app.deliver_rest(stop)
 
-    output.say(*output.a_morning(report, sent))
+    say(*a_morning(report, sent))
     outbox = app.settings.paperboy_outbox
     if app.settings.uses_outbox and (outbox / "Maildir").exists():
-        output.say(f"The mail is in {outbox}")
+        say(f"The mail is in {outbox}")
 
-    output.say(*left, err=True)
+    say(*left, err=True)
     heartbeat.beat(app)
     return 1 if report.due or left else 0
 
@@ -146,9 +151,9 @@ def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
     drafts = app.previews("once").all(chosen, any_day=any_day)
     for name, (draft, why) in drafts.items():
         if draft is None:
-            output.say(f"{name}: {why}")
+            say(f"{name}: {why}")
             continue
-        output.say(*output.dry_run(app.home.list(name), draft, why))
+        say(*words.dry_run(app.home.list(name), draft, why))
         if not draft.outcome(why):
             code = 1
     return code
@@ -171,8 +176,8 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
             return 0
 
         app.home = Home.in_force(app.path, app.environ)
-        app.progress = output.Dots()
-        output.set_up(app, by_hand=False)
+        app.progress = Dots()
+        set_up(app.settings.log_level, app.environ, by_hand=False)
         if kind != "tasks":
             soundness.require(app)
 
@@ -191,11 +196,11 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
     except PaperboyError as error:
         of_files = error.problems if isinstance(error, ConfigError) else ()
         problems = of_files or (Problem("", str(error)),)
-        output.say("", *(json.dumps(asdict(problem)) for problem in problems))
+        say("", *(json.dumps(asdict(problem)) for problem in problems))
         return error.exit_code
     except Exception as error:
         problem = Problem("", f"this is a bug in Paperboy: {error!r}; see the log")
-        output.say("", json.dumps(asdict(problem)))
+        say("", json.dumps(asdict(problem)))
         raise
     return 0
 
@@ -243,7 +248,7 @@ def run(app: App) -> None:
     """
     # The first trial reports broken files.
     app.home, _ = Home.own_or_in_force(app.path, app.environ)
-    output.set_up(app, by_hand=False)
+    set_up(app.settings.log_level, app.environ, by_hand=False)
     notifier = Notifier(app.environ.get("NOTIFY_SOCKET", ""))
     try:
         with lock.held(app.settings.paperboy_database, "run", "run"):
@@ -254,7 +259,7 @@ def run(app: App) -> None:
             watches = f"Paperboy watches {counted(len(app.home.lists), 'list')} in {app.path}"
             logger.info("%s", watches)
             if sys.stderr.isatty():
-                output.say(f"{watches}. Ctrl-C stops it.", err=True)
+                say(f"{watches}. Ctrl-C stops it.", err=True)
             service.run()
     except HomeBusyError:
         raise

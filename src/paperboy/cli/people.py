@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
+from paperboy.console.lines import say, show_page
+from paperboy.console.log import set_up
 from paperboy.edges.text import counted, did_you_mean, together
 from paperboy.errors import UnknownNameError
 from paperboy.home import edits, values
 from paperboy.home.lists import WEEKDAYS
 from paperboy.home.versions import LISTS_FILE
 from paperboy.models import EVERY_DAY, MailingList, Subscriber, Suppression
-from paperboy.service import output
 from paperboy.service.app import App
 
 LISTS = click.option(
@@ -38,7 +39,7 @@ _REASONS = {"operator": "by hand", "reader": "asked to leave the list"}  # by wh
 def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> None:
     """Show who gets what: when each list sends, to whom, and which addresses are suppressed."""
     app.take_own_or_in_force()
-    output.set_up(app)
+    set_up(app.settings.log_level, app.environ)
     wanted = app.home.named(names)
     lists = [mailing_list for mailing_list in app.home.lists if mailing_list.name in wanted]
     find = app.store_to_ask.suppressions.find
@@ -50,15 +51,15 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> None:
     addresses = {subscriber.address.lower() for _, subscriber in suppressions}
     if as_json:
         rows = [_as_json(mailing_list, suppressions) for mailing_list in lists]
-        output.show_page({"lists": rows, "addresses": len(addresses)})
+        show_page({"lists": rows, "addresses": len(addresses)})
         return
 
     for mailing_list in lists:
         name = mailing_list.name
         title = mailing_list.title
-        output.say(f": {title}" if title != name else "", mark=name, bold=True)
+        say(f": {title}" if title != name else "", mark=name, bold=True)
         if not mailing_list.subscribers:
-            output.say("no subscribers, so it is never due", "")
+            say("no subscribers, so it is never due", "")
             continue
 
         days = ", ".join(_weekdays(mailing_list))
@@ -67,18 +68,18 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> None:
         paused = "paused, else " * mailing_list.paused
         when = f"{paused}{days} at {mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
         number = counted(len(mailing_list.subscribers), "address", "addresses")
-        output.say(f"{when}, to {number}")
+        say(f"{when}, to {number}")
 
         width = max(len(subscriber.address) for subscriber in mailing_list.subscribers)
         for subscriber in mailing_list.subscribers:
-            output.say(f"  {subscriber.address:{width}}  {subscriber.name}".rstrip())
+            say(f"  {subscriber.address:{width}}  {subscriber.name}".rstrip())
             if suppression := suppressions[name, subscriber]:
                 reason = _suppressed(suppression, app.settings.timezone)
-                output.say("", mark=f"    {reason}", fg="yellow")
-        output.say("")
+                say("", mark=f"    {reason}", fg="yellow")
+        say("")
 
     total = counted(len(addresses), "address", "addresses")
-    output.say(f"{total} on {counted(len(lists), 'list')}")
+    say(f"{total} on {counted(len(lists), 'list')}")
 
 
 def _as_json(
@@ -126,14 +127,14 @@ def subscribe(app: App, name: str, text: str) -> None:
     mailing_list = app.home.list(name)
     suppression = app.store_to_ask.suppressions.find(name, new.address)
     if subscriber := mailing_list.subscriber(new.address):
-        output.say(f"Nothing to do: {subscriber} is already on {name}.")
+        say(f"Nothing to do: {subscriber} is already on {name}.")
     else:
         line = edits.subscribe(app.home, mailing_list, new)
         then = "" if suppression else " and gets its next digest"
-        output.say(f"{new} is now on {name} ({line}){then}.")
+        say(f"{new} is now on {name} ({line}){then}.")
 
     if suppression:
-        output.say(f"But {refusal(suppression, app.settings.timezone)}")
+        say(f"But {refusal(suppression, app.settings.timezone)}")
 
 
 @click.command()
@@ -156,12 +157,12 @@ def unsubscribe(app: App, name: str, text: str) -> None:
         raise UnknownNameError(f"{file}: {address} is not on {name}{hint}")
 
     line = edits.unsubscribe(app.home, mailing_list, subscriber)
-    output.say(f"{subscriber} is no longer on {name} (removed from {line}).")
+    say(f"{subscriber} is no longer on {name} (removed from {line}).")
     others = [
         other.name for other in app.home.lists if other.name != name and other.subscriber(address)
     ]
     if others:
-        output.say(f"{address} is still on {together(others)}.")
+        say(f"{address} is still on {together(others)}.")
 
 
 def mailbox_from(text: str, hint: str) -> Subscriber:
@@ -184,7 +185,7 @@ def suppress(app: App, words: Sequence[str], name: str) -> None:
     list only. You can use this while the daemon runs.
     """
     app.take_own_or_in_force()
-    output.set_up(app)
+    set_up(app.settings.log_level, app.environ)
     if name:
         app.home.list(name)
 
@@ -198,9 +199,9 @@ def suppress(app: App, words: Sequence[str], name: str) -> None:
         lists = [mailing_list for mailing_list in app.home.lists if only in {"", mailing_list.name}]
         if not any(mailing_list.subscriber(address) for mailing_list in lists):
             said += f" (It is not a subscriber of {'that' if only else 'any'} list.)"
-        output.say(f"{said} {_undo(address, only)}")
+        say(f"{said} {_undo(address, only)}")
     elif suppression := suppressions.find(only, address):
-        output.say(f"Nothing to do: {refusal(suppression, app.settings.timezone)}")
+        say(f"Nothing to do: {refusal(suppression, app.settings.timezone)}")
 
 
 @click.command()
@@ -219,23 +220,23 @@ def unsuppress(app: App, words: Sequence[str], name: str) -> None:
     the newest. You can use this while the daemon runs.
     """
     app.take_own_or_in_force()
-    output.set_up(app)
+    set_up(app.settings.log_level, app.environ)
     address, only, _ = _read_request(app, " ".join(words), name)
 
     suppressions = app.store_to_ask.suppressions
     if suppressions.lift(address, only, app.clock()):
         where = only or "its lists"
-        output.say(f"{address} may get mail from {where} again, if it is a subscriber there.")
+        say(f"{address} may get mail from {where} again, if it is a subscriber there.")
     else:
         if name:
             app.home.list(name)  # only now: it may have left the file since
         where = f"the list {only}" if only else "all lists"
-        output.say(f"Nothing to do: {address} is not suppressed for {where}.")
+        say(f"Nothing to do: {address} is not suppressed for {where}.")
 
     for suppression in suppressions.of(address):
         # It still stops mail: one for all lists, or, where that was lifted, one for a single list.
         if not (suppression.list_name and only):
-            output.say(f"But {refusal(suppression, app.settings.timezone)}")
+            say(f"But {refusal(suppression, app.settings.timezone)}")
 
 
 def _read_request(app: App, text: str, name: str) -> tuple[str, str, str]:
@@ -287,7 +288,7 @@ def forget(app: App, text: str) -> None:
     """
     address = mailbox_from(text, "ADDRESS").address
     app.take_own_or_in_force()
-    output.set_up(app)
+    set_up(app.settings.log_level, app.environ)
     lines, rows = app.forget(address)
     suppressions = app.store_to_ask.suppressions.of(address)
     if not (lines or rows or suppressions):
@@ -295,14 +296,14 @@ def forget(app: App, text: str) -> None:
 
     for file, numbers in lines.items():
         where = f"line{'s' if numbers[1:] else ''} {together([str(line) for line in numbers])}"
-        output.say(f"Removed {address} from {file} ({where}).")
+        say(f"Removed {address} from {file} ({where}).")
 
-    output.say(f"Erased it from {counted(rows, 'row')} of the database.")
+    say(f"Erased it from {counted(rows, 'row')} of the database.")
     for suppression in suppressions:
         stays = "A keyed hash of it stays, so that it gets no mail even if somebody adds it again"
-        output.say(f"{stays}: {refusal(suppression, app.settings.timezone)}")
+        say(f"{stays}: {refusal(suppression, app.settings.timezone)}")
 
-    output.say("Backups, logs and mail in the outbox are left alone: delete the address there.")
+    say("Backups, logs and mail in the outbox are left alone: delete the address there.")
 
 
 def refusal(suppression: Suppression, zone: tzinfo) -> str:

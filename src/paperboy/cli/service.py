@@ -10,12 +10,13 @@ from pathlib import Path
 
 import click
 
+from paperboy.console.lines import say
+from paperboy.console.log import set_up
 from paperboy.edges.text import together
 from paperboy.errors import ConfigError
 from paperboy.home.settings import SETTINGS, Settings, load
 from paperboy.home.values import is_loopback
 from paperboy.home.versions import require_folder
-from paperboy.service import output
 from paperboy.service.app import App
 from paperboy.service.systemd import unit
 
@@ -53,7 +54,7 @@ def web(app: App) -> None:
     manual web` describes the pages.
     """
     app.take_own_or_in_force()
-    output.set_up(app, by_hand=False)
+    set_up(app.settings.log_level, app.environ, by_hand=False)
     _need_url(app.settings)
     try:
         from paperboy.web.room import Room
@@ -130,23 +131,23 @@ def service(app: App, *, as_user: bool, for_web: bool) -> None:
         web=for_web,
         local=is_loopback(settings.web_listen[0]),
     )
-    output.say(*text.splitlines())
+    say(*text.splitlines())
 
     if user == "root":
         copy = _COPY.format(home=shlex.quote(str(home)), old=shlex.quote(f"{home}.root"))
         note = f"{home} belongs to root, and so would the service; make it a copy of a user's own, and print this again"
-        output.say(f"{note}: {copy}", err=True)
+        say(f"{note}: {copy}", err=True)
 
     if here := [name for name in SETTINGS if app.environ.get(name, "").strip()]:
         which = f"Your environment, which the service does not have, sets {together(here)}"
-        output.say(f"{which}: put what the service needs into .env", err=True)
+        say(f"{which}: put what the service needs into .env", err=True)
 
     if sys.stdout.isatty() and sys.stderr.isatty():
         again = shlex.join([str(python), "-m", "paperboy", "--home", str(home), "service"])
         again += " --user" * as_user + " --web" * for_web
         name = "paperboy-web" if for_web else "paperboy"
         install = (_INSTALL_AS_USER if as_user else _INSTALL).format(again=again, name=name)
-        output.say(*install.split("\n"), err=True)
+        say(*install.split("\n"), err=True)
 
 
 def _written(settings: Settings, home: Path, *, for_web: bool) -> list[Path]:

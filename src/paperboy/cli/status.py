@@ -6,11 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from paperboy.cli.people import AS_JSON, LISTS
+from paperboy.console import words
+from paperboy.console.lines import heading, show_page, table
+from paperboy.console.words import in_words
 from paperboy.edges import lock
 from paperboy.edges.text import together
 from paperboy.models import DeliveryState, Outcome, Spending
@@ -21,10 +24,12 @@ from paperboy.reports.status import (
     ListStatus,
     answer,
 )
-from paperboy.service import output
 from paperboy.service.app import App
 from paperboy.store.history import DaySummary, DeliveryRecord
 from paperboy.store.incidents import Incident
+
+if TYPE_CHECKING:
+    from paperboy.console.lines import Page, Part
 
 _MOMENT = "%a %d %b %H:%M %Z"
 _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are asked for
@@ -75,18 +80,18 @@ def status(
 
     app.take_own_or_in_force()
     if suppressed:
-        output.show_page(_suppressed(app, as_json=as_json))
+        show_page(_suppressed(app, as_json=as_json))
         return 0
 
     report = _Report(app, names, mornings, as_page=not as_json)
     if as_json:
         page = {} if only_undelivered else _as_json(report)
         page["undelivered"] = [_undelivered(record, report.now) for record in report.undelivered]
-        output.show_page(page)
+        show_page(page)
     elif only_undelivered:
-        output.show_page([_not_delivered(report, most=None) or ["Nobody lacks a digest."]])
+        show_page([_not_delivered(report, most=None) or ["Nobody lacks a digest."]])
     else:
-        output.show_page(_sections(report))
+        show_page(_sections(report))
 
     return int(exit_code and not report.status.health.well)
 
@@ -134,7 +139,7 @@ class _Report:
         return f"{at.astimezone(self.zone):{_MOMENT}}"
 
 
-def _suppressed(app: App, *, as_json: bool) -> output.Page:
+def _suppressed(app: App, *, as_json: bool) -> Page:
     """Return who must not get mail."""
     suppressions = app.store_to_ask.suppressions.all()
     if as_json:
@@ -156,20 +161,20 @@ def _suppressed(app: App, *, as_json: bool) -> output.Page:
             (suppression.address, suppression.list_name or "all", since, suppression.reason)
         )
 
-    return [output.table(("Address", "List", "Since", "Why"), rows) or ["Nobody is suppressed."]]
+    return [table(("Address", "List", "Since", "Why"), rows) or ["Nobody is suppressed."]]
 
 
 # ── The page ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _sections(report: _Report) -> Iterator[Sequence[output.Part]]:
+def _sections(report: _Report) -> Iterator[Sequence[Part]]:
     """Yield the sections, the most important first."""
-    yield [output.heading(report.answer)]
+    yield [heading(report.answer)]
     yield list(_why(report))
     yield _not_delivered(report)
 
     heads = ("List", "Date", "Outcome", "Papers", "Cost", "Deliveries")
-    yield output.table(heads, _mornings(report.lists))
+    yield table(heads, _mornings(report.lists))
 
     yield list(_next(report))
     for feature in report.features:
@@ -178,9 +183,9 @@ def _sections(report: _Report) -> Iterator[Sequence[output.Part]]:
     costs = []
     for first, spending in report.months.items():
         tokens = f"{spending.usage.total_tokens:,} tokens"
-        costs.append((f"Spent in {first:%B %Y}", output.cost(spending), tokens))
+        costs.append((f"Spent in {first:%B %Y}", words.cost(spending), tokens))
 
-    yield output.table([""] * 3, costs)
+    yield table([""] * 3, costs)
 
 
 def _why(report: _Report) -> Iterator[str]:
@@ -195,7 +200,7 @@ def _why(report: _Report) -> Iterator[str]:
             unscored = "nothing could be scored: " if attempt.unscored else ""
             tried = f"last tried {report.when(attempt.at)}"
             if report.holder:
-                tried += f", {output.next_try(attempt.next_try, report.now, report.zone)}"
+                tried += f", {words.next_try(attempt.next_try, report.now, report.zone)}"
             reasons.append((list_status.name, f": {unscored}{attempt.reason} ({tried})"))
         for reason, days in _odd_days(list_status, report.answer).items():
             reasons.append((list_status.name, f", {together(days)}: {reason}"))
@@ -254,7 +259,7 @@ def _grouped(sentences: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) 
         yield (f"all {len(lists)} lists" if is_all else together(names)) + sentence
 
 
-def _not_delivered(report: _Report, most: int | None = _SOME) -> list[output.Part]:
+def _not_delivered(report: _Report, most: int | None = _SOME) -> list[Part]:
     """List who lacks a digest, grouped by state and reason.
 
     The largest group comes first, suppressed addresses last.
@@ -264,7 +269,7 @@ def _not_delivered(report: _Report, most: int | None = _SOME) -> list[output.Par
 
     groups = defaultdict[tuple[DeliveryState, str], list[DeliveryRecord]](list)
     for record in report.undelivered:
-        reason = output.reply(record).replace(record.address, "…")
+        reason = words.reply(record).replace(record.address, "…")
         groups[record.state, reason].append(record)
 
     ordered = sorted(
@@ -274,10 +279,10 @@ def _not_delivered(report: _Report, most: int | None = _SOME) -> list[output.Par
 
     shown = [record for _, records in ordered[:most] for record in records[:most]]
     width = max(len(record.address) for record in shown)
-    lines: list[output.Part] = [output.heading("Not delivered")]
+    lines: list[Part] = [heading("Not delivered")]
     for (state, reason), records in ordered[:most]:
         tries = [at for record in records if (at := record.next_try(report.now))]
-        again = f", {output.next_try(min(tries), report.now, report.zone)}" if tries else ""
+        again = f", {words.next_try(min(tries), report.now, report.zone)}" if tries else ""
         lines.append(f"{len(records):,} {state}{again}: {reason}")
         lines += [
             f"    {record.address:{width}}  {record.list_name}  {record.date:%a %d %b}"
@@ -309,8 +314,8 @@ def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
             papers = f"{counts.relevant} of {counts.considered}" if counts.considered else ""
             if unscored := counts.to_score - counts.scored:
                 papers += f", {unscored} unscored"
-            cost = output.cost(day.spending) if day.spending.usage.calls else ""
-            deliveries = output.in_words(day.deliveries)
+            cost = words.cost(day.spending) if day.spending.usage.calls else ""
+            deliveries = in_words(day.deliveries)
             yield name, f"{day.date:%a %d %b}", day.outcome, papers, cost, deliveries
             name = ""  # only the first row of a list names it
 

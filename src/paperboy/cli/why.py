@@ -6,11 +6,13 @@ from datetime import datetime, timedelta, tzinfo
 import click
 
 from paperboy.cli.people import mailbox_from, refusal
+from paperboy.console import lines
+from paperboy.console.lines import say, show_page
+from paperboy.console.words import again, in_words, reply
 from paperboy.curate import SHOWN, matched_authors, possible_authors, why_filtered
 from paperboy.edges.text import counted, did_you_mean, together, visible
 from paperboy.errors import UnknownNameError
 from paperboy.models import MailingList, Paper, PaperOutcome
-from paperboy.service import output
 from paperboy.service.app import App
 from paperboy.sources import named, read_id, source_of, title_of, twins
 from paperboy.store.history import PaperHistory
@@ -64,29 +66,29 @@ def _paper(app: App, paper_id: str, name: str | None) -> None:
         if source_of(paper_id).key:  # it names the day alone
             when = f"posted {paper.published:%a %d %b %Y}"
         when += f", fetched {_moment(fetched, settings.timezone)}"
-        output.say(title_of(paper), url, f"{categories}; {when}")
+        say(title_of(paper), url, f"{categories}; {when}")
     else:
         deleted = f"deleted after {settings.keep_days} days (KEEP_DAYS)"
-        output.say(url, f"{deleted}; its outcome is kept for ever")
+        say(url, f"{deleted}; its outcome is kept for ever")
 
     lines_of_features = [feature.why(app, paper_id) for feature in app.features if feature.why]
     for mailing_list, life in known:
         twin = _twin(app, mailing_list, paper) if paper and life.became is None else ""
         verdict = twin or _outcome(mailing_list, paper, life)
-        output.say("", f"{mailing_list.name}: {verdict}")
+        say("", f"{mailing_list.name}: {verdict}")
         if paper and (names := possible_authors(paper, mailing_list.authors)):
             alike = f"possible author match: {together(names)}"
-            output.say(f"  {alike}; initials alone never bring a paper in")
+            say(f"  {alike}; initials alone never bring a paper in")
         for kept in life.scores:
             score = kept.score
             novelty = "" if score.novelty is None else f", novelty {score.novelty}"
             at = _moment(kept.at, mailing_list.timezone)
-            output.say(f"  relevance {score.relevance}{novelty}, by {kept.model}, {at}")
+            say(f"  relevance {score.relevance}{novelty}, by {kept.model}, {at}")
             if score.comment:
-                output.say(f"    {score.comment}")
-        for lines in lines_of_features:
-            if mailing_list.name in lines:
-                output.say(f"  {lines[mailing_list.name]}")
+                say(f"    {score.comment}")
+        for of_lists in lines_of_features:
+            if mailing_list.name in of_lists:
+                say(f"  {of_lists[mailing_list.name]}")
 
 
 def _outcome(mailing_list: MailingList, paper: Paper | None, life: PaperHistory) -> str:
@@ -97,7 +99,7 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: PaperHistory)
     day = f"{life.day:%a %d %b %Y}"
     recipients = "no longer kept"
     if life.deliveries is not None:
-        recipients = output.in_words(life.deliveries) or "to nobody"
+        recipients = in_words(life.deliveries) or "to nobody"
 
     digest = f"in the digest of {day} ({recipients})"
 
@@ -182,12 +184,10 @@ def _address(app: App, address: str, name: str | None) -> None:
 
     rows = []
     for record in digests:
-        answer = output.reply(record) + output.again(app, record.next_try(now))
+        answer = reply(record) + again(app.retry(record.next_try(now)), now, app.settings.timezone)
         at = f"{record.at.astimezone(zone):%d %b %H:%M %Z}"
         rows.append((f"{record.date:%a %d %b}", record.list_name, record.state, at, answer))
 
-    table = output.table(("Digest", "List", "State", "At", "Answer"), rows)
+    table = lines.table(("Digest", "List", "State", "At", "Answer"), rows)
     refusals = [refusal(suppression, zone) for suppression in suppressions]
-    output.show_page(
-        [[f"{address} is {where}", *refusals], table or [f"{no_digest.capitalize()}."]]
-    )
+    show_page([[f"{address} is {where}", *refusals], table or [f"{no_digest.capitalize()}."]])

@@ -585,6 +585,10 @@ class App(ExitStack):
             to = self.settings.alert_to
             self.alerts.report(self.problems(), self._composer(None), to, self.clock(), sends=sends)
 
+    def retry(self, at: datetime | None) -> datetime | None:
+        """Return when something is retried; None if no daemon runs."""
+        return at if lock.holder(self.settings.paperboy_database, "run") else None
+
     @property
     def patience(self) -> timedelta:
         """Return how long a morning of the daemon waits for a late source or a dead LLM."""

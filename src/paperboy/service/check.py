@@ -24,6 +24,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from paperboy import sample
+from paperboy.console.lines import lines_of
 from paperboy.curate import name_key, other_spellings
 from paperboy.edges import files
 from paperboy.edges.text import counted, together, without_url
@@ -36,7 +37,6 @@ from paperboy.morning.incidents import inactive
 from paperboy.sending.pace import REFUSES_US
 from paperboy.service import soundness
 from paperboy.service.app import App
-from paperboy.service.output import lines_of
 from paperboy.sources import named, source_of, sources_of
 from paperboy.sources.source import Source
 

@@ -37,6 +37,7 @@ from typing import IO, Literal, cast
 import schedule
 
 from paperboy import due
+from paperboy.console.log import set_up
 from paperboy.due import RETRY
 from paperboy.edges import lock
 from paperboy.edges.text import counted
@@ -45,7 +46,6 @@ from paperboy.home.versions import Home
 from paperboy.home.watcher import Watcher
 from paperboy.models import Delivery, DeliveryState
 from paperboy.reports import alerts, status
-from paperboy.service import output
 from paperboy.service.app import App, Job
 from paperboy.service.systemd import ENVIRONMENT, Notifier
 from paperboy.store import incidents
@@ -345,7 +345,9 @@ class Daemon:
             is_same = self.home.settings.paperboy_database == database
             if problems and not (self._in_force and is_same):
                 raise ConfigError(problems)
-            output.set_up(self._app, by_hand=False)  # at its LOG_LEVEL
+            set_up(
+                self.home.settings.log_level, self._app.environ, by_hand=False
+            )  # at its LOG_LEVEL
 
         broken = _broken_files(problems)
         if child.process.poll() in {0, ConfigError.exit_code}:  # else not every file was tried

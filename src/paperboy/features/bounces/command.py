@@ -9,12 +9,13 @@ from types import FrameType
 
 import click
 
+from paperboy.console.lines import complaint
+from paperboy.console.log import set_up
 from paperboy.errors import PaperboyError
 from paperboy.features.bounces.returned import MOST_BYTES
 from paperboy.features.bounces.take import take
 from paperboy.home import settings
 from paperboy.home.versions import Home, require_folder
-from paperboy.service import output
 from paperboy.service.app import App
 
 logger = logging.getLogger(__name__)
@@ -45,13 +46,13 @@ def bounce(app: App) -> int:
             require_folder(app.path)
             # Without the lists, which are not needed here and may be broken.
             app.home = Home(app.path, settings.load(app.path, app.environ), (), app.path)
-            output.set_up(app, by_hand=False)
+            set_up(app.settings.log_level, app.environ, by_hand=False)
             logger.info("%s", take(app.store_to_ask, mail, app.clock()))
     except PaperboyError as error:
-        output.complaint(error, app.environ)
+        complaint(error, app.environ)
         return _RETRY
     except OSError as error:
-        output.complaint(PaperboyError(str(error)), app.environ)
+        complaint(PaperboyError(str(error)), app.environ)
         return _RETRY
     return 0
 

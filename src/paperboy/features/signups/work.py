@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from paperboy.console.words import again
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.features.signups import requests
 from paperboy.features.signups.requests import KIND, Signup, Stage
@@ -19,7 +20,6 @@ from paperboy.models import MailingList, Subscriber
 from paperboy.reports.problems import Words
 from paperboy.service.app import App
 from paperboy.service.feature import Shown, Stopped
-from paperboy.service.output import again
 from paperboy.store.incidents import Incident
 from paperboy.store.tasks import Task
 
@@ -117,7 +117,8 @@ def status(app: App, lists: Sequence[MailingList], _: datetime) -> Shown:
             continue
 
         why = f": {signup.problem}" if signup.problem else ""
-        line = f": {signup.address} has signed up and is not on the list yet{why}{again(app, signup.due)}"
+        then = again(app.retry(signup.due), app.clock(), app.settings.timezone)
+        line = f": {signup.address} has signed up and is not on the list yet{why}{then}"
         wrong.append((name, line))
         row = {"address": signup.address, "since": signup.at, "problem": signup.problem}
         of_lists[name].append(row)

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from urllib.parse import urlsplit
 
+from paperboy.console.words import again
 from paperboy.models import Day, DeliveryState, MailingList
 from paperboy.reports.problems import Words
 from paperboy.service.app import App
 from paperboy.service.feature import Shown
-from paperboy.service.output import again
 from paperboy.store.database import Database
 from paperboy.store.incidents import Incident
 
@@ -148,6 +148,7 @@ def status(app: App, lists: Sequence[MailingList], _: datetime) -> Shown:
         }
         if call.reply and call.state is not DeliveryState.SENT:
             failed = "failed, " if call.state is DeliveryState.FAILED else ""
-            reply = f"{failed}{call.reply}{again(app, call.try_at)}"
+            then = again(app.retry(call.try_at), app.clock(), app.settings.timezone)
+            reply = f"{failed}{call.reply}{then}"
             wrong.append((name, f", {call.date:%a %d %b}: webhook: {reply}"))
     return Shown(key="webhook", of_lists=of_lists, wrong=wrong)

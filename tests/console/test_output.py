@@ -9,14 +9,18 @@ from pathlib import Path
 
 import pytest
 
+import paperboy
 from paperboy.cli.main import invoke
+from paperboy.console import log, words
+from paperboy.console.lines import show_page, table
+from paperboy.console.progress import Bars
+from paperboy.console.words import a_morning
 from paperboy.features import FEATURES
 from paperboy.home.settings import Settings
 from paperboy.home.versions import Home
 from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Spending, Usage
 from paperboy.models import MorningReport as Report
 from paperboy.sending import delivery
-from paperboy.service import output
 from paperboy.service.app import App
 from tests.cli.conftest import FRIDAY
 from tests.fakes import NoProgress
@@ -43,12 +47,12 @@ def set_up(level: str, environ: Mapping[str, str]) -> None:
         features=FEATURES,
     )
     app.home = home
-    output.set_up(app)
+    log.set_up(app.settings.log_level, app.environ)
 
 
 STAGES = re.findall(  # of every long work
     r"""\.stage\("([^"]+)"\)""",
-    "".join(file.read_text("utf-8") for file in Path(output.__file__).parents[1].rglob("*.py")),
+    "".join(file.read_text("utf-8") for file in Path(paperboy.__file__).parent.rglob("*.py")),
 )
 
 
@@ -100,7 +104,7 @@ def test_plain_log_line_has_its_time_with_its_zone_and_its_level(
 def test_bars_of_all_stages_begin_in_the_same_column(monkeypatch: pytest.MonkeyPatch) -> None:
     stderr = terminal(monkeypatch)
     for stage in STAGES:
-        with output.Bars().stage(stage) as progress:
+        with Bars().stage(stage) as progress:
             progress(1, 1)
     drawn = {
         line.index("━")
@@ -127,7 +131,7 @@ def test_terminal_shows_only_warnings_beside_the_bars_and_everything_at_debug(
 def test_bar_on_a_terminal_is_not_torn_by_log_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     stderr = terminal(monkeypatch)
     set_up("INFO", {})
-    with output.Bars().stage("Fetching papers") as progress:
+    with Bars().stage("Fetching papers") as progress:
         progress(1, 2)
         logger.warning("[red]not markup[/red] :warning:")
         progress(2, 2)
@@ -138,7 +142,7 @@ def test_bar_on_a_terminal_is_not_torn_by_log_lines(monkeypatch: pytest.MonkeyPa
 
 
 def test_bar_is_not_drawn_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
-    with output.Bars().stage("Fetching papers") as progress:
+    with Bars().stage("Fetching papers") as progress:
         progress(1, 2)
     assert capsys.readouterr() == ("", "")
 
@@ -148,7 +152,7 @@ UNSCORED = ListReport("foundations", None, Counts(considered=8, carried_over=8),
 
 
 def said(*entries: ListReport) -> list[str]:
-    return output.a_morning(Report(entries), delivery.Report({DeliveryState.SENT: 3}))
+    return a_morning(Report(entries), delivery.Report({DeliveryState.SENT: 3}))
 
 
 def test_result_says_why_a_list_has_no_mail_and_leaves_failures_to_the_log() -> None:
@@ -175,13 +179,13 @@ def test_counts_in_a_sentence_name_all_that_was_left_out() -> None:
         considered=20, author_matches=1, selected=2, over_cap=3, below=4, carried_over=5, let_go=5
     )
     assert (
-        output.papers(counts)
+        words.papers(counts)
         == "3 of 20 papers (1 author match), 3 over the cap, 5 carried over, 5 let go"
     )
     assert (
-        output.papers(Counts(considered=9, below=4, not_called=5)) == "0 of 9 papers, 5 not called"
+        words.papers(Counts(considered=9, below=4, not_called=5)) == "0 of 9 papers, 5 not called"
     )
-    assert output.papers(Counts(considered=9, below=9)) == "0 of 9 papers"
+    assert words.papers(Counts(considered=9, below=9)) == "0 of 9 papers"
 
 
 # ---- tables
@@ -200,7 +204,7 @@ def test_table_on_a_terminal_fits_and_loses_nothing(
     monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setattr("sys.stdout", stdout := Terminal())
-    output.show_page([output.table(("Address", "List", "Since", "Why"), rows)])
+    show_page([table(("Address", "List", "Since", "Why"), rows)])
     lines = re.sub(r"\x1b\[[0-9;]*m", "", stdout.getvalue()).splitlines()
     assert max(map(len, lines)) <= columns
     assert {word for line in lines for word in line.split()} >= {
@@ -213,7 +217,7 @@ def test_table_on_a_terminal_fits_and_loses_nothing(
 
 def test_columns_are_as_wide_as_a_terminal_shows_them(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [("数学", "2", ""), ("physics", "none yet"), ("e\u0301t", "1\x1b", "x")]
-    output.show_page([output.table(("List", "Papers", "Cost"), rows)])
+    show_page([table(("List", "Papers", "Cost"), rows)])
     assert capsys.readouterr().out.splitlines() == [
         "List     Papers    Cost",
         "数学     2",

@@ -1,0 +1,1 @@
+"""What a person sees on a terminal, or in the journal. No other room prints."""
