@@ -83,7 +83,9 @@ def test_reader_who_has_seen_enough_ends_a_command_in_silence(world: World) -> N
 
 def test_no_file_gets_the_number_of_a_closed_stream(world: World) -> None:
     """What is written to stderr would go into it, and it may be the database."""
-    program = "from os import open; from paperboy.console.streams import take_streams; take_streams(); "
+    program = (
+        "from os import open; from paperboy.console.streams import take_streams; take_streams(); "
+    )
     program += "print(open('/dev/zero', 0) > 2)"
     line = f'exec "$0" -c "{program}" <&- 2>&-'
     command = ["bash", "-c", line, sys.executable]

@@ -21,7 +21,9 @@ import pytest
 
 from paperboy.features import FEATURES
 from paperboy.service.app import App
-from paperboy.service.check import Finding, _sender, findings
+from paperboy.service.check import findings
+from paperboy.service.feature import Finding
+from paperboy.service.probes import _sender
 from tests.fakes import NoProgress
 from tests.servers.dns import DnsServer, Says
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from paperboy.morning.workers import WorkerPool
     from paperboy.reports.problems import Words
     from paperboy.service.app import App
-    from paperboy.service.check import Finding
     from paperboy.store.incidents import Incident
     from paperboy.store.tasks import Task
 
@@ -81,3 +80,24 @@ class Shown:
     of_lists: Mapping[str, object]  # its value, by list; the others have none
     wrong: Sequence[tuple[str, str]] = ()  # a list, and the end of a line about what is wrong
     lines: Sequence[str] = ()  # a section of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the check: a fault if it has an exit code, else a note or all well."""
+
+    what: str
+    message: str
+    exit_code: int = 0
+    note: bool = False
+
+    @property
+    def mark(self) -> str:
+        """Return "fault", "note" or "ok"."""
+        if self.exit_code:
+            return "fault"
+        return "note" if self.note else "ok"
+
+
+def note(what: str, message: str) -> Finding:
+    return Finding(what, message, note=True)

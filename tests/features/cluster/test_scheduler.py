@@ -10,7 +10,7 @@ import pytest
 
 from paperboy.features.cluster import scheduler
 from paperboy.morning.workers import WorkersError
-from paperboy.service.check import Finding
+from paperboy.service.feature import Finding
 from paperboy.store.incidents import Kind
 from tests.fakes import app_at
 from tests.morning.test_workers import NOW, a_morning, home, once_some_are_frozen

@@ -11,7 +11,7 @@ from paperboy.edges.text import counted
 from paperboy.home.settings import Settings
 from paperboy.morning.workers import WORTH_SHARING, WorkerPool, WorkersError, first_line
 from paperboy.service.app import App
-from paperboy.service.check import Finding, note
+from paperboy.service.feature import Finding, note
 
 _CONNECT_SECONDS = 10
 

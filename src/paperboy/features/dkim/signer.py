@@ -19,7 +19,8 @@ from paperboy.edges import files
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home.settings import Settings
 from paperboy.service.app import App
-from paperboy.service.check import Finding, note, records, sender_domain
+from paperboy.service.feature import Finding, note
+from paperboy.service.probes import records, sender_domain
 
 _MADE_BY = "openssl genrsa 2048 makes one"
 _COVERED = (  # From twice, so that nobody adds another
