@@ -23,7 +23,7 @@ lists:
 _LOAD = """
 import sys
 from pathlib import Path
-from paperboy.home.versions import Home
+from paperboy.home.home import Home
 
 Home.load(Path(sys.argv[1]), {})
 """
@@ -41,7 +41,7 @@ _FREEZE = """
 import resource, sys, time
 from datetime import UTC, date, datetime
 from pathlib import Path
-from paperboy.home.versions import Home
+from paperboy.home.home import Home
 from paperboy.models import Composed, Counts, Day, Outcome, Subscriber
 from paperboy.store import Store
 from paperboy.mail.message import Composer

@@ -17,7 +17,8 @@ from paperboy.cli.people import suppress
 from paperboy.edges import lock
 from paperboy.errors import ConfigError
 from paperboy.home import edits
-from paperboy.home.versions import Files, Home
+from paperboy.home.home import Home
+from paperboy.home.versions import Files
 from paperboy.models import Subscriber
 from paperboy.service import trial
 from paperboy.service.app import App

@@ -15,8 +15,8 @@ import pytest
 
 from paperboy import sample
 from paperboy.cli.home import machine_timezone
+from paperboy.home.home import Home
 from paperboy.home.lists import KEYS
-from paperboy.home.versions import Home
 from paperboy.models import MailingList
 from tests.cli.conftest import ENVIRON, World, on_terminal
 

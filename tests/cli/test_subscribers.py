@@ -13,7 +13,7 @@ import pytest
 
 from paperboy.errors import PaperboyError
 from paperboy.home import edits
-from paperboy.home.versions import Home
+from paperboy.home.home import Home
 from paperboy.models import Subscriber
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault

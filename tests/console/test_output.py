@@ -16,8 +16,8 @@ from paperboy.console.lines import show_page, table
 from paperboy.console.progress import Bars
 from paperboy.console.words import a_morning
 from paperboy.features import FEATURES
+from paperboy.home.home import Home
 from paperboy.home.settings import Settings
-from paperboy.home.versions import Home
 from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Spending, Usage
 from paperboy.models import MorningReport as Report
 from paperboy.sending import delivery

@@ -11,7 +11,8 @@ import pytest
 
 from paperboy.edges import files
 from paperboy.errors import ConfigError
-from paperboy.home.versions import Files, Home
+from paperboy.home.home import Home
+from paperboy.home.versions import Files
 from paperboy.mail.templates import Templates
 from paperboy.scoring.prompt import Prompt
 

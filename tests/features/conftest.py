@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from paperboy.home.home import Home
 from paperboy.home.settings import Settings
-from paperboy.home.versions import Home
 from paperboy.models import MailingList
 from paperboy.service.app import App
 from paperboy.store import Store

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from paperboy.errors import ConfigError
 from paperboy.home import edits, lists, values
+from paperboy.home.home import Home
 from paperboy.home.settings import Settings
-from paperboy.home.versions import Home
 from paperboy.models import MailingList, Subscriber
 
 ZOE = values.mailbox("Zoë <zoe@b.org>")

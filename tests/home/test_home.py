@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from paperboy.errors import ConfigError, StoreWriteError
-from paperboy.home.versions import Files, Home
+from paperboy.home.home import Home
+from paperboy.home.versions import Files
 
 LISTS = """\
 lists:

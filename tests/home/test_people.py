@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home import edits, values
+from paperboy.home.home import Home
 from paperboy.home.people import SubscribersFile
-from paperboy.home.versions import Files, Home
+from paperboy.home.versions import Files
 from paperboy.models import Subscriber
 from tests.builders import mailing_list
 from tests.home.test_home import in_force

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from paperboy.edges import lock
-from paperboy.home.versions import Files, Home
+from paperboy.home.home import Home
+from paperboy.home.versions import Files
 from paperboy.home.watcher import Watcher
 from paperboy.sending.recipients import Recipients
 

@@ -20,7 +20,7 @@ import pytest
 from paperboy.edges import lock
 from paperboy.errors import StoreError, StoreWriteError
 from paperboy.features import FEATURES
-from paperboy.home.versions import Home
+from paperboy.home.home import Home
 from paperboy.models import Attempt
 from paperboy.service.app import App
 from paperboy.service.daemon import STOPS_WITHIN, Daemon, Process

@@ -30,7 +30,7 @@ from paperboy.cli.main import invoke
 from paperboy.due import RETRY
 from paperboy.edges import lock
 from paperboy.features import FEATURES
-from paperboy.home.versions import Home
+from paperboy.home.home import Home
 from paperboy.models import Paper
 from paperboy.service.app import App
 from paperboy.service.daemon import TICK_SECONDS, Daemon

@@ -20,9 +20,10 @@ from paperboy.console.lines import say
 from paperboy.edges.text import together, visible
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home import lists, nodes, values
+from paperboy.home.home import folders
+from paperboy.home.lists import LISTS_FILE
 from paperboy.home.settings import SETTINGS, Settings
 from paperboy.home.values import host, is_loopback
-from paperboy.home.versions import LISTS_FILE, folders
 from paperboy.models import MailingList
 from paperboy.service.app import App
 

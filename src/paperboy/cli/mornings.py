@@ -26,7 +26,8 @@ from paperboy.console.words import a_morning, not_sent
 from paperboy.edges import lock
 from paperboy.edges.text import counted
 from paperboy.errors import ConfigError, HomeBusyError, PaperboyError, Problem
-from paperboy.home.versions import LISTS_FILE, Home
+from paperboy.home.home import Home
+from paperboy.home.lists import LISTS_FILE
 from paperboy.service import daemon, heartbeat, soundness, tasks
 from paperboy.service.app import App
 from paperboy.service.soundness import Stops

@@ -13,8 +13,7 @@ from paperboy.console.log import set_up
 from paperboy.edges.text import counted, did_you_mean, together
 from paperboy.errors import UnknownNameError
 from paperboy.home import edits, values
-from paperboy.home.lists import WEEKDAYS
-from paperboy.home.versions import LISTS_FILE
+from paperboy.home.lists import LISTS_FILE, WEEKDAYS
 from paperboy.models import EVERY_DAY, MailingList, Subscriber, Suppression
 from paperboy.service.app import App
 

@@ -14,9 +14,9 @@ from paperboy.console.lines import say
 from paperboy.console.log import set_up
 from paperboy.edges.text import together
 from paperboy.errors import ConfigError
+from paperboy.home.home import require_folder
 from paperboy.home.settings import SETTINGS, Settings, load
 from paperboy.home.values import is_loopback
-from paperboy.home.versions import require_folder
 from paperboy.service.app import App
 from paperboy.service.systemd import unit
 

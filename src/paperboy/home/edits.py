@@ -25,9 +25,10 @@ from paperboy.edges import files
 from paperboy.edges.text import mentions
 from paperboy.errors import ConfigError, PaperboyError, Problem
 from paperboy.home import nodes, values
-from paperboy.home.lists import parse
+from paperboy.home.home import Home
+from paperboy.home.lists import LISTS_FILE, parse
 from paperboy.home.people import SubscribersFile
-from paperboy.home.versions import LISTS_FILE, Home, list_files
+from paperboy.home.versions import list_files
 from paperboy.models import MailingList, Subscriber
 
 _Edit = tuple[int, int, str]  # begin and end of the text that is replaced, and its replacement

@@ -25,7 +25,7 @@ from paperboy.home.values import Parser, integer, one_line, one_of
 from paperboy.models import Keywords, MailingList, Subscriber
 from paperboy.sources import categories
 
-FILE = "subscribers.yaml"  # in the home
+LISTS_FILE = "subscribers.yaml"  # in the home
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MOST_BYTES = 32_000_000  # about 600,000 addresses
 _LONGEST_TOPICS = 100_000  # characters
@@ -140,7 +140,7 @@ class _File:
         """Return all problems, by place; those in files of subscribers come last."""
         problems = list[Problem]()
         for line, column, message in sorted(self._faults):
-            problems.append(Problem(f"{FILE}:{line}:{column}", message))
+            problems.append(Problem(f"{LISTS_FILE}:{line}:{column}", message))
         return [*problems, *self._in_files]
 
     def note(self, node: Node, message: str) -> None:
@@ -327,9 +327,9 @@ def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[Maili
             "name your home with --home, make a new one with paperboy init, "
             f"or begin with one line: {_SMALLEST}"
         )
-        raise ConfigError.at(FILE, f"there is no such file in {path.parent}; {fix}") from None
+        raise ConfigError.at(LISTS_FILE, f"there is no such file in {path.parent}; {fix}") from None
     except ValueError as error:
-        raise ConfigError.at(FILE, str(error)) from None
+        raise ConfigError.at(LISTS_FILE, str(error)) from None
 
     return parse(text, prompts, settings, path.parent)
 
@@ -343,10 +343,10 @@ def parse(
     try:
         root = nodes.compose(text)
     except nodes.MalformedError as error:
-        raise ConfigError.at(f"{FILE}:{error.line}:{error.column}", str(error)) from None
+        raise ConfigError.at(f"{LISTS_FILE}:{error.line}:{error.column}", str(error)) from None
 
     if not isinstance(root, MappingNode):
-        raise ConfigError.at(f"{FILE}:1:1", f"the file must start with {_SMALLEST}")
+        raise ConfigError.at(f"{LISTS_FILE}:1:1", f"the file must start with {_SMALLEST}")
 
     file = _File(text, prompts, home)
     lists = _lists(file, root)

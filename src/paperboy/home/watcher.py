@@ -5,7 +5,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from paperboy.edges import lock
-from paperboy.home.versions import Files, Home
+from paperboy.home.home import Home
+from paperboy.home.versions import Files
 
 RESTED = timedelta(seconds=10)  # an edit is complete when no file has changed for so long
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable
 
 from paperboy.errors import ConfigError
-from paperboy.home.versions import Home, load_lists
+from paperboy.home.home import Home, load_lists
 from paperboy.home.watcher import Watcher
 from paperboy.models import MailingList
 

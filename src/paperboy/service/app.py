@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Literal
 from paperboy.edges import lock
 from paperboy.errors import CREDENTIAL, ConfigError, PaperboyError, Problem
 from paperboy.home import edits
+from paperboy.home.home import Home
 from paperboy.home.proxy import proxy_for
 from paperboy.home.settings import MOST_CONNECTIONS, SETTINGS, Settings
-from paperboy.home.versions import Files, Home
+from paperboy.home.versions import Files
 from paperboy.home.watcher import Watcher
 from paperboy.models import (
     LOCAL_SENDER,

@@ -26,8 +26,9 @@ from paperboy.curate import name_key, other_spellings
 from paperboy.edges import files
 from paperboy.edges.text import counted, together
 from paperboy.errors import ConfigError, PaperboyError
+from paperboy.home.home import Home, denied, load_lists, require_folder
+from paperboy.home.lists import LISTS_FILE
 from paperboy.home.settings import Settings, ignored, load
-from paperboy.home.versions import LISTS_FILE, Home, denied, load_lists, require_folder
 from paperboy.models import MailingList
 from paperboy.morning.incidents import inactive
 from paperboy.service import soundness

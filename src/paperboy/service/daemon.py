@@ -42,7 +42,7 @@ from paperboy.due import RETRY
 from paperboy.edges import lock
 from paperboy.edges.text import counted
 from paperboy.errors import ConfigError, MailServerError, PaperboyError, Problem, StoreError
-from paperboy.home.versions import Home
+from paperboy.home.home import Home
 from paperboy.home.watcher import Watcher
 from paperboy.models import Delivery, DeliveryState
 from paperboy.reports import alerts, status

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from paperboy.edges import lock
 from paperboy.errors import ConfigError, Problem, noted
+from paperboy.home.home import Home, as_known
 from paperboy.home.settings import Settings
-from paperboy.home.versions import Files, Home, as_known
+from paperboy.home.versions import Files
 from paperboy.service import soundness
 from paperboy.service.app import App
 

@@ -20,7 +20,7 @@ from werkzeug.wrappers import Request, Response
 
 from paperboy.edges import lock
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.home.versions import Home
+from paperboy.home.home import Home
 from paperboy.home.watcher import Watcher
 from paperboy.mail.templates import Templates
 from paperboy.service import soundness

@@ -10,7 +10,7 @@ from werkzeug.wrappers import Request, Response
 
 from paperboy import topics
 from paperboy.errors import ConfigError, StoreError
-from paperboy.home.versions import Home
+from paperboy.home.home import Home
 from paperboy.mail import archive
 from paperboy.mail.templates import Templates
 from paperboy.models import Archived, Digest, MailingList

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from paperboy.features.learning import ranking
 from paperboy.features.learning.lessons import ExampleKind, LearnedState, Lessons
-from paperboy.home.versions import Home
+from paperboy.home.home import Home
 from paperboy.models import Day, Outcome
 from paperboy.scoring.prompt import Prompt
 from paperboy.store import Store

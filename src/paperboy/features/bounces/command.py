@@ -15,7 +15,7 @@ from paperboy.errors import PaperboyError
 from paperboy.features.bounces.returned import MOST_BYTES
 from paperboy.features.bounces.take import take
 from paperboy.home import settings
-from paperboy.home.versions import Home, require_folder
+from paperboy.home.home import Home, require_folder
 from paperboy.service.app import App
 
 logger = logging.getLogger(__name__)

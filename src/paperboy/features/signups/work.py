@@ -15,7 +15,7 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.features.signups import requests
 from paperboy.features.signups.requests import KIND, Signup, Stage
 from paperboy.home import edits
-from paperboy.home.versions import Home
+from paperboy.home.home import Home
 from paperboy.models import MailingList, Subscriber
 from paperboy.reports.problems import Words
 from paperboy.service.app import App
