@@ -19,12 +19,12 @@ def mornings(store: Store, *came: str, others: str = "sent") -> None:
 
 def test_three_bounces_running_are_reported_with_the_last_reply(store: Store) -> None:
     mornings(store, "bounced", "bounced")
-    assert store.ledger.bounced_thrice() == {}
+    assert store.suppressions.bounced_thrice() == {}
     digest = morning(store, {"ada": WAITS, "grace": "sent"})
     ada, reply = delivery(store, "ada", digest), "550 5.1.1 gone since 1852"
     store.ledger.reserve(ada, NOW)
     store.ledger.settle(ada, ada.state.FAILED, reply, NOW, via="smtp", bounce=True)
-    assert store.ledger.bounced_thrice() == {"ada@example.org": reply}
+    assert store.suppressions.bounced_thrice() == {"ada@example.org": reply}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_three_bounces_running_are_reported_with_the_last_reply(store: Store) ->
 )
 def test_any_other_outcome_ends_a_run_of_bounces(store: Store, came: tuple[str, ...]) -> None:
     mornings(store, *came)
-    assert store.ledger.bounced_thrice() == {}
+    assert store.suppressions.bounced_thrice() == {}
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def test_any_other_outcome_ends_a_run_of_bounces(store: Store, came: tuple[str, 
 )
 def test_waiting_or_suppressed_delivery_counts_neither_way(store: Store, how: str) -> None:
     mornings(store, "bounced", how, "bounced")
-    assert store.ledger.bounced_thrice() == {}
+    assert store.suppressions.bounced_thrice() == {}
     morning(store, {"ada": "bounced", "grace": "sent"})
-    assert store.ledger.bounced_thrice() == ADA
+    assert store.suppressions.bounced_thrice() == ADA
 
 
 @pytest.mark.parametrize("others", ["bounced", "refused", "deferred", "ambiguous", "in the outbox"])
@@ -60,15 +60,15 @@ def test_bounce_counts_only_if_the_digest_reached_somebody_else_by_mail(
 ) -> None:
     """Else it may be the server that knows nobody; and it is no sign of life either."""
     mornings(store, "bounced", "bounced", "bounced", others=others)
-    assert store.ledger.bounced_thrice() == {}
+    assert store.suppressions.bounced_thrice() == {}
 
 
 def test_bounce_of_a_digest_that_reached_nobody_does_not_end_the_run(store: Store) -> None:
     mornings(store, "bounced", "bounced")
     morning(store, {"ada": "bounced", "grace": "refused"})
-    assert store.ledger.bounced_thrice() == {}
+    assert store.suppressions.bounced_thrice() == {}
     morning(store, {"ada": "bounced", "grace": "sent"}, TODAY + timedelta(days=1))
-    assert store.ledger.bounced_thrice() == ADA
+    assert store.suppressions.bounced_thrice() == ADA
 
 
 @pytest.mark.parametrize("came", ["bounced", "refused", WAITS])
@@ -79,9 +79,9 @@ def test_superseded_digest_counts_neither_way(store: Store, came: str) -> None:
         store.days.supersede("foundations", TODAY + timedelta(days=1), NOW + timedelta(days=1))
         == TODAY
     )
-    assert store.ledger.bounced_thrice() == {}
+    assert store.suppressions.bounced_thrice() == {}
     morning(store, {"ada": "bounced", "grace": "sent"}, TODAY + timedelta(days=1))
-    assert store.ledger.bounced_thrice() == ADA
+    assert store.suppressions.bounced_thrice() == ADA
 
 
 def test_bounces_count_over_all_lists_and_spellings(store: Store) -> None:
@@ -89,20 +89,20 @@ def test_bounces_count_over_all_lists_and_spellings(store: Store) -> None:
     morning(store, {"Ada": "bounced", "vera": "sent"}, TODAY - timedelta(days=1), "galaxies")
     morning(store, {"ADA": "bounced", "grace": "sent"})
     assert (
-        store.ledger.bounced_thrice() == {}
+        store.suppressions.bounced_thrice() == {}
     )  # three digests, and two days: it may have been one bad hour
     morning(store, {"ada": "bounced", "vera": "sent"}, TODAY + timedelta(days=1), "galaxies")
-    assert store.ledger.bounced_thrice() == ADA
+    assert store.suppressions.bounced_thrice() == ADA
     morning(store, {"ada": "sent", "vera": "sent"}, TODAY + timedelta(days=2), "galaxies")
-    assert store.ledger.bounced_thrice() == {}
+    assert store.suppressions.bounced_thrice() == {}
 
 
 def test_address_suppressed_for_all_lists_is_not_reported_again(store: Store) -> None:
     mornings(store, "bounced", "bounced", "bounced")
     store.suppressions.add("ada@example.org", "galaxies", "by hand", NOW)
-    assert store.ledger.bounced_thrice() == ADA
+    assert store.suppressions.bounced_thrice() == ADA
     store.suppressions.add("Ada@example.org", "", "no such user", NOW)
-    assert store.ledger.bounced_thrice() == {}
+    assert store.suppressions.bounced_thrice() == {}
 
 
 @pytest.mark.parametrize("list_name", ["", "foundations"])
@@ -110,11 +110,11 @@ def test_bounces_before_a_lifted_suppression_do_not_count(store: Store, list_nam
     mornings(store, "bounced", "bounced", "bounced")
     store.suppressions.add("ada@example.org", list_name, "no such user", NOW)
     store.suppressions.lift("ada@example.org", list_name, NOW)
-    assert store.ledger.bounced_thrice() == {}
+    assert store.suppressions.bounced_thrice() == {}
     for days in range(1, 4):
-        assert store.ledger.bounced_thrice() == {}
+        assert store.suppressions.bounced_thrice() == {}
         morning(store, {"ada": "bounced", "grace": "sent"}, TODAY + timedelta(days=days))
-    assert store.ledger.bounced_thrice() == ADA
+    assert store.suppressions.bounced_thrice() == ADA
 
 
 def test_bounce_in_the_second_of_the_lift_does_not_count(store: Store) -> None:
@@ -125,7 +125,7 @@ def test_bounce_in_the_second_of_the_lift_does_not_count(store: Store) -> None:
     store.suppressions.lift("ada@example.org", "", last)
     for days in (1, 2):
         morning(store, {"ada": "bounced", "grace": "sent"}, TODAY + timedelta(days=days))
-    assert store.ledger.bounced_thrice() == {}
+    assert store.suppressions.bounced_thrice() == {}
 
 
 def test_old_bounces_do_not_count_after_another_suppression(store: Store) -> None:
@@ -133,7 +133,7 @@ def test_old_bounces_do_not_count_after_another_suppression(store: Store) -> Non
     store.suppressions.add("ada@example.org", "galaxies", "by hand", NOW)
     store.suppressions.lift("ada@example.org", "galaxies", NOW)
     store.suppressions.add("ada@example.org", "galaxies", "by hand", NOW + timedelta(days=1))
-    assert store.ledger.bounced_thrice() == {}
+    assert store.suppressions.bounced_thrice() == {}
 
 
 @pytest.mark.parametrize("how", ["sent", "refused", "expired"])
@@ -144,6 +144,6 @@ def test_resend_forgets_the_bounce(store: Store, how: str) -> None:
     assert digest is not None
     ada = delivery(store, "ada", digest.id).copy
     assert store.ledger.reset(digest, [ada], Missed.FAILED, NOW, by_mail=True) == 1
-    assert store.ledger.bounced_thrice() == {}
+    assert store.suppressions.bounced_thrice() == {}
     move(store, delivery(store, "ada", digest.id), how, at(TODAY))
-    assert store.ledger.bounced_thrice() == {}
+    assert store.suppressions.bounced_thrice() == {}

@@ -10,7 +10,6 @@ broken edit changes nothing, even after a restart.
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import tempfile
@@ -23,8 +22,6 @@ from paperboy.edges.text import mentions
 from paperboy.errors import ConfigError, StoreWriteError
 from paperboy.home import people
 from paperboy.home.lists import LISTS_FILE
-
-logger = logging.getLogger(__name__)
 
 MOST_FILES = 30_000  # such as two for each of ten thousand lists
 

@@ -42,10 +42,10 @@ from paperboy.models import (
     Receipt,
     Subscriber,
 )
-from paperboy.sending import bounces
 from paperboy.sending.pace import Decision, Held, Pace
 from paperboy.store import Store
 from paperboy.store.incidents import MAIL_SERVER, THE_MORNING, Incident, Kind
+from paperboy.store.suppressions import THRICE
 
 if TYPE_CHECKING:
     from paperboy.mail.message import Composer
@@ -151,8 +151,8 @@ class Round:
         if pace.problem:
             ledger.postpone(now + RETRY, now)
             logger.error("%s", pace.problem)
-        for address in bounces.suppress_bounced(self.store, now):
-            logger.warning("%s is suppressed: %s", address, bounces.THRICE)
+        for address in self.store.suppressions.add_bounced(now):
+            logger.warning("%s is suppressed: %s", address, THRICE)
 
         total = Counter[DeliveryState]()
         for name, states in sorted(self._states.items()):

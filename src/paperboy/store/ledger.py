@@ -310,17 +310,6 @@ class Ledger(Noun):
         )
         return tuple(names)
 
-    def bounced_thrice(self) -> dict[str, str]:
-        """Return the addresses, in lower case, that bounced on the last three dates with a digest
-        for them, over all lists, with the last reply. What came before an address was last
-        unsuppressed does not count.
-
-        Only digests that reached somebody else by mail count: otherwise the server may be at fault.
-        So may a domain's, if most of its addresses bounce doubtfully.
-        Addresses that are suppressed for all lists are left out.
-        """
-        return self._pairs(_BOUNCED_THRICE)
-
     def digests(self, list_name: str) -> list[FrozenDigest]:
         """Return the list's digests, newest first."""
         query = """select id, date, superseded is not null as superseded from digests
@@ -404,31 +393,4 @@ insert into deliveries (frozen_id, address, name, message_id, token, state, at)
 select :digest, :address, :name, :message_id, :token, 'pending', :at where not exists (
     select 1 from deliveries where frozen_id = :digest and address = :address collate nocase
 )
-"""
-_BOUNCED_THRICE = """
-with suspects as (
-    select address collate nocase as suspect from deliveries where bounce = 1 group by 1 having count(*) >= 3
-), ended as (
-    select lower(suspect) as address, bounce, reply,
-        dense_rank() over (partition by suspect order by digests.date desc) as n
-    from suspects join deliveries as own on own.address = suspect collate nocase
-    join digests on digests.id = frozen_id
-    where state in ('sent', 'failed', 'ambiguous') and superseded is null
-    and own.at > coalesce((select max(lifted) from suppressions as old where old.address = lower(suspect)), '')
-    and (not bounce or exists (
-        select 1 from deliveries as other
-        where other.frozen_id = own.frozen_id and other.state = 'sent' and other.via = 'smtp'
-    ))
-    and (not own.doubtful or (
-        select sum(doubtful) <= max(1, count(*) / 2) from deliveries as other
-        where other.frozen_id = own.frozen_id
-        and lower(substr(other.address, instr(other.address, '@')))
-            = lower(substr(own.address, instr(own.address, '@')))
-    ))
-)
-select address, max(reply) filter (where n = 1) as reply from ended where n <= 3 and not exists (
-    select 1 from suppressions as current
-    where current.address = ended.address and current.list = '' and current.holds
-)
-group by address having max(n) = 3 and min(bounce) order by address
 """

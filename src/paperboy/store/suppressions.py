@@ -10,6 +10,8 @@ from datetime import datetime
 from paperboy.models import Suppression
 from paperboy.store.database import Noun
 
+THRICE = "it did not exist for three digests in a row"
+
 
 class Suppressions(Noun):
     """Suppressions by address and list; an empty list name stands for all lists."""
@@ -75,6 +77,25 @@ class Suppressions(Noun):
             )
         return new == 1
 
+    def bounced_thrice(self) -> dict[str, str]:
+        """Return the addresses, in lower case, that bounced on the last three dates with a digest
+        for them, over all lists, with the last reply. What came before an address was last
+        unsuppressed does not count.
+
+        Only digests that reached somebody else by mail count: otherwise the server may be at fault.
+        So may a domain's, if most of its addresses bounce doubtfully.
+        Addresses that are suppressed for all lists are left out.
+        """
+        return self._pairs(_BOUNCED_THRICE)
+
+    def add_bounced(self, at: datetime) -> tuple[str, ...]:
+        """Suppress those addresses for all lists, and return them."""
+        with self._transaction():
+            bounced = self.bounced_thrice()
+            for address, reply in bounced.items():
+                self.add(address, "", f"{THRICE}: {reply}", at, by="bounces")
+        return tuple(bounced)
+
     def lift(self, address: str, list_name: str, at: datetime) -> bool:
         """Lift one suppression; one for a list outlives the one for all lists. False: there was
         none.
@@ -85,3 +106,32 @@ class Suppressions(Noun):
             {"at": at, "address": address.lower(), "list": list_name},
         )
         return lifted > 0
+
+
+_BOUNCED_THRICE = """
+with suspects as (
+    select address collate nocase as suspect from deliveries where bounce = 1 group by 1 having count(*) >= 3
+), ended as (
+    select lower(suspect) as address, bounce, reply,
+        dense_rank() over (partition by suspect order by digests.date desc) as n
+    from suspects join deliveries as own on own.address = suspect collate nocase
+    join digests on digests.id = frozen_id
+    where state in ('sent', 'failed', 'ambiguous') and superseded is null
+    and own.at > coalesce((select max(lifted) from suppressions as old where old.address = lower(suspect)), '')
+    and (not bounce or exists (
+        select 1 from deliveries as other
+        where other.frozen_id = own.frozen_id and other.state = 'sent' and other.via = 'smtp'
+    ))
+    and (not own.doubtful or (
+        select sum(doubtful) <= max(1, count(*) / 2) from deliveries as other
+        where other.frozen_id = own.frozen_id
+        and lower(substr(other.address, instr(other.address, '@')))
+            = lower(substr(own.address, instr(own.address, '@')))
+    ))
+)
+select address, max(reply) filter (where n = 1) as reply from ended where n <= 3 and not exists (
+    select 1 from suppressions as current
+    where current.address = ended.address and current.list = '' and current.holds
+)
+group by address having max(n) = 3 and min(bounce) order by address
+"""

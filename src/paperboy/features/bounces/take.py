@@ -7,9 +7,9 @@ from datetime import datetime
 
 from paperboy.features.bounces.complaints import no_more
 from paperboy.features.bounces.returned import Bounce, Complaint, Request, read
-from paperboy.sending.bounces import THRICE, suppress_bounced
 from paperboy.store import Store
 from paperboy.store.readers import Reader
+from paperboy.store.suppressions import THRICE
 
 
 def take(store: Store, mail: bytes, now: datetime) -> str:
@@ -54,6 +54,6 @@ def _take_bounce(store: Store, bounce: Bounce, now: datetime) -> str:
     ):
         return f"{delivery.list_name}: a bounce that is known already"
     done = f"{delivery.list_name}: a digest has bounced; its delivery counts as failed"
-    if suppress_bounced(store, now):
+    if store.suppressions.add_bounced(now):
         done += f"; its address is suppressed, since {THRICE}"
     return done
