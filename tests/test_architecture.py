@@ -28,7 +28,6 @@ ADJOINING = {  # a room, and one of the same floor that it may import: why
     ("curate", "sources"): "a paper's mark-up",
     ("curate", "topics"): "the names of sections",
     ("due", "sources"): "when there are new papers",
-    ("morning", "sending"): "a preview is shown in the outbox",
     ("web", "service"): "the App",
 }
 

@@ -14,7 +14,7 @@ from werkzeug.wrappers import Response
 
 from paperboy.home.versions import Files, Fingerprint
 from paperboy.store import Store
-from paperboy.web.room import Room
+from paperboy.web.site import Site
 from tests.cli.conftest import Ran, World, world
 from tests.fakes import app_at
 from tests.servers.smtp_sink import free_port
@@ -33,24 +33,24 @@ class Web:
 
     world: World
     _files: Fingerprint = ()
-    _room: Room = field(init=False)
+    _site: Site = field(init=False)
 
     @property
-    def room(self) -> Room:
+    def site(self) -> Site:
         files = Files(self.world.path).fingerprint()
         if files != self._files:
             self._files = files
-            self._room = Room(app_at(self.world.path, self.world.clock, self.world.environ))
-        return self._room
+            self._site = Site(app_at(self.world.path, self.world.clock, self.world.environ))
+        return self._site
 
     def get(self, path: str, **options: object) -> TestResponse:
         """Follow a link: one that begins with WEB_URL, or a path."""
-        return Client(self.room, Response).get(path.removeprefix(WEB_URL), **options)  # type: ignore[arg-type]
+        return Client(self.site, Response).get(path.removeprefix(WEB_URL), **options)  # type: ignore[arg-type]
 
     def post(self, path: str, **options: object) -> TestResponse:
         """Press a button, as a person does."""
         options = {"headers": CLICK} | options
-        return Client(self.room, Response).post(path.removeprefix(WEB_URL), **options)  # type: ignore[arg-type]
+        return Client(self.site, Response).post(path.removeprefix(WEB_URL), **options)  # type: ignore[arg-type]
 
     def run(self, *arguments: str) -> Ran:
         return self.world.run(*arguments)

@@ -35,7 +35,7 @@ def test_no_answered_commit_is_lost_beside_commands(
 
     def leave(_thread: int) -> list[tuple[str, int]]:
         """Let one reader after the other look at the page and leave by one click; return their answers."""
-        client = Client(web.room, Response)
+        client = Client(web.site, Response)
         answers = []
         while time.monotonic() < end:
             address, token = next(waiting)

@@ -52,7 +52,7 @@ class Walk:
 @contextlib.contextmanager
 def running(web: Web) -> Iterator[int]:
     """The port of the room, in a thread of this process: it has the home's clock."""
-    serving: Any = server(web.room, "127.0.0.1", 0)
+    serving: Any = server(web.site, "127.0.0.1", 0)
     thread = threading.Thread(target=serving.run)
     thread.start()
     try:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import pytest
 from werkzeug.test import Client
 
-from paperboy.web.room import HEADERS
+from paperboy.web.site import HEADERS
 from tests.cli.conftest import LISTS
 from tests.web.conftest import CLICK, WEB_URL, Web
 from tests.web.served import Answer, Served
@@ -318,7 +318,7 @@ def test_room_answers_while_somebody_else_writes_for_long(web: Web) -> None:
 
 def test_broken_edit_leaves_the_version_before(web: Web, caplog: pytest.LogCaptureFixture) -> None:
     leave = path_of(web)
-    reader = Client(web.room)
+    reader = Client(web.site)
     web.world.write("subscribers.yaml", "lists:\n  - nam: x\n")
     for _ in range(3):
         assert "Leave Foundations" in reader.get(leave).text
@@ -339,7 +339,7 @@ def test_edit_is_shown_once_it_has_rested_if_nothing_is_broken(
     web: Web, name: str, text: str, shown: str
 ) -> None:
     leave = path_of(web)
-    reader = Client(web.room)
+    reader = Client(web.site)
     web.world.write(name, text)
     for _ in range(2):
         assert "Leave Foundations" in reader.get(leave).text
@@ -349,7 +349,7 @@ def test_edit_is_shown_once_it_has_rested_if_nothing_is_broken(
 
 def test_beside_a_daemon_pages_show_what_it_has_brought_into_force(web: Web) -> None:
     leave = path_of(web)
-    reader = Client(web.room)
+    reader = Client(web.site)
     with web.world.held():
         web.world.write("subscribers.yaml", LISTS.replace("title: Foundations", "title: Basics"))
         for _ in range(2):

@@ -13,9 +13,9 @@ from paperboy.console.words import dry_run, in_words, not_sent
 from paperboy.edges.text import counted
 from paperboy.errors import PaperboyError
 from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Receipt, Subscriber
-from paperboy.morning.preview import sent, write
+from paperboy.sending import outbox
 from paperboy.sending.delivery import send_outside
-from paperboy.sending.resend import Resend
+from paperboy.sending.resend import Resend, sent
 from paperboy.service import soundness
 from paperboy.service.app import App
 from paperboy.service.check import placeholders
@@ -85,7 +85,7 @@ def preview(
     if recipient:
         return _test_mail(app, composed, name, recipient)
 
-    page = write(app.composer, app.settings.paperboy_outbox, name, composed, app.clock())
+    page = outbox.preview(app.composer, app.settings.paperboy_outbox, name, composed, app.clock())
     say(str(page))
     if open_it:
         webbrowser.open(page.as_uri())

@@ -57,8 +57,8 @@ def web(app: App) -> None:
     set_up(app.settings.log_level, app.environ, by_hand=False)
     _need_url(app.settings)
     try:
-        from paperboy.web.room import Room
         from paperboy.web.server import server
+        from paperboy.web.site import Site
     except ImportError as error:
         install = f"{sys.executable} -m pip install 'werkzeug>=3.1.4,<4' 'waitress>=3.0.2,<4'"
         message = f"the pages need two more packages ({error.name} is missing): {install}"
@@ -66,7 +66,7 @@ def web(app: App) -> None:
 
     host, port = app.settings.web_listen
     try:
-        serving = server(Room(app), host, port)
+        serving = server(Site(app), host, port)
     except OSError as error:
         message = (
             f"cannot listen on {host}:{port} ({error.strerror}); choose another address or port"

@@ -1,5 +1,4 @@
-"""Previews: a list's digest by the home's files as they are, a dry run of a morning for all lists,
-and a digest as it was sent.
+"""Previews: a list's digest by the home's files as they are, and a dry run of a morning for all lists.
 
 Marks nothing as sent. Scores and briefs are kept, because they were paid for; a dry run asks for no
 brief.
@@ -10,32 +9,22 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from pathlib import Path
 
 from paperboy import due
-from paperboy.edges import files
-from paperboy.errors import PaperboyError, StoreError, UnknownNameError
-from paperboy.mail.message import Composer
+from paperboy.errors import PaperboyError
 from paperboy.models import (
-    Composed,
-    Delivery,
-    DeliveryState,
     MailingList,
     Outcome,
     Paper,
-    Subscriber,
 )
 from paperboy.morning import drafting, fetching
 from paperboy.morning.drafter import Drafter
 from paperboy.morning.drafting import Draft, ScoredList
-from paperboy.sending import outbox
 from paperboy.sources import sources_of
 from paperboy.sources.source import Connect
-from paperboy.store import Store
 
 _FETCH_HOLDS = timedelta(minutes=15)  # no new fetch before: people who try out topics preview often
 _NEVER = datetime.min.replace(tzinfo=UTC)
-_SOMEBODY = Subscriber("you@example.org")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,52 +133,3 @@ class Previews:
 
         with self.alone():  # whoever had the lock may have scored them meanwhile
             return self.drafter.score(gathered(), show_cost=True)
-
-
-def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed]:
-    """Return the newest digest, or that of a local date, as it was sent, and its date. Raises
-    UnknownNameError where there is none.
-    """
-    digests = store.ledger.digests(list_name)
-    days = {digest.date: digest.id for digest in digests if not digest.superseded}
-    if not days:
-        raise UnknownNameError(
-            f"{list_name} has had no digest yet; paperboy preview {list_name} shows what is to come"
-        )
-
-    if day and day not in days:
-        raise UnknownNameError(
-            f"{list_name}: there is no digest of {day}; the newest is from {max(days)}"
-        )
-
-    day = day or next(iter(days))
-    return day, store.ledger.message(days[day])
-
-
-def write(
-    composer: Composer,
-    box: Path,
-    list_name: str,
-    composed: Composed,
-    now: datetime,
-) -> Path:
-    """Write a reader's copy to the outbox folder `box`, and return the HTML's path."""
-    folder = box / "preview"
-    copy = composer.copy_for(list_name, now.date(), _SOMEBODY)
-    delivery = Delivery(
-        id=0,
-        frozen_id=0,
-        list_name=list_name,
-        copy=copy,
-        state=DeliveryState.PENDING,
-    )
-    try:
-        box.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        envelope = composer.envelope(composed, delivery)
-        return outbox.show(folder, list_name, envelope.message)
-    except OSError as error:
-        fix = files.denied(folder) or "free some space, or set PAPERBOY_OUTBOX"
-        raise StoreError(
-            f"{folder}: the preview cannot be written ({error.strerror}); {fix}"
-        ) from error

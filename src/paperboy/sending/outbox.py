@@ -7,12 +7,17 @@ import email.policy
 import logging
 import mailbox
 import os
+from datetime import datetime
 from pathlib import Path
 
-from paperboy.errors import MailServerError
-from paperboy.models import DeliveryState, Envelope, Receipt
+from paperboy.edges import files
+from paperboy.errors import MailServerError, StoreError
+from paperboy.mail.message import Composer
+from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt, Subscriber
 
 logger = logging.getLogger(__name__)
+
+_SOMEBODY = Subscriber("you@example.org")
 
 
 class Outbox:
@@ -71,3 +76,34 @@ def show(folder: Path, name: str, message: bytes) -> Path:
             text = part.get_content().replace("\r\n", "\n")
             (folder / f"{name}{ending}").write_bytes(text.encode())
     return folder / f"{name}.html"
+
+
+def preview(
+    composer: Composer,
+    box: Path,
+    list_name: str,
+    composed: Composed,
+    now: datetime,
+) -> Path:
+    """Write a reader's copy of a digest that is not sent to the outbox folder `box`, and return the
+    HTML's path. Raises StoreError.
+    """
+    folder = box / "preview"
+    copy = composer.copy_for(list_name, now.date(), _SOMEBODY)
+    delivery = Delivery(
+        id=0,
+        frozen_id=0,
+        list_name=list_name,
+        copy=copy,
+        state=DeliveryState.PENDING,
+    )
+    try:
+        box.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        envelope = composer.envelope(composed, delivery)
+        return show(folder, list_name, envelope.message)
+    except OSError as error:
+        fix = files.denied(folder) or "free some space, or set PAPERBOY_OUTBOX"
+        raise StoreError(
+            f"{folder}: the preview cannot be written ({error.strerror}); {fix}"
+        ) from error

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from paperboy import due
-from paperboy.errors import NotTodayError, PaperboyError
+from paperboy.errors import NotTodayError, PaperboyError, UnknownNameError
 from paperboy.mail.message import Composer
-from paperboy.models import LOCAL_SENDER, Delivery, MailingList, Receipt, Subscriber
+from paperboy.models import LOCAL_SENDER, Composed, Delivery, MailingList, Receipt, Subscriber
 from paperboy.sending.delivery import Transport, send_outside
 from paperboy.store import Store
 from paperboy.store.history import WAITING
@@ -120,3 +120,23 @@ class Resend:
         copies = [self.composer.copy_for(name, digest.date, to) for to in recipients]
         self.store.readers.add(name, copies)
         return self.store.ledger.reset(digest, copies, missed, self.now, by_mail=self.by_mail)
+
+
+def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed]:
+    """Return the newest digest, or that of a local date, as it was sent, and its date. Raises
+    UnknownNameError where there is none.
+    """
+    digests = store.ledger.digests(list_name)
+    days = {digest.date: digest.id for digest in digests if not digest.superseded}
+    if not days:
+        raise UnknownNameError(
+            f"{list_name} has had no digest yet; paperboy preview {list_name} shows what is to come"
+        )
+
+    if day and day not in days:
+        raise UnknownNameError(
+            f"{list_name}: there is no digest of {day}; the newest is from {max(days)}"
+        )
+
+    day = day or next(iter(days))
+    return day, store.ledger.message(days[day])

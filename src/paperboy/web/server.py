@@ -1,4 +1,4 @@
-"""The server of the web room: waitress, on loopback behind a TLS proxy.
+"""The server of the site: waitress, on loopback behind a TLS proxy.
 
 The proxy waits for slow clients. waitress bounds the size of headers and bodies, and closes idle
 connections.
@@ -10,7 +10,7 @@ from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.server import BaseWSGIServer, MultiSocketServer, create_server
 
-from paperboy.web.room import Room
+from paperboy.web.site import Site
 
 
 class _Parser(HTTPRequestParser):
@@ -25,7 +25,7 @@ class _Parser(HTTPRequestParser):
             raise ParsingError("Content-Length with Transfer-Encoding")
 
 
-def server(room: Room, host: str, port: int) -> BaseWSGIServer | MultiSocketServer:
+def server(site: Site, host: str, port: int) -> BaseWSGIServer | MultiSocketServer:
     """Return a listening server. Raises OSError.
 
     Its main loop reads requests and writes answers, so a slow client costs a connection, no thread.
@@ -34,7 +34,7 @@ def server(room: Room, host: str, port: int) -> BaseWSGIServer | MultiSocketServ
     # It would log a line for each request that has to wait.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     return create_server(
-        room,
+        site,
         host=host,
         port=port,
         threads=4,

@@ -1,4 +1,4 @@
-"""The web room as a WSGI application: routes, headers, and the version of the home in force.
+"""The site as a WSGI application: routes, headers, and the version of the home in force.
 
 No cookies, no scripts, and no change by GET: a token in the path is the only authority. Each
 request opens the database anew, so that the next one sees a restored backup.
@@ -70,7 +70,7 @@ class _Version(NamedTuple):
     templates: Templates
 
 
-class Room:
+class Site:
     """WSGI application for the home of `app`. It never creates a database. Raises ConfigError."""
 
     def __init__(self, app: App) -> None:
