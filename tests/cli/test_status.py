@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from paperboy.due import RETRY
-from paperboy.features.votes.votes import Votes
+from paperboy.features.votes.rows import Votes
 from paperboy.models import Attempt, Cost, Counts, Day, Outcome, Spending, Usage
 from paperboy.store.incidents import MAIL_SERVER, Incident, Kind
 from paperboy.store.readers import Reader

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from paperboy.curate import MOST_MORNINGS
-from paperboy.features.votes.votes import Votes
+from paperboy.features.votes.rows import Votes
 from paperboy.models import Day, Outcome, Paper, PaperOutcome, Score
 from paperboy.store.readers import Reader
 from tests.builders import paper

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from paperboy import __version__
-from paperboy.features.votes.votes import Tally, Votes
+from paperboy.features.votes.rows import Tally, Votes
 from paperboy.models import DeliveryState
 from paperboy.scoring.prompt import Prompt
 from paperboy.store import Store
 from tests.builders import TABLES
 from tests.cli.conftest import World, world
-from tests.features.votes.test_voting import thumbs
+from tests.features.votes.test_pages import thumbs
 from tests.homes.make import HOMES, HOOK, OWN_LINE, TUESDAY
 from tests.servers.hook import Hook
 from tests.web.conftest import Web

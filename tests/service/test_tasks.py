@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from paperboy.features.votes.votes import Votes
+from paperboy.features.votes.rows import Votes
 from paperboy.service import tasks
 from paperboy.store import Store
 from paperboy.store.readers import Reader

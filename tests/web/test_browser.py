@@ -21,7 +21,7 @@ from waitress import wasyncore
 
 from paperboy.web.server import server
 from tests.features.signups.test_pages import OPEN, listed, work
-from tests.features.votes.test_voting import ONE, TWO, votes
+from tests.features.votes.test_pages import ONE, TWO, votes
 from tests.mail import browser
 from tests.mail.browser import Browser
 from tests.mail.test_look import AXE, SCHEMES, STANDARDS, VIOLATIONS, needs_axe

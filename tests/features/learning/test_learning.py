@@ -11,7 +11,7 @@ from paperboy.features.learning.learning import Learning
 from paperboy.features.learning.lessons import ExampleKind, LearnedState, Lessons
 from paperboy.features.learning.ranking import LearnedRanker
 from paperboy.features.learning.shortlist import LEAST_AGE, LEAST_EXAMPLES
-from paperboy.features.votes.votes import Votes
+from paperboy.features.votes.rows import Votes
 from paperboy.models import Day, MailingList, Outcome, Paper, PaperOutcome, Score, Spending, Usage
 from paperboy.store import Store
 from paperboy.store.readers import Reader

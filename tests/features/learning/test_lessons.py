@@ -8,7 +8,7 @@ import pytest
 
 from paperboy.features.learning.lessons import LEAST_VOTES, ExampleKind, LearnedState, Lessons
 from paperboy.features.learning.ranking import Example
-from paperboy.features.votes.votes import Votes
+from paperboy.features.votes.rows import Votes
 from paperboy.models import (
     Day,
     MessageCopy,

@@ -13,7 +13,7 @@ from paperboy import curate
 from paperboy.errors import ConfigError, Problem
 from paperboy.features.learning.learning import Learning
 from paperboy.features.learning.lessons import Lessons
-from paperboy.features.votes.votes import Votes
+from paperboy.features.votes.rows import Votes
 from paperboy.home.settings import Share
 from paperboy.models import (
     Day,

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from paperboy.edges import lock
-from paperboy.features.signups.requests import _SELECT, KIND, Signup
+from paperboy.features.signups.rows import _SELECT, KIND, Signup
 from tests.cli.conftest import LISTS
 from tests.web.conftest import SCRIPT, WEB_URL, Web
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from paperboy.features.webhooks import rows
+from paperboy.features.webhooks import reports, rows
 from paperboy.features.webhooks.rows import Call
 from paperboy.models import Composed, Day, DeliveryState, Outcome
 from paperboy.store import Store
@@ -85,7 +85,7 @@ def test_problem_lasts_since_the_first_call_that_failed_after_the_last_good_one(
     for days_ago, state in zip((3, 2, 1, 0), ended, strict=True):
         call = call_of(store, frozen(store, days_ago))
         rows.record(store.database, call, state, "HTTP 200 or 404", NOW - days_ago * DAY)
-    (problem,) = rows.problems(
+    (problem,) = reports.problems(
         app_of(store, lambda: NOW, mailing_list(webhook="https://example.org"))
     )
     assert (problem.since, problem.last) == (NOW - DAY, NOW)

@@ -42,6 +42,6 @@ FEATURE = Feature(
     pages=lazily("archive.pages", "rules"),
     samples=lazily("archive.pages", "samples"),
     links=frozenset({"view"}),
-    frozen=lazily("archive.search", "frozen"),
-    tasks={"index": lazily("archive.search", "work")},
+    frozen=lazily("archive.rows", "frozen"),
+    tasks={"index": lazily("archive.work", "work")},
 )

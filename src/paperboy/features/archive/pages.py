@@ -24,7 +24,7 @@ from werkzeug.wrappers import Response
 
 from paperboy.edges.text import one_line
 from paperboy.features.archive.citations import bibtex
-from paperboy.features.archive.search import find
+from paperboy.features.archive.rows import find
 from paperboy.mail.page import Page, online
 from paperboy.mail.templates import PageSample
 from paperboy.models import Archived, MailingList

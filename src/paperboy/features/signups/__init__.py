@@ -27,7 +27,7 @@ FEATURE = Feature(
     pages=lazily("signups.pages", "rules"),
     samples=lazily("signups.pages", "samples"),
     tasks={"sign-up": lazily("signups.work", "work")},
-    problems=lazily("signups.work", "problems"),
-    words=lazily("signups.work", "words"),
-    status=lazily("signups.work", "status"),
+    problems=lazily("signups.reports", "problems"),
+    words=lazily("signups.reports", "words"),
+    status=lazily("signups.reports", "status"),
 )

@@ -15,8 +15,8 @@ from werkzeug.wrappers import Response
 
 from paperboy.edges.text import without_addresses
 from paperboy.edges.tokens import signup_token, unsubscribe_token
-from paperboy.features.signups import requests
-from paperboy.features.signups.requests import KIND, WINDOW, Stage
+from paperboy.features.signups import rows
+from paperboy.features.signups.rows import KIND, WINDOW, Stage
 from paperboy.home import values
 from paperboy.mail.page import Page
 from paperboy.mail.templates import PageSample
@@ -67,7 +67,7 @@ def form(visit: Visit, name: str) -> Response:
     is_robot = bool(visit.request.form.get("trap"))  # people do not see this field
     if not is_robot:
         token = signup_token(name, address, visit.now, visit.store.secret())
-        if not requests.ask(visit.store.database, token, name, address, visit.now):
+        if not rows.ask(visit.store.database, token, name, address, visit.now):
             response = visit.page("error", mailing_list.language, status=429, code=429)
             response.headers["Retry-After"] = f"{WINDOW.total_seconds():.0f}"
             return response
@@ -77,7 +77,7 @@ def form(visit: Visit, name: str) -> Response:
 def confirm(visit: Visit, token: str) -> Response:
     """Show the page; after a click, say that the address is on the list."""
     store = visit.store
-    signup = found(requests.find(store.database, token, visit.now))
+    signup = found(rows.find(store.database, token, visit.now))
     name = signup.list_name
     address = signup.address
 
@@ -93,9 +93,9 @@ def confirm(visit: Visit, token: str) -> Response:
     leave = unsubscribe_token(name, address, store.secret())
     if visit.request.method == "POST" and visit.from_a_click and not is_done:
         with store.transaction():
-            requests.move(store.database, signup, Stage.CONFIRMED)
+            rows.move(store.database, signup, Stage.CONFIRMED)
             # Not found, if the address was erased meanwhile: then nothing of it is kept.
-            signup = found(requests.find(store.database, token, visit.now))
+            signup = found(rows.find(store.database, token, visit.now))
             is_done = signup.stage in _CONFIRMED
             store.tasks.add(KIND, token, visit.now)
             store.readers.add(name, [MessageCopy(Subscriber(address), "", leave)])

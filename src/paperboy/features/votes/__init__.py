@@ -27,10 +27,10 @@ begin delete from votes where list = old.list and address = lower(old.address); 
 FEATURE = Feature(
     name="votes",
     tables=_TABLES,
-    pages=lazily("votes.voting", "rules"),
-    samples=lazily("votes.voting", "samples"),
+    pages=lazily("votes.pages", "rules"),
+    samples=lazily("votes.pages", "samples"),
     links=frozenset({"vote"}),
     ballots="select list, paper_id, vote, at from votes",
-    status=lazily("votes.votes", "status"),
-    why=lazily("votes.votes", "why"),
+    status=lazily("votes.reports", "status"),
+    why=lazily("votes.reports", "why"),
 )

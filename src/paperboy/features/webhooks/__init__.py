@@ -24,8 +24,8 @@ FEATURE = Feature(
     name="webhooks",
     tables=_TABLES,
     frozen=lazily("webhooks.rows", "frozen"),
-    tasks={"webhook": lazily("webhooks.call", "work")},
-    problems=lazily("webhooks.rows", "problems"),
-    words=lazily("webhooks.rows", "words"),
-    status=lazily("webhooks.rows", "status"),
+    tasks={"webhook": lazily("webhooks.work", "work")},
+    problems=lazily("webhooks.reports", "problems"),
+    words=lazily("webhooks.reports", "words"),
+    status=lazily("webhooks.reports", "status"),
 )

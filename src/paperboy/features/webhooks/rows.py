@@ -1,17 +1,13 @@
 """Webhook calls: a row for each digest of a list with a webhook, written when it is frozen."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from urllib.parse import urlsplit
 
-from paperboy.console.words import again
 from paperboy.models import Day, DeliveryState, MailingList
-from paperboy.reports.problems import Words
 from paperboy.service.app import App
-from paperboy.service.feature import Shown
 from paperboy.store.database import Database
-from paperboy.store.incidents import Incident
 
 KIND = "webhook"
 
@@ -60,6 +56,12 @@ def record(database: Database, call: Call, state: DeliveryState, reply: str, at:
     )
 
 
+def since(database: Database, list_name: str) -> datetime | None:
+    """Return when the first call failed after the last one that did not; None: none has."""
+    at: datetime | None = database.value(_SINCE, {"list": list_name})
+    return at
+
+
 def delete(database: Database, call: Call) -> None:
     """Delete a call that is no longer wanted."""
     database.commit("delete from webhooks where digest_id = ?", [call.digest_id])
@@ -96,59 +98,3 @@ _SINCE = f"""
 select min(webhooks.at) as since {_FROM} where list = :list and state = 'failed'
     and digest_id > coalesce((select max(digest_id) {_FROM} where list = :list and state = 'sent'), 0)
 """
-
-
-# What the operator sees
-
-
-def words() -> Mapping[str, Words]:
-    """Return the words of a call that failed for good."""
-    return {
-        KIND: Words(
-            "The webhook of {names} did not receive a digest",
-            "Mail is not affected. That digest is not posted again; the next one is.",
-            "Correct the list's webhook in subscribers.yaml, or remove it. paperboy status shows the last reply.",
-            "the webhook of {names} works",
-            concerns=lambda mailing_list: bool(mailing_list.webhook),
-        )
-    }
-
-
-def problems(app: App) -> Iterator[Incident]:
-    """Yield a problem for each list whose last call failed for good."""
-    lists = {
-        mailing_list.name: mailing_list for mailing_list in app.home.lists if mailing_list.webhook
-    }
-    database = app.store_to_ask.database
-    for name, call in newest(database, lists, ended=True).items():
-        if call.state is DeliveryState.FAILED:
-            yield Incident(
-                kind=KIND,
-                subject=name,
-                since=database.value(_SINCE, {"list": name}) or call.at,
-                last=call.at,
-                reason=call.reply,
-                facts={"lines": [line(call, lists[name], call.reply)]},
-            )
-
-
-def status(app: App, lists: Sequence[MailingList], _: datetime) -> Shown:
-    """Show the call of each list's newest digest."""
-    names = [mailing_list.name for mailing_list in lists if mailing_list.webhook]
-    of_lists = {}
-    wrong = []
-    for name, call in newest(app.store_to_ask.database, names).items():
-        of_lists[name] = {
-            "date": call.date,
-            "state": call.state,
-            "reply": call.reply,
-            "attempts": call.attempts,
-            "at": call.at,
-            "next_try": call.try_at,
-        }
-        if call.reply and call.state is not DeliveryState.SENT:
-            failed = "failed, " if call.state is DeliveryState.FAILED else ""
-            then = again(app.retry(call.try_at), app.clock(), app.settings.timezone)
-            reply = f"{failed}{call.reply}{then}"
-            wrong.append((name, f", {call.date:%a %d %b}: webhook: {reply}"))
-    return Shown(key="webhook", of_lists=of_lists, wrong=wrong)

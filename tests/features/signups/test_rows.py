@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from paperboy.features.signups.requests import ask as request
+from paperboy.features.signups.rows import ask as request
 from paperboy.store import Store
 from tests.store.ledger import NOW
 

@@ -17,7 +17,7 @@ from werkzeug.routing import Rule
 from werkzeug.wrappers import Response
 
 from paperboy.edges.text import without_addresses
-from paperboy.features.votes.votes import Votes
+from paperboy.features.votes.rows import Votes
 from paperboy.mail.page import Copy, Page, page_of
 from paperboy.mail.templates import PageSample
 from paperboy.web.visit import Visit, found

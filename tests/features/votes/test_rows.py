@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy.features.votes.votes import Tally, Votes
+from paperboy.features.votes.rows import Tally, Votes
 from paperboy.store import Store
 from paperboy.store.readers import Reader
 from tests.store.ledger import NOW

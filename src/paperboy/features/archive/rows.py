@@ -1,9 +1,8 @@
-"""Full-text search over the papers of public lists' digests, in SQLite; a task fills the index.
+"""Full-text search over the papers of public lists' digests, in SQLite.
 
 A paper's row id is made of its digest's id and its rank there.
 """
 
-import logging
 import re
 from collections.abc import Iterable
 from datetime import datetime
@@ -11,16 +10,9 @@ from typing import Any
 
 from paperboy.edges.text import one_line
 from paperboy.features.archive import SHIFT
-from paperboy.mail import archive
-from paperboy.mail.text import prose
 from paperboy.models import Archived, Day, MailingList
 from paperboy.service.app import App
-from paperboy.service.feature import Stopped
-from paperboy.sources import source_of
 from paperboy.store.database import Database
-from paperboy.store.tasks import Task
-
-logger = logging.getLogger(__name__)
 
 
 def waiting(database: Database, list_name: str) -> Archived | None:
@@ -68,46 +60,9 @@ order by bm25(paper_search, 8.0, 3.0, 1.0), date desc limit ?
 """
 
 
-# The task
-
-
 def frozen(
     app: App, mailing_list: MailingList, _: Day, digest_id: int | None, at: datetime
 ) -> None:
     """Add the task that indexes the digest of a public list."""
     if digest_id and mailing_list.is_public:
         app.store.tasks.add("index", mailing_list.name, at)
-
-
-def work(app: App, task: Task, stopped: Stopped) -> str:
-    """Index a public list's new digests, newest first. If `stopped`, add the task again for the
-    rest.
-    """
-    store = app.store
-    name = task.subject
-    mailing_list = app.home.find(name)
-    if mailing_list is None or not mailing_list.is_public:
-        return ""
-    while digest := waiting(store.database, name):
-        if stopped():
-            store.tasks.add("index", name, app.clock())
-            break
-
-        papers = []
-        try:
-            thawed = archive.load(digest.shown, store.papers.by_id)
-            for entry in thawed.entries + thawed.over_cap:
-                paper = entry.paper
-                marked = source_of(paper.id).marked
-                title = str(prose(paper.title, marked))
-                abstract = str(prose(paper.abstract, marked))
-                authors = one_line(", ".join(paper.authors))
-                papers.append((entry.rank, title, authors, abstract))
-        except (ValueError, KeyError, TypeError) as error:
-            logger.error(
-                "%s: the digest of %s is damaged and not indexed: %r", name, digest.date, error
-            )
-            papers = []
-
-        add(store.database, digest.id, papers)
-    return ""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.features.archive import search
-from paperboy.features.archive.search import expression
+from paperboy.features.archive import rows
+from paperboy.features.archive.rows import expression
 from paperboy.models import Composed, Day, Outcome
 from paperboy.store import Store
 from tests.builders import TABLES
@@ -26,26 +26,24 @@ def frozen(store: Store, list_name: str = "foundations", days: int = 0) -> int:
 def find(store: Store, words: str, list_name: str = "foundations") -> list[tuple[str, int]]:
     return [
         (paper["title"], paper["place"])
-        for paper in search.find(store.database, list_name, words, 50)
+        for paper in rows.find(store.database, list_name, words, 50)
     ]
 
 
 def test_title_weighs_more_than_authors_and_these_more_than_the_abstract(store: Store) -> None:
     texts = [(1, "a b", "c d", "halo e"), (2, "a b", "halo d", "f e"), (3, "halo b", "c d", "f e")]
-    search.add(store.database, frozen(store), texts)
+    rows.add(store.database, frozen(store), texts)
     assert [place for _, place in find(store, "halo")] == [3, 2, 1]
 
 
 def test_words_are_found_without_case_and_accents(store: Store) -> None:
-    search.add(
-        store.database, frozen(store), [(1, "Schrödinger's ℓ₁-norm", "Łukasz É", "10⁹ years")]
-    )
+    rows.add(store.database, frozen(store), [(1, "Schrödinger's ℓ₁-norm", "Łukasz É", "10⁹ years")])
     for words in ("SCHRODINGER", "schrödinger e", "ℓ₁ norm"):
         assert find(store, words) == [("Schrödinger's ℓ₁-norm", 1)], words
 
 
 def test_digest_is_found_in_its_own_list_alone(store: Store) -> None:
-    search.add(store.database, frozen(store), [(1, "halo", "", "")])
+    rows.add(store.database, frozen(store), [(1, "halo", "", "")])
     assert len(find(store, "halo")) == 1
     assert find(store, "halo", "galaxies") == []
 
@@ -53,9 +51,7 @@ def test_digest_is_found_in_its_own_list_alone(store: Store) -> None:
 def test_papers_of_a_digest_that_goes_are_forgotten(store: Store) -> None:
     old, new = frozen(store, days=1), frozen(store)
     for digest in (old, new):
-        search.add(
-            store.database, digest, [(1, f"halo {digest}", "", ""), (65_535, "halo", "", "")]
-        )
+        rows.add(store.database, digest, [(1, f"halo {digest}", "", ""), (65_535, "halo", "", "")])
     with store.transaction():
         store.database.execute("delete from days where digest_id = ?", [old])
         store.database.execute("delete from messages where id = ?", [old])
@@ -82,7 +78,7 @@ def test_search_that_is_put_back_knows_what_was_frozen_and_superseded_without_it
     with Store.open(tmp_path / "paperboy.db") as before:
         old = frozen(before, days=1)
     with Store.open(tmp_path / "paperboy.db", tables=TABLES) as whole:
-        search.add(whole.database, old, [(1, "halo", "", "")])
+        rows.add(whole.database, old, [(1, "halo", "", "")])
     with Store.open(tmp_path / "paperboy.db") as without:
         frozen(without, days=2)
         new = frozen(without)
@@ -93,8 +89,8 @@ def test_search_that_is_put_back_knows_what_was_frozen_and_superseded_without_it
             )
     with Store.open(tmp_path / "paperboy.db", tables=TABLES) as again:
         assert find(again, "halo") == [("halo", 1)]
-        waiting = search.waiting(again.database, "foundations")
+        waiting = rows.waiting(again.database, "foundations")
         assert waiting is not None
         assert waiting.id == new
-        search.add(again.database, new, [])
-        assert not search.waiting(again.database, "foundations")
+        rows.add(again.database, new, [])
+        assert not rows.waiting(again.database, "foundations")

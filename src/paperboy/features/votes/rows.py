@@ -3,20 +3,16 @@
 A vote outlives its paper, and goes when the reader is erased.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from paperboy.models import MailingList
-from paperboy.service.app import App
-from paperboy.service.feature import Shown
 from paperboy.store.database import Noun
 from paperboy.store.readers import Reader
 from paperboy.store.tasks import Tasks
 
 _LEARNING = "learning"  # the kind of task that learns from votes, if there is one
 _DELAY = timedelta(hours=1)  # until that task, so that votes of an hour are learned together
-_RECENT = timedelta(days=30)  # for status
 
 
 class Tally(NamedTuple):
@@ -74,22 +70,3 @@ _OF = """
 select paper_id, vote from votes
 where list = ? and address = ? and paper_id in (select value from json_each(?))
 """
-
-
-def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
-    """Count the recent votes of each list."""
-    tallies = Votes(app.store_to_ask.database).since(now - _RECENT)
-    of_lists = {}
-    lines = []
-    for mailing_list in lists:
-        name = mailing_list.name
-        of_lists[name] = tallies.get(name, Tally())._asdict()
-        if name in tallies:
-            lines.append(f"Votes for {name} in {_RECENT.days} days: {tallies[name]}")
-    return Shown(key="votes", of_lists=of_lists, lines=lines)
-
-
-def why(app: App, paper_id: str) -> Mapping[str, str]:
-    """Count the votes on a paper, by list."""
-    tallies = Votes(app.store_to_ask.database).on(paper_id)
-    return {name: f"votes: {tally}" for name, tally in tallies.items()}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import lxml.html
 import pytest
 
-from paperboy.features.votes.votes import Tally, Votes
+from paperboy.features.votes.rows import Tally, Votes
 from tests.builders import paper
 from tests.cli.conftest import LISTS
 from tests.mail import browser

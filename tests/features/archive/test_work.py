@@ -6,7 +6,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from paperboy.features.archive import search
+from paperboy.features.archive import rows
+from paperboy.features.archive.work import work
 from paperboy.mail.archive import dump
 from paperboy.models import Composed, Day, Outcome
 from paperboy.service.tasks import attempt
@@ -27,7 +28,7 @@ def test_papers_of_a_public_list_can_be_found_when_its_digest_is_sent(office: Of
     office.world.announce(1)
     office.world.write("subscribers.yaml", f"{LISTS}    archive: public\n")
     assert office.tick() == ["trial", "morning", "sending", "tasks"]
-    assert len(search.find(office.store.database, "foundations", "learning", 9)) == 1
+    assert len(rows.find(office.store.database, "foundations", "learning", 9)) == 1
     assert office.tick(HOUR) == []
 
 
@@ -42,14 +43,14 @@ def test_index_that_is_stopped_goes_on_the_next_time(store: Store) -> None:
     public = mailing_list(archive="public")
     for days_ago in range(3):
         frozen(store, TODAY - timedelta(days=days_ago))
-    assert search.waiting(store.database, "galaxies") is None
+    assert rows.waiting(store.database, "galaxies") is None
     store.tasks.add("index", public.name, NOW)
     for left in (TODAY - timedelta(days=1), TODAY - timedelta(days=2), None):
         stops = iter([False])
         (task,) = store.tasks.due("index", NOW)
         app = app_of(store, lambda: NOW, public)
-        attempt(app, task, search.work, lambda stops=stops: next(stops, True))
-        waiting = search.waiting(store.database, public.name)
+        attempt(app, task, work, lambda stops=stops: next(stops, True))
+        waiting = rows.waiting(store.database, public.name)
         assert (waiting and waiting.date) == left
     assert store.tasks.next_try("index") is None
 
@@ -59,5 +60,5 @@ def test_list_that_is_not_public_any_more_is_not_indexed(store: Store, archive: 
     frozen(store, TODAY)
     for lists in ([mailing_list(archive=archive)], []):
         task = Task("index", "foundations", NOW, 0, "")
-        assert search.work(app_of(store, lambda: NOW, *lists), task, lambda: False) == ""
-    assert search.waiting(store.database, "foundations")
+        assert work(app_of(store, lambda: NOW, *lists), task, lambda: False) == ""
+    assert rows.waiting(store.database, "foundations")

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from paperboy.features.webhooks import call as webhook
-from paperboy.features.webhooks import rows
+from paperboy.features.webhooks import reports, rows
+from paperboy.features.webhooks import work as webhook
 from paperboy.features.webhooks.rows import KIND, Call
 from paperboy.mail.archive import dump
 from paperboy.mail.page import Copy, Page, page_of
@@ -214,8 +214,8 @@ def newest(store: Store) -> Call:
 def alerts(store: Store, url: str) -> list[Alert]:
     """What the operator is to be told."""
     app = app_of(store, Clock(NOW), mailing_list(webhook=url))
-    planner = AlertReporter(store=store, lists=app.home.lists, words=rows.words(), zone=UTC)
-    return [mail.alert for mail in planner.plan([*rows.problems(app)], NOW)]
+    planner = AlertReporter(store=store, lists=app.home.lists, words=reports.words(), zone=UTC)
+    return [mail.alert for mail in planner.plan([*reports.problems(app)], NOW)]
 
 
 @pytest.mark.parametrize("status", [200, 204])
