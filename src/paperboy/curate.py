@@ -217,10 +217,10 @@ def curate(
     thresholds, best first, up to the cap, in the order of `sections`.
 
     `papers` are the considered ones, each once; of `filtered` and `not_called` papers, only ids are
-    needed. `scores`, `liked` and `closeness` to the topics are by id. What readers may like comes
-    first among equals, but the cap does not depend on it; what is closer comes next. A paper
-    without a score is carried over, or let go if `tries` says that this is the third morning on
-    which only others got one. A followed author's is neither.
+    needed. `scores`, `liked` and `closeness` to the topics are by id. Ties are broken by predicted
+    votes, then by closeness; neither affects the cap. A paper without a score is carried over, or
+    let go if `tries` says that this is the third morning on which only others got one. Papers by
+    followed authors are never carried over or dropped.
     """
     mailing_list = digest.mailing_list
     matches = list[Entry]()

@@ -146,8 +146,7 @@ def local_date(mailing_list: MailingList, now: datetime) -> date:
 def begins(mailing_list: MailingList, day: date) -> datetime:
     """Return when the list's work starts on a local date, in UTC.
 
-    An hour that the clock skips in spring is that much later; of one that comes twice in autumn,
-    the first counts.
+    A nonexistent local time is shifted by the DST gap; an ambiguous one is its first occurrence.
     """
     return datetime.combine(day, mailing_list.send_at, mailing_list.timezone).astimezone(UTC)
 
@@ -182,7 +181,8 @@ def is_open(
     any_day: bool = False,
 ) -> bool:
     """Check whether the list's day can still get an outcome: it has none, or was skipped and the
-    list now sends on it. By hand, a day that was given up can; by the list's name, a quiet one.
+    list now sends on it. `by_hand` also reopens a day that was given up, `any_day` also a quiet
+    one.
     """
     if outcome is None:
         return True

@@ -68,7 +68,7 @@ def test_proxy_that_leads_elsewhere_is_a_note(web: Web, status: str, body: str) 
         fix = "start `paperboy web`, and have the proxy pass requests to 127.0.0.1:8025"
         assert said(web) == (
             f"note   web: http://127.0.0.1:{proxy.port}/robots.txt answers {status[:3]}, "
-            f"but not as these pages do; {fix}"
+            f"but the response is not Paperboy's; {fix}"
         )
 
 

@@ -44,7 +44,7 @@ def take_streams() -> Stream:
 
 
 def _text(stream: Stream, old: TextIO | None) -> TextIO:
-    """Return the stream in its old encoding, which escapes what it cannot express."""
+    """Wrap the stream in its previous encoding, with backslash escapes."""
     buffered = io.BufferedWriter(stream)
     encoding = old.encoding if old else None
     return io.TextIOWrapper(buffered, encoding, errors="backslashreplace", line_buffering=True)

@@ -213,8 +213,8 @@ def _keys(text: str) -> dict[str, nodes.Entries]:
 
 
 def _removed(text: str, subscribers: Node, address: str) -> _Edit | None:
-    """Return the edit that removes a subscriber with the line or a comma; None if they are not
-    there, or share a line.
+    """Return the edit that deletes a subscriber's line or list item; None if absent or sharing a
+    line.
     """
     if not isinstance(subscribers, SequenceNode):  # nothing stands after the key
         return None

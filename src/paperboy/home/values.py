@@ -97,9 +97,7 @@ def mailbox(text: str) -> Subscriber:
 
 
 def _address(text: str) -> str:
-    """Normalise an address. Plain ones, of which a list may have a hundred thousand, take a
-    fiftieth of the time.
-    """
+    """Normalise an address. Fast path: plain addresses skip the validator (50 times faster)."""
     if plain := _PLAIN.fullmatch(text):
         with suppress(ValueError):  # the validator below names the whole address
             return f"{plain[1]}@{_domain(plain[2])}"

@@ -168,9 +168,7 @@ def _contains(file: Path, address: str) -> bool:
 
 
 def _stamp(file: Path) -> tuple[int, ...]:
-    """Return the time of the last change in nanoseconds, then what changes even if `cp -p` keeps
-    time and size; or the errno.
-    """
+    """Return (ctime, mtime, size, inode, mode), or (errno,) if the file cannot be read."""
     try:
         stat = file.stat()
     except OSError as error:

@@ -76,7 +76,7 @@ class Scorer(Protocol):
 
 
 class BriefWriter(Protocol):
-    """Writes the morning in brief: of several digests, each once and within so many seconds."""
+    """Writes briefs: one request per digest, within a time limit."""
 
     def brief_key(self, digest: Digest, criteria: str) -> str: ...
 
@@ -160,8 +160,8 @@ class Drafter:
     def _came_before(
         self, list_name: str, papers: Sequence[Paper], before: date | None
     ) -> frozenset[str]:
-        """Return the ids of the papers that the list was sent under another id, `before` a day, and
-        of those that come with their twin, which names all authors.
+        """Return ids already sent to the list under another id, and ids whose twin is in this
+        batch.
         """
         ids = {paper.id for paper in papers}
         found = set[str]()
@@ -186,8 +186,8 @@ class Drafter:
         spent_on: date | None = None,
     ) -> ScoredList:
         """Return the candidates with their kept scores, including those that another list paid for;
-        `late` are the keys of sources. The spending is what no frozen day has yet, and that of the
-        day `spent_on`.
+        `late` are the keys of sources. Spending covers everything not yet frozen into a day, plus
+        `spent_on`.
         """
         # Nobody's address is needed from here on.
         mailing_list = replace(mailing_list, subscribers=())
@@ -212,7 +212,7 @@ class Drafter:
         learned = Learned()
         if self.learn:
             learned = self.learn(mailing_list, kept, followed, now)
-        # Scores by other rankers, learned since or by another list on the same topics, do not count.
+        # The key includes the rankers, so scores from a different ranker are not reused.
         criteria = self.scorer.criteria(mailing_list) + learned.key
         gathered = Gathered(
             mailing_list=replace(mailing_list, webhook=""),  # a secret

@@ -41,9 +41,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """Influence of what a list has learned on its morning. Empty: nothing is left out or ranked
-    otherwise.
-    """
+    """How a list's learned state changes its morning. Empty by default: no effect."""
 
     not_called: frozenset[str] = frozenset()  # ids that the LLM is not asked about
     sampled: frozenset[str] = frozenset()  # ids that it is asked about by chance, too
@@ -63,7 +61,7 @@ Learn = Callable[[MailingList, Sequence[Paper], Collection[str], datetime], Lear
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """Parts of one list's digest, but for scores. It can be pickled, and names nobody on the list."""
+    """Everything a digest needs except scores. Picklable; contains no subscriber."""
 
     mailing_list: MailingList
     papers: tuple[Paper, ...]  # less the filtered; those by followed authors first
@@ -83,7 +81,7 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredList:
-    """Papers of a list with the scores that could be had; at first those that were paid for."""
+    """A list's papers and their scores; initially only the cached ones."""
 
     gathered: Gathered
     scores: Mapping[str, Score]  # by id
@@ -111,7 +109,7 @@ class ScoredList:
 
     def take(self, result: Scored) -> ScoredList:
         """Take over one request's scores, for the list that asked or one with its criteria; only
-        the first pays. What costs nothing is welcome, also where it was left out.
+        the first pays. Free scores are accepted even for papers outside the shortlist.
         """
         missing = {paper.id for paper in self.missing}
         welcome = missing | self.not_called

@@ -31,8 +31,8 @@ class FetchResult:
 
     missing: str = ""  # why papers are missing, for people; empty if none are
     late: frozenset[str] = frozenset()  # keys of the sources whose papers are missing
-    unread: frozenset[str] = frozenset()  # categories of which the store lacks what there is now
-    holds: bool = False  # lists wait for what is missing, whatever else they have
+    unread: frozenset[str] = frozenset()  # categories whose newest papers could not be fetched
+    holds: bool = False  # lists wait for the missing papers even if they have others
     news: bool = False  # a newest batch is there, and is today's
 
 
@@ -147,8 +147,8 @@ def _add_older(
     lists: Sequence[MailingList],
     now: datetime,
 ) -> None:
-    """Store papers from before the window that come today; those that are new here are too old for
-    lists on their primary category. A failure costs them alone.
+    """Store late cross-lists from before the window, marking new ones as too old for lists on their
+    primary category. On failure only these are lost.
     """
     try:
         papers = {paper.id: paper for paper in older(store.papers.missing_ids)}

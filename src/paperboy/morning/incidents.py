@@ -22,8 +22,8 @@ def record(
     overdue: bool,
 ) -> None:
     """Note the incidents of one list's morning, and end those that it shows to be over, in the
-    transaction of its day or attempt. `overdue`: GIVE_UP_AFTER_HOURS have passed since its hour.
-    One that is ended and noted again lasts.
+    transaction of its day or attempt. `overdue`: GIVE_UP_AFTER_HOURS have passed since its hour. An
+    incident that is both ended and noted stays open.
     """
     over: list[Kind] = []
     if not report.bug and report.outcome not in {None, Outcome.GAVE_UP}:

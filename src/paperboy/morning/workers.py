@@ -119,7 +119,7 @@ def done(work: Callable[[_T], _R], task: _T, expected: Mapping[str, str]) -> _R:
 
 
 def helpful(lists: int) -> int:
-    """Return how many processes of this machine so many lists are worth."""
+    """Return how many local worker processes pay off for this number of lists."""
     cores = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):  # macOS has none
         cores = len(os.sched_getaffinity(0))
@@ -128,7 +128,7 @@ def helpful(lists: int) -> int:
 
 @contextmanager
 def processes(number: int) -> Iterator[Executor]:
-    """Start so many processes of this machine, which end with this one, whatever ends it."""
+    """Start worker processes that die with their parent."""
     context = multiprocessing.get_context("spawn")  # a fork would take the threads' locks with it
     executor = ProcessPoolExecutor(number, context, _begin)
     try:

@@ -391,7 +391,7 @@ class LlmScorer:
         """Ask once for the morning in brief of each digest, and yield the answers as they arrive.
 
         No request begins after one has taken longer than so many seconds, nor once `may_spend` is
-        false: what was not asked for has no answer.
+        false: digests not asked about yield nothing.
         """
         waiting = deque(digests)
         under_way = dict[Future[Answer], Digest]()

@@ -286,7 +286,7 @@ def _comment(terms: Iterable[str]) -> str:
 
 def _relevance(strength: float | None, ordered: Sequence[float], among: int) -> int:
     """Turn the rank of a strength among so many papers into 1-10. Ties share the mean of their
-    ranks, and the middle of a rank counts: an only paper is average, not best.
+    ranks. Ranks are mid-ranks, so a single paper is average.
     """
     if strength is None:
         return 1

@@ -292,7 +292,7 @@ class Round:
         return task
 
     def _queue_beside(self, *, late: bool = False, by_hand: bool = False) -> None:
-        """Queue mail beside digests before all else."""
+        """Queue alerts and confirmations ahead of digests."""
         ids = self.store.ledger.beside(self.clock(), late=late, by_hand=by_hand)
         new = [delivery_id for delivery_id in ids if delivery_id not in self._beside]
         self._beside.update(new)

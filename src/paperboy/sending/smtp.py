@@ -494,8 +494,8 @@ class _Connection(smtplib.SMTP):
         self._unread += piece or b"\n"
 
     def send(self, s: Any) -> None:
-        """Send a command or a message. Raises OSError if not all of it has left, or, before any
-        of it leaves, if the server has said more than it was asked: that would pass for the reply.
+        """Send a command or a message. Raises OSError if not all of it has left, or, before any of
+        it leaves, if unread server data is pending, which would be mistaken for the reply.
         """
         if self.sock is None:
             raise ConnectionError("the connection is closed")

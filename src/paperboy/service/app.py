@@ -301,7 +301,7 @@ class App(ExitStack):
     def token_command(self) -> TokenCommand | None:
         """Return the operator's command for access tokens, shared by all connections.
 
-        It sees none of our settings.
+        Its environment excludes Paperboy's settings.
         """
         words = self.settings.smtp_token_command
         if not words:

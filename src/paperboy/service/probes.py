@@ -133,7 +133,7 @@ def _web(app: App) -> Iterator[Finding]:
     else:
         host, port = app.settings.web_listen
         fix = f"start `paperboy web`, and have the proxy pass requests to {host}:{port}"
-        yield note("web", f"{message}, but not as these pages do; {fix}")
+        yield note("web", f"{message}, but the response is not Paperboy's; {fix}")
 
 
 def _heartbeat(app: App) -> Iterator[Finding]:

@@ -143,7 +143,7 @@ WatchdogSec=5min  # systemd restarts a daemon that has been stuck for so long.
 Environment=PYTHONFAULTHANDLER=1  # Every stuck process then writes its stack to the journal.
 LimitCORE=0  # No process writes its memory to the disk: it holds passwords.
 SyslogIdentifier=paperboy  # The journal shows Paperboy's name instead of Python's.
-MemoryMax=75%  # A morning that runs wild does not take the machine with it.
+MemoryMax=75%  # A runaway morning cannot exhaust the machine's memory.
 OOMPolicy=continue  # Such a morning is killed alone and retried; the daemon stays.
 TasksMax=2048  # Enough for the most that the settings allow: 1,000 LLM calls, and 50 connections to a mail server.
 

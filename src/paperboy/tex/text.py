@@ -291,7 +291,7 @@ class _Reader:
         if (text := self._command(name)) is not None:
             return text
 
-        # Of an unknown macro its name stays, and the groups that come next, but for empty ones.
+        # Keep an unknown macro's name and its nonempty arguments.
         self.at = after_name
         written = name
         while group := self._next_group():

@@ -1,5 +1,5 @@
-"""The archive's pages: lists and digests, rendered anew and in full from what was frozen, for
-nobody in particular.
+"""The archive's pages: lists and digests, rendered in full from the frozen digest, without personal
+data.
 
 GET /                      public and open lists
 GET /list/NAME             the digests of a public list

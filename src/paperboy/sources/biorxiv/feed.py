@@ -69,9 +69,8 @@ class BiorxivFeed:
         _: datetime | None,
         progress: Callable[[int, int], None],
     ) -> Fetched:
-        """Return all papers posted from the day of an instant to yesterday. While the server has
-        nothing of yesterday it is late, and gives none: then one request is enough, since whoever
-        waits for it tries again and again.
+        """Return all papers posted from the day of an instant to yesterday. If yesterday's papers
+        are missing, the source is late: return none after one request; the caller retries.
         """
         yesterday = last_day(now)
         try:
