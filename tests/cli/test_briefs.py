@@ -37,7 +37,9 @@ def test_brief_is_asked_for_once_and_is_in_the_mornings_numbers(world: World) ->
     home(world, **PRICED)
     ran = world.once()
     assert (ran.code, world.mails()) == (0, [ADA])
-    sentence = BriefSentence(brief_on(["a paper"] * 5), ("2611.00001", "2611.00002"), ("", ""))
+    sentence = BriefSentence(
+        brief_on(["a paper"] * 5), ("2611.00001", "2611.00002"), ("first two", "")
+    )
     assert frozen(world).brief == (sentence,)
 
     assert world.run("preview", "foundations").code == 0

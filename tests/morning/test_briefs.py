@@ -32,7 +32,9 @@ from tests.scoring.asking import DEAD, PROMPTS, meeting, scorer_for
 from tests.servers.llm import LlmServer, brief_on
 
 FOUR = [new(number) for number in range(1, 5)]
-BRIEF = (BriefSentence(brief_on(["2611.00001"] * 4), ("2611.00001", "2611.00002"), ("", "")),)
+BRIEF = (
+    BriefSentence(brief_on(["2611.00001"] * 4), ("2611.00001", "2611.00002"), ("first two", "")),
+)
 SPENT = Spending(Usage(1, 300, completion_tokens=60), Cost(0.0003, 0.0002))
 
 

@@ -209,7 +209,12 @@ class LlmServer:
             entries = fault.rewrite(entries)
         text = json.dumps({"scores": entries}, ensure_ascii=False)
         if is_brief and self.knows_briefs:
-            sentence = {"text": brief_on(ids), "arxiv_ids": ids[:2]}
+            words = ("first two", "")
+            papers = [
+                {"arxiv_id": arxiv_id, "words": named}
+                for arxiv_id, named in zip(ids, words, strict=False)
+            ]
+            sentence = {"text": brief_on(ids), "papers": papers}
             text = json.dumps({"sentences": [sentence]})
         if fault.retell is not None:
             text = fault.retell(text)

@@ -33,14 +33,14 @@ class Watcher:
         self._in_force = self._files.in_force()
         return self._in_force if self._in_force != before else None
 
-    def rested(self) -> bool:
-        """Check once for each edit whether it is complete."""
+    def rested(self, *, at_once: bool = False) -> bool:
+        """Check once for each edit whether it is complete; `at_once`: take it as it is."""
         fingerprint = self._files.fingerprint()
         elapsed = self._timer()
         if fingerprint != self._fingerprint:
             self._fingerprint = fingerprint
             self._rests_until = elapsed + RESTED.total_seconds()
-        if elapsed < self._rests_until:
+        if elapsed < self._rests_until and not at_once:
             return False
         self._rests_until = float("inf")
         return True

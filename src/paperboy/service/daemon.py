@@ -319,7 +319,7 @@ class Daemon:
         if "trial" in self._children:
             return
         elapsed = self._timer()
-        if not (self._watcher.rested() or elapsed >= self._try_at or self._reload):
+        if not self._watcher.rested(at_once=self._reload or elapsed >= self._try_at):
             return
 
         if self._reload:
