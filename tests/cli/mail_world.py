@@ -78,12 +78,17 @@ class While(list[Fault]):
         return super().__iter__() if self._holds() else iter(())
 
 
-def read(world: World, recipient: str) -> list[str]:
-    """Return the numbers of the papers that somebody got, mail by mail."""
+def digests(world: World, recipient: str) -> list[str]:
+    """Return the numbers of the papers in each mail that somebody got."""
     found = [
         set(re.findall(r"abs/2611\.0*(\d+)", text_of(mail))) for mail in world.messages(recipient)
     ]
-    return [number for numbers in found for number in sorted(numbers)]
+    return [" ".join(sorted(numbers)) for numbers in found]
+
+
+def read(world: World, recipient: str) -> list[str]:
+    """Return the numbers of the papers that somebody got, mail by mail."""
+    return " ".join(digests(world, recipient)).split()
 
 
 def alerts(world: World) -> list[str]:
