@@ -433,6 +433,10 @@ READABLE = "it must be a file that Paperboy's user may read"
             "topics/none.md",
             "there is no 'topics/none.md' in the home's prompts/; create it, or write the topics here",
         ),
+        (
+            "a.txt",
+            "'a.txt' is neither a .md file nor a sentence; name a .md file, or write the topics",
+        ),
         *(
             (name, f"there is no '{name}' in the home's prompts/, did you mean 'topics/physics.md'?")
             for name in ("physics.md", "prompts/topics/physics.md")

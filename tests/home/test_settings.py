@@ -163,9 +163,21 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             "OPENAI_BASE_URL: must not contain a user, a password or #",
         ),
         ("OPENAI_BASE_URL=https://x.org/v1?a=b", "OPENAI_BASE_URL: must not contain a query (?)"),
-        (
-            "OPENAI_BASE_URL=https://x.org/v1/chat/completions",
-            "OPENAI_BASE_URL: leave out /chat/completions, which Paperboy adds where it is needed",
+        *(
+            (
+                f"OPENAI_BASE_URL=https://x.org/v1{path}",
+                f"OPENAI_BASE_URL: leave out {path}, which Paperboy adds where it is needed",
+            )
+            for path in ("/chat/completions", "/models")
+        ),
+        *(
+            (f"{name}=example.org", f"{name}: must be a full URL, such as {url}")
+            for name, url in {
+                "WEB_URL": "https://papers.example.org",
+                "HEARTBEAT_URL": "https://hc-ping.com/your-uuid",
+                "ARXIV_API_URL": "https://export.arxiv.org/api/query",
+                "ARXIV_FEED_URL": "https://rss.arxiv.org/atom",
+            }.items()
         ),
         *(
             (
@@ -191,6 +203,7 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             "OPENAI_API_BASE=http://localhost:8000/v1",
             "OPENAI_API_BASE: unknown setting, did you mean 'OPENAI_BASE_URL'?",
         ),
+        ("smtp_port=465", "smtp_port: unknown setting, did you mean 'SMTP_PORT'?"),
         ("LLM_BATCH_SIZE=0", "LLM_BATCH_SIZE: must be a whole number from 1 to 200"),
         (
             "WORKERS=0",
@@ -206,6 +219,7 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             "LLM_PRICE_INPUT=-1\nLLM_PRICE_OUTPUT=2",
             "LLM_PRICE_INPUT: must be a number from 0 to 1000000, with a point if it has decimals",
         ),
+        ("LLM_PRICE_INPUT=0.1", "LLM_PRICE_INPUT: needs LLM_PRICE_OUTPUT to be set, too"),
         (
             "LLM_PRICE_CACHE_WRITE=1",
             "LLM_PRICE_CACHE_WRITE: needs LLM_PRICE_INPUT and LLM_PRICE_OUTPUT to be set, too",
@@ -241,8 +255,18 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             "ARXIV_DELAY_SECONDS=2.9",
             "ARXIV_DELAY_SECONDS: arxiv.org asks for 3 seconds between requests; set 3 or more",
         ),
+        (
+            "ARXIV_HOLIDAYS=24.12.2026",
+            "ARXIV_HOLIDAYS: must be dates, such as 2026-12-29, 2026-12-31",
+        ),
         ("SEND_AT=24:00", "SEND_AT: must be a time of day, such as 07:00 or 18:30"),
-        ("TIMEZONE=Berlin", "TIMEZONE: unknown timezone, did you mean 'Europe/Berlin'?"),
+        (
+            "TIMEZONE=GMT+2",
+            (
+                "TIMEZONE: unknown timezone, did you mean 'Etc/GMT-2' (its sign is reversed), "
+                "or for summer time a city, such as Europe/Berlin?"
+            ),
+        ),
         (
             "PAPERBOY_DATABASE=~/paperboy.db",
             "PAPERBOY_DATABASE: ~ is not expanded here; write the full path, or one relative to the home",
