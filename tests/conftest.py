@@ -27,7 +27,6 @@ LONG_FILES = {  # in the order in which they run
     "test_streams.py": "commands in processes of their own",
     "test_unusable_home.py": "every command, in homes of all kinds",
     "test_wrong_settings.py": "every command, with settings of all kinds",
-    "test_forty_days.py": "mornings of many days",
     "test_once_days.py": "mornings of many days",
     "test_weeks.py": "mornings of many days",
     "test_daemon.py": "mornings of many days",
