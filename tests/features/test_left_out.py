@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -47,17 +47,23 @@ lists:
 """
 
 DRIVER = """
+import json
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from datetime import datetime
+from io import StringIO
 from pathlib import Path
 
 import paperboy
 from paperboy.cli.main import invoke
 
-source, home, now, *words = sys.argv[1:]
-assert Path(paperboy.__file__).is_relative_to(source), paperboy.__file__
-sys.exit(invoke(["--home", home, *words], {}, lambda: datetime.fromisoformat(now)))
-"""
+assert Path(paperboy.__file__).is_relative_to(sys.argv[1]), paperboy.__file__
+for line in sys.stdin:
+    home, now, *words = json.loads(line)
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        code = invoke(["--home", home, *words], {}, lambda: datetime.fromisoformat(now))
+    print(json.dumps([code, out.getvalue(), err.getvalue()]), flush=True)
+"""  # one process for all commands: importing the package takes longer than they do
 
 
 def errors(log: str) -> list[str]:
@@ -68,45 +74,38 @@ def errors(log: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Package:
-    """A copy of the package, and a folder for homes."""
+    """A copy of the package, a process that runs its commands, and a folder for homes."""
 
     source: Path
     homes: Path
+    process: subprocess.Popen[str]
 
-    def run(self, home: str, now: datetime, *words: str, code: int = 0) -> str:
+    def run(self, home: str, now: datetime, *words: str) -> str:
         """Run a command at that time in a home; return what it printed."""
-        command = [
-            sys.executable,
-            "-c",
-            DRIVER,
-            str(self.source),
-            str(self.homes / home),
-            now.isoformat(),
-            *words,
-        ]
-        environ = {**os.environ, "PYTHONPATH": str(self.source), "TMPDIR": str(self.homes)}
-        ran = subprocess.run(
-            command, check=False, capture_output=True, text=True, cwd=self.homes, env=environ
-        )
-        assert ran.returncode == code, ran.stdout + ran.stderr
-        assert errors(ran.stderr) == []
-        return ran.stdout
+        assert self.process.stdin
+        assert self.process.stdout
+        command = [str(self.homes / home), now.isoformat(), *words]
+        print(json.dumps(command), file=self.process.stdin, flush=True)
+        code, out, err = json.loads(self.process.stdout.readline())
+        assert code == 0, out + err
+        assert errors(err) == []
+        return str(out)
 
     def database(self, home: str) -> closing[sqlite3.Connection]:
         path = self.homes / home / "data" / "paperboy.db"
         return closing(sqlite3.connect(path, isolation_level=None))
 
 
-def package(folder: Path, left_out: Sequence[str]) -> Package:
+@contextmanager
+def package(folder: Path, left_out: Sequence[str]) -> Iterator[Package]:
     """The package without these features."""
     for name in ("emails", "prompts"):
         (folder / name).symlink_to(ROOT / name)
     for name in (".env.example", "subscribers.yaml"):
         shutil.copy(ROOT / name, folder)
-    source = folder / "src"
-    shutil.copytree(
-        ROOT / "src" / "paperboy", source / "paperboy", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    source, homes = folder / "src", folder / "homes"
+    half_written = shutil.ignore_patterns("*.pyc.*")  # by the other worker of pytest
+    shutil.copytree(ROOT / "src" / "paperboy", source / "paperboy", ignore=half_written)
     features = source / "paperboy" / "features"
     lines = (features / "__init__.py").read_text("utf-8")
     for name in left_out:
@@ -114,8 +113,16 @@ def package(folder: Path, left_out: Sequence[str]) -> Package:
         lines, number = re.subn(rf'^    "{name}",\n', "", lines, flags=re.MULTILINE)
         assert number == 1, "its line is not found"
     (features / "__init__.py").write_text(lines, "utf-8")
-    (folder / "homes").mkdir()
-    return Package(source, folder / "homes")
+    homes.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", DRIVER, source],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=homes,
+        env={**os.environ, "PYTHONPATH": str(source), "TMPDIR": str(homes)},
+    ) as process:
+        yield Package(source, homes, process)
 
 
 @pytest.fixture(scope="module")
@@ -130,21 +137,21 @@ def arxiv() -> Iterator[ArxivServer]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Package:
-    return package(tmp_path_factory.mktemp("whole"), ())
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Package]:
+    with package(tmp_path_factory.mktemp("whole"), ()) as made:
+        yield made
 
 
-@pytest.fixture(params=[*NAMES, ALL_AT_ONCE])
+@pytest.fixture(scope="module", params=[*NAMES, ALL_AT_ONCE])
 def left_out(request: pytest.FixtureRequest) -> Sequence[str]:
     return NAMES if request.param == ALL_AT_ONCE else [request.param]
 
 
-@pytest.fixture
-def rest(tmp_path: Path, left_out: Sequence[str]) -> Package:
+@pytest.fixture(scope="module")
+def rest(tmp_path_factory: pytest.TempPathFactory, left_out: Sequence[str]) -> Iterator[Package]:
     """The package without what is left out."""
-    folder = tmp_path / "rest"
-    folder.mkdir()
-    return package(folder, left_out)
+    with package(tmp_path_factory.mktemp("rest"), left_out) as made:
+        yield made
 
 
 def make(by: Package, name: str, arxiv: ArxivServer, *settings: str, key: str = "") -> None:
@@ -159,15 +166,40 @@ def make(by: Package, name: str, arxiv: ArxivServer, *settings: str, key: str = 
         database.execute("update secrets set value = zeroblob(32)")
 
 
-def mails(by: Package, home: str) -> list[bytes]:
-    outbox = by.homes / home / "outbox"
-    return sorted(path.read_bytes() for path in outbox.rglob("*") if path.is_file())
-
-
 def newest(by: Package, home: str) -> tuple[str, str]:
     """The newest day of the list, as status has it for programs."""
     (found,) = json.loads(by.run(home, MONDAY, "status", "--json"))["lists"]
     return found["date"], found["outcome"]
+
+
+def plain_mails(by: Package, arxiv: ArxivServer) -> list[bytes]:
+    """The mails of two mornings in a home that uses no feature."""
+    make(by, "plain", arxiv)
+
+    def mails() -> list[bytes]:
+        outbox = by.homes / "plain" / "outbox"
+        return sorted(path.read_bytes() for path in outbox.rglob("*") if path.is_file())
+
+    by.run("plain", FRIDAY, "once")
+    first = mails()
+    by.run("plain", FRIDAY, "once")
+    assert mails() == first
+    by.run("plain", MONDAY, "once")
+    assert newest(by, "plain") == ("2026-11-23", "digest")
+    return mails()
+
+
+@pytest.fixture(scope="module")
+def mails_of_the_whole(whole: Package, arxiv: ArxivServer) -> list[bytes]:
+    return plain_mails(whole, arxiv)
+
+
+@pytest.fixture(scope="module")
+def home_that_had_it(whole: Package, arxiv: ArxivServer) -> Path:
+    """A home whose list has used the features for a morning."""
+    make(whole, "had it", arxiv, "WEB_URL=https://papers.example.org", key="archive: public")
+    whole.run("had it", FRIDAY, "once")
+    return whole.homes / "had it"
 
 
 def test_demo_and_a_new_home_do_without_it(rest: Package) -> None:
@@ -177,39 +209,21 @@ def test_demo_and_a_new_home_do_without_it(rest: Package) -> None:
 
 
 def test_mails_of_a_home_that_does_not_use_it_are_the_same(
-    rest: Package, whole: Package, arxiv: ArxivServer
+    rest: Package, arxiv: ArxivServer, mails_of_the_whole: list[bytes]
 ) -> None:
-    home = f"plain {rest.source.parents[1].name}"
-    found = []
-    for by in (rest, whole):
-        make(by, home, arxiv)
-        by.run(home, FRIDAY, "once")
-        first = mails(by, home)
-        by.run(home, FRIDAY, "once")
-        assert mails(by, home) == first
-        by.run(home, MONDAY, "once")
-        assert newest(by, home) == ("2026-11-23", "digest")
-        found.append(mails(by, home))
-    assert len(found[0]) > 4
-    assert found[0] == found[1]
+    assert len(mails_of_the_whole) > 4
+    assert plain_mails(rest, arxiv) == mails_of_the_whole
 
 
 def test_database_that_had_it_goes_on_without_it(
-    rest: Package, whole: Package, arxiv: ArxivServer, left_out: Sequence[str]
+    rest: Package, home_that_had_it: Path, left_out: Sequence[str]
 ) -> None:
-    home = f"had it {rest.source.parents[1].name}"
-    make(whole, home, arxiv, "WEB_URL=https://papers.example.org", key="archive: public")
-    whole.run(home, FRIDAY, "once")
-    with whole.database(home) as database:
+    home = "had it"
+    shutil.copytree(home_that_had_it, rest.homes / home)
+    (rest.homes / home / "subscribers.yaml").write_text(LISTS.format(""), "utf-8")
+    with rest.database(home) as database:
         for name in left_out:
             database.execute(ROWS.get(name, "select 1"))
-    shutil.copytree(whole.homes / home, rest.homes / home)
-    plain = (
-        (rest.homes / home / "subscribers.yaml")
-        .read_text("utf-8")
-        .replace("    archive: public\n", "")
-    )
-    (rest.homes / home / "subscribers.yaml").write_text(plain, "utf-8")
     for _ in range(2):
         rest.run(home, MONDAY, "once")
     assert newest(rest, home) == ("2026-11-23", "digest")
@@ -220,7 +234,8 @@ def test_database_that_had_it_goes_on_without_it(
     rest.run(home, MONDAY, "check", "--offline")
 
 
-def test_daemon_serves_a_list_without_it(service: Service, rest: Package) -> None:
+@pytest.mark.parametrize("left_out", [ALL_AT_ONCE], indirect=True)
+def test_daemon_serves_a_list_without_them(service: Service, rest: Package) -> None:
     service.source = rest.source
     service.begin()
     service.until(service.readers)
