@@ -12,8 +12,8 @@ from pathlib import Path
 from paperboy.mail.message import Composer
 from paperboy.mail.templates import Templates
 from paperboy.models import BriefSentence, Outcome, Score, Spending, Subscriber
-from paperboy.morning.drafting import Gathered, Learned, ScoredList, compose, draft
-from tests.builders import EMBEDDED, LLM, mailing_list, paper
+from paperboy.morning.drafting import Gathered, Learned, ScoredList, compose
+from tests.builders import LLM, mailing_list, paper
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
@@ -35,6 +35,7 @@ def scored(relevance: int, **changes: object) -> ScoredList:
         now=NOW,
         filtered=frozenset(),
         followed=frozenset(),
+        closeness={},
         learned=Learned(),
         tries={},
         only_days=0,
@@ -62,15 +63,3 @@ def test_compose_puts_the_brief_into_the_digest() -> None:
 
 def test_compose_makes_no_mail_where_the_list_wants_none() -> None:
     assert compose(scored(2, send_empty=False)).mail is None
-
-
-def test_equal_scores_of_an_llm_are_ordered_by_closeness_to_the_topics() -> None:
-    """A rank by the embedded scorer is that already."""
-    of = scored(9, topics="Dwarf galaxies.")
-    last = replace(of.gathered.papers[-1], abstract="We find a dwarf galaxy.")
-    papers = (*of.gathered.papers[:-1], last)
-    gathered = replace(of.gathered, papers=papers)
-    by_llm = draft(replace(of, gathered=gathered)).digest
-    assert [entry.paper.id[-1] for entry in by_llm.entries] == [*"7123456"]
-    embedded = draft(replace(of, gathered=replace(gathered, model=EMBEDDED))).digest
-    assert [entry.paper.id[-1] for entry in embedded.entries] == [*"1234567"]

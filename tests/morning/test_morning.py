@@ -20,6 +20,7 @@ from paperboy.models import (
     DeliveryState,
     ListReport,
     MailingList,
+    Model,
     MorningReport,
     Outcome,
     Paper,
@@ -40,7 +41,7 @@ from paperboy.sources.arxiv.feed import ArxivFeed
 from paperboy.sources.source import Source
 from paperboy.store import Store
 from paperboy.store.incidents import Kind
-from tests.builders import mailing_list, paper
+from tests.builders import EMBEDDED, LLM, mailing_list, paper
 from tests.fakes import Clock, FakeArxiv, FakeComposer, FakeScorer, NoProgress
 from tests.servers.arxiv_api import ArxivServer
 from tests.servers.arxiv_faults import dated
@@ -731,6 +732,17 @@ def test_likes_order_papers_with_equal_scores_and_hide_none(world: World) -> Non
     )
     world.run(learn=lambda *_: likes)
     assert world.digests() == [["2611.00003", "2611.00002", "2611.00004", "2611.00001"]]
+
+
+@pytest.mark.parametrize(("model", "first"), [(LLM, "2611.00002"), (EMBEDDED, "2611.00001")])
+def test_closeness_to_the_topics_orders_equal_scores_of_an_llm(
+    world: World, model: Model, first: str
+) -> None:
+    """The embedded scorer's relevance is a rank by closeness already."""
+    world.announce(new(1), new(2, abstract="We find a dwarf galaxy."))
+    world.scorer.model = model
+    world.run(foundations(topics="Dwarf galaxies."))
+    assert world.digests()[0][0] == first
 
 
 def test_rows_of_features_are_part_of_the_days_transaction(world: World) -> None:

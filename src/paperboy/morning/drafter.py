@@ -40,6 +40,7 @@ from paperboy.models import (
     ToScore,
 )
 from paperboy.morning.drafting import Draft, Gathered, Learn, Learned, ScoredList, draft
+from paperboy.scoring.local import closeness
 from paperboy.sources import source_of, sources_of, twins
 from paperboy.store import Store
 
@@ -223,6 +224,7 @@ class Drafter:
             now=now,
             filtered=filtered,
             followed=followed,
+            closeness=closeness(mailing_list.topics, kept) if model.is_llm else {},
             learned=learned,
             tries=self.store.days.tries(name),
             only_days=only_days,

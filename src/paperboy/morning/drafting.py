@@ -30,7 +30,6 @@ from paperboy.models import (
     Shortfall,
     Spending,
 )
-from paperboy.scoring.local import closeness
 from paperboy.store.ledger import pack
 
 if TYPE_CHECKING:
@@ -71,6 +70,7 @@ class Gathered:
     now: datetime
     filtered: frozenset[str]  # by id
     followed: frozenset[str]  # by id: written by followed authors
+    closeness: Mapping[str, float]  # to the topics, by id; empty if the relevance is a rank by it
     learned: Learned
     tries: Mapping[str, int]  # by id: earlier mornings on which it was not scored
     only_days: int  # see Digest
@@ -176,7 +176,7 @@ def draft(scored: ScoredList) -> Draft:
         filtered=gathered.filtered,
         not_called=scored.not_called,
         liked=gathered.learned.liked,
-        closeness=_closeness(gathered),
+        closeness=gathered.closeness,
     )
 
     sent = {
@@ -194,14 +194,6 @@ def draft(scored: ScoredList) -> Draft:
         leftover=leftover,
         problem=scored.problem,
     )
-
-
-def _closeness(gathered: Gathered) -> Mapping[str, float]:
-    """Return the closeness of the day's papers to the topics. The embedded scorer's relevance is a
-    rank by it already, in which what the list has learned may count more.
-    """
-    topics = gathered.mailing_list.topics
-    return closeness(topics, gathered.papers) if topics and gathered.model.is_llm else {}
 
 
 def compose(scored: ScoredList) -> Draft:
