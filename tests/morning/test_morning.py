@@ -34,6 +34,7 @@ from paperboy.models import (
 from paperboy.morning import morning
 from paperboy.morning.drafter import Drafter
 from paperboy.morning.drafting import Learned
+from paperboy.morning.fetching import FetchResult
 from paperboy.morning.preview import Previews
 from paperboy.sources.arxiv import calendar as announcements
 from paperboy.sources.arxiv.client import ArxivClient
@@ -712,6 +713,49 @@ class TestScheduled:
         assert world.run(entry, patience=self.patience).due == (entry.name,)
         world.clock.now += self.patience + timedelta(hours=1)
         return world.run(entry, patience=self.patience)
+
+
+LATE = FetchResult(missing="arXiv is late", late=frozenset({""}), holds=True)
+LATE_BIORXIV = FetchResult(missing="bioRxiv is late", late=frozenset({"biorxiv"}))
+FROM_ARXIV = paper("2611.00001")
+FROM_BIORXIV = paper("biorxiv:10.64898/2026.11.19.000001")
+NOT_ON_FRIDAYS = "it does not send on Fridays; paperboy once --list foundations sends it today"
+
+
+@pytest.mark.parametrize(
+    ("fetched", "papers", "flags", "expected"),
+    [
+        (FetchResult(), None, "waits", None),
+        (FetchResult(), [], "waits", None),
+        (LATE, None, "waits", "arXiv is late"),
+        (LATE, [FROM_BIORXIV], "waits", "arXiv is late"),
+        (LATE, None, "", None),
+        (LATE_BIORXIV, None, "waits", None),
+        (LATE_BIORXIV, [], "waits", "bioRxiv is late"),
+        (LATE_BIORXIV, [FROM_BIORXIV], "waits", "bioRxiv is late"),
+        (LATE_BIORXIV, [FROM_BIORXIV, FROM_ARXIV], "waits", None),
+        (LATE_BIORXIV, [], "", None),
+        (FetchResult(), [FROM_ARXIV], "off", NOT_ON_FRIDAYS),
+        (LATE, None, "off waits", NOT_ON_FRIDAYS),
+        (LATE, None, "off any_day", None),
+        (LATE, None, "off any_day waits", "arXiv is late"),
+    ],
+)
+def test_list_is_held_back_on_its_days_off_and_while_it_waits_for_a_late_source(
+    fetched: FetchResult, papers: Sequence[Paper] | None, flags: str, expected: str | None
+) -> None:
+    weekdays = frozenset({5} if "off" in flags else {4, 5})
+    report = morning.held_back(
+        foundations(weekdays=weekdays),
+        FRIDAY.date(),
+        fetched,
+        papers,
+        waits="waits" in flags,
+        any_day="any_day" in flags,
+    )
+    assert (report and report.problem) == expected
+    skipped = expected == NOT_ON_FRIDAYS
+    assert (report and report.outcome) == (Outcome.SKIPPED if skipped else None)
 
 
 def test_paper_left_out_by_the_shortlist_is_not_scored(world: World) -> None:

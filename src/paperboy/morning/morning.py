@@ -5,7 +5,8 @@
     for each group of lists that are due, those on the same categories together:
         for each list:
             open: explain    ← the days that ended without an outcome
-                  superseded ← digests that reached nobody: their papers are unseen again
+                  held back  ← a list that sends nothing today, or waits for a late source
+                  superseded ← digests that reached nobody, unless it is: their papers are unseen again
                   start      ← once: what is too old for a new list, a new category or newly enabled cross-lists
                   candidates ← stored papers in its categories that it has not seen, less those from before its start
         score: kept scores, else the scorer's, for the whole group at once, kept as they arrive
@@ -46,6 +47,7 @@ from paperboy.models import (
     MessageCopy,
     MorningReport,
     Outcome,
+    Paper,
 )
 from paperboy.morning import drafting, fetching, incidents
 from paperboy.morning.drafter import Drafter
@@ -276,7 +278,6 @@ class Morning:
         """
         name = mailing_list.name
         day = local_date(mailing_list, self.now)
-        days = self.store.days
         self.explain(mailing_list)
         if mailing_list.paused:
             self.skip(mailing_list, day)
@@ -284,51 +285,60 @@ class Morning:
 
         self.store.incidents.note(incidents.inactive(mailing_list), self.now)
         fetched = self.results[name]
-        may_wait = self.patience is not None and fetched.late and self.waits(mailing_list)
-        began = days.started(name, LONGEST_WINDOW)
-        report = None
-        if why := due.off(mailing_list, day, any_day=self.any_day):
-            report = _skipped(mailing_list, why)
-        elif may_wait and fetched.holds:
-            report = ListReport(name, None, problem=fetched.missing)
-        elif began and (superseded := days.supersede(name, day, self.now)):
+        began = bool(self.store.days.started(name, LONGEST_WINDOW))
+        last = self.store.days.last(name, day)
+        decide = partial(
+            held_back,
+            mailing_list,
+            day,
+            fetched,
+            waits=self.patience is not None and self.waits(mailing_list),
+            any_day=self.any_day,
+        )
+
+        if began and decide(None) is None:
+            self.supersede(name, day)
+        papers = self.begin(mailing_list, day, began=began)
+        report = decide(papers)
+        if report is None:
+            was_away = began and last and day - last > LONGEST_WINDOW
+            return self.drafter.gather(
+                mailing_list,
+                papers,
+                self.now,
+                only_days=LONGEST_WINDOW.days if was_away else 0,
+                late=fetched.late,
+            )
+
+        if report.outcome:
+            self.skip(mailing_list, day, report)
+        return report
+
+    def supersede(self, name: str, day: date) -> None:
+        """Make papers of digests that reached nobody unseen again."""
+        if superseded := self.store.days.supersede(name, day, self.now):
             logger.warning(
                 "%s: the digest of %s reached nobody; its papers come with today's",
                 name,
                 superseded,
             )
 
+    def begin(self, mailing_list: MailingList, day: date, *, began: bool) -> Sequence[Paper]:
+        """Record what is too old for the list, and return its candidates."""
+        name = mailing_list.name
         begins_at = due.beginning(mailing_list, self.since) if self.since else {}
         for key, at in begins_at.items():
-            days.begin_again(name, key, at)
+            self.store.days.begin_again(name, key, at)
         papers, too_old, ways = self.drafter.candidates(
             mailing_list,
             self.now,
             since=begins_at,
-            unread=fetched.unread,
+            unread=self.results[name].unread,
         )
         if papers or too_old or began:
             # Before the first digest: if that has to wait, today's papers are not too old tomorrow.
-            days.begin(name, ways, too_old, day, self.now)
-
-        all_are_late = all(source_of(paper.id).key in fetched.late for paper in papers)
-        if report is None and may_wait and all_are_late:
-            report = ListReport(name, None, problem=fetched.missing)
-        if report is not None:
-            if report.outcome:
-                self.skip(mailing_list, day, report)
-            return report
-
-        last = days.last(name, day)
-        was_away = began and last and day - last > LONGEST_WINDOW
-        only_days = LONGEST_WINDOW.days if was_away else 0
-        return self.drafter.gather(
-            mailing_list,
-            papers,
-            self.now,
-            only_days=only_days,
-            late=fetched.late,
-        )
+            self.store.days.begin(name, ways, too_old, day, self.now)
+        return papers
 
     def waits(self, mailing_list: MailingList) -> bool:
         """Return whether a list that has no outcome yet is retried."""
@@ -443,6 +453,29 @@ class Morning:
         because = f"; {day.reason}" if day.outcome is Outcome.GAVE_UP else ""
         counts = f"; {_in_words(day.counts)}" if day.counts.considered else ""
         logger.info("%s: %s %s%s%s", day.list_name, day.date, day.outcome, because, counts)
+
+
+def held_back(
+    mailing_list: MailingList,
+    day: date,
+    fetched: fetching.FetchResult,
+    papers: Sequence[Paper] | None,
+    *,
+    waits: bool,
+    any_day: bool,
+) -> ListReport | None:
+    """Return the report of a list that does not send on that day, or that `waits` for a late source;
+    None: serve it. `papers`: its candidates, None before they are known. Pure.
+    """
+    if why := due.off(mailing_list, day, any_day=any_day):
+        return _skipped(mailing_list, why)
+
+    all_are_late = papers is not None and all(
+        source_of(paper.id).key in fetched.late for paper in papers
+    )
+    if waits and fetched.late and (fetched.holds or all_are_late):
+        return ListReport(mailing_list.name, None, problem=fetched.missing)
+    return None
 
 
 def _skipped(mailing_list: MailingList, why: str) -> ListReport:
