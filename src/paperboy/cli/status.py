@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -15,23 +14,16 @@ from paperboy.console import words
 from paperboy.console.lines import heading, show_page, table
 from paperboy.console.words import in_words
 from paperboy.edges import lock
-from paperboy.edges.text import together
-from paperboy.models import DeliveryState, Outcome, Spending
+from paperboy.models import Spending
 from paperboy.reports import alerts
-from paperboy.reports.status import (
-    IDLE,
-    NOTHING_IS_SENT,
-    ListStatus,
-    answer,
-)
+from paperboy.reports import status as reports
+from paperboy.reports.status import ListStatus
 from paperboy.service.app import App
 from paperboy.store.history import DaySummary, DeliveryRecord
-from paperboy.store.incidents import Incident
 
 if TYPE_CHECKING:
     from paperboy.console.lines import Page, Part
 
-_MOMENT = "%a %d %b %H:%M %Z"
 _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are asked for
 
 
@@ -86,10 +78,12 @@ def status(
     report = _Report(app, names, mornings, as_page=not as_json)
     if as_json:
         page = {} if only_undelivered else _as_json(report)
-        page["undelivered"] = [_undelivered(record, report.now) for record in report.undelivered]
+        page["undelivered"] = [
+            _undelivered(record, report.now) for record in report.status.undelivered
+        ]
         show_page(page)
     elif only_undelivered:
-        show_page([_not_delivered(report, most=None) or ["Nobody lacks a digest."]])
+        show_page([_not_delivered(report) or ["Nobody lacks a digest."]])
     else:
         show_page(_sections(report))
 
@@ -110,33 +104,36 @@ class _Report:
 
         database = settings.paperboy_database
         self.holder = lock.holder(database)
+        self.running = self.holder is not None
         composes = lock.holder(database, "morning") is not None
         sends = lock.holder(database, "sending") is not None
         self.status = app.status(lists, mornings, at_work=composes or sends)
-        self.lists = self.status.lists
-        self.undelivered = self.status.undelivered
-        self.answer = answer(
+        self.answer = reports.answer(
             self.status,
             at_work=composes,
-            running=self.holder is not None,
+            running=self.running,
             reasons_follow=as_page,
         )
 
         self.months = store.history.months(self.now, names)  # this one first
-        self.problems = alerts.lasting(
-            problem for problem in app.problems() if problem.subject not in others
-        )
-        self.words = app.alerts.words
-        self.alerted = {  # the day of the last mail
-            (alert.kind, alert.subject): alert.date for alert in store.alerts.all()
-        }
+        alerted = {(alert.kind, alert.subject): alert.date for alert in store.alerts.all()}
+        self.alerts = list[dict[str, Any]]()  # lasting problems, each of one or more lists
+        shown = (problem for problem in app.problems() if problem.subject not in others)
+        for problems in alerts.lasting(shown):
+            days = [alerted.get((problem.kind, problem.subject)) for problem in problems]
+            self.alerts.append(
+                {
+                    "cause": problems[0].kind,
+                    "headline": alerts.headline(problems, app.alerts.words),
+                    "since": min(problem.since for problem in problems),
+                    "about": sorted(problem.subject for problem in problems),
+                    "told": max(filter(None, days), default=None),  # the day of its last mail
+                }
+            )
 
         self.features = [
             feature.status(app, lists, self.now) for feature in app.features if feature.status
         ]
-
-    def when(self, at: datetime) -> str:
-        return f"{at.astimezone(self.zone):{_MOMENT}}"
 
 
 def _suppressed(app: App, *, as_json: bool) -> Page:
@@ -154,13 +151,16 @@ def _suppressed(app: App, *, as_json: bool) -> Page:
         ]
         return {"suppressed": found}
 
-    rows = []
-    for suppression in suppressions:
-        since = f"{suppression.at.astimezone(app.settings.timezone):%a %d %b %Y}"
-        rows.append(
-            (suppression.address, suppression.list_name or "all", since, suppression.reason)
+    zone = app.settings.timezone
+    rows = [
+        (
+            suppression.address,
+            suppression.list_name or "all",
+            f"{suppression.at.astimezone(zone):%a %d %b %Y}",
+            suppression.reason,
         )
-
+        for suppression in suppressions
+    ]
     return [table(("Address", "List", "Since", "Why"), rows) or ["Nobody is suppressed."]]
 
 
@@ -170,13 +170,22 @@ def _suppressed(app: App, *, as_json: bool) -> Page:
 def _sections(report: _Report) -> Iterator[Sequence[Part]]:
     """Yield the sections, the most important first."""
     yield [heading(report.answer)]
-    yield list(_why(report))
-    yield _not_delivered(report)
+
+    lines = reports.reasons(
+        report.status,
+        report.answer,
+        report.zone,
+        report.alerts,
+        [line for feature in report.features for line in feature.wrong],
+        running=report.running,
+    )
+    yield list(lines)
+    yield _not_delivered(report, _SOME)
 
     heads = ("List", "Date", "Outcome", "Papers", "Cost", "Deliveries")
-    yield table(heads, _mornings(report.lists))
+    yield table(heads, _mornings(report.status.lists))
 
-    yield list(_next(report))
+    yield list(reports.plans(report.status, report.answer, running=report.running))
     for feature in report.features:
         yield feature.lines
 
@@ -188,119 +197,9 @@ def _sections(report: _Report) -> Iterator[Sequence[Part]]:
     yield table([""] * 3, costs)
 
 
-def _why(report: _Report) -> Iterator[str]:
-    """Yield lasting problems, why lists are still due, and what was odd about their last days."""
-    for problems in report.problems:
-        since = report.when(min(problem.since for problem in problems))
-        yield f"{alerts.headline(problems, report.words)} (since {since})"
-
-    reasons = []
-    for list_status in report.lists:
-        if attempt := list_status.attempt:
-            unscored = "nothing could be scored: " if attempt.unscored else ""
-            tried = f"last tried {report.when(attempt.at)}"
-            if report.holder:
-                tried += f", {words.next_try(attempt.next_try, report.now, report.zone)}"
-            reasons.append((list_status.name, f": {unscored}{attempt.reason} ({tried})"))
-        for reason, days in _odd_days(list_status, report.answer).items():
-            reasons.append((list_status.name, f", {together(days)}: {reason}"))
-
-    for feature in report.features:
-        reasons += feature.wrong
-
-    yield from _grouped(reasons, report.lists)
-
-
-def _odd_days(list_status: ListStatus, answer: str) -> Mapping[str, list[str]]:
-    """Return odd days by reason, newest first: the newest day, and others that were given up."""
-    days = defaultdict[str, list[str]](list)
-    for day in list_status.days:
-        is_newest = day is list_status.newest
-        reason = day.reason if is_newest or day.outcome is Outcome.GAVE_UP else ""
-        if is_newest and list_status.quiet:
-            reason = "" if list_status.quiet in answer else list_status.quiet
-        if reason:
-            days[reason].append(f"{day.date:%a %d %b}")
-    return days
-
-
-def _next(report: _Report) -> Iterator[str]:
-    """Yield when each list sends next."""
-    plans = []
-    for list_status in report.lists:
-        if list_status.next is None:
-            plan = "never, it has no subscribers"
-            if list_status.mailing_list.paused:
-                plan = "nothing while it is paused"
-        elif list_status.next <= report.now:
-            plan = f"due since {list_status.next:{_MOMENT}}"
-        else:
-            plan = f"{list_status.next:{_MOMENT}}"
-            if why := list_status.no_batch:
-                plan += f" ({why}, no batch); the next batch {list_status.next_batch:{_MOMENT}}"
-        plans.append((list_status.name, f": {plan}"))
-
-    for line in _grouped(plans, report.lists):
-        yield f"Next for {line}"
-
-    is_active = any(list_status.next for list_status in report.lists)
-    if is_active and report.holder is None and IDLE not in report.answer:
-        yield NOTHING_IS_SENT
-
-
-def _grouped(sentences: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> Iterator[str]:
-    """Yield one line for all lists with the same sentence: their names, then that."""
-    names_by_sentence = defaultdict[str, list[str]](list)
-    for name, sentence in sentences:
-        names_by_sentence[sentence].append(name)
-
-    for sentence, names in names_by_sentence.items():
-        is_all = len(names) == len(lists) > 3
-        yield (f"all {len(lists)} lists" if is_all else together(names)) + sentence
-
-
-def _not_delivered(report: _Report, most: int | None = _SOME) -> list[Part]:
-    """List who lacks a digest, grouped by state and reason.
-
-    The largest group comes first, suppressed addresses last.
-    """
-    if not report.undelivered:
-        return []
-
-    groups = defaultdict[tuple[DeliveryState, str], list[DeliveryRecord]](list)
-    for record in report.undelivered:
-        reason = words.reply(record).replace(record.address, "…")
-        groups[record.state, reason].append(record)
-
-    ordered = sorted(
-        groups.items(),
-        key=lambda group: (group[0][0] is DeliveryState.SUPPRESSED, -len(group[1])),
-    )
-
-    shown = [record for _, records in ordered[:most] for record in records[:most]]
-    width = max(len(record.address) for record in shown)
-    lines: list[Part] = [heading("Not delivered")]
-    for (state, reason), records in ordered[:most]:
-        tries = [at for record in records if (at := record.next_try(report.now))]
-        again = f", {words.next_try(min(tries), report.now, report.zone)}" if tries else ""
-        lines.append(f"{len(records):,} {state}{again}: {reason}")
-        lines += [
-            f"    {record.address:{width}}  {record.list_name}  {record.date:%a %d %b}"
-            for record in records[:most]
-        ]
-
-    if more := len(report.undelivered) - len(shown):
-        lines.append(f"{more:,} more; all of them: paperboy status --undelivered")
-
-    commands = dict.fromkeys(
-        f"paperboy resend {record.list_name} --failed"
-        for record in report.undelivered
-        if record.state.is_lost and (record.newest or record.given_up)
-    )
-    if commands:
-        lines.append(f"Once the cause, or the address, is fixed: {'; '.join(commands)}")
-
-    return lines
+def _not_delivered(report: _Report, most: int | None = None) -> list[Part]:
+    lines = list(reports.not_delivered(report.status, report.zone, most))
+    return [heading("Not delivered"), *lines] if lines else []
 
 
 def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
@@ -329,25 +228,13 @@ def _as_json(report: _Report) -> dict[str, Any]:
         "state": report.status.health,
         "answer": report.answer,
         "running": report.holder and asdict(report.holder),
-        "alerts": [_alert(problems, report) for problems in report.problems],
-        "lists": [_list(list_status, report) for list_status in report.lists],
+        "alerts": report.alerts,
+        "lists": [_list(list_status, report) for list_status in report.status.lists],
         "month": _spending(this_month),
         "months": [
             {"month": f"{first:%Y-%m}", **_spending(spending)}
             for first, spending in report.months.items()
         ],
-    }
-
-
-def _alert(problems: Sequence[Incident], report: _Report) -> dict[str, Any]:
-    """Return one lasting problem of one or more lists; `told` is the day of its last mail."""
-    days = [report.alerted.get((problem.kind, problem.subject)) for problem in problems]
-    return {
-        "cause": problems[0].kind,
-        "headline": alerts.headline(problems, report.words),
-        "since": min(problem.since for problem in problems),
-        "about": sorted(problem.subject for problem in problems),
-        "told": max(filter(None, days), default=None),
     }
 
 

@@ -8,11 +8,12 @@ import click
 from paperboy.cli.people import mailbox_from, refusal
 from paperboy.console import lines
 from paperboy.console.lines import say, show_page
-from paperboy.console.words import again, in_words, reply
+from paperboy.console.words import in_words
 from paperboy.curate import SHOWN, matched_authors, possible_authors, why_filtered
 from paperboy.edges.text import counted, did_you_mean, together, visible
 from paperboy.errors import UnknownNameError
 from paperboy.models import MailingList, Paper, PaperOutcome
+from paperboy.reports.status import again, reply
 from paperboy.service.app import App
 from paperboy.sources import named, read_id, source_of, title_of, twins
 from paperboy.store.history import PaperHistory

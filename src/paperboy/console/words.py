@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
 from paperboy.edges.text import counted, money, together
@@ -21,7 +20,6 @@ from paperboy.sources import title_of
 if TYPE_CHECKING:
     from paperboy.morning import drafting
     from paperboy.sending import delivery
-    from paperboy.store.history import DeliveryRecord
 
 
 def a_morning(report: MorningReport, sent: delivery.Report) -> list[str]:
@@ -108,27 +106,6 @@ def papers(counts: Counts) -> str:
 def cost(spending: Spending) -> str:
     """Return US dollars, if prices and tokens are known."""
     return "price unknown" if spending.cost is None else money(spending.cost.total)
-
-
-def next_try(at: datetime, now: datetime, zone: tzinfo) -> str:
-    """Return when something is retried."""
-    return f"next try about {at.astimezone(zone):%H:%M %Z}" if at > now else "to be tried now"
-
-
-def again(at: datetime | None, now: datetime, zone: tzinfo) -> str:
-    """Return when something is retried, as the end of a sentence; empty if it is not."""
-    return f"; {next_try(at, now, zone)}" if at else ""
-
-
-_NO_REPLY = {
-    DeliveryState.PENDING: "not tried yet",
-    DeliveryState.SENDING: "being sent, or cut off by a crash",
-}
-
-
-def reply(record: DeliveryRecord) -> str:
-    """Return what was said of a delivery: by the mail server, or by us."""
-    return record.reason or _NO_REPLY.get(record.state, "no reply is known")
 
 
 def in_words(states: Mapping[DeliveryState, int]) -> str:

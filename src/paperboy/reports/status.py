@@ -1,21 +1,24 @@
 """Status: did everyone get their mail today, and if not, why? `paperboy status` shows all of it,
 systemd one line.
 
-    read      gather a `ListStatus` per list, and the deliveries that are missing
-    health    one word, for a list and for all: ok, waiting, late, failed or paused
-    answer    one line: the worst problem, then what is well
+    read           gather a `ListStatus` per list, and the deliveries that are missing
+    health         one word, for a list and for all: ok, waiting, late, failed or paused
+    answer         one line: the worst problem, then what is well
+    reasons        why lists are due, and days that were odd; a line for all lists with the same one
+    plans          when each list sends next
+    not_delivered  who lacks a digest, by state and reason
 
 The daemon imports this, so it has to be light.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from paperboy import due
 from paperboy.due import ListState, Standing
@@ -25,9 +28,8 @@ from paperboy.store import Store
 from paperboy.store.history import DaySummary, DeliveryRecord, NewestDigest
 
 MOST = 120  # characters of the answer
-IDLE = "paperboy run is not active"
-NOTHING_IS_SENT = f"{IDLE}: nothing is sent until you start it or run paperboy once"
-
+_IDLE = "paperboy run is not active"
+_MOMENT = "%a %d %b %H:%M %Z"
 _PATIENCE = timedelta(hours=1)  # after which idle work is late
 _WITH_MAIL = {ListState.COMING, ListState.DUE, *Outcome} - {Outcome.SKIPPED}  # lists send today
 _REACHED = {DeliveryState.SENT, DeliveryState.AMBIGUOUS}
@@ -211,22 +213,24 @@ def read(
         since = dict.fromkeys(unserved, now) | store.days.first_seen((), now)
         standings = store.days.standings(lists, now, patience, since)
 
-    named = {row.list_name for row in rows}
-    subscribed = set[tuple[str, str]]()
-    statuses = list[ListStatus]()
-    for mailing_list in lists:
-        name = mailing_list.name
-        if name in named:
-            subscribed.update((name, address) for address in mailing_list.addresses())
-        list_status = ListStatus(
+    statuses = tuple(
+        ListStatus(
             mailing_list=mailing_list,
-            standing=standings[name],
+            standing=standings[mailing_list.name],
             now=now,
-            attempt=attempts.get(name) if mailing_list.subscribers else None,
-            days=days.get(name, ()),
-            mailed=mailed.get(name),
+            attempt=attempts.get(mailing_list.name) if mailing_list.subscribers else None,
+            days=days.get(mailing_list.name, ()),
+            mailed=mailed.get(mailing_list.name),
         )
-        statuses.append(list_status)
+        for mailing_list in lists
+    )
+    named = {row.list_name for row in rows}
+    subscribed = {
+        (mailing_list.name, address)
+        for mailing_list in lists
+        if mailing_list.name in named
+        for address in mailing_list.addresses()
+    }
     rows = tuple(row for row in rows if (row.list_name, row.address.lower()) in subscribed)
 
     shown = set[int]()
@@ -242,7 +246,7 @@ def read(
     )
     return Status(
         now=now,
-        lists=tuple(statuses),
+        lists=statuses,
         undelivered=rows,
         missed=missed,
         subscribers=store.history.people(shown, (row.address for row in missed)),
@@ -286,7 +290,7 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> tuple[str, str]:
     """
     lists = status.on(Outcome.GAVE_UP)
     if lists:
-        then = f"next try {_first(lists)}" if running else IDLE
+        then = f"next try {_first(lists)}" if running else _IDLE
         why = _why(list_status.days[0].reason for list_status in lists)
         return f"No digest today for {_names(lists)}; {then}", why
 
@@ -298,9 +302,9 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> tuple[str, str]:
         head = f"{_names(lists)}, due since {local:%H:%M %Z}"
         if at_work:
             return f"A morning is running: {head}", "."
-        then = f"; {IDLE}"
+        then = f"; {_IDLE}"
         if running:
-            then = _again(status, (standing.next_try for standing in standings))
+            then = _next_try(status, (standing.next_try for standing in standings))
         why = _why(
             list_status.attempt.reason
             for list_status in lists
@@ -317,7 +321,7 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> tuple[str, str]:
     tries = [row.next_try(status.now) for row in status.missed]
     reasons = [row.reason.replace(row.address, "…") for row in status.missed if row.reason]
     if reasons or None in tries:
-        then = _again(status, tries) if running else ""
+        then = _next_try(status, tries) if running else ""
         return f"{number} of {people} did not get {what}{then}", _why(reasons)
     got = status.subscribers - number
     return f"{got} of {people} got {what} so far; {number} to be sent", "."
@@ -351,7 +355,7 @@ def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
     lists = [list_status for list_status in coming if not list_status.no_batch]
     if lists:
         at = min(list_status.next for list_status in lists if list_status.next)
-        then = "" if running else f"; {IDLE}"
+        then = "" if running else f"; {_IDLE}"
         yield f"Today's mail{_for(status, lists)} is due at {at:%H:%M %Z}{then}."
     elif coming:
         why = coming[0].no_batch
@@ -384,7 +388,7 @@ def _for(status: Status, lists: Sequence[ListStatus]) -> str:
     return "" if len(lists) == len(status.on(*_WITH_MAIL)) else f" for {_names(lists)}"
 
 
-def _again(status: Status, tries: Iterable[datetime | None]) -> str:
+def _next_try(status: Status, tries: Iterable[datetime | None]) -> str:
     """Name the earliest next try; empty if it can start at any moment."""
     first = min((at for at in tries if at), default=status.now)
     local = first.astimezone(status.lists[0].mailing_list.timezone)
@@ -392,13 +396,12 @@ def _again(status: Status, tries: Iterable[datetime | None]) -> str:
 
 
 def _first(lists: Iterable[ListStatus]) -> str:
-    at = min(list_status.next for list_status in lists if list_status.next)
-    return f"{at:%a %d %b %H:%M %Z}"
+    return f"{min(filter(None, (list_status.next for list_status in lists))):{_MOMENT}}"
 
 
 def _next_batch(lists: Iterable[ListStatus]) -> str:
-    at = min(list_status.next_batch for list_status in lists if list_status.next_batch)
-    return f"the next batch comes {at:%a %d %b %H:%M %Z}"
+    at = min(filter(None, (list_status.next_batch for list_status in lists)))
+    return f"the next batch comes {at:{_MOMENT}}"
 
 
 def _commonest(reasons: Iterable[str]) -> str:
@@ -409,3 +412,134 @@ def _commonest(reasons: Iterable[str]) -> str:
 def _why(reasons: Iterable[str]) -> str:
     reason = _commonest(reasons)
     return f": {reason}." if reason else "."
+
+
+# ---- below the answer
+
+
+_NO_REPLY = {
+    DeliveryState.PENDING: "not tried yet",
+    DeliveryState.SENDING: "being sent, or cut off by a crash",
+}
+
+
+def reply(record: DeliveryRecord) -> str:
+    """Return the reason for a delivery's state: the mail server's reply, or ours."""
+    return record.reason or _NO_REPLY.get(record.state, "no reply is known")
+
+
+def again(at: datetime | None, now: datetime, zone: tzinfo, mark: str = "; ") -> str:
+    """Return when something is retried, as the end of a sentence; empty if it is not."""
+    if at is None:
+        return ""
+    return mark + (
+        f"next try about {at.astimezone(zone):%H:%M %Z}" if at > now else "to be tried now"
+    )
+
+
+def reasons(
+    status: Status,
+    said: str,
+    zone: tzinfo,
+    alerts: Iterable[Mapping[str, Any]],
+    more: Iterable[tuple[str, str]],
+    *,
+    running: bool,
+) -> Iterator[str]:
+    """Yield lasting problems, why lists are still due, what was odd about their last days unless the
+    answer `said` it, and `more`: names of lists, each with the rest of its line.
+    """
+    for alert in alerts:
+        yield f"{alert['headline']} (since {alert['since'].astimezone(zone):{_MOMENT}})"
+
+    found = list[tuple[str, str]]()
+    for list_status in status.lists:
+        if attempt := list_status.attempt:
+            unscored = "nothing could be scored: " if attempt.unscored else ""
+            tried = f"last tried {attempt.at.astimezone(zone):{_MOMENT}}"
+            if running:
+                tried += again(attempt.next_try, status.now, zone, ", ")
+            found.append((list_status.name, f": {unscored}{attempt.reason} ({tried})"))
+
+        odd_days = defaultdict[str, list[str]](list)
+        for day in list_status.days:
+            is_said = day.outcome is Outcome.QUIET and day.reason in said
+            is_odd = day is list_status.newest and not is_said
+            if is_odd or day.outcome is Outcome.GAVE_UP:
+                odd_days[day.reason].append(f"{day.date:%a %d %b}")
+        for reason, days in odd_days.items():
+            if reason:
+                found.append((list_status.name, f", {together(days)}: {reason}"))
+
+    yield from _grouped(status, [*found, *more])
+
+
+def plans(status: Status, said: str, *, running: bool) -> Iterator[str]:
+    """Yield when each list sends next, and that nothing is sent, unless the answer `said` it."""
+    found = list[tuple[str, str]]()
+    for list_status in status.lists:
+        at = list_status.next
+        if at is None:
+            paused = list_status.mailing_list.paused
+            plan = "nothing while it is paused" if paused else "never, it has no subscribers"
+        elif at <= status.now:
+            plan = f"due since {at:{_MOMENT}}"
+        elif why := list_status.no_batch:
+            batch = f"{list_status.next_batch:{_MOMENT}}"
+            plan = f"{at:{_MOMENT}} ({why}, no batch); the next batch {batch}"
+        else:
+            plan = f"{at:{_MOMENT}}"
+        found.append((list_status.name, f": {plan}"))
+
+    for line in _grouped(status, found):
+        yield f"Next for {line}"
+
+    is_active = any(list_status.next for list_status in status.lists)
+    if is_active and not running and _IDLE not in said:
+        yield f"{_IDLE}: nothing is sent until you start it or run paperboy once"
+
+
+def _grouped(status: Status, sentences: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield one line for all lists with the same sentence: their names, then that."""
+    names_by_sentence = defaultdict[str, list[str]](list)
+    for name, sentence in sentences:
+        names_by_sentence[sentence].append(name)
+
+    number = len(status.lists)
+    for sentence, names in names_by_sentence.items():
+        is_all = len(names) == number > 3
+        yield (f"all {number} lists" if is_all else together(names)) + sentence
+
+
+def not_delivered(status: Status, zone: tzinfo, most: int | None = None) -> Iterator[str]:
+    """Yield who lacks a digest, grouped by state and reason: the largest group first, suppressed
+    addresses last; `most` groups, and addresses in each.
+    """
+    groups = defaultdict[tuple[DeliveryState, str], list[DeliveryRecord]](list)
+    for record in status.undelivered:
+        groups[record.state, reply(record).replace(record.address, "…")].append(record)
+
+    ordered = sorted(
+        groups.items(),
+        key=lambda group: (group[0][0] is DeliveryState.SUPPRESSED, -len(group[1])),
+    )
+
+    shown = [record for _, records in ordered[:most] for record in records[:most]]
+    width = max((len(record.address) for record in shown), default=0)
+    for (state, reason), records in ordered[:most]:
+        tries = [at for record in records if (at := record.next_try(status.now))]
+        then = again(min(tries, default=None), status.now, zone, ", ")
+        yield f"{len(records):,} {state}{then}: {reason}"
+        for record in records[:most]:
+            yield f"    {record.address:{width}}  {record.list_name}  {record.date:%a %d %b}"
+
+    if more := len(status.undelivered) - len(shown):
+        yield f"{more:,} more; all of them: paperboy status --undelivered"
+
+    commands = dict.fromkeys(
+        f"paperboy resend {record.list_name} --failed"
+        for record in status.undelivered
+        if record.state.is_lost and (record.newest or record.given_up)
+    )
+    if commands:
+        yield f"Once the cause, or the address, is fixed: {'; '.join(commands)}"

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from paperboy.console.words import again
 from paperboy.features.signups import rows
 from paperboy.features.signups.rows import KIND
 from paperboy.models import MailingList
 from paperboy.reports.problems import Words
+from paperboy.reports.status import again
 from paperboy.service.app import App
 from paperboy.service.feature import Shown
 from paperboy.store.incidents import Incident

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from paperboy.console.words import again
 from paperboy.features.webhooks.rows import KIND, line, newest, since
 from paperboy.models import DeliveryState, MailingList
 from paperboy.reports.problems import Words
+from paperboy.reports.status import again
 from paperboy.service.app import App
 from paperboy.service.feature import Shown
 from paperboy.store.incidents import Incident
