@@ -112,9 +112,8 @@ class _Once:
     """`paperboy once` in a process of its own."""
 
     _forks = multiprocessing.get_context("forkserver")
-    _lock = (
-        Lock()
-    )  # starting one looks after them all, and only one of two threads can read how a process ended
+    # Starting one looks after them all, and only one of two threads can read how a process ended.
+    _lock = Lock()
 
     def __init__(self, home: Path, log: Path) -> None:
         self._forks.set_forkserver_preload(["tests.preloaded"])

@@ -95,9 +95,8 @@ SAYS_ARXIV = {  # outside its folder: why
     "sources/__init__.py": "the line that makes it a source",
     "sources/source.py": "its ids alone have no prefix",
 }
-NAMES_OF_ARXIV = re.compile(
-    r"\barxiv_ids?\b|ARXIV_[A-Z_]+|settings\.arxiv_\w+"
-)  # on the wire, and of settings
+# On the wire, and of settings.
+NAMES_OF_ARXIV = re.compile(r"\barxiv_ids?\b|ARXIV_[A-Z_]+|settings\.arxiv_\w+")
 
 
 def test_nothing_but_its_folder_says_arxiv() -> None:

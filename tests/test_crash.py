@@ -40,9 +40,8 @@ from tests.servers.smtp import Fault, Message
 
 CRASHES = int(os.environ.get("PAPERBOY_CRASHES", "15"))
 SEED = int(os.environ.get("PAPERBOY_CRASHES_SEED", "5"))
-PER_HOME = (
-    15  # runs that are ended: with many more, the morning would be over before the last of them
-)
+# Runs that are ended: with many more, the morning would be over before the last of them.
+PER_HOME = 15
 TOO_LATE = 2  # kills per home beyond these: when they get there, their phase may be over
 HOMES_AT_ONCE = 2
 ROUNDS = 6

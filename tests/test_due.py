@@ -180,12 +180,13 @@ def test_patience_never_lasts_over_midnight(at: time, ends: str) -> None:
 
 # ---- a year of it
 
+# Whose clocks go back by half an hour.
 ZONES = (
     "Europe/Berlin",
     "America/New_York",
     "Asia/Tokyo",
     "Australia/Lord_Howe",
-)  # whose clocks go back by half an hour
+)
 YEAR = datetime(2028, 1, 1, tzinfo=UTC)  # with a 29 February
 HOURS = (time(7), time(2, 30), time(0), time(23, 59))
 

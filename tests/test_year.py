@@ -44,9 +44,8 @@ def year(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Year]:
     path = tmp_path_factory.mktemp("year")
-    authority = (
-        path / "authority.pem"
-    )  # the LLM's client reads all that the system trusts, for each morning anew
+    # The LLM's client reads all that the system trusts, for each morning anew.
+    authority = path / "authority.pem"
     trustme.CA().cert_pem.write_to_path(str(authority))
     random.seed(request.param)  # the jitter of waits
     with pytest.MonkeyPatch.context() as patch, World(path, request.param, BEGIN) as world:

@@ -91,9 +91,8 @@ class MailingList:
     exclude: tuple[str, ...] = ()  # categories whose papers it never takes
     keywords: Keywords = Keywords()
     paused: bool = False
-    archive: str = (
-        "link"  # who may read its digests on the web: "none", "link", "public", "indexed"
-    )
+    # Who may read its digests on the web: "none", "link", "public", "indexed".
+    archive: str = "link"
     open: bool = False  # whoever confirms an address may sign up
     webhook: str = field(default="", repr=False)  # a URL, often with a secret in it
     webhook_format: str = "json"  # or "slack"

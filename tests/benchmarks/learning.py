@@ -41,11 +41,12 @@ SHOWN = 0.1  # of a day's papers, those that a reader sees and may vote on: the 
 MISTAKEN = 0.1  # of the votes
 READERS = 2  # who vote each for themselves; areas are the mean
 
+# The aims: at half of the papers; with half of the labels.
 MOST_CALLED, LEAST_RECALL, LEAST_AREA = (
     0.55,
     0.98,
     0.92,
-)  # the aims: at half of the papers; with half of the labels
+)
 
 
 @dataclass(frozen=True, slots=True)

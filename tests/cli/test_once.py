@@ -220,9 +220,8 @@ class TestProcesses:
         today.smtp.faults.append(
             Fault("dot", "250 taken", until=stopping.is_set, keeps=True, times=1)
         )
-        today.smtp.on_fault = lambda _: process.send_signal(
-            number
-        )  # while the server thinks about the final dot
+        # While the server thinks about the final dot.
+        today.smtp.on_fault = lambda _: process.send_signal(number)
         process = today.start("once", "--list", "foundations")
         assert process.stderr is not None
         assert "Stopping after the current message.\n" in process.stderr

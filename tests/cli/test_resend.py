@@ -162,9 +162,8 @@ def test_signal_ends_resend_after_the_message_in_hand(world: World) -> None:
     a_morning(world, refused(ADA), refused(GRACE))
     stopping = threading.Event()
     world.smtp.faults.append(Fault("dot", "250 taken", until=stopping.is_set, keeps=True, times=1))
-    world.smtp.on_fault = lambda _: process.send_signal(
-        signal.SIGTERM
-    )  # while the server thinks about the final dot
+    # While the server thinks about the final dot.
+    world.smtp.on_fault = lambda _: process.send_signal(signal.SIGTERM)
     process = world.start("resend", "foundations")
     assert process.stderr is not None
     assert "Stopping after the current message.\n" in process.stderr

@@ -49,9 +49,8 @@ class Service:
     world: World
     systemd: Systemd
     folder: Path  # for logs
-    answers: (
-        threading.Event
-    )  # set, and the LLM gives the scores that it is asked for; until then it lets people wait
+    # Set, and the LLM gives the scores that it is asked for; until then it lets people wait.
+    answers: threading.Event
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     source: Path = SRC  # of the package
 

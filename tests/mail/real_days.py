@@ -23,12 +23,13 @@ SHARED = Path(__file__).parents[3] / "shared"
 HERE = (SHARED / "data" / "days").is_dir()
 
 DAYS = ("2025-02-18", "2025-06-06")
+# The most papers, and the most TeX.
 ASTRO = (
     "2025-09-03",
     "2025-10-08",
     "2025-11-12",
     "2025-09-26",
-)  # the most papers, and the most TeX
+)
 FORTY_SIX = "2025-02-21"  # read from a digest that another program made of it; papers that did not pass are not known
 ALL_ASTRO = "187 at once"
 NAMES = (*DAYS, FORTY_SIX, *ASTRO, ALL_ASTRO)

@@ -48,9 +48,8 @@ from tests.servers.arxiv_api import ArxivServer
 from tests.servers.arxiv_faults import dated
 from tests.store.ledger import outcome, waiting
 
-FRIDAY = datetime(
-    2026, 11, 20, 6, 30, tzinfo=UTC
-)  # the batch of Thursday evening is there since 05:15 UTC
+# The batch of Thursday evening is there since 05:15 UTC.
+FRIDAY = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 THURSDAYS = datetime(2026, 11, 19, 12, tzinfo=UTC)  # in that batch
 EARLIER = datetime(2026, 11, 16, 12, tzinfo=UTC)
 NOT_THERE = "was due at 05:15 UTC and has not arrived yet"
@@ -665,9 +664,8 @@ class TestScheduled:
         world.feed.papers = [new(1, published=EARLIER)]
         world.run()
         world.clock.now += timedelta(hours=24)
-        world.clock.now = world.clock.now.replace(
-            day=24
-        )  # Tuesday, and Monday's batch is not there
+        # Tuesday, and Monday's batch is not there.
+        world.clock.now = world.clock.now.replace(day=24)
         assert world.run(patience=self.patience).due == ("foundations",)
         world.clock.now += timedelta(hours=7)
         report = world.run(patience=self.patience)

@@ -104,9 +104,8 @@ class Known:
     subscribers: int = 0
     missed: Sequence[DeliveryRecord] = ()
     attempts: Sequence[Attempt] = ()
-    boxed: Mapping[str, int] = field(
-        default_factory=dict
-    )  # how many of a list's mails are in the outbox
+    # How many of a list's mails are in the outbox.
+    boxed: Mapping[str, int] = field(default_factory=dict)
     at_work: bool = False
 
     def status(self, lists: Sequence[MailingList], now: datetime) -> Status:

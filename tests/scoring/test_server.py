@@ -337,9 +337,8 @@ def kinds(exception: type[Exception]) -> set[type[Exception]]:
 
 def test_every_exception_of_a_request_by_openai_is_mapped() -> None:
     """A new one in their package fails here, and ends no morning."""
-    mapped = kinds(openai.APIStatusError) | kinds(
-        openai.APIConnectionError
-    )  # a timeout is one of these
+    # A timeout is one of these.
+    mapped = kinds(openai.APIStatusError) | kinds(openai.APIConnectionError)
     # The base class, and one of parsing, which nothing is when a raw response is asked for.
     assert kinds(openai.APIError) - mapped == {openai.APIError, openai.APIResponseValidationError}
 

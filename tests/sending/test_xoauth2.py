@@ -195,9 +195,8 @@ def test_command_that_takes_too_long_is_stopped_with_all_it_has_started(tmp_path
     with pytest.raises(MailServerError, match=r"took longer than 0\.5 s and was stopped") as raised:
         command(tmp_path, "sh", "-c", script, timeout=0.5).token()
     assert not raised.value.temporary
-    ended, _, _ = select.select(
-        [held], [], [], 120
-    )  # readable at its end, when nobody holds the other side any more
+    # Readable at its end, when nobody holds the other side any more.
+    ended, _, _ = select.select([held], [], [], 120)
     assert ended
     os.close(held)
 

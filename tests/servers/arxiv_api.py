@@ -57,9 +57,8 @@ class ArxivServer(LoopbackServer):
     faults: list[Fault] = field(default_factory=list)
     lasting_fault: Fault | None = None  # met by every request when `faults` is empty
     requests: list[Request] = field(default_factory=list)
-    announced: list[tuple[Paper, str]] = field(
-        default_factory=list
-    )  # today, each with its announce type; none: weekend
+    # Today, each with its announce type; none: weekend.
+    announced: list[tuple[Paper, str]] = field(default_factory=list)
     feed_fault: Fault | None = None  # met by every request for the feed
     feeds: list[str] = field(default_factory=list)  # the categories of each request for the feed
 
@@ -100,12 +99,13 @@ def _respond(papers: Sequence[Paper], query: dict[str, str]) -> Answer:
     return Answer(_feed(found[start : start + count], len(found), start, count).encode())
 
 
+# In arXiv's order, of which 2,000 are taken, and then turned.
 _KINDS = (
     "replace-cross",
     "replace",
     "cross",
     "new",
-)  # in arXiv's order, of which 2,000 are taken, and then turned
+)
 
 
 def _announcement(announced: Iterable[tuple[Paper, str]], categories: Sequence[str]) -> Answer:

@@ -21,9 +21,8 @@ class Answer:
     declared: int | None = None  # Content-Length, where it is not the truth
     dropped: bool = False  # the connection is closed without an answer
     delay: float = 0.0  # seconds of silence before the answer
-    raw: Callable[[], Iterable[bytes]] | None = (
-        None  # what is written instead, until the client has enough
-    )
+    # What is written instead, until the client has enough.
+    raw: Callable[[], Iterable[bytes]] | None = None
 
 
 Fault = Callable[[Answer], Answer]

@@ -197,9 +197,8 @@ def long_field(name: str, letters: int) -> Fault:
     return record(**{name: ("word " * (letters // 5)).strip()})
 
 
-unpadded_dates = each_field(
-    "date", lambda day: "-".join(str(int(part)) for part in day.split("-"))
-)  # 2026-6-30
+# 2026-6-30, not 2026-06-30.
+unpadded_dates = each_field("date", lambda day: "-".join(str(int(part)) for part in day.split("-")))
 capitalised_categories = each_field("category", str.title)
 
 

@@ -21,9 +21,8 @@ class Fault:
     finish_reason: str = "stop"
     refusal: str | None = None
     stall: str = ""  # "hang", "trickle" or "drop"
-    raw: Callable[[bytes], Iterable[bytes]] | None = (
-        None  # what is written instead of the right body
-    )
+    # What is written instead of the right body.
+    raw: Callable[[bytes], Iterable[bytes]] | None = None
     say: Callable[[str], Mapping[str, Any]] | None = None  # fields of the message, from its text
     beside: Mapping[str, Any] = field(default_factory=dict)  # fields beside the choices
 

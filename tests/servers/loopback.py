@@ -71,9 +71,8 @@ class _Listener(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = (
-        True  # else each body waits 40 ms for the client to acknowledge the head
-    )
+    # Else each body waits 40 ms for the client to acknowledge the head.
+    disable_nagle_algorithm = True
     server: _Listener
 
     def do_GET(self) -> None:  # http.server's name

@@ -102,9 +102,8 @@ class SmtpServer:
     messages: list[Message] = field(default_factory=list)
     dots: int = 0  # messages that were all there, whether or not they were taken
     connections: int = 0
-    ended: dict[int, bool] = field(
-        default_factory=dict
-    )  # connections that are over: whether by QUIT
+    # Connections that are over: whether by QUIT.
+    ended: dict[int, bool] = field(default_factory=dict)
     passwords_in_the_clear: int = 0
     most_per_connection: int = 0  # then MAIL gets a 452; 0: no limit
     logins: int = 0  # how often somebody began to log in

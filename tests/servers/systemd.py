@@ -58,9 +58,8 @@ class Systemd:
         return [notice.fields[name] for notice in found]
 
     def __enter__(self) -> Self:
-        self._folder = tempfile.TemporaryDirectory(
-            prefix="systemd-"
-        )  # the path of a socket has to be short
+        # The path of a socket has to be short.
+        self._folder = tempfile.TemporaryDirectory(prefix="systemd-")
         self._address = Path(self._folder.name) / "notify"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)

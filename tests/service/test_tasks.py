@@ -86,9 +86,8 @@ def test_kind_that_takes_long_goes_on_in_the_next_round(waiting: Office, hook: H
     """So that other kinds have their turn in between."""
     sky = SKY.format("07:00").replace("subscribers", f"webhook: {hook.url}, subscribers")
     waiting.lists(f"{LISTS}    webhook: {hook.url}\n{sky}")
-    hook.on_request = lambda: waiting.world.waits.append(
-        tasks.SECONDS
-    )  # on the timer of the children
+    # On the timer of the children.
+    hook.on_request = lambda: waiting.world.waits.append(tasks.SECONDS)
     assert waiting.tick() == ["trial", "morning", "sending", "tasks", "tasks"]
     assert sorted(request.json["list"] for request in hook.told) == ["foundations", "sky"]
 

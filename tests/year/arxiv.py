@@ -11,9 +11,8 @@ from paperboy.models import Paper
 from tests.builders import paper
 
 DAY = timedelta(days=1)
-FOUND = timedelta(
-    days=6, hours=12
-)  # what is there later after its submission may lie outside the look-back of a week
+# What is there later after its submission may lie outside the look-back of a week.
+FOUND = timedelta(days=6, hours=12)
 
 _EASTERN = ZoneInfo("America/New_York")
 _FRIDAY, _SATURDAY, _SUNDAY = 4, 5, 6

@@ -110,10 +110,11 @@ def another_hour(stage: Stage, slot: datetime) -> Incident:
 
 def gone_address(stage: Stage, slot: datetime) -> Incident:
     """An address does not exist: after three digests that others got it is suppressed."""
+    # Its own, as a suppression stays.
     reading, address = (
         LISTS[0],
         f"gone{slot:%m%d}@example.org",
-    )  # its own, as a suppression stays
+    )
     span = slot, slot + EVERY - HOUR
     stage.guest(reading.name, address, span)
     stage.mailbox(address, span, "550 5.1.1 no such user")

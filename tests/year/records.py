@@ -91,9 +91,8 @@ class Doom:
     """A kill of the child that has looked at the clock so many times."""
 
     results: int
-    off: datetime | None = (
-        None  # until when the whole machine is off then; None: the child dies alone
-    )
+    # Until when the whole machine is off then; None: the child dies alone.
+    off: datetime | None = None
 
 
 class Killed(BaseException):

@@ -22,10 +22,11 @@ from tests.year.truth import DAY, HOUR, MINUTE, PATIENCE, Blocks, Span, Truth
 from tests.year.world import World
 
 EVERY = 6 * DAY  # there is an incident
+# The distance that edits and outages keep from list hours and deadlines.
 BEFORE, AFTER = (
     20 * MINUTE,
     40 * MINUTE,
-)  # the distance that edits and outages keep from list hours and deadlines
+)
 UNREACHABLE = Fault("connect")
 
 
@@ -49,12 +50,10 @@ class Stage:
     world: World
     blocks: Blocks = field(default_factory=Blocks)
     gaps: list[date] = field(default_factory=list)  # evenings
-    changes: list[tuple[date, dict[str, Any]]] = field(
-        default_factory=list
-    )  # of batches, by their evenings
-    choices: list[Callable[[], None]] = field(
-        default_factory=list
-    )  # among papers, once there are some
+    # Of batches, by their evenings.
+    changes: list[tuple[date, dict[str, Any]]] = field(default_factory=list)
+    # Among papers, once there are some.
+    choices: list[Callable[[], None]] = field(default_factory=list)
     unspeakable: set[str] = field(default_factory=set)  # papers
 
     def __post_init__(self) -> None:

@@ -24,9 +24,8 @@ Span = tuple[datetime, datetime]
 class Blocks:
     """The spans in which something was down or missing."""
 
-    arxiv: list[Span] = field(
-        default_factory=list
-    )  # it was down, or a batch that was due was not there
+    # It was down, or a batch that was due was not there.
+    arxiv: list[Span] = field(default_factory=list)
     llm: list[Span] = field(default_factory=list)
     smtp: list[Span] = field(default_factory=list)
     mailboxes: list[tuple[str, datetime, datetime]] = field(default_factory=list)  # by address

@@ -73,23 +73,20 @@ class World:
     now: datetime
     lists: dict[str, Reading] = field(default_factory=lambda: {each.name: each for each in LISTS})
     broken: bool = False  # what was written last into the file
-    versions: list[tuple[datetime, dict[str, Reading]]] = field(
-        default_factory=list
-    )  # good ones, and since when
+    # Good ones, and since when.
+    versions: list[tuple[datetime, dict[str, Reading]]] = field(default_factory=list)
     announced: list[Announced] = field(default_factory=list)
     editions: list[Edition] = field(default_factory=list)  # of the announcement feed
-    reads: list[datetime] = field(
-        default_factory=list
-    )  # of the feed, where it answered and was not stale
+    # Of the feed, where it answered and was not stale.
+    reads: list[datetime] = field(default_factory=list)
     fetches: list[Fetch] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     mails: list[Mail] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
     starts: list[datetime] = field(default_factory=list)  # of the daemon
-    away: list[tuple[datetime, datetime]] = field(
-        default_factory=list
-    )  # when the machine was off or asleep
+    # When the machine was off or asleep.
+    away: list[tuple[datetime, datetime]] = field(default_factory=list)
     results: int = 0
     doom: Doom | None = None
     off_until: datetime | None = None  # the machine is
@@ -103,10 +100,11 @@ class World:
         self._events: list[tuple[datetime, int, Callable[[], None]]] = []
         self._looks: list[datetime] = []
         self._number = count()
+        # Requests for the announcement feed; it has yesterday's.
         self._feeds, self._stale = (
             0,
             False,
-        )  # requests for the announcement feed; it has yesterday's
+        )
         self._copied = 0  # the number of the last delivery in `copies`
         self._lock = threading.RLock()
         self._at_work: Run | None = None

@@ -55,9 +55,8 @@ from paperboy.topics import Block
 _BEST = 6  # titles; no inbox shows more of them
 _WORDS_A_MINUTE = 230
 _SHORT_NAME = 40  # characters of a title that stand for it
-_FREE = frozenset(
-    {"", "cc_by", "cc0", "cc0_ng"}
-)  # licenses under which an abstract may be published again
+# Licenses under which an abstract may be published again.
+_FREE = frozenset({"", "cc_by", "cc0", "cc0_ng"})
 MOST_AUTHORS = 200  # of a paper, on the web and for reference managers
 
 
@@ -102,9 +101,8 @@ class Item:
     relevance: int | None  # None: an author match that nobody could score
     novelty: int | None
     abstract: Prose
-    why: (
-        str  # in a row: the comment's first sentence or, where no LLM comments, one of the abstract
-    )
+    # In a row: the comment's first sentence or, without an LLM, one of the abstract.
+    why: str
     brief: bool  # the abstract is left out
     bare: bool = False  # only the title and the scores are to be shown
     coins: str = ""  # on the web: the paper for reference managers

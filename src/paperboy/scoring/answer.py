@@ -75,9 +75,8 @@ _TOO_LARGE = re.compile(
     r"|maximum.{0,20}(?:tokens|length)|above_max_length|tokens_limit|max_new_tokens|must have less than \d+ tokens",
     re.IGNORECASE,
 )
-_TOO_LARGE_FOR_A_MINUTE = re.compile(
-    r"request too large|must be reduced", re.IGNORECASE
-)  # with 429
+# With 429.
+_TOO_LARGE_FOR_A_MINUTE = re.compile(r"request too large|must be reduced", re.IGNORECASE)
 _CONTENT = re.compile(
     r"content.?(?:filter|policy|management|inspection)|moderation|flagged|safety|inappropriate",
     re.IGNORECASE,

@@ -48,9 +48,8 @@ _WANTS_TOKENS = (
     "accepts no password, only an access token (OAuth): {}. Set SMTP_TOKEN_COMMAND instead of SMTP_PASSWORD; the "
     "recipe for Microsoft 365 in .env.example shows how."
 )
-_NO_SMTP = re.compile(
-    r"SmtpClientAuthentication is disabled", re.IGNORECASE
-)  # Microsoft's 5.7.139, too
+# Microsoft's 5.7.139, too.
+_NO_SMTP = re.compile(r"SmtpClientAuthentication is disabled", re.IGNORECASE)
 _MICROSOFT = (
     'Microsoft 365 wants "Authenticated SMTP" to be turned on for this mailbox by an administrator; the recipe in '
     ".env.example shows the rest."
