@@ -635,8 +635,23 @@ def test_reason_is_that_of_most_lists_or_the_first(reasons: list[str], said: str
 
 
 def test_only_lists_that_the_service_has_known_for_a_day_are_due() -> None:
+    """A new one owes nothing yet, however late it is made."""
     with Store.in_memory() as store:
+        found = status.read(store, ALL, at(9), PATIENCE)
+        assert found.health == "waiting"
+        assert status.answer(found) == (
+            "No mail today: set up after today's hour; "
+            "the first comes Sat 21 Nov 07:00 UTC, or now with paperboy once."
+        )
         store.days.first_seen(["foundations"], NOW - timedelta(days=9))
         assert status.answer(status.read(store, ALL[:2], at(9), PATIENCE)) == (
             "Not yet: foundations, due since 07:00 UTC."
         )
+
+
+def test_list_that_lost_its_subscribers_has_no_attempt() -> None:
+    with Store.in_memory() as store:
+        store.days.note_attempt(tried("the LLM is down", at(8)))
+        lists = [FOUNDATIONS, replace(FOUNDATIONS, subscribers=())]
+        found = [status.read(store, [entry], at(9), PATIENCE).lists[0] for entry in lists]
+        assert [bool(entry.attempt) for entry in found] == [True, False]
