@@ -13,7 +13,7 @@ import textwrap
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime
@@ -28,6 +28,7 @@ from paperboy.morning import workers
 from paperboy.morning.drafting import compose
 from paperboy.morning.workers import WorkerPool, WorkersError
 from paperboy.service.app import App
+from paperboy.service.feature import Feature
 from paperboy.sources.arxiv import calendar as announcements
 from paperboy.store.incidents import Kind
 from tests.fakes import NoProgress
@@ -130,8 +131,8 @@ def test_executor_that_does_not_answer_in_time_is_given_up() -> None:
 # --- the same morning
 
 
-def app_of(path: Path) -> App:
-    return App(path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=FEATURES)
+def app_of(path: Path, features: Sequence[Feature] = FEATURES) -> App:
+    return App(path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress(), features=features)
 
 
 def topics(number: int, papers: list[Paper]) -> str:
@@ -163,14 +164,17 @@ def home(tmp_path: Path) -> Iterator[Path]:
 
 
 def a_morning(
-    base: Path, *settings: str, meanwhile: Callable[[App], None] = lambda _: None
+    base: Path,
+    *settings: str,
+    meanwhile: Callable[[App], None] = lambda _: None,
+    features: Sequence[Feature] = FEATURES,
 ) -> dict[str, list[object]]:
     """The rows of a copy of the home, after a morning with more settings."""
     path = base.with_name(f"{len(list(base.parent.iterdir()))}")
     shutil.copytree(base, path)
     with (path / ".env").open("a") as env:
         env.write("".join(f"{setting}\n" for setting in settings))
-    with app_of(path) as app:
+    with app_of(path, features) as app:
         watcher = threading.Thread(target=meanwhile, args=(app,))
         watcher.start()
         report = app.morning([mailing_list.name for mailing_list in app.home.lists])
