@@ -179,14 +179,6 @@ def test_new_category_of_an_old_list_begins_with_yesterdays_papers(home: Home) -
     assert home.sent("cells", 20) == [first]
 
 
-def test_whole_server_has_categories_that_are_new_to_it(home: Home) -> None:
-    home.write(CELLS.replace("bioRxiv/Cell_Biology, biorxiv/genomics", "biorxiv"))
-    new = home.post(1, category="astrobiology")
-    home.once()
-    assert new in home.sent("cells")
-    assert all(paper_id.startswith("biorxiv:") for paper_id in home.sent("cells"))
-
-
 @pytest.mark.parametrize("begun", [False, True])
 def test_since_begins_with_the_papers_of_earlier_days(home: Home, *, begun: bool) -> None:
     """A date is the morning that shows the papers of the day before."""
@@ -247,19 +239,6 @@ def test_only_the_server_that_lists_take_is_asked(home: Home) -> None:
     home.write(CELLS)
     home.once()
     assert {request.server for request in home.biorxiv.requests} == {"biorxiv"}
-
-
-def test_category_without_papers_for_weeks_is_not_late(home: Home) -> None:
-    """It is proof enough that the server has others of each day."""
-    home.write(CELLS)
-    home.post(1)
-    home.once()
-    for days in (10, 1):
-        home.once(days=days)
-        assert home.outcome("cells") == (
-            Outcome.QUIET,
-            "bioRxiv had nothing new in its categories",
-        )
 
 
 def test_mirror_that_is_stale_for_two_weeks_loses_nothing(home: Home) -> None:
@@ -375,20 +354,6 @@ def test_cross_lists_have_no_effect(home: Home) -> None:
     home.once()
     assert home.sent("cells") == papers
     assert {*papers, unknown} < set(home.sent("whole"))
-
-
-def test_what_comes_on_other_days_than_a_lists_weekdays_comes_with_its_next_mail(
-    home: Home,
-) -> None:
-    home.write(CELLS + "    weekdays: [mon, fri]\n")
-    papers = [home.post(day, day) for day in range(YESTERDAY, YESTERDAY + 4)]
-    home.once()
-    home.once(days=1)
-    assert home.outcome("cells") == (Outcome.SKIPPED, "")
-    home.once(days=1)
-    assert home.sent("cells") == papers[:1]
-    home.once(days=1)
-    assert home.sent("cells", 23) == papers[1:]
 
 
 # ---- a preprint on two servers
@@ -537,38 +502,33 @@ def test_archive_feed_search_and_bibtex_have_them(read: Read) -> None:
     assert "eprint =" not in bib
 
 
-@pytest.mark.parametrize(("archive", "whole"), [("public", 2), ("indexed", 1)])
-def test_archive_for_search_engines_has_whole_abstracts_by_their_licenses(
-    read: Read, archive: str, whole: int
-) -> None:
+def test_archive_for_search_engines_has_whole_abstracts_by_their_licenses(read: Read) -> None:
     """That of the other begins. The feed has none."""
     home, web, _, _ = read
-    home.write(MIXED.replace("archive: public", f"archive: {archive}"))
-    page = flat(web.get("/list/mixed/2026-11-20").text)
-    assert page.count("is not known.") == 2
-    assert page.count("A simple model explains most of the difference.") == whole
-    assert "is not known." not in flat(web.get("/list/mixed/feed.atom").text)
+    for archive, whole in (("public", 2), ("indexed", 1)):
+        home.write(MIXED.replace("archive: public", f"archive: {archive}"))
+        page = flat(web.get("/list/mixed/2026-11-20").text)
+        assert page.count("is not known.") == 2
+        assert page.count("A simple model explains most of the difference.") == whole
+        assert "is not known." not in flat(web.get("/list/mixed/feed.atom").text)
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        "{key}:{doi}",
-        "{key}:{doi}v2",
-        "{doi}",
-        "https://doi.org/{doi}",
-        "https://www.{key}.org/content/{doi}v1.full.pdf",
-    ],
-)
-def test_why_knows_them_by_id_doi_and_link(read: Read, written: str) -> None:
+def test_why_knows_them_by_id_doi_and_link(read: Read) -> None:
     """Also where the DOI alone does not say of which server it is."""
     home, _, here, there = read
     for paper_id in (here, there):
         key, _, doi = paper_id.partition(":")
-        said = home.world.run("why", written.format(key=key, doi=doi)).out
+        said = home.world.run("why", paper_id).out
         assert f"https://www.{key}.org/content/{doi}v1\n" in said
         assert "mixed: selected, in the digest of Fri 20 Nov 2026 (1 sent)" in said
         assert "networks: not in its categories (cs.LG)" in said
+        for written in (
+            f"{paper_id}v2",
+            doi,
+            f"https://doi.org/{doi}",
+            f"https://www.{key}.org/content/{doi}v1.full.pdf",
+        ):
+            assert home.world.run("why", written).out == said, written
 
 
 def test_readers_vote_on_them(read: Read) -> None:
@@ -615,17 +575,6 @@ def test_late_server_costs_no_other_papers_and_is_reported(home: Home) -> None:
     home.biorxiv.lasting_fault = None
     home.once("mixed", days=1)
     assert home.sent("mixed", 24) == [here]
-
-
-def test_list_waits_for_a_server_where_it_has_no_other_papers(home: Home) -> None:
-    home.write(CELLS)
-    home.post(1)
-    home.biorxiv.lasting_fault = stale()
-    assert home.world.once("cells").code == 1
-    assert "bioRxiv has nothing of Thursday 19 November yet" in flat(home.world.run("status").out)
-    home.biorxiv.lasting_fault = None
-    home.once("cells")
-    assert len(home.sent("cells")) == 1
 
 
 @pytest.mark.parametrize("fault", [stale(), no_body])
