@@ -14,7 +14,7 @@ import lxml.html
 import pytest
 
 from paperboy.curate import ways_in
-from paperboy.features.learning.learning import of as learned
+from paperboy.features.learning.learning import learning_of
 from paperboy.models import Day, Outcome, PaperOutcome, Score, Spending, Usage
 from tests.builders import paper
 from tests.cli.conftest import FRIDAY, World, text_of
@@ -617,7 +617,7 @@ def test_shortlist_leaves_some_of_them_out(home: Home) -> None:
     with app_at(home.world.path, home.world.clock, home.world.environ) as app:
         mixed = app.home.list("mixed")
         app.store.papers.add(old, (), long_ago)
-        learning = learned(app)
+        learning = learning_of(app)
         criteria = learning.criteria(mixed)
         app.store.scores.keep("mixed", criteria, "gpt-6-luna", scores, Spending(Usage(1)), long_ago)
         thursday = FRIDAY - DAY

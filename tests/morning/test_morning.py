@@ -713,7 +713,7 @@ class TestScheduled:
         return world.run(entry, patience=self.patience)
 
 
-LATE = FetchResult(missing="arXiv is late", late=frozenset({""}), holds=True)
+LATE = FetchResult(missing="arXiv is late", late=frozenset({""}), blocks=True)
 LATE_BIORXIV = FetchResult(missing="bioRxiv is late", late=frozenset({"biorxiv"}))
 FROM_ARXIV = paper("2611.00001")
 FROM_BIORXIV = paper("biorxiv:10.64898/2026.11.19.000001")

@@ -106,7 +106,7 @@ def met(
         incidents.record(
             store,
             entry,
-            FetchResult(missing, holds=bool(missing), news=not missing),
+            FetchResult(missing, blocks=bool(missing), news=not missing),
             now,
             overdue=now >= AT_SEVEN + PATIENCE,
         )

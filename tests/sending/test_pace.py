@@ -165,8 +165,8 @@ def test_last_connection_of_several_is_not_one_too_many() -> None:
 
 def test_held_refusals_are_released_once_when_another_recipient_is_accepted() -> None:
     pace = Pace(limit=1)
-    assert pace.holds(ADA, OURS)
-    assert not pace.holds(ADA, TAKEN)
+    assert pace.withholds(ADA, OURS)
+    assert not pace.withholds(ADA, TAKEN)
     assert (pace.released(), pace.released()) == ([(ADA, OURS)], [])
 
 
@@ -183,7 +183,7 @@ def test_held_refusals_are_about_us_if_nobody_is_accepted(
     held: int, reached: set[int], own: list[Receipt], turned_away: bool
 ) -> None:
     pace = Pace(limit=1)
-    assert all(pace.holds(ADA, OURS) for _ in range(held))
+    assert all(pace.withholds(ADA, OURS) for _ in range(held))
     assert pace.is_over == (held == 3)
     assert [receipt for _, receipt in pace.conclude(reached)] == own
     assert (pace.turned_away, "RCPT: 554 5.7.1 denied. It seems" in pace.problem) == (

@@ -433,9 +433,9 @@ def _header(name: str, value: str) -> str:
     return re.sub(r"(?=.{76})(.{1,75}) ", "\\1\r\n ", f"{name}: {value}")
 
 
-def _mailbox(name: str, of: Subscriber) -> str:
+def _mailbox(name: str, subscriber: Subscriber) -> str:
     phrase = _words(one_line(name), _ATOMS)
-    return f"{phrase} <{of.address}>" if phrase else of.address
+    return f"{phrase} <{subscriber.address}>" if phrase else subscriber.address
 
 
 def _words(line: str, plain: re.Pattern[str] = _ASCII) -> str:

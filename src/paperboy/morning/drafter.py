@@ -287,7 +287,7 @@ class Drafter:
                     if old.gathered.criteria != criteria:
                         continue
 
-                    new = old.take(result)
+                    new = old.with_scores(result)
                     lists[place] = new
                     name = new.gathered.mailing_list.name
                     self.store.scores.keep(

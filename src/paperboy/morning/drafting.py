@@ -107,7 +107,7 @@ class ScoredList:
         """Return the ids of papers that are left out and that no other list has paid for."""
         return self.gathered.learned.not_called - self.scores.keys()
 
-    def take(self, result: Scored) -> ScoredList:
+    def with_scores(self, result: Scored) -> ScoredList:
         """Take over one request's scores, for the list that asked or one with its criteria; only
         the first pays. Free scores are accepted even for papers outside the shortlist.
         """

@@ -32,7 +32,7 @@ class FetchResult:
     missing: str = ""  # why papers are missing, for people; empty if none are
     late: frozenset[str] = frozenset()  # keys of the sources whose papers are missing
     unread: frozenset[str] = frozenset()  # categories whose newest papers could not be fetched
-    holds: bool = False  # lists wait for the missing papers even if they have others
+    blocks: bool = False  # lists wait for the missing papers even if they have others
     news: bool = False  # a newest batch is there, and is today's
 
 
@@ -43,7 +43,7 @@ def result_for(by_source: Mapping[str, FetchResult], mailing_list: MailingList) 
         missing="; ".join(result.missing for result in results if result.missing),
         late=frozenset().union(*(result.late for result in results)),
         unread=frozenset().union(*(result.unread for result in results)),
-        holds=any(result.holds for result in results),
+        blocks=any(result.blocks for result in results),
         news=any(result.news for result in results),
     )
 
@@ -137,7 +137,7 @@ def _late(source: Source, missing: str, unread: Sequence[str] = ()) -> FetchResu
         missing=missing,
         late=frozenset({source.key}),
         unread=frozenset(unread),
-        holds=source.waits,
+        blocks=source.waits,
     )
 
 

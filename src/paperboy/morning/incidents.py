@@ -31,7 +31,7 @@ def record(
         if report.is_served:  # on a quiet day nobody asked the LLM
             over += [Kind.SCORING, Kind.BUDGET]
         if report.outcome is not Outcome.SKIPPED:
-            if not fetched.holds and (fetched.news or report.is_served):
+            if not fetched.blocks and (fetched.news or report.is_served):
                 over.append(Kind.LATE)
             if not fetched.unread:
                 over.append(Kind.SOURCE)
@@ -104,9 +104,9 @@ def _kind(report: ListReport, fetched: FetchResult, *, overdue: bool) -> Kind | 
     if report.shortfall is Shortfall.SERVER or (is_due and report.counts.considered):
         return Kind.SCORING
 
-    is_late = is_due or (fetched.holds and report.is_served)
+    is_late = is_due or (fetched.blocks and report.is_served)
     if report.outcome is Outcome.GAVE_UP or (overdue and is_late):
         return Kind.LATE
-    if report.is_served and fetched.unread and not fetched.holds:
+    if report.is_served and fetched.unread and not fetched.blocks:
         return Kind.SOURCE
     return None

@@ -384,7 +384,7 @@ class Morning:
         if draft.mail:
             copy_for = partial(self.drafter.composer.copy_for, name, digest.date)
             copies = tuple(map(copy_for, mailing_list.subscribers))
-        frozen = Day(
+        day = Day(
             list_name=name,
             date=digest.date,
             outcome=outcome,
@@ -397,7 +397,7 @@ class Morning:
             composed=draft.mail,
             copies=copies,
         )
-        self.freeze(frozen, report)
+        self.freeze(day, report)
         return report
 
     def note_attempt(self, mailing_list: MailingList, report: ListReport) -> None:
@@ -473,7 +473,7 @@ def held_back(
     all_are_late = papers is not None and all(
         source_of(paper.id).key in fetched.late for paper in papers
     )
-    if waits and fetched.late and (fetched.holds or all_are_late):
+    if waits and fetched.late and (fetched.blocks or all_are_late):
         return ListReport(mailing_list.name, None, problem=fetched.missing)
     return None
 

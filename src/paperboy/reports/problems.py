@@ -47,12 +47,12 @@ def problems(rows: Sequence[Incident], lists: Iterable[MailingList]) -> tuple[In
     for row in rows:
         if row.event:
             address = row.facts.get("address")
-            holds = not address or address.lower() in addresses.get(row.list_name, ())
+            is_current = not address or address.lower() in addresses.get(row.list_name, ())
         else:
-            holds = row.ended is None and row.list_name in active
+            is_current = row.ended is None and row.list_name in active
             if row.kind == Kind.NOBODY and refused and row.last <= refused:
-                holds = False  # since no mail can be sent
-        if holds:
+                is_current = False  # since no mail can be sent
+        if is_current:
             current.append(row)
     return tuple(sorted(current, key=lambda row: (row.kind, row.last, row.subject)))
 

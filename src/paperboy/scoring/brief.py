@@ -172,7 +172,7 @@ def read_brief(
 
     for array in reversed(read_arrays(text, MOST_REPLY)):
         sentences = list[BriefSentence]()
-        told = set[str]()
+        used = set[str]()
         for item in array:
             papers = _papers(item.get("papers") or item.get("arxiv_ids"))
             written = item.get("text")
@@ -180,10 +180,10 @@ def read_brief(
             about_chosen = papers and chosen.issuperset(papers)
             if about_chosen and _is_plain(words) and not _names(words, authors, followed):
                 parts = [seen(part).casefold().rstrip(" .!?…。") for part in split(words)]
-                if len(told.union(parts)) == len(told) + len(parts):  # none is told twice
+                if len(used.union(parts)) == len(used) + len(parts):  # no part is repeated
                     links = (said if said in words else "" for said in papers.values())
                     sentences.append(BriefSentence(words, tuple(papers), tuple(links)))
-                    told.update(parts)
+                    used.update(parts)
 
         if sentences:
             return tuple(sentences[:MOST_SENTENCES])
@@ -197,9 +197,9 @@ def _papers(written: object) -> dict[str, str]:
     """
     papers = dict[str, str]()
     for paper in written if isinstance(written, list) else []:
-        of = paper if isinstance(paper, dict) else {"arxiv_id": paper}
-        written_id = of.get("arxiv_id")
-        words = of.get("words")
+        item = paper if isinstance(paper, dict) else {"arxiv_id": paper}
+        written_id = item.get("arxiv_id")
+        words = item.get("words")
         paper_id = read_id(written_id.strip(" []\n")) if isinstance(written_id, str) else ""
         papers.setdefault(paper_id, one_line(words) if isinstance(words, str) else "")
     return dict(islice(papers.items(), MOST_IDS))

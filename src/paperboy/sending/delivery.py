@@ -116,7 +116,7 @@ class Round:
     _under_way: int = 0  # deliveries that may be put back: idle connections wait for them
     _message: Callable[[int], Composed] = field(init=False)  # by id; keeps the last one
     _beside: set[int] = field(default_factory=set)  # deliveries beside digests that were queued
-    _taken: int = 0  # deliveries
+    _reserved: int = 0  # deliveries
     _states: defaultdict[str, Counter[DeliveryState]] = field(init=False)  # of digests, by list
     _failed: set[int] = field(default_factory=set)  # digests with a failed or ambiguous delivery
     _crash: BaseException | None = None
@@ -142,7 +142,7 @@ class Round:
         self._message = lru_cache(maxsize=1)(ledger.message)
         self._states = defaultdict(Counter)
         with self.progress.stage("Sending") as show:
-            self._run(lambda taken: show(taken, number))
+            self._run(lambda reserved: show(reserved, number))
         if not self.stopped():
             reached = ledger.reached({delivery.frozen_id for delivery, _ in pace.held})
             self._settle_held(pace.conclude(reached))
@@ -184,8 +184,8 @@ class Round:
         shown = 0
         while alive := [thread for thread in self._threads if thread.is_alive()]:
             alive[0].join(_POLL)
-            if self._taken != shown:
-                shown = self._taken
+            if self._reserved != shown:
+                shown = self._reserved
                 show(shown)
             if polls % _LISTS_EVERY == 0:
                 self.reload_lists()
@@ -195,7 +195,7 @@ class Round:
                 if self.timer() >= aborts_at:
                     for transport in self.transports:
                         transport.abort()
-        show(self._taken)  # all may have been sent before the first poll
+        show(self._reserved)  # all may have been sent before the first poll
 
         error = self._crash or self._corrupt
         if error:
@@ -235,7 +235,7 @@ class Round:
                     continue
                 pause = self._pace.begins_at - self.timer()
                 if pause <= 0:
-                    task = self._take()
+                    task = self._reserve_next()
                     self._open()
                     if task:
                         return task
@@ -261,12 +261,12 @@ class Round:
 
     # --- the next delivery
 
-    def _take(self) -> _Task | None:
+    def _reserve_next(self) -> _Task | None:
         """Reserve the next delivery. None: it was settled without sending, another process took it,
         or its row is corrupt.
         """
-        self._taken += 1
-        if self._taken % _LOOK_EVERY == 0:
+        self._reserved += 1
+        if self._reserved % _LOOK_EVERY == 0:
             self._queue_beside()
 
         ledger = self.store.ledger
@@ -342,7 +342,7 @@ class Round:
             self._log(decision, str(reply))
             return not decision.closes
 
-        if delivery.is_digest and self._pace.holds(delivery, reply):
+        if delivery.is_digest and self._pace.withholds(delivery, reply):
             ledger.settle(delivery, delivery.state, reply.reply, now, undone=True, held=True)
             return True
 

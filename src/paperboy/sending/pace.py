@@ -90,7 +90,7 @@ class Pace:
         """Record that a message has begun."""
         self.begins_at = max(self.begins_at, at + self.interval)
 
-    def holds(self, delivery: Delivery, receipt: Receipt) -> bool:
+    def withholds(self, delivery: Delivery, receipt: Receipt) -> bool:
         """Return whether the refusal is held, since no recipient was accepted yet."""
         if receipt.state in {DeliveryState.SENT, DeliveryState.AMBIGUOUS}:
             self._accepted = True

@@ -12,8 +12,8 @@ import click
 from paperboy.console.lines import complaint
 from paperboy.console.log import set_up
 from paperboy.errors import PaperboyError
+from paperboy.features.bounces.record import record
 from paperboy.features.bounces.returned import MOST_BYTES
-from paperboy.features.bounces.take import take
 from paperboy.home import settings
 from paperboy.home.home import Home, require_folder
 from paperboy.service.app import App
@@ -47,7 +47,7 @@ def bounce(app: App) -> int:
             # Without the lists, which are not needed here and may be broken.
             app.home = Home(app.path, settings.load(app.path, app.environ), (), app.path)
             set_up(app.settings.log_level, app.environ, by_hand=False)
-            logger.info("%s", take(app.store_to_ask, mail, app.clock()))
+            logger.info("%s", record(app.store_to_ask, mail, app.clock()))
     except PaperboyError as error:
         complaint(error, app.environ)
         return _RETRY

@@ -45,7 +45,7 @@ begin delete from learned where kind = 'votes' and list = old.list; end
     },
 )
 
-_learning = lazily("learning.learning", "of")
+_learning = lazily("learning.learning", "learning_of")
 
 FEATURE = Feature(
     name="learning",

@@ -206,7 +206,7 @@ def is_young(state: LearnedState | TrainingProgress, now: datetime) -> bool:
     return state.examples < LEAST_EXAMPLES or now - state.oldest < LEAST_AGE
 
 
-def of(app: App) -> Learning:
+def learning_of(app: App) -> Learning:
     """Return the learning of a home."""
     settings = app.settings
     store = app.store_to_ask
@@ -244,7 +244,7 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
     """Show the shortlists that are in use: a line for each that left something out, and one for all
     that still learn.
     """
-    learning = of(app)
+    learning = learning_of(app)
     lessons = learning.lessons
     setting = learning.share
     if setting == 1:

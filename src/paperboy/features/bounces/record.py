@@ -12,12 +12,12 @@ from paperboy.store.readers import Reader
 from paperboy.store.suppressions import THRICE
 
 
-def take(store: Store, mail: bytes, now: datetime) -> str:
+def record(store: Store, mail: bytes, now: datetime) -> str:
     """Do what a returned mail asks for; return what was done, without an address."""
     returned = read(mail)
     with store.transaction():  # so that an address erased at this moment stays erased
         if isinstance(returned, Bounce):
-            return _take_bounce(store, returned, now)
+            return _record_bounce(store, returned, now)
 
         if isinstance(returned, Complaint):
             reader = store.readers.by_leave_token(returned.token) if returned.token else None
@@ -42,7 +42,7 @@ def take(store: Store, mail: bytes, now: datetime) -> str:
     return "left alone: neither a bounce nor a complaint nor an unsubscribe mail"
 
 
-def _take_bounce(store: Store, bounce: Bounce, now: datetime) -> str:
+def _record_bounce(store: Store, bounce: Bounce, now: datetime) -> str:
     delivery = store.ledger.by_message_id(bounce.message_id)
     reader = None if bounce.message_id else store.readers.by_leave_token(bounce.token)
     if reader:
