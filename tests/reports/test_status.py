@@ -139,9 +139,14 @@ def known(*days: DaySummary, **more: object) -> Known:
 
 
 def answer(
-    of: Known, now: datetime, lists: Sequence[MailingList] = (FOUNDATIONS,), **how: bool
+    of: Known,
+    now: datetime,
+    lists: Sequence[MailingList] = (FOUNDATIONS,),
+    *,
+    running: bool = True,
+    **how: bool,
 ) -> str:
-    return status.answer(of.status(lists, now), **how)
+    return status.answer(replace(of.status(lists, now), running=running), **how)
 
 
 # --- all is well

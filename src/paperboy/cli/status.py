@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -104,14 +104,13 @@ class _Report:
 
         database = settings.paperboy_database
         self.holder = lock.holder(database)
-        self.running = self.holder is not None
         composes = lock.holder(database, "morning") is not None
         sends = lock.holder(database, "sending") is not None
-        self.status = app.status(lists, mornings, at_work=composes or sends)
+        known = app.status(lists, mornings, at_work=composes or sends)
+        self.status = replace(known, running=self.holder is not None)
         self.answer = reports.answer(
             self.status,
             at_work=composes,
-            running=self.running,
             reasons_follow=as_page,
         )
 
@@ -177,7 +176,6 @@ def _sections(report: _Report) -> Iterator[Sequence[Part]]:
         report.zone,
         report.alerts,
         [line for feature in report.features for line in feature.wrong],
-        running=report.running,
     )
     yield list(lines)
     yield _not_delivered(report, _SOME)
@@ -185,7 +183,7 @@ def _sections(report: _Report) -> Iterator[Sequence[Part]]:
     heads = ("List", "Date", "Outcome", "Papers", "Cost", "Deliveries")
     yield table(heads, _mornings(report.status.lists))
 
-    yield list(reports.plans(report.status, report.answer, running=report.running))
+    yield list(reports.plans(report.status, report.answer))
     for feature in report.features:
         yield feature.lines
 

@@ -136,6 +136,7 @@ class Status:
     missed: tuple[DeliveryRecord, ...] = ()  # of those digests, without suppressed addresses
     subscribers: int = 0  # people who get those digests, each once
     at_work: bool = False  # a morning or a sending is under way
+    running: bool = True  # the daemon is active, so a next try can be promised
 
     def on(self, *today: ListState | Outcome) -> list[ListStatus]:
         """Return the lists that are in one of these states today."""
@@ -233,14 +234,14 @@ def read(
     }
     rows = tuple(row for row in rows if (row.list_name, row.address.lower()) in subscribed)
 
-    shown = set[int]()
     mailed_today = any(list_status.mailed_today for list_status in statuses)
-    for list_status in statuses:
-        digest = list_status.mailed
-        if digest is None or list_status.standing.day - digest.date > _LATELY:
-            continue
-        if list_status.mailed_today or not mailed_today:
-            shown.add(digest.digest_id)
+    shown = {
+        digest.digest_id
+        for list_status in statuses
+        if (digest := list_status.mailed)
+        and list_status.standing.day - digest.date <= _LATELY
+        and (list_status.mailed_today or not mailed_today)
+    }
     missed = tuple(
         row for row in rows if row.digest_id in shown and row.state is not DeliveryState.SUPPRESSED
     )
@@ -254,20 +255,18 @@ def read(
     )
 
 
-def answer(
-    status: Status, *, at_work: bool = False, running: bool = True, reasons_follow: bool = False
-) -> str:
+def answer(status: Status, *, at_work: bool = False, reasons_follow: bool = False) -> str:
     """Return one line of at most 120 characters, without an address. `at_work`: a morning is under
-    way. `running`: the daemon is active, so a next try can be promised. `reasons_follow`: nothing
-    is cut, however long the line; a reason that does not fit is left out, since it follows in full.
+    way. `reasons_follow`: nothing is cut, however long the line; a reason that does not fit is left
+    out, since it follows in full.
     """
     if len(status.on(ListState.EMPTY)) == len(status.lists):
         return "No list has subscribers, so there is no mail."
     if not any(list_status.next for list_status in status.lists):
         return "All lists are paused, so there is no mail."
 
-    what, why = _wrong(status, at_work=at_work, running=running)
-    sentences = list(_well(status, "Everyone else" if what else "Everyone", running=running))
+    what, why = _wrong(status, at_work=at_work)
+    sentences = list(_well(status, "Everyone else" if what else "Everyone"))
     if what:
         sentences.insert(0, what + why)
     line = one_line(" ".join(sentences[:2]))
@@ -284,13 +283,13 @@ def moved_from_outbox(names: Iterable[str]) -> str:
     return f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"
 
 
-def _wrong(status: Status, *, at_work: bool, running: bool) -> tuple[str, str]:
+def _wrong(status: Status, *, at_work: bool) -> tuple[str, str]:
     """Return the worst problem, empty if there is none, and the end of its sentence: a reason,
     which may be cut.
     """
     lists = status.on(Outcome.GAVE_UP)
     if lists:
-        then = f"next try {_first(lists)}" if running else _IDLE
+        then = f"next try {_first(lists)}" if status.running else _IDLE
         why = _why(list_status.days[0].reason for list_status in lists)
         return f"No digest today for {_names(lists)}; {then}", why
 
@@ -303,7 +302,7 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> tuple[str, str]:
         if at_work:
             return f"A morning is running: {head}", "."
         then = f"; {_IDLE}"
-        if running:
+        if status.running:
             then = _next_try(status, (standing.next_try for standing in standings))
         why = _why(
             list_status.attempt.reason
@@ -321,13 +320,13 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> tuple[str, str]:
     tries = [row.next_try(status.now) for row in status.missed]
     reasons = [row.reason.replace(row.address, "…") for row in status.missed if row.reason]
     if reasons or None in tries:
-        then = _next_try(status, tries) if running else ""
+        then = _next_try(status, tries) if status.running else ""
         return f"{number} of {people} did not get {what}{then}", _why(reasons)
     got = status.subscribers - number
     return f"{got} of {people} got {what} so far; {number} to be sent", "."
 
 
-def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
+def _well(status: Status, everyone: str) -> Iterator[str]:
     """Yield what is well, then what is to come."""
     lists = [] if status.missed else status.on(Outcome.DIGEST)
     boxed = [list_status for list_status in lists if list_status.only_in_outbox]
@@ -355,7 +354,7 @@ def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
     lists = [list_status for list_status in coming if not list_status.no_batch]
     if lists:
         at = min(list_status.next for list_status in lists if list_status.next)
-        then = "" if running else f"; {_IDLE}"
+        then = "" if status.running else f"; {_IDLE}"
         yield f"Today's mail{_for(status, lists)} is due at {at:%H:%M %Z}{then}."
     elif coming:
         why = coming[0].no_batch
@@ -443,8 +442,6 @@ def reasons(
     zone: tzinfo,
     alerts: Iterable[Mapping[str, Any]],
     more: Iterable[tuple[str, str]],
-    *,
-    running: bool,
 ) -> Iterator[str]:
     """Yield lasting problems, why lists are still due, what was odd about their last days unless the
     answer `said` it, and `more`: names of lists, each with the rest of its line.
@@ -457,7 +454,7 @@ def reasons(
         if attempt := list_status.attempt:
             unscored = "nothing could be scored: " if attempt.unscored else ""
             tried = f"last tried {attempt.at.astimezone(zone):{_MOMENT}}"
-            if running:
+            if status.running:
                 tried += again(attempt.next_try, status.now, zone, ", ")
             found.append((list_status.name, f": {unscored}{attempt.reason} ({tried})"))
 
@@ -474,7 +471,7 @@ def reasons(
     yield from _grouped(status, [*found, *more])
 
 
-def plans(status: Status, said: str, *, running: bool) -> Iterator[str]:
+def plans(status: Status, said: str) -> Iterator[str]:
     """Yield when each list sends next, and that nothing is sent, unless the answer `said` it."""
     found = list[tuple[str, str]]()
     for list_status in status.lists:
@@ -495,7 +492,7 @@ def plans(status: Status, said: str, *, running: bool) -> Iterator[str]:
         yield f"Next for {line}"
 
     is_active = any(list_status.next for list_status in status.lists)
-    if is_active and not running and _IDLE not in said:
+    if is_active and not status.running and _IDLE not in said:
         yield f"{_IDLE}: nothing is sent until you start it or run paperboy once"
 
 
