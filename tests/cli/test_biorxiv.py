@@ -241,6 +241,15 @@ def test_only_the_server_that_lists_take_is_asked(home: Home) -> None:
     assert {request.server for request in home.biorxiv.requests} == {"biorxiv"}
 
 
+def test_category_without_papers_for_weeks_is_not_late(home: Home) -> None:
+    """It is proof enough that the server has others of each day."""
+    home.write(CELLS)
+    home.post(1)
+    home.once()
+    home.once(days=10)
+    assert home.outcome("cells") == (Outcome.QUIET, "bioRxiv had nothing new in its categories")
+
+
 def test_mirror_that_is_stale_for_two_weeks_loses_nothing(home: Home) -> None:
     home.write(CELLS)
     papers = [home.post(day, day) for day in range(YESTERDAY, YESTERDAY + 14)]
