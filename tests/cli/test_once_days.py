@@ -92,6 +92,14 @@ def test_each_day_of_a_daily_cron_job_has_an_outcome_and_each_paper_its_mail(
     assert both.mails().count("vera@example.org") == 2
 
 
+def test_new_list_begins_on_its_first_day_also_if_it_does_not_send_then(both: World) -> None:
+    both.once()
+    both.clock.now = FRIDAY + 3 * DAY
+    both.announce(43, categories=("astro-ph.GA",))
+    both.once()
+    assert numbers(both) == [4, 43]
+
+
 # ---- paused lists
 
 PAUSED = LISTS.replace("    topics: dwarf", "    paused: true\n    topics: dwarf")
