@@ -159,6 +159,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def _untouched_log() -> Iterator[None]:
     """Commands set up the log of their process, which all tests share; a fixture may have run some before."""
     log = logging.getLogger("paperboy")
-    log.handlers, log.level, log.propagate = [], logging.NOTSET, True
+    log.handlers = []
+    log.level = logging.NOTSET
+    log.propagate = True
     yield
-    log.handlers, log.level, log.propagate = [], logging.NOTSET, True
+    log.handlers = []
+    log.level = logging.NOTSET
+    log.propagate = True

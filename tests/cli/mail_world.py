@@ -12,7 +12,9 @@ from paperboy.models import Delivery
 from tests.cli.conftest import FRIDAY, Ran, World, text_of
 from tests.servers.smtp import Fault
 
-ADA, GRACE, OPERATOR = "ada@example.org", "grace@example.org", "op@example.org"
+ADA = "ada@example.org"
+GRACE = "grace@example.org"
+OPERATOR = "op@example.org"
 LIST = """\
 lists:
   - name: foundations

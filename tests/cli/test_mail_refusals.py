@@ -1,4 +1,4 @@
-"""Mail servers that refuse recipients, or us, over several runs: who gets which papers, and what the operator hears.
+"""Mail servers that refuse recipients, or us, over several runs: the papers of each reader and the operator's alerts.
 
 Verdicts on single replies are in `tests/sending/test_smtp_replies.py`.
 """
@@ -33,33 +33,36 @@ from tests.cli.mail_world import (
 from tests.servers.smtp import Fault, Phase
 from tests.store.ledger import waiting
 
-CANNOT, WELL = "Mail cannot be sent", "Resolved: mail is sent again"
-NOBODY, REACHED = "Nobody got the digest of foundations", "Resolved: digests reach their lists"
-NO_SUCH, DENIED = "550 5.1.1 no such user", "554 5.7.1 relay access denied"
+CANNOT = "Mail cannot be sent"
+WELL = "Resolved: mail is sent again"
+NOBODY = "Nobody got the digest of foundations"
+REACHED = "Resolved: digests reach their lists"
+NO_SUCH = "550 5.1.1 no such user"
+DENIED = "554 5.7.1 relay access denied"
 MUELLER = "müller@example.org"
 QUARTER = timedelta(minutes=15)
 
 
 @dataclass(frozen=True)
 class Run:
-    """A command, and what it comes to."""
+    """A command and its results."""
 
     at: datetime | None = None  # a morning with a new paper; None: `minutes` after the run before
-    faults: tuple[Fault, ...] = ()  # the server's, from now on
+    faults: tuple[Fault, ...] = ()  # of the server, from now on
     code: int = 0
-    states: str = "sent"  # of the readers' copies; one word: of all; empty: not compared
-    alerts: str = ""  # the subjects of new ones
-    log: str = ""  # has this
-    told: str = ""  # by the newest alert
+    states: str = "sent"  # of the readers' copies; one word: all; empty: any
+    alerts: str = ""  # subjects of the new ones
+    log: str = ""  # part of stderr
+    text: str = ""  # part of the newest alert
     readers: tuple[str, ...] = ()  # of the list, from now on; empty: as before
     command: str = "once"
     minutes: int = 15
-    crashes: bool = False  # afterwards, with a copy on its way
+    crashes: bool = False  # afterwards, while it sends a copy
 
 
 @dataclass(frozen=True)
 class Case:
-    """A list, and the papers in each mail to its readers."""
+    """A list and the papers in each mail to its readers."""
 
     name: str
     readers: tuple[str, ...]
@@ -75,7 +78,8 @@ def all_get(*papers: str, readers: tuple[str, ...]) -> dict[str, list[str]]:
     return {reader: list(papers) for reader in readers}
 
 
-BOTH, SIX = (ADA, GRACE), tuple(crowd(6))
+BOTH = (ADA, GRACE)
+SIX = tuple(crowd(6))
 NEW = ("ada@new.example", "grace@new.example")
 LOST = tuple(Fault("dot", address=reader) for reader in SIX)
 AWAY = Fault("connect", "554 5.7.1 go away")
@@ -94,7 +98,7 @@ CASES = [
                 states="pending",
                 alerts=CANNOT,
                 log="6 deliveries wait for the next try\n",
-                told="It seems to refuse this machine, its name or the sender",
+                text="It seems to refuse this machine, its name or the sender",
             ),
             Run(alerts=WELL),
         ),
@@ -145,7 +149,7 @@ CASES = [
                 refused("550 5.7.1 we do not want you", *SIX[:2]),
                 states="failed failed sent sent sent sent",
                 alerts="2 mails refused for good",
-                told=f"foundations: {SIX[0]}: RCPT: 550 5.7.1 we do not",
+                text=f"foundations: {SIX[0]}: RCPT: 550 5.7.1 we do not",
             ),
         ),
         {SIX[0]: [], SIX[5]: ["1"]},
@@ -159,7 +163,7 @@ CASES = [
                 (Fault("dot", f"554 Email address is not verified: {ADA}", address=ADA),),
                 states="failed sent",
                 alerts="1 mail refused for good",
-                told="paperboy resend foundations --failed",
+                text="paperboy resend foundations --failed",
             ),
         ),
         {ADA: [], GRACE: ["1"]},
@@ -184,14 +188,12 @@ CASES = [
         (
             Run(FRIDAY, refused("450 4.7.1 later", ADA), code=1, states="deferred sent"),
             Run(
-                None,
-                refused("550 5.7.1 not you", ADA),
+                faults=refused("550 5.7.1 not you", ADA),
                 states="failed sent",
                 alerts="1 mail refused for good",
             ),
             Run(
-                None,
-                refused("550 5.7.1 not you", ADA),
+                faults=refused("550 5.7.1 not you", ADA),
                 states="failed sent",
                 command="resend foundations --failed",
             ),
@@ -220,7 +222,7 @@ CASES = [
         BOTH,
         (
             Run(FRIDAY, refused(LATER, *BOTH), code=1, states="deferred"),
-            Run(None, refused(LATER, *BOTH), code=1, states="deferred", minutes=600),
+            Run(faults=refused(LATER, *BOTH), code=1, states="deferred", minutes=600),
             Run(
                 MONDAY,
                 refused(LATER, *BOTH),
@@ -228,7 +230,7 @@ CASES = [
                 states="deferred",
                 alerts=NOBODY,
                 log="the digest of 2026-11-20 reached nobody; its papers come with today's",
-                told="The papers are not lost: they come with the next digest of foundations.",
+                text="The papers are not lost: they come with the next digest of foundations.",
             ),
             Run(TUESDAY, alerts=REACHED),
         ),
@@ -277,8 +279,7 @@ CASES = [
             ),
             Run(states="failed", alerts=NOBODY),
             Run(
-                None,
-                refused(NO_SUCH, *BOTH),
+                faults=refused(NO_SUCH, *BOTH),
                 code=1,
                 states="failed",
                 log="foundations: nobody got the digest\n",
@@ -293,8 +294,7 @@ CASES = [
         (
             Run(FRIDAY, (Fault("MAIL", "550 5.7.1 no"),), code=1, states="pending"),
             Run(
-                None,
-                refused(NO_SUCH, *BOTH),
+                faults=refused(NO_SUCH, *BOTH),
                 code=1,
                 states="failed",
                 alerts=f"{CANNOT}; {NOBODY}",
@@ -308,8 +308,8 @@ CASES = [
         SIX,
         (
             Run(FRIDAY, LOST, code=1, states=""),
-            *[Run(None, LOST, code=1, states="")] * 2,
-            Run(None, LOST, code=1, states="ambiguous", alerts=NOBODY),
+            *[Run(faults=LOST, code=1, states="")] * 2,
+            Run(faults=LOST, code=1, states="ambiguous", alerts=NOBODY),
         ),
         all_get(readers=SIX),
     ),
@@ -331,8 +331,7 @@ CASES = [
         (
             Run(FRIDAY, (AWAY,), code=1, states="pending", crashes=True),
             Run(
-                None,
-                refused("450 4.2.0 greylisted", ADA),
+                faults=refused("450 4.2.0 greylisted", ADA),
                 code=1,
                 states="deferred",
                 alerts=CANNOT,
@@ -345,10 +344,10 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_refusals_cost_nobody_else_a_paper_and_the_operator_hears_of_them(
-    case: Case, world: World
-) -> None:
-    readers, papers, heard = case.readers, 0, 0
+def test_refusals_cost_nobody_else_a_paper_and_are_reported(case: Case, world: World) -> None:
+    readers = case.readers
+    papers = 0
+    heard = 0
     at_home(world, *readers)
     for run in case.runs:
         world.later(minutes=run.minutes)
@@ -363,7 +362,8 @@ def test_refusals_cost_nobody_else_a_paper_and_the_operator_hears_of_them(
 
         ran = world.run(*run.command.split())
 
-        came, news = states(world, *readers), alerts(world)
+        came = states(world, *readers)
+        news = alerts(world)
         if " " not in run.states:
             came = sorted(set(came)) if run.states else []
         assert (ran.code, " ".join(came), "; ".join(news[heard:])) == (
@@ -372,7 +372,7 @@ def test_refusals_cost_nobody_else_a_paper_and_the_operator_hears_of_them(
             run.alerts,
         )
         assert run.log in ran.err
-        assert not run.told or run.told in told(world)
+        assert not run.text or run.text in told(world)
         assert not [reader for reader in readers if reader in ran.err]
         heard = len(news)
         if run.crashes:
@@ -388,7 +388,7 @@ def test_list_refused_as_a_whole_is_reported_while_another_is_served(world: Worl
     refuse(world, DENIED, ADA, GRACE)
     world.announce_both(1, 4)
     ran = world.once()
-    assert ran.code == 1  # nothing waits, and it is told
+    assert ran.code == 1  # although nothing waits
     assert "Deliveries: 1 sent, 2 failed" in ran.out
     assert read(world, "vera@example.org") == ["4"]
     assert alerts(world) == [NOBODY]
@@ -512,7 +512,8 @@ def test_address_beyond_ascii_needs_smtputf8(
     offered: bool, came: str, pipelining: bool, world: World
 ) -> None:
     """Where the server does not offer it, that address alone goes without."""
-    world.smtp.smtputf8, world.smtp.pipelining = offered, pipelining
+    world.smtp.smtputf8 = offered
+    world.smtp.pipelining = pipelining
     at_home(world, MUELLER, ADA)
     world.announce(1)
     assert world.once().code == 0
@@ -544,7 +545,8 @@ def test_address_beyond_ascii_is_treated_like_others(world: World) -> None:
 # --- the check
 
 REFUSES = "the mail server refuses {} ({}): RCPT: {}"
-OURS, FROM = (OPERATOR, "ALERT_TO"), ("papers@example.org", "MAIL_FROM")
+OURS = (OPERATOR, "ALERT_TO")
+FROM = ("papers@example.org", "MAIL_FROM")
 POSTFIX = "454 4.7.1 <op@example.org>: Relay access denied"
 
 

@@ -34,7 +34,8 @@ FOUNDATIONS, GALAXIES, QUARKS = (
     for name in ("foundations", "galaxies", "quarks")
 )
 ALL = (FOUNDATIONS, GALAXIES, QUARKS)
-YESTERDAY, SATURDAY = TODAY - timedelta(days=1), TODAY + timedelta(days=1)
+YESTERDAY = TODAY - timedelta(days=1)
+SATURDAY = TODAY + timedelta(days=1)
 SENT = {DeliveryState.SENT: 1}
 
 
@@ -75,15 +76,15 @@ def missed(
 ) -> DeliveryRecord:
     who = f"{who}@example.org"
     return DeliveryRecord(
-        1,
-        "foundations",
-        TODAY,
-        who,
-        state,
-        reason,
-        reason,
-        NOW,
-        try_at,
+        digest_id=1,
+        list_name="foundations",
+        date=TODAY,
+        address=who,
+        state=state,
+        reply=reason,
+        reason=reason,
+        at=NOW,
+        try_at=try_at,
         given_up=False,
         newest=True,
     )
@@ -262,12 +263,10 @@ def test_day_without_a_note_says_that_no_paper_passed() -> None:
 
 # --- who did not get it
 
-WAITS, LATER, FAILED, UNSURE = (
-    DeliveryState.PENDING,
-    DeliveryState.DEFERRED,
-    DeliveryState.FAILED,
-    DeliveryState.AMBIGUOUS,
-)
+WAITS = DeliveryState.PENDING
+LATER = DeliveryState.DEFERRED
+FAILED = DeliveryState.FAILED
+UNSURE = DeliveryState.AMBIGUOUS
 
 
 @pytest.mark.parametrize(

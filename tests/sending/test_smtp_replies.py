@@ -6,8 +6,13 @@ import pytest
 
 from paperboy.sending.verdict import Verdict, judge
 
-LATER, SLOW_DOWN, NEVER = Verdict.LATER, Verdict.SLOW_DOWN, Verdict.NEVER
-BOUNCE, LIMIT, SENDER, UNCLEAR = Verdict.BOUNCE, Verdict.LIMIT, Verdict.SENDER, Verdict.UNCLEAR
+LATER = Verdict.LATER
+SLOW_DOWN = Verdict.SLOW_DOWN
+NEVER = Verdict.NEVER
+BOUNCE = Verdict.BOUNCE
+LIMIT = Verdict.LIMIT
+SENDER = Verdict.SENDER
+UNCLEAR = Verdict.UNCLEAR
 DOUBTFUL = Verdict.DOUBTFUL
 
 RCPT: dict[str, Verdict] = {
