@@ -297,7 +297,7 @@ class Morning:
         )
 
         if began and decide(None) is None:
-            self.supersede(name, day)
+            self.supersede(name, day)  # first, since its papers are candidates again
         papers = self.begin(mailing_list, day, began=began)
         report = decide(papers)
         if report is None:

@@ -431,9 +431,8 @@ def again(at: datetime | None, now: datetime, zone: tzinfo, mark: str = "; ") ->
     """Return when something is retried, as the end of a sentence; empty if it is not."""
     if at is None:
         return ""
-    return mark + (
-        f"next try about {at.astimezone(zone):%H:%M %Z}" if at > now else "to be tried now"
-    )
+    when = f"next try about {at.astimezone(zone):%H:%M %Z}" if at > now else "to be tried now"
+    return mark + when
 
 
 def reasons(
