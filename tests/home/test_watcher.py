@@ -75,6 +75,9 @@ def test_newer_version_is_the_home_itself_or_what_a_daemon_has_in_force(home: Ho
         files.put_in_force(files.copy())
         assert watcher.newer(home) == files.in_force()
         assert watcher.newer(home) is None
+        save(home, LISTS, "data/last-good/subscribers.yaml")  # as `forget` does
+        assert watcher.newer(home) == files.in_force()
+        assert watcher.newer(home) is None
     assert watcher.newer(home) is None  # the edit is seen only now
     timer.elapsed = 110
     assert watcher.newer(home) == home.path

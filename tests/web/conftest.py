@@ -6,7 +6,7 @@ import email
 import email.policy
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 from werkzeug.test import Client, TestResponse
@@ -32,16 +32,15 @@ class Web:
     """The readers' side of a home, where every edit has rested."""
 
     world: World
-    _files: Fingerprint = ()
-    _site: Site = field(init=False)
+    _made: tuple[Fingerprint, Site] | None = None  # at once, for the threads that ask
 
     @property
     def site(self) -> Site:
         files = Files(self.world.path).fingerprint()
-        if files != self._files:
-            self._files = files
-            self._site = Site(app_at(self.world.path, self.world.clock, self.world.environ))
-        return self._site
+        if self._made is None or self._made[0] != files:
+            site = Site(app_at(self.world.path, self.world.clock, self.world.environ))
+            self._made = files, site
+        return self._made[1]
 
     def get(self, path: str, **options: object) -> TestResponse:
         """Follow a link: one that begins with WEB_URL, or a path."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from paperboy.edges import lock
 from paperboy.home.home import Home
-from paperboy.home.versions import Files
+from paperboy.home.versions import Files, Fingerprint
 
 RESTED = timedelta(seconds=10)  # an edit is complete when no file has changed for so long
 
@@ -18,7 +18,7 @@ class Watcher:
         self._home = home
         self._files = Files(home)
         self._timer = timer
-        self._in_force = self._files.in_force()
+        self._in_force = self._version_in_force()
         self._fingerprint = self._files.fingerprint()
         self._rests_until = float("inf")
 
@@ -30,8 +30,8 @@ class Watcher:
             return self._home if self.rested() else None
 
         before = self._in_force
-        self._in_force = self._files.in_force()
-        return self._in_force if self._in_force != before else None
+        self._in_force = self._version_in_force()
+        return self._in_force[0] if self._in_force and self._in_force != before else None
 
     def rested(self, *, at_once: bool = False) -> bool:
         """Check once for each edit whether it is complete; `at_once`: take it as it is."""
@@ -44,3 +44,8 @@ class Watcher:
             return False
         self._rests_until = float("inf")
         return True
+
+    def _version_in_force(self) -> tuple[Path, Fingerprint] | None:
+        """Return the copy in force and its fingerprint: `forget` changes it in place."""
+        copy = self._files.in_force()
+        return (copy, Files(copy).fingerprint()) if copy else None

@@ -2,6 +2,8 @@
 to open.
 """
 
+from __future__ import annotations
+
 import email
 import email.policy
 import logging
@@ -9,11 +11,14 @@ import mailbox
 import os
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paperboy.edges import files
 from paperboy.errors import MailServerError, StoreError
-from paperboy.mail.message import Composer
 from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt, Subscriber
+
+if TYPE_CHECKING:
+    from paperboy.mail.message import Composer
 
 logger = logging.getLogger(__name__)
 
