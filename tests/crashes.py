@@ -211,7 +211,8 @@ TIMEZONE=Etc/GMT{-ahead:+d}
         self._settle()
         if len(self.runs) > 1:
             self.runs[-2].until = run.since
-        run.until, run.left = self._mark(), self._look_into_the_database()
+        run.until = self._mark()
+        run.left = self._look_into_the_database()
         return run
 
     def _watch(self, run: Run, process: _Once, kills: deque[Kill], number: signal.Signals) -> None:

@@ -376,7 +376,8 @@ def test_new_category_brings_no_old_papers_but_an_old_one_still_does() -> None:
 
 
 def test_paper_that_cannot_be_scored_comes_back_twice_and_is_then_let_go() -> None:
-    papers, scores = [paper("2611.00001"), paper("2611.00002")], {"2611.00001": Score(3, 3)}
+    papers = [paper("2611.00001"), paper("2611.00002")]
+    scores = {"2611.00001": Score(3, 3)}
     empty = Digest(mailing_list(), TODAY, LLM)
     for mornings, counts in ((1, (1, 0)), (2, (1, 0)), (3, (0, 1))):
         chosen = curate(empty, papers, scores, {"2611.00002": mornings})

@@ -23,11 +23,9 @@ from paperboy.due import (
 from paperboy.models import Attempt, MailingList, Outcome
 from tests.builders import mailing_list
 
-BERLIN, NEW_YORK, KOLKATA = (
-    ZoneInfo("Europe/Berlin"),
-    ZoneInfo("America/New_York"),
-    ZoneInfo("Asia/Kolkata"),
-)
+BERLIN = ZoneInfo("Europe/Berlin")
+NEW_YORK = ZoneInfo("America/New_York")
+KOLKATA = ZoneInfo("Asia/Kolkata")
 
 
 @pytest.mark.parametrize(
@@ -53,10 +51,13 @@ def test_morning_begins_at_the_lists_own_hour(
     assert begin == datetime.fromisoformat(utc).replace(tzinfo=UTC)
 
 
-MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
 SIX_HOURS = 6 * HOUR
 SEVEN = datetime(2026, 11, 20, 6, tzinfo=UTC)  # in Berlin, on a Friday
-MONDAYS, MONDAYS_AND_FRIDAYS = frozenset({0}), frozenset({0, 4})
+MONDAYS = frozenset({0})
+MONDAYS_AND_FRIDAYS = frozenset({0, 4})
 
 
 def stands(
@@ -110,7 +111,8 @@ def test_failure_on_a_day_off_is_tried_again_after_the_backoff_too() -> None:
 
 
 def test_failed_morning_is_tried_again_after_the_backoff() -> None:
-    entry, later = mailing_list(), SEVEN + 3 * MINUTE
+    entry = mailing_list()
+    later = SEVEN + 3 * MINUTE
     first = failed(entry, "the LLM is dead", None, SEVEN, later)
     assert stands(later, attempt=first).next_try == later + RETRY
     assert not stands(later, attempt=first).ready(later)
@@ -139,7 +141,8 @@ def test_day_is_open_until_it_came_to_something(
     outcome: Outcome | None, weekdays: set[int], by_the_daemon: bool, by_hand: bool, by_name: bool
 ) -> None:
     """2026-11-20 is a Friday."""
-    entry, friday = mailing_list(weekdays=frozenset(weekdays)), date(2026, 11, 20)
+    entry = mailing_list(weekdays=frozenset(weekdays))
+    friday = date(2026, 11, 20)
     assert is_open(entry, friday, outcome) is by_the_daemon
     assert is_open(entry, friday, outcome, by_hand=True) is by_hand
     assert is_open(entry, friday, outcome, by_hand=True, any_day=True) is by_name
@@ -148,7 +151,8 @@ def test_day_is_open_until_it_came_to_something(
 
 
 def test_patience_lasts_from_the_first_try_of_the_day() -> None:
-    tried, before = SEVEN + 7 * HOUR, SEVEN - 17 * HOUR
+    tried = SEVEN + 7 * HOUR
+    before = SEVEN - 17 * HOUR
     today, yesterday = (Attempt("foundations", "", at, at, at) for at in (tried, before))
     assert stands(tried, attempt=today).gives_up == tried + SIX_HOURS
     assert stands(tried, attempt=yesterday).gives_up == tried + SIX_HOURS
@@ -224,7 +228,8 @@ def test_laptop_that_sleeps_has_today_and_none_of_the_days_before(zone: str) -> 
     """It wakes up at any minute, after hours or days."""
     entry = mailing_list(timezone=ZoneInfo(zone))
     dice = random.Random(7)  # noqa: S311  # no secret
-    results, now = [], YEAR
+    results = []
+    now = YEAR
     while now < YEAR + 366 * DAY:
         now += dice.choice((1, 7, 45, 500, 3_000)) * MINUTE
         results.append(now)

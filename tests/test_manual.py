@@ -257,7 +257,8 @@ def test_from_checkout_to_service_takes_fewer_than_ten_commands() -> None:
 def test_commands_of_the_service_make_a_home_and_a_unit_that_a_failure_leaves_as_it_was(
     tmp_path: Path, system: Path
 ) -> None:
-    home, unit = tmp_path / "home", system / "paperboy.service"
+    home = tmp_path / "home"
+    unit = system / "paperboy.service"
     make, check, install = (line for line in SERVICE.splitlines() if "bin/paperboy" in line)
     assert shell(make, home, system).returncode == 0
     assert shell(f"{check} --offline", home, system).returncode == 0
@@ -308,10 +309,8 @@ PAGES = section("Set it up", MANUAL["web"])
 
 @pytest.mark.long("commands in processes of their own")
 def test_commands_of_the_pages_install_their_unit(tmp_path: Path, system: Path) -> None:
-    home, commands = (
-        tmp_path / "home",
-        re.findall(r"```sh\n(.*?)```", PAGES, flags=re.DOTALL)[0].replace("&&\n ", "&&"),
-    )
+    home = tmp_path / "home"
+    commands = re.findall(r"```sh\n(.*?)```", PAGES, flags=re.DOTALL)[0].replace("&&\n ", "&&")
     assert len(commands.splitlines()) < 10
     make, *_ = (line for line in SERVICE.splitlines() if "bin/paperboy" in line)
     (install,) = (line for line in commands.splitlines() if "service --web" in line)
@@ -353,7 +352,8 @@ def test_nginx_takes_its_line() -> None:
 def test_removal_names_all_that_was_put_into_the_system(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["service", "--help"]) == 0
     removed = re.findall(r"/(?:etc|opt|var)/\S+", capsys.readouterr().out)
-    unit, web = "/etc/systemd/system/paperboy.service", "/etc/systemd/system/paperboy-web.service"
+    unit = "/etc/systemd/system/paperboy.service"
+    web = "/etc/systemd/system/paperboy-web.service"
     assert removed == [
         unit,
         f"{unit}.d",

@@ -59,7 +59,8 @@ def shown(world: World) -> list[str]:
 def test_the_reference_days_digest_arrives_and_nothing_twice(world: World) -> None:
     day = "2025-02-18"
     world.write("subscribers.yaml", LISTS)
-    world.arxiv.papers, world.llm.scores = papers(day, FRIDAY), scores(day)
+    world.arxiv.papers = papers(day, FRIDAY)
+    world.llm.scores = scores(day)
     chosen = {row["arxiv_id"]: row for row in rows(day) if row["selected"]}
     assert len(chosen) == 51
 

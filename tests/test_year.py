@@ -50,7 +50,8 @@ def year(
     random.seed(request.param)  # the jitter of waits
     with pytest.MonkeyPatch.context() as patch, World(path, request.param, BEGIN) as world:
         patch.setenv("SSL_CERT_FILE", str(authority))
-        script, begun = write(world, DAYS, KINDS), time.perf_counter()
+        script = write(world, DAYS, KINDS)
+        begun = time.perf_counter()
         world.live(BEGIN + DAYS * DAY)
         truth = Truth(world, script.blocks, script.batches)
         yield Year(world, truth, script, time.perf_counter() - begun)
@@ -167,8 +168,10 @@ def unexplained(year: Year, day: Day) -> str:
 
 def unexcused(year: Year, day: Day) -> str:
     """Why a list should not have been given up on that day."""
-    hour, midnight = year.truth.hour(day.name, day.date), year.truth.midnight(day.name, day.date)
-    blocks, off = year.truth.blocks, year.world.away
+    hour = year.truth.hour(day.name, day.date)
+    midnight = year.truth.midnight(day.name, day.date)
+    blocks = year.truth.blocks
+    off = year.world.away
     ends = min(year.truth.free(hour, off) + PATIENCE, midnight)
     if year.truth.free(hour, blocks.arxiv, blocks.llm, off) + RETRY < ends:
         return "though all was well in time"
@@ -184,7 +187,8 @@ def unexcused(year: Year, day: Day) -> str:
 def test_digest_starts_at_its_hour_or_right_after_an_outage(year: Year) -> None:
     wrong = []
     for day in year.truth.ledger.days:
-        hour, latest = year.truth.hour(day.name, day.date), year.latest(day)
+        hour = year.truth.hour(day.name, day.date)
+        latest = year.latest(day)
         if day.outcome in {"digest", "note", "quiet"} and not hour <= day.at <= latest:
             wrong.append(f"{day}: not from {hour:%a %d %b %H:%M} to {latest:%a %d %b %H:%M}")
     assert not wrong, "\n".join(wrong)

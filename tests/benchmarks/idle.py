@@ -125,7 +125,8 @@ def until(condition: Callable[[], object], daemon: subprocess.Popen[bytes]) -> N
 
 def watched(daemon: subprocess.Popen[bytes], seconds: float) -> list[Usage]:
     """How it fares over so many seconds."""
-    end, found = time.monotonic() + seconds, [Usage.of(daemon.pid)]
+    end = time.monotonic() + seconds
+    found = [Usage.of(daemon.pid)]
     while (left := end - time.monotonic()) > 0:
         time.sleep(min(5.0, left))
         found.append(Usage.of(daemon.pid))
@@ -147,16 +148,15 @@ def main() -> None:
     ):
         home = Path(folder) / "home"
         furnish(home, arxiv, datetime.now(UTC), given.lists)
-        command, environ = (
-            [sys.executable, "-m", "paperboy", "--home", str(home)],
-            {"PYTHONPATH": str(SRC), **os.environ},
-        )
+        command = [sys.executable, "-m", "paperboy", "--home", str(home)]
+        environ = {"PYTHONPATH": str(SRC), **os.environ}
         subprocess.run([*command, "once"], env=environ, check=True, stdout=subprocess.DEVNULL)
         begun = time.monotonic()
         daemon = subprocess.Popen([*command, "run"], env={**environ, **systemd.environ})
         try:
             until(lambda: systemd.heard("READY"), daemon)
-            ready, at_start = systemd.notices[0].at - begun, Usage.of(daemon.pid)
+            ready = systemd.notices[0].at - begun
+            at_start = Usage.of(daemon.pid)
             until(lambda: "today's mail" in "".join(systemd.heard("STATUS")[-1:]).lower(), daemon)
             until(lambda: not children(daemon.pid), daemon)
             idle = watched(daemon, seconds / 2)
@@ -169,8 +169,10 @@ def main() -> None:
         finally:
             daemon.terminate()
             daemon.wait()
-    cpu, more = idle[-1].cpu - idle[0].cpu, idle[-1].children - idle[0].children
-    waits, preempted = idle[-1].waits - idle[0].waits, idle[-1].preempted - idle[0].preempted
+    cpu = idle[-1].cpu - idle[0].cpu
+    more = idle[-1].children - idle[0].children
+    waits = idle[-1].waits - idle[0].waits
+    preempted = idle[-1].preempted - idle[0].preempted
     print(
         f"until READY  {ready:.2f} s; CPU {at_start.cpu:.2f} s, and {at_start.children:.2f} s to try the files"
     )

@@ -42,11 +42,9 @@ MISTAKEN = 0.1  # of the votes
 READERS = 2  # who vote each for themselves; areas are the mean
 
 # The aims: at half of the papers; with half of the labels.
-MOST_CALLED, LEAST_RECALL, LEAST_AREA = (
-    0.55,
-    0.98,
-    0.92,
-)
+MOST_CALLED = 0.55
+LEAST_RECALL = 0.98
+LEAST_AREA = 0.92
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +93,15 @@ def _judged_day(day: str, rows: Sequence[dict[str, Any]]) -> JudgedDay:
     published = datetime.fromisoformat(day).replace(tzinfo=UTC)
     papers = tuple(
         Paper(
-            row["arxiv_id"],
-            1,
-            row["title"],
-            (),
-            row["abstract"],
-            "astro-ph",
-            ("astro-ph",),
-            published,
-            published,
+            id=row["arxiv_id"],
+            version=1,
+            title=row["title"],
+            authors=(),
+            abstract=row["abstract"],
+            primary_category="astro-ph",
+            categories=("astro-ph",),
+            published=published,
+            updated=published,
         )
         for row in rows
     )
@@ -137,10 +135,8 @@ class PaperHistory:
 
     def count(self, day: JudgedDay, choice: Learned) -> None:
         left_out = len(choice.not_called)
-        self.called, self.not_called = (
-            self.called + len(day.papers) - left_out,
-            self.not_called + left_out,
-        )
+        self.called = self.called + len(day.papers) - left_out
+        self.not_called = self.not_called + left_out
         self.passed += len(day.chosen - choice.not_called)
         self.missed += len(day.chosen & choice.not_called)
         self.sampled += len(choice.sampled)
@@ -148,9 +144,12 @@ class PaperHistory:
 
 
 def live(days: Sequence[JudgedDay], relevance: Mapping[str, int], share: Share) -> PaperHistory:
-    life, state, judged = PaperHistory(share), b"", list[list[ranking.Example]]()
+    life = PaperHistory(share)
+    state = b""
+    judged = list[list[ranking.Example]]()
     for number, day in enumerate(days, start=1):
-        begun, choice = time.process_time(), Learned()
+        begun = time.process_time()
+        choice = Learned()
         if state:
             found = LearnedRanker(state).strengths(day.papers)
             strengths = dict(zip((paper.id for paper in day.papers), found, strict=True))
@@ -186,7 +185,8 @@ class Embedded:
     """Lists of the embedded scorer on the same topics, each with what it has learned."""
 
     def __init__(self, days: Sequence[JudgedDay]) -> None:
-        self._days, self._scorer = days, LocalScorer()
+        self._days = days
+        self._scorer = LocalScorer()
         self._wants = mailing_list(topics=topics("near-field-cosmology"))
 
     def relevances(
@@ -285,12 +285,14 @@ def main() -> None:
         raise SystemExit(
             f"Nothing to measure: {DATA} is absent. The judged days are not part of the project."
         )
-    days, relevance = astro_days(), relevances()
+    days = astro_days()
+    relevance = relevances()
     lives = [live(days, relevance, share) for share in SHARES]
     print_lives(lives, len(days))
     half = next(life for life in lives if life.share == 0.5)
 
-    embedded, middle = Embedded(days), len(days) // 2
+    embedded = Embedded(days)
+    middle = len(days) // 2
     labels = ranking.train(
         b"", (each for day in days[:middle] for each in examples(day.papers, relevance))
     )
@@ -303,7 +305,8 @@ def main() -> None:
     found = iter(
         embedded.areas(days[VOTED_ON:], [(), *((state,) for states in taught for state in states)])
     )
-    words, measured = next(found), list(found)
+    words = next(found)
+    measured = list(found)
     print(f"  votes   area over days {VOTED_ON + 1} to {len(days)}, mean of {READERS} readers")
     each = len(NUMBERS) - 1
     for place, number in enumerate(NUMBERS):

@@ -85,7 +85,8 @@ def measure(name: str, command: list[str]) -> None:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # ours
     said = process.stdout.read().decode().strip().splitlines() if process.stdout else []
     _, code, used = os.wait4(process.pid, 0)
-    seconds, megabytes = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    seconds = used.ru_utime + used.ru_stime
+    megabytes = used.ru_maxrss / 1024
     last = f"  {said[-1][:90]}" if said else ""
     print(
         f"{name:16} {seconds:7.2f} s {megabytes:6.0f} MB  exit {os.waitstatus_to_exitcode(code)}{last}",

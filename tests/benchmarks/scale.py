@@ -47,7 +47,8 @@ _LIST = """\
 
 def month(now: datetime) -> list[Paper]:
     """30 days of papers on cs.LG up to the newest batch: titles and sentences of the demo's, shuffled."""
-    batch, chance = announcements.newest_batch(now), random.Random(20261123)  # noqa: S311  # no secret
+    batch = announcements.newest_batch(now)
+    chance = random.Random(20261123)  # noqa: S311  # no secret
     of = sample.papers(batch.submitted_until)
     sentences = [each for paper in of for each in paper.abstract.split(". ")]
     found = []
@@ -82,7 +83,9 @@ def home(folder: Path, lists: int, papers: Sequence[Paper], settings: str) -> No
 
 def live(app: App, papers: Sequence[Paper], now: datetime) -> None:
     """All lists have begun, and have seen each paper but today's."""
-    first, store, yesterday = app.home.lists[0], app.store, now.date() - timedelta(days=1)
+    first = app.home.lists[0]
+    store = app.store
+    yesterday = now.date() - timedelta(days=1)
     today = announcements.newest_batch(now).submitted_from
     store.papers.add(papers, ["cs.LG"], now - timedelta(hours=20))
     database = store.papers._database
@@ -153,7 +156,8 @@ def measure(lists: int, given: argparse.Namespace) -> tuple[Cost, Cost]:
             folder, {}, lambda: now, time.sleep, time.monotonic, NoProgress(), features=FEATURES
         ) as app:
             live(app, papers, now)
-            names, database = [each.name for each in app.home.lists], app.settings.paperboy_database
+            names = [each.name for each in app.home.lists]
+            database = app.settings.paperboy_database
         with lock.held(database, "run", "run"):  # as the daemon does
             child(given.python, folder, "trial")
             return child(given.python, folder, "morning", *names), child(

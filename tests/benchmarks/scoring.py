@@ -37,7 +37,8 @@ from tests.servers.llm_cache import tokens
 
 CHECKOUT = Path(__file__).parents[2]
 DATA = CHECKOUT.parent / "shared" / "data"
-DAY, TOPICS = DATA / "days" / "2025-02-18.jsonl", DATA / "topics" / "foundations.md"
+DAY = DATA / "days" / "2025-02-18.jsonl"
+TOPICS = DATA / "topics" / "foundations.md"
 
 MODEL = "gpt-6-luna"
 MANY = 10  # lists, unless told
@@ -104,7 +105,8 @@ class Measured:
         """The least: as many calls at once as may be, but no more in the first wave than found nothing in the cache,
         since all others had to wait for one that wrote what they found.
         """
-        calls, at_once = len(self.counted), self.setting.concurrency
+        calls = len(self.counted)
+        at_once = self.setting.concurrency
         first = min(
             at_once,
             sum(not used["prompt_tokens_details"]["cached_tokens"] for used in self.counted),
@@ -184,7 +186,8 @@ def server(setting: Setting, scores: Path) -> Iterator[str]:
 
 def measure(setting: Setting, prices: Prices) -> Measured:
     """Scores the day once, with a cache that knows nothing yet. Fails where a score is lost or the accounts differ."""
-    papers, wanted = papers_of(most=setting.papers), lists(setting.lists)
+    papers = papers_of(most=setting.papers)
+    wanted = lists(setting.lists)
     with tempfile.TemporaryDirectory() as folder:
         scores = Path(folder) / "scores.jsonl"
         write_scores(scores)
@@ -214,13 +217,13 @@ def measure(setting: Setting, prices: Prices) -> Measured:
             raise SystemExit(f"Not the scores that the server gave: {name}")
     _compare(reduce(add, spending.values()), counted, prices)
     return Measured(
-        setting,
-        [each.usage for each in spending.values()],
-        counted,
-        seconds,
-        processor,
-        papers,
-        found[wanted[0].name],
+        setting=setting,
+        spent=[each.usage for each in spending.values()],
+        counted=counted,
+        seconds=seconds,
+        processor=processor,
+        papers=papers,
+        scores=found[wanted[0].name],
     )
 
 
@@ -235,7 +238,8 @@ def _timed(
     brief_prompt = BriefPrompt([CHECKOUT / "prompts"])
     scorer = LlmScorer(server, prompt, prices, setting.batch, at_once, brief_prompt=brief_prompt)
     try:
-        begun, used = time.perf_counter(), time.process_time()
+        begun = time.perf_counter()
+        used = time.process_time()
         parts = list(scorer.score(jobs))
         return parts, time.perf_counter() - begun, time.process_time() - used
     finally:
@@ -247,8 +251,10 @@ def _compare(ours: Spending, counted: Sequence[Mapping[str, Any]], prices: Price
     theirs = Spending()
     dollars = 0.0
     for used in counted:
-        prompt, completion = used["prompt_tokens_details"], used["completion_tokens_details"]
-        cached, written = prompt["cached_tokens"], prompt["cache_write_tokens"]
+        prompt = used["prompt_tokens_details"]
+        completion = used["completion_tokens_details"]
+        cached = prompt["cached_tokens"]
+        written = prompt["cache_write_tokens"]
         theirs += Spending(
             Usage(
                 1,
@@ -300,15 +306,15 @@ def _paper(row: Mapping[str, Any]) -> Paper:
     published = datetime(2025, 2, 17, 12, tzinfo=UTC)
     categories = tuple(row["categories"])
     return Paper(
-        row["arxiv_id"],
-        1,
-        row["title"],
-        tuple(row["authors"]),
-        row["abstract"],
-        row["primary_category"],
-        categories,
-        published,
-        published,
+        id=row["arxiv_id"],
+        version=1,
+        title=row["title"],
+        authors=tuple(row["authors"]),
+        abstract=row["abstract"],
+        primary_category=row["primary_category"],
+        categories=categories,
+        published=published,
+        updated=published,
     )
 
 
@@ -323,7 +329,8 @@ def report(measured: Sequence[Measured], prices: Prices) -> None:
         f"{'seconds':>8}{'least':>6}{'ratio':>6}{'ms CPU/call':>12}"
     )
     for run in measured:
-        used, dollars = run.usage, run.dollars(prices)
+        used = run.usage
+        dollars = run.dollars(prices)
         further = f"{sum(dollars[1:]) / len(dollars[1:]):>10.5f}" if dollars[1:] else f"{'':>10}"
         per_paper = used.total_tokens / len(run.papers) / run.setting.lists
         ratio = f"{run.seconds / run.least_seconds:>6.2f}" if run.setting.latency else f"{'':>6}"
@@ -403,7 +410,8 @@ def main() -> None:
         raise SystemExit(
             f"Nothing to measure: {DAY} is absent. The real days are not part of the project."
         )
-    prices, flex = Prices.find(MODEL), Prices.find(MODEL, service_tier="flex")
+    prices = Prices.find(MODEL)
+    flex = Prices.find(MODEL, service_tier="flex")
     if prices is None or flex is None:
         raise SystemExit(f"Nothing to measure: the price of {MODEL} is unknown.")
     setting = Setting(1, options.batch, options.concurrency, options.latency, options.reasoning[-1])

@@ -98,9 +98,11 @@ class Taken:
 @contextmanager
 def taken() -> Iterator[Taken]:
     result = Taken()
-    begun, busy = time.perf_counter(), time.process_time()
+    begun = time.perf_counter()
+    busy = time.process_time()
     yield result
-    result.seconds, result.busy = time.perf_counter() - begun, time.process_time() - busy
+    result.seconds = time.perf_counter() - begun
+    result.busy = time.process_time() - busy
 
 
 def recipients(number: int) -> list[str]:
@@ -113,7 +115,9 @@ def naive(line: Line, number: int) -> Taken:
     with taken() as result:
         for recipient in recipients(number):
             message = EmailMessage()
-            message["Subject"], message["From"], message["To"] = mail.subject, SENDER, recipient
+            message["Subject"] = mail.subject
+            message["From"] = SENDER
+            message["To"] = recipient
             message.set_content(mail.text)
             message.add_alternative(mail.html, subtype="html")
             with line.smtplib() as client:
@@ -150,7 +154,8 @@ def ours(line: Line, number: int, connections: int) -> Taken:
 
 def freeze(path: Path, number: int) -> None:
     now = datetime.now(UTC)
-    name, day = DIGEST.mailing_list.name, now.date()
+    name = DIGEST.mailing_list.name
+    day = now.date()
     people = tuple(
         COMPOSER.copy_for(name, day, Subscriber(address)) for address in recipients(number)
     )
@@ -203,11 +208,9 @@ def stunnel(to: int) -> Iterator[Line]:
     context = ssl.create_default_context()
     authority.configure_trust(context)
     with tempfile.TemporaryDirectory(prefix="paperboy-stunnel-") as folder:
-        certificate, settings, port = (
-            Path(folder) / "server.pem",
-            Path(folder) / "stunnel.conf",
-            free_port(),
-        )
+        certificate = Path(folder) / "server.pem"
+        settings = Path(folder) / "stunnel.conf"
+        port = free_port()
         authority.issue_cert(HOST).private_key_and_cert_chain_pem.write_to_path(str(certificate))
         settings.write_text(
             f"foreground = yes\npid =\ndebug = 0\n[smtps]\naccept = {HOST}:{port}\nconnect = {HOST}:{to}\n"
@@ -293,10 +296,8 @@ def show(figures: Figures, lines: Mapping[str, Line]) -> None:
                 f"{of}: {mine}: {share:.0%} of the sender without a ledger (aim: {AIM_LEDGER:.0%})"
             )
         rate, busy = LISTMONK[of]
-        rate, busy = (
-            rate * figures.times(OURS_TEN, LEDGERLESS_TEN, of),
-            busy * figures.work(OURS_TEN, LEDGERLESS_TEN, of),
-        )
+        rate = rate * figures.times(OURS_TEN, LEDGERLESS_TEN, of)
+        busy = busy * figures.work(OURS_TEN, LEDGERLESS_TEN, of)
         aim, aim_busy = AIM_LISTMONK[of]
         print(
             f"{of}: {OURS_TEN}: {rate:.2f} times listmonk's sender, at {busy:.2f} of its processor time "

@@ -140,7 +140,8 @@ class World:
 
     def start(self, *arguments: str, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
         """Start a command in a process of its own."""
-        command, pipe = [*prefix, *self.command(*arguments)], subprocess.PIPE
+        command = [*prefix, *self.command(*arguments)]
+        pipe = subprocess.PIPE
         return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=ENVIRON)
 
     def once(self, *lists: str) -> Ran:

@@ -141,7 +141,8 @@ def served(service: Service) -> Service:
 
 def test_repairs_beside_a_service_that_scores(served: Service, start: Start) -> None:
     """Sending is not under way, so `resend` need not wait."""
-    held, world = served.answers, served.world
+    held = served.answers
+    world = served.world
     held.clear()
     asked = len(world.llm.requests)
     pid = served.begin()
@@ -164,7 +165,9 @@ def test_repairs_beside_a_service_that_scores(served: Service, start: Start) -> 
 
 def test_repairs_beside_a_service_that_sends(served: Service, start: Start) -> None:
     """Ada's mail is under way; Max is refused once, and Zoe was."""
-    held, met, smtp = threading.Event(), threading.Event(), served.world.smtp
+    held = threading.Event()
+    met = threading.Event()
+    smtp = served.world.smtp
     smtp.faults += [
         Fault("dot", "250 2.0.0 taken", keeps=True, until=held.is_set),
         Fault("RCPT", "550 5.7.1 not today", address="max@example.org", times=1),

@@ -387,7 +387,8 @@ def test_arxivs_paper_comes_where_its_twin_was_never_sent(home: Home) -> None:
     """It was posted before the list began, or below the thresholds with initials for a followed author."""
     home.write(MIXED.replace("    archive", "    authors: [Malin Iversen]\n    archive"))
     home.world.llm.scores = lambda paper_id: Score(1 if paper_id.startswith("bio") else 9, 8)
-    old, low = home.post(3, 14), home.post(0)  # by M. Iversen
+    old = home.post(3, 14)  # by M. Iversen
+    low = home.post(0)
     home.once()
     assert home.seen("mixed") == {old: "before start", low: "below"}
     home.world.clock.now += 3 * DAY

@@ -417,7 +417,8 @@ def test_copy_that_forget_has_deleted_does_not_come_into_force(world: World) -> 
     world.announce(1)
     world.once()
     files.put_in_force(files.copy())
-    tried, before = files.copy(), files.in_force()
+    tried = files.copy()
+    before = files.in_force()
     world.run("forget", ADA)
     files.put_in_force(tried)
     assert files.in_force() == before

@@ -335,7 +335,8 @@ def test_backup_that_cannot_be_made_is_one_line(
 
 def test_backup_is_not_written_through_an_existing_link(world: World, tmp_path: Path) -> None:
     world.run("suppress", "ada@example.org")
-    precious, folder = tmp_path / "precious.txt", tmp_path / "copies"
+    precious = tmp_path / "precious.txt"
+    folder = tmp_path / "copies"
     precious.write_text("mine")
     folder.mkdir()
     for name in (".x.db.part", "x.db.part"):

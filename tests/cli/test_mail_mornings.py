@@ -128,8 +128,10 @@ def answers(
 
 
 def secured(world: World, context: ssl.SSLContext, login: str = "", password: str = "") -> None:
-    world.smtp.security, world.smtp.ssl_context = "starttls", context
-    world.smtp.username, world.smtp.password = login, password
+    world.smtp.security = "starttls"
+    world.smtp.ssl_context = context
+    world.smtp.username = login
+    world.smtp.password = password
 
 
 def as_it_is(world: World) -> None:
@@ -209,7 +211,8 @@ def test_server_fault_holds_mail_back_until_it_is_over(case: Case, world: World)
 def recover(world: World) -> None:
     """Fix the server and the settings."""
     world.smtp.faults.clear()
-    world.smtp.security, world.smtp.ssl_context = "none", None
+    world.smtp.security = "none"
+    world.smtp.ssl_context = None
     world.env(ALERT_TO=OPERATOR)
 
 

@@ -15,12 +15,10 @@ pytestmark = [
     pytest.mark.xfail(NOT_ROOT, reason="only root can start Postfix", run=False),
 ]
 
-HEDY, NOBODY, ELSEWHERE, MUELLER = (
-    "hedy@example.org",
-    "bob@example.org",
-    "ada@elsewhere.test",
-    "müller@example.org",
-)
+HEDY = "hedy@example.org"
+NOBODY = "bob@example.org"
+ELSEWHERE = "ada@elsewhere.test"
+MUELLER = "müller@example.org"
 ALL = (ADA, GRACE, HEDY)
 
 

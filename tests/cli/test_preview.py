@@ -66,7 +66,8 @@ def test_preview_after_the_morning_shows_what_an_edit_would_make_of_its_papers(
     }
     world.announce(1, 2, 3)
     world.once("foundations")
-    asked, mails = len(world.llm.requests), len(world.mails())
+    asked = len(world.llm.requests)
+    mails = len(world.mails())
     edit(world, old, new)
     ran = world.run("preview", "foundations")
     assert ran.code == 0, ran.err

@@ -10,7 +10,8 @@ import pytest
 from tests.cli.conftest import LISTS, World, text_of
 from tests.servers.smtp import Fault, Message
 
-ADA, GRACE = "ada@example.org", "grace@example.org"
+ADA = "ada@example.org"
+GRACE = "grace@example.org"
 
 
 def a_morning(world: World, *faults: Fault) -> None:
@@ -324,11 +325,9 @@ def test_subscriber_who_leaves_during_sending_gets_nothing(world: World) -> None
     world.write("subscribers.yaml", LISTS.replace("- ada@example.org", "- zoe@example.org"))
     world.announce(1)
 
-    seen, log, logger = (
-        threading.Event(),
-        logging.Handler(),
-        logging.getLogger("paperboy.sending.recipients"),
-    )
+    seen = threading.Event()
+    log = logging.Handler()
+    logger = logging.getLogger("paperboy.sending.recipients")
     log.emit = lambda record: seen.set() if "the edited lists apply" in record.msg else None  # type: ignore[method-assign]
 
     def leave(_: Message) -> None:

@@ -50,10 +50,8 @@ def test_terminal_shows_how_to_install_the_unit(
 ) -> None:
     """The command shown is the one that was called, whole, so that it can be pasted anywhere."""
     world.env(WEB_URL="https://papers.example.org")
-    options, name = (
-        [*["--user"] * as_user, *["--web"] * for_web],
-        "paperboy-web" if for_web else "paperboy",
-    )
+    options = [*["--user"] * as_user, *["--web"] * for_web]
+    name = "paperboy-web" if for_web else "paperboy"
     code, shown = on_terminal(world.command("service", *options))
     assert code == 0
     said = shown.partition("To install it")[2]

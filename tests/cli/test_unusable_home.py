@@ -21,7 +21,9 @@ from paperboy.edges.files import become_owner
 from tests.cli.conftest import FRIDAY, LISTS, Ran, World
 from tests.fakes import Clock
 
-ROOT, NOBODY, SOMEBODY = os.geteuid() == 0, 65_534, 1
+ROOT = os.geteuid() == 0
+NOBODY = 65_534
+SOMEBODY = 1
 THEIRS = pwd.getpwuid(SOMEBODY).pw_name
 
 COMMANDS = """\
@@ -130,7 +132,8 @@ def spoil(place: Path, how: str) -> None:
 
 
 def judge(case: Path, how: str, place: str, command: str, ran: Ran) -> None:
-    said, where = ran.out + ran.err, (how, place, command, ran)
+    said = ran.out + ran.err
+    where = (how, place, command, ran)
     assert "Traceback" not in said, where
     assert "bug" not in said, where
     assert ran.code in {0, 1, 2, 78, 130}, where
@@ -199,7 +202,8 @@ def test_files_that_root_makes_in_somebody_elses_home_are_theirs(used: World) ->
 def test_init_by_root_in_somebody_elses_folder_follows_no_link_as_root(
     used: World,
 ) -> None:
-    theirs, ours = used.path.with_name("theirs"), used.path.with_name("ours")
+    theirs = used.path.with_name("theirs")
+    ours = used.path.with_name("ours")
     theirs.mkdir()
     ours.mkdir(mode=0o755)
     (theirs / "prompts").symlink_to(ours)

@@ -53,7 +53,8 @@ def test_second_daemon_is_refused_and_told_which_process_holds_the_home(database
 
 def test_waiting_command_says_so_once_and_goes_on_when_the_lock_is_free(database: Path) -> None:
     said: list[str] = []
-    waits, done = threading.Event(), threading.Event()
+    waits = threading.Event()
+    done = threading.Event()
 
     def say(text: str) -> None:
         said.append(text)

@@ -83,7 +83,9 @@ def zipped(body: bytes) -> bytes:
 
 
 BOMB = gzip.compress(b" " * 100_000_000)
-TOO_LONG, TOO_SLOW, MOST = "the reply is too large", "the reply took too long", 1_000_000
+TOO_LONG = "the reply is too large"
+TOO_SLOW = "the reply took too long"
+MOST = 1_000_000
 
 HOSTILE = {
     "a body that is too large": (endless(OK + b"\r\n", b"x" * 65_536), TOO_LONG),

@@ -30,7 +30,8 @@ __all__ = ["service", "world"]  # fixtures, for these tests, too
 ROOT = Path(__file__).parents[2]
 NAMES = [feature.name for feature in FEATURES]
 ALL_AT_ONCE = "all at once"
-FRIDAY, MONDAY = datetime(2026, 11, 20, 7, tzinfo=UTC), datetime(2026, 11, 23, 7, tzinfo=UTC)
+FRIDAY = datetime(2026, 11, 20, 7, tzinfo=UTC)
+MONDAY = datetime(2026, 11, 23, 7, tzinfo=UTC)
 
 ROWS = {  # beside those that a morning writes
     "votes": "insert into votes values ('foundations', '2611.00001', 'ada@example.org', 1, '2026-11-20T08:00:00+00:00')"
@@ -103,7 +104,8 @@ def package(folder: Path, left_out: Sequence[str]) -> Iterator[Package]:
         (folder / name).symlink_to(ROOT / name)
     for name in (".env.example", "subscribers.yaml"):
         shutil.copy(ROOT / name, folder)
-    source, homes = folder / "src", folder / "homes"
+    source = folder / "src"
+    homes = folder / "homes"
     half_written = shutil.ignore_patterns("*.pyc.*")  # by the other worker of pytest
     shutil.copytree(ROOT / "src" / "paperboy", source / "paperboy", ignore=half_written)
     features = source / "paperboy" / "features"

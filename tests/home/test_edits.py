@@ -242,10 +242,8 @@ def a_key(draw: st.DrawFn, addresses: list[str]) -> list[str]:
     if not people:
         return draw(st.sampled_from([["subscribers:" + note], ["subscribers: []" + note]]))
     if draw(st.booleans()):
-        comma, end = (
-            draw(st.sampled_from([", ", ",  ", " , "])),
-            draw(st.sampled_from(["", ",", " , "])),
-        )
+        comma = draw(st.sampled_from([", ", ",  ", " , "]))
+        end = draw(st.sampled_from(["", ",", " , "]))
         return [f"subscribers: [{comma.join(people)}{end}]{note}"]
     dash = draw(st.sampled_from(["- ", "  - ", "     -   "]))
     lines = [line for who in people for line in [*draw(OWN_LINES), dash + who + draw(COMMENTS)]]

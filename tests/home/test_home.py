@@ -63,7 +63,8 @@ def test_fingerprint_changes_with_every_file_and_not_with_what_editors_leave(hom
 
 def test_fingerprint_changes_though_time_and_size_stay(home: Path) -> None:
     """`cp -p` and `rsync -t` keep both."""
-    before, stat = Files(home).fingerprint(), (home / "subscribers.yaml").stat()
+    before = Files(home).fingerprint()
+    stat = (home / "subscribers.yaml").stat()
     save(home, LISTS.replace("ada", "eve"), "other.yaml")
     os.utime(home / "other.yaml", ns=(stat.st_atime_ns, stat.st_mtime_ns))
     (home / "other.yaml").rename(home / "subscribers.yaml")
@@ -103,7 +104,8 @@ def test_version_in_force_is_its_owners_alone_and_does_not_follow_edits(home: Pa
 
 
 def test_version_before_stays_for_its_readers_and_older_ones_go(home: Path) -> None:
-    first, second = in_force(home).resolve(), in_force(home).resolve()
+    first = in_force(home).resolve()
+    second = in_force(home).resolve()
     assert first.is_dir()
     third = in_force(home).resolve()
     assert not first.exists()

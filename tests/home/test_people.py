@@ -23,7 +23,8 @@ lists:
     topics: learning
     subscribers_file: {}
 """
-ADA, GRACE = Subscriber("ada@example.org"), Subscriber("grace@example.org", "Grace Hopper")
+ADA = Subscriber("ada@example.org")
+GRACE = Subscriber("grace@example.org", "Grace Hopper")
 ZOE = Subscriber("zoe@example.org", "Zoë")
 
 
@@ -184,7 +185,8 @@ def test_name_that_nobody_would_watch_is_refused(tmp_path: Path, written: str) -
 
 
 def test_file_that_is_gone_outside_or_no_text_is_reported(tmp_path: Path) -> None:
-    home, outside = tmp_path / "home", tmp_path / "readers.txt"
+    home = tmp_path / "home"
+    outside = tmp_path / "readers.txt"
     home.mkdir()
     (home / "subscribers.yaml").write_text(LISTS.format("readers.txt"))
     outside.write_text("ada@example.org")

@@ -7,7 +7,8 @@ import pytest
 from paperboy.errors import ConfigError
 from paperboy.home.proxy import proxy_for
 
-URL, PROXY = "https://llm.example.org/v1", "http://proxy:3128"
+URL = "https://llm.example.org/v1"
+PROXY = "http://proxy:3128"
 
 
 @pytest.mark.parametrize(

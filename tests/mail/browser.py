@@ -46,9 +46,12 @@ class Browser:
     """One window, which shows one page at a time, driven by Chromium's DevTools protocol over two pipes."""
 
     def __init__(self, commands: int, answers: int, folder: Path) -> None:
-        self._commands, self._answers, self._page = commands, answers, folder / "page.html"
+        self._commands = commands
+        self._answers = answers
+        self._page = folder / "page.html"
         self._session = ""
-        self._sent, self._unread = 0, bytearray()
+        self._sent = 0
+        self._unread = bytearray()
         self._events: set[str] = set()
         target = self._do("Target.createTarget", {"url": "about:blank"})["targetId"]
         self._session = self._do("Target.attachToTarget", {"targetId": target, "flatten": True})[
@@ -166,7 +169,8 @@ class Browser:
 @contextmanager
 def browser(*flags: str) -> Iterator[Browser]:
     """A browser with a profile of its own, gone at the end. Of two flags of one name, the later one is taken."""
-    (commands, to_browser), (from_browser, answers) = os.pipe(), os.pipe()
+    (commands, to_browser) = os.pipe()
+    (from_browser, answers) = os.pipe()
     with tempfile.TemporaryDirectory(
         prefix="paperboy-browser-", ignore_cleanup_errors=True
     ) as folder:

@@ -148,7 +148,8 @@ def main() -> None:
     ).parse_args()
     FOLDER.mkdir(exist_ok=True)
     for name in FILES:
-        file, content = FOLDER / name, made(name)
+        file = FOLDER / name
+        content = made(name)
         changed = not file.exists() or file.read_bytes() != content
         file.write_bytes(content)
         print(f"{'written' if changed else 'as it was'}  {file}  {len(content):,} bytes")

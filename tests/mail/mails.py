@@ -72,7 +72,8 @@ class Mail:
 
 def read(envelope: Envelope, digest: Digest | None) -> Mail:
     parsed = email.message_from_bytes(envelope.message, policy=email.policy.default)
-    html, text = parsed.get_body(("html",)), parsed.get_body(("plain",))
+    html = parsed.get_body(("html",))
+    text = parsed.get_body(("plain",))
     assert html is not None
     assert text is not None
     return Mail(parsed["Subject"], html.get_content(), text.get_content(), envelope.message, digest)
@@ -316,7 +317,8 @@ def empty_digest() -> Digest:
 def single_digest() -> Digest:
     """One paper without an abstract, by a model whose server counts no tokens; another was let go."""
     foundations = replace(sample_lists()["foundations"], topics="Theory.", authors=())
-    paper, other = sample_papers()[35], sample_papers()[0]
+    paper = sample_papers()[35]
+    other = sample_papers()[0]
     spending = Spending(Usage(calls=1), cost=None)
     scores = {paper.id: Score(8, 7, "Short, and right.")}
     return curated(

@@ -69,7 +69,9 @@ class Shown(NamedTuple):
 
 def entries(html: str) -> list[Shown]:
     """The entries of the HTML, in its order."""
-    group, found, is_entry = "", [], False
+    group = ""
+    found = []
+    is_entry = False
     for element in lxml.html.document_fromstring(html).iter("h1", "h2", "h3", "p"):
         words = flat(element.text_content())
         if element.tag == "p":

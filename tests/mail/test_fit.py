@@ -42,10 +42,8 @@ def test_html_of_any_day_fits_the_budget(
     number: int, abstract: int, comment: int, authors: int
 ) -> None:
     """The HTML keeps its budget and its end, and each paper or how many it leaves out; the text has all."""
-    body, remark = (
-        (SENTENCE * 2_000)[:abstract],
-        ("A remark on this paper, " * 500)[:comment].strip(", "),
-    )
+    body = (SENTENCE * 2_000)[:abstract]
+    remark = ("A remark on this paper, " * 500)[:comment].strip(", ")
     names = (*(f"Author Number{n}" for n in range(authors - 1)), "Yoshua Bengio")
     of = [
         entry(n, paper(f"2611.{n:05}", abstract=body, authors=names), comment=remark)
@@ -179,7 +177,8 @@ def of_named(number: int) -> dict[str, Digest]:
 
 @pytest.mark.parametrize("kind", of_named(0))
 def test_papers_without_an_entry_are_named_as_far_as_the_bytes_allow(kind: str) -> None:
-    few, many = render(of_named(30)[kind]), render(of_named(400)[kind])
+    few = render(of_named(30)[kind])
+    many = render(of_named(400)[kind])
     assert [n for n in range(30) if f"Left over {n:03} " not in few.html] == []
     shown = len(set(re.findall(r"Left over (\d+) ", many.html)))
     assert 100 < shown < 400

@@ -45,7 +45,8 @@ from tests.builders import digest, mailing_list
 from tests.mail.mails import compose
 from tests.mail.reading import TEMPLATES
 
-ADA, BOB = Subscriber("ada@example.org"), Subscriber("bob@example.org")
+ADA = Subscriber("ada@example.org")
+BOB = Subscriber("bob@example.org")
 ALERT = Alert(
     "The LLM refuses the key", ("Nothing was scored, so <no> list got a mail.",), ("401 & so on",)
 )
@@ -145,7 +146,8 @@ def body(text: str) -> str:
 
 def bodies(message: bytes) -> tuple[str, str]:
     plain, rich = parsed(message).iter_parts()
-    text, html = plain.get_payload(decode=True), rich.get_payload(decode=True)
+    text = plain.get_payload(decode=True)
+    html = rich.get_payload(decode=True)
     assert isinstance(text, bytes)
     assert isinstance(html, bytes)
     return text.decode().replace("\r\n", "\n"), html.decode().replace("\r\n", "\n")
@@ -228,7 +230,8 @@ def test_retry_sends_the_same_bytes_after_settings_have_changed(
     name: str, reply_to: Subscriber | None
 ) -> None:
     before = composer(sender=Subscriber("papers@example.org", name), reply_to=reply_to)
-    composed, own = compose(digest(), before, NOW), delivery(before)
+    composed = compose(digest(), before, NOW)
+    own = delivery(before)
     after = composer(
         sender=Subscriber("other@example.net"), reply_to=Subscriber("others@example.net")
     )
@@ -240,7 +243,8 @@ def test_retry_sends_the_same_bytes_after_settings_have_changed(
     "address", ["ada@example.org", "o'brien&co@example.org", f"{'a' * 64}@example.org"]
 )
 def test_completed_copy_equals_a_copy_rendered_alone(address: str) -> None:
-    by, given = composer(), digest()
+    by = composer()
+    given = digest()
     own = delivery(by, Subscriber(address))
     copy = Copy("Paperboy", own.copy.token, address)
     alone = TEMPLATES.to_readers(
@@ -332,7 +336,8 @@ def test_any_title_and_name_parse_back_and_add_no_header(
     composed = compose(digest(mailing_list=mailing_list(title=title)), by, NOW)
     message = by.envelope(composed, delivery(by, Subscriber("ada@example.org", name))).message
     assert_legal(message)
-    back, raw = parsed(message), headers(message)
+    back = parsed(message)
+    raw = headers(message)
     assert {"bcc", "x"}.isdisjoint(name.lower() for name in back)
     assert back["Subject"] == decoded(raw["Subject"]).strip() == composed.subject
     assert raw["List-Id"].endswith("<foundations.lists.example.org>")
@@ -371,7 +376,8 @@ def test_message_id_and_token_differ_per_delivery_and_hide_the_address() -> None
     ) -> MessageCopy:
         return composer(secret=secret).copy_for(name, day, to)
 
-    first, tomorrow = copy_for(), copy_for(day=date(2026, 11, 21))
+    first = copy_for()
+    tomorrow = copy_for(day=date(2026, 11, 21))
     others = (copy_for("foundation"), copy_for(to=BOB), copy_for(secret=b"other"))
     assert first == copy_for()
     assert first.message_id == "<20261120.foundations.6f79ccffeb5088a333dcd7c3@example.org>"

@@ -31,7 +31,8 @@ def page_of(day: str) -> lxml.html.HtmlElement:
     for hidden in page.xpath("//style | //comment() | //*[contains(@style, 'display:none')]"):
         hidden.drop_tree()
     for apart in page.iter("br", "div", "h1", "h2", "h3", "li", "p", "td", "th"):
-        apart.text, apart.tail = f" {apart.text or ''}", f" {apart.tail or ''}"
+        apart.text = f" {apart.text or ''}"
+        apart.tail = f" {apart.tail or ''}"
     return page
 
 

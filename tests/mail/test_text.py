@@ -283,7 +283,8 @@ def test_shortened_text_cuts_no_formula() -> None:
 @example(r"$\0$", 1, 1)
 def test_shortened_text_is_the_start_of_the_whole(tex: str, limit: int, more: int) -> None:
     whole = prose(tex)
-    narrow, wide = shorten(whole, limit), shorten(whole, limit + more)
+    narrow = shorten(whole, limit)
+    wide = shorten(whole, limit + more)
     for text in (narrow, wide):
         assert text is whole or shown(text).endswith("…")
         start = shown(text).removesuffix("…").rstrip()

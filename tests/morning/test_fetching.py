@@ -137,7 +137,8 @@ def test_full_disk_ends_the_morning(world: World) -> None:
 def test_arxiv_that_does_not_answer_is_not_asked_for_more(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world.feed.broken, world.feed.crossed = "no network", [OLD]
+    world.feed.broken = "no network"
+    world.feed.crossed = [OLD]
     world.run()
     assert became(world) is None
     assert "late cross-lists" not in caplog.text

@@ -151,8 +151,10 @@ def good(*papers: Paper) -> dict[str, Score]:
 
 
 def test_morning_freezes_a_digest_and_its_deliveries(world: World) -> None:
-    one, other = new(1), new(2)
-    world.feed.papers, world.scorer.known = [one, other], good(one)
+    one = new(1)
+    other = new(2)
+    world.feed.papers = [one, other]
+    world.scorer.known = good(one)
     report = world.run(
         foundations(subscribers=(Subscriber("ada@example.org"), Subscriber("grace@example.org")))
     )
@@ -169,7 +171,8 @@ def test_paper_that_surfaces_late_is_picked_up_on_that_day(world: World) -> None
     """Moderation holds papers for days: their submission is old when they are announced."""
     world.feed.papers = [new(1)]
     world.run()
-    held, fresh = new(3, published=EARLIER), new(4, published=THURSDAYS + timedelta(days=1))
+    held = new(3, published=EARLIER)
+    fresh = new(4, published=THURSDAYS + timedelta(days=1))
     world.clock.now += timedelta(days=3)
     world.feed.papers += [held, fresh]
     world.scorer.known = good(held)
@@ -186,7 +189,8 @@ def test_new_list_starts_with_the_newest_batch(world: World) -> None:
 
 def test_list_that_was_away_for_long_starts_anew(world: World) -> None:
     """While others were served. After an outage of all, nothing that the fetch brings is left out."""
-    away, other = foundations(), foundations(name="other")
+    away = foundations()
+    other = foundations(name="other")
     world.feed.papers = [new(1)]
     world.run(away, other)
     for day in range(1, 40):
@@ -199,7 +203,8 @@ def test_list_that_was_away_for_long_starts_anew(world: World) -> None:
 
 def test_new_list_whose_first_morning_fails_keeps_its_papers(world: World) -> None:
     """Its start is settled on its first day, and not on the day of its first digest."""
-    world.feed.papers, world.scorer.dies_after = [new(1), new(2, published=EARLIER)], 0
+    world.feed.papers = [new(1), new(2, published=EARLIER)]
+    world.scorer.dies_after = 0
     assert world.run().due == ("foundations",)
     world.clock.now += timedelta(days=3)
     world.scorer.dies_after = None
@@ -254,7 +259,8 @@ def test_quiet_day_sends_nothing_and_says_why(world: World, day: int, why: str) 
 
 def test_quiet_look_by_hand_before_the_days_batch_leaves_the_day_open(world: World) -> None:
     """It is written down all the same: there may be no other."""
-    world.feed.papers, monday = [new(1)], date(2026, 11, 23)
+    world.feed.papers = [new(1)]
+    monday = date(2026, 11, 23)
     world.run()
     world.clock.now = datetime(2026, 11, 23, 1, tzinfo=UTC)
     assert world.run().lists[0].outcome is Outcome.QUIET
@@ -333,7 +339,8 @@ def test_quiet_day_forbids_no_paper_that_the_list_has_not_seen(world: World) -> 
 
 
 def test_paper_dated_in_the_future_hides_no_late_batch(world: World) -> None:
-    one, other = new(1), new(2)
+    one = new(1)
+    other = new(2)
     with ArxivServer([one, other], lasting_fault=dated("2126-11-20T00:00:00Z")) as server:
         world.feed = ArxivClient(server.url, delay_seconds=0, clock=world.clock)
         world.run()
@@ -350,7 +357,8 @@ def test_unreachable_arxiv_leaves_the_list_due_with_the_reason(world: World) -> 
     assert (report.due, report.lists[0].problem) == (("foundations",), "arXiv does not answer")
     attempt = Attempt("foundations", "arXiv does not answer", FRIDAY, FRIDAY, FRIDAY + RETRY)
     assert world.store.days.attempts() == {"foundations": attempt}
-    world.feed.broken, world.feed.papers = "", [new(1)]
+    world.feed.broken = ""
+    world.feed.papers = [new(1)]
     assert world.run().due == ()
     assert world.store.days.attempts() == {}
 
@@ -393,7 +401,8 @@ def test_one_lists_failure_stops_no_other(world: World) -> None:
 def test_full_disk_ends_the_morning(tmp_path: Path) -> None:
     """Without a disk no other list could be frozen either. `max_page_count` makes SQLite meet the same error."""
     store = Store.open(tmp_path / "paperboy.db")
-    world, database = World(store), store.database
+    world = World(store)
+    database = store.database
     world.feed.papers = [new(number) for number in range(1, 60)]
     world.store.papers.add(world.feed.papers, ["cs.LG", "stat.ML"], FRIDAY)
     database.rows(f"pragma max_page_count = {database.rows('pragma page_count')[0]['page_count']}")
@@ -404,14 +413,13 @@ def test_full_disk_ends_the_morning(tmp_path: Path) -> None:
 
 def test_incidents_are_noted_in_the_transaction_that_freezes_the_day(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "paperboy.db")
-    world, database = World(store), store.database
+    world = World(store)
+    database = store.database
     fails = "create trigger fails before insert on incidents begin select raise(abort, 'no'); end"
     database.execute(fails)
-    world.feed.papers, world.scorer.known, world.scorer.dies_after = (
-        [new(1), new(2)],
-        good(new(1)),
-        1,
-    )
+    world.feed.papers = [new(1), new(2)]
+    world.scorer.known = good(new(1))
+    world.scorer.dies_after = 1
     report = world.run(
         foundations(),
         foundations(name="galaxies", categories=("cs.CV",)),
@@ -446,7 +454,8 @@ def test_budget_is_whole_again_from_midnight_in_its_zone(
     world: World, hour: int, is_left: bool
 ) -> None:
     world.budget = 0.005
-    criteria, spent = world.scorer.criteria(foundations()), Spending(cost=Cost(0.005))
+    criteria = world.scorer.criteria(foundations())
+    spent = Spending(cost=Cost(0.005))
     world.store.scores.keep(
         "foundations", criteria, "luna", {}, replace(spent, usage=Usage(calls=1)), FRIDAY
     )
@@ -460,12 +469,11 @@ def test_budget_is_whole_again_from_midnight_in_its_zone(
 
 def test_lists_that_are_judged_alike_are_judged_once(world: World) -> None:
     """In one morning, and where one list's morning is later than the other's. The first one pays."""
-    world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1))
-    one, twin, third = (
-        foundations(),
-        foundations(name="twin"),
-        foundations(name="third", min_relevance=1),
-    )
+    world.feed.papers = [new(1), new(2)]
+    world.scorer.known = good(new(1))
+    one = foundations()
+    twin = foundations(name="twin")
+    third = foundations(name="third", min_relevance=1)
     report = world.run(one, twin)
     assert [entry.counts.selected for entry in report.lists] == [1, 1]
     assert [entry.spending.usage.calls for entry in report.lists] == [2, 0]
@@ -525,7 +533,8 @@ class TestWhatCannotBeScored:
     def test_paper_left_over_by_a_dead_llm_or_the_budget_has_no_failed_morning(
         self, world: World, death: ScoringError
     ) -> None:
-        world.scorer.death, world.scorer.dies_after = death, 1
+        world.scorer.death = death
+        world.scorer.dies_after = 1
         for day in range(5):
             world.feed.papers.insert(0, new(50 - day, published=THURSDAYS + timedelta(days=day)))
             report = world.run().lists[0]
@@ -550,7 +559,8 @@ def test_digest_of_what_was_scored_says_why_the_rest_was_not(
     world: World, death: ScoringError, shortfall: Shortfall
 ) -> None:
     world.announce(new(1), new(2))
-    world.scorer.death, world.scorer.dies_after = death, 1
+    world.scorer.death = death
+    world.scorer.dies_after = 1
     report = world.run().lists[0]
     assert (report.outcome, report.shortfall, report.problem) == (
         Outcome.DIGEST,
@@ -565,7 +575,8 @@ def test_bug_in_scoring_is_reported_and_leaves_every_list_due(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.feed.papers = [new(1)]
-    world.scorer.death, world.scorer.dies_after = ZeroDivisionError(), 0
+    world.scorer.death = ZeroDivisionError()
+    world.scorer.dies_after = 0
     report = world.run(foundations(), foundations(name="other", topics="Another topic"))
     assert report.due == ("foundations", "other")
     assert all(entry.bug and "bug in Paperboy" in entry.problem for entry in report.lists)
@@ -576,8 +587,10 @@ def test_scores_that_another_process_paid_for_meanwhile_are_not_asked_for_again(
     world: World,
 ) -> None:
     """A preview gathers, and then waits until the morning under way is done."""
-    world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1))
-    drafter, mailing_list = world.drafter(), foundations()
+    world.feed.papers = [new(1), new(2)]
+    world.scorer.known = good(new(1))
+    drafter = world.drafter()
+    mailing_list = foundations()
 
     @contextmanager
     def after_a_morning() -> Iterator[None]:
@@ -611,10 +624,8 @@ class TestScheduled:
 
     def test_every_missed_day_gets_an_outcome_with_a_reason(self, world: World) -> None:
         """An evening list whose day ended while the LLM was dead, and two days on which nothing ran."""
-        world.feed.papers, evening = (
-            [new(1)],
-            foundations(send_at=time(22), weekdays=frozenset({0, 1, 2, 3, 4, 5})),
-        )
+        world.feed.papers = [new(1)]
+        evening = foundations(send_at=time(22), weekdays=frozenset({0, 1, 2, 3, 4, 5}))
         world.clock.now = datetime(2026, 11, 19, 22, tzinfo=UTC)
         world.run(evening, patience=self.patience)
         world.clock.now += timedelta(days=1)
@@ -673,7 +684,8 @@ class TestScheduled:
         assert report.lists[0].problem == f"arXiv's batch of Monday 23 November {NOT_THERE}"
 
     def test_dead_llm_is_given_up_without_losing_a_paper(self, world: World) -> None:
-        world.feed.papers, world.scorer.dies_after = [new(1)], 0
+        world.feed.papers = [new(1)]
+        world.scorer.dies_after = 0
         report = self.beyond_patience(world, foundations())
         assert report.lists[0].outcome is Outcome.GAVE_UP
         assert report.lists[0].counts.carried_over == 1
@@ -681,7 +693,8 @@ class TestScheduled:
 
     def test_patience_lasts_from_the_first_try(self, world: World) -> None:
         """A laptop wakes up long after the hour, and its network only later."""
-        world.feed.papers, world.feed.broken = [new(1)], "no network"
+        world.feed.papers = [new(1)]
+        world.feed.broken = "no network"
         world.clock.now += timedelta(hours=8)
         assert world.run(patience=self.patience).due == ("foundations",)
         world.clock.now += timedelta(minutes=15)
@@ -757,7 +770,9 @@ def test_list_is_held_back_on_its_days_off_and_while_it_waits_for_a_late_source(
 
 
 def test_paper_left_out_by_the_shortlist_is_not_scored(world: World) -> None:
-    one, other, third = new(1), new(2), new(3)
+    one = new(1)
+    other = new(2)
+    third = new(3)
     world.announce(one, other, third)
     out = Learned(not_called=frozenset({other.id}), sampled=frozenset({third.id}))
     (report,) = world.run(learn=lambda *_: out).lists

@@ -92,7 +92,8 @@ def test_result_that_is_there_waits_for_no_other_task() -> None:
             assert time.monotonic() < ends
             yield 4
 
-    given, found = threading.Event(), list[tuple[int, int | None]]()
+    given = threading.Event()
+    found = list[tuple[int, int | None]]()
     for result in worker_pool(threads).map(halved, tasks()):
         given.set()
         found.append(result)

@@ -115,7 +115,8 @@ def collect(parts: Iterable[Scored], outcome: Outcome | None = None) -> Outcome:
             outcome.problem = outcome.problem or part.problem
             outcome.parts.append(part)
     except ScoringError as error:
-        outcome.error, outcome.budget_used_up = str(error), isinstance(error, BudgetUsedUpError)
+        outcome.error = str(error)
+        outcome.budget_used_up = isinstance(error, BudgetUsedUpError)
         assert KEY not in outcome.error
     assert outcome.scores.keys().isdisjoint(outcome.unscored)
     return outcome

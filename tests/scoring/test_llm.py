@@ -172,7 +172,8 @@ def test_probe_reports_model_place_and_format() -> None:
 def test_probe_asks_for_one_paper_with_the_real_prompt() -> None:
     with LlmServer() as server, scorer_for(server) as scorer:
         scorer.probe()
-    (system, user), (ids,) = server.requests[0]["messages"], server.asked
+    (system, user) = server.requests[0]["messages"]
+    (ids,) = server.asked
     assert system["content"] == PROMPT.question("", [], papers_first=False).system
     assert (len(ids), f"[{ids[0]}] " in user["content"]) == (1, True)
     assert {"response_format", "temperature"} <= server.requests[0].keys()

@@ -314,7 +314,9 @@ def test_paper_scored_twice_in_one_reply_is_asked_again_until_alone(
 class Stubborn:
     """A score that no reader accepts."""
 
-    relevance, novelty, comment = 0, 0, ""
+    relevance = 0
+    novelty = 0
+    comment = ""
 
 
 # ---- a poisonous paper or list

@@ -168,8 +168,10 @@ def test_topics_are_never_parsed_as_a_query() -> None:
 
 
 def test_scorer_does_not_mix_the_papers_of_two_lists() -> None:
-    scorer, wants = LocalScorer(), mailing_list(topics=TOPICS)
-    first, second = [on(1, "Dwarf galaxies"), *off_topic(30)], [on(2, "Quenching"), *off_topic(12)]
+    scorer = LocalScorer()
+    wants = mailing_list(topics=TOPICS)
+    first = [on(1, "Dwarf galaxies"), *off_topic(30)]
+    second = [on(2, "Quenching"), *off_topic(12)]
     for papers in (first, second, second, first):
         assert list(scorer.score([ToScore(wants, tuple(papers))])) == list(
             LocalScorer().score([ToScore(wants, tuple(papers))])
@@ -233,7 +235,8 @@ def test_learned_model_counts_the_more_the_more_it_has_learned() -> None:
 def test_two_models_add_up() -> None:
     """Two that are opposed leave the order to the words, however much more one of them has learned."""
     papers = [on(1, "Dwarf galaxies"), on(2, "Sorting networks")]
-    sorting, galaxies = Wants(6000), Wants(1000, "Dwarf galaxies", "Sorting networks")
+    sorting = Wants(6000)
+    galaxies = Wants(1000, "Dwarf galaxies", "Sorting networks")
     [of_galaxies, of_sorting] = ranked(papers, sorting, galaxies).values()
     assert of_galaxies > of_sorting
     assert ranked(papers, sorting, sorting) == ranked(papers, sorting)
@@ -256,11 +259,9 @@ def test_lists_share_papers_but_not_what_they_learned() -> None:
 
 def test_closeness_is_higher_with_wanted_words_and_lower_with_unwanted_ones() -> None:
     """Papers without a wanted word are not close at all."""
-    close, mixed, far = (
-        on(1, "Quenching of dwarf galaxies and their star formation"),
-        on(2, "Star formation in massive galaxies with planets"),
-        on(3, "Sorting networks"),
-    )
+    close = on(1, "Quenching of dwarf galaxies and their star formation")
+    mixed = on(2, "Star formation in massive galaxies with planets")
+    far = on(3, "Sorting networks")
     found = closeness(TOPICS, [close, mixed, far, *off_topic(20)])
     assert found.keys() == {close.id, mixed.id}
     assert found[close.id] > found[mixed.id]

@@ -112,7 +112,8 @@ def test_unknown_model_needs_input_and_output_prices() -> None:
 def test_service_tier_has_its_own_price_where_the_model_has_that_tier() -> None:
     usage = Usage(1, prompt_tokens=1000, completion_tokens=100)
     for model, share in (("gpt-6-luna", 0.5), ("gpt-4o-mini", 1)):
-        standard, flex = Prices.find(model), Prices.find(model, service_tier="flex")
+        standard = Prices.find(model)
+        flex = Prices.find(model, service_tier="flex")
         assert standard is not None
         assert flex is not None
         assert flex.cost(usage).total == pytest.approx(standard.cost(usage).total * share)

@@ -50,7 +50,8 @@ def asked(papers: list[Paper], topics: str = "Dwarf galaxies.") -> Question:
 
 def test_shared_text_comes_first() -> None:
     """The rubric is the same for all; of a list alone its batches share the topics, and lists together the papers."""
-    one, other = asked([paper("2611.00001")]), asked([paper("2611.00002")])
+    one = asked([paper("2611.00001")])
+    other = asked([paper("2611.00002")])
     assert (one.system, one.shared) == (other.system, other.shared)
     first, second = (
         Prompt([SHIPPED]).question(topics, [paper("2611.00001")], papers_first=True)
@@ -62,7 +63,8 @@ def test_shared_text_comes_first() -> None:
 
 def test_comments_are_asked_for_in_the_lists_language_and_english_costs_nothing() -> None:
     """The words stand with the topics, so that lists of every language share the rest."""
-    prompt, papers = Prompt([SHIPPED]), [paper("2611.00001")]
+    prompt = Prompt([SHIPPED])
+    papers = [paper("2611.00001")]
     english, plain = (
         prompt.question("Stars.", papers, papers_first=False, **given)
         for given in ({"language": "en"}, {})

@@ -13,7 +13,9 @@ from paperboy.edges.text import hidden
 from paperboy.models import Score
 from paperboy.scoring.reply import MAX_COMMENT, clean_comment, read_reply
 
-A, B, KEY = "2502.06786", "astro-ph/0601001", "sk-not-for-the-log"
+A = "2502.06786"
+B = "astro-ph/0601001"
+KEY = "sk-not-for-the-log"
 ASKED = [A, B]
 GOOD = {A: Score(9, 8, "Good."), B: Score(2, 3)}
 

@@ -117,7 +117,8 @@ def test_prompt_that_nobody_reads_again_stays_out_of_a_cache_that_charges(
 
 
 def test_questions_of_one_prefix_have_one_cache_key() -> None:
-    one, other = "One text. " * 500, "Another text. " * 500
+    one = "One text. " * 500
+    other = "Another text. " * 500
     keys = [request(*words)["prompt_cache_key"] for words in ((one, "A"), (one, "B"), (other, "A"))]
     assert keys[0] == keys[1] != keys[2]
 

@@ -40,12 +40,12 @@ FRIDAY = date(2026, 11, 20)
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 NAMES = ("ada", "grace", "hedy")
 ALL = {"foundations": frozenset(f"{name}@example.org" for name in NAMES)}
-SENT, PENDING, DEFERRED = DeliveryState.SENT, DeliveryState.PENDING, DeliveryState.DEFERRED
-FAILED, AMBIGUOUS, SUPPRESSED = (
-    DeliveryState.FAILED,
-    DeliveryState.AMBIGUOUS,
-    DeliveryState.SUPPRESSED,
-)
+SENT = DeliveryState.SENT
+PENDING = DeliveryState.PENDING
+DEFERRED = DeliveryState.DEFERRED
+FAILED = DeliveryState.FAILED
+AMBIGUOUS = DeliveryState.AMBIGUOUS
+SUPPRESSED = DeliveryState.SUPPRESSED
 TOO_MANY = Receipt(DEFERRED, "421 too many messages", slow_down=True)
 REFUSED = Receipt(FAILED, "RCPT: 554 5.7.1 no")
 
@@ -144,7 +144,8 @@ def test_every_subscriber_gets_one_copy_once(world: World) -> None:
 
 def test_lists_are_looked_at_while_connections_go_on_sending(world: World) -> None:
     """A list of a hundred thousand takes a second to read, and servers close idle connections."""
-    began, all_sent = threading.Event(), threading.Event()
+    began = threading.Event()
+    all_sent = threading.Event()
 
     class Watched(FakeTransport):
         def send(self, envelope: Envelope) -> Receipt:
@@ -368,7 +369,8 @@ def test_refused_connection_leaves_the_work_to_the_others(world: World) -> None:
 
 
 def test_idle_connection_stays_for_the_last_message_of_one_that_is_refused(world: World) -> None:
-    begun, left = threading.Event(), threading.Semaphore(0)
+    begun = threading.Event()
+    left = threading.Semaphore(0)
 
     class Working(FakeTransport):
         def send(self, envelope: Envelope) -> Receipt:
@@ -447,7 +449,8 @@ def test_connections_grow_until_the_server_complains_and_then_are_half_as_many(
 ) -> None:
     office = Office(most=6)
     # With an eighth, the half would depend on who is first.
-    world.grows, world.transports = True, [Desk(office=office) for _ in range(7)]
+    world.grows = True
+    world.transports = [Desk(office=office) for _ in range(7)]
     report = world.deliver(world.crowd(600))
     assert (report.states, report.problem, world.waits) == ({SENT: 603}, "", [])
     assert max(office.after[12:]) == 3
@@ -479,7 +482,8 @@ class Stuck(FakeTransport):
 
 
 def test_stuck_message_is_aborted_twenty_seconds_after_a_stop(world: World) -> None:
-    stuck, seconds = Stuck(), itertools.count(step=5)
+    stuck = Stuck()
+    seconds = itertools.count(step=5)
     stuck.released = threading.Event()
     world.transports = [stuck]
     report = world.deliver(stop=lambda: bool(stuck.sent), timer=lambda: float(next(seconds)))
@@ -687,7 +691,8 @@ def connected(server: SmtpServer, **changes: Any) -> SmtpTransport:
 
 
 def nonsense(chance: random.Random) -> bytes:
-    code, text = chance.randrange(1000), chance.randbytes(chance.randrange(300))
+    code = chance.randrange(1000)
+    text = chance.randbytes(chance.randrange(300))
     return chance.choice(
         [
             text + b"\r\n",
@@ -705,7 +710,9 @@ def nonsense(chance: random.Random) -> bytes:
 def test_a_hundred_random_replies_cost_nobody_else_the_mail(
     world: World, smtp: SmtpServer, path: Path, connections: int
 ) -> None:
-    lists, chance, threads = world.crowd(300), random.Random(14), threading.active_count()  # noqa: S311
+    lists = world.crowd(300)
+    chance = random.Random(14)  # noqa: S311
+    threads = threading.active_count()
     for number in range(0, 300, 3):
         phase = chance.choice(["RCPT", "DATA", "dot"])
         smtp.faults.append(
@@ -728,7 +735,9 @@ def test_a_hundred_random_replies_cost_nobody_else_the_mail(
 
 def test_message_costs_two_commits_and_no_statement_besides(world: World, path: Path) -> None:
     """One before it leaves, and one after the server's reply; deliveries are read by the hundred."""
-    lists, before, statements = world.crowd(197), commits(path), list[str]()
+    lists = world.crowd(197)
+    before = commits(path)
+    statements = list[str]()
     world.store.database._connection.set_trace_callback(statements.append)  # no port counts them
     assert world.deliver(lists).states == {SENT: 200}
     assert 400 <= commits(path) - before <= 404

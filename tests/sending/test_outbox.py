@@ -60,7 +60,8 @@ def test_alert_has_files_that_no_list_can_have(tmp_path: Path) -> None:
 
 def test_outbox_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
     """Under the command's umask."""
-    folder, before = tmp_path / "outbox", os.umask(0o077)
+    folder = tmp_path / "outbox"
+    before = os.umask(0o077)
     try:
         Outbox(folder).send(envelope())
     finally:

@@ -8,8 +8,11 @@ from paperboy.errors import MailServerError
 from paperboy.models import Delivery, DeliveryState, MessageCopy, Receipt, Subscriber
 from paperboy.sending.pace import Decision, Pace
 
-SENT, PENDING, DEFERRED = DeliveryState.SENT, DeliveryState.PENDING, DeliveryState.DEFERRED
-FAILED, AMBIGUOUS = DeliveryState.FAILED, DeliveryState.AMBIGUOUS
+SENT = DeliveryState.SENT
+PENDING = DeliveryState.PENDING
+DEFERRED = DeliveryState.DEFERRED
+FAILED = DeliveryState.FAILED
+AMBIGUOUS = DeliveryState.AMBIGUOUS
 TAKEN = Receipt(SENT, "250 ok")
 LOST = Receipt(PENDING, "connection lost")
 BUSY = Receipt(DEFERRED, "421 too many messages", slow_down=True)
@@ -118,11 +121,9 @@ def test_complaint_halves_the_number_of_connections_for_the_rest(pace: Pace, lat
     assert pace.most == later
 
 
-PASSES, STAYS, LIMIT = (
-    MailServerError("421 too many", temporary=True),
-    MailServerError("wrong password"),
-    MailServerError("quota", busy=True),
-)
+PASSES = MailServerError("421 too many", temporary=True)
+STAYS = MailServerError("wrong password")
+LIMIT = MailServerError("quota", busy=True)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,11 @@ from paperboy.sending.smtp import SmtpTransport
 from tests.sending.conftest import Contexts
 from tests.servers.smtp import Fault, SmtpServer, certificates
 
-SENT, DEFERRED, FAILED = DeliveryState.SENT, DeliveryState.DEFERRED, DeliveryState.FAILED
-AMBIGUOUS, PENDING = DeliveryState.AMBIGUOUS, DeliveryState.PENDING
+SENT = DeliveryState.SENT
+DEFERRED = DeliveryState.DEFERRED
+FAILED = DeliveryState.FAILED
+AMBIGUOUS = DeliveryState.AMBIGUOUS
+PENDING = DeliveryState.PENDING
 
 
 def envelope(
@@ -28,7 +31,8 @@ def envelope(
     return Envelope("papers@example.org", recipient, message, "foundations")
 
 
-SENDER, RECIPIENT = "papers@example.org", "op@example.org"
+SENDER = "papers@example.org"
+RECIPIENT = "op@example.org"
 LOGIN = {"username": "paperboy", "password": "s3cret"}
 
 
@@ -184,7 +188,8 @@ def test_address_beyond_ascii_fails_where_the_server_has_no_smtputf8(
     assert sender.send(envelope()).state is SENT
 
 
-BOUNCE, SLOW_DOWN = {"bounce"}, {"slow_down"}
+BOUNCE = {"bounce"}
+SLOW_DOWN = {"slow_down"}
 FAULTS: list[tuple[Fault, DeliveryState, set[str]]] = [
     (Fault("MAIL", "450 4.7.1 later"), DEFERRED, SLOW_DOWN),
     (Fault("MAIL", "421 4.7.0 too many"), DEFERRED, SLOW_DOWN),

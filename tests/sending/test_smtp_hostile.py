@@ -19,11 +19,15 @@ from tests.sending.conftest import Contexts
 from tests.sending.test_smtp import envelope, logged_in
 from tests.servers.smtp import Fault, SmtpServer
 
-SENT, DEFERRED, FAILED = DeliveryState.SENT, DeliveryState.DEFERRED, DeliveryState.FAILED
-AMBIGUOUS, PENDING = DeliveryState.AMBIGUOUS, DeliveryState.PENDING
+SENT = DeliveryState.SENT
+DEFERRED = DeliveryState.DEFERRED
+FAILED = DeliveryState.FAILED
+AMBIGUOUS = DeliveryState.AMBIGUOUS
+PENDING = DeliveryState.PENDING
 PASSWORD = "c0rrect h0rse"
 PORTS = "Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls."
-TOO_LONG, TOO_SLOW = "the reply is too large", "the reply took too long"
+TOO_LONG = "the reply is too large"
+TOO_SLOW = "the reply took too long"
 
 
 @pytest.fixture
@@ -79,7 +83,8 @@ def test_reply_that_does_not_end_costs_its_own_message_at_most(
     server.faults.append(Fault(phase, piece, every=every, times=1))
     if phase == "RSET":
         server.faults.append(Fault("RCPT", "550 5.1.1 no such user", times=1))
-    expected, words = LOST[phase], {"server": str(sender), "why": why, "ports": PORTS}
+    expected = LOST[phase]
+    words = {"server": str(sender), "why": why, "ports": PORTS}
     if isinstance(expected, Receipt):
         assert came(sender) == Receipt(
             expected.state, expected.reply.format(**words), bounce=expected.bounce

@@ -15,8 +15,11 @@ from tests.servers.smtp_sink import MISSING, PROGRAM, smtp_sink
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason=MISSING)
 
-SENT, DEFERRED, FAILED = DeliveryState.SENT, DeliveryState.DEFERRED, DeliveryState.FAILED
-AMBIGUOUS, PENDING = DeliveryState.AMBIGUOUS, DeliveryState.PENDING
+SENT = DeliveryState.SENT
+DEFERRED = DeliveryState.DEFERRED
+FAILED = DeliveryState.FAILED
+AMBIGUOUS = DeliveryState.AMBIGUOUS
+PENDING = DeliveryState.PENDING
 MESSAGE = b"Subject: papers\r\n\r\n" + b"Hello.\r\n" * 9_000  # as large as a digest
 NO_USER = "550 5.1.1 no such user"
 

@@ -134,7 +134,8 @@ def test_threads_that_ask_together_share_one_run(tmp_path: Path) -> None:
     """The command ends only when all of them have begun to ask: it waits for somebody to write to a pipe."""
     os.mkfifo(tmp_path / "all-asked")
     (tmp_path / "tool.sh").write_text(f"echo >> runs; cat all-asked; echo {TOKEN}")
-    tokens, begun = command(tmp_path, "sh", "tool.sh"), threading.Barrier(9)
+    tokens = command(tmp_path, "sh", "tool.sh")
+    begun = threading.Barrier(9)
 
     def ask() -> str:
         begun.wait()

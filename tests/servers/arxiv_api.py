@@ -88,7 +88,8 @@ class ArxivServer(LoopbackServer):
 
 def _respond(papers: Sequence[Paper], query: dict[str, str]) -> Answer:
     try:
-        start, count = int(query.get("start") or 0), int(query.get("max_results") or 10)
+        start = int(query.get("start") or 0)
+        count = int(query.get("max_results") or 10)
         if count > LARGEST_PAGE or start < 0 or count < 0:
             raise ValueError(f"max_results must be between 0 and {LARGEST_PAGE}")
         if start + count > LARGEST_RESULT + LARGEST_PAGE or start >= LARGEST_RESULT:
@@ -159,10 +160,8 @@ _SEARCH = re.compile(
 
 def _found(papers: Iterable[Paper], query: dict[str, str]) -> list[Paper]:
     """The papers that match `search_query` and `id_list`. Raises `ValueError` in arXiv's words for a bad one."""
-    search, ids = (
-        query.get("search_query", ""),
-        [i for i in query.get("id_list", "").split(",") if i],
-    )
+    search = query.get("search_query", "")
+    ids = [i for i in query.get("id_list", "").split(",") if i]
     bad = next(
         (i for i in ids if not re.fullmatch(r"(\d{4}\.\d{4,5}|[a-z.A-Z-]+/\d{7})(v\d+)?", i)), None
     )

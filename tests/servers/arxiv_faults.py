@@ -121,7 +121,8 @@ def body(*pieces: bytes) -> Fault:
 
 def packed_spaces(size: int) -> Fault:
     """That many bytes of spaces, packed with gzip."""
-    packer, piece = zlib.compressobj(wbits=31), b" " * 1_000_000
+    packer = zlib.compressobj(wbits=31)
+    piece = b" " * 1_000_000
     packed = b"".join(packer.compress(piece) for _ in range(size // len(piece))) + packer.flush()
     return lambda answer: replace(answer, body=packed, headers=(("Content-Encoding", "gzip"),))
 

@@ -114,7 +114,8 @@ def preprint(number: int, day: date, server: str = "bioRxiv", **changes: str) ->
     serial = f"{700_000 + number}" if server == "bioRxiv" else f"{submitted:%y}{700_000 + number}"
     suffix = f"{submitted:%Y.%m.%d}.{serial}"
     people = [_NAMES[(number + step) % len(_NAMES)] for step in (0, 1, 4)]
-    findings, subjects = _FINDINGS[server], _SUBJECTS[server]
+    findings = _FINDINGS[server]
+    subjects = _SUBJECTS[server]
     title, category = findings[number % len(findings)]
     whom = subjects[number % len(subjects)]
     gene = f"RXV{number}"
@@ -254,7 +255,8 @@ class BiorxivServer(LoopbackServer):
         wanted = request.query.get("category", "").replace("_", " ").lower()
         if wanted not in {record.category.lower() for record in records}:
             wanted = "all"  # a category that the server does not know is ignored without a word
-        since, until = date.fromisoformat(request.since), date.fromisoformat(request.until)
+        since = date.fromisoformat(request.since)
+        until = date.fromisoformat(request.until)
         page = Page(
             body=b"",
             headers=JSON,

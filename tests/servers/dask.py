@@ -34,7 +34,9 @@ def dask_cluster(folder: Path, workers: int = 3) -> Iterator[Cluster]:
     import dask  # noqa: PLC0415  # of an extra
     import distributed  # noqa: F401, PLC0415  # which adds its defaults to the configuration
 
-    authority, pem, certificate = trustme.CA(), folder / "ca.pem", folder / "own.pem"
+    authority = trustme.CA()
+    pem = folder / "ca.pem"
+    certificate = folder / "own.pem"
     authority.cert_pem.write_to_path(pem)
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
     tls = {
@@ -42,7 +44,8 @@ def dask_cluster(folder: Path, workers: int = 3) -> Iterator[Cluster]:
         "distributed.comm.tls.client.cert": str(certificate),
     }
     flags = ["--tls-ca-file", pem, "--tls-cert", certificate, "--no-dashboard"]
-    port, programs = free_port(), list[subprocess.Popen[bytes]]()
+    port = free_port()
+    programs = list[subprocess.Popen[bytes]]()
 
     def start(program: str, *more: object) -> subprocess.Popen[bytes]:
         log = (folder / f"{program}-{len(programs)}.log").open("wb")

@@ -59,10 +59,8 @@ class DnsServer:
         """What to say to a question; None: nothing."""
         query = dns.message.from_wire(wire)
         question = query.question[0]
-        name, kind = (
-            question.name.to_text(omit_final_dot=True),
-            dns.rdatatype.to_text(question.rdtype),
-        )
+        name = question.name.to_text(omit_final_dot=True)
+        kind = dns.rdatatype.to_text(question.rdtype)
         self.asked.append(f"{name} {kind}")
         if not self.silent.isdisjoint({name, "*"}):
             return None

@@ -37,7 +37,8 @@ _BARE = re.compile(rf"(?<![\w.]){_ID}(?![\w.]*\d)")
 def invented_score(arxiv_id: str) -> Score:
     """A score that depends on the id alone, over the whole scale."""
     number = zlib.crc32(arxiv_id.encode())
-    relevance, novelty = number % 10 + 1, number // 10 % 10 + 1
+    relevance = number % 10 + 1
+    novelty = number // 10 % 10 + 1
     return Score(relevance, novelty, f"What {arxiv_id} says is on topic." if relevance >= 6 else "")
 
 

@@ -114,7 +114,9 @@ _Prefixes = dict[int, bytes]  # a fingerprint by the prefix's tokens
 
 def _steps(body: Mapping[str, Any]) -> tuple[_Prefixes, Sequence[int]]:
     """Every prefix that can be known, and which of them will be: all."""
-    hashed, at, steps = blake2b(str(body.get("model")).encode()), 0, 1
+    hashed = blake2b(str(body.get("model")).encode())
+    at = 0
+    steps = 1
     found: _Prefixes = {}
     for part in parts_of(body):
         hashed.update(part.boundary)
@@ -134,7 +136,8 @@ def _breakpoints(body: Mapping[str, Any]) -> tuple[_Prefixes, Sequence[int]]:
     """The prefixes up to the request's breakpoints, and which of them will be known: up to the latest ones."""
     mode = (body.get("prompt_cache_options") or {}).get("mode", "implicit")
     hashed = blake2b(f"{body.get('model')}\0{body.get('prompt_cache_key') or ''}".encode())
-    size, parts = 0, parts_of(body)
+    size = 0
+    parts = parts_of(body)
     explicit: _Prefixes = {}
     for part in parts:
         hashed.update(part.boundary + part.text)

@@ -55,7 +55,8 @@ def postfix(services: str = "", **settings: str) -> Iterator[int]:
     `main.cf`; gives its port.
     """
     assert PROGRAM is not None, MISSING
-    port, folder = free_port(), Path(tempfile.mkdtemp(prefix="paperboy-postfix-"))
+    port = free_port()
+    folder = Path(tempfile.mkdtemp(prefix="paperboy-postfix-"))
     folder.chmod(0o755)
     for name in ("queue", "data"):
         (folder / name).mkdir()

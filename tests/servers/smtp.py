@@ -229,7 +229,8 @@ class _Session(SMTP):
         if phase == "dot" and fault.keeps:
             self._keep()
         if phase == "EHLO" and fault.keeps:
-            self.session.host_name, self.session.extended_smtp = "localhost", True
+            self.session.host_name = "localhost"
+            self.session.extended_smtp = True
         if phase == "RCPT" and fault.keeps:
             self.envelope.rcpt_tos.extend(recipients)
         if isinstance(fault.reply, bytes):
@@ -304,7 +305,8 @@ class _Session(SMTP):
         )
 
     async def _line(self, most: int) -> bytes:
-        limit, self._reader._limit = self._reader._limit, most
+        limit = self._reader._limit
+        self._reader._limit = most
         line: bytes = await self._reader.readline()
         self._reader._limit = limit
         return line.rstrip(b"\r\n")

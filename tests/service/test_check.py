@@ -137,7 +137,8 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[[DnsServer], None]:
 
     def instead(server: DnsServer) -> None:
         resolver = dns.resolver.Resolver(configure=False)
-        resolver.nameservers, resolver.port = [server.host], server.port
+        resolver.nameservers = [server.host]
+        resolver.port = server.port
         monkeypatch.setattr(dns.resolver, "default_resolver", resolver)
 
     return instead
@@ -210,7 +211,8 @@ def answer(
     """An answer with these records, of the kind that was asked for."""
     message = dns.message.make_response(query, recursion_available=True)
     message.flags |= flags
-    name, rdtype = query.question[0].name, query.question[0].rdtype
+    name = query.question[0].name
+    rdtype = query.question[0].rdtype
     if records:
         message.answer.append(
             dns.rrset.from_text(name, 60, "IN", kind or dns.rdatatype.to_text(rdtype), *records)
@@ -263,7 +265,8 @@ def spoken(query: dns.message.Message, _: bool) -> Iterable[bytes]:
 
 
 NOTHING = ["DNS does not answer; MX, SPF and DMARC of wren.edu not checked"]
-HAS, NO_DMARC = "wren.edu has a record", "wren.edu has no record: large providers want one"
+HAS = "wren.edu has a record"
+NO_DMARC = "wren.edu has no record: large providers want one"
 HOSTILE_DNS: dict[str, tuple[Says, list[str]]] = {
     "random bytes with our id": (
         lambda query, tcp: [

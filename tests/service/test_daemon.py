@@ -45,12 +45,10 @@ BROKEN = LISTS + "    titel: Sky\n"
 BROKEN_THERE = "subscribers.yaml:6:5: unknown key 'titel', did you mean 'title'?"
 OPERATOR = "ops@example.org"
 TICK = timedelta(seconds=5)
-SECOND, MINUTE, HOUR, DAY = (
-    timedelta(seconds=1),
-    timedelta(minutes=1),
-    timedelta(hours=1),
-    timedelta(days=1),
-)
+SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
 
 
 @dataclass
@@ -156,13 +154,16 @@ def alerts(world: World) -> list[str]:
 
 def opened(world: World) -> Office:
     home, _ = Home.own_or_in_force(world.path, world.environ)
-    wait, timer = (lambda _: None), (lambda: world.clock().timestamp())
-    return Office(
-        world,
-        App(
-            world.path, world.environ, world.clock, wait, timer, NoProgress(), features=FEATURES
-        ).at(home),
+    app = App(
+        world.path,
+        world.environ,
+        world.clock,
+        wait=lambda _: None,
+        timer=lambda: world.clock().timestamp(),
+        progress=NoProgress(),
+        features=FEATURES,
     )
+    return Office(world, app.at(home))
 
 
 @pytest.fixture
@@ -223,10 +224,8 @@ def test_due_list_gets_its_morning_and_its_mail_and_the_rest_of_the_day_is_quiet
 def test_list_that_is_new_sends_at_its_next_hour_and_not_when_it_is_saved(office: Office) -> None:
     """Nor does the first one on the service's first day."""
     office.announce(1)
-    early, late = (
-        SKY.replace("sky", "early").replace("v@", "e@"),
-        SKY.replace("sky", "late").replace("v@", "l@"),
-    )
+    early = SKY.replace("sky", "early").replace("v@", "e@")
+    late = SKY.replace("sky", "late").replace("v@", "l@")
     office.lists(LISTS + early.format("07:00") + late.format("12:00"))
     assert office.tick() == ["trial", "morning", "sending"]
     assert office.readers() == ["ada@example.org"]
@@ -414,7 +413,9 @@ def test_each_broken_file_has_a_mail_of_its_own_and_is_resolved_by_itself(office
     """
     office.settle()
     sound = (office.world.path / ".env").read_text("utf-8")
-    env, lists, mail = ".env", "subscribers.yaml", "emails/digest.txt.j2"
+    env = ".env"
+    lists = "subscribers.yaml"
+    mail = "emails/digest.txt.j2"
     steps: list[tuple[str, str | None, list[str]]] = [
         (mail, "{{ nothing", [f"Broken: {mail}:1"]),
         (lists, BROKEN, [f"Broken: {lists}:6:5"]),

@@ -112,7 +112,8 @@ def given_up_again(store: Store, *names: str) -> dict[date, int]:
 
 
 def test_recently_expired_deliveries_are_put_back_despite_newer_digests(store: Store) -> None:
-    before, yesterday = TODAY - timedelta(days=2), TODAY - timedelta(days=1)
+    before = TODAY - timedelta(days=2)
+    yesterday = TODAY - timedelta(days=1)
     first = morning(store, {"ada": "expired", "grace": "expired", "hedy": "sent"}, before)
     second = morning(store, {"ada": "expired", "grace": "refused", "hedy": "ambiguous"}, yesterday)
     today = morning(store, {"ada": "sent", "grace": "deferred", "hedy": "suppressed"})

@@ -21,7 +21,8 @@ def test_three_bounces_running_are_reported_with_the_last_reply(store: Store) ->
     mornings(store, "bounced", "bounced")
     assert store.suppressions.bounced_thrice() == {}
     digest = morning(store, {"ada": WAITS, "grace": "sent"})
-    ada, reply = delivery(store, "ada", digest), "550 5.1.1 gone since 1852"
+    ada = delivery(store, "ada", digest)
+    reply = "550 5.1.1 gone since 1852"
     store.ledger.reserve(ada, NOW)
     store.ledger.settle(ada, ada.state.FAILED, reply, NOW, via="smtp", bounce=True)
     assert store.suppressions.bounced_thrice() == {"ada@example.org": reply}

@@ -41,7 +41,8 @@ def test_secret_stays_the_same_and_differs_between_homes(path: Path, tmp_path: P
     first = Store.open(path)
     secret = first.secret()
     first.close()
-    again, other = Store.open(path), Store.open(tmp_path / "other.db")
+    again = Store.open(path)
+    other = Store.open(tmp_path / "other.db")
     assert again.secret() == secret
     assert len(secret) == 32
     assert other.secret() != secret
@@ -139,7 +140,8 @@ def test_database_of_another_program_or_version_is_refused_and_untouched(
 def test_transaction_is_all_or_nothing(database: Database, path: Path, *, inner: bool) -> None:
     """Also for sqlite-utils' insert, which by itself commits every row; an inner one joins the outer."""
     rows = [{"category": f"cs.{n}", "fetched_at": "2026", "source": ""} for n in range(250)]
-    other, count = Store.open(path).database, "select count(*) as n from fetches"
+    other = Store.open(path).database
+    count = "select count(*) as n from fetches"
 
     def write() -> None:
         with database.transaction(durable=False) if inner else nullcontext():

@@ -207,10 +207,8 @@ def test_attempt_is_kept_until_it_is_forgotten(store: Store) -> None:
 
 
 def test_outcomes_are_those_of_each_lists_local_date(store: Store) -> None:
-    berlin, kiritimati = (
-        mailing_list(),
-        mailing_list(name="early", timezone=ZoneInfo("Pacific/Kiritimati")),
-    )
+    berlin = mailing_list()
+    kiritimati = mailing_list(name="early", timezone=ZoneInfo("Pacific/Kiritimati"))
     store.days.freeze(Day("foundations", TODAY, Outcome.QUIET), NOW)
     store.days.freeze(Day("early", TODAY, Outcome.QUIET), NOW)
     evening = NOW.replace(hour=20)

@@ -101,7 +101,8 @@ def test_undelivered_lists_everybody_without_the_newest_digest(store: Store) -> 
 def test_undelivered_lists_waiting_and_recently_failed_mail_of_earlier_digests(
     store: Store,
 ) -> None:
-    old, lately = TODAY - timedelta(days=9), TODAY - timedelta(days=3)
+    old = TODAY - timedelta(days=9)
+    lately = TODAY - timedelta(days=3)
     for day in (old, lately):
         morning(
             store,

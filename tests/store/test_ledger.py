@@ -128,7 +128,8 @@ def test_server_backoff_holds_back_all_that_waits_except_by_hand(
 ) -> None:
     store.ledger.reserve(ada, NOW)
     store.ledger.settle(ada, DeliveryState.DEFERRED, "450", NOW, try_at=LATER)
-    until, grace = NOW + timedelta(minutes=15), ada.id + 1
+    until = NOW + timedelta(minutes=15)
+    grace = ada.id + 1
     store.ledger.postpone(until, NOW)
     assert store.ledger.waiting(until - timedelta(seconds=1)) == []
     assert store.ledger.waiting(NOW, by_hand=True) == [grace, ada.id], "her backoff is ignored, too"

@@ -49,10 +49,8 @@ def test_second_fetch_adds_nothing_new_and_takes_the_newer_text(store: Store) ->
 
 
 def test_each_list_sees_its_own_categories_and_its_own_memory(store: Store) -> None:
-    learning, physics = (
-        paper("2611.00001"),
-        paper("2611.00002", primary_category="hep-th", categories=("hep-th",)),
-    )
+    learning = paper("2611.00001")
+    physics = paper("2611.00002", primary_category="hep-th", categories=("hep-th",))
     store.papers.add([learning, physics], ["cs.LG", "hep-th"], NOW)
     other = mailing_list(name="strings", categories=("hep-th", "cs.LG"))
     store.days.freeze(
@@ -89,10 +87,8 @@ def test_authors_of_recent_papers_are_those_of_the_categories(store: Store) -> N
 
 
 def test_texts_of_recent_papers_are_there_seen_or_not(store: Store) -> None:
-    new, old = (
-        paper("2611.00001", published=NOW - timedelta(days=2)),
-        paper("2611.00002", published=NOW - timedelta(40)),
-    )
+    new = paper("2611.00001", published=NOW - timedelta(days=2))
+    old = paper("2611.00002", published=NOW - timedelta(40))
     store.papers.add([new, old], ["cs.LG"], NOW)
     store.days.freeze(
         Day(

@@ -68,7 +68,8 @@ def whole(store: Store, arxiv_id: str) -> bool | None:
 
 def test_old_paper_goes_with_its_scores_and_is_never_sent_again(store: Store) -> None:
     """Not even if arXiv gave it once more: what the list has seen stays for ever."""
-    old, young = "2608.00001", "2608.00002"
+    old = "2608.00001"
+    young = "2608.00002"
     fetched(store, old)
     fetched(store, young, at=LONG_AGO + timedelta(days=2))
     scored(store, old, young)
@@ -114,7 +115,8 @@ def test_score_below_the_thresholds_goes_a_month_after_the_list_saw_the_paper(
     stays: bool,
 ) -> None:
     """What became of the paper stays, as does the score that another list may still need."""
-    one, at = "2608.00001", NOW - timedelta(days=days)
+    one = "2608.00001"
+    at = NOW - timedelta(days=days)
     fetched(store, one, at=at)
     for name in (LIST.name, "galaxies"):
         keep_scores(store, {one: Score(9, novelty, "Why.")}, at, list_name=name)
@@ -131,7 +133,8 @@ def test_scores_of_a_weekly_list_go_like_all_others(store: Store) -> None:
     for number, one in enumerate(ids):
         fetched(store, one, at=NOW + timedelta(days=number))
     for number in (6, 13, 20):
-        at, came = NOW + timedelta(days=number), ids[number - 6 : number + 1]
+        at = NOW + timedelta(days=number)
+        came = ids[number - 6 : number + 1]
         keep_scores(store, dict.fromkeys(came, Score(3, 8, "")), at)
         became = dict.fromkeys(came, PaperOutcome.BELOW)
         store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, outcomes=became), at)
@@ -141,7 +144,8 @@ def test_scores_of_a_weekly_list_go_like_all_others(store: Store) -> None:
 
 
 def test_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store: Store) -> None:
-    settled, fresh = "2608.00001", "2608.00002"
+    settled = "2608.00001"
+    fresh = "2608.00002"
     store.papers.add(
         [paper(settled, published=NOW - SETTLED - timedelta(seconds=1))],
         LIST.categories,

@@ -169,7 +169,8 @@ def test_rows_whose_parents_were_deleted_by_hand_are_named_with_the_command_that
 
 @pytest.mark.parametrize("number", range(5))
 def test_only_one_of_those_who_open_it_at_once_migrates_it(path: Path, number: int) -> None:
-    core, start = after(CORE, FETCH), Barrier(8)
+    core = after(CORE, FETCH)
+    start = Barrier(8)
 
     def count(_: int) -> object:
         start.wait()

@@ -33,10 +33,8 @@ def test_scores_are_shared_by_lists_with_the_same_criteria(store: Store) -> None
         later = NOW + timedelta(hours=relevance)
         keep_scores(store, {"2611.00001": Score(relevance, 8)}, later, list_name=list_name)
     keep_scores(store, {"2611.00002": Score(5, 5)}, spending=SPENT, list_name="mine")
-    ids, mine = (
-        ["2611.00001", "2611.00002", "2611.00003"],
-        {"2611.00001": Score(2, 8), "2611.00002": Score(5, 5)},
-    )
+    ids = ["2611.00001", "2611.00002", "2611.00003"]
+    mine = {"2611.00001": Score(2, 8), "2611.00002": Score(5, 5)}
     assert store.scores.kept("mine", "other topics", "luna", ids, NOW) == {}
     assert store.history.of_paper("mine", "2611.00001").scores == ()
     assert store.scores.kept("mine", "abc", "luna", ids, NOW) == mine

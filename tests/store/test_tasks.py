@@ -9,7 +9,8 @@ from paperboy.store import Store
 from paperboy.store.tasks import Task
 from tests.store.ledger import NOW
 
-MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
 
 
 def only(store: Store) -> Task:

@@ -102,7 +102,8 @@ def test_reader_votes_for_two_papers_by_real_clicks(walk: Walk) -> None:
 
 
 def test_stranger_signs_up_by_real_clicks(walk: Walk) -> None:
-    window, web = walk.window, walk.web
+    window = walk.window
+    web = walk.web
     window.open(f"{WEB_URL}/list/foundations/join")
     window.click("#address", loads=False)
     window.type("emmy@wren.edu")
@@ -132,7 +133,8 @@ def kept(web: Web) -> list[list[tuple[object, ...]]]:
 
 def test_scanner_that_follows_links_and_runs_scripts_changes_nothing(walk: Walk) -> None:
     """It fetches every link of a mail, submits every form by script, and clicks every button by script."""
-    before, window = kept(walk.web), walk.window
+    before = kept(walk.web)
+    window = walk.window
     pages = [*walk.links(), f"{WEB_URL}/list/foundations/join"]
     assert len(pages) > 6
     submitted = 0
@@ -175,7 +177,8 @@ def test_mail_program_unsubscribes_by_one_click(walk: Walk) -> None:
 @needs_axe
 def test_every_page_of_the_way_fits_and_axe_finds_no_violation(walk: Walk) -> None:
     """Behind the proxy, under the room's own policy, which lets no script of a page run."""
-    leave, digest = walk.web.link("leave/"), walk.web.link("digest/")
+    leave = walk.web.link("leave/")
+    digest = walk.web.link("digest/")
     pages = [
         leave,
         digest,

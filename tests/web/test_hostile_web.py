@@ -280,7 +280,8 @@ def test_clients_who_send_or_read_slowly_keep_no_thread_from_others(
 
 
 def test_killed_room_stops_no_mail_and_leaves_the_database_sound(served: Served, web: Web) -> None:
-    leave, stop = path_of(web), threading.Event()
+    leave = path_of(web)
+    stop = threading.Event()
 
     def click() -> None:
         while not stop.is_set():
@@ -360,7 +361,8 @@ def test_beside_a_daemon_pages_show_what_it_has_brought_into_force(web: Web) -> 
 
 
 def test_missing_database_is_no_page_and_is_not_made(web: Web) -> None:
-    leave, data = path_of(web), web.world.path / "data"
+    leave = path_of(web)
+    data = web.world.path / "data"
     for file in data.glob("paperboy.db*"):
         file.unlink()
     assert [web.get(leave).status_code, web.post(leave).status_code] == [
@@ -371,7 +373,8 @@ def test_missing_database_is_no_page_and_is_not_made(web: Web) -> None:
 
 
 def test_restored_backup_is_what_the_next_request_sees(web: Web) -> None:
-    leave, data = path_of(web), web.world.path / "data"
+    leave = path_of(web)
+    data = web.world.path / "data"
     copy = web.world.path.with_name("copy.db")
     assert web.run("backup", str(copy)).code == 0
     web.post(f"{leave}/now")

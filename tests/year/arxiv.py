@@ -15,7 +15,9 @@ DAY = timedelta(days=1)
 FOUND = timedelta(days=6, hours=12)
 
 _EASTERN = ZoneInfo("America/New_York")
-_FRIDAY, _SATURDAY, _SUNDAY = 4, 5, 6
+_FRIDAY = 4
+_SATURDAY = 5
+_SUNDAY = 6
 # Evenings without an announcement, as arXiv would list them; typed in, so that no rule of ours is asked.
 _HOLIDAYS = frozenset(
     date(2028, month, day) for month, day in ((1, 17), (6, 19), (7, 4), (9, 4), (11, 23), (12, 25))

@@ -52,7 +52,8 @@ def gap(stage: Stage, slot: datetime) -> Incident:
 
 def unspeakable(stage: Stage, slot: datetime) -> Incident:
     """A paper that the LLM's content filter refuses: on the third morning on which others got scores it is let go."""
-    begins, refused = due(stage.evening(slot)), stage.world.llm.unspeakable
+    begins = due(stage.evening(slot))
+    refused = stage.world.llm.unspeakable
 
     def choose() -> None:
         found = (
@@ -111,10 +112,8 @@ def another_hour(stage: Stage, slot: datetime) -> Incident:
 def gone_address(stage: Stage, slot: datetime) -> Incident:
     """An address does not exist: after three digests that others got it is suppressed."""
     # Its own, as a suppression stays.
-    reading, address = (
-        LISTS[0],
-        f"gone{slot:%m%d}@example.org",
-    )
+    reading = LISTS[0]
+    address = f"gone{slot:%m%d}@example.org"
     span = slot, slot + EVERY - HOUR
     stage.guest(reading.name, address, span)
     stage.mailbox(address, span, "550 5.1.1 no such user")
@@ -129,10 +128,12 @@ def gone_address(stage: Stage, slot: datetime) -> Incident:
 
 def busy_address(stage: Stage, slot: datetime) -> Incident:
     """An address is busy for some hours, or for more than three days, when its mail is given up."""
-    reading, address = LISTS[0], f"busy{slot:%m%d}@example.org"
+    reading = LISTS[0]
+    address = f"busy{slot:%m%d}@example.org"
     hour = stage.hour(reading, slot)
     long = hour + 85 * HOUR < slot + EVERY and stage.dice.random() < 0.6
-    begins, ends = hour - HOUR, hour + (80 if long else stage.dice.uniform(0.5, 30)) * HOUR
+    begins = hour - HOUR
+    ends = hour + (80 if long else stage.dice.uniform(0.5, 30)) * HOUR
     stage.guest(reading.name, address, (begins, ends + 8 * HOUR))
     stage.mailbox(address, (begins, ends), "450 4.2.1 mailbox busy")
     stage.blocks.mailboxes.append((address, begins, ends))

@@ -59,13 +59,13 @@ class Ledger:
         )
         return [
             Day(
-                name,
-                date.fromisoformat(day),
-                outcome,
-                reason,
-                datetime.fromisoformat(at),
-                int(number),
-                int(left),
+                name=name,
+                date=date.fromisoformat(day),
+                outcome=outcome,
+                reason=reason,
+                at=datetime.fromisoformat(at),
+                considered=int(number),
+                carried_over=int(left),
             )
             for name, day, outcome, reason, at, number, left in rows
         ]

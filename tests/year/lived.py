@@ -44,7 +44,8 @@ class Year:
 
     def latest(self, day: Day) -> datetime:
         """The latest instant at which a day may be frozen."""
-        hour, blocks = self.truth.hour(day.name, day.date), self.truth.blocks
+        hour = self.truth.hour(day.name, day.date)
+        blocks = self.truth.blocks
         there = self.truth.free(hour, self.world.away)
         free = self.truth.free(there, blocks.arxiv, blocks.llm, self.world.away)
         free = min(free, there + PATIENCE)  # when that is over, what is there is sent

@@ -34,21 +34,24 @@ _SMTP = (
 
 def llm_down(stage: Stage, slot: datetime) -> Incident:
     """The LLM is down for up to two days, as the other servers are."""
-    begins, how = stage.within(slot), stage.dice.choice(_LLM)
+    begins = stage.within(slot)
+    how = stage.dice.choice(_LLM)
     ends = stage.after(begins)
     stage.llm_down((begins, ends), how=how)
     return Incident(f"LLM: {how}", begins, ends, partial(told.of_llm, begins=begins, ends=ends))
 
 
 def arxiv_down(stage: Stage, slot: datetime) -> Incident:
-    begins, how = stage.within(slot), stage.dice.choice(_ARXIV)
+    begins = stage.within(slot)
+    how = stage.dice.choice(_ARXIV)
     ends = stage.after(begins)
     stage.arxiv_down((begins, ends), how=how)
     return Incident(f"arXiv: {how}", begins, ends, partial(told.of_arxiv, begins=begins, ends=ends))
 
 
 def mail_down(stage: Stage, slot: datetime) -> Incident:
-    begins, how = stage.within(slot), stage.dice.choice(_SMTP)
+    begins = stage.within(slot)
+    how = stage.dice.choice(_SMTP)
     ends = stage.after(begins)
     stage.mail_down((begins, ends), how=how)
     passing = not how.reply.startswith("5")
@@ -69,7 +72,8 @@ def everything_down(stage: Stage, slot: datetime) -> Incident:
 
 def storm(stage: Stage, slot: datetime) -> Incident:
     """For two days, the servers and the machine fail by turns and together, at any instant."""
-    dice, world = stage.dice, stage.world
+    dice = stage.dice
+    world = stage.world
 
     def some(most: int, longest: float) -> list[Span]:
         begins = [slot + dice.uniform(0, 48) * HOUR for _ in range(dice.randint(1, most))]
@@ -88,7 +92,8 @@ def storm(stage: Stage, slot: datetime) -> Incident:
 
 def llm_dies_midway(stage: Stage, slot: datetime) -> Incident:
     """It answers a morning's first request, and then none for some hours."""
-    reading, llm = LISTS[0], stage.world.llm
+    reading = LISTS[0]
+    llm = stage.world.llm
     hour = stage.hour(reading, slot)
     ends = stage.clear(hour + 3 * HOUR)
 

@@ -16,7 +16,8 @@ class Child:
     looked_at: bool = False
 
     def poll(self) -> int | None:
-        looked_at, self.looked_at = self.looked_at, True
+        looked_at = self.looked_at
+        self.looked_at = True
         return self.code if looked_at else None
 
     def terminate(self) -> None:

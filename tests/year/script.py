@@ -52,8 +52,11 @@ class Script:
 
 def write(world: World, days: int, kinds: list[str]) -> Script:
     """Put the days on the world's agenda, with incidents of those kinds, each about as often."""
-    stage, incidents, bag = Stage(world), list[tuple[datetime, Incident]](), list[str]()
-    slot, last = world.began + SETTLED, world.began + days * DAY - SETTLING
+    stage = Stage(world)
+    incidents = list[tuple[datetime, Incident]]()
+    bag = list[str]()
+    slot = world.began + SETTLED
+    last = world.began + days * DAY - SETTLING
     while kinds and slot + EVERY <= last:
         bag = bag or stage.dice.sample(kinds, len(kinds))
         incidents.append((slot, INCIDENTS[bag.pop()](stage, slot)))
@@ -74,7 +77,8 @@ def write(world: World, days: int, kinds: list[str]) -> Script:
 
 def _everyday(stage: Stage, last: datetime) -> None:
     """Ordinary changes: people join and leave, some for a while, and the daemon is restarted."""
-    instant, number = stage.world.began + SETTLED, 0
+    instant = stage.world.began + SETTLED
+    number = 0
     while (instant := instant + stage.dice.uniform(1, 9) * DAY) < last:
         number += 1
         until = instant + stage.dice.uniform(0.1, 15) * DAY

@@ -23,10 +23,8 @@ from tests.year.world import World
 
 EVERY = 6 * DAY  # there is an incident
 # The distance that edits and outages keep from list hours and deadlines.
-BEFORE, AFTER = (
-    20 * MINUTE,
-    40 * MINUTE,
-)
+BEFORE = 20 * MINUTE
+AFTER = 40 * MINUTE
 UNREACHABLE = Fault("connect")
 
 
@@ -119,7 +117,8 @@ class Stage:
         )
 
     def arxiv_down(self, *spans: Span, how: str = "dropped") -> None:
-        arxiv, fault = self.world.arxiv, arxiv_faults.BY_NAME[how]
+        arxiv = self.world.arxiv
+        fault = arxiv_faults.BY_NAME[how]
         self._down(
             self.blocks.arxiv,
             spans,
@@ -142,7 +141,8 @@ class Stage:
 
     def mailbox(self, address: str, span: Span, reply: str) -> None:
         """The mail server gives this reply to an address for a while."""
-        fault, faults = Fault("RCPT", reply, address=address), self.world.smtp.faults
+        fault = Fault("RCPT", reply, address=address)
+        faults = self.world.smtp.faults
         self.between(span, lambda: faults.append(fault), lambda: faults.remove(fault))
 
     def guest(self, name: str, address: str, span: Span) -> None:

@@ -7,16 +7,20 @@ from tests.year.truth import PATIENCE, Truth, operators_day
 
 Told = Counter[str]  # alerts, and how often
 
-SCORING, PART_SCORED, LLM_WELL = "Scored 0 of", "Scored only", "the LLM scores"
-LATE, LATE_WELL = "in time for", "digests are in time"
-FILES, FILES_WELL = "Broken:", "subscribers.yaml can be used again"
-MAIL, MAIL_WELL = "Mail cannot be sent", "mail is sent again"
-PROCESS, PROCESS_WELL = "A morning crashed or got stuck", "a morning finished"
-LET_GO, EXPIRED, SUPPRESSED = (
-    "could not be scored and will not come back",
-    "could not be delivered",
-    "suppressed",
-)
+SCORING = "Scored 0 of"
+PART_SCORED = "Scored only"
+LLM_WELL = "the LLM scores"
+LATE = "in time for"
+LATE_WELL = "digests are in time"
+FILES = "Broken:"
+FILES_WELL = "subscribers.yaml can be used again"
+MAIL = "Mail cannot be sent"
+MAIL_WELL = "mail is sent again"
+PROCESS = "A morning crashed or got stuck"
+PROCESS_WELL = "a morning finished"
+LET_GO = "could not be scored and will not come back"
+EXPIRED = "could not be delivered"
+SUPPRESSED = "suppressed"
 REFUSED = "refused for good"
 
 OVER = {

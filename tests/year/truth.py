@@ -10,7 +10,9 @@ from tests.year.home import LISTS, OPERATORS_ZONE, Reading
 from tests.year.ledger import Day, Ledger
 from tests.year.world import World
 
-MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
 PATIENCE = 6 * HOUR  # GIVE_UP_AFTER_HOURS
 RETRY = 16 * MINUTE  # a quarter of an hour, and a look of the daemon
 LASTING = 35 * MINUTE  # two tries, or one that looks until a batch is whole
@@ -126,5 +128,6 @@ class Truth:
             ends = [
                 end for each in spans for begin, end in each if begin - LASTING <= instant < end
             ]
-            instant, covered = max([instant, *ends]), bool(ends)
+            instant = max([instant, *ends])
+            covered = bool(ends)
         return instant

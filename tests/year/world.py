@@ -45,7 +45,8 @@ from tests.year.home import EMAILS, LISTS, OPERATOR, OPERATORS_ZONE, Reading, fi
 from tests.year.processes import Child, Systemd
 from tests.year.records import KILLED, Asked, Copy, Doom, Fetch, Killed, Mail, Run
 
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
 TICK = timedelta(seconds=TICK_SECONDS)
 TAKES = timedelta(seconds=3)  # a child, beside what it waits
 HALVES = frozenset({"morning", "sending"})
@@ -95,16 +96,15 @@ class World:
     def __post_init__(self) -> None:
         self.dice = random.Random(self.seed)  # noqa: S311  # a script, no secret
         self.began = self.now
-        self.home, self.log = self.path / "home", self.path / "log"
+        self.home = self.path / "home"
+        self.log = self.path / "log"
         self.database = self.home / "data" / "paperboy.db"
         self._events: list[tuple[datetime, int, Callable[[], None]]] = []
         self._looks: list[datetime] = []
         self._number = count()
         # Requests for the announcement feed; it has yesterday's.
-        self._feeds, self._stale = (
-            0,
-            False,
-        )
+        self._feeds = 0
+        self._stale = False
         self._copied = 0  # the number of the last delivery in `copies`
         self._lock = threading.RLock()
         self._at_work: Run | None = None
@@ -368,11 +368,13 @@ class World:
             self._mark("killed")
             if self.doom is not None:
                 self.off_until = self.doom.off or self.off_until
-            self.doom, run.code = None, KILLED
+            self.doom = None
+            run.code = KILLED
             if self.off_until is not None:
                 raise
         finally:
-            self._at_work, run.ended = None, self.now
+            self._at_work = None
+            run.ended = self.now
             self._note()
             self._copy()
         return cast(

@@ -71,11 +71,11 @@ def fetch(
         results[source.key] = _fetch_source(
             drafter,
             source,
-            connect(source),
-            lists,
-            [category for category in categories if source_of(category) is source],
-            now,
-            since.get(source.key, now),
+            feed=connect(source),
+            lists=lists,
+            categories=[category for category in categories if source_of(category) is source],
+            now=now,
+            reach=since.get(source.key, now),
         )
 
     return results

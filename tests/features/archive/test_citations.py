@@ -26,9 +26,11 @@ def read(bib: str) -> dict[str, dict[str, str]]:
     while rest:
         start = re.match(r"@misc\{([a-z0-9-]+),\n", rest)
         assert start, rest[:80]
-        rest, fields = rest[start.end() :], {}
+        rest = rest[start.end() :]
+        fields = {}
         while field := re.match(r"  (\w+) = \{", rest):
-            depth, end = 1, field.end()
+            depth = 1
+            end = field.end()
             while depth:
                 depth += {"{": 1, "}": -1}.get(rest[end], 0)
                 end += 1
@@ -161,7 +163,8 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=30).map("".join))
 def test_no_command_that_does_more_than_print_is_left(text: str) -> None:
     """Read as TeX does: ^^6e and ^^. are characters, also within a command's name."""
-    safe, before = title(text), ""
+    safe = title(text)
+    before = ""
     while safe != before:
         before = safe
         safe = re.sub(r"\^\^([0-9a-f]{2})", lambda code: chr(int(code[1], 16)), safe, count=1)

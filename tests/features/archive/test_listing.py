@@ -180,7 +180,8 @@ def texts(of: etree._Element, path: str) -> list[str]:
 
 def test_feed_has_what_rfc_4287_demands(public: Web) -> None:
     another_morning(public, 11)
-    root, url = feed(public), f"{WEB_URL}/list/foundations"
+    root = feed(public)
+    url = f"{WEB_URL}/list/foundations"
     assert root.tag == f"{{{ATOM['a']}}}feed"
     for element in (root, *root.findall("a:entry", ATOM)):
         for name in ("id", "title", "updated"):

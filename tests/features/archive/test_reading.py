@@ -59,7 +59,8 @@ def test_page_of_a_link_shows_the_whole_digest(web: Web) -> None:
 
 
 def test_page_of_a_digest_names_no_reader(web: Web) -> None:
-    mail, page = web.mail(), web.get(digest_link(web)).text
+    mail = web.mail()
+    page = web.get(digest_link(web)).text
     own = {*re.findall(r"[0-9a-f]{32}", mail)} - {digest_link(web)[-32:]}
     assert own
     named = ("ada@", "grace@", "Grace Hopper <", "papers@", "mailto:")
@@ -205,10 +206,13 @@ def test_reader_who_has_the_page_is_sent_none(web: Web) -> None:
 
 def test_page_keeps_its_abstracts_until_retention_takes_it_with_its_papers(world: World) -> None:
     """A paper below the thresholds, which no page shows, does not keep its own."""
-    below, shown = "2611.00004", ("2611.00001", "2611.00002", "2611.00003")
+    below = "2611.00004"
+    shown = ("2611.00001", "2611.00002", "2611.00003")
     world.llm.scores[below] = Score(2, 2)
     web = morning(world, 1, 2, 3, 4)
-    link, frozen, keep = digest_link(web), world.clock.now, timedelta(days=60)
+    link = digest_link(web)
+    frozen = world.clock.now
+    keep = timedelta(days=60)
     world.clock.now += timedelta(days=3)
     morning(world, 11)  # a newer digest
     for day in range(4, 42):

@@ -49,7 +49,8 @@ def test_digest_is_found_in_its_own_list_alone(store: Store) -> None:
 
 
 def test_papers_of_a_digest_that_goes_are_forgotten(store: Store) -> None:
-    old, new = frozen(store, days=1), frozen(store)
+    old = frozen(store, days=1)
+    new = frozen(store)
     for digest in (old, new):
         rows.add(store.database, digest, [(1, f"halo {digest}", "", ""), (65_535, "halo", "", "")])
     with store.transaction():

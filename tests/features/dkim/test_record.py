@@ -20,12 +20,14 @@ __all__ = ["ask", "home"]  # fixtures, for these tests, too
 def test_key_of_the_selector_is_looked_up(
     home: Path, ask: Callable[[DnsServer], None], tmp_path: Path, *, signs: bool
 ) -> None:
-    key, other = make(tmp_path), make(tmp_path, 1100)
+    key = make(tmp_path)
+    other = make(tmp_path, 1100)
     own = {"DKIM_KEY": key} if signs else {}
     write_env(
         home, SMTP_HOST="127.0.0.1", MAIL_FROM="papers@wren.edu", DKIM_SELECTOR="s2026", **own
     )
-    name, found = "s2026._domainkey.wren.edu", list[tuple[str, int, bool]]()
+    name = "s2026._domainkey.wren.edu"
+    found = list[tuple[str, int, bool]]()
     for records in ([], ['"v=DKIM1; p="'], [record(other)], [record(key)]):
         with DnsServer({f"{name} TXT": records}) as server:
             ask(server)

@@ -52,7 +52,8 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def asks(server: DnsServer) -> Callable[..., bytes]:
     """What dkimpy calls for a record: it asks this name server."""
     resolver = dns.resolver.Resolver(configure=False)
-    resolver.nameservers, resolver.port = [server.host], server.port
+    resolver.nameservers = [server.host]
+    resolver.port = server.port
 
     def txt(name: bytes, **_: object) -> bytes:
         (found,) = resolver.resolve(name.decode(), "TXT")

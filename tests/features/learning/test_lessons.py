@@ -24,11 +24,14 @@ from paperboy.store.readers import Reader
 from tests.builders import paper
 from tests.store.ledger import NOW
 
-LIST, CRITERIA = "foundations", "abc"
+LIST = "foundations"
+CRITERIA = "abc"
 STATE = LearnedState("key", NOW, NOW, "2611.00001", 1, b"weights")
 BEGINNING = datetime(2026, 9, 1, tzinfo=UTC)
-TOMORROW, HOUR = NOW + timedelta(days=1), timedelta(hours=1)
-ADA, GRACE = Reader(LIST, "ada@example.org"), Reader(LIST, "grace@example.org")
+TOMORROW = NOW + timedelta(days=1)
+HOUR = timedelta(hours=1)
+ADA = Reader(LIST, "ada@example.org")
+GRACE = Reader(LIST, "grace@example.org")
 
 
 def fetched(store: Store, *ids: str) -> None:

@@ -71,7 +71,8 @@ class TestShortlist:
     @pytest.fixture
     def learned(self, world: World) -> World:
         """After a month and 300 scores; today 40 papers come, of which every second one is wanted."""
-        month_ago, yesterday = FRIDAY - timedelta(days=31), FRIDAY - timedelta(days=1)
+        month_ago = FRIDAY - timedelta(days=31)
+        yesterday = FRIDAY - timedelta(days=1)
         old = [self.about(number, published=month_ago) for number in range(1000, 1300)]
         world.store.papers.add(old, foundations().categories, month_ago)
         scores = {paper.id: Score(9 if "Deep" in paper.title else 2, 6) for paper in old}
@@ -114,7 +115,8 @@ class TestShortlist:
     ) -> None:
         (report,) = learned.run(foundations()).lists
         unwanted = {paper.id for paper in learned.feed.papers if "Galaxies" in paper.title}
-        counts, out = report.counts, self.left_out(learned)
+        counts = report.counts
+        out = self.left_out(learned)
         assert out < unwanted
         assert {paper.id for paper in learned.feed.papers} - out == set(learned.scorer.asked)
         assert (counts.considered, counts.not_called, counts.scored) == (
@@ -136,7 +138,8 @@ class TestShortlist:
             *(paper for paper in learned.feed.papers if "Deep" in paper.title)
         )
         learned.run(foundations())
-        out, asked = self.left_out(learned), len(learned.scorer.asked)
+        out = self.left_out(learned)
+        asked = len(learned.scorer.asked)
         learned.clock.now += timedelta(days=1)
         (report,) = learned.run(foundations()).lists
         assert report.counts.considered == 40 - len(out)
@@ -148,7 +151,8 @@ class TestShortlist:
         learned.composer.broken = ConfigError([Problem("emails/digest.mjml.j2:3", "broken")])
         learned.scorer.known = good(*learned.feed.papers)
         assert learned.run(foundations()).due == ("foundations",)
-        learned.scorer.dies_after, learned.composer.broken = None, None
+        learned.scorer.dies_after = None
+        learned.composer.broken = None
         learned.run(foundations())
         out = self.left_out(learned)
         assert len(set(learned.scorer.asked)) == len(learned.scorer.asked) == 40 - len(out)
@@ -245,7 +249,8 @@ def test_embedded_lists_on_the_same_topics_share_no_ranking_once_one_has_learned
     """Nor does a ranking from before the votes outlive them."""
     world.scorer.model = Model("embedded ranker", is_llm=False)
     world.feed.papers = [new(1)]
-    one, twin = foundations(), foundations(name="twin")
+    one = foundations()
+    twin = foundations(name="twin")
     world.run(one, twin)
     assert world.scorer.asked == ["2611.00001"]
     votes = {f"2611.{number:05}": 1 for number in range(100, 110)}

@@ -26,7 +26,8 @@ def learned(world: World) -> None:
         ranking.Example(f"Wanted {number}", "", 1.0 if number > 20 else 0.0)
         for number in range(1, 41)
     ]
-    key, since = f"{ranking.FEATURES}; {criteria}; 7", FRIDAY - timedelta(days=31)
+    key = f"{ranking.FEATURES}; {criteria}; 7"
+    since = FRIDAY - timedelta(days=31)
     state = LearnedState(key, since, YESTERDAY, "2611.00001", 300, ranking.train(b"", rows))
     with Store.open(world.database, tables=TABLES) as store:
         store.days.freeze(Day("foundations", YESTERDAY.date(), Outcome.NOTE), YESTERDAY)
@@ -39,7 +40,8 @@ def test_once_asks_the_llm_about_half_of_the_papers_and_keeps_the_sample(world: 
     world.announce(*range(1, 41))
     assert world.run("once", "--list", "foundations").code == 0
     (shown, _) = world.json("status")["lists"]
-    counts, shortlist = shown["counts"], shown["shortlist"]
+    counts = shown["counts"]
+    shortlist = shown["shortlist"]
     assert 10 < counts["not_called"] <= 20
     assert counts["scored"] == 40 - counts["not_called"]
     assert shortlist["not_called"] == counts["not_called"]

@@ -47,7 +47,8 @@ def froze(
 def test_days_on_which_a_sampled_paper_passed_are_found_in_order(
     store: Store, lessons: Lessons
 ) -> None:
-    yesterday, long_ago = TODAY - timedelta(days=1), TODAY - timedelta(days=90)
+    yesterday = TODAY - timedelta(days=1)
+    long_ago = TODAY - timedelta(days=90)
     froze(
         store,
         TODAY,

@@ -25,7 +25,8 @@ def had(
     spent: Spending = PAID,
 ) -> None:
     """Yesterday of foundations, and what became of its random sample."""
-    sample, at = sample or {}, FRIDAY - timedelta(days=1)
+    sample = sample or {}
+    at = FRIDAY - timedelta(days=1)
     with Store.open(world.database, tables=TABLES) as store:
         store.scores.keep("foundations", "criteria", "gpt-6-luna", {}, spent, at)
         sampled = frozenset(sample)

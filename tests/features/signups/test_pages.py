@@ -65,7 +65,8 @@ def test_form_shows_the_lists_description_in_place_of_its_topics(web: Web) -> No
 
 @pytest.mark.quick
 def test_whole_way_from_the_form_to_the_next_digest(open_web: Web) -> None:
-    web, world = open_web, open_web.world
+    web = open_web
+    world = open_web.world
     page = web.get(JOIN).text
     assert "Get Foundations by mail" in page
     assert "why networks generalise" in page
@@ -93,7 +94,8 @@ def test_whole_way_from_the_form_to_the_next_digest(open_web: Web) -> None:
 
 
 def test_confirmed_reader_is_added_to_the_lists_own_file(open_web: Web) -> None:
-    web, world = open_web, open_web.world
+    web = open_web
+    world = open_web.world
     world.write("readers.csv", "name,address\nBo,bo@example.org\n")
     world.write(
         "subscribers.yaml",
@@ -172,7 +174,8 @@ def test_scripts_and_robots_sign_nobody_up(open_web: Web) -> None:
 
 
 def test_mailbox_gets_one_mail_a_day_however_it_is_spelt(open_web: Web) -> None:
-    web, clock = open_web, open_web.world.clock
+    web = open_web
+    clock = open_web.world.clock
     spellings = ["Emmy.N@gmail.com", "e.m.m.y.n+1@googlemail.com", "EMMYN+2@gmail.com"]
     others = ["emmy.n@wren.edu", "emmyn@wren.edu", "emmy@gmail.com"]
     pages = {ask(web, address) for address in (*spellings, *others)}
@@ -198,7 +201,8 @@ def test_beyond_the_rate_the_form_says_to_try_later_and_nothing_is_noted(open_we
 
 
 def test_link_holds_for_seven_days(open_web: Web) -> None:
-    web, clock = open_web, open_web.world.clock
+    web = open_web
+    clock = open_web.world.clock
     link = asked(web)
     clock.now += timedelta(days=7, minutes=-1)
     assert web.get(link).status_code == 200
@@ -229,7 +233,8 @@ def test_confirming_brings_back_who_left_but_no_suppressed_address(
 def test_sign_up_waits_and_alerts_the_operator_if_the_file_cannot_be_edited(
     open_web: Web,
 ) -> None:
-    web, world = open_web, open_web.world
+    web = open_web
+    world = open_web.world
     world.env(WEB_URL=WEB_URL, ALERT_TO="operator@example.org")
     confirmed(web)
     shared = OPEN.replace("    subscribers:\n", "    subscribers: &people\n").replace(
@@ -257,7 +262,8 @@ def test_sign_up_waits_and_alerts_the_operator_if_the_file_cannot_be_edited(
 
 def test_sign_up_in_retry_backoff_shows_its_next_try(open_web: Web) -> None:
     """As after a crash within the edit, of which nothing was recorded."""
-    web, world = open_web, open_web.world
+    web = open_web
+    world = open_web.world
     confirmed(web)
     with lock.held(world.database, "run", "run"):  # without the daemon, nothing is promised
         waits = f"foundations: {EMMY} has signed up and is not on the list yet"
@@ -271,7 +277,8 @@ def test_sign_up_in_retry_backoff_shows_its_next_try(open_web: Web) -> None:
 
 def test_mail_server_that_is_down_gets_the_confirmation_mail_later(open_web: Web) -> None:
     """It waits in the ledger, like a digest."""
-    web, world = open_web, open_web.world
+    web = open_web
+    world = open_web.world
     ask(web, EMMY)
     world.env(WEB_URL=WEB_URL, SMTP_PORT=9)
     assert work(web) == []
@@ -308,7 +315,8 @@ def test_list_that_is_gone_by_then_ends_the_sign_up(open_web: Web) -> None:
 
 def test_confirmation_mail_that_no_server_takes_for_a_day_is_given_up(open_web: Web) -> None:
     """The person may ask again then."""
-    web, world = open_web, open_web.world
+    web = open_web
+    world = open_web.world
     ask(web, EMMY)
     world.env(WEB_URL=WEB_URL, SMTP_PORT=9)
     for _ in range(25):

@@ -145,7 +145,8 @@ def test_only_papers_of_the_digest_and_known_votes_count(web: Web) -> None:
 
 
 def test_old_id_has_a_slash(web: Web) -> None:
-    world, old = web.world, "cs/0601001"
+    world = web.world
+    old = "cs/0601001"
     assert world.llm.scores is not None
     world.clock.now = world.clock.now.replace(day=23)
     world.llm.scores[old] = world.llm.scores[ONE]

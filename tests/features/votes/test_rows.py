@@ -12,7 +12,8 @@ from paperboy.store.readers import Reader
 from tests.store.ledger import NOW
 
 ADA = Reader("foundations", "ada@example.org")
-ONE, OLD = "2611.00001", "astro-ph/0601001"
+ONE = "2611.00001"
+OLD = "astro-ph/0601001"
 
 
 @pytest.fixture

@@ -19,7 +19,9 @@ def frozen(
     store: Store, days_ago: int = 0, list_name: str = "foundations", *, webhook: bool = True
 ) -> int:
     """The digest of a day, of a list that has a webhook; gives its id."""
-    date, at, found = TODAY - days_ago * DAY, NOW - days_ago * DAY, list[int]()
+    date = TODAY - days_ago * DAY
+    at = NOW - days_ago * DAY
+    found = list[int]()
     app = app_of(store, lambda: at)
     of = mailing_list(name=list_name, webhook="https://example.org" if webhook else "")
     mail = Composed("3 new papers", "papers@example.org", b"mail", shown=b"{}")
@@ -60,7 +62,8 @@ def test_call_is_frozen_with_its_digest_and_waits_at_once(store: Store) -> None:
 
 def test_newest_call_of_each_list_is_known(store: Store) -> None:
     frozen(store, 1)
-    today, other = frozen(store), frozen(store, 1, "galaxies")
+    today = frozen(store)
+    other = frozen(store, 1, "galaxies")
     assert newest(store, "foundations", "galaxies", "unknown") == {
         "foundations": today,
         "galaxies": other,
@@ -71,7 +74,8 @@ def test_newest_call_of_each_list_is_known(store: Store) -> None:
 def test_newest_call_that_ended_is_not_one_that_waits_or_that_was_no_longer_wanted(
     store: Store,
 ) -> None:
-    old, unwanted = frozen(store, 2), frozen(store, 1)
+    old = frozen(store, 2)
+    unwanted = frozen(store, 1)
     frozen(store)
     rows.record(store.database, call_of(store, old), DeliveryState.FAILED, "HTTP 404", NOW)
     rows.delete(store.database, call_of(store, unwanted))

@@ -40,7 +40,9 @@ __all__ = ["world"]  # a fixture
 SRC = Path(__file__).parents[3] / "src"
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 TODAY = date(2026, 11, 20)
-MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
 SECRETS = ("T0ZEBRA", "B0WALRUS", "verysecrettoken")
 OPERATOR = "ops@example.org"
 ABS = "https://arxiv.org/abs/"
@@ -66,17 +68,17 @@ def hook() -> Iterator[Hook]:
 # ---- what is told
 
 CALL = Call(
-    1,
-    "foundations",
-    TODAY,
-    "On <x>",
-    "l1nk",
-    NOW,
-    False,
-    DeliveryState.PENDING,
-    0,
-    "",
-    NOW,
+    digest_id=1,
+    list_name="foundations",
+    date=TODAY,
+    subject="On <x>",
+    link="l1nk",
+    frozen_at=NOW,
+    superseded=False,
+    state=DeliveryState.PENDING,
+    attempts=0,
+    reply="",
+    at=NOW,
 )
 
 
@@ -178,7 +180,8 @@ def test_hostile_title_or_comment_calls_nobody_and_makes_no_link_or_mark() -> No
 def freeze(store: Store, composed: Composed, day: date = TODAY) -> None:
     """Freeze a day of a list that has a webhook."""
 
-    app, of = app_of(store, Clock(NOW)), mailing_list(webhook="https://hooks.example.org")
+    app = app_of(store, Clock(NOW))
+    of = mailing_list(webhook="https://hooks.example.org")
     whole = Day("foundations", day, Outcome.DIGEST, composed=composed)
     store.days.freeze(whole, NOW, lambda digest_id: rows.frozen(app, of, whole, digest_id, NOW))
 
@@ -220,7 +223,8 @@ def alerts(store: Store, url: str) -> list[Alert]:
 
 @pytest.mark.parametrize("status", [200, 204])
 def test_success_is_settled_and_never_told_again(store: Store, hook: Hook, status: int) -> None:
-    hook.statuses, hook.body = [status], b""
+    hook.statuses = [status]
+    hook.body = b""
     frozen(store)
     assert call(store, hook.url).state is DeliveryState.SENT
     assert store.tasks.next_try(KIND) is None
@@ -233,7 +237,8 @@ def test_success_is_settled_and_never_told_again(store: Store, hook: Hook, statu
 def test_refusal_fails_for_good_at_once_and_is_one_alert(
     store: Store, hook: Hook, status: int
 ) -> None:
-    hook.statuses, hook.body = [status], b"no_service"
+    hook.statuses = [status]
+    hook.body = b"no_service"
     hook.headers = {"Location": "/elsewhere"}
     frozen(store)
     found = call(store, hook.url)
@@ -285,8 +290,10 @@ def test_call_goes_through_the_proxy(store: Store, hook: Hook) -> None:
 
 def test_retries_come_less_and_less_often_for_three_days(store: Store, hook: Hook) -> None:
     """Then it has failed for good, and the operator is told."""
-    clock, tries = Clock(NOW), list[timedelta]()
-    hook.statuses, hook.on_request = [500], lambda: tries.append(clock.now - NOW)
+    clock = Clock(NOW)
+    tries = list[timedelta]()
+    hook.statuses = [500]
+    hook.on_request = lambda: tries.append(clock.now - NOW)
     frozen(store)
     while store.tasks.next_try(KIND):
         found = call(store, hook.url, clock=clock)
@@ -448,7 +455,8 @@ def test_kill_while_the_webhook_is_told_repeats_that_call_once(home: World, hook
     )
     _, said = process.communicate(timeout=300)
     assert process.returncode == -signal.SIGKILL, said.decode()
-    hook.on_request, hook.silent = lambda: None, False
+    hook.on_request = lambda: None
+    hook.silent = False
     with home.store() as store:
         left = newest(store)
         assert (left.state, left.attempts, left.reply) == (DeliveryState.PENDING, 1, "")

@@ -158,7 +158,8 @@ def test_without_a_feed_there_is_no_request(server: ArxivServer) -> None:
 
 def test_at_most_a_hundred_papers_are_asked_for(server: ArxivServer) -> None:
     many = [paper(f"2312.{number:05}", categories=("cs.LG",)) for number in range(150)]
-    server.papers, server.announced = many, [(crossed, "cross") for crossed in many]
+    server.papers = many
+    server.announced = [(crossed, "cross") for crossed in many]
     assert feed(server).cross_lists(["cs.LG"], everything) == many[:100]
 
 

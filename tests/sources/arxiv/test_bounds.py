@@ -207,7 +207,8 @@ def test_reply_beyond_its_bound_is_a_broken_page_in_little_memory(
     assert len(server.requests) == 2
 
 
-LATE, ENDLESS_HEAD = NO_REPLY % "took too long", NO_REPLY.removesuffix("the reply %s)")
+LATE = NO_REPLY % "took too long"
+ENDLESS_HEAD = NO_REPLY.removesuffix("the reply %s)")
 ENDLESS = {
     "dripping body": (faults.dripping_body, LATE),
     "dripping headers": (faults.dripping_headers, LATE),

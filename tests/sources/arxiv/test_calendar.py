@@ -77,7 +77,8 @@ def test_ordinary_week_follows_arxivs_table(
 
 
 def test_batch_is_newest_once_the_api_should_show_it() -> None:
-    before, after = eastern("2026-11-18T00:14:59"), eastern("2026-11-18T00:15")
+    before = eastern("2026-11-18T00:14:59")
+    after = eastern("2026-11-18T00:15")
     assert newest_batch(before).announced == eastern("2026-11-16T20:00")
     assert newest_batch(after).announced == eastern("2026-11-17T20:00")
 
@@ -128,7 +129,8 @@ def test_holidays_of_other_years_follow_the_rules() -> None:
 
 
 def test_deferred_announcement_merges_into_the_next_batch() -> None:
-    now, evening = eastern("2026-11-19T08:00"), date(2026, 11, 18)
+    now = eastern("2026-11-19T08:00")
+    evening = date(2026, 11, 18)
     assert newest_batch(now).announced == eastern("2026-11-18T20:00")
     assert newest_batch(now, {evening}).announced == eastern("2026-11-17T20:00")
     merged = newest_batch(now + timedelta(days=1), {evening})
@@ -143,7 +145,8 @@ def is_news(now: datetime) -> bool:
     return now - newest_batch(now).visible < NEWS_FOR
 
 
-F, Q = True, False
+F = True
+Q = False
 
 
 @pytest.mark.parametrize(

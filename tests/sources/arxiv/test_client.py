@@ -123,7 +123,8 @@ def test_paper_survives_the_round_trip_through_atom(server: ArxivServer) -> None
 
 
 def test_pages_are_requested_one_at_a_time_three_seconds_apart(server: ArxivServer) -> None:
-    asked, progress = Asked(server.url, page_size=10), list[tuple[int, int]]()
+    asked = Asked(server.url, page_size=10)
+    progress = list[tuple[int, int]]()
     found = asked.feed.fetch(
         ["cs.LG"], SINCE, NOW, lambda done, total: progress.append((done, total))
     )

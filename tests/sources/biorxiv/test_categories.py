@@ -7,7 +7,8 @@ from paperboy.sources.biorxiv.categories import of_record
 
 
 def test_each_server_has_its_own_categories() -> None:
-    biology, medicine = categories("bioRxiv"), categories("medrxiv")
+    biology = categories("bioRxiv")
+    medicine = categories("medrxiv")
     assert (len(biology), len(medicine)) == (1 + 27, 1 + 51), "all of it has its key, too"
     assert {"biorxiv", "biorxiv/cell biology", "biorxiv/neuroscience"} < set(biology)
     assert {"medrxiv", "medrxiv/hiv aids", "medrxiv/oncology"} < set(medicine)

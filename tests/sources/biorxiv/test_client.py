@@ -86,7 +86,8 @@ def test_all_records_are_read_one_page_at_a_time_a_second_apart(
 ) -> None:
     """Whatever the size of a page. Nothing but dates and a place is asked for."""
     server.page_size = page_size
-    asked, progress = Asked(server.url), list[tuple[int, int]]()
+    asked = Asked(server.url)
+    progress = list[tuple[int, int]]()
     papers = asked.client.fetch(WINDOW, lambda done, total: progress.append((done, total)))
     assert ids(papers) == ids(server.records)
     assert [request.path for request in server.requests] == [

@@ -56,15 +56,15 @@ def new(day: datetime, number: int) -> Paper:
     title = f"How *CO~2~* changes song {number} of {day:%d %B}"
     at = day.replace(hour=8 + number)
     return Paper(
-        f"trial:10.9/{day:%m-%d}.{number}",
-        1,
-        title,
-        ("Ada Wren",),
-        "It *does*. So.",
-        category,
-        (category,),
-        at,
-        at,
+        id=f"trial:10.9/{day:%m-%d}.{number}",
+        version=1,
+        title=title,
+        authors=("Ada Wren",),
+        abstract="It *does*. So.",
+        primary_category=category,
+        categories=(category,),
+        published=at,
+        updated=at,
     )
 
 
