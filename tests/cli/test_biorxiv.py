@@ -580,7 +580,7 @@ def test_late_server_costs_no_other_papers_and_is_reported(home: Home) -> None:
         text_of(mail)
     )
     (alert,) = home.world.messages("ops@example.org")
-    assert "mixed had to do without a source" in flat(text_of(alert))
+    assert "A source of mixed could not be read" in flat(text_of(alert))
     assert reason in flat(text_of(alert))
     home.biorxiv.lasting_fault = None
     home.once("mixed", days=1)

@@ -224,7 +224,7 @@ def test_workers_that_could_not_help_are_reported_until_they_do(store: Store) ->
     )
     note(store, Kind.WORKERS, subject=THE_WORKERS, reason=problem)
     (found,) = met(store, DIGEST, sent=NOTHING_SENT)
-    assert found.alert.headline == "A morning had to do without its workers"
+    assert found.alert.headline == "A morning ran without its workers"
     assert found.alert.paragraphs[0] == f"The reason: {problem}."
     assert "Nothing is lost or sent twice." in text(found)
     assert kept(store) == {Kind.WORKERS: {THE_WORKERS}}

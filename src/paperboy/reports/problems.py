@@ -116,7 +116,7 @@ WORDS: Mapping[str, Words] = {
         "digests are in time",
     ),
     Kind.SOURCE: Words(
-        "{names} had to do without a source",
+        "A source of {names} could not be read",
         "The digest went out with the papers of other sources. No paper is lost: the missing ones come later.",
         "Wait, or fix the cause; paperboy check tries each source.",
         "all sources of {names} can be read",
@@ -172,7 +172,7 @@ WORDS: Mapping[str, Words] = {
         "a morning finished",
     ),
     Kind.WORKERS: Words(
-        "A morning had to do without its workers",
+        "A morning ran without its workers",
         "One process composes the digests instead, which takes longer. Nothing is lost or sent twice.",
         "paperboy check tries CLUSTER. To do without, leave CLUSTER empty and set WORKERS=1 in .env.",
         "mornings have their workers again, or need none",

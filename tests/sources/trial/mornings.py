@@ -89,7 +89,7 @@ def test_source_that_is_down_is_reported_although_the_digests_leave(home: World)
     trial.SERVER["down"] = 1
     home.announce(1)
     assert home.run("once", "--list", "both").code == 0
-    assert "both had to do without a source" in flat(Web(home).mail("ops@example.org"))
+    assert "A source of both could not be read" in flat(Web(home).mail("ops@example.org"))
     assert "the trial server is down" in Web(home).mail("ops@example.org")
     assert "the trial server is down" in home.run("status").out
     trial.SERVER["down"] = 0
