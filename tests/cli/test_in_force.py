@@ -1,5 +1,6 @@
 """Commands that send no mail: they need no login, and while the files are broken they use what is in force."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,6 +86,48 @@ def test_fault_is_the_same_to_check_to_an_edit_and_to_the_morning(
     assert (used.path / "data" / "last-good").resolve() == before
     ran = used.once()
     assert (ran.code, file in ran.err) == ((78, True) if stops_mornings else (0, False))
+
+
+def test_first_version_comes_into_force_with_faults_that_stop_no_mail(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.env(WEB_URL="https://papers.wren.edu")
+    world.write("emails/leave.html.j2", "{% if %}")
+    last_good = world.path / "data" / "last-good"
+    with world.held():
+        world.write("emails/digest.mjml.j2", "{% if %}")
+        tried = world.run("work", "trial")
+        assert (tried.code, "digest.mjml.j2" in tried.out) == (78, True)
+        (world.path / "emails" / "digest.mjml.j2").unlink()
+        assert world.run("work", "trial").code == 0
+        assert "emails/leave.html.j2:1: " in caplog.text
+        first = last_good.resolve()
+        world.write("subscribers.yaml", f"{LISTS}# an edit\n")
+        assert world.run("work", "trial").code == 78
+        assert last_good.resolve() == first
+
+
+def test_pages_are_not_tried_where_none_can_be_served(
+    used: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used.env(WEB_URL="https://papers.wren.edu")
+    monkeypatch.setitem(sys.modules, "werkzeug", None)  # as if it were not installed
+    assert used.run("check", "--offline").code == 0
+    assert used.run("work", "trial").code == 0
+
+
+def test_prompt_of_the_brief_stops_no_morning_without_an_llm(used: World) -> None:
+    used.env(llm=False)
+    used.write("prompts/brief.md.j2", "{% if %}")
+    assert used.run("work", "trial").code == 78
+    assert used.once().code == 0
+
+
+def test_digest_that_was_sent_is_mailed_whatever_is_broken(used: World) -> None:
+    used.write("prompts/score.md.j2", "{% if %}")
+    used.write("emails/digest.mjml.j2", "{% if %}")
+    assert used.run("preview", "foundations", "--to", "grace@example.org").code == 78
+    assert used.run("preview", "foundations", "--sent", "--to", "grace@example.org").code == 0
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,16 @@ def test_edit_that_is_taken_at_once_is_not_taken_again(home: Home) -> None:
     assert not watcher.rested()
 
 
+def test_files_are_tried_again_unless_an_edit_is_resting(home: Home) -> None:
+    watcher = Watcher(home.path, timer := Timer())
+    assert watcher.rested(again=True)
+    assert watcher.rested(again=True)
+    save(home, "# half")
+    assert not watcher.rested(again=True)
+    timer.elapsed = 10
+    assert watcher.rested(again=True)
+
+
 def test_newer_version_is_the_home_itself_or_what_a_daemon_has_in_force(home: Home) -> None:
     files = Files(home.path)
     watcher = Watcher(home.path, timer := Timer())

@@ -476,6 +476,16 @@ def test_new_service_reports_broken_files_on_a_later_day_and_a_crashed_trial_non
         assert office.alerts()[3:] == broken[:1] * days
 
 
+def test_failures_of_a_child_are_lines_of_json_among_whatever_it_prints(office: Office) -> None:
+    office.settle()
+    printed = b'..\n{"place": ".env:1", "message": "x"}\n5\n{"a": 1}\n{"place": "", "message": "y"}\n.{"pl'
+    office.instead["trial"] = [Child(78, io.BytesIO(printed))]
+    office.daemon.signalled(signal.SIGHUP)
+    office.settle()
+    assert [str(problem) for problem in office.daemon.problems] == [".env:1: x", "the home: y"]
+    assert office.alerts() == ["Paperboy: Broken: .env:1: x", "Paperboy: Broken: the home: y"]
+
+
 def test_edit_that_names_another_database_does_not_come_into_force(office: Office) -> None:
     office.settle()
     office.world.write(".env", "PAPERBOY_DATABASE=elsewhere.db\n")

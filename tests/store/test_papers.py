@@ -48,6 +48,12 @@ def test_second_fetch_adds_nothing_new_and_takes_the_newer_text(store: Store) ->
     assert [entry.title for entry in store.papers.unseen(mailing_list())] == ["Third"]
 
 
+def test_categories_of_all_versions_count(store: Store) -> None:
+    versions = [paper(categories=("cs.LG", "stat.ML")), paper(version=2, categories=("cs.LG",))]
+    store.papers.add(versions, ["cs.LG"], NOW)
+    assert store.papers.unseen(mailing_list(categories=("stat.ML",)))
+
+
 def test_each_list_sees_its_own_categories_and_its_own_memory(store: Store) -> None:
     learning = paper("2611.00001")
     physics = paper("2611.00002", primary_category="hep-th", categories=("hep-th",))

@@ -348,6 +348,17 @@ def test_edit_is_shown_once_it_has_rested_if_nothing_is_broken(
     assert shown in reader.get(leave).text
 
 
+def test_edit_is_shown_though_mail_cannot_be_sent(web: Web) -> None:
+    """The login is a credential, which only the daemon can see."""
+    leave = path_of(web)
+    reader = Client(web.site)
+    web.world.env(WEB_URL=WEB_URL, SMTP_USERNAME="ada", SMTP_SECURITY="starttls")
+    web.world.write("subscribers.yaml", LISTS.replace("title: Foundations", "title: Basics"))
+    reader.get(leave)
+    web.world.later(seconds=10)
+    assert "Leave Basics" in reader.get(leave).text
+
+
 def test_beside_a_daemon_pages_show_what_it_has_brought_into_force(web: Web) -> None:
     leave = path_of(web)
     reader = Client(web.site)

@@ -64,7 +64,7 @@ def preview(
     set_up(app.settings.log_level, app.environ)
     mailing_list = app.home.list(name)
     recipient = _recipient(address, mailing_list)
-    if recipient or not as_sent:
+    if not as_sent:
         soundness.require(app, Stops.SENDING if recipient else Stops.MORNINGS)
 
     if not as_sent:

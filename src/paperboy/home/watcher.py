@@ -33,14 +33,17 @@ class Watcher:
         self._in_force = self._version_in_force()
         return self._in_force[0] if self._in_force and self._in_force != before else None
 
-    def rested(self, *, at_once: bool = False) -> bool:
-        """Check once for each edit whether it is complete; `at_once`: take it as it is."""
+    def rested(self, *, at_once: bool = False, again: bool = False) -> bool:
+        """Check once for each edit whether it is complete; `at_once`: take it as it is; `again`:
+        also take files that have not changed.
+        """
         fingerprint = self._files.fingerprint()
         elapsed = self._timer()
         if fingerprint != self._fingerprint:
             self._fingerprint = fingerprint
             self._rests_until = elapsed + RESTED.total_seconds()
-        if elapsed < self._rests_until and not at_once:
+        is_unchanged = self._rests_until == float("inf")
+        if not (at_once or elapsed >= self._rests_until or (again and is_unchanged)):
             return False
         self._rests_until = float("inf")
         return True

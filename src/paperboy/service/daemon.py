@@ -77,10 +77,12 @@ class _Child:
 
     @property
     def failures(self) -> list[Problem]:
-        """Return the failures that it reported, on the lines after its dots of progress."""
-        with suppress(ValueError):  # it was killed while it wrote
-            return [Problem(**json.loads(line)) for line in self.output.split("\n")[1:] if line]
-        return []
+        """Return the failures that it reported, a line each, among its dots of progress."""
+        found = list[Problem]()
+        for line in self.output.splitlines():
+            with suppress(ValueError, TypeError):
+                found.append(Problem(**json.loads(line)))
+        return found
 
     def describe_exit(self, code: int, silent: float) -> str:
         """Describe an exit after so many seconds without progress; empty if all went well."""
@@ -319,7 +321,7 @@ class Daemon:
         if "trial" in self._children:
             return
         elapsed = self._timer()
-        if not self._watcher.rested(at_once=self._reload or elapsed >= self._try_at):
+        if not self._watcher.rested(at_once=self._reload, again=elapsed >= self._try_at):
             return
 
         if self._reload:
@@ -334,7 +336,9 @@ class Daemon:
 
         After a broken edit the last good version stays in force, if this database has one.
         """
-        problems = tuple(child.failures)
+        problems = tuple(
+            replace(failure, place=failure.place or "the home") for failure in child.failures
+        )
         if problem and not problems:
             problems = (Problem("the home", f"its files could not be tried: {problem}"),)
 
@@ -345,9 +349,8 @@ class Daemon:
             is_same = self.home.settings.paperboy_database == database
             if problems and not (self._in_force and is_same):
                 raise ConfigError(problems)
-            set_up(
-                self.home.settings.log_level, self._app.environ, by_hand=False
-            )  # at its LOG_LEVEL
+            log_level = self.home.settings.log_level
+            set_up(log_level, self._app.environ, by_hand=False)
 
         broken = _broken_files(problems)
         if child.process.poll() in {0, ConfigError.exit_code}:  # else not every file was tried

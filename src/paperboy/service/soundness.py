@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from enum import IntEnum
 from functools import partial
+from importlib.util import find_spec
 from typing import NamedTuple
 
 from paperboy.errors import ConfigError, Problem, noted
@@ -32,13 +33,19 @@ def faults(app: App, least: Stops = Stops.EDITS) -> list[Fault]:
     languages = {mailing_list.language for mailing_list in app.home.lists}
     parts: list[tuple[str, Stops, Callable[[], object]]] = [
         ("prompts", Stops.MORNINGS, lambda: app.prompt),
-        ("prompts", Stops.MORNINGS, lambda: app.brief_prompt),
+        (
+            "prompts",
+            Stops.MORNINGS if app.settings.has_llm else Stops.EDITS,
+            lambda: app.brief_prompt,
+        ),
         ("scoring", Stops.MORNINGS, lambda: app.scorer),
         ("DKIM", Stops.MORNINGS, lambda: app.signer),
         ("mail", Stops.SENDING, lambda: app.transports),
         ("emails", Stops.MORNINGS, lambda: app.templates.check(languages)),
     ]
-    if app.settings.web_url:
+    if app.settings.web_url and find_spec(
+        "werkzeug"
+    ):  # else pages are served elsewhere, or not yet
         samples = [feature.samples for feature in app.features if feature.samples]
         check_pages = partial(app.templates.check_pages, languages, samples)
         parts.append(("emails", Stops.EDITS, check_pages))

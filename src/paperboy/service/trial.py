@@ -1,5 +1,6 @@
 """Trial of an edit: a copy of the home's files comes into force if nothing in it is broken."""
 
+import logging
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from paperboy.home.settings import Settings
 from paperboy.home.versions import Files
 from paperboy.service import soundness
 from paperboy.service.app import App
+from paperboy.service.soundness import Stops
+
+logger = logging.getLogger(__name__)
 
 
 def adopt(app: App) -> None:
@@ -39,7 +43,9 @@ def adopt(app: App) -> None:
 
 
 def _problems(app: App, source: Path) -> list[Problem]:
-    """Return every problem in the files there."""
+    """Return every problem in the files there that keeps them from coming into force. The first
+    version may have faults that stop no mail, since nothing better is in force; they are logged.
+    """
     problems = list[Problem]()
     with app.at(Home(app.path, Settings(), (), source)) as tried:
         with noted(problems):
@@ -47,5 +53,10 @@ def _problems(app: App, source: Path) -> list[Problem]:
             if lock.holder(tried.settings.paperboy_database, "run") is None:
                 message = "PAPERBOY_DATABASE has changed; restart the daemon to use it"
                 raise ConfigError([Problem(".env", message)])
-        problems += (fault.problem for fault in soundness.faults(tried))
+        is_first = Files(app.path).in_force() is None
+        for fault in soundness.faults(tried):
+            if is_first and fault.stops < Stops.SENDING:
+                logger.error("%s", fault.problem)
+            else:
+                problems.append(fault.problem)
     return problems

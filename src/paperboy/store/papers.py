@@ -31,7 +31,11 @@ class Papers(Noun):
         self.clear_cache()
         values = {
             "ids": [paper.id for paper in papers],
-            "within": {paper.id: (paper.primary_category, *paper.categories) for paper in papers},
+            "within": [
+                (paper.id, category)
+                for paper in papers
+                for category in (paper.primary_category, *paper.categories)
+            ],
             "source": source,
             "categories": list(categories),
             "at": at,
@@ -131,6 +135,6 @@ where excluded.version >= papers.version
 """
 _IN_CATEGORY = """
 insert or ignore into paper_categories
-select category.value, paper.key from json_each(:within) as paper cross join json_each(paper.value) as category
+select json_extract(value, '$[1]'), json_extract(value, '$[0]') from json_each(:within)
 """
 _FETCHED = "insert or replace into fetches select :source, value, :at from json_each(:categories)"

@@ -23,11 +23,9 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home.home import Home
 from paperboy.home.watcher import Watcher
 from paperboy.mail.templates import Templates
-from paperboy.service import soundness
 from paperboy.service.app import App
-from paperboy.service.soundness import Stops
 from paperboy.web import leaving
-from paperboy.web.visit import Visit
+from paperboy.web.visit import Visit, rendered
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -139,12 +137,15 @@ class Site:
     def _error_page(self, error: HTTPException) -> Response:
         """Return an error page; werkzeug's own if ours cannot be rendered."""
         response = error.get_response()
+        version = self.version()
+        web_url = version.app.settings.web_url
+        code = response.status_code
+
+        def render(templates: Templates) -> str:
+            return templates.web("error", web_url=web_url, code=code)
+
         with suppress(PaperboyError):
-            version = self.version()
-            page = version.templates.web(
-                "error", web_url=version.app.settings.web_url, code=response.status_code
-            )
-            response.set_data(page)
+            response.set_data(rendered(version.app.home, version.templates, render))
         return response
 
     def version(self) -> _Version:
@@ -155,10 +156,8 @@ class Site:
             return self._version
         try:
             if source := self._watcher.newer(self._version.app.home):
-                version = self._make_version(Home.load(self.app.path, self.app.environ, source))
-                if source == self.app.path:  # no daemon has tried it
-                    soundness.require(version.app, Stops.EDITS)
-                self._version = version
+                home = Home.load(self.app.path, self.app.environ, source)
+                self._version = self._make_version(home)
         except ConfigError as error:
             logger.error("%s\nthe previous version stays in force until that is fixed", error)
         finally:

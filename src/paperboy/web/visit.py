@@ -1,6 +1,7 @@
 """A request to the web room, its means, and the answers that all pages share."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -69,18 +70,29 @@ class Visit:
         return site in {"same-origin", "none"} and headers.get("Sec-Fetch-User") == "?1"
 
     def page(self, name: str, language: str = "", *, status: int = 200, **values: Any) -> Response:
-        """Render a page, from the templates of a language; if the operator's cannot be rendered, from
-        the shipped ones, since nobody may be kept from leaving.
-        """
-        values["web_url"] = self.web_url
-        try:
-            text = self.templates.web(name, language, **values)
-        except ConfigError as error:
-            logger.error("%s\nthe shipped template is shown until that is fixed", error)
-            *_, shipped = self.home.folders("emails")
-            text = Templates.load([shipped]).web(name, **values)
-
+        """Return a page, rendered from the templates of a language."""
+        text = self.text(name, language, **values)
         return Response(text, status, mimetype="text/html")
+
+    def text(self, name: str, language: str, **values: Any) -> str:
+        """Render a page."""
+        values["web_url"] = self.web_url
+        return self.rendered(lambda templates: templates.web(name, language, **values))
+
+    def rendered(self, render: Callable[[Templates], str]) -> str:
+        """Render from the operator's templates, or from the shipped ones. See `rendered` below."""
+        return rendered(self.home, self.templates, render)
+
+
+def rendered(home: Home, templates: Templates, render: Callable[[Templates], str]) -> str:
+    """Render a page from the operator's templates or, where they are broken, from the shipped ones,
+    since nobody may be kept from leaving. Raises ConfigError if those are broken, in a checkout.
+    """
+    try:
+        return render(templates)
+    except ConfigError as error:
+        logger.error("%s\nthe shipped template is shown until that is fixed", error)
+        return render(Templates.load(home.folders("emails")[-1:]))
 
 
 def found(value: _T | None) -> _T:

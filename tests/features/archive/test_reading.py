@@ -92,6 +92,18 @@ def test_note_has_its_page(web: Web) -> None:
     assert "did not pass" in words(page)
 
 
+def test_broken_templates_of_the_operator_leave_every_page_as_it_was(
+    web: Web, caplog: pytest.LogCaptureFixture
+) -> None:
+    configure(web, archive="public")
+    paths = [digest_link(web), "/list/foundations/feed.atom", "/digest/short"]
+    shipped = [web.get(path).text for path in paths]
+    for name in ("digest.mjml.j2", "feed.html.j2", "error.html.j2"):
+        web.world.write(f"emails/{name}", "{{ no_such_name }}")
+    assert [web.get(path).text for path in paths] == shipped
+    assert caplog.text.count("the shipped template is shown until that is fixed") == 3
+
+
 @pytest.mark.parametrize(
     "path", ["/digest/" + "0" * 32, "/digest/short", "/list/foundations/2026-11-19"]
 )

@@ -149,7 +149,7 @@ def digest(visit: Visit, **where: Any) -> Response:
         indexed=mailing_list.archive == "indexed",
     )
 
-    html = visit.templates.online(page)
+    html = visit.rendered(lambda templates: templates.online(page))
 
     # The mail's HTML becomes a page here, so that restyled templates need not know what is added.
     if list_page:
@@ -252,7 +252,7 @@ def atom(visit: Visit, name: str) -> Response:
             title=one_line(archived.subject),
             updated=archived.at.isoformat(),
             url=digest_url,
-            content=visit.templates.web("feed", mailing_list.language, page=page),
+            content=visit.text("feed", mailing_list.language, page=page),
         )
         entries.append(entry)
 
