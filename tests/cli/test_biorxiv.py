@@ -247,7 +247,10 @@ def test_category_without_papers_for_weeks_is_not_late(home: Home) -> None:
     home.post(1)
     home.once()
     home.once(days=10)
-    assert home.outcome("cells") == (Outcome.QUIET, "bioRxiv had nothing new in its categories")
+    assert home.outcome("cells") == (
+        Outcome.QUIET,
+        "bioRxiv had nothing new in its categories",
+    )
 
 
 def test_mirror_that_is_stale_for_two_weeks_loses_nothing(home: Home) -> None:

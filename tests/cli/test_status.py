@@ -299,7 +299,7 @@ def test_exit_code_reports_whether_all_is_well(
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("[vera@example.org]", "[]", "never, it has no subscribers"),
+        ("[vera@example.org]", "[]", "never, since it has no subscribers"),
         ("    topics: dwarf", "    paused: true\n    topics: dwarf", "nothing while it is paused"),
     ],
 )

@@ -70,7 +70,7 @@ def test_subscribers_shows_schedule_and_people_of_each_list(world: World) -> Non
         "  grace@example.org  Grace Hopper\n"
         "\n"
         "galaxies\n"
-        "paused, else mon, wed at 08:30 UTC, to 1 address\n"
+        "paused, otherwise mon, wed at 08:30 UTC, to 1 address\n"
         "  vera@example.org\n"
         "\n"
         "3 addresses on 2 lists\n"

@@ -150,7 +150,7 @@ def large_files(prompts: Path) -> None:
         (prompts / str(n)).write_bytes(b" " * 33_000_000)
 
 
-TOO_MUCH = "prompts, emails and files of subscribers: hold more than 64 MB or 30,000 files; move others elsewhere, "
+TOO_MUCH = "prompts, emails and files of subscribers: hold more than 64 MB or 30,000 files; move other files "
 
 
 @pytest.mark.long("thousands of files")

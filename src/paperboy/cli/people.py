@@ -28,7 +28,7 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for 
 _LIST = click.argument("name", metavar="LIST")
 _ADDRESS = click.argument("text", metavar="ADDRESS")
 _ADDRESS_OR_TOKEN = click.argument("words", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
-_REASONS = {"operator": "by hand", "reader": "asked to leave the list"}  # by who wants it
+_REASONS = {"operator": "by hand", "reader": "asked to leave the list"}  # by who asked for it
 
 
 @click.command()
@@ -64,7 +64,7 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> None:
         days = ", ".join(_weekdays(mailing_list))
         if mailing_list.weekdays == EVERY_DAY:
             days = "every day"
-        paused = "paused, else " * mailing_list.paused
+        paused = "paused, otherwise " * mailing_list.paused
         when = f"{paused}{days} at {mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
         number = counted(len(mailing_list.subscribers), "address", "addresses")
         say(f"{when}, to {number}")
@@ -119,8 +119,8 @@ def subscribe(app: App, name: str, text: str) -> None:
     """Add somebody to a list, after the last subscriber in its file.
 
     The rest of the file stays as it is. ADDRESS is ada@example.org or, in quotes, 'Ada Lovelace
-    <ada@example.org>'. You can use this while the daemon runs; the list's next digest goes there,
-    too.
+    <ada@example.org>'. You can use this while the daemon runs; the list's next digest also
+    goes to the new address.
     """
     new = mailbox_from(text, "ADDRESS")
     mailing_list = app.home.list(name)
@@ -180,15 +180,15 @@ def suppress(app: App, words: Sequence[str], name: str) -> None:
     """Stop all mail to an address at once, whatever the lists' files say.
 
     A token is the last word of an unsubscribe mail's subject; the whole subject works, too, and so
-    does the mailto link in a digest. It stands for an address and a list, and stops mail from that
-    list only. You can use this while the daemon runs.
+    does the mailto link in a digest. The token stands for an address and a list, and stops mail
+    from that list only. You can use this while the daemon runs.
     """
     app.take_own_or_in_force()
     set_up(app.settings.log_level, app.environ)
     if name:
         app.home.list(name)
 
-    with app.store_to_ask.transaction():  # a person who is forgotten meanwhile stays so
+    with app.store_to_ask.transaction():  # a person who is forgotten meanwhile stays forgotten
         address, only, by = _read_request(app, " ".join(words), name)
         suppressions = app.store.suppressions
         is_new = suppressions.add(address, only, _REASONS[by], app.clock(), by=by)
@@ -197,7 +197,7 @@ def suppress(app: App, words: Sequence[str], name: str) -> None:
         said = f"{address} gets no more mail from {only or 'any list'}."
         lists = [mailing_list for mailing_list in app.home.lists if only in {"", mailing_list.name}]
         if not any(mailing_list.subscriber(address) for mailing_list in lists):
-            said += f" (It is not a subscriber of {'that' if only else 'any'} list.)"
+            said += f" (The address is not on {'that' if only else 'any'} list.)"
         say(f"{said} {_undo(address, only)}")
     elif suppression := suppressions.find(only, address):
         say(f"Nothing to do: {refusal(suppression, app.settings.timezone)}")
@@ -225,26 +225,26 @@ def unsuppress(app: App, words: Sequence[str], name: str) -> None:
     suppressions = app.store_to_ask.suppressions
     if suppressions.lift(address, only, app.clock()):
         where = only or "its lists"
-        say(f"{address} may get mail from {where} again, if it is a subscriber there.")
+        say(f"{address} may get mail from {where} again, if it is subscribed.")
     else:
         if name:
-            app.home.list(name)  # only now: it may have left the file since
+            app.home.list(name)  # checked only now: the list may have left the file since then
         where = f"the list {only}" if only else "all lists"
         say(f"Nothing to do: {address} is not suppressed for {where}.")
 
     for suppression in suppressions.of(address):
-        # It still stops mail: one for all lists, or, where that was lifted, one for a single list.
+        # Some still stop mail: one for all lists or, if that one was lifted, those for single lists.
         if not (suppression.list_name and only):
             say(f"But {refusal(suppression, app.settings.timezone)}")
 
 
 def _read_request(app: App, text: str, name: str) -> tuple[str, str, str]:
-    """Return the address, the list (empty: all of them), and who wants it: a token is the reader's
-    own wish.
+    """Return the address, the list (empty: all lists), and who asked: a token stands for the
+    reader's own wish.
 
     `text` is an address, a token, or the subject or the link of an unsubscribe mail; `name` is the
     value of `--list`. Raises click.BadParameter for a broken address, and UnknownNameError for a
-    token of no mail or of another list.
+    token that no mail has, or that belongs to another list.
     """
     from paperboy.mail.message import unsubscribe_request
 
@@ -258,10 +258,8 @@ def _read_request(app: App, text: str, name: str) -> tuple[str, str, str]:
     named, token = request
     reader = app.store_to_ask.readers.by_leave_token(token)
     if reader is None:
-        test_mail = (
-            "A test mail to an address on no list has one, too, but nothing more goes there."
-        )
-        what = f"is not the token of any mail to a subscriber. ({test_mail})"
+        test_mail = "A test mail to an address on no list has a token, too; it gets no other mail."
+        what = f"is not a token from any mail to a subscriber. ({test_mail})"
         raise UnknownNameError(f"{token!r} {what} Give the address instead")
 
     if others := {named, name} - {reader.list_name, ""}:
@@ -297,7 +295,7 @@ def forget(app: App, text: str) -> None:
         where = f"line{'s' if numbers[1:] else ''} {together([str(line) for line in numbers])}"
         say(f"Removed {address} from {file} ({where}).")
 
-    say(f"Erased it from {counted(rows, 'row')} of the database.")
+    say(f"Erased {address} from {counted(rows, 'row')} of the database.")
     for suppression in suppressions:
         stays = "A keyed hash of it stays, so that it gets no mail even if somebody adds it again"
         say(f"{stays}: {refusal(suppression, app.settings.timezone)}")

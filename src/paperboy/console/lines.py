@@ -1,7 +1,7 @@
 """Lines that a command prints: results on stdout, messages on stderr.
 
-Each argument of `say` is a line: control characters, marks of the writing direction and line ends
-that came from outside are escaped.
+Each argument of `say` is a line: control characters, bidirectional marks and line ends in it are
+escaped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PIPED = 100_000  # columns where there is no terminal: each line stays whole, a
 
 
 def say(*lines: str, mark: str = "", err: bool = False, **style: Any) -> None:
-    """Print lines, each after the mark in a style of `click.style`."""
+    """Print lines, each after the mark. `style` is how `click.style` shows the mark."""
     start = click.style(visible(mark), **style) if mark else ""
     for line in lines:
         click.echo(start + visible(line), err=err)
@@ -56,7 +56,7 @@ def heading(text: str) -> Text:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Table]:
-    """Return a table of a page; none without rows."""
+    """Return a page's part with one table; without rows, an empty part."""
     from rich.table import Table
 
     table = Table(
@@ -67,7 +67,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Table]:
         show_header=any(heads),
     )
     for head in heads:
-        table.add_column(head, overflow="fold")  # a narrow terminal leaves out nothing
+        table.add_column(head, overflow="fold")  # a narrow terminal folds cells, and cuts none
     for row in rows:
         table.add_row(*map(visible, row))
 
@@ -97,7 +97,7 @@ def show_page(page: Page) -> None:
 
 
 def complaint(error: PaperboyError, environ: Mapping[str, str]) -> None:
-    """Print the error that ends a command on stderr, a line for each problem."""
+    """Print on stderr the error that ends a command, a line for each problem."""
     mark = priority(logging.ERROR) if is_journal(environ) else ""
     say(*(mark + line for line in lines_of(error)), err=True)
 

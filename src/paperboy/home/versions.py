@@ -1,4 +1,4 @@
-"""Versions of a home's files: as they are, and in force.
+"""Versions of a home's files: the files as they are now, and the copy in force.
 
     data/files-*      copies of `.env`, subscribers.yaml with the files that it names, prompts/ and
                       emails/; the previous copy stays for its readers
@@ -23,13 +23,13 @@ from paperboy.errors import ConfigError, StoreWriteError
 from paperboy.home import people
 from paperboy.home.lists import LISTS_FILE
 
-MOST_FILES = 30_000  # such as two for each of ten thousand lists
+MOST_FILES = 30_000  # enough for ten thousand lists with two files each
 
 Fingerprint = tuple[tuple[str, tuple[int, ...]], ...]  # names of files, and their stamps
 
 
 def list_files(home: Path) -> list[str]:
-    """Return subscribers.yaml, and the files of the home that it may name."""
+    """Return subscribers.yaml, and the files inside the home that it seems to name."""
     text = ""
     with suppress(ValueError, FileNotFoundError):
         text = files.read(home / LISTS_FILE).decode(errors="replace")
@@ -53,7 +53,7 @@ class Files:
 
     def in_force(self) -> Path | None:
         """Return the copy in force, if there is one."""
-        # Not Path.exists, which raises where this user cannot look.
+        # os.path, since Path.exists raises in a folder that this user cannot search.
         exists = os.path.exists(self.last_good)  # noqa: PTH110
         return self.last_good.resolve() if exists else None
 
@@ -62,8 +62,8 @@ class Files:
         return tuple((name, _stamp(self._home / name)) for name in self._names())
 
     def _names(self) -> list[str]:
-        """Return all files, also through links, without the temporary files of editors. A circle of
-        links ends at `MOST_FILES`.
+        """Return the names of all files, following links, but without the temporary files of
+        editors. A cycle of links ends at `MOST_FILES`.
         """
         names = [".env", *list_files(self._home)]
         for kind in ("prompts", "emails"):
@@ -100,7 +100,7 @@ class Files:
             if size > files.MOST_BYTES or len(names) > MOST_FILES:
                 message = (
                     f"hold more than 64 MB or {MOST_FILES:,} files; "
-                    "move others elsewhere, and remove links that form a circle"
+                    "move other files elsewhere, and remove links that form a cycle"
                 )
                 raise ConfigError.at("prompts, emails and files of subscribers", message)
 
@@ -149,7 +149,7 @@ class Files:
         ]
 
     def _unwritable(self, error: OSError) -> StoreWriteError:
-        """Return an error of the folder `data`, with the fix."""
+        """Return an error about the folder `data`, with the fix."""
         fix = "let Paperboy's user write there, and check that the disk has space"
         return StoreWriteError(f"{self._data}: cannot be written ({error.strerror}); {fix}")
 

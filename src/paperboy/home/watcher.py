@@ -1,4 +1,4 @@
-"""Watcher of a home's files, for all that use them for long: the daemon, a sending, the web room."""
+"""Watcher of a home's files, for their long-running users: the daemon, a sending, the web room."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -8,11 +8,11 @@ from paperboy.edges import lock
 from paperboy.home.home import Home
 from paperboy.home.versions import Files, Fingerprint
 
-RESTED = timedelta(seconds=10)  # an edit is complete when no file has changed for so long
+RESTED = timedelta(seconds=10)  # an edit is complete when no file has changed for this long
 
 
 class Watcher:
-    """Watcher that is made before the files are read, so that it misses no edit."""
+    """Watcher of a home's files. Make it before you read them, so that it misses no edit."""
 
     def __init__(self, home: Path, timer: Callable[[], float]) -> None:
         self._home = home
@@ -23,8 +23,8 @@ class Watcher:
         self._rests_until = float("inf")
 
     def newer(self, used: Home) -> Path | None:
-        """Return where a newer version can be read: the copy in force if a daemon holds the home,
-        else the home itself; None if there is none.
+        """Return the folder of a newer version: the copy in force if a daemon holds the home, else
+        the home itself. None: nothing is newer.
         """
         if not lock.holder(used.settings.paperboy_database, "run"):
             return self._home if self.rested() else None
@@ -34,8 +34,8 @@ class Watcher:
         return self._in_force[0] if self._in_force and self._in_force != before else None
 
     def rested(self, *, at_once: bool = False, again: bool = False) -> bool:
-        """Check once for each edit whether it is complete; `at_once`: take it as it is; `again`:
-        also take files that have not changed.
+        """Return True once for each edit, when it is complete. With `at_once`, return True now; with
+        `again`, also for files without an edit.
         """
         fingerprint = self._files.fingerprint()
         elapsed = self._timer()
@@ -49,6 +49,6 @@ class Watcher:
         return True
 
     def _version_in_force(self) -> tuple[Path, Fingerprint] | None:
-        """Return the copy in force and its fingerprint: `forget` changes it in place."""
+        """Return the copy in force and its fingerprint, since `forget` edits the copy in place."""
         copy = self._files.in_force()
         return (copy, Files(copy).fingerprint()) if copy else None

@@ -1,12 +1,12 @@
-"""The drafter: what a draft needs from the store, the scorer and the brief writer.
+"""The drafter collects all that a draft needs: from the store, the scorer and the brief writer.
 
-    candidates ← stored papers in the list's categories that it has not seen, less those from before its start
-    gathered   ← the candidates that the list's filters leave, followed authors' papers first, with their kept scores
+    candidates ← stored papers in the list's categories, new to the list, and not from before its start
+    gathered   ← the candidates that pass the list's filters, followed authors' papers first, with their kept scores
     scored     ← the scorer's scores for the others, kept as they arrive
-    brief      ← kept sentences about the chosen papers, else the LLM's, once and within 20 seconds; a digest needs none
+    brief      ← kept sentences about the chosen papers, else the LLM's, requested once, for up to 20 seconds; optional
 
-Marks nothing as sent: scores and briefs are kept, because they were paid for; `morning.py` freezes
-everything else.
+Nothing is marked as sent here. Scores and briefs are kept at once, because they were paid for;
+`morning.py` freezes everything else.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A scorer that ranks compares with the papers of these days, the candidates among them.
+# A ranking scorer compares each candidate with all papers of these days, candidates included.
 RECENT = timedelta(days=30)
 
-BRIEF_SECONDS = 20.0  # for a list's brief; after one that takes longer no more are asked for
-FEWEST_BRIEFED = 4  # papers; fewer are read as fast as a brief
+BRIEF_SECONDS = 20.0  # for a list's brief; once one takes longer, no more are asked for
+FEWEST_BRIEFED = 4  # papers; fewer can be read as fast as a brief
 
 
 class Scorer(Protocol):
-    """Scores several lists at once, asking once for what they share. `score` yields the result of
+    """Scores several lists at once; shared papers are asked for once. `score` yields the result of
     each request as it arrives, and raises ScoringError when it cannot continue. `estimate` returns
     what scoring may cost; None: the price is unknown.
     """
@@ -90,16 +90,16 @@ class BriefWriter(Protocol):
 
 
 class _ToBrief(NamedTuple):
-    """Brief that a list's digest may have."""
+    """Request for the brief of a list's digest, which may be kept already."""
 
-    place: int  # of the list
-    key: str  # of what was kept
+    place: int  # index of the list
+    key: str  # under which the brief is kept
     digest: Digest
 
 
 @dataclass(slots=True, kw_only=True)
 class Drafter:
-    """Gathering of lists' papers from the store, their scoring, and the morning in brief."""
+    """Gathers lists' papers from the store, scores them, and adds the morning in brief."""
 
     store: Store
     scorer: Scorer
@@ -112,11 +112,11 @@ class Drafter:
     learn: Learn | None
     brief_seconds: float = BRIEF_SECONDS
 
-    # The last papers that a scorer compared with, and what selects them.
+    # The papers that a scorer last compared candidates with, and the key that selected them.
     _recent: Sequence[Text] = ()
     _recent_key: object = None
 
-    _dead: str = ""  # why the scorer is asked for nothing more; empty: it is not dead
+    _dead: str = ""  # why the scorer is no longer asked; empty: it still is
     _shortfall: Shortfall | None = Shortfall.SERVER  # None: scoring hit a bug
     _logged: str = ""  # the last reason that was logged
 
@@ -129,12 +129,12 @@ class Drafter:
         since: Mapping[str, datetime] = MappingProxyType({}),
         unread: Collection[str] = (),
     ) -> tuple[list[Paper], frozenset[str], frozenset[str]]:
-        """Return the papers to consider, which the list has not seen, or had not `before` a day;
-        the ids of those from before its start; and the ways by which they come.
+        """Return the papers to consider, the ids of papers too old for the list, and the ways by
+        which papers come to it. The list has seen none of them, or none `before` that day.
 
-        A list starts with the newest batch of each source, or with the papers submitted `since`
-        then, by the source's key; with categories that are `unread` today, on the day when they
-        can be read.
+        A list starts with the newest batch of each source, or earlier, with the papers submitted
+        `since` the instant under the source's key. A category that is `unread` today starts on the
+        first day when it can be read.
         """
         started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
         known = [
@@ -161,8 +161,8 @@ class Drafter:
     def _came_before(
         self, list_name: str, papers: Sequence[Paper], before: date | None
     ) -> frozenset[str]:
-        """Return ids already sent to the list under another id, and ids whose twin is in this
-        batch.
+        """Return the ids of papers already sent to the list under another id, and of those that are
+        here under the id of another source, too.
         """
         ids = {paper.id for paper in papers}
         found = set[str]()
@@ -186,11 +186,11 @@ class Drafter:
         late: Collection[str] = (),
         spent_on: date | None = None,
     ) -> ScoredList:
-        """Return the candidates with their kept scores, including those that another list paid for;
-        `late` are the keys of sources. Spending covers everything not yet frozen into a day, plus
-        `spent_on`.
+        """Return the candidates with their kept scores, including scores that another list paid
+        for. `late`: the keys of late sources. Spending covers everything not yet frozen into a day,
+        plus that of the day `spent_on`.
         """
-        # Nobody's address is needed from here on.
+        # Addresses are not needed from here on.
         mailing_list = replace(mailing_list, subscribers=())
         name = mailing_list.name
         model = self.scorer.model
@@ -242,8 +242,8 @@ class Drafter:
         """Return the lists with the scorer's scores, which are kept as they arrive.
 
         Lists with the same criteria are scored once. A scorer that could not continue is not asked
-        again. What a bug leaves unscored is carried over, too. `show_cost`: show the cost on a
-        terminal, too.
+        again. Papers left unscored by a bug are carried over like others. `show_cost`: also show
+        the cost on a terminal.
         """
         lists = list(kept)
         jobs = list(self._jobs(lists))
@@ -270,8 +270,8 @@ class Drafter:
         return list(map(self._explained, lists))
 
     def _ask(self, lists: list[ScoredList], jobs: Sequence[ToScore]) -> None:
-        """Let the lists take over the results as they arrive, those with the criteria of the list
-        that asked, too; and keep the scores.
+        """Give each result, as it arrives, to every list with the criteria of the list that asked,
+        and keep the scores.
         """
         gathered = [scored.gathered for scored in lists]
         criteria_of = {parts.mailing_list.name: parts.criteria for parts in gathered}
@@ -303,8 +303,8 @@ class Drafter:
                 show(done, total)
 
     def _may_spend(self) -> Callable[[], bool] | None:
-        """Return a check of the budget, which is that of a local day, for all lists; None: there is
-        none.
+        """Return a function that checks whether any of the local day's budget, shared by all lists,
+        is left. None: there is no budget.
         """
         if not self.budget:
             return None
@@ -330,8 +330,9 @@ class Drafter:
         )
 
     def _jobs(self, lists: Sequence[ScoredList]) -> Iterator[ToScore]:
-        """Yield the requests to the scorer. Of lists with the same criteria, the first asks for what several
-        miss. Lists on the same categories share the papers that a scorer compares with.
+        """Yield the requests to the scorer. Of lists with the same criteria, only the first asks
+        for a paper that several lack. Lists with the same categories share the papers that a scorer
+        compares with.
         """
         asked: set[tuple[str, str]] = set()
         ranks = not self.scorer.model.is_llm
@@ -356,7 +357,7 @@ class Drafter:
             yield ToScore(mailing_list, papers, self._recent, rankers)
 
     def _explained(self, scored: ScoredList) -> ScoredList:
-        """Log what was scored and why other scores are missing, and add that for the draft."""
+        """Log how many papers were scored, and why not all; add the reason for the draft."""
         gathered = scored.gathered
         if not gathered.mailing_list.topics:
             return scored
@@ -373,7 +374,7 @@ class Drafter:
 
         what = f"{name}: {counted(missing, 'paper')} not scored"
         problem = scored.problem or self._dead or unscored
-        if problem == self._logged:  # a dead LLM is dead for each list
+        if problem == self._logged:  # an LLM that is down is down for every list
             logger.info("%s", what)
         else:
             logger.error("%s: %s", what, problem)
@@ -393,12 +394,11 @@ class Drafter:
         *,
         alone: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> Sequence[ScoredList]:
-        """Return the lists with their mornings in brief, where the day's outcome is a digest
-        already.
+        """Return the lists, with a brief where the day's outcome is already known to be a digest.
 
-        What was not kept is asked for once, side by side, while `alone` is held; not where scoring
-        could not continue. Whatever fails is logged, and costs nothing but the brief; after a bug or
-        a timeout, this morning's other lists have none either.
+        Briefs that are not kept are asked for once, in parallel, while `alone` is held; but not if
+        scoring could not continue. A failure is logged, and costs only the brief. After a bug or a
+        timeout, this morning's other lists go without a brief, too.
         """
         briefed = list(lists)
         writer = self.brief_writer
@@ -413,7 +413,7 @@ class Drafter:
                     self._ask_for_briefs(writer, briefed, self._with_kept(briefed, missing))
         except StoreWriteError:
             raise  # without a disk there is no morning
-        except Exception as error:  # noqa: BLE001  # a brief never fails a mail
+        except Exception as error:  # noqa: BLE001  # a brief never stops a mail
             self.brief_writer = None
             reason = str(error) if isinstance(error, PaperboyError) else repr(error)
             logger.warning("digests go without the morning in brief: %s", one_line(reason))
@@ -439,7 +439,7 @@ class Drafter:
         lists: list[ScoredList],
         wanted: Sequence[_ToBrief],
     ) -> None:
-        """Let the lists take over the briefs as they arrive, and keep them with what they cost."""
+        """Give the lists their briefs as they arrive, and keep each brief and its cost."""
         by_name = {to_brief.digest.mailing_list.name: to_brief for to_brief in wanted}
         digests = [to_brief.digest for to_brief in wanted]
         problems = set[str]()
@@ -474,7 +474,7 @@ def _to_brief(
     lists: Sequence[ScoredList],
     outcome: Callable[[Draft], Outcome | None],
 ) -> Sequence[_ToBrief]:
-    """Return the briefs that the lists' digests may have."""
+    """Return a request for each digest that is to have a brief."""
     wanted = list[_ToBrief]()
     for place, scored in enumerate(lists):
         gathered = scored.gathered

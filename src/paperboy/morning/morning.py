@@ -2,25 +2,25 @@
 
     lists ← the caller
     fetch the union of all lists' categories into the store; each source says fresh | quiet | late
-    for each group of lists that are due, those on the same categories together:
+    for each group of due lists, with lists of the same categories side by side:
         for each list:
             open: explain    ← the days that ended without an outcome
                   held back  ← a list that sends nothing today, or waits for a late source
-                  superseded ← digests that reached nobody, unless it is: their papers are unseen again
-                  start      ← once: what is too old for a new list, a new category or newly enabled cross-lists
-                  candidates ← stored papers in its categories that it has not seen, less those from before its start
+                  superseded ← digests that reached nobody, unless the list is held back: their papers are unseen again
+                  start      ← once: papers too old for a new list, a new category or newly enabled cross-lists
+                  candidates ← stored papers in its categories, new to the list, and not from before its start
         score: kept scores, else the scorer's, for the whole group at once, kept as they arrive
-        brief: for the lists whose day is a digest by now, kept sentences, else the LLM's, asked for side by side
+        brief: for lists whose outcome is already a digest: kept sentences, else the LLM's, asked for in parallel
         for each list:
-            compose: curate and render; what could not be scored is carried over, and let go after three mornings
+            compose: curate and render; unscored papers are carried over, and let go after three mornings
             close:   curate decides the day's outcome, or that the list waits: then the attempt is noted
                      freeze outcome, digest, what the list has seen, a delivery per subscriber,
                      incidents, and what features add: one transaction
-    a paused list's day is skipped, and it will begin anew
+    a paused list's day is skipped; once resumed, the list begins anew
     once a day: retention
 
-Papers of a group are read once and shared, so memory does not grow with the number of lists. Where
-there are many, worker processes compose while the next group is opened; see `workers.py`.
+Papers of a group are read once and shared, so memory does not grow with the number of lists. If
+there are many lists, worker processes compose while the next group is opened; see `workers.py`.
 Sending is in `sending/delivery.py`.
 """
 
@@ -68,23 +68,23 @@ NOTHING_WAS_DONE = (
 )
 
 DayWriter = Callable[[MailingList, Day, int | None, datetime], object]
-"""Writes rows in the transaction of a day, whose digest may have an id."""
+"""Writes rows in the transaction of a day. The third argument: the id of its digest, if any."""
 
 _T = TypeVar("_T")
 
 
 @dataclass(slots=True, kw_only=True)
 class Morning:
-    """Run of one morning. `patience`: how long after its first try a list that waits for a late
-    source or a dead LLM is given up. None: it is run by hand, what is there is sent even if the day
-    was given up, and what fails stays due.
+    """Run of one morning. `patience`: how long after its first try a list still waits for a late
+    source or an LLM that is down. None: the morning is run by hand. Then it sends what there is,
+    even if the day was given up, and a list that fails stays due.
     """
 
     drafter: Drafter
     connect: Connect
     lists: Sequence[MailingList]  # all the home's: one fetch serves them all
     patience: timedelta | None  # None: by hand
-    any_day: bool  # by hand, whatever the weekday; else a list is skipped on other weekdays
+    any_day: bool  # by hand: whatever the weekday; otherwise a list is skipped on its days off
 
     # The lists begin anew with the first batch that became visible from this local date on.
     since: date | None
@@ -95,7 +95,7 @@ class Morning:
     keeps_scores: bool
     frozen: Sequence[DayWriter]
 
-    # Composes for so many lists; None: this process alone.
+    # Returns workers for that many lists; None: this process composes alone.
     worker_pool: Callable[[int], WorkerPool | None]
 
     group: int  # lists that go through it together
@@ -104,14 +104,14 @@ class Morning:
     now: datetime = field(init=False)
     attempts: Mapping[str, Attempt] = field(init=False)  # as they were before it
 
-    # By the names of lists; results only of those that are not paused.
+    # By list name. Paused lists have no result.
     results: Mapping[str, fetching.FetchResult] = field(default_factory=dict, init=False)
     to_serve: dict[str, MailingList] = field(default_factory=dict, init=False)
     reports: dict[str, ListReport] = field(default_factory=dict, init=False)
 
     def run(self, chosen: Collection[str]) -> MorningReport:
         """Do this morning's work for the chosen lists whose local date is open. Raises
-        NotTodayError where one of them cannot begin with the papers of `since`.
+        NotTodayError if one of them cannot begin with the papers of `since`.
         """
         self.now = self.drafter.clock()
         self.store = self.drafter.store
@@ -140,8 +140,8 @@ class Morning:
         return MorningReport(tuple(self.reports[mailing_list.name] for mailing_list in wanted))
 
     def choose(self, wanted: Sequence[MailingList]) -> Mapping[str, datetime]:
-        """Choose the lists to serve and report on the others. Return how far back to fetch for
-        `since`, by the keys of sources.
+        """Choose the lists to serve, and report on the others. Return the instants from which to
+        fetch because of `since`, by source key.
         """
         outcomes = self.store.days.outcomes(wanted, self.now)
         by_hand = self.patience is None
@@ -168,8 +168,8 @@ class Morning:
         return reach
 
     def serve_all(self) -> None:
-        """Put a report of each list into the reports. Workers compose while this process opens and
-        scores the next lists and closes finished ones.
+        """Fill `reports`, a report for each list. Workers compose while this process opens and
+        scores the next lists, and closes finished ones.
         """
         worker_pool = self.worker_pool(len(self.to_serve))
         if worker_pool:
@@ -194,10 +194,10 @@ class Morning:
             self.store.incidents.end(Kind.WORKERS, THE_WORKERS, self.now)
 
     def open_and_score(self) -> Iterator[ScoredList]:
-        """Open, score and brief the lists in groups; put what ends here into the reports.
+        """Open, score and brief the lists in groups. Lists that end here get their reports here.
 
-        Lists on the same categories come one after the other: they share papers, and a prompt's
-        cache.
+        Lists with the same categories come one after the other, because they share papers and the
+        cache of a prompt.
         """
         by_categories = defaultdict[frozenset[str], list[MailingList]](list)
         for mailing_list in self.to_serve.values():
@@ -218,7 +218,7 @@ class Morning:
             self.store.papers.clear_cache()
 
     def outcome(self, draft: Draft) -> Outcome | None:
-        """Return what the day of the draft's list comes to; None: it stays due."""
+        """Return the outcome of the day for the draft's list; None: the list stays due."""
         mailing_list = self.to_serve[draft.digest.mailing_list.name]
         missing = self.results[mailing_list.name].missing
         return draft.outcome(missing, waits=self.waits(mailing_list))
@@ -228,7 +228,7 @@ class Morning:
         mailing_list: MailingList,
         work: Callable[[], _T | ListReport],
     ) -> _T | ListReport:
-        """Do a list's work, and note the attempt where the list stays due."""
+        """Do a list's work, and note the attempt if the list stays due."""
         result = self.guarded(mailing_list, work)
         if isinstance(result, ListReport) and result.outcome is None:
             self.guarded(mailing_list, partial(self.note_attempt, mailing_list, result))
@@ -251,8 +251,8 @@ class Morning:
             return ListReport(mailing_list.name, None, problem=problem, bug=True)
 
     def explain(self, mailing_list: MailingList) -> None:
-        """Give each past day an outcome: days that ended before the list was served, or while
-        nothing was running.
+        """Give an outcome to each past day that ended without one: the list was not served in time,
+        or nothing was running.
         """
         name = mailing_list.name
         today = local_date(mailing_list, self.now)
@@ -297,7 +297,7 @@ class Morning:
         )
 
         if began and decide(None) is None:
-            self.supersede(name, day)  # first, since its papers are candidates again
+            self.supersede(name, day)  # before `begin`, since those papers become candidates again
         papers = self.begin(mailing_list, day, began=began)
         report = decide(papers)
         if report is None:
@@ -315,7 +315,7 @@ class Morning:
         return report
 
     def supersede(self, name: str, day: date) -> None:
-        """Make papers of digests that reached nobody unseen again."""
+        """Count the papers of a digest as unseen again if it reached nobody."""
         if superseded := self.store.days.supersede(name, day, self.now):
             logger.warning(
                 "%s: the digest of %s reached nobody; its papers come with today's",
@@ -324,7 +324,7 @@ class Morning:
             )
 
     def begin(self, mailing_list: MailingList, day: date, *, began: bool) -> Sequence[Paper]:
-        """Record what is too old for the list, and return its candidates."""
+        """Record the papers that are too old for the list, and return its candidates."""
         name = mailing_list.name
         begins_at = due.beginning(mailing_list, self.since) if self.since else {}
         for key, at in begins_at.items():
@@ -336,7 +336,7 @@ class Morning:
             unread=self.results[name].unread,
         )
         if papers or too_old or began:
-            # Before the first digest: if that has to wait, today's papers are not too old tomorrow.
+            # The list begins now, not with its first digest: if that waits, its papers are not too old tomorrow.
             self.store.days.begin(name, ways, too_old, day, self.now)
         return papers
 
@@ -372,7 +372,7 @@ class Morning:
             bug=scored.bug,
         )
         if draft.leftover and outcome in {None, Outcome.GAVE_UP}:
-            # It lacks new papers, not scores: leftovers do not count.
+            # The list is waiting for new papers, so its leftovers do not count.
             report = replace(report, counts=Counts())
         if outcome is None:
             return report
@@ -432,8 +432,8 @@ class Morning:
         self.freeze(Day(mailing_list.name, day, Outcome.SKIPPED, reason), report)
 
     def freeze(self, day: Day, report: ListReport | None = None) -> None:
-        """Make one durable transaction, also of what features add, a list's pause, and the
-        incidents of a report.
+        """Freeze the day in one durable transaction, together with the features' rows, a list's
+        pause and the incidents of a report.
         """
         mailing_list = self.to_serve[day.list_name]
         # Features need neither addresses nor papers.

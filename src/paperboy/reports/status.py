@@ -3,8 +3,8 @@ systemd one line.
 
     read           gather a `ListStatus` per list, and the deliveries that are missing
     health         one word, for a list and for all: ok, waiting, late, failed or paused
-    answer         one line: the worst problem, then what is well
-    reasons        why lists are due, and days that were odd; a line for all lists with the same one
+    answer         one line: the worst problem, then what went well
+    reasons        why lists are due, and why days were odd; one line for all lists with the same reason
     plans          when each list sends next
     not_delivered  who lacks a digest, by state and reason
 
@@ -30,11 +30,13 @@ from paperboy.store.history import DaySummary, DeliveryRecord, NewestDigest
 MOST = 120  # characters of the answer
 _IDLE = "paperboy run is not active"
 _MOMENT = "%a %d %b %H:%M %Z"
-_PATIENCE = timedelta(hours=1)  # after which idle work is late
-_WITH_MAIL = {ListState.COMING, ListState.DUE, *Outcome} - {Outcome.SKIPPED}  # lists send today
+_PATIENCE = timedelta(hours=1)  # work that has waited this long, with nothing running, is late
+# A list in one of these states has mail today.
+_WITH_MAIL = {ListState.COMING, ListState.DUE, *Outcome} - {Outcome.SKIPPED}
 _REACHED = {DeliveryState.SENT, DeliveryState.AMBIGUOUS}
 _LATELY = timedelta(days=7)  # older failures are no longer news
-_WHERE = re.compile(r"(?<=the LLM) at \S+|(?<=mail server) \S+:\d+")  # stands below the answer
+# Left out of the answer, since it is shown below.
+_WHERE = re.compile(r"(?<=the LLM) at \S+|(?<=mail server) \S+:\d+")
 
 
 class Health(StrEnum):
@@ -91,8 +93,8 @@ class ListStatus(NamedTuple):
 
     @property
     def next(self) -> datetime | None:
-        """Return when its next digest may come, in its zone; in the past if it is due. None: nobody
-        would get it, or it is paused.
+        """Return when the list's next digest may come, in the list's zone; in the past if it is due
+        already. None: the list has no subscribers, or is paused.
         """
         comes = self.standing.next_digest
         return comes.astimezone(self.mailing_list.timezone) if comes else None
@@ -111,7 +113,7 @@ class ListStatus(NamedTuple):
 
     @property
     def next_batch(self) -> datetime | None:
-        """Return the start of its next morning with a batch, in its zone; None if it has none."""
+        """Return the start of its next morning with a batch, in its zone; None if none comes."""
         if self.next is None:
             return None
         start = due.next_morning(self.mailing_list, self.now)
@@ -128,12 +130,13 @@ class ListStatus(NamedTuple):
 
 @dataclass(frozen=True)
 class Status:
-    """Status of all lists at an instant, and of today's digests, or else of the last ones."""
+    """Status of all lists at an instant, and of today's digests, else of the last ones."""
 
     now: datetime
     lists: tuple[ListStatus, ...]
     undelivered: tuple[DeliveryRecord, ...] = ()  # to addresses that are on the lists now
-    missed: tuple[DeliveryRecord, ...] = ()  # of those digests, without suppressed addresses
+    # Those of these digests, without suppressed addresses.
+    missed: tuple[DeliveryRecord, ...] = ()
     subscribers: int = 0  # people who get those digests, each once
     at_work: bool = False  # a morning or a sending is under way
     running: bool = True  # the daemon is active, so a next try can be promised
@@ -204,13 +207,14 @@ def read(
     names = [mailing_list.name for mailing_list in lists]
     dates = [due.local_date(mailing_list, now) for mailing_list in lists]
     today = max(dates, default=now.date())
-    with store.snapshot():  # so that no query counts mails that another does not
+    with store.snapshot():  # so that all queries count the same mails
         days = store.history.days(names, mornings, today)
         mailed = store.history.mailed(names, today)
         newest = {digest.digest_id for digest in mailed.values()}
         rows = store.history.undelivered(newest, now - _LATELY)
         attempts = store.days.attempts()
-        unserved = {*names} - {*days, *attempts}  # they owe nothing
+        # No morning has tried these, so they are not behind.
+        unserved = {*names} - {*days, *attempts}
         since = dict.fromkeys(unserved, now) | store.days.first_seen((), now)
         standings = store.days.standings(lists, now, patience, since)
 
@@ -257,8 +261,8 @@ def read(
 
 def answer(status: Status, *, at_work: bool = False, reasons_follow: bool = False) -> str:
     """Return one line of at most 120 characters, without an address. `at_work`: a morning is under
-    way. `reasons_follow`: nothing is cut, however long the line; a reason that does not fit is left
-    out, since it follows in full.
+    way. `reasons_follow`: the line may be longer. A reason that does not fit is then left out
+    rather than cut, since it follows in full.
     """
     if len(status.on(ListState.EMPTY)) == len(status.lists):
         return "No list has subscribers, so there is no mail."
@@ -278,7 +282,7 @@ def answer(status: Status, *, at_work: bool = False, reasons_follow: bool = Fals
 
 
 def moved_from_outbox(names: Iterable[str]) -> str:
-    """Return how to send digests by mail that went to the outbox before there was a mail server."""
+    """Return how to mail the digests that went to the outbox while there was no mail server."""
     commands = "; ".join(f"paperboy resend {name}" for name in names)
     return f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"
 
@@ -331,7 +335,7 @@ def _well(status: Status, everyone: str) -> Iterator[str]:
     lists = [] if status.missed else status.on(Outcome.DIGEST)
     boxed = [list_status for list_status in lists if list_status.only_in_outbox]
     others = len(lists) - len(boxed)
-    # Where some have mail and some do not, nobody knows who is in both.
+    # If some lists were mailed and others went to the outbox, one number of people fits neither.
     people = "" if boxed and others else f", {counted(status.subscribers, 'subscriber')}"
     if boxed:
         which = _for(status, boxed)
@@ -442,8 +446,8 @@ def reasons(
     alerts: Iterable[Mapping[str, Any]],
     more: Iterable[tuple[str, str]],
 ) -> Iterator[str]:
-    """Yield lasting problems, why lists are still due, what was odd about their last days unless the
-    answer `said` it, and `more`: names of lists, each with the rest of its line.
+    """Yield lasting problems, why lists are still due, and how their last days were odd, unless the
+    answer `said` that. Then yield `more`: names of lists, each with the rest of its line.
     """
     for alert in alerts:
         yield f"{alert['headline']} (since {alert['since'].astimezone(zone):{_MOMENT}})"
@@ -471,13 +475,13 @@ def reasons(
 
 
 def plans(status: Status, said: str) -> Iterator[str]:
-    """Yield when each list sends next, and that nothing is sent, unless the answer `said` it."""
+    """Yield when each list sends next; then, unless `said` has it, that the daemon is down."""
     found = list[tuple[str, str]]()
     for list_status in status.lists:
         at = list_status.next
         if at is None:
             paused = list_status.mailing_list.paused
-            plan = "nothing while it is paused" if paused else "never, it has no subscribers"
+            plan = "nothing while it is paused" if paused else "never, since it has no subscribers"
         elif at <= status.now:
             plan = f"due since {at:{_MOMENT}}"
         elif why := list_status.no_batch:
@@ -496,7 +500,7 @@ def plans(status: Status, said: str) -> Iterator[str]:
 
 
 def _grouped(status: Status, sentences: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield one line for all lists with the same sentence: their names, then that."""
+    """Yield one line for all lists with the same sentence: their names, then the sentence."""
     names_by_sentence = defaultdict[str, list[str]](list)
     for name, sentence in sentences:
         names_by_sentence[sentence].append(name)
@@ -509,7 +513,7 @@ def _grouped(status: Status, sentences: Iterable[tuple[str, str]]) -> Iterator[s
 
 def not_delivered(status: Status, zone: tzinfo, most: int | None = None) -> Iterator[str]:
     """Yield who lacks a digest, grouped by state and reason: the largest group first, suppressed
-    addresses last; `most` groups, and addresses in each.
+    addresses last. At most `most` groups are shown, and `most` addresses in each.
     """
     groups = defaultdict[tuple[DeliveryState, str], list[DeliveryRecord]](list)
     for record in status.undelivered:

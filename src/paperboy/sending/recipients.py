@@ -1,4 +1,4 @@
-"""Recipients of each list now: sending may take hours, and people leave meanwhile."""
+"""Current recipients of each list: sending may take hours, and people leave meanwhile."""
 
 import logging
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 class Recipients:
-    """Subscribers of each list that is not paused, as the watched files have them. While a file is
+    """Subscribers of each list that is not paused, according to the watched files. While a file is
     broken, the previous version counts.
     """
 
@@ -40,7 +40,7 @@ class Recipients:
     def _use(self, lists: Iterable[MailingList]) -> None:
         """Replace the lists. The addresses of each are read on demand."""
         self._lists = {mailing_list.name: mailing_list for mailing_list in lists}
-        # Last, so that a thread that has the new addresses has the new lists.
+        # Assigned last: a thread that sees the new addresses then also sees the new lists.
         self._addresses = dict[str, frozenset[str]]()
 
     def __call__(self, list_name: str, address: str) -> bool:

@@ -3,7 +3,7 @@
     every five seconds, on each signal and when a child ends:
         for each child: has it ended? report what it could not report itself; is it stuck? stop it
         have the files changed, and rested for ten seconds? start a trial: it brings a copy of them into force if the
-            copy is sound; load what is in force
+            copy is sound; then load the version in force
         is a list due, and no morning running? start one
         does mail or an alert wait, and no sending running? start one
         is a task due, and no child for tasks running? start one
@@ -55,7 +55,8 @@ logger = logging.getLogger(__name__)
 
 Kind = Literal[Job, "trial"]
 Process = subprocess.Popen[bytes]
-Spawn = Callable[[Sequence[str]], Process]  # from a command line of ours
+# Starts a child, given the arguments of its `paperboy` command.
+Spawn = Callable[[Sequence[str]], Process]
 
 TICK_SECONDS = 5
 STOPS_WITHIN = 60.0  # seconds that a child has after SIGTERM
@@ -97,10 +98,10 @@ class _Child:
 
 
 class Daemon:
-    """Service of one home until it is stopped. `home` is the version in force."""
+    """Service of one home until a signal stops the daemon. `home` is the version in force."""
 
     def __init__(self, app: App, notifier: Notifier, spawn: Spawn) -> None:
-        self.problems: tuple[Problem, ...] = ()  # with the files as they are
+        self.problems: tuple[Problem, ...] = ()  # in the files as they are now
         self.tick_seconds = TICK_SECONDS
         self._app = app
         self._store = app.store
@@ -108,16 +109,17 @@ class Daemon:
         self._notifier = notifier
         self._spawn = spawn
         self._children = dict[Kind, _Child]()
-        self._backoff = dict[Kind, float]()  # after an abnormal exit, until then on the timer
+        # After an abnormal exit: no start before that time on the timer.
+        self._backoff = dict[Kind, float]()
 
-        self._try_at = float("-inf")  # the next trial of the files without an edit, on the timer
-        self._queried_at = float("-inf")  # the database, on the timer
+        self._try_at = float("-inf")  # time on the timer of the next trial without an edit
+        self._queried_at = float("-inf")  # time on the timer of the last query of the database
         self.housekeeping = schedule.Scheduler()
         self._begin_housekeeping()
 
         self._reload = False
         self._stopping = ""  # the signal
-        # Signals come at any moment, also within our own methods: `SimpleQueue.put` is reentrant,
+        # Signals come at any moment, even inside our own methods: `SimpleQueue.put` is reentrant,
         # `Event.set` is not.
         self._calls: SimpleQueue[None] = SimpleQueue()
 
@@ -127,7 +129,7 @@ class Daemon:
 
     @property
     def _in_force(self) -> bool:
-        """Check whether the home is a version that was tried; after the first trial it is."""
+        """Check whether the home is a version that passed a trial; after the first trial it is."""
         return self.home.source != self.home.path
 
     @cached_property
@@ -144,7 +146,7 @@ class Daemon:
         """
         try:
             while not self._stopping:
-                # A new database would know neither who is suppressed nor what was sent.
+                # End if the database is gone: a new one would know neither who is suppressed nor what was sent.
                 self._app.require_store()
                 self._tick()
                 self._wait()
@@ -196,7 +198,7 @@ class Daemon:
 
         self._queried_at = self._timer()
         if self._store.settle_clock(now):
-            self._begin_housekeeping()  # its next hours were those of a clock that was ahead
+            self._begin_housekeeping()  # a clock that was ahead set the hours of its next runs
         for kind, lists in self._app.due(now).items():
             self._start(kind, now, lists)
 
@@ -217,7 +219,7 @@ class Daemon:
         self.housekeeping.every().minute.do(self.say_status)
 
     def say_status(self) -> None:
-        """Notify systemd of the day's status, in one line, after any broken file."""
+        """Notify systemd of the day's status, in one line, preceded by any broken file."""
         day = self._app.status(self.home.lists)
         line = status.answer(day, at_work="morning" in self._children)
         if self.problems:
@@ -317,7 +319,7 @@ class Daemon:
     # ---- the files
 
     def _check_files(self, now: datetime) -> None:
-        """Start a trial of an edit that has rested, on a reload, or of files that were broken."""
+        """Start a trial when an edit is complete, on a reload, or to try broken files again."""
         if "trial" in self._children:
             return
         elapsed = self._timer()
@@ -332,7 +334,7 @@ class Daemon:
         self._start("trial", now)
 
     def _trial_ended(self, child: _Child, problem: str, now: datetime) -> None:
-        """Load what came into force.
+        """Load the version that came into force.
 
         After a broken edit the last good version stays in force, if this database has one.
         """
@@ -404,12 +406,12 @@ def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str]) -> P
 
 
 def emergency(app: App, problem: str) -> None:
-    """Mail the operator a problem that no database can record, at most once a day.
+    """Mail the operator a problem that the database cannot record, at most once a day.
 
     Errors are only logged.
     """
     to = app.settings.alert_to
-    mark = app.path / "data" / "emergency"  # its time is that of the last such mail
+    mark = app.path / "data" / "emergency"  # its mtime is the time of the last such mail
     if to is None or app.settings.uses_outbox:
         return
 
@@ -418,7 +420,7 @@ def emergency(app: App, problem: str) -> None:
         time = now.timestamp()
         if mark.exists() and abs(time - mark.stat().st_mtime) < _EMERGENCY_EVERY:
             return
-        # Before the mail: even a full disk can store a time, and must not cause two mails.
+        # Set before the mail is sent: even a full disk can store a time, and must not cause two mails.
         mark.parent.mkdir(mode=0o700, exist_ok=True)
         mark.touch(0o600)
         os.utime(mark, (time, time))

@@ -1,4 +1,4 @@
-"""What must be sound in a home: one list for mornings, trials of edits and `paperboy check`."""
+"""Faults of a home: one set of checks for mornings, sendings, edits and `paperboy check`."""
 
 from collections.abc import Callable
 from enum import IntEnum
@@ -11,15 +11,15 @@ from paperboy.service.app import App
 
 
 class Stops(IntEnum):
-    """Most that a fault stops. Each stops the smaller ones, too."""
+    """The largest thing that a fault stops. It stops every smaller one, too."""
 
-    EDITS = 1  # they come into force with no fault at all
+    EDITS = 1  # an edit comes into force only without any fault
     SENDING = 2
     MORNINGS = 3
 
 
 class Fault(NamedTuple):
-    """Fault of a home."""
+    """Fault in a home."""
 
     what: str  # as `paperboy check` names it
     problem: Problem
@@ -27,8 +27,8 @@ class Fault(NamedTuple):
 
 
 def faults(app: App, least: Stops = Stops.EDITS) -> list[Fault]:
-    """Return the faults that stop at least this, each problem once: parts are built, and mails and
-    pages rendered with samples.
+    """Return the faults that stop `least` or more, each problem once. To find them, build every
+    part, and render mails and pages with samples.
     """
     languages = {mailing_list.language for mailing_list in app.home.lists}
     parts: list[tuple[str, Stops, Callable[[], object]]] = [
@@ -43,9 +43,8 @@ def faults(app: App, least: Stops = Stops.EDITS) -> list[Fault]:
         ("mail", Stops.SENDING, lambda: app.transports),
         ("emails", Stops.MORNINGS, lambda: app.templates.check(languages)),
     ]
-    if app.settings.web_url and find_spec(
-        "werkzeug"
-    ):  # else pages are served elsewhere, or not yet
+    serves_pages = find_spec("werkzeug") is not None  # else elsewhere, or not yet
+    if app.settings.web_url and serves_pages:
         samples = [feature.samples for feature in app.features if feature.samples]
         check_pages = partial(app.templates.check_pages, languages, samples)
         parts.append(("emails", Stops.EDITS, check_pages))
@@ -63,6 +62,6 @@ def faults(app: App, least: Stops = Stops.EDITS) -> list[Fault]:
 
 
 def require(app: App, stops: Stops = Stops.MORNINGS) -> None:
-    """Raise ConfigError for faults that stop this, so that nothing is paid for or begun before."""
+    """Raise ConfigError for faults that stop this or more, before work begins or is paid for."""
     if found := faults(app, stops):
         raise ConfigError([fault.problem for fault in found])

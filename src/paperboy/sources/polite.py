@@ -1,5 +1,5 @@
 """Politeness towards a source's servers: one request at a time, a delay apart, under our own
-User-Agent; retries with backoff, at the time that the server asks for.
+User-Agent; retries with backoff, no sooner than the server asks.
 """
 
 import logging
@@ -20,10 +20,10 @@ logger = logging.getLogger(__name__)
 
 
 class FaultError(Exception):
-    """Unusable answer, in words that follow the host's name; `hint` is a sentence about the fix.
+    """No usable answer. The message continues a sentence after the host's name; `hint` is the fix.
 
-    `backoff` counts delays, and 0 means that a retry would not help; `retry_after` are the seconds
-    that the server asked for; `attempts` includes the first one.
+    `backoff`: a number of delays; 0: a retry would not help. `retry_after`: the seconds that the
+    server asked for. `attempts` includes the first one.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class PoliteClient:
     largest_reply: ClassVar[int]  # bytes, unpacked
     longest_wait: ClassVar[float]  # seconds; no retry if a Retry-After asks for more
     busy_backoff: ClassVar[int] = 2  # delays, after 429 and 503
-    hints: ClassVar[Mapping[int, str]] = {}  # by status; else to check the setting
+    hints: ClassVar[Mapping[int, str]] = {}  # by status; for any other: check the setting
 
     def __post_init__(self) -> None:
         self._host = urlsplit(self.url).hostname
@@ -64,8 +64,8 @@ class PoliteClient:
         self._http = Http(most=self.largest_reply, proxy=self.proxy)
 
     def _retried(self, ask: Callable[[], _Page]) -> _Page:
-        """Ask until there is no fault. Raises FaultError after the last try, and if a retry would
-        not help.
+        """Ask until there is no fault. Raises FaultError after the last try, or earlier if a retry
+        would not help or would have to wait too long.
         """
         attempt = 0
         while True:
@@ -83,7 +83,7 @@ class PoliteClient:
                 logger.info("%s %s; retrying%s", self._host, fault, when)
 
     def _get(self, http: Http, url: str, setting: str) -> bytes:
-        """Get a URL after the delay; redirects are refused. Raises FaultError; its hint names
+        """Get a URL after the delay; redirects are refused. Raises FaultError, whose hint may name
         `setting`.
         """
         if self._pause:
@@ -92,9 +92,9 @@ class PoliteClient:
         try:
             reply = http.request("GET", url, self._headers, seconds=self.seconds)
         except NoReplyError as error:
-            # Where the host is unknown there is probably no network: do not retry.
+            # If the host is unknown, there is probably no network, and a retry would not help.
             backoff = 0 if error.unknown else 2
-            what = "cannot be reached" if error.unreachable else "gave no whole reply"
+            what = "cannot be reached" if error.unreachable else "did not send a complete reply"
             hint = f"Check the network and {setting}."
             raise FaultError(f"{what} ({quoted(str(error))})", hint, backoff) from error
 

@@ -1,8 +1,8 @@
 """Suppressions: addresses that must not get mail, whatever `subscribers.yaml` says.
 
-Addresses compare in lower case, which all those beyond ASCII are in already: casefolded, straße@
-would be strasse@, somebody else. An erased person's address is kept as a keyed hash: it cannot be
-read, and still matches if somebody adds it again.
+Addresses are compared in lower case, and those beyond ASCII are in lower case already. Casefolding
+would turn straße@ into strasse@, which is somebody else. An erased person's address is kept as a
+keyed hash, which cannot be read, but still matches if somebody adds the address again.
 """
 
 from datetime import datetime
@@ -35,7 +35,7 @@ class Suppressions(Noun):
         )
 
     def all(self) -> list[Suppression]:
-        """Return those that hold, by address, or the hash of one."""
+        """Return the suppressions that hold, in order of address, or of its hash if erased."""
         return self._rows(
             """select address, list as list_name, reason, at, by = 'reader' as own from suppressions
             where holds order by address, list""",
@@ -78,18 +78,19 @@ class Suppressions(Noun):
         return new == 1
 
     def bounced_thrice(self) -> dict[str, str]:
-        """Return the addresses, in lower case, that bounced on the last three dates with a digest
-        for them, over all lists, with the last reply. What came before an address was last
-        unsuppressed does not count.
+        """Return the addresses, in lower case, that bounced on the last three dates on which any
+        list had a digest for them, each with the last reply. Bounces do not count if they came
+        before the address was last unsuppressed.
 
         Only digests that reached somebody else by mail count: otherwise the server may be at fault.
-        So may a domain's, if most of its addresses bounce doubtfully.
+        Doubtful bounces do not count if most addresses of the domain have one: its server may be at
+        fault.
         Addresses that are suppressed for all lists are left out.
         """
         return self._pairs(_BOUNCED_THRICE)
 
     def add_bounced(self, at: datetime) -> tuple[str, ...]:
-        """Suppress those addresses for all lists, and return them."""
+        """Suppress the addresses of `bounced_thrice` for all lists, and return them."""
         with self._transaction():
             bounced = self.bounced_thrice()
             for address, reply in bounced.items():
@@ -97,8 +98,8 @@ class Suppressions(Noun):
         return tuple(bounced)
 
     def lift(self, address: str, list_name: str, at: datetime) -> bool:
-        """Lift one suppression; one for a list outlives the one for all lists. False: there was
-        none.
+        """Lift one suppression. Lifting the one for all lists leaves those for single lists.
+        False: there was none.
         """
         lifted = self._commit(
             """update suppressions set holds = 0, lifted = :at

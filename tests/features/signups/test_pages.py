@@ -291,7 +291,7 @@ def test_mail_server_that_is_down_gets_the_confirmation_mail_later(open_web: Web
 def test_forgotten_person_has_not_signed_up(open_web: Web) -> None:
     web = open_web
     ask(web, EMMY)
-    assert "Erased it from 1 row" in web.run("forget", EMMY).out
+    assert f"Erased {EMMY} from 1 row" in web.run("forget", EMMY).out
     assert rows(web) == []
 
 

@@ -140,7 +140,7 @@ def nested(depth: int) -> bytes:
 
 BOMB = b"".join(b'<!ENTITY e%d "%s">' % (n, b"&e%d;" % (n - 1) * 100) for n in range(1, 9))
 NO_LIST = "sent something other than a whole list of papers"
-NO_REPLY = "gave no whole reply (the reply %s)"
+NO_REPLY = "did not send a complete reply (the reply %s)"
 BROKEN = {
     "spaces": (faults.body(b" " * 70 * MB), NO_REPLY % "is too large"),
     "spaces in a bomb": (faults.packed_spaces(500 * MB), NO_REPLY % "is too large"),

@@ -227,7 +227,11 @@ LASTING = {
         [6, 12, 24, 48],
     ),
     "nothing at all": (faults.nothing, "no paper at all, .* check the categories", [6, 12, 24, 48]),
-    "short body": (faults.short_body, r"gave no whole reply \(IncompleteRead", [6, 12, 24, 48]),
+    "short body": (
+        faults.short_body,
+        r"did not send a complete reply \(IncompleteRead",
+        [6, 12, 24, 48],
+    ),
     "all dates bad": (
         faults.all_bad_dates,
         "30 bad entries in 30 .2611.00001 with a bad date",
@@ -345,7 +349,7 @@ def test_paper_of_the_future_is_no_news(server: ArxivServer) -> None:
 def test_silent_server_meets_the_time_limit(server: ArxivServer) -> None:
     server.faults += [faults.hang(30)] * 2
     said = Asked(server.url, tries=2, seconds=0.1).error()
-    assert "gave no whole reply (the reply took too long), after 2 attempts" in said
+    assert "did not send a complete reply (the reply took too long), after 2 attempts" in said
 
 
 def test_long_window_is_fetched_week_by_week(server: ArxivServer) -> None:

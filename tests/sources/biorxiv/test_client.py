@@ -188,8 +188,8 @@ SAYS = {
     "not-available": r"sent no list of records \(Not available at this time\)",
     "not-available-in-json": "says 'Not available at this time'",
     "truncated": r'sent no list of records \(\{"messages"',
-    "short": r"gave no whole reply \(IncompleteRead.*\)",
-    "dropped": r"gave no whole reply \(Remote end closed.*\)",
+    "short": r"did not send a complete reply \(IncompleteRead.*\)",
+    "dropped": r"did not send a complete reply \(Remote end closed.*\)",
     "nested": r'sent no list of records \(\{"messages"',
     "other-category": "answered for the category 'genomics', not for all",
 }
