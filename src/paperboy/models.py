@@ -106,7 +106,7 @@ class MailingList:
 
     @property
     def is_public(self) -> bool:
-        """Check whether the web room lists its digests for everybody."""
+        """Check whether the site lists its digests for everybody."""
         return self.archive in {"public", "indexed"}
 
     def subscriber(self, address: str) -> Subscriber | None:
@@ -412,7 +412,7 @@ class Packed(Composed):
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """Frozen digest, as the web room shows it."""
+    """Frozen digest, as the site shows it."""
 
     id: int
     list_name: str

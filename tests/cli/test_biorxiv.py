@@ -488,7 +488,7 @@ def test_each_server_has_its_own_ids_and_links(home: Home) -> None:
 
 @pytest.fixture
 def read(home: Home) -> tuple[Home, Web, str, str]:
-    """A home with a web room, and a paper of each server that is in the mail of `mixed`."""
+    """A home with a site, and a paper of each server that is in the mail of `mixed`."""
     home.world.env(WEB_URL=WEB_URL)
     here = home.post(1, title="How {beta} cells <i>see</i>", license="cc_by_nc")
     there = home.post(2, category="oncology", server="medRxiv", license="cc_by")

@@ -1,4 +1,4 @@
-"""A database with the tables of all features, and a home with its web room."""
+"""A database with the tables of all features, and a home with its site."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ FILES += (
     "web.txt",
     "web-note.html",
     "web-note.txt",
-)  # where the mails lead to the web room
+)  # where the mails lead to the site
 
 
 def made(name: str) -> bytes:

@@ -34,7 +34,7 @@ def render(of: Digest, by: Templates = TEMPLATES, *, web: bool = False) -> Rende
 
 
 def page_of(of: Digest, *, web: bool = False) -> Page:
-    """What the templates see. `web`: in a home that has a web room."""
+    """What the templates see. `web`: in a home that has a site."""
     if not web:
         return page.page_of(of, copy=COPY, unsubscribe_address=FROM)
     copy = COPY._replace(vote="9" * 32)

@@ -1,4 +1,4 @@
-"""A digest as the web room keeps it."""
+"""A digest as the site keeps it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mail has of the web room, where there is one: its page, the way out, and the votes."""
+"""What a mail has of the site, where there is one: its page, the way out, and the votes."""
 
 from __future__ import annotations
 

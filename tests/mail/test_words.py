@@ -129,7 +129,7 @@ def words_of(mail: Rendered) -> set[str]:
 
 @pytest.mark.parametrize("of", [FULL, BRIEF, NOTE], ids=["digest", "brief", "note"])
 def test_words_about_the_web_room_come_from_the_rooms_file(of: Digest, tmp_path: Path) -> None:
-    """So a `_words.j2` that was translated before there was a web room still has all that a mail needs."""
+    """So a `_words.j2` that was translated before there was a site still has all that a mail needs."""
     mail = render(of, wordless(tmp_path, {"_words.j2", "_brief.j2"}), web=True)
     assert {"View", "online", "button"} <= words_of(mail)
     assert words_of(render(of, wordless(tmp_path, {"_room.j2"}), web=True)) == set()

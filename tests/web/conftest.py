@@ -1,4 +1,4 @@
-"""A home whose readers have had their mail, and the web room that serves it, asked without a socket."""
+"""A home whose readers have had their mail, and the site that serves it, asked without a socket."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Answer:
 
 @dataclass
 class Served:
-    """The web room of a home whose `.env` has WEB_URL, from `with` to its end."""
+    """The site of a home whose `.env` has WEB_URL, from `with` to its end."""
 
     home: Path
     port: int  # that of WEB_LISTEN

@@ -1,4 +1,4 @@
-"""What strangers may send to the web room: it answers each, stays alive, and its log names nobody.
+"""What strangers may send to the site: it answers each, stays alive, and its log names nobody.
 
 Requests go to `paperboy web` over real sockets, byte by byte, past every HTTP library and proxy.
 """

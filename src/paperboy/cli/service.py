@@ -74,7 +74,7 @@ def web(app: App) -> None:
         raise ConfigError.at("WEB_LISTEN", message) from error
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-    logger.info("the web room listens on %s:%d for %s", host, port, app.settings.web_url)
+    logger.info("the site listens on %s:%d for %s", host, port, app.settings.web_url)
     serving.run()
 
 

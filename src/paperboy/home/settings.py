@@ -229,7 +229,7 @@ class Settings:
     dkim_selector: str = _setting(_selector)
     dkim_key: Path | None = _setting(_path, empty=None)  # a file; None: the relay signs
 
-    # Without a trailing slash; empty: there is no web room.
+    # Without a trailing slash; empty: there is no site.
     web_url: str = _setting(partial(notation.secure_url, example="https://papers.example.org"))
     web_listen: tuple[str, int] = _setting(_listen, "127.0.0.1:8025")
 

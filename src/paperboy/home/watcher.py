@@ -1,4 +1,4 @@
-"""Watcher of a home's files, for their long-running users: the daemon, a sending, the web room."""
+"""Watcher of a home's files, for their long-running users: the daemon, a sending, the site."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Digests as the web room keeps them: all that a page is made of, but for the papers' own text.
+"""Digests as the site keeps them: all that a page is made of, but for the papers' own text.
 Pure.
 
 dump   a digest → JSON, with the papers by their ids

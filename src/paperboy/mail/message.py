@@ -118,7 +118,7 @@ class Composer:
     sender: Subscriber
     reply_to: Subscriber | None
     secret: bytes = field(repr=False)
-    web_url: str = ""  # of the web room; empty: there is none
+    web_url: str = ""  # of the site; empty: there is none
     links: frozenset[str] = frozenset()  # to its pages of a digest: "view" and "vote"
     signer: Signer | None = None  # None: the relay signs
 

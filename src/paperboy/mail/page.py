@@ -188,7 +188,7 @@ class Page:
     let_go: tuple[PaperLink, ...]
     unsubscribe_address: str
     unsubscribe_subject: str
-    unsubscribe_url: str  # the page of the way out, or without a web room that mail as a link
+    unsubscribe_url: str  # the page of the way out, or without a site that mail as a link
     unsubscribe_mail: str  # that mail as a link
     looked_from: Day | None  # papers submitted before were not looked at; None: all were
     sources: tuple[str, ...]  # names of the list's
@@ -274,7 +274,7 @@ def page_of(
     votes: bool = False,
 ) -> Page:
     """Make the page of a digest, nothing shortened, as the plain-text part shows it. `web_url`: of
-    the web room; `link`: the token of the digest's page there; `votes`: readers vote there.
+    the site; `link`: the token of the digest's page there; `votes`: readers vote there.
     """
     mailing_list = digest.mailing_list
     items = list[Item]()

@@ -117,7 +117,7 @@ class Templates:
         language: str = "",
         **values: Any,
     ) -> str:
-        """Render a page of the web room, `NAME.html.j2`. Errors as for `to_readers`."""
+        """Render a page of the site, `NAME.html.j2`. Errors as for `to_readers`."""
         return self._text(f"{name}.html.j2", language, **values)
 
     def confirmation(self, mailing_list: MailingList, url: str) -> Rendered:
@@ -161,7 +161,7 @@ class Templates:
         _raise_each_once(problems)
 
     def check_pages(self, languages: Collection[str], features: Sequence[Samples]) -> None:
-        """Render a sign-up's mail and the pages of the web room, which concern no digest: its own,
+        """Render a sign-up's mail and the pages of the site, which concern no digest: its own,
         and the features' by their samples. Raises ConfigError as `check`.
         """
         problems = list[Problem]()

@@ -51,7 +51,7 @@ class Feature:
     # name of the command: its module, and a line for --help
     commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
-    pages: Callable[[], Sequence[Rule]] | None = None  # of the web room
+    pages: Callable[[], Sequence[Rule]] | None = None  # of the site
     samples: Samples | None = None  # of those pages, to try their templates with
     links: frozenset[str] = frozenset()  # that its mails carry: "view" or "vote"
     signer: Callable[[Settings], Signer | None] | None = None  # raises ConfigError

@@ -65,7 +65,7 @@ def unit(
 
     All paths are absolute. `python` is the interpreter as it is called: in a virtual environment
     that is a link. `written` are the folders in which it may write. Without a `user`, the unit is
-    for `systemctl --user`. If the web room's proxy is `local`, so is its network. Raises
+    for `systemctl --user`. If the site's proxy is `local`, so is its network. Raises
     ConfigError for a path that no unit can hold.
     """
     for path in [python, home, *written]:
@@ -196,7 +196,7 @@ _WEB_NETWORK = f"""\
 IPAddressDeny=any  # It talks to nobody
 IPAddressAllow=localhost  # but the proxy on this machine."""
 
-# What each of the two may do; the network of the web room differs.
+# What each of the two may do; the network of the site differs.
 _SANDBOX = """\
 ProtectSystem=strict  # The whole disk is read-only.
 ProtectHome=read-only  # People's homes are too; this home or the interpreter may lie there.

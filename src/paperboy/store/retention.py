@@ -10,7 +10,7 @@
 
 Features add their own steps.
 
-A paper on a page of the web room keeps its abstract as long as the page is kept. Where an LLM's
+A paper on a page of the site keeps its abstract as long as the page is kept. Where an LLM's
 scores are kept for learning, a paper that it scored keeps its abstract for the 93 days before its
 list's newest score.
 
@@ -100,7 +100,7 @@ where published < :settled and abstract != '' and not exists (
 )
 """
 
-# Papers on a page of the web room, which stays as it was on its morning; below, those shown in full
+# Papers on a page of the site, which stays as it was on its morning; below, those shown in full
 # there. `cross` fixes the order: `seen_rows` is the largest table.
 _SHOWN = """
     select 1 from paper_keys cross join (select distinct list from digests where link != '') as lists

@@ -1,4 +1,4 @@
-"""A request to the web room, its means, and the answers that all pages share."""
+"""A request to the site, its means, and the answers that all pages share."""
 
 import logging
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class Visit:
 
     @property
     def web_url(self) -> str:
-        """Return the address of the room, with which every link begins, whatever host the request
+        """Return the address of the site, with which every link begins, whatever host the request
         names.
         """
         return self.home.settings.web_url
