@@ -129,6 +129,7 @@ def home(world: World, biorxiv: BiorxivServer) -> Home:
 # ---- where a list begins
 
 
+@pytest.mark.quick
 def test_new_list_begins_with_yesterdays_papers(home: Home) -> None:
     """Today's are not complete, and come tomorrow."""
     of_yesterday = home.post(1)
@@ -202,6 +203,7 @@ def test_since_is_at_most_a_week_ago(home: Home) -> None:
 # ---- what is read
 
 
+@pytest.mark.quick
 def test_one_fetch_serves_all_lists(home: Home) -> None:
     """Whatever their categories: the servers are asked for all, page by page."""
     home.world.clock.now = FRIDAY
@@ -469,6 +471,7 @@ def test_dry_run_says_what_is_late(home: Home) -> None:
 # ---- what readers see
 
 
+@pytest.mark.quick
 def test_each_server_has_its_own_ids_and_links(home: Home) -> None:
     """Both may have the same categories."""
     home.write(CELLS.replace("biorxiv/genomics", "medrxiv/pathology, biorxiv/pathology"))
@@ -559,6 +562,7 @@ def test_readers_vote_on_them(read: Read) -> None:
 # ---- a server that is late
 
 
+@pytest.mark.quick
 def test_late_server_costs_no_other_papers_and_is_reported(home: Home) -> None:
     """Its papers come the next morning."""
     home.write(MIXED)

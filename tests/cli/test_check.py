@@ -521,6 +521,7 @@ def test_check_tries_the_token_command(world: World, trusted: ssl.SSLContext) ->
         assert "Set SMTP_TOKEN_COMMAND instead of SMTP_PASSWORD" in found
 
 
+@pytest.mark.long("tries all templates several times")
 def test_template_that_fails_only_on_the_web_is_reported_and_stops_no_mail(world: World) -> None:
     world.write(
         "emails/_masthead.mjml.j2", "<mj-text>\n{% if page.online %}{{ page.datum }}{% endif %}"

@@ -41,6 +41,7 @@ def used(world: World) -> Iterator[World]:
         yield world
 
 
+@pytest.mark.quick
 def test_half_a_login_does_where_no_mail_is_sent(used: World) -> None:
     """The password is a credential, which only the service can see."""
     used.env(SMTP_USERNAME="ada", SMTP_SECURITY="starttls")
@@ -123,6 +124,7 @@ def test_prompt_of_the_brief_stops_no_morning_without_an_llm(used: World) -> Non
     assert used.once().code == 0
 
 
+@pytest.mark.quick
 def test_digest_that_was_sent_is_mailed_whatever_is_broken(used: World) -> None:
     used.write("prompts/score.md.j2", "{% if %}")
     used.write("emails/digest.mjml.j2", "{% if %}")

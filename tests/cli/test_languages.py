@@ -26,6 +26,7 @@ def german(world: World) -> World:
     return world
 
 
+@pytest.mark.quick
 def test_translation_is_for_lists_of_its_language_alone(german: World) -> None:
     ran = german.once()
     assert ran.code == 0, ran.err

@@ -158,6 +158,7 @@ def test_server_that_refuses_the_sender_leaves_the_delivery_waiting(world: World
     assert world.mails() == [GRACE, ADA]
 
 
+@pytest.mark.long("a process of its own")
 def test_signal_ends_resend_after_the_message_in_hand(world: World) -> None:
     """As it ends a morning: nothing is lost, and nothing comes twice."""
     a_morning(world, refused(ADA), refused(GRACE))

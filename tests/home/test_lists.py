@@ -527,6 +527,7 @@ def test_file_without_lists_is_reported(home, text, expected):
     assert problems(home, text)[0].startswith(expected)
 
 
+@pytest.mark.long("thousands of lists")
 def test_reporting_stops_after_two_hundred_problems_and_says_so(home):
     found = problems(home, a_list("subscribers:", *(f"  - nobody-{n}" for n in range(100_000))))
     assert len(found) == 201

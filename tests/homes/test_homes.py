@@ -101,10 +101,12 @@ def kept(request: pytest.FixtureRequest, world: World) -> Iterator[KeptScore]:
         yield found
 
 
+@pytest.mark.quick
 def test_this_version_has_a_home() -> None:
     assert (HOMES / __version__.rpartition(".")[0] / "database.sql").is_file()
 
 
+@pytest.mark.quick
 def test_schema_is_that_of_a_new_home(kept: KeptScore, tmp_path: Path) -> None:
     query = """select type, name, tbl_name, rtrim(sql, char(10)) as sql from sqlite_master
         where name not glob 'sqlite_stat*' order by type, name"""
@@ -123,6 +125,7 @@ def test_its_papers_have_whole_names_and_may_be_published(kept: KeptScore) -> No
     assert kept.rows(query) == [{"corresponding": None, "institution": "", "license": ""}]
 
 
+@pytest.mark.quick
 def test_no_paper_is_sent_again(kept: KeptScore) -> None:
     """Those that reached nobody are sent."""
     before = kept.rows(SENT)

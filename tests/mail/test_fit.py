@@ -38,6 +38,7 @@ def day(number: int, abstract: str = SENTENCE * 15, **of_entry: str) -> list[Ent
 
 
 @pytest.mark.parametrize(("number", "abstract", "comment", "authors"), HEAVY)
+@pytest.mark.long("hundreds of papers")
 def test_html_of_any_day_fits_the_budget(
     number: int, abstract: int, comment: int, authors: int
 ) -> None:
@@ -146,6 +147,7 @@ def test_as_little_as_possible_is_cut() -> None:
     assert fitted(whole, draw, 999) is None
 
 
+@pytest.mark.long("thousands of papers")
 def test_html_says_what_it_has_no_room_for() -> None:
     def said(number: int) -> str:
         return visible(
@@ -176,6 +178,7 @@ def of_named(number: int) -> dict[str, Digest]:
 
 
 @pytest.mark.parametrize("kind", of_named(0))
+@pytest.mark.long("thousands of papers")
 def test_papers_without_an_entry_are_named_as_far_as_the_bytes_allow(kind: str) -> None:
     few = render(of_named(30)[kind])
     many = render(of_named(400)[kind])

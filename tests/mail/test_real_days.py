@@ -44,6 +44,7 @@ each_day = pytest.mark.parametrize("day", real_days.NAMES)
 
 
 @each_day
+@pytest.mark.long("whole days of papers")
 def test_real_day_has_whole_abstracts_of_the_three_to_read_first(day: str) -> None:
     """Those of all other papers are one link away."""
     abstracts = {entry.paper.id: entry.paper.abstract for entry in real_days.digest_of(day).entries}

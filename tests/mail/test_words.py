@@ -92,6 +92,7 @@ def test_every_word_of_a_mail_comes_from_two_files(of: Digest, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("of", [FULL, BRIEF, NOTE], ids=["digest", "brief", "note"])
+@pytest.mark.long("tries all templates")
 def test_words_translated_before_there_was_a_brief_still_make_a_mail(
     of: Digest, tmp_path: Path
 ) -> None:

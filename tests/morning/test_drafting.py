@@ -9,6 +9,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from paperboy.mail.message import Composer
 from paperboy.mail.templates import Templates
 from paperboy.models import BriefSentence, Outcome, Score, Spending, Subscriber
@@ -43,6 +45,7 @@ def scored(relevance: int, **changes: object) -> ScoredList:
     return ScoredList(gathered=gathered, scores=scores, spending=Spending())
 
 
+@pytest.mark.long("another process")
 def test_compose_gives_the_same_bytes_in_another_process() -> None:
     """The scored list and its draft survive pickling, so any executor may do it."""
     lists = [scored(9), scored(9, name="galaxies", title="Galaxies"), scored(2)]

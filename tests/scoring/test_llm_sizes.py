@@ -64,6 +64,7 @@ def collect_all(parts: object) -> dict[str, int]:
     return scored
 
 
+@pytest.mark.quick
 def test_later_lists_of_a_morning_begin_with_what_the_server_takes() -> None:
     """And the next morning, another scorer, with the settings again."""
     with LlmServer() as server:
@@ -79,6 +80,7 @@ def test_later_lists_of_a_morning_begin_with_what_the_server_takes() -> None:
             assert len(server.asked[before]) == 16
 
 
+@pytest.mark.quick
 def test_one_large_batch_is_split_alone() -> None:
     """Where others of its size were scored, all that wait stay whole."""
     with LlmServer() as server, scorer_for(server, batch_size=16) as scorer:

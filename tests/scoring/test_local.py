@@ -191,6 +191,7 @@ def test_criteria_change_with_the_topics_and_no_other_option() -> None:
 
 
 @pytest.mark.data
+@pytest.mark.long("real days")
 def test_ranking_of_real_days_agrees_with_an_llm() -> None:
     """Every sixth day of the benchmark, `python -m tests.benchmarks.learning`."""
     days = learning.astro_days()

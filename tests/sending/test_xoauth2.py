@@ -215,6 +215,7 @@ def test_command_runs_in_its_folder_without_a_shell(tmp_path: Path) -> None:
 # --- the server
 
 
+@pytest.mark.long("processes of their own")
 def test_token_command_logs_in_by_xoauth2_although_passwords_are_offered(
     server: SmtpServer, connect: Connect, tmp_path: Path
 ) -> None:

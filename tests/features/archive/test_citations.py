@@ -175,6 +175,7 @@ def test_no_command_that_does_more_than_print_is_left(text: str) -> None:
 
 
 @pytest.mark.data
+@pytest.mark.long("thousands of titles")
 def test_real_titles_read_in_the_file_as_they_do_in_a_mail() -> None:
     """But where authors wrote macros of their own, or a formula without its dollars."""
     data = SHARED / "data"

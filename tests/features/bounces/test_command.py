@@ -218,6 +218,7 @@ def test_long_mail_is_read_to_its_end_though_only_its_beginning_counts(
     assert mail.read() == b""
 
 
+@pytest.mark.long("waits for a deadline")
 def test_deadline_in_a_runaway_parse_leaves_the_mail_alone() -> None:
     """Another try would take as long."""
     request = f"Subject: unsubscribe foundations {TOKEN}\r\n".encode()

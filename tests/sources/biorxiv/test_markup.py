@@ -251,6 +251,7 @@ def test_no_mark_and_nothing_invisible_comes_from_foreign_text(pieces: list[str]
         *("Findings and ", "Study\n", "a/", "$x_", "$x_1$ ", "\\a{", "{circ}"),
     ],
 )
+@pytest.mark.long("megabytes")
 def test_repetition_is_read_in_linear_time(unit: str) -> None:
     """In quadratic time 100,000 of them would take minutes each."""
     to_text(unit * 100_000)
