@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from paperboy.due import RETRY
-from paperboy.features.votes.rows import Votes
+from paperboy.features.votes.rows import cast
 from paperboy.models import Attempt, Cost, Counts, Day, Outcome, Spending, Usage
 from paperboy.store.incidents import MAIL_SERVER, Incident, Kind
 from paperboy.store.readers import Reader
@@ -151,14 +151,16 @@ def test_status_counts_votes_of_thirty_days_by_list_and_names_nobody(world: Worl
     world.once()
     with world.store() as store:
         long_ago = world.clock() - timedelta(days=31)
-        votes = Votes(store.database)
-        votes.cast(
+        cast(
+            store.database,
             Reader("foundations", "ada@example.org"),
             {"2611.00001": 1, "2611.00002": -1},
             world.clock(),
         )
-        votes.cast(Reader("foundations", "grace@example.org"), {"2611.00002": 1}, long_ago)
-        votes.cast(Reader("galaxies", "vera@example.org"), {"2611.00002": 1}, long_ago)
+        cast(
+            store.database, Reader("foundations", "grace@example.org"), {"2611.00002": 1}, long_ago
+        )
+        cast(store.database, Reader("galaxies", "vera@example.org"), {"2611.00002": 1}, long_ago)
     told = world.run("status").out
     assert [line for line in told.splitlines() if "Votes" in line] == [
         "Votes for foundations in 30 days: 1 up, 1 down"

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from paperboy.curate import MOST_MORNINGS
-from paperboy.features.votes.rows import Votes
+from paperboy.features.votes.rows import cast
 from paperboy.models import Day, Outcome, Paper, PaperOutcome, Score
 from paperboy.store.readers import Reader
 from tests.builders import paper
@@ -277,10 +277,12 @@ def test_why_counts_votes_by_list_and_names_nobody(world: World) -> None:
     world.once()
     assert "votes" not in world.run("why", "2611.00001").out
     with world.store() as store:
-        votes = Votes(store.database)
         for name, vote in (("ada", 1), ("grace", 1), ("vera", 1), ("xada", -1)):
-            votes.cast(
-                Reader("foundations", f"{name}@example.org"), {"2611.00001": vote}, world.clock()
+            cast(
+                store.database,
+                Reader("foundations", f"{name}@example.org"),
+                {"2611.00001": vote},
+                world.clock(),
             )
     told = world.run("why", "2611.00001").out
     assert (

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from paperboy import __version__
-from paperboy.features.votes.rows import Tally, Votes
+from paperboy.features.votes.rows import Tally, on_paper
 from paperboy.models import DeliveryState
 from paperboy.scoring.prompt import Prompt
 from paperboy.store import Store
@@ -211,8 +211,8 @@ def test_readers_find_past_digests_and_their_votes(kept: KeptScore) -> None:
         assert title in page.text
         assert title in web.get(f"/list/foundations/search?q={title[-10:]}").text
     with Store.open(kept.database, tables=TABLES) as store:
-        assert Votes(store.database).on("2611.00002") == {"foundations": Tally(up=2)}
-        assert Votes(store.database).on("2611.00003") == {"foundations": Tally(down=1)}
+        assert on_paper(store.database, "2611.00002") == {"foundations": Tally(up=2)}
+        assert on_paper(store.database, "2611.00003") == {"foundations": Tally(down=1)}
 
 
 def test_digests_frozen_without_topics_and_brief_open_as_pages(kept: KeptScore) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from paperboy.features.votes.rows import Votes
+from paperboy.features.votes.rows import cast
 from paperboy.service import tasks
 from paperboy.store import Store
 from paperboy.store.readers import Reader
@@ -109,6 +109,6 @@ def test_votes_are_learned_from_within_an_hour(office: Office) -> None:
     for wait, vote, started in ((MINUTE, 1, []), (MINUTE, -1, []), (HOUR, 0, ["tasks"])):
         if vote:
             with Store.open(office.app.settings.paperboy_database) as store:
-                Votes(store.database).cast(ada, {"2611.00001": vote}, office.world.clock())
+                cast(store.database, ada, {"2611.00001": vote}, office.world.clock())
         assert office.tick(wait) == started
         assert office.tick() == []

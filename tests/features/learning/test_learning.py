@@ -11,7 +11,7 @@ from paperboy.features.learning.learning import Learning
 from paperboy.features.learning.lessons import ExampleKind, LearnedState, Lessons
 from paperboy.features.learning.ranking import LearnedRanker
 from paperboy.features.learning.shortlist import LEAST_AGE, LEAST_EXAMPLES
-from paperboy.features.votes.rows import Votes
+from paperboy.features.votes.rows import cast
 from paperboy.models import Day, MailingList, Outcome, Paper, PaperOutcome, Score, Spending, Usage
 from paperboy.store import Store
 from paperboy.store.readers import Reader
@@ -143,7 +143,7 @@ def test_home_that_has_no_use_for_scores_learns_from_votes_alone(world: World) -
     ids = [f"2609.00{day}0{number}" for day in range(1, 5) for number in range(6)]
     for address, some in (("ada@example.org", ids), ("grace@example.org", ids[:3])):
         votes = {paper_id: 1 if int(paper_id[-1]) % 2 else -1 for paper_id in some}
-        Votes(world.store.database).cast(Reader(LIST.name, address), votes, world.now)
+        cast(world.store.database, Reader(LIST.name, address), votes, world.now)
     world.learn()
     state = world.state(ExampleKind.VOTES)
     assert state is not None
@@ -160,7 +160,7 @@ def test_no_vote_changes_what_is_called(world: World) -> None:
     before = world.called(world.todays())
     ids = [f"2609.00{day}0{number}" for day in range(1, 5) for number in range(6)]
     votes = {paper_id: -1 if int(paper_id[-1]) % 2 else 1 for paper_id in ids}
-    Votes(world.store.database).cast(Reader(LIST.name, "ada@example.org"), votes, world.now)
+    cast(world.store.database, Reader(LIST.name, "ada@example.org"), votes, world.now)
     world.learn()
     assert world.state(ExampleKind.VOTES) is not None
     assert world.called(world.todays()) == before

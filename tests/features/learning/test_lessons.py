@@ -8,7 +8,7 @@ import pytest
 
 from paperboy.features.learning.lessons import LEAST_VOTES, ExampleKind, LearnedState, Lessons
 from paperboy.features.learning.ranking import Example
-from paperboy.features.votes.rows import Votes
+from paperboy.features.votes.rows import cast
 from paperboy.models import (
     Day,
     MessageCopy,
@@ -108,7 +108,7 @@ def voted(store: Store, number: int) -> list[str]:
     """That many papers with a vote of Ada's."""
     ids = [f"2611.{n:05}" for n in range(number)]
     fetched(store, *ids)
-    Votes(store.database).cast(ADA, dict.fromkeys(ids, 1), NOW)
+    cast(store.database, ADA, dict.fromkeys(ids, 1), NOW)
     return ids
 
 
@@ -127,7 +127,7 @@ def test_votes_count_from_ten_papers_on(store: Store, lessons: Lessons) -> None:
 
 def test_papers_share_of_votes_is_the_mean_over_its_voters(store: Store, lessons: Lessons) -> None:
     first, second, *_ = voted(store, LEAST_VOTES)
-    Votes(store.database).cast(GRACE, {first: -1, second: 1}, NOW)
+    cast(store.database, GRACE, {first: -1, second: 1}, NOW)
     shares = {id_of(example): example.target for example in lessons.voted(LIST)}
     assert (shares[first], shares[second]) == (0.5, 1.0)
 
@@ -172,10 +172,10 @@ def test_nothing_is_due_where_no_llm_was_ever_called_and_nobody_votes(
 
 
 def test_votes_are_due_at_once_and_then_hourly(store: Store, lessons: Lessons) -> None:
-    Votes(store.database).cast(ADA, {"2611.00001": 1}, NOW)
+    cast(store.database, ADA, {"2611.00001": 1}, NOW)
     assert due(lessons, NOW) == {ExampleKind.VOTES}
     lessons.keep(LIST, ExampleKind.VOTES, None, NOW)
-    Votes(store.database).cast(GRACE, {"2611.00001": 1}, NOW + timedelta(minutes=1))
+    cast(store.database, GRACE, {"2611.00001": 1}, NOW + timedelta(minutes=1))
     assert due(lessons, NOW + timedelta(minutes=59)) == set()
     assert due(lessons, NOW + timedelta(minutes=61)) == {ExampleKind.VOTES}
     lessons.keep(LIST, ExampleKind.VOTES, None, NOW + timedelta(minutes=61))

@@ -13,7 +13,7 @@ from paperboy import curate
 from paperboy.errors import ConfigError, Problem
 from paperboy.features.learning.learning import Learning
 from paperboy.features.learning.lessons import Lessons
-from paperboy.features.votes.rows import Votes
+from paperboy.features.votes.rows import cast
 from paperboy.home.settings import Share
 from paperboy.models import (
     Day,
@@ -231,7 +231,7 @@ def test_votes_order_papers_with_equal_scores_and_hide_none(world: World) -> Non
     ]
     world.store.papers.add(old, foundations().categories, week_ago)
     votes = {paper.id: 1 if "cats" in paper.title else -1 for paper in old}
-    Votes(world.store.database).cast(Reader("foundations", "ada@example.org"), votes, week_ago)
+    cast(world.store.database, Reader("foundations", "ada@example.org"), votes, week_ago)
     world.clock.now = week_ago
     world.learn(foundations())
     world.clock.now = FRIDAY
@@ -255,7 +255,7 @@ def test_embedded_lists_on_the_same_topics_share_no_ranking_once_one_has_learned
     assert world.scorer.asked == ["2611.00001"]
     votes = {f"2611.{number:05}": 1 for number in range(100, 110)}
     world.store.papers.add([new(100 + number) for number in range(10)], one.categories, FRIDAY)
-    Votes(world.store.database).cast(Reader("twin", "ada@example.org"), votes, FRIDAY)
+    cast(world.store.database, Reader("twin", "ada@example.org"), votes, FRIDAY)
     world.learn(one, twin)
     world.clock.now += timedelta(days=3)
     world.feed.papers.append(new(2, published=THURSDAYS + timedelta(days=1)))

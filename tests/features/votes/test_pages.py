@@ -7,7 +7,7 @@ from dataclasses import replace
 import lxml.html
 import pytest
 
-from paperboy.features.votes.rows import Tally, Votes
+from paperboy.features.votes.rows import Tally, on_paper
 from tests.builders import paper
 from tests.cli.conftest import LISTS
 from tests.mail import browser
@@ -62,7 +62,7 @@ def monday(web: Web, lists: str = LISTS) -> None:
 
 def votes(web: Web, arxiv_id: str = ONE) -> Tally:
     with web.store() as store:
-        return Votes(store.database).on(arxiv_id).get("foundations", Tally())
+        return on_paper(store.database, arxiv_id).get("foundations", Tally())
 
 
 def test_mail_leads_to_a_page_with_thumbs_for_each_paper(web: Web) -> None:

@@ -17,7 +17,7 @@ from werkzeug.routing import Rule
 from werkzeug.wrappers import Response
 
 from paperboy.edges.text import without_addresses
-from paperboy.features.votes.rows import Votes
+from paperboy.features.votes import rows
 from paperboy.mail.page import Copy, Page, page_of
 from paperboy.mail.templates import PageSample
 from paperboy.web.visit import Visit, found
@@ -67,14 +67,13 @@ def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "")
     ids = {item.arxiv_id for item in shown.items}
     changed = {field: _VOTES[vote] for field, vote in fields if field in ids and vote in _VOTES}
 
-    votes = Votes(store.database)
     is_saved = is_posted and visit.from_a_click
     if is_saved:
         with store.transaction():
             found(store.readers.by_vote_token(token))  # a reader erased meanwhile has no vote
-            votes.cast(reader, changed, visit.now)
+            rows.cast(store.database, reader, changed, visit.now)
 
-    kept = votes.of(reader, ids)
+    kept = rows.of_reader(store.database, reader, ids)
     return visit.page(
         "vote",
         shown.mailing_list.language,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from paperboy.features.votes.rows import Tally, Votes
+from paperboy.features.votes.rows import Tally, on_paper, since
 from paperboy.models import MailingList
 from paperboy.service.app import App
 from paperboy.service.feature import Shown
@@ -13,7 +13,7 @@ _RECENT = timedelta(days=30)  # for status
 
 def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
     """Count the recent votes of each list."""
-    tallies = Votes(app.store_to_ask.database).since(now - _RECENT)
+    tallies = since(app.store_to_ask.database, now - _RECENT)
     of_lists = {}
     lines = []
     for mailing_list in lists:
@@ -26,5 +26,5 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
 
 def why(app: App, paper_id: str) -> Mapping[str, str]:
     """Count the votes on a paper, by list."""
-    tallies = Votes(app.store_to_ask.database).on(paper_id)
+    tallies = on_paper(app.store_to_ask.database, paper_id)
     return {name: f"votes: {tally}" for name, tally in tallies.items()}
