@@ -122,7 +122,6 @@ def _abbreviates(given: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _fits(one: str, other: str) -> bool:
-    """Check whether two given names are the same, or one is the other's initial."""
     return one == other or (min(len(one), len(other)) == 1 and one[0] == other[0])
 
 
@@ -356,7 +355,6 @@ def passes(mailing_list: MailingList, score: Score) -> bool:
 
 
 def _total(entry: Entry) -> int:
-    """Return relevance plus novelty; what is unknown counts 0."""
     if entry.score is None:
         return 0
     return entry.score.relevance + (entry.score.novelty or 0)
@@ -365,7 +363,6 @@ def _total(entry: Entry) -> int:
 def _best_first(
     liked: Mapping[str, float], closeness: Mapping[str, float], entry: Entry
 ) -> tuple[int, int, float, float, str]:
-    """Return a sort key: by relevance plus novelty, relevance, liking, closeness, then id."""
     paper_id = entry.paper.id
     relevance = entry.score.relevance if entry.score else 0
     return (

@@ -152,7 +152,6 @@ def begins(mailing_list: MailingList, day: date) -> datetime:
 
 
 def _midnight(mailing_list: MailingList, day: date) -> datetime:
-    """Return when a local date of the list begins, in UTC."""
     return datetime.combine(day, time(), mailing_list.timezone).astimezone(UTC)
 
 

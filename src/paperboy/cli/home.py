@@ -152,8 +152,6 @@ def _answers() -> tuple[str, str, str, str]:
 
 
 def _ask(question: str, default: str, read: Callable[[str], object]) -> str:
-    """Ask until `read` accepts the answer, and return it."""
-
     def value(text: str) -> str:
         try:
             read(text.strip())
@@ -195,7 +193,6 @@ def _words(text: str) -> list[str]:
 
 
 def _new(name: str) -> str:
-    """Return the template of a file in a new home, with placeholders in braces."""
     return (sample.HOME / name).read_text("utf-8")
 
 

@@ -79,7 +79,6 @@ def web(app: App) -> None:
 
 
 def _need_url(settings: Settings) -> None:
-    """Raise ConfigError if WEB_URL is not set."""
     if not settings.web_url:
         message = "WEB_URL is empty; set it to where readers reach this machine, such as https://papers.example.org"
         raise ConfigError.at(".env", message)

@@ -136,7 +136,6 @@ class _Report:
 
 
 def _suppressed(app: App, *, as_json: bool) -> Page:
-    """Return who must not get mail."""
     suppressions = app.store_to_ask.suppressions.all()
     if as_json:
         found = [
@@ -201,7 +200,6 @@ def _not_delivered(report: _Report, most: int | None = None) -> list[Part]:
 
 
 def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
-    """Yield the last days of each list, a row each."""
     for list_status in lists:
         if not list_status.days:
             yield list_status.name, "–", "none yet"

@@ -45,7 +45,6 @@ def _lists(app: App, name: str | None) -> Sequence[MailingList]:
 
 
 def _paper(app: App, paper_id: str, name: str | None) -> None:
-    """Print what became of a paper on each list."""
     history = app.store_to_ask.history
     paper, fetched = history.paper(paper_id) or (None, None)
     lives = [
@@ -93,7 +92,7 @@ def _paper(app: App, paper_id: str, name: str | None) -> None:
 
 
 def _outcome(mailing_list: MailingList, paper: Paper | None, life: PaperHistory) -> str:
-    """Return the list's verdict. `paper` is None if retention deleted it after the list saw it."""
+    """`paper` is None if retention deleted it after the list saw it."""
     if life.became is None or life.day is None:
         return _not_seen(mailing_list, paper, life)
 
@@ -124,7 +123,6 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: PaperHistory)
 
 
 def _twin(app: App, mailing_list: MailingList, paper: Paper) -> str:
-    """Say that the list has seen the paper under another id; empty if it has not."""
     for twin in twins(paper):
         life = app.store_to_ask.history.of_paper(mailing_list.name, twin)
         if life.day and life.became in SHOWN:
@@ -158,7 +156,6 @@ def _moment(at: datetime, zone: tzinfo) -> str:
 
 
 def _address(app: App, address: str, name: str | None) -> None:
-    """Print an address's lists, whether it is suppressed, and its digests, newest first."""
     store = app.store_to_ask
     now = app.clock()
     zone = app.settings.timezone

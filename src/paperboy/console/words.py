@@ -76,7 +76,6 @@ def dry_run(mailing_list: MailingList, draft: drafting.Draft, missing: str) -> l
 
 
 def _scored(entries: Sequence[Entry]) -> Iterator[str]:
-    """Yield a line per paper: rank, id, relevance and novelty, title and followed author."""
     for entry in entries:
         score = entry.score
         rank = f"{entry.rank}." if entry.rank else ""

@@ -86,7 +86,6 @@ def holder(database: Path, *names: Name) -> Holder | None:
 
 
 def _acquired(descriptor: int, operation: int) -> bool:
-    """Try to take a lock, without waiting."""
     try:
         fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
     except BlockingIOError:

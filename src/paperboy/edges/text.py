@@ -159,7 +159,6 @@ def last_end(text: str, limit: int, kind: re.Pattern[str], least: int = 1) -> in
 
 
 def _is_abbreviation(match: re.Match[str]) -> bool:
-    """Check whether the end is the full stop of an abbreviation."""
     if match.groupdict().get("mark") != ".":
         return False
     before = match.string[max(0, match.start() - 40) : match.start()]
@@ -190,7 +189,6 @@ def without_url(text: str, url: str) -> str:
 
 @lru_cache(maxsize=8)
 def _forms(secret: str) -> re.Pattern[str]:
-    """Return a pattern that finds a secret in all its forms."""
     plain = secret.encode(errors="replace")
     forms = {secret, quote(plain), quote(plain, safe=""), quote_plus(plain)}
 

@@ -145,7 +145,6 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
 
 
 def _require_alone(home: Home, mailing_list: MailingList) -> None:
-    """Raise ConfigError if another list has the same file."""
     name = mailing_list.subscribers_file
     for other in home.lists:
         if other.subscribers_file == name and other != mailing_list:
@@ -157,12 +156,10 @@ def _require_alone(home: Home, mailing_list: MailingList) -> None:
 
 
 def _subscribers(name: str, content: bytes) -> SubscribersFile:
-    """Return the subscribers of a file. Raises ValueError."""
     return SubscribersFile((), name, files.text(content).encode())
 
 
 def _without_lines(content: bytes, numbers: Collection[int]) -> bytes:
-    """Return the content without the lines of these numbers, from 1."""
     lines = enumerate(content.splitlines(keepends=True), 1)
     return b"".join(line for number, line in lines if number not in numbers)
 
@@ -195,7 +192,6 @@ def _without_address(home: Home, old: str, address: str, lines: Sequence[int]) -
 
 
 def _without_inline(mailing_list: MailingList, address: str) -> MailingList:
-    """Return the list without a subscriber of subscribers.yaml."""
     file = mailing_list.subscribers
     inline = file.inline if isinstance(file, SubscribersFile) else file
     left = tuple(other for other in inline if other.address.lower() != address.lower())
@@ -241,14 +237,12 @@ def _removed(text: str, subscribers: Node, address: str) -> _Edit | None:
 
 
 def _dash(text: str, item: Node) -> str:
-    """Return the text before an item on its line; empty if the item is not the whole line."""
     mark = item.start_mark
     before = text[mark.index - mark.column : mark.index]
     return before if before.strip(" \t") == "-" and mark.line == item.end_mark.line else ""
 
 
 def _end_of(pattern: str, text: str, index: int) -> int:
-    """Return where a match that begins at the index ends."""
     match = re.compile(pattern).match(text, index)
     return match.end() if match else index
 
@@ -289,18 +283,16 @@ def _path(home: Home, name: str = LISTS_FILE) -> Path:
 
 
 def _text(content: bytes) -> str:
-    """Return a file's text without its byte order mark, which YAML's places do not count."""
+    """Leave out the byte order mark, which YAML's places do not count."""
     return content.decode("utf-8-sig", "surrogateescape")
 
 
 def _encoded(text: str, old: bytes) -> bytes:
-    """Return the text as a file, with a byte order mark if the old one has it."""
     return text.encode("utf-8-sig" if old.startswith(BOM_UTF8) else "utf-8", "surrogateescape")
 
 
 @contextmanager
 def _as_problems(path: Path) -> Iterator[None]:
-    """Raise errors of a file as ConfigErrors."""
     try:
         yield
     except OSError as error:
@@ -311,7 +303,6 @@ def _as_problems(path: Path) -> Iterator[None]:
 
 
 def _changed(name: str) -> PaperboyError:
-    """Return the error for a file that changed during an edit."""
     return PaperboyError(f"{name} was just changed by somebody else; try again")
 
 

@@ -45,7 +45,6 @@ def _name(text: str) -> str:
 
 
 def _text_of(name: str, folder: Path, label: str) -> str:
-    """Return the text of a file in a folder. Raises FileNotFoundError or ValueError."""
     file = folder / name
     if not Path(os.path.realpath(file)).is_relative_to(folder.resolve()):
         raise ValueError(f"{name!r} is outside the {label}; put the file there")
@@ -56,7 +55,7 @@ def _text_of(name: str, folder: Path, label: str) -> str:
 
 
 def _topics_file(name: str, folders: Sequence[Path]) -> str:
-    """Return the text of a topics file, from the first folder that has it. Raises ValueError."""
+    """Read it from the first folder that has it."""
     for folder in folders:
         try:
             text = _text_of(name, folder, "folder prompts").strip()
@@ -74,7 +73,6 @@ def _topics_file(name: str, folders: Sequence[Path]) -> str:
 
 
 def _subscribers_file(name: str, home: Path) -> bytes:
-    """Return the content of a file of subscribers. Raises ValueError."""
     try:
         return _text_of(name, home, "home").encode()
     except FileNotFoundError:
@@ -83,7 +81,7 @@ def _subscribers_file(name: str, home: Path) -> bytes:
 
 
 def _timezone(text: str) -> ZoneInfo:
-    """Read a timezone; unlike those of settings, its error repeats the text."""
+    """Unlike those of settings, its error repeats the text."""
     try:
         return values.timezone(text)
     except ValueError as error:
@@ -97,7 +95,6 @@ def _webhook(text: str) -> str:
 
 
 def _distinct(names: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return the categories that names stand for, each once."""
     return tuple(dict.fromkeys(chain.from_iterable(names)))
 
 
@@ -111,7 +108,6 @@ def _boolean(text: str) -> bool:
 
 
 def _keyword(text: str) -> str:
-    """Read a word or phrase that a title or abstract may have."""
     word = one_line(text)
     if not any(map(str.isalnum, word)):
         raise ValueError(f"{word!r} has no letter or digit, so it would match every paper")
@@ -196,8 +192,6 @@ _Reader = Callable[[_File, str, Node], Any]  # reads the value of a key, and not
 
 
 def _text(read: Parser, wrong: str = _TEXT) -> _Reader:
-    """Return a reader of one scalar."""
-
     def value(file: _File, key: str, node: Node) -> Any:
         message = wrong
         if isinstance(node, ScalarNode) and not nodes.is_null(node):
@@ -212,7 +206,6 @@ def _text(read: Parser, wrong: str = _TEXT) -> _Reader:
 
 
 def _items(file: _File, key: str, node: Node) -> list[Node]:
-    """Return the items of a list; none, with a problem, if the node is no list."""
     if isinstance(node, SequenceNode):
         return list(node.value)
     file.note(node, f"{key}: must be a list, such as [one, two], or lines that begin with '- '")
@@ -235,8 +228,6 @@ def _list_of(
 
 
 def _topics(file: _File, key: str, node: Node) -> str:
-    """Return the text itself, or that of the file it names."""
-
     def read(text: str) -> str:
         name = text.strip()
         if not name:
@@ -254,7 +245,6 @@ def _topics(file: _File, key: str, node: Node) -> str:
 
 
 def _keywords(file: _File, key: str, node: Node) -> Keywords:
-    """Return the keywords; none, with a problem, if the node is no mapping."""
     if not isinstance(node, MappingNode):
         example = "{never: [survey, review]}"
         file.note(node, f"{key}: must have the keys must or never, such as {example}")
@@ -266,7 +256,6 @@ def _keywords(file: _File, key: str, node: Node) -> Keywords:
 
 
 def _subscribers(file: _File, key: str, node: Node) -> tuple[Subscriber, ...]:
-    """Return the inline subscribers, and add invalid and duplicate ones to the problems."""
     examples = "such as ada@example.org or Ada Lovelace <ada@example.org>"
     read = _text(values.mailbox, f"each is one line, {examples}")
 

@@ -66,8 +66,6 @@ _Parser: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 class _Loader(_Parser):  # type: ignore[misc]  # either of two
-    """Loader that counts levels while it composes."""
-
     _depth = 0
 
     def descend_resolver(self, current_node: Node | None, _: object) -> None:

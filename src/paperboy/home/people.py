@@ -64,8 +64,6 @@ def file_name(text: str) -> str:
 
 
 class _Columns:
-    """Columns of a CSV, as its first line names them."""
-
     def __init__(self, line: str) -> None:
         self.delimiter = next((mark for mark in ",;\t" if mark in line), ",")
         self.titles = [re.sub("[-_ ]", "", title).lower() for title in self._cells(line)]

@@ -69,7 +69,6 @@ def _login(text: str) -> str:
 
 
 def _command(text: str) -> tuple[str, ...]:
-    """Read a command as its words, without running a shell."""
     line = one_line(text)
     try:
         return tuple(shlex.split(line))
@@ -112,8 +111,6 @@ def _selector(text: str) -> str:
 
 
 def _auto_or(read: Parser, automatic: object) -> Parser:
-    """Return a parser of `auto` or a number."""
-
     def value(text: str) -> Any:
         if text.strip().casefold() == "auto":
             return automatic
@@ -148,7 +145,6 @@ def _scheduler(text: str) -> str:
 
 
 def _mailbox(text: str) -> Subscriber:
-    """Read one address, with a name if given."""
     try:
         mailbox = notation.mailbox(text)
     except ValueError:  # its message would show the text
@@ -337,7 +333,6 @@ def ignored(home: Path) -> list[Problem]:
 
 
 def _given(folder: Path, environ: Mapping[str, str], problems: list[Problem]) -> _Given:
-    """Return the settings that are given, and add what cannot be read to the problems."""
     given = _Given()
     credentials = environ.get("CREDENTIALS_DIRECTORY", "")
     for name in SETTINGS if credentials else ():

@@ -97,7 +97,7 @@ def mailbox(text: str) -> Subscriber:
 
 
 def _address(text: str) -> str:
-    """Normalise an address. Fast path: plain addresses skip the validator (50 times faster)."""
+    """Fast path: plain addresses skip the validator (50 times faster)."""
     if plain := _PLAIN.fullmatch(text):
         with suppress(ValueError):  # the validator below names the whole address
             return f"{plain[1]}@{_domain(plain[2])}"
@@ -106,7 +106,7 @@ def _address(text: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def _domain(text: str) -> str:
-    """Normalise a domain. Subscribers share few, and validation takes most of the time."""
+    """Subscribers share few domains, and validation takes most of the time."""
     return _validated(f"x@{text}").removeprefix("x@")
 
 
@@ -145,7 +145,6 @@ def timezone(text: str) -> ZoneInfo:
 
 
 def _timezone_meant(text: str) -> str:
-    """Return the suggestion for a city (Berlin), an offset (UTC+1) or a name that is nearly right."""
     names = available_timezones()
     if match := _OFFSET.fullmatch(text):
         sign = "-" if match[1] == "+" else "+"  # POSIX counts them the other way

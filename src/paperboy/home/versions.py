@@ -149,13 +149,11 @@ class Files:
         ]
 
     def _unwritable(self, error: OSError) -> StoreWriteError:
-        """Return an error about the folder `data`, with the fix."""
         fix = "let Paperboy's user write there, and check that the disk has space"
         return StoreWriteError(f"{self._data}: cannot be written ({error.strerror}); {fix}")
 
 
 def _contains(file: Path, address: str) -> bool:
-    """Check whether a file of lists or subscribers contains the address."""
     try:
         content = files.read(file)
         if mentions(address).search(content.decode(errors="replace")):

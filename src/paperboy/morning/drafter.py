@@ -314,7 +314,6 @@ class Drafter:
         return lambda: self.store.scores.spent_since(midnight) < self.budget
 
     def _announce(self, jobs: Sequence[ToScore], *, show_cost: bool) -> None:
-        """Log the cost of scoring; `show_cost`: also on a terminal."""
         if not self.scorer.model.is_llm:
             return
 
@@ -474,7 +473,6 @@ def _to_brief(
     lists: Sequence[ScoredList],
     outcome: Callable[[Draft], Outcome | None],
 ) -> Sequence[_ToBrief]:
-    """Return a request for each digest that is to have a brief."""
     wanted = list[_ToBrief]()
     for place, scored in enumerate(lists):
         gathered = scored.gathered

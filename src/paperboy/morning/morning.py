@@ -504,7 +504,7 @@ def _reason(
 
 
 def _in_words(counts: Counts) -> str:
-    """Return the counts as one sentence that adds up."""
+    """Make a sentence that adds up."""
     return (
         f"{counts.considered} considered = {counts.scored} scored + {counts.carried_over} carried over"
         f" + {counts.let_go} let go + {counts.filtered} filtered + {counts.not_called} not called;"

@@ -49,7 +49,7 @@ def headline(problems: Sequence[Incident], words: Mapping[str, Words]) -> str:
 
 
 def _alert(problems: Sequence[Incident], wording: Words) -> Alert:
-    """Compose the mail about one kind: what happened, why, what it means, what to do."""
+    """Say what happened, why, what it means, and what to do."""
     fields = _fields(problems)
     what = _subject(wording, fields)
     reasons = dict.fromkeys(problem.reason for problem in problems)
@@ -104,7 +104,6 @@ def _fields(problems: Sequence[Incident]) -> dict[str, str]:
 
 
 def _resolved(problems: Sequence[Incident], wording: Words, zone: tzinfo) -> Alert:
-    """Compose the mail about one kind that is over."""
     fields = _fields(problems)
     since = min(problem.since for problem in problems).astimezone(zone)
     what = _subject(wording, fields)

@@ -519,5 +519,4 @@ class LlmScorer:
 
 
 def _counted(answer: Answer) -> int:
-    """Return the prompt's tokens as the server counted them, 0 if it did not."""
     return answer.usage.prompt_tokens if answer.usage else 0

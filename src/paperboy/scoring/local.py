@@ -152,7 +152,6 @@ def _blended(
 
 
 def _standardized(values: Sequence[float]) -> list[float]:
-    """Return the deviations from the mean, in standard deviations."""
     if not values:
         return []
     mean = fmean(values)
@@ -263,7 +262,6 @@ class _Index:
         return matches
 
     def _look_up(self, term: str) -> _Postings:
-        """Return the rows of the texts with this term, and how well they match it."""
         query = "SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ?"
         found = self._db.execute(query, (f'"{term}"',)).fetchall()
         return array("I", [row for row, _ in found]), array("d", [value for _, value in found])

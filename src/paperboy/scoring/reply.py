@@ -189,7 +189,6 @@ def _repaired(text: str, most: int) -> str:
 
 
 def _correct(slip: re.Match[str]) -> str:
-    """Return what was meant."""
     if slip["comma"]:
         return ""
     if slip["tex"]:
@@ -255,7 +254,6 @@ def _arrays(text: str) -> Sequence[Sequence[Mapping[str, Any]]]:
 
 
 def _with_id(value: Any, key: str) -> Any:
-    """Return scores with the id that they are keyed by."""
     if isinstance(value, dict) and "relevance" in value:
         return {"arxiv_id": key, **value}
     return value

@@ -83,8 +83,6 @@ class Report(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """Delivery on its way over a connection."""
-
     composed: Composed
     delivery: Delivery
     began: float  # on the timer
@@ -202,7 +200,6 @@ class Round:
             raise error
 
     def _open(self) -> None:
-        """Open as many connections as the pace allows."""
         while not self._is_over() and self._pace.may_open():
             transport = self.transports[len(self._threads)]
             thread = Thread(target=self._serve_connection, args=[transport], daemon=True)
@@ -210,7 +207,6 @@ class Round:
             thread.start()
 
     def _serve_connection(self, transport: Transport) -> None:
-        """Send over one connection until it has no more to do."""
         with closing(transport):
             try:
                 stays_open = True
@@ -400,7 +396,6 @@ class Round:
             self._log(decision, receipt.reply)
 
     def _log(self, decision: Decision, why: str) -> None:
-        """Log what the pace has decided."""
         if decision.closes:
             logger.info("closing one connection: %s", why)
         if decision.pause:

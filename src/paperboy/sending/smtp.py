@@ -321,7 +321,6 @@ class SmtpTransport:
             raise smtplib.SMTPAuthenticationError(code, reply)
 
     def _offer_token(self, connection: _Connection) -> tuple[int, bytes]:
-        """Offer the token, and return the reply, with the reason of a refusal."""
         # The token gets its own line: after AUTH, it would exceed the limit of a command
         # (RFC 4954).
         code, reply = connection.docmd("AUTH", "XOAUTH2")
@@ -340,7 +339,6 @@ class SmtpTransport:
         return code, reply
 
     def _connect(self, connection: _Connection) -> None:
-        """Open the socket, with TLS if it comes first, and read the greeting."""
         if self._aborted:
             raise ConnectionAbortedError
         sock = socket.create_connection((self.host, self.port), self.timeout)
@@ -359,7 +357,6 @@ class SmtpTransport:
             raise smtplib.SMTPConnectError(code, reply)
 
     def _failure(self, step: str, error: OSError | ValueError) -> MailServerError:
-        """Return an error that explains why there is no connection, and the fix."""
         said = self._complaint(error)
         ports = " Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls."
         code = error.smtp_code if isinstance(error, smtplib.SMTPResponseException) else 0

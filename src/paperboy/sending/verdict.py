@@ -103,7 +103,6 @@ def judge(command: str, code: int, text: str) -> Verdict:
 
 
 def _gone(command: str, subject: int, detail: int, text: str) -> Verdict | None:
-    """Return whether the address does not exist, or may not."""
     words = _ADDRESS.sub(" ", text)
     if _INNOCENT.search(words) or _VOLUME.search(words) or _BLOCKLIST.search(text):
         return None

@@ -134,7 +134,6 @@ class Daemon:
 
     @cached_property
     def _watcher(self) -> Watcher:
-        """Return the watcher of edits since the first trial."""
         return Watcher(self._app.path, self._timer)
 
     # ---- the loop
@@ -166,13 +165,11 @@ class Daemon:
         self._calls.put(None)
 
     def _wait(self) -> None:
-        """Wait for the next tick or a signal."""
         with suppress(Empty):
             self._calls.get(timeout=self.tick_seconds)
             self._queried_at = float("-inf")
 
     def _tick(self) -> None:
-        """Tick, and log what fails. Raises ConfigError if no version of the files was ever good."""
         try:
             self.tick(self._app.clock())
         except ConfigError:
@@ -378,7 +375,6 @@ class Daemon:
 
 
 def _broken_files(problems: Sequence[Problem]) -> list[Incident]:
-    """Return an incident for each file with problems."""
     files = defaultdict[str, list[Problem]](list)
     for problem in problems:
         files[problem.place.partition(":")[0]].append(problem)

@@ -111,7 +111,6 @@ class PoliteClient:
         raise FaultError(what, self.hints.get(status, f"Check {setting}."), backoff=0)
 
     def _words(self, body: bytes) -> str:
-        """Quote the body of a refusal."""
         return quoted(body)
 
 

@@ -165,7 +165,6 @@ class Database:
             raise
 
     def _set_durable(self, durable: bool) -> None:
-        """Set whether the next commit survives a power cut."""
         if durable is not self._durable:
             self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
             self._durable = durable
@@ -397,7 +396,6 @@ _KEYS = (
 
 
 def _advice(error: sqlite3.DatabaseError) -> str:
-    """Describe a disk error and its fix."""
     text = str(error)
     if "full" in text or "disk I/O error" in text:
         return f"the disk is full or failing ({text}); check it with df and run again: nothing committed is lost"

@@ -363,7 +363,6 @@ class Ledger(Noun):
 
 
 def _recipient(copy: MessageCopy) -> dict[str, str]:
-    """Return the columns of a copy's recipient."""
     to = copy.subscriber
     return {
         "address": to.address,

@@ -61,7 +61,7 @@ def _letters(text: str) -> str:
 
 
 def _name(author: str) -> str:
-    """Return an author's name, in braces if BibTeX would split it."""
+    """Put a name into braces if BibTeX would split it."""
     name = _plain(author)
     if "," in name or re.search(r"\band\b", name, re.IGNORECASE):
         return f"{{{name}}}"
@@ -69,7 +69,6 @@ def _name(author: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return text without TeX."""
     return re.sub(r"([&%#$_])", r"\\\1", one_line(re.sub(r"[{}\\~^]", " ", text)))
 
 

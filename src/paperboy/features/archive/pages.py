@@ -204,7 +204,6 @@ def list_url(visit: Visit, mailing_list: MailingList) -> str:
 def _archived(
     visit: Visit, link: str = "", name: str = "", day: date = date.min
 ) -> tuple[Archived, MailingList]:
-    """Return a digest and its list as the file has it today, or raise NotFound."""
     if name:
         public(visit, name)
         archived = found(visit.store.history.digest(name, day))

@@ -183,7 +183,6 @@ def _status(code: re.Match[str]) -> str:
 
 
 def _bounce(reply: str, message: Message, ours: Message, text: str) -> Bounce | None:
-    """Return the bounce of one of our mails; None if it is of another."""
     replied = f"{_field(message, 'In-Reply-To')} {_field(message, 'References')}"
     found = MESSAGE_ID.search(f"{_field(ours, 'Message-ID')} {replied} {text}")
     token = _token(_field(ours, "List-Unsubscribe")) or _token(text)

@@ -128,7 +128,6 @@ def text_at(element: Any, path: str) -> str:
 
 
 def _paper(entry: Any, place: int, now: datetime, window: Window | None) -> Paper | str:
-    """Return an entry as a Paper, or its defect."""
     match = _ID.fullmatch(text_at(entry, "atom:id").strip())
     if match is None:
         return f"entry {place} without an arXiv id"
@@ -182,7 +181,6 @@ def _paper(entry: Any, place: int, now: datetime, window: Window | None) -> Pape
 
 
 def _instant(text: str) -> datetime:
-    """Read a date. Raises ValueError or OverflowError."""
     return datetime.strptime(text.strip(), "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC)
 
 

@@ -153,7 +153,6 @@ class ArxivClient(PoliteClient):
     def _week(
         self, categories: Sequence[str], window: Window, progress: Progress, already_read: int
     ) -> dict[str, Paper]:
-        """Read all pages of a window."""
         search = _search(categories, window, self.page_size)
         papers: dict[str, Paper] = {}
         start = 0  # of the next page

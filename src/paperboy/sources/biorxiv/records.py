@@ -237,18 +237,15 @@ _TITLES = re.compile(
 
 
 def _comparable(name: str) -> list[str]:
-    """Return the words of a name without case, accents and suffixes."""
     words = [folded(word).strip(".,") for word in name.split()]
     return [word for word in words if word and word not in NAME_SUFFIXES]
 
 
 def _words(record: Any, name: str) -> str:
-    """Return a field in one line without mark-up; empty if the record has none."""
     return shortened(one_line(plain(to_marked(_known(record, name)))), NAME)
 
 
 def _known(record: Any, name: str) -> str:
-    """Return a field, where "NA" is none."""
     text = _text(record, name)
     return "" if text.upper() == "NA" else text
 
