@@ -8,7 +8,6 @@ import click
 from paperboy.cli.mornings import Stop
 from paperboy.cli.people import mailbox_from, refusal
 from paperboy.console.lines import say
-from paperboy.console.log import set_up
 from paperboy.console.words import dry_run, in_words, not_sent
 from paperboy.edges.text import counted
 from paperboy.errors import PaperboyError
@@ -61,7 +60,7 @@ def preview(
     if day and not as_sent:
         raise click.UsageError("--date goes with --sent.")
 
-    set_up(app.settings.log_level, app.environ)
+    app.set_up_log()
     mailing_list = app.home.list(name)
     recipient = _recipient(address, mailing_list)
     if not as_sent:
@@ -136,7 +135,7 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
     --failed, digests of the last two weeks that were given up after three days are sent again, too.
     While the daemon is sending, this waits until it is done.
     """
-    set_up(app.settings.log_level, app.environ)
+    app.set_up_log()
     if failed and address is not None:
         raise click.UsageError(
             "--failed and --to exclude each other: --to is for one address, in any state."

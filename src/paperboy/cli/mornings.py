@@ -20,7 +20,6 @@ import click
 from paperboy import sample
 from paperboy.console import words
 from paperboy.console.lines import lines_of, program, say
-from paperboy.console.log import set_up
 from paperboy.console.progress import Dots
 from paperboy.console.words import a_morning, not_sent
 from paperboy.edges import lock
@@ -109,7 +108,7 @@ def once(
     if since and (dry_run or not names):
         raise click.UsageError("--since needs --list, and no --dry-run.")
 
-    set_up(app.settings.log_level, app.environ)
+    app.set_up_log()
     app.home.named(names)
     any_day = bool(names) or all_lists
     soundness.require(app, Stops.MORNINGS if dry_run else Stops.SENDING)
@@ -178,7 +177,7 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
 
         app.home = Home.in_force(app.path, app.environ)
         app.progress = Dots()
-        set_up(app.settings.log_level, app.environ, by_hand=False)
+        app.set_up_log(by_hand=False)
         if kind != "tasks":
             soundness.require(app)
 
@@ -249,7 +248,7 @@ def run(app: App) -> None:
     """
     # The first trial reports broken files.
     app.home, _ = Home.own_or_in_force(app.path, app.environ)
-    set_up(app.settings.log_level, app.environ, by_hand=False)
+    app.set_up_log(by_hand=False)
     notifier = Notifier(app.environ.get("NOTIFY_SOCKET", ""))
     try:
         with lock.held(app.settings.paperboy_database, "run", "run"):

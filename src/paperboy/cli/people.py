@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from paperboy.console.lines import say, show_page
-from paperboy.console.log import set_up
 from paperboy.edges.text import counted, did_you_mean, together
 from paperboy.errors import UnknownNameError
 from paperboy.home import edits, values
@@ -38,7 +37,7 @@ _REASONS = {"operator": "by hand", "reader": "asked to leave the list"}  # by wh
 def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> None:
     """Show who gets what: when each list sends, to whom, and which addresses are suppressed."""
     app.take_own_or_in_force()
-    set_up(app.settings.log_level, app.environ)
+    app.set_up_log()
     wanted = app.home.named(names)
     lists = [mailing_list for mailing_list in app.home.lists if mailing_list.name in wanted]
     find = app.store_to_ask.suppressions.find
@@ -184,7 +183,7 @@ def suppress(app: App, words: Sequence[str], name: str) -> None:
     from that list only. You can use this while the daemon runs.
     """
     app.take_own_or_in_force()
-    set_up(app.settings.log_level, app.environ)
+    app.set_up_log()
     if name:
         app.home.list(name)
 
@@ -219,7 +218,7 @@ def unsuppress(app: App, words: Sequence[str], name: str) -> None:
     the newest. You can use this while the daemon runs.
     """
     app.take_own_or_in_force()
-    set_up(app.settings.log_level, app.environ)
+    app.set_up_log()
     address, only, _ = _read_request(app, " ".join(words), name)
 
     suppressions = app.store_to_ask.suppressions
@@ -285,7 +284,7 @@ def forget(app: App, text: str) -> None:
     """
     address = mailbox_from(text, "ADDRESS").address
     app.take_own_or_in_force()
-    set_up(app.settings.log_level, app.environ)
+    app.set_up_log()
     lines, rows = app.forget(address)
     suppressions = app.store_to_ask.suppressions.of(address)
     if not (lines or rows or suppressions):

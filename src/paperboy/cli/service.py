@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 
 from paperboy.console.lines import say
-from paperboy.console.log import set_up
 from paperboy.edges.text import together
 from paperboy.errors import ConfigError
 from paperboy.home.home import require_folder
@@ -54,7 +53,7 @@ def web(app: App) -> None:
     manual web` describes the pages.
     """
     app.take_own_or_in_force()
-    set_up(app.settings.log_level, app.environ, by_hand=False)
+    app.set_up_log(by_hand=False)
     _need_url(app.settings)
     try:
         from paperboy.web.server import server

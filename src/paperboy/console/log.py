@@ -4,8 +4,6 @@ Each record is a line, and its traceback lines of its own: what came from outsid
 `lines.py`.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -1,7 +1,5 @@
 """Standard streams, whose failed writes are harmless."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -8,8 +8,6 @@ The daemon and its children read the version in force. So no morning reads half 
 broken edit changes nothing, even after a restart.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

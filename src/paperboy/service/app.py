@@ -17,6 +17,7 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from paperboy.console.log import set_up
 from paperboy.edges import lock
 from paperboy.errors import CREDENTIAL, ConfigError, PaperboyError, Problem
 from paperboy.home import edits
@@ -112,6 +113,10 @@ class App(ExitStack):
     @property
     def settings(self) -> Settings:
         return self.home.settings
+
+    def set_up_log(self, *, by_hand: bool = True) -> None:
+        """Log to stderr from LOG_LEVEL on; see `console/log.py`."""
+        set_up(self.settings.log_level, self.environ, by_hand=by_hand)
 
     @cached_property
     def store(self) -> Store:

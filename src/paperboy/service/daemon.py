@@ -37,7 +37,6 @@ from typing import IO, Literal, cast
 import schedule
 
 from paperboy import due
-from paperboy.console.log import set_up
 from paperboy.due import RETRY
 from paperboy.edges import lock
 from paperboy.edges.text import counted
@@ -348,8 +347,7 @@ class Daemon:
             is_same = self.home.settings.paperboy_database == database
             if problems and not (self._in_force and is_same):
                 raise ConfigError(problems)
-            log_level = self.home.settings.log_level
-            set_up(log_level, self._app.environ, by_hand=False)
+            self._app.set_up_log(by_hand=False)  # at its LOG_LEVEL
 
         broken = _broken_files(problems)
         if child.process.poll() in {0, ConfigError.exit_code}:  # else not every file was tried

@@ -1,7 +1,5 @@
 """SQLite file: transactions, the types of columns, and disk errors."""
 
-from __future__ import annotations
-
 import hmac
 import json
 import logging

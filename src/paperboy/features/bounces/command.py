@@ -10,7 +10,6 @@ from types import FrameType
 import click
 
 from paperboy.console.lines import complaint
-from paperboy.console.log import set_up
 from paperboy.errors import PaperboyError
 from paperboy.features.bounces.record import record
 from paperboy.features.bounces.returned import MOST_BYTES
@@ -46,7 +45,7 @@ def bounce(app: App) -> int:
             require_folder(app.path)
             # Without the lists, which are not needed here and may be broken.
             app.home = Home(app.path, settings.load(app.path, app.environ), (), app.path)
-            set_up(app.settings.log_level, app.environ, by_hand=False)
+            app.set_up_log(by_hand=False)
             logger.info("%s", record(app.store_to_ask, mail, app.clock()))
     except PaperboyError as error:
         complaint(error, app.environ)
