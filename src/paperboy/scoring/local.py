@@ -6,8 +6,6 @@ the more examples it learned from. A paper's rank among the recent papers of the
 becomes its relevance. Its quality plays no part.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sqlite3
@@ -64,12 +62,9 @@ _STOP_WORDS = frozenset(
 
 
 class LocalScorer:
-    """Scorer by words and by what lists have learned. Keeps its last index for the next list on the
-    same categories.
-    """
+    """Scorer by words and by what lists have learned."""
 
     model = Model(name="embedded ranker", is_llm=False)
-    _index: _Index | None = None
 
     def criteria(self, mailing_list: MailingList) -> str:
         """Fingerprint what a score depends on, in hex; as a rank, it depends on the list's
@@ -89,11 +84,8 @@ class LocalScorer:
             known = {text.id: text for text in job.recent}
             for paper in job.papers:
                 known.setdefault(paper.id, Text(paper.id, paper.title, paper.abstract))
-            texts = list(known.values())
-            if self._index is None or self._index.texts != texts:
-                self._index = _Index(texts)
-            index = self._index
-
+            texts = tuple(known.values())
+            index = _index_of(texts)
             wanted, unwanted = wanted_and_unwanted(job.mailing_list.topics)
             strengths = index.strengths(wanted, unwanted)
             if job.rankers:
@@ -195,16 +187,12 @@ def _terms(text: str) -> list[str]:
     for clause in _CLAUSE_END.split(unicodedata.normalize("NFC", _MACRO.sub(" ", text))):
         words: list[str] = _WORD.findall(clause)
         for place, word in enumerate(words):
-            if not _is_term(word):
+            if len(word) < 2 or word.casefold() in _STOP_WORDS:
                 words[place] = ""
         terms += [word for word in words if word]
         terms += [f"{first} {second}" for first, second in pairwise(words) if first and second]
 
     return terms
-
-
-def _is_term(word: str) -> bool:
-    return len(word) > 1 and word.casefold() not in _STOP_WORDS
 
 
 _Postings = tuple["array[int]", "array[float]"]
