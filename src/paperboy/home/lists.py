@@ -270,6 +270,9 @@ def _subscribers(file: _File, key: str, node: Node) -> tuple[Subscriber, ...]:
     return tuple(subscribers)
 
 
+_FLAG = _text(_boolean, "must be true or false")
+_TO_TEN = _text(integer(1, 10), "must be one whole number from 1 to 10")
+
 # An option that the file leaves out has the default of `MailingList`.
 _OPTIONS: dict[str, _Reader] = {
     "name": _text(_name),
@@ -279,20 +282,20 @@ _OPTIONS: dict[str, _Reader] = {
     "topics": _topics,
     "authors": _list_of(values.author),
     "language": _text(values.language, f"{_TEXT}, as 'no' for Norwegian"),
-    "min_relevance": _text(integer(1, 10), "must be one whole number from 1 to 10"),
-    "min_novelty": _text(integer(1, 10), "must be one whole number from 1 to 10"),
+    "min_relevance": _TO_TEN,
+    "min_novelty": _TO_TEN,
     "max_papers": _text(integer(1, 10_000), "must be one whole number"),
     "send_at": _text(values.time_of_day),
     "timezone": _text(_timezone),
     "weekdays": _list_of(one_of(*WEEKDAYS), _indices, least=1),
-    "cross_lists": _text(_boolean, "must be true or false"),
-    "send_empty": _text(_boolean, "must be true or false"),
+    "cross_lists": _FLAG,
+    "send_empty": _FLAG,
     "exclude": _list_of(categories, _distinct),
     "keywords": _keywords,
-    "brief": _text(_boolean, "must be true or false"),
-    "paused": _text(_boolean, "must be true or false"),
+    "brief": _FLAG,
+    "paused": _FLAG,
     "archive": _text(one_of("none", "link", "public", "indexed")),
-    "open": _text(_boolean, "must be true or false"),
+    "open": _FLAG,
     "webhook": _text(_webhook),
     "webhook_format": _text(one_of("json", "slack")),
     "subscribers": _subscribers,
