@@ -47,10 +47,7 @@ class Scores(Noun):
         stored already stays as it is.
         """
         cost = spending.cost
-        rows = {
-            paper_id: (score.relevance, score.novelty, score.comment, score.topic)
-            for paper_id, score in scores.items()
-        }
+        rows = {paper_id: asdict(score) for paper_id, score in scores.items()}
         values = _key(list_name, criteria, model, at) | {"ids": list(scores), "rows": rows}
         with self._transaction(durable=False):
             if scores:
@@ -106,8 +103,8 @@ insert into score_rows ({_COLUMNS}) select judge_key, paper_key, {LIST_KEY}, rel
 """
 _KEEP = f"""
 insert into score_rows ({_COLUMNS}) select {_JUDGE}, paper_keys.key, {LIST_KEY},
-    json_extract(rows.value, '$[0]'), json_extract(rows.value, '$[1]'),
-    nullif(json_extract(rows.value, '$[2]'), ''), :given, json_extract(rows.value, '$[3]')
+    json_extract(rows.value, '$.relevance'), json_extract(rows.value, '$.novelty'),
+    nullif(json_extract(rows.value, '$.comment'), ''), :given, json_extract(rows.value, '$.topic')
 from json_each(:rows) as rows join paper_keys on paper_keys.id = rows.key where true on conflict do nothing
 """
 
