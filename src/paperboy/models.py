@@ -485,14 +485,14 @@ class MessageCopy:
 class Delivery:
     """Message to one recipient, as the ledger has it."""
 
-    id: int
-    frozen_id: int  # of its message
     list_name: str  # the recipient must be on this list; empty: on none
     copy: MessageCopy
-    state: DeliveryState
+    state: DeliveryState = DeliveryState.PENDING
+    id: int = 0  # 0: outside the ledger
+    frozen_id: int = 0  # of its message
     attempts: int = 0
     uncertain: int = 0  # how often the connection was lost after the final dot
-    frozen_at: datetime | None = None  # of its message; None: outside the ledger
+    frozen_at: datetime | None = None  # of its message
     expires: datetime | None = None  # when sending gives up; None: when its message is replaced
     # A digest: refusals count against the server, bounces against the address.
     is_digest: bool = True

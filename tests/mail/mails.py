@@ -81,7 +81,7 @@ def read(envelope: Envelope, digest: Digest | None) -> Mail:
 
 def to_ada(digest: Digest) -> Delivery:
     name = digest.mailing_list.name
-    return Delivery(1, 1, name, COMPOSER.copy_for(name, digest.date, ADA), DeliveryState.SENDING)
+    return Delivery(name, COMPOSER.copy_for(name, digest.date, ADA), DeliveryState.SENDING)
 
 
 def compose(digest: Digest, composer: Composer = COMPOSER, now: datetime = NOW) -> Composed:
@@ -99,7 +99,7 @@ def as_test(digest: Digest) -> Mail:
 
 def as_alert(alert: Alert) -> Mail:
     composed, copy = COMPOSER.alert(alert, ADA, NOW)
-    return read(COMPOSER.envelope(composed, Delivery(1, 1, "", copy, DeliveryState.SENDING)), None)
+    return read(COMPOSER.envelope(composed, Delivery("", copy, DeliveryState.SENDING)), None)
 
 
 def curated(

@@ -89,12 +89,12 @@ def composer(
 
 def delivery(by: Composer, subscriber: Subscriber = ADA, day: date = TODAY) -> Delivery:
     own = by.copy_for("foundations", day, subscriber)
-    return Delivery(1, 1, "foundations", own, DeliveryState.SENDING)
+    return Delivery("foundations", own, DeliveryState.SENDING)
 
 
 def alone(by: Composer, composed: Composed, copy: MessageCopy) -> Envelope:
     """A mail for one recipient."""
-    return by.envelope(composed, Delivery(1, 1, "", copy, DeliveryState.SENDING))
+    return by.envelope(composed, Delivery("", copy, DeliveryState.SENDING))
 
 
 def to_ada(of: MailingList) -> bytes:

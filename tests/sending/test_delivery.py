@@ -224,7 +224,7 @@ def test_connection_lost_after_the_dot_is_tried_once_more_and_then_ambiguous(wor
     ("attempts", "minutes"), [(0, 5), (1, 10), (2, 20), (5, 160), (6, 240), (20, 240)]
 )
 def test_backoff_of_an_address_doubles_up_to_four_hours(attempts: int, minutes: int) -> None:
-    one = Delivery(1, 1, "foundations", copy_for("ada"), DEFERRED, attempts=attempts)
+    one = Delivery("foundations", copy_for("ada"), DEFERRED, attempts=attempts)
     assert what_follows(one, Receipt(DEFERRED, "450 busy"), jitter=0.5) == (
         DEFERRED,
         timedelta(minutes=minutes),

@@ -20,7 +20,9 @@ LATER = Receipt(DEFERRED, "450 later")
 NO = Receipt(FAILED, "550 no")
 OURS = Receipt(FAILED, "RCPT: 554 5.7.1 denied", unclear=True)
 ADA = Delivery(
-    1, 7, "foundations", MessageCopy(Subscriber("ada@example.org"), "<ada>", "ada"), PENDING
+    list_name="foundations",
+    copy=MessageCopy(Subscriber("ada@example.org"), "<ada>", "ada"),
+    frozen_id=7,
 )
 
 

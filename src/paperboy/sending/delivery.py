@@ -436,8 +436,7 @@ def send_outside(
     """
     other = composer.copy_for(f"{name}-{now:%H%M%S}", now.date(), to)
     copy = replace(composer.copy_for(name, now.date(), to), message_id=other.message_id)
-    delivery = Delivery(id=0, frozen_id=0, list_name=name, copy=copy, state=DeliveryState.PENDING)
-    envelope = composer.envelope(mail, delivery, test=test)
+    envelope = composer.envelope(mail, Delivery(name, copy), test=test)
     with closing(transport):
         return transport.send(replace(envelope, list_name=f"{name}-preview"))
 

@@ -95,17 +95,10 @@ def preview(
     """
     folder = box / "preview"
     copy = composer.copy_for(list_name, now.date(), _SOMEBODY)
-    delivery = Delivery(
-        id=0,
-        frozen_id=0,
-        list_name=list_name,
-        copy=copy,
-        state=DeliveryState.PENDING,
-    )
     try:
         box.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-        envelope = composer.envelope(composed, delivery)
+        envelope = composer.envelope(composed, Delivery(list_name, copy))
         return show(folder, list_name, envelope.message)
     except OSError as error:
         fix = files.denied(folder) or "free some space, or set PAPERBOY_OUTBOX"

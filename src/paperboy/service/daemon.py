@@ -422,10 +422,7 @@ def emergency(app: App, problem: str) -> None:
         with app.at(app.home) as spare, closing(spare.smtp()) as transport:
             spare.store = spare.enter_context(spare.store_in_memory())
             composed, copy = spare.composer.alert(alerts.emergency_alert(problem), to, now)
-            delivery = Delivery(
-                id=0, frozen_id=0, list_name="", copy=copy, state=DeliveryState.PENDING
-            )
-            receipt = transport.send(spare.composer.envelope(composed, delivery))
+            receipt = transport.send(spare.composer.envelope(composed, Delivery("", copy)))
             if receipt.state is not DeliveryState.SENT:
                 raise MailServerError(f"{receipt.state}: {receipt.reply}")
     except (PaperboyError, OSError) as error:
