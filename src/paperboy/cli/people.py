@@ -86,11 +86,7 @@ def _as_json(
     subscribers = []
     for subscriber in mailing_list.subscribers:
         suppression = suppressions[mailing_list.name, subscriber]
-        suppressed = suppression and {
-            "list": suppression.list_name or None,
-            "since": suppression.at,
-            "reason": suppression.reason,
-        }
+        suppressed = suppression and suppression_json(suppression)
         row = {"address": subscriber.address, "name": subscriber.name, "suppressed": suppressed}
         subscribers.append(row)
 
@@ -103,6 +99,15 @@ def _as_json(
         "paused": mailing_list.paused,
         "subscribers": subscribers,
         "addresses": len(subscribers),
+    }
+
+
+def suppression_json(suppression: Suppression) -> dict[str, Any]:
+    """Return what programs get of a suppression, without its address."""
+    return {
+        "list": suppression.list_name or None,
+        "since": suppression.at,
+        "reason": suppression.reason,
     }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from paperboy.cli.people import AS_JSON, LISTS
+from paperboy.cli.people import AS_JSON, LISTS, suppression_json
 from paperboy.console import words
 from paperboy.console.lines import heading, show_page, table
 from paperboy.console.words import in_words
@@ -139,12 +139,7 @@ def _suppressed(app: App, *, as_json: bool) -> Page:
     suppressions = app.store_to_ask.suppressions.all()
     if as_json:
         found = [
-            {
-                "address": suppression.address,
-                "list": suppression.list_name or None,
-                "since": suppression.at,
-                "reason": suppression.reason,
-            }
+            {"address": suppression.address, **suppression_json(suppression)}
             for suppression in suppressions
         ]
         return {"suppressed": found}
