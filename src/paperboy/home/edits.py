@@ -24,7 +24,7 @@ from yaml.nodes import Node, SequenceNode
 from paperboy.edges import files
 from paperboy.edges.text import mentions
 from paperboy.errors import ConfigError, PaperboyError, Problem
-from paperboy.home import nodes, values
+from paperboy.home import nodes, people, values
 from paperboy.home.home import Home
 from paperboy.home.lists import LISTS_FILE, parse
 from paperboy.home.people import SubscribersFile
@@ -47,7 +47,7 @@ def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
         path = _path(home, name)
         with _as_problems(path):
             old = files.read(path)
-            file = _subscribers(name, old)
+            file = people.read(name, old)
             if new.address.lower() in file.addresses():  # since the lists were read
                 raise _changed(name)
 
@@ -92,7 +92,7 @@ def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -
         path = _path(home, name)
         with _as_problems(path):
             old = files.read(path)
-            if lines := _subscribers(name, old).lines(address):
+            if lines := people.read(name, old).lines(address):
                 _require_alone(home, mailing_list)
                 _replace(path, name, old, _without_lines(old, lines))
                 return f"{name}:{lines[0]}"
@@ -126,7 +126,7 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
                 if name == LISTS_FILE:
                     new = _without_address(home, text, address, sorted(lines))
                 else:
-                    file = _subscribers(name, old)
+                    file = people.read(name, old)
                     if lines and (problems := file.header_problems()):
                         raise ConfigError(problems)
                     own = file.all_lines(address)
@@ -153,10 +153,6 @@ def _require_alone(home: Home, mailing_list: MailingList) -> None:
                 f"{other.name} has the same file; edit it by hand, then run paperboy check"
             )
             raise ConfigError.at(name, message)
-
-
-def _subscribers(name: str, content: bytes) -> SubscribersFile:
-    return SubscribersFile((), name, files.text(content).encode())
 
 
 def _without_lines(content: bytes, numbers: Collection[int]) -> bytes:

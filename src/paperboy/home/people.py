@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from io import BytesIO, StringIO
 from typing import Any
 
+from paperboy.edges import files
 from paperboy.edges.text import shortened
 from paperboy.errors import MOST_PROBLEMS, Problem
 from paperboy.home.values import mailbox
@@ -247,6 +248,11 @@ class SubscribersFile(Subscribers):
         for number, text in lines:
             comment = _COMMENT.fullmatch(text) if "#" in text else None
             yield number, comment[1] if comment else text, ""
+
+
+def read(name: str, content: bytes) -> SubscribersFile:
+    """Return the subscribers of a file alone. Raises ValueError if it is no text."""
+    return SubscribersFile((), name, files.text(content).encode())
 
 
 def _address(text: str) -> str:

@@ -157,8 +157,7 @@ def _contains(file: Path, address: str) -> bool:
         if mentions(address).search(content.decode(errors="replace")):
             return True
         # A domain may be in Unicode there.
-        subscribers = people.SubscribersFile((), file.name, files.text(content).encode())
-        return bool(subscribers.all_lines(address))
+        return bool(people.read(file.name, content).all_lines(address))
     except (ValueError, FileNotFoundError):
         return False
 
