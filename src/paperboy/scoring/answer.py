@@ -49,6 +49,11 @@ class Answer(NamedTuple):
 
     thinks: bool = False  # the model reasons before it answers
 
+    @property
+    def prompt_tokens(self) -> int:
+        """Return the prompt's tokens as the server counted them, 0 if it did not."""
+        return self.usage.prompt_tokens if self.usage else 0
+
 
 _OBJECTIONS = {400, 415, 422, 501}  # the status of a reply that may object to the request's options
 _TRANSIENT = TRANSIENT | {409}  # 409: a lock timeout, which OpenAI's client retries, too

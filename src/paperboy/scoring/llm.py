@@ -500,11 +500,11 @@ class LlmScorer:
                 failure += ". A morning goes on with smaller batches"
             return f"{asked} {failure}"
 
-        per_character = _counted(answer_to_one) / len(one.system + one.shared + one.own)
+        per_character = answer_to_one.prompt_tokens / len(one.system + one.shared + one.own)
         expected = round(per_character * len(question.shared + question.own))
-        if 0 < _counted(answer) < LEAST_COUNTED * expected:
+        if 0 < answer.prompt_tokens < LEAST_COUNTED * expected:
             fix = "give it a larger context (Ollama's num_ctx), or lower LLM_BATCH_SIZE"
-            counts = f"counted {_counted(answer):,} tokens instead of {expected:,} or more"
+            counts = f"counted {answer.prompt_tokens:,} tokens instead of {expected:,} or more"
             return f"{asked} {counts}: it may have cut the prompt; {fix}"
 
         scored = len(self._read(answer, [paper.id for paper in batch]).scores)
@@ -516,7 +516,3 @@ class LlmScorer:
     @property
     def _llm(self) -> str:
         return f"the LLM at {self.server.place}"
-
-
-def _counted(answer: Answer) -> int:
-    return answer.usage.prompt_tokens if answer.usage else 0

@@ -342,7 +342,7 @@ class Server:
         count only until a prompt that has it was read whole. A single paper always counts as whole,
         since caching explains any count.
         """
-        counted = answer.usage.prompt_tokens if answer.usage else 0
+        counted = answer.prompt_tokens
         beginnings = {question.system, f"{question.system}{question.shared}"}
         characters = len(question.own)
         if question.system not in self._read:
