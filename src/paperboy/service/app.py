@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 from paperboy.console.log import set_up
 from paperboy.edges import lock
-from paperboy.errors import CREDENTIAL, ConfigError, PaperboyError, Problem
+from paperboy.errors import CREDENTIAL, ConfigError, PaperboyError
 from paperboy.home import edits
 from paperboy.home.home import Home
 from paperboy.home.proxy import proxy_for
@@ -182,7 +182,7 @@ class App(ExitStack):
                 f"LLM_BUDGET_USD: the price of {settings.openai_model} is unknown, so a budget cannot be kept; "
                 "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT, or LLM_BUDGET_USD to 0"
             )
-            raise ConfigError([Problem("settings", message)])
+            raise ConfigError.at("settings", message)
 
         server = Server(
             settings.openai_base_url,
@@ -290,7 +290,7 @@ class App(ExitStack):
             if has_secret:
                 needs = "SMTP_PASSWORD or SMTP_TOKEN_COMMAND needs SMTP_USERNAME"
             message = f"{needs} to be set, too; or leave out both. {CREDENTIAL}"
-            raise ConfigError([Problem(".env", message)])
+            raise ConfigError.at(".env", message)
 
         return SmtpTransport(
             host=settings.smtp_host,
@@ -361,7 +361,7 @@ class App(ExitStack):
                 f"PAPERBOY_DATABASE has changed, and paperboy {holder.command} ({process}) still uses {before}; "
                 "restart that one first"
             )
-            raise ConfigError([Problem(".env", message)])
+            raise ConfigError.at(".env", message)
 
         with lock.held(database, work, command, self.say):
             watcher = Watcher(self.path, self.timer)

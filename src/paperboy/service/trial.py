@@ -52,7 +52,7 @@ def _problems(app: App, source: Path) -> list[Problem]:
             tried.home = Home.load(app.path, app.environ, source)
             if lock.holder(tried.settings.paperboy_database, "run") is None:
                 message = "PAPERBOY_DATABASE has changed; restart the daemon to use it"
-                raise ConfigError([Problem(".env", message)])
+                raise ConfigError.at(".env", message)
         is_first = Files(app.path).in_force() is None
         for fault in soundness.faults(tried):
             if is_first and fault.stops < Stops.SENDING:
