@@ -64,7 +64,8 @@ def possible_authors(paper: Paper, followed: Collection[str]) -> tuple[str, ...]
 
     def may_be_followed(author: str) -> bool:
         words = author.split(" ")  # a surname of several words has other spaces
-        *given, surname = [word for word in words if _bare(word) not in NAME_SUFFIXES] or [""]
+        names = [word for word in words if name_key(word).strip(".") not in NAME_SUFFIXES]
+        *given, surname = names or [""]
         ending = f" {name_key(surname)}"
         initials = name_words(name_key(" ".join(given)))
         return name_key(author) not in certain and any(
@@ -75,10 +76,6 @@ def possible_authors(paper: Paper, followed: Collection[str]) -> tuple[str, ...]
 
     names = dict.fromkeys([*paper.authors, paper.corresponding])  # the list may lack the last
     return tuple(filter(may_be_followed, names))
-
-
-def _bare(word: str) -> str:
-    return name_key(word).strip(".")
 
 
 def other_spellings(followed: Iterable[str], authors: Mapping[str, str]) -> dict[str, list[str]]:
@@ -354,19 +351,14 @@ def passes(mailing_list: MailingList, score: Score) -> bool:
     return is_novel and score.relevance >= mailing_list.min_relevance
 
 
-def _total(entry: Entry) -> int:
-    if entry.score is None:
-        return 0
-    return entry.score.relevance + (entry.score.novelty or 0)
-
-
 def _best_first(
     liked: Mapping[str, float], closeness: Mapping[str, float], entry: Entry
 ) -> tuple[int, int, float, float, str]:
     paper_id = entry.paper.id
     relevance = entry.score.relevance if entry.score else 0
+    novelty = (entry.score and entry.score.novelty) or 0
     return (
-        -_total(entry),
+        -relevance - novelty,
         -relevance,
         -liked.get(paper_id, 0.0),
         -closeness.get(paper_id, 0.0),

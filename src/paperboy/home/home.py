@@ -80,10 +80,7 @@ class Home:
 
     def find(self, name: str) -> MailingList | None:
         """Return the list with that name, if there is one."""
-        for mailing_list in self.lists:
-            if mailing_list.name == name:
-                return mailing_list
-        return None
+        return next((found for found in self.lists if found.name == name), None)
 
     def list(self, name: str) -> MailingList:
         """Return the list with that name. Raises UnknownNameError."""

@@ -51,10 +51,6 @@ MissingIds = Callable[[Mapping[str, Collection[str]]], Sequence[str]]
 """Given categories by paper id, returns the ids of papers that are not stored in all of them."""
 
 
-def _none(_: MissingIds) -> Sequence[Paper]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class Fetched:
     """Result of a complete fetch."""
@@ -62,7 +58,7 @@ class Fetched:
     papers: Sequence[Paper]  # all of the window
     news: bool  # the newest batch is here, and it is today's
     missing: str = ""  # why the source is late, for people, while its newest batch may still come
-    older: Callable[[MissingIds], Sequence[Paper]] = _none
+    older: Callable[[MissingIds], Sequence[Paper]] = lambda _: ()
     """Missing papers from before the window that the source shows again today. Raises FeedError."""
 
 

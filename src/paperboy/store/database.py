@@ -350,10 +350,6 @@ def iso(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _deliveries(text: str) -> dict[DeliveryState, int]:
-    return {DeliveryState(state): number for state, number in json.loads(text).items()}
-
-
 # How the values of a statement are stored; letters as they are, so that erasure finds an address.
 _to_json = partial(json.dumps, ensure_ascii=False)
 sqlite3.register_adapter(datetime, iso)
@@ -372,7 +368,9 @@ _CONVERTERS: Mapping[str, Callable[[Any], object]] = {
     "date": date.fromisoformat,
     **dict.fromkeys(("authors", "categories"), lambda text: tuple(json.loads(text))),
     "facts": lambda text: dict(json.loads(text)),
-    "deliveries": _deliveries,
+    "deliveries": lambda text: {
+        DeliveryState(state): number for state, number in json.loads(text).items()
+    },
     "outcome": Outcome,
     "became": PaperOutcome,
     "state": DeliveryState,

@@ -148,15 +148,12 @@ class History(Noun):
 
     def people(self, digest_ids: Iterable[int], others: Iterable[str] = ()) -> int:
         """Count the people whom these digests reached, and those at other addresses, each once."""
-        number: int | None = self._value(
-            """select count(*) from (
-                select lower(address) from deliveries
-                where state = 'sent' and frozen_id in (select value from json_each(:digests))
-                union select lower(value) from json_each(:others)
-            )""",
-            {"digests": list(digest_ids), "others": list(others)},
-        )
-        return number or 0
+        query = """select count(*) from (
+            select lower(address) from deliveries
+            where state = 'sent' and frozen_id in (select value from json_each(:digests))
+            union select lower(value) from json_each(:others)
+        )"""
+        return self._value(query, {"digests": list(digest_ids), "others": list(others)}) or 0
 
     def undelivered(self, newest: Collection[int], since: datetime) -> tuple[DeliveryRecord, ...]:
         """Return deliveries that wait; those of the `newest` digests that ended without a mail; and

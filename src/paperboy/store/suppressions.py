@@ -20,10 +20,8 @@ class Suppressions(Noun):
         """Return the suppression of the address for the list; the one for all lists if it has
         both.
         """
-        for suppression in self.of(address):
-            if suppression.list_name in {"", list_name}:
-                return suppression
-        return None
+        names = {"", list_name}
+        return next((found for found in self.of(address) if found.list_name in names), None)
 
     def of(self, address: str) -> list[Suppression]:
         """Return those that hold for an address, the one for all lists first."""

@@ -58,8 +58,7 @@ def record(database: Database, call: Call, state: DeliveryState, reply: str, at:
 
 def since(database: Database, list_name: str) -> datetime | None:
     """Return when the first call failed after the last one that did not; None: none has."""
-    at: datetime | None = database.value(_SINCE, {"list": list_name})
-    return at
+    return database.value(_SINCE, {"list": list_name})
 
 
 def delete(database: Database, call: Call) -> None:
