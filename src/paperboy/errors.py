@@ -40,9 +40,15 @@ class Problem:
 
 
 class PaperboyError(Exception):
-    """Root of the tree: anything that a person may have caused or can fix."""
+    """Root of the tree: anything that a person may have caused or can fix. `problems` has the
+    message, or that of each fault with its place.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.problems: tuple[Problem, ...] = (Problem("", message),)
 
 
 class ConfigError(PaperboyError):
@@ -53,14 +59,15 @@ class ConfigError(PaperboyError):
     exit_code = 78
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems[:MOST_PROBLEMS])
+        first = tuple(problems[:MOST_PROBLEMS])
         if len(problems) > MOST_PROBLEMS:
             message = (
                 f"reporting stops here, after {MOST_PROBLEMS} problems; "
                 "fix those above, then run paperboy check"
             )
-            self.problems += (Problem(problems[MOST_PROBLEMS].place, message),)
-        super().__init__("\n".join(map(str, self.problems)))
+            first += (Problem(problems[MOST_PROBLEMS].place, message),)
+        super().__init__("\n".join(map(str, first)))
+        self.problems = first
 
     @classmethod
     def at(cls, place: object, message: str) -> ConfigError:

@@ -19,12 +19,12 @@ import click
 
 from paperboy import sample
 from paperboy.console import words
-from paperboy.console.lines import lines_of, program, say
+from paperboy.console.lines import program, say
 from paperboy.console.progress import Dots
 from paperboy.console.words import a_morning, not_sent
 from paperboy.edges import lock
 from paperboy.edges.text import counted
-from paperboy.errors import ConfigError, HomeBusyError, PaperboyError, Problem
+from paperboy.errors import HomeBusyError, PaperboyError, Problem
 from paperboy.home.home import Home
 from paperboy.home.lists import LISTS_FILE
 from paperboy.service import daemon, heartbeat, soundness, tasks
@@ -130,7 +130,7 @@ def once(
             with app.alone("tasks"):
                 tasks.work(app, stop, by_hand=True)
         except PaperboyError as error:  # a failed task is no failure of the morning
-            say(*lines_of(error), err=True)
+            say(*map(str, error.problems), err=True)
 
         if not sent.problem:
             with app.alone("sending"):
@@ -194,9 +194,7 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
         if is_over:
             heartbeat.beat(app)
     except PaperboyError as error:
-        of_files = error.problems if isinstance(error, ConfigError) else ()
-        problems = of_files or (Problem("", str(error)),)
-        say("", *(json.dumps(asdict(problem)) for problem in problems))
+        say("", *(json.dumps(asdict(problem)) for problem in error.problems))
         return error.exit_code
     except Exception as error:
         problem = Problem("", f"this is a bug in Paperboy: {error!r}; see the log")

@@ -19,7 +19,7 @@ import click
 
 from paperboy.console.log import is_journal, priority
 from paperboy.edges.text import visible
-from paperboy.errors import ConfigError, PaperboyError
+from paperboy.errors import PaperboyError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -99,11 +99,4 @@ def show_page(page: Page) -> None:
 def complaint(error: PaperboyError, environ: Mapping[str, str]) -> None:
     """Print on stderr the error that ends a command, a line for each problem."""
     mark = priority(logging.ERROR) if is_journal(environ) else ""
-    say(*(mark + line for line in lines_of(error)), err=True)
-
-
-def lines_of(error: PaperboyError) -> list[str]:
-    """Return an error's sentences, a line for each problem."""
-    if isinstance(error, ConfigError):
-        return [str(problem) for problem in error.problems]
-    return [str(error)]
+    say(*(f"{mark}{problem}" for problem in error.problems), err=True)

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from paperboy import sample
-from paperboy.console.lines import lines_of
 from paperboy.curate import name_key, other_spellings
 from paperboy.edges import files
 from paperboy.edges.text import counted, together
@@ -116,7 +115,7 @@ def _read(what: str, load: Callable[[], T]) -> tuple[T | None, list[Finding]]:
     try:
         return load(), []
     except PaperboyError as error:
-        return None, [Finding(what, line, error.exit_code) for line in lines_of(error)]
+        return None, [Finding(what, str(problem), error.exit_code) for problem in error.problems]
 
 
 def _tried(what: str, probe: Callable[[App], Iterable[Finding]], app: App) -> list[Finding]:

@@ -8,7 +8,7 @@ confirmed  → the same careful edit as `paperboy subscribe`; if that is refused
 import logging
 from datetime import timedelta
 
-from paperboy.errors import ConfigError, PaperboyError
+from paperboy.errors import PaperboyError
 from paperboy.features.signups import rows
 from paperboy.features.signups.rows import Signup, Stage
 from paperboy.home import edits
@@ -43,7 +43,7 @@ def work(app: App, task: Task, _: Stopped) -> str:
         if not mailing_list.subscriber(signup.address):
             edits.subscribe(home, mailing_list, Subscriber(signup.address))
     except PaperboyError as error:
-        problem = str(error.problems[0] if isinstance(error, ConfigError) else error)
+        problem = str(error.problems[0])
         logger.warning("%s: a sign-up waits: %s", name, problem)
         return problem
     rows.move(database, signup, Stage.DONE)
