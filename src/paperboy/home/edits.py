@@ -31,6 +31,8 @@ from paperboy.home.people import SubscribersFile
 from paperboy.home.versions import list_files
 from paperboy.models import MailingList, Subscriber
 
+Lines = dict[str, tuple[int, ...]]  # numbers of lines, by file
+
 _Edit = tuple[int, int, str]  # begin and end of the text that is replaced, and its replacement
 
 _REST_OF_LINE = r"[^\r\n]*"
@@ -101,13 +103,13 @@ def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -
     return _edit(home, wanted, lambda text, _, subscribers: _removed(text, subscribers, address))
 
 
-def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]:
+def forget(versions: Sequence[Home], address: str) -> Lines:
     """Remove an address from all lists and comments, in these versions of the files; return the
     lines of the first version that had it, by file. Raises as `subscribe`, before any version is
     changed, unless somebody else changes one at the same moment.
     """
     replacements = []
-    found = dict[str, tuple[int, ...]]()
+    found = Lines()
     mention = mentions(address)
     for home in versions:
         for name in list_files(home.source):

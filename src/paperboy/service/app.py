@@ -523,7 +523,7 @@ class App(ExitStack):
 
     # Subscribers
 
-    def forget(self, address: str) -> tuple[dict[str, tuple[int, ...]], int]:
+    def forget(self, address: str) -> tuple[edits.Lines, int]:
         """Erase an address from the lists' files, the version in force and the database.
 
         Return the lines by file, and the number of rows that held it. Waits until nobody composes
@@ -545,7 +545,7 @@ class App(ExitStack):
 
         return lines, rows
 
-    def _forget_in_files(self, address: str) -> dict[str, tuple[int, ...]]:
+    def _forget_in_files(self, address: str) -> edits.Lines:
         files = Files(self.path)
         in_force = [copy for copy in files.containing(address) if copy == files.in_force()]
         versions = [replace(self.home, source=source) for source in (self.path, *in_force)]
