@@ -599,9 +599,13 @@ class Tables:
     erase: Sequence[str] = ()  # see store/erasure.py
 
 
-class Progress(Protocol):
-    """Shows long work. The stage's callable takes (done, total) whenever some of it has ended, well
-    or not: the daemon stops a child that is silent for too long.
-    """
+Advance = Callable[[int, int], None]
+"""Takes (done, total) whenever some of the work has ended, well or not: the daemon stops a child
+that is silent for too long.
+"""
 
-    def stage(self, what: str) -> AbstractContextManager[Callable[[int, int], None]]: ...
+
+class Progress(Protocol):
+    """Shows long work, stage by stage."""
+
+    def stage(self, what: str) -> AbstractContextManager[Advance]: ...

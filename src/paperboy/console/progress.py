@@ -1,12 +1,13 @@
 """Progress: bars on a terminal, dots for the daemon."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import click
 
 from paperboy.edges.text import visible
+from paperboy.models import Advance
 
 _LONGEST_STAGE = 15  # characters of its name: the bars of all stages begin in the same column
 
@@ -15,7 +16,7 @@ class Bars:
     """Progress bars on a terminal, one per stage; elsewhere the log has a line per stage."""
 
     @contextmanager
-    def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
+    def stage(self, what: str) -> Iterator[Advance]:
         """Draw a bar for one stage, and yield a function of (done, total)."""
         if not sys.stderr.isatty():
             yield lambda _done, _total: None
@@ -35,7 +36,7 @@ class Dots:
     """Progress of the daemon's children: a dot on stdout."""
 
     @contextmanager
-    def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
+    def stage(self, what: str) -> Iterator[Advance]:
         """Print a dot for the start of a stage, and for each progress."""
 
         def progress(_done: int, _total: int) -> None:

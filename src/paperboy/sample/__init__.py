@@ -8,10 +8,10 @@ window the paper was submitted.
 
 import importlib.resources
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from paperboy.models import Paper
+from paperboy.models import Advance, Paper
 from paperboy.sources import source_of
 from paperboy.sources.source import Fetched
 
@@ -39,7 +39,7 @@ class SampleFeed:
         _: datetime,
         now: datetime,
         __: datetime | None,
-        progress: Callable[[int, int], None],
+        progress: Advance,
     ) -> Fetched:
         """Return the sample's papers in these categories."""
         wanted = set(categories)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 
-from paperboy.models import Paper
+from paperboy.models import Advance, Paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Feed(Protocol):
         since: datetime,
         now: datetime,
         newest: datetime | None,
-        progress: Callable[[int, int], None],
+        progress: Advance,
     ) -> Fetched:
         """Return all papers submitted to any of these categories since an instant. `newest` is the
         submission of the newest one stored; `progress` is called with the number of papers so far

@@ -26,7 +26,7 @@ import arxiv
 
 from paperboy.edges.wire import Http
 from paperboy.errors import FeedError
-from paperboy.models import Paper
+from paperboy.models import Advance, Paper
 from paperboy.sources.arxiv.announced import cross_listed
 from paperboy.sources.arxiv.atom import EmptyError, FeedPage, Window, read_page, summary
 from paperboy.sources.polite import FaultError, PoliteClient
@@ -41,8 +41,6 @@ HINTS = {
 }
 
 _NEXT_RUN = "The next run fetches the same days again, so no paper is lost."
-
-Progress = Callable[[int, int], None]  # papers so far, papers in all
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +68,7 @@ class ArxivClient(PoliteClient):
         categories: Sequence[str],
         since: datetime,
         until: datetime,
-        progress: Progress = lambda *_: None,
+        progress: Advance = lambda *_: None,
     ) -> list[Paper]:
         """Return all papers submitted to any of `categories` between two aware instants, oldest
         first.
@@ -151,7 +149,7 @@ class ArxivClient(PoliteClient):
             raise FeedError(f"{self._host} {fault}. {fix}") from fault
 
     def _week(
-        self, categories: Sequence[str], window: Window, progress: Progress, already_read: int
+        self, categories: Sequence[str], window: Window, progress: Advance, already_read: int
     ) -> dict[str, Paper]:
         search = _search(categories, window, self.page_size)
         papers: dict[str, Paper] = {}

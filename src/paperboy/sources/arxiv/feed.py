@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from paperboy.errors import FeedError
-from paperboy.models import Paper
+from paperboy.models import Advance, Paper
 from paperboy.sources.arxiv import calendar, hosts
 from paperboy.sources.arxiv.client import ArxivClient
 from paperboy.sources.source import Fetched, MissingIds
@@ -78,7 +78,7 @@ class ArxivFeed:
         since: datetime,
         now: datetime,
         newest: datetime | None,
-        progress: Callable[[int, int], None],
+        progress: Advance,
     ) -> Fetched:
         """Return all papers submitted since an instant. What appears later comes with the next
         morning's look-back. A batch is news for 24 hours, and waited for no longer.

@@ -18,7 +18,7 @@ from datetime import date
 from functools import partial
 
 from paperboy.errors import FeedError
-from paperboy.models import Paper
+from paperboy.models import Advance, Paper
 from paperboy.sources.biorxiv.records import RecordsPage, Window, read_page
 from paperboy.sources.polite import FaultError, PoliteClient
 
@@ -47,9 +47,7 @@ class BiorxivClient(PoliteClient):
         super().__post_init__()
         self._pause = self.delay_seconds  # the other server's client may have just asked
 
-    def fetch(
-        self, window: Window, progress: Callable[[int, int], None] = lambda *_: None
-    ) -> list[Paper]:
+    def fetch(self, window: Window, progress: Advance = lambda *_: None) -> list[Paper]:
         """Return all papers that were posted in a window, on whose last day the server has some.
         Raises FeedError if it does not give all records.
         """

@@ -9,6 +9,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from paperboy.errors import FeedError
+from paperboy.models import Advance
 from paperboy.sources.biorxiv.calendar import day_of, last_day, midnight
 from paperboy.sources.biorxiv.client import BiorxivClient
 from paperboy.sources.biorxiv.records import Window
@@ -67,7 +68,7 @@ class BiorxivFeed:
         since: datetime,
         now: datetime,
         _: datetime | None,
-        progress: Callable[[int, int], None],
+        progress: Advance,
     ) -> Fetched:
         """Return all papers posted from the day of an instant to yesterday. If yesterday's papers
         are missing, the source is late: return none after one request; the caller retries.
