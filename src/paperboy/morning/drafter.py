@@ -127,7 +127,7 @@ class Drafter:
         *,
         before: date | None = None,
         since: Mapping[str, datetime] = MappingProxyType({}),
-        unread: Collection[str] = (),
+        unread: Collection[str],
     ) -> tuple[list[Paper], frozenset[str], frozenset[str]]:
         """Return the papers to consider, the ids of papers too old for the list, and the ways by
         which papers come to it. The list has seen none of them, or none `before` that day.

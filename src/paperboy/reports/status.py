@@ -59,8 +59,8 @@ class ListStatus(NamedTuple):
     mailing_list: MailingList
     standing: Standing
     now: datetime
-    attempt: Attempt | None = None  # the last failed one
-    days: tuple[DaySummary, ...] = ()  # newest first
+    attempt: Attempt | None  # the last failed one
+    days: tuple[DaySummary, ...]  # newest first
     mailed: NewestDigest | None = None  # its newest digest, unless that was superseded
 
     @property
@@ -134,11 +134,10 @@ class Status:
 
     now: datetime
     lists: tuple[ListStatus, ...]
-    undelivered: tuple[DeliveryRecord, ...] = ()  # to addresses that are on the lists now
-    # Those of these digests, without suppressed addresses.
-    missed: tuple[DeliveryRecord, ...] = ()
-    subscribers: int = 0  # people who get those digests, each once
-    at_work: bool = False  # a morning or a sending is under way
+    undelivered: tuple[DeliveryRecord, ...]  # to addresses that are on the lists now
+    missed: tuple[DeliveryRecord, ...]  # of those digests, without suppressed addresses
+    subscribers: int  # people who get those digests, each once
+    at_work: bool  # a morning or a sending is under way
     running: bool = True  # the daemon is active, so a next try can be promised
 
     def on(self, *today: ListState | Outcome) -> list[ListStatus]:
@@ -511,7 +510,7 @@ def _grouped(status: Status, sentences: Iterable[tuple[str, str]]) -> Iterator[s
         yield (f"all {number} lists" if is_all else together(names)) + sentence
 
 
-def not_delivered(status: Status, zone: tzinfo, most: int | None = None) -> Iterator[str]:
+def not_delivered(status: Status, zone: tzinfo, most: int | None) -> Iterator[str]:
     """Yield who lacks a digest, grouped by state and reason: the largest group first, suppressed
     addresses last. At most `most` groups are shown, and `most` addresses in each.
     """

@@ -60,7 +60,7 @@ class RequestBatch:
 
     mailing_list: MailingList
     papers: tuple[Paper, ...]
-    shares: str = ""  # what its prompt begins with, as those of its group do: "topics" or "papers"
+    shares: str  # what its prompt begins with, as those of its group do: "topics" or "papers"
 
 
 BatchGroup = Sequence[RequestBatch]

@@ -102,8 +102,8 @@ class Round:
     jitter: Callable[[], float]  # from 0 to 1
     progress: Progress
     stopped: Callable[[], bool]  # once it is, messages under way have 20 seconds to finish
-    most_per_minute: int = 0
-    grows: bool = False  # open connections while the server answers well; otherwise all at once
+    most_per_minute: int = 0  # 0: no limit
+    grows: bool  # open connections while the server answers well; otherwise all at once
     reload_lists: Callable[[], None] = lambda: None  # of edited files, while messages are sent
 
     _lock: Condition = field(default_factory=Condition)  # for the store and all that follows

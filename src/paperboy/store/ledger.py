@@ -274,7 +274,7 @@ class Ledger(Noun):
         return self._first(query, [list_name, address], _delivery)
 
     def record_bounce(
-        self, delivery: Delivery, reply: str, at: datetime, *, gone: bool, doubtful: bool = False
+        self, delivery: Delivery, reply: str, at: datetime, *, gone: bool, doubtful: bool
     ) -> bool:
         """Record that an accepted mail was not delivered. False: that is known, or it waits."""
         return self._move(
