@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, tzinfo
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from paperboy import curate
 from paperboy.due import LONGEST_WINDOW, local_date
@@ -89,12 +89,7 @@ class BriefWriter(Protocol):
     ) -> Generator[Briefed]: ...
 
 
-class _ToBrief(NamedTuple):
-    """Request for the brief of a list's digest, which may be kept already."""
-
-    place: int  # index of the list
-    key: str  # under which the brief is kept
-    digest: Digest
+_Wanted = Mapping[str, tuple[str, Digest]]  # briefs by list: the key of a kept one, and the digest
 
 
 @dataclass(slots=True, kw_only=True)
@@ -399,11 +394,11 @@ class Drafter:
         scoring could not continue. A failure is logged, and costs only the brief. After a bug or a
         timeout, this morning's other lists go without a brief, too.
         """
-        briefed = list(lists)
         writer = self.brief_writer
         if writer is None:
-            return briefed
+            return lists
 
+        briefed = {scored.gathered.mailing_list.name: scored for scored in lists}
         try:
             missing = self._with_kept(briefed, _to_brief(writer, lists, outcome))
             if missing and not self._dead:
@@ -417,37 +412,35 @@ class Drafter:
             reason = str(error) if isinstance(error, PaperboyError) else repr(error)
             logger.warning("digests go without the morning in brief: %s", one_line(reason))
 
-        return briefed
+        return list(briefed.values())
 
-    def _with_kept(self, lists: list[ScoredList], wanted: Sequence[_ToBrief]) -> Sequence[_ToBrief]:
+    def _with_kept(self, lists: dict[str, ScoredList], wanted: _Wanted) -> _Wanted:
         """Give the lists the briefs that are kept, and return those that are not."""
-        missing = list[_ToBrief]()
-        for to_brief in wanted:
-            place, key, digest = to_brief
-            kept = self.store.briefs.kept(digest.mailing_list.name, key)
+        missing = {}
+        for name, (key, digest) in wanted.items():
+            kept = self.store.briefs.kept(name, key)
             if kept is None:
-                missing.append(to_brief)
+                missing[name] = key, digest
             else:
-                lists[place] = replace(lists[place], brief=kept)
+                lists[name] = replace(lists[name], brief=kept)
 
         return missing
 
     def _ask_for_briefs(
         self,
         writer: BriefWriter,
-        lists: list[ScoredList],
-        wanted: Sequence[_ToBrief],
+        lists: dict[str, ScoredList],
+        wanted: _Wanted,
     ) -> None:
         """Give the lists their briefs as they arrive, and keep each brief and its cost."""
-        by_name = {to_brief.digest.mailing_list.name: to_brief for to_brief in wanted}
-        digests = [to_brief.digest for to_brief in wanted]
+        digests = [digest for _, digest in wanted.values()]
         problems = set[str]()
         asked = writer.briefs(digests, self._may_spend(), self.brief_seconds)
         with closing(asked) as results:
             for result in results:
                 name = result.list_name
-                place, key, digest = by_name[name]
-                scored = lists[place]
+                key, digest = wanted[name]
+                scored = lists[name]
                 criteria = scored.gathered.criteria
                 spending = result.spending
                 now = self.clock()
@@ -456,7 +449,7 @@ class Drafter:
                     if result.sentences is not None:
                         self.store.briefs.keep(name, key, result.sentences, now)
 
-                lists[place] = replace(
+                lists[name] = replace(
                     scored,
                     brief=result.sentences or (),
                     spending=scored.spending + spending,
@@ -472,9 +465,9 @@ def _to_brief(
     writer: BriefWriter,
     lists: Sequence[ScoredList],
     outcome: Callable[[Draft], Outcome | None],
-) -> Sequence[_ToBrief]:
-    wanted = list[_ToBrief]()
-    for place, scored in enumerate(lists):
+) -> _Wanted:
+    wanted = {}
+    for scored in lists:
         gathered = scored.gathered
         if not (gathered.mailing_list.topics and gathered.mailing_list.brief):
             continue
@@ -483,6 +476,6 @@ def _to_brief(
         is_long = len(made.digest.entries) >= FEWEST_BRIEFED
         if is_long and outcome(made) is Outcome.DIGEST:
             key = writer.brief_key(made.digest, gathered.criteria)
-            wanted.append(_ToBrief(place, key, made.digest))
+            wanted[gathered.mailing_list.name] = key, made.digest
 
     return wanted
