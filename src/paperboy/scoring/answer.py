@@ -180,14 +180,12 @@ def interpret(
     names = ("code", "status", "type")
     code = " ".join(str(place.get(name) or "") for place in (parts, around) for name in names)
 
-    if status == 200 and not (words or code.strip()):
-        return _completion(body, cap)
-    if status == 200 and at(body, "choices", 0) is not None:
+    if status == 200:
         answer = _completion(body, cap)
-        if answer.text:  # whatever stands beside it
+        if answer.text or not (words or code.strip()):  # a text counts, whatever stands beside it
             return answer
 
-    if status == 200:  # a gateway wraps the error of the server behind it
+        # A gateway wraps the error of the server behind it.
         within = re.search(r"\b[45]\d\d\b", code)
         status = int(within[0]) if within else 500
 
