@@ -109,11 +109,11 @@ def once(
         raise click.UsageError("--since needs --list, and no --dry-run.")
 
     app.set_up_log()
-    app.home.named(names)
+    chosen = app.home.named(names)
     any_day = bool(names) or all_lists
     soundness.require(app, Stops.MORNINGS if dry_run else Stops.SENDING)
     if dry_run:
-        return _dry_run(app, app.home.named(names), any_day=any_day)
+        return _dry_run(app, chosen, any_day=any_day)
 
     with Stop() as stop:
         with app.alone("morning"):
