@@ -55,7 +55,6 @@ def _text_of(name: str, folder: Path, label: str) -> str:
 
 
 def _topics_file(name: str, folders: Sequence[Path]) -> str:
-    """Read it from the first folder that has it."""
     for folder in folders:
         try:
             text = _text_of(name, folder, "folder prompts").strip()

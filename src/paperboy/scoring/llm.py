@@ -488,7 +488,6 @@ class LlmScorer:
         return described, lack
 
     def _lack(self, batch: Sequence[Paper], one: Question, answer_to_one: Answer) -> str:
-        """Return the problem with a batch, where one paper alone was scored; empty if none."""
         # With the papers first, only the system message repeats: a server may have cached it, and
         # leave it out of the count.
         question = self.prompt.question(EXAMPLE_TOPICS, batch, papers_first=True)

@@ -182,7 +182,6 @@ def wanted_and_unwanted(topics: str) -> tuple[list[str], list[str]]:
 
 
 def _terms(text: str) -> list[str]:
-    """Extract the words that are no stop words, and adjacent pairs of them within a clause."""
     terms = list[str]()
     for clause in _CLAUSE_END.split(unicodedata.normalize("NFC", _MACRO.sub(" ", text))):
         words: list[str] = _WORD.findall(clause)

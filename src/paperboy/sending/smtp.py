@@ -263,7 +263,6 @@ class SmtpTransport:
     # --- the connection
 
     def _opened(self) -> _Connection:
-        """Open a connection: greeted, secured and logged in. Raises MailServerError."""
         if (self.password or self.tokens) and self.security == "none":
             raise MailServerError(
                 "SMTP_SECURITY is none, and no password or token is sent in the clear: use starttls or tls."

@@ -87,9 +87,6 @@ def payload(call: Call, shown: Page, form: str) -> bytes:
 
 
 def _slack(call: Call, shown: Page, top: Sequence[Item]) -> str:
-    """Return the list's title, linked to the digest, the number of its papers, and a line for each
-    of the top ones; of a note, its subject.
-    """
     title = _mrkdwn(shown.title)
     if shown.view_url:
         title = f"<{shown.view_url}|{title}>"

@@ -100,7 +100,6 @@ def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> Records
 
 
 def _parsed(body: bytes) -> tuple[Mapping[str, Any], list[Any]]:
-    """Return the message of a reply and its records. Raises FaultError."""
     try:
         reply = json.loads(body)
         message = reply["messages"][0]
