@@ -32,6 +32,9 @@ LONG_FILES = {  # in the order in which they run
     "test_languages.py": "mornings in two languages",
     "test_homes.py": "mornings in homes of released versions",
     "test_llm_sizes.py": "hundreds of calls",
+    "test_llm_faults.py": "LLMs with every trouble",
+    "test_smtp_hostile.py": "mail servers with every trouble",
+    "test_templates_of_1_0.py": "templates of all kinds",
     "test_once_days.py": "mornings of many days",
     "test_weeks.py": "mornings of many days",
     "test_daemon.py": "mornings of many days",
@@ -67,7 +70,7 @@ hypothesis.settings.register_profile("quick", PATIENT, max_examples=25)
 
 
 # No test trusts the system's authorities, and reading them takes 40 ms a client.
-os.environ.setdefault("SSL_CERT_FILE", os.devnull)
+os.environ["SSL_CERT_FILE"] = os.devnull
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -61,6 +61,7 @@ def test_what_the_source_imports_is_declared_and_nothing_else() -> None:
     )
 
 
+@pytest.mark.long("reads all tests")
 def test_what_the_tests_import_beyond_that_is_declared_and_nothing_else() -> None:
     assert (
         imported("tests") - imported("src") - BY_NAME

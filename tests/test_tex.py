@@ -328,6 +328,7 @@ def test_words_and_unknown_macros_are_never_dropped(tex: str) -> None:
         ("^{+1}_{-2}", None),
     ],
 )
+@pytest.mark.long("megabytes")
 def test_repetition_is_read_in_linear_time(unit: str, text: str | None) -> None:
     """In quadratic time 200,000 characters would take minutes each; None stands for any text."""
     times = 200_000 // len(unit)

@@ -82,6 +82,7 @@ def test_home_with_templates_of_1_0_still_sends(kind: str, web: bool, templates:
     assert size(mail.html) <= HTML_BUDGET
 
 
+@pytest.mark.quick
 def test_page_of_a_digest_by_templates_of_1_0_has_every_paper(templates: Templates) -> None:
     root = lxml.html.document_fromstring(online(BUSY, templates))
     ids = [element.get("id") for element in root.iter("h3")]

@@ -129,6 +129,7 @@ def test_dead_server_is_reported_for_few_papers_and_blames_none(number: int) -> 
     assert (outcome.scores, outcome.unscored) == ({}, {})
 
 
+@pytest.mark.quick
 def test_refused_key_is_reported_and_not_quoted() -> None:
     """Also where the server quotes the key in its answer."""
     with LlmServer(api_key="another") as server, scorer_for(server) as scorer:
@@ -146,6 +147,7 @@ def test_secrets_in_the_address_are_not_reported() -> None:
         scorer.probe()
 
 
+@pytest.mark.quick
 def test_scores_before_the_servers_death_are_kept() -> None:
     with LlmServer() as server, scorer_for(server, concurrency=2) as scorer:
         parts = scorer.score(jobs(papers(40)))
@@ -199,6 +201,7 @@ def test_refusal_of_one_option_costs_no_other_and_no_format(refusal: Fault) -> N
     assert server.requests[-1]["response_format"]["type"] == "json_schema"
 
 
+@pytest.mark.quick
 def test_template_without_a_system_role_gets_one_message_from_then_on() -> None:
     with LlmServer(rejected=["system"]) as server, scorer_for(server) as scorer:
         assert len(run(scorer, papers(12)).scores) == 12
@@ -262,6 +265,7 @@ def test_refused_batch_is_halved_until_one_paper_is_blamed() -> None:
     assert len(server.requests) == 8  # no probe: the server has answered
 
 
+@pytest.mark.quick
 def test_paper_left_out_of_every_reply_is_blamed_alone() -> None:
     """Everybody else is scored, and the server is not taken for dead."""
     with LlmServer() as server, scorer_for(server) as scorer:

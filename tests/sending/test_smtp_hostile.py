@@ -172,6 +172,7 @@ def test_login_answered_by_several_replies_at_once_ends_the_connection(
         sender.send(envelope())
 
 
+@pytest.mark.quick
 def test_reply_injected_before_tls_ends_the_connection(
     contexts: Contexts,
 ) -> None:
@@ -265,6 +266,7 @@ def test_no_reply_shows_the_password(
         ("", "250 userpath, no such userpass"),
     ],
 )
+@pytest.mark.quick
 def test_password_of_fewer_than_four_characters_hides_no_words(password: str, said: str) -> None:
     with SmtpServer(faults=[Fault("dot", "250 userpath, no such userpass")]) as server:
         sender = SmtpTransport(

@@ -302,6 +302,7 @@ HOSTILE_DNS: dict[str, tuple[Says, list[str]]] = {
 
 
 @pytest.mark.parametrize("case", HOSTILE_DNS)
+@pytest.mark.long("hostile replies")
 def test_hostile_dns_is_a_note_and_never_quoted(
     ask: Callable[[DnsServer], None], case: str
 ) -> None:
