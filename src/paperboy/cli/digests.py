@@ -48,9 +48,9 @@ def preview(
 ) -> int:
     """Show the digest that your files would make of today's papers; nothing counts as sent.
 
-    Today's papers are those that the list has not seen yet and, after its morning, those of today.
+    Today's papers are those that the list has not seen yet, and those that it was served today.
     So you can try topics, thresholds, templates and the prompt all day. Scores are kept, so none is
-    paid for twice. New topics are scored anew, which is announced first; new thresholds cost
+    paid for twice. New topics are scored anew; the cost is announced first. New thresholds cost
     nothing.
 
     The digest is written to a file, opened in the browser, or sent to one address as a test mail.
@@ -63,10 +63,9 @@ def preview(
     app.set_up_log()
     mailing_list = app.home.list(name)
     recipient = _recipient(address, mailing_list)
-    if not as_sent:
-        soundness.require(app, Stops.SENDING if recipient else Stops.MORNINGS)
 
     if not as_sent:
+        soundness.require(app, Stops.SENDING if recipient else Stops.MORNINGS)
         draft = app.previews("preview").of(mailing_list)
         composed = draft.mail
         about = f"{name}: there are no papers today"
@@ -171,7 +170,7 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
 def _resends(
     app: App, name: str | None, address: str | None
 ) -> tuple[list[Resend], Subscriber | None]:
-    """Return what to send again, and to which address alone, as the files have it now."""
+    """Return what to send again, and the only recipient if one is named, from the current files."""
     lists = app.home.lists if name is None else (app.home.list(name),)
     recipient = _recipient(address, lists[0])
     return [app.resend(mailing_list) for mailing_list in lists], recipient

@@ -97,7 +97,7 @@ def once(
 ) -> int:
     """Deliver today's digests now, whatever the hour.
 
-    This composes the digests that are missing for this weekday, also those given up earlier today,
+    This composes the digests that are missing for this weekday, including those given up earlier today,
     and delivers all waiting mail. A second run on the same day sends nothing twice, so cron may run
     it as often as you like. A list named with --list is served on any weekday, a paused list never.
     A list that could not be served stays due, and the exit code is 1. While the daemon composes or
@@ -204,7 +204,7 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
 
 
 class Stop(ExitStack):
-    """Handler of SIGTERM and Ctrl-C: stops at once, or `gently`, after the current message."""
+    """Handler of SIGTERM and Ctrl-C: stops at once or, if `gently`, after the current message."""
 
     asked = False
     gently = False

@@ -1,4 +1,4 @@
-"""What commands say of mornings and deliveries."""
+"""What commands say about mornings and deliveries."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _scored(entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def papers(counts: Counts) -> str:
-    """Return the counts in the words of a digest, with the papers left out."""
+    """Return the counts in a digest's words, including how many papers were left out, and why."""
     words = f"{counts.relevant} of {counts.considered} papers"
     if counts.author_matches:
         words += f" ({counted(counts.author_matches, 'author match', 'author matches')})"

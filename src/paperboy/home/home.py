@@ -52,7 +52,7 @@ class Home:
     def own_or_in_force(
         cls, path: Path, environ: Mapping[str, str]
     ) -> tuple[Home, ConfigError | None]:
-        """Read the current files; if they are broken, the version in force, and add the error."""
+        """Read the current files; if they are broken, read the version in force, and return their error."""
         try:
             return cls.load(path, environ), None
         except ConfigError as error:
@@ -102,7 +102,7 @@ def require_folder(home: Path) -> None:
 
 
 def denied(home: Path, settings: Settings) -> list[Problem]:
-    """Return the first file or folder of the home that this user cannot use as commands need it."""
+    """Return a problem for the first file or folder to which this user lacks the access that is needed."""
     database = home / settings.paperboy_database  # default settings have relative paths
     outbox = home / settings.paperboy_outbox
     suffixes = ("", "-wal", "-shm", *lock.FILES.values())
@@ -127,8 +127,8 @@ def load_lists(home: Path, settings: Settings) -> tuple[MailingList, ...]:
 
 
 def folders(home: Path, kind: str) -> list[Path]:
-    """Return the operator's folder, then the installed package's, then the checkout's, as far as
-    they exist.
+    """Return the folders that exist: the operator's, then the installed package's, then the
+    checkout's.
 
     In a checkout the package has no copy of its own; in an installed wheel there is no checkout.
     """
@@ -141,10 +141,10 @@ def folders(home: Path, kind: str) -> list[Path]:
 
 
 def as_known(problems: Sequence[Problem], *folders: Path) -> tuple[Problem, ...]:
-    """Return distinct problems, with paths relative to the home, and not to a copy of it."""
+    """Return distinct problems, with paths relative to the home even if a copy of it was read."""
     for folder in folders:
         prefix = f"{folder}/"
-        # Only the first path: others are part of a command, which is run from anywhere.
+        # Only the first path: later ones belong to a command, which has to work from any folder.
         problems = [
             Problem(problem.place.replace(prefix, ""), problem.message.replace(prefix, "", 1))
             for problem in problems

@@ -157,7 +157,7 @@ def _mailbox(text: str) -> Subscriber:
 
 Share = float | Literal["auto"]  # of a day's papers, scored by the LLM; 1: all
 
-_BIORXIV = "https://api.biorxiv.org"  # of medRxiv, too
+_BIORXIV = "https://api.biorxiv.org"  # serves medRxiv, too
 
 MOST_CONNECTIONS = 20  # to the mail server, if their number is "auto"
 
@@ -195,7 +195,7 @@ class Settings:
     openai_model: str = _setting(one_line, "gpt-6-luna")
     openai_reasoning_effort: str = _setting(one_line, "low")
     openai_service_tier: str = _setting(one_line)
-    # Of a gateway: their values may be secrets.
+    # For a gateway; the values may be secrets.
     openai_headers: tuple[tuple[str, str], ...] = _setting(_headers, empty=(), shown=False)
 
     llm_batch_size: int = _setting(integer(1, 200), "16")  # papers in one call
@@ -254,7 +254,7 @@ class Settings:
 
     @property
     def has_llm(self) -> bool:
-        """Check whether an LLM scores, and not the embedded scorer."""
+        """Check whether an LLM scores, rather than the embedded scorer."""
         return bool(self.openai_api_key.value or self.openai_base_url)
 
     @property
@@ -274,7 +274,7 @@ _PARSERS = {f.name.upper(): f.metadata["read"] for f in fields(Settings)}
 
 _MOST_BYTES = 100_000  # of a file; each line takes 0.1 ms, for the parser and suggestions
 
-# Names that other programs have for a setting, and that look like another one's.
+# Other programs' names for a setting, each of which resembles the name of a different one.
 _OTHER_NAMES = {"OPENAI_API_BASE": "OPENAI_BASE_URL", "OPENAI_API_HOST": "OPENAI_BASE_URL"}
 
 _NEEDS = {  # settings that have no effect without others
@@ -365,12 +365,12 @@ def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _
     for binding in parse_stream(io.StringIO(text)):
         key = binding.key
         lines = binding.original.string
-        blank = lines[: len(lines) - len(lines.lstrip())]  # counted by the parser as its own
+        blank = lines[: len(lines) - len(lines.lstrip())]  # the parser adds it to the binding
         number = binding.original.line + blank.count("\n")
         place = f".env:{number}"
         if key and key.isidentifier() and binding.value is not None:
             if key in SETTINGS and not binding.value.strip():
-                continue  # of the template, below a recipe that was filled in
+                continue  # left from the template, below a recipe that was filled in
             if key in SETTINGS:
                 before, first = given.get(key, (binding.value, place))
                 if before != binding.value:

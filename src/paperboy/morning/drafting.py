@@ -1,8 +1,8 @@
 """A list's digest as it would be now, from its papers and their scores to a composed draft. Pure.
 
 gathered  ← `drafter.py`: the papers that the list's filters leave, followed authors' first
-scored    ← with the scores, also kept ones, and the brief
-draft     ← curate: what could not be scored is carried over
+scored    ← plus the scores, including kept ones, and the brief
+draft     ← curate: papers without a score are carried over
 composed  ← render
 """
 
@@ -43,9 +43,9 @@ class Learned:
     """How a list's learned state changes its morning. Empty by default: no effect."""
 
     not_called: frozenset[str] = frozenset()  # ids that the LLM is not asked about
-    sampled: frozenset[str] = frozenset()  # ids that it is asked about by chance, too
+    sampled: frozenset[str] = frozenset()  # ids that it is asked about in addition, by chance
 
-    # By id: the order of papers with equal scores.
+    # By id: predicted votes, which order papers with equal scores.
     liked: Mapping[str, float] = field(default_factory=dict)
 
     # For the embedded scorer, by what they learned from.
@@ -55,7 +55,7 @@ class Learned:
 
 
 Learn = Callable[[MailingList, Sequence[Paper], Collection[str], datetime], Learned]
-"""Returns what a list has learned: for its papers, the ids of those by followed authors, and now."""
+"""Returns what a list has learned, given it, its papers, the ids of followed authors' papers, and now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,19 +63,19 @@ class Gathered:
     """Everything a digest needs except scores. Picklable; contains no subscriber."""
 
     mailing_list: MailingList
-    papers: tuple[Paper, ...]  # less the filtered; those by followed authors first
+    papers: tuple[Paper, ...]  # without filtered ones; followed authors' papers first
     criteria: str
     model: Model
     for_list: ListComposer
     now: datetime
     filtered: frozenset[str]  # by id
     followed: frozenset[str]  # by id: written by followed authors
-    closeness: Mapping[str, float]  # to the topics, by id; empty if the relevance is a rank by it
+    closeness: Mapping[str, float]  # to the topics, by id; empty if relevance already ranks by it
     learned: Learned
-    tries: Mapping[str, int]  # by id: earlier mornings on which it was not scored
+    tries: Mapping[str, int]  # by id: number of earlier mornings that failed to score it
     only_days: int  # see Digest
     late: tuple[str, ...] = ()  # see Digest
-    # By an id that the list has not seen: that of the paper here which is the same preprint.
+    # By id not yet seen by the list: the id of the same preprint among the papers.
     twins: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -85,11 +85,11 @@ class ScoredList:
 
     gathered: Gathered
     scores: Mapping[str, Score]  # by id
-    spending: Spending  # since the list's last frozen day, and on that of a preview
+    spending: Spending  # not yet frozen into a day; in a preview, also today's
     unscored: Mapping[str, str] = field(default_factory=dict)  # by id: why it is not retried today
-    problem: str = ""  # why the others, if any, have no score
+    problem: str = ""  # why papers in neither mapping, if any, have no score
     shortfall: Shortfall | None = None
-    bug: bool = False  # scoring hit one
+    bug: bool = False  # scoring hit a bug
     brief: tuple[BriefSentence, ...] = ()
 
     @property
@@ -108,8 +108,8 @@ class ScoredList:
         return self.gathered.learned.not_called - self.scores.keys()
 
     def with_scores(self, result: Scored) -> ScoredList:
-        """Take over one request's scores, for the list that asked or one with its criteria; only
-        the first pays. Free scores are accepted even for papers outside the shortlist.
+        """Take over one request's scores, for the list that asked or another with its criteria; only
+        the list that asked pays. Free scores are accepted even for papers outside the shortlist.
         """
         missing = {paper.id for paper in self.missing}
         welcome = missing | self.not_called
@@ -137,7 +137,7 @@ class Draft:
 
     digest: Digest
     scoring_done: bool  # there are scores, or none to wait for
-    leftover: bool  # all papers, if any, failed before while others were scored, and fail again
+    leftover: bool  # every paper, if any, has failed again, after mornings that scored others
     problem: str  # why some papers have no score
     mail: Composed | None = None  # None: there is nothing to send, or it was not rendered
 
@@ -197,9 +197,7 @@ def draft(scored: ScoredList) -> Draft:
 
 
 def compose(scored: ScoredList) -> Draft:
-    """Choose and render. Pure, from one value that can be pickled to another: any process may do
-    it.
-    """
+    """Choose entries and render. Pure; argument and result are picklable, so any process may do it."""
     result = draft(scored)
     gathered = scored.gathered
     counts = result.digest.counts
@@ -212,9 +210,7 @@ def compose(scored: ScoredList) -> Draft:
 
 
 def work(scored: ScoredList) -> Draft | None:
-    """Compose and compress; None: it could not be done. Pure, from one value that can be pickled to
-    another.
-    """
+    """Compose and compress; None if that failed. Pure, with a picklable argument and result."""
     try:
         result = compose(scored)
         if result.mail:

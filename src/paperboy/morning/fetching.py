@@ -1,11 +1,11 @@
 """Fetching from the sources into the store: one fetch each, for the union of all lists' categories.
 
-    window ← the source's look-back, or longer where the last whole fetch is longer ago
-    papers ← the source's, all of them into the store; it says whether it is late
+    window ← the source's look-back, longer if its last whole fetch was longer ago
+    papers ← all of the source's, into the store; the source says whether it is late
 
     older  ← papers from before the window that come to these categories today, by their ids
 
-What surfaces after the fetch comes the next morning, by its id, from the look-back window.
+Papers that surface after the fetch come the next morning: they are in its look-back window, and their ids are new.
 """
 
 import logging
@@ -33,11 +33,11 @@ class FetchResult:
     late: frozenset[str] = frozenset()  # keys of the sources whose papers are missing
     unread: frozenset[str] = frozenset()  # categories whose newest papers could not be fetched
     blocks: bool = False  # lists wait for the missing papers even if they have others
-    news: bool = False  # a newest batch is there, and is today's
+    news: bool = False  # the newest batch is there, and is today's
 
 
 def result_for(by_source: Mapping[str, FetchResult], mailing_list: MailingList) -> FetchResult:
-    """Return the result for a list, from those by the keys of its sources."""
+    """Combine the results of a list's sources; `by_source` has them by source key."""
     results = [by_source[source.key] for source in sources_of(mailing_list.categories)]
     return FetchResult(
         missing="; ".join(result.missing for result in results if result.missing),
@@ -56,9 +56,9 @@ def fetch(
     now: datetime,
     since: Mapping[str, datetime] = MappingProxyType({}),
 ) -> dict[str, FetchResult]:
-    """Fetch the papers of all lists from the sources of those `wanted`, and return the result by
-    the keys of sources. A failure leaves the store as it was, and is a sentence in the result.
-    `since`: how far back to look at least, by those keys.
+    """Fetch the papers of all lists from the sources of the `wanted` lists; return the results by
+    source key. A failure leaves the store unchanged, and becomes a sentence in the result.
+    `since`, by source key: look back at least this far.
     """
     categories = sorted(
         {category for mailing_list in lists for category in mailing_list.categories}

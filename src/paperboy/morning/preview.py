@@ -1,4 +1,4 @@
-"""Previews: a list's digest by the home's files as they are, and a dry run of a morning for all lists.
+"""Previews: a list's digest according to the current files, and a dry run of a morning for all lists.
 
 Marks nothing as sent. Scores and briefs are kept, because they were paid for; a dry run asks for no
 brief.
@@ -23,7 +23,7 @@ from paperboy.morning.drafting import Draft, ScoredList
 from paperboy.sources import sources_of
 from paperboy.sources.source import Connect
 
-_FETCH_HOLDS = timedelta(minutes=15)  # no new fetch before: people who try out topics preview often
+_FETCH_HOLDS = timedelta(minutes=15)  # a fetch is reused: people who try out topics preview often
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -38,8 +38,8 @@ class Previews:
     now: datetime
 
     def of(self, mailing_list: MailingList) -> Draft:
-        """Return today's digest by the files as they are: of the papers that the list has not seen,
-        and of those that it saw today. Raises PaperboyError where that cannot be known.
+        """Return today's digest according to the current files, from the papers that the list has not
+        seen before today. Raises PaperboyError while there are no papers or scores to show.
         """
         fetches = dict[str, datetime]()
         for source in sources_of(mailing_list.categories):
@@ -110,7 +110,7 @@ class Previews:
         unread: Collection[str] = (),
         late: Collection[str] = (),
     ) -> Sequence[ScoredList]:
-        """Return these lists with all scores that could be had, also of what they saw `today`. See
+        """Return these lists with all available scores, also for papers that they saw `today`. See
         `candidates` and `gather`.
         """
         candidates = list[Sequence[Paper]]()

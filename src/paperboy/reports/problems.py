@@ -1,6 +1,6 @@
-"""Problems: what is wrong now, lasting or an event that is reported once.
+"""Problems: what is wrong now and lasts, and events, which are reported once.
 
-Most are derived from other rows; incidents are the rest. `status` and the alerts read them. A
+Most are derived from other rows; the rest are stored incidents. `status` and the alerts read them. A
 problem of a list that is gone or paused is moot.
 """
 
@@ -18,7 +18,7 @@ NEWS = timedelta(days=7)  # how long an event is news
 
 
 def read(store: Store, lists: Iterable[MailingList], now: datetime) -> list[Incident]:
-    """Gather possible problems from one moment of the database."""
+    """Gather possible problems from one snapshot of the database."""
     names = [mailing_list.name for mailing_list in lists if mailing_list.is_active]
     with store.snapshot():
         suppressed = store.history.suppressed("bounces", now - NEWS)
@@ -51,14 +51,14 @@ def problems(rows: Sequence[Incident], lists: Iterable[MailingList]) -> tuple[In
         else:
             is_current = row.ended is None and row.list_name in active
             if row.kind == Kind.NOBODY and refused and row.last <= refused:
-                is_current = False  # since no mail can be sent
+                is_current = False  # the mail server's problem explains it
         if is_current:
             current.append(row)
     return tuple(sorted(current, key=lambda row: (row.kind, row.last, row.subject)))
 
 
 def of_suppression(kind: str, suppression: Suppression) -> Incident:
-    """Return a suppression as an event. Its reason ends with the reply of the other side."""
+    """Return a suppression as an event. The suppression's reason ends with the other side's reply."""
     return Incident(
         kind=kind,
         subject=suppression.address,
@@ -156,7 +156,7 @@ WORDS: Mapping[str, Words] = {
     ),
     Kind.INACTIVE: Words(
         "{rows} of {names} get no mail because of their status",
-        "Such rows of a .csv are no subscribers: somebody unsubscribed, or the address failed, in another program.",
+        "Such rows of a .csv are not subscribers: somebody unsubscribed, or the address failed, in another program.",
         "If one is a subscriber, correct its status. paperboy check always says how many rows there are.",
     ),
     Kind.FILES: Words(

@@ -1,9 +1,9 @@
 """The morning in brief: `prompts/brief.md.j2` → the question about a digest's papers, and the reply
-→ its sentences. Pure, but for reading the template.
+→ its sentences. Pure, except for reading the template.
 
 The LLM gets titles, comments and topics of the chosen papers, and no names of people. Its sentences
-are untrusted: `read_brief` takes at most three, each about chosen papers, of plain words that name
-neither an author nor a place on the web, as written and as readers see them.
+are untrusted: `read_brief` takes at most three. Each must be about chosen papers, in plain words,
+and contain neither authors' names nor web addresses, as written or as readers see it.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ TEMPLATE = "brief.md.j2"
 MOST_SENTENCES = 3
 MOST_WORDS = 40
 MOST_IDS = 4  # of a sentence
-MOST_CHARACTERS = 400  # of a sentence, also where a language has no spaces
+MOST_CHARACTERS = 400  # of a sentence: words do not limit a language without spaces
 MOST_REPLY = 40_000  # characters; the rest is not read
 
 _PAPER = {
@@ -54,7 +54,7 @@ SCHEMA = {  # JSON schema of a reply
 }
 
 _ADDRESS = re.compile(
-    r"@|[a-z0-9]://|\bwww\.|\bmailto:|\w\.[^\W\d_]{2,}+(?!\d)",  # a mail program makes a link of example.org
+    r"@|[a-z0-9]://|\bwww\.|\bmailto:|\w\.[^\W\d_]{2,}+(?!\d)",  # mail programs link example.org
     re.IGNORECASE,
 )
 _MARKUP = re.compile(
@@ -67,14 +67,14 @@ _MARKUP = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
-# Letters of other scripts that look like these, and small capitals.
+# Letters of other scripts that look Latin, and small capitals.
 _LOOKALIKES = str.maketrans(
     "АВЕКМНОРСТУХІЈЅаеорсухіјѕһԁԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀᴛᴜᴠᴡʏᴢɑɡ",
     "ABEKMHOPCTYXIJSaeopcyxijshdqwABEZHIKMNOPTYXaeikvoptuxABCDEGHIJKLMNOPRTUVWYZag",
 )
 _BEGINNINGS = frozenset("a an as at can do he how if in it may no on see so such the to we".split())  # noqa: SIM905
 
-# For the trial of a template.
+# Invented papers, to try a template with.
 _EXAMPLES = (
     {
         "arxiv_id": "2611.00001",
@@ -162,8 +162,8 @@ def read_brief(
     digest: Digest,
     hidden: Callable[[str], str] = str,
 ) -> tuple[BriefSentence, ...]:
-    """Read the first three usable sentences of a reply; a model may draft, so the last whole array
-    that has any counts. `hidden` removes secrets.
+    """Read the first three usable sentences of a reply, from the last whole array that has any: a
+    model may draft first. `hidden` removes secrets.
     """
     chosen = {entry.paper.id for entry in digest.entries}
     names = {name for entry in digest.entries for name in entry.paper.authors}
@@ -192,8 +192,8 @@ def read_brief(
 
 
 def _papers(written: object) -> dict[str, str]:
-    """Read the first papers of a sentence: by id the words that mean it, if any. Templates of
-    operators may ask for ids alone. An empty id is none.
+    """Read the first papers of a sentence: by id, the words that refer to the paper, if any.
+    Operators' templates may ask for ids alone. Text without an id is read as the empty id.
     """
     papers = dict[str, str]()
     for paper in written if isinstance(written, list) else []:
@@ -206,7 +206,7 @@ def _papers(written: object) -> dict[str, str]:
 
 
 def _is_plain(sentence: str) -> bool:
-    """Check that it is short and readable, and has neither mark-up nor what may become a link."""
+    """Check that a sentence is short and readable, without mark-up or text that may become a link."""
     if len(sentence) > MOST_CHARACTERS or len(sentence.split()) > MOST_WORDS:
         return False
     shown = seen(sentence)
@@ -218,8 +218,8 @@ def _is_plain(sentence: str) -> bool:
 
 def _names(sentence: str, authors: Collection[str], surnames: Collection[str]) -> bool:
     """Check whether a sentence, as written or as readers see its TeX, has an author's whole name,
-    or a followed author's surname, perhaps with an ending. Surnames are words, too: those in small
-    letters are none, nor is an "An" or "He" that begins the sentence.
+    or a followed author's surname, perhaps with an ending. Surnames may be ordinary words, so words
+    in lower case are ignored, as is an "An" or "He" that begins the sentence.
     """
     for text in map(_in_latin, (sentence, seen(sentence))):
         every = _phrase(text)
@@ -240,16 +240,16 @@ def _may_be(word: str, surname: str) -> bool:
 
 
 def _phrase(text: str) -> str:
-    """Return the words of a text, comparable as those of names are, with a space around each. A
-    word ends where the script changes, since some languages have no spaces.
+    """Return a text's words, normalized like names, with a space around each. A word ends where the
+    script changes, since some languages have no spaces.
     """
     words = re.findall(r"[a-z0-9]+|[^\W_a-z0-9]+", name_key(text))
     return f" {' '.join(words)} "
 
 
 def _in_latin(text: str) -> str:
-    """Return a text in which each word that looks as if in Latin letters is in these, without
-    accents. Three letters of a formula are no word, nor is a word of a text in another script.
+    """Rewrite each word that looks Latin in plain Latin letters, without accents. Formulas of up to
+    three letters stay; so do, in a text in another script, words without a Latin letter.
     """
     is_foreign = any(
         len(word) > 3 and not (_latin(word).isascii() or re.search("[A-Za-z]", word))
@@ -271,7 +271,7 @@ def _in_latin(text: str) -> str:
 
 
 def _latin(word: str) -> str:
-    """Return a word with Latin letters for those that look like them, without accents."""
+    """Return a word with look-alikes replaced by Latin letters, and without accents."""
     return re.sub(r"[\u0300-\u036f]", "", unicodedata.normalize("NFKD", word)).translate(
         _LOOKALIKES
     )

@@ -1,8 +1,8 @@
 """The embedded scorer: ranks papers by the words they share with a list's topics, without an LLM.
 
-A paper's strength is SQLite's bm25 for the wanted words and adjacent word pairs of the topics,
-minus that for the unwanted ones; and a ranking that the list has learned, if any, counts the more,
-the more examples it learned from. A paper's rank among the recent papers of the list's categories
+A paper's strength is SQLite's bm25 for the topics' wanted words and adjacent word pairs, minus its
+bm25 for the unwanted ones. A ranking that the list has learned, if any, is added, with a weight
+that grows with the number of its examples. A paper's rank among the recent papers of the list's categories
 becomes its relevance. Its quality plays no part.
 """
 
@@ -26,8 +26,8 @@ _IDEA = "words and pairs, wanted minus unwanted, 3"  # change it whenever the sa
 
 # The relevance of each top share of the recent papers; 2 below them, 1 without a shared word.
 _SHARES = ((0.01, 10), (0.025, 9), (0.05, 8), (0.10, 7), (0.20, 6), (0.35, 5), (0.50, 4), (0.70, 3))
-_AS_GOOD_AS_WORDS = 200  # examples, from which a ranking counts as much as the topics' words
-_MOST = 4.0  # times that it may count
+_AS_GOOD_AS_WORDS = 200  # examples that make a ranking count as much as the topics' words
+_MOST = 4.0  # the most that a ranking weighs; the topics' words weigh 1
 _COMMENTED = 6  # the lowest relevance with a comment
 _NAMED = 3  # words in a comment
 
@@ -42,7 +42,7 @@ _CLAUSE_END = re.compile(r"[.,;:!?()\[\]\"“”*]|\n\s*(?:[-*•#]|\d+[.)])|\n\
 _MACRO = re.compile(r"\\[A-Za-z]+")  # of TeX
 _WORD = re.compile(r"[^\W_]{2,}|[^\W_]")
 
-# Stop words: those of all English text, then those in which people say what they want to read.
+# Stop words: common English ones, then words in which people say what they want to read.
 _STOP_WORDS = frozenset(
     """
     a about all also am an and any anything are as at be been both but by can cannot could do does each either else etc
@@ -109,10 +109,10 @@ class LocalScorer:
 
 
 def closeness(topics: str, papers: Sequence[Paper]) -> Mapping[str, float]:
-    """Return how close each of a day's papers is to the topics by its words, by id; those that
-    share none are left out. Pure.
+    """Return how close each of a day's papers is to the topics by its words, by id; papers that
+    share no word are left out. Pure.
     """
-    # Lists on the same categories have them in other orders: those by followed authors come first.
+    # Sorted, so that lists on the same categories share an index: each has followed authors' papers first.
     texts = [Text(paper.id, paper.title, paper.abstract) for paper in papers]
     index = _index_of(tuple(sorted(texts)))
     strengths = index.strengths(*wanted_and_unwanted(topics))
@@ -129,7 +129,7 @@ def _blended(
     texts: Sequence[Text],
 ) -> Sequence[float | None]:
     """Add up the strengths by words and by each ranker, in standard deviations. A paper without a
-    shared word is as weak by words as the weakest with one.
+    shared word counts as much as the weakest paper that has one.
     """
     shared = _standardized([value for value in words if value is not None])
     weakest = min(shared, default=0.0)
@@ -195,7 +195,7 @@ def _terms(text: str) -> list[str]:
 
 
 _Postings = tuple["array[int]", "array[float]"]
-_MOST_TERMS = 20_000  # that an index keeps, in some 10 MB: lists on the same categories share words
+_MOST_TERMS = 20_000  # cached per index (about 10 MB): lists on the same categories share words
 
 
 class _Index:
@@ -231,7 +231,7 @@ class _Index:
         """
         shared: dict[int, list[str]] = {row: [] for row in rows}
         spelt = {term.casefold(): term for term in reversed(wanted)}
-        spelt |= {term: term for term in wanted if term.islower()}  # as within a sentence
+        spelt |= {term: term for term in wanted if term.islower()}  # lower case is preferred
         rarity = {term: len(self._posting(term)[0]) for term in spelt.values()}
         for term in sorted(rarity, key=lambda term: (-len(term.split()), rarity[term], term)):
             for row in rows.intersection(self._posting(term)[0]):
@@ -240,7 +240,7 @@ class _Index:
 
     def _matches(self, terms: Sequence[str]) -> list[float]:
         """Return how well each text matches the terms; more is better, 0 is not at all. BM25 of
-        several terms is the sum of theirs.
+        several terms is the sum over the terms.
         """
         matches = [0.0] * len(self.texts)
         for term in terms:
@@ -270,7 +270,7 @@ def _comment(terms: Iterable[str]) -> str:
 
 
 def _relevance(strength: float | None, ordered: Sequence[float], among: int) -> int:
-    """Turn the rank of a strength among so many papers into 1-10. Ties share the mean of their
+    """Turn the rank of a strength, among this number of papers, into 1-10. Ties share the mean of their
     ranks. Ranks are mid-ranks, so a single paper is average.
     """
     if strength is None:

@@ -7,7 +7,7 @@
         reserve             ← its own commit, before the message leaves
         send                ← the frozen bytes, with the subscriber's own headers and links
         settle              ← after the server's last reply and before the connection's next message
-    a refusal that may be about us is put back, and the next round begins with other recipients
+    a delivery whose refusal may be about us is put back; the next round begins with other recipients
     a server that refuses us ends the round; a digest that reached nobody is superseded by the list's next morning
     after a problem the server's retry backoff is a quarter of an hour
     addresses that did not exist for three digests in a row are suppressed
@@ -53,14 +53,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _GRACE = 20.0  # seconds for messages under way when the round is stopped
-_LOOK_EVERY = 100  # deliveries, for others that go first
+_LOOK_EVERY = 100  # deliveries between two looks for mail that goes first
 _READ_AHEAD = 100  # deliveries: a query for each would take longer than its message
 _POLL = 0.05  # seconds between two checks for a stop, or for the end of the work
 _LISTS_EVERY = 20  # polls between two reloads of the lists, which may have a file each
 
 
 class Transport(Protocol):
-    """Connection for one envelope at a time. Raises MailServerError if no recipient is to blame."""
+    """Connection for one envelope at a time. `send` raises MailServerError if no recipient is to blame."""
 
     via: str  # "smtp" or "outbox"
 
@@ -101,19 +101,19 @@ class Round:
     wait: Callable[[float], None]
     jitter: Callable[[], float]  # from 0 to 1
     progress: Progress
-    stopped: Callable[[], bool]  # once it is, messages under way have 20 seconds to finish
+    stopped: Callable[[], bool]  # once true, messages under way have 20 seconds to finish
     most_per_minute: int = 0  # 0: no limit
     grows: bool  # open connections while the server answers well; otherwise all at once
-    reload_lists: Callable[[], None] = lambda: None  # of edited files, while messages are sent
+    reload_lists: Callable[[], None] = lambda: None  # rereads edited files during sending
 
-    _lock: Condition = field(default_factory=Condition)  # for the store and all that follows
+    _lock: Condition = field(default_factory=Condition)  # guards the store and all fields below
     _pace: Pace = field(init=False)
     _threads: list[Thread] = field(default_factory=list)  # of the connections that were opened
     _waiting: deque[int] = field(default_factory=deque)  # ids of deliveries
-    _ahead: dict[int, Delivery] = field(default_factory=dict)  # the next ones, read at once
+    _ahead: dict[int, Delivery] = field(default_factory=dict)  # the next ones, read in one query
     _under_way: int = 0  # deliveries that may be put back: idle connections wait for them
-    _message: Callable[[int], Composed] = field(init=False)  # by id; keeps the last one
-    _beside: set[int] = field(default_factory=set)  # deliveries beside digests that were queued
+    _message: Callable[[int], Composed] = field(init=False)  # by id; caches the last one
+    _beside: set[int] = field(default_factory=set)  # queued deliveries other than digests
     _reserved: int = 0  # deliveries
     _states: defaultdict[str, Counter[DeliveryState]] = field(init=False)  # of digests, by list
     _failed: set[int] = field(default_factory=set)  # digests with a failed or ambiguous delivery
@@ -121,8 +121,8 @@ class Round:
     _corrupt: StoreError | None = None  # of one delivery, raised after the others were sent
 
     def deliver(self, *, by_hand: bool = False, only: int = 0, rest: bool = False) -> Report:
-        """Send the waiting mail. `only`: just the delivery with this id. `rest`: no digests, but
-        all other mail, also what waits for the round's end. `by_hand`: ignore retry backoffs.
+        """Send the waiting mail. `only`: just the delivery with this id. `rest`: all mail
+        except digests, including mail that waits for the round's end. `by_hand`: ignore retry backoffs.
         """
         began = self.timer()
         ledger = self.store.ledger
@@ -171,8 +171,8 @@ class Round:
     # --- threads
 
     def _run(self, show: Callable[[int], None]) -> None:
-        """Watch for a stop, and show each progress, until all connections have ended. Raise what crashed a
-        connection's thread, else the error of a corrupt row.
+        """Watch for a stop, and show progress, until all connections have ended. Raise the error that
+        crashed a connection's thread, if any, or else a corrupt row's.
         """
         with self._lock:
             self._open()
@@ -295,7 +295,7 @@ class Round:
         self._waiting.extendleft(reversed(new))
 
     def _settle_unsendable(self, delivery: Delivery) -> bool:
-        """Return whether the address must no longer get the delivery, which is settled then."""
+        """Settle a delivery that must no longer be sent. Return whether it is one."""
         now = self.clock()
         ledger = self.store.ledger
         name = delivery.list_name
@@ -403,9 +403,9 @@ class Round:
 
 
 def record(store: Store, sent: Report, now: datetime, patience: timedelta) -> None:
-    """Record whether digests can be sent, if the round had any. A server that is down or busy is no
-    incident before `patience` has passed, unless the incident lasts already: new digests that wait
-    do not end it.
+    """Record whether digests can be sent, if the round had any. A server that is down or busy is an
+    incident only after `patience`. An incident that lasts already goes on, even if only new digests
+    wait.
     """
     with store.transaction():
         if sent.problem and sent.since:

@@ -59,7 +59,12 @@ class Outbox:
             try:
                 show(self._folder, envelope.list_name, envelope.message)
             except OSError as error:
-                logger.warning("the mail is in %s, but not beside it: %s. %s", maildir, error, fix)
+                logger.warning(
+                    "the mail is in %s, but its copies beside it could not be written: %s. %s",
+                    maildir,
+                    error,
+                    fix,
+                )
         return Receipt(DeliveryState.SENT, f"in {maildir}")
 
     def abort(self) -> None:
@@ -70,7 +75,7 @@ class Outbox:
 
 
 def show(folder: Path, name: str, message: bytes) -> Path:
-    """Write `NAME.eml`, `NAME.html` and `NAME.txt` of a message, and return the page's path. Raises
+    """Write `NAME.eml`, `NAME.html` and `NAME.txt` of a message, and return the HTML's path. Raises
     OSError.
     """
     (folder / f"{name}.eml").write_bytes(message)
@@ -90,8 +95,8 @@ def preview(
     composed: Composed,
     now: datetime,
 ) -> Path:
-    """Write a reader's copy of a digest that is not sent to the outbox folder `box`, and return the
-    HTML's path. Raises StoreError.
+    """Write a reader's copy of a digest, without sending it, to `preview/` in the outbox folder `box`;
+    return the HTML's path. Raises StoreError.
     """
     folder = box / "preview"
     copy = composer.copy_for(list_name, now.date(), _SOMEBODY)

@@ -63,8 +63,8 @@ class Resend:
 
     def put_back(self, *, failed_only: bool) -> dict[date, int]:
         """Make the newest digest's deliveries pending again, and return their number by the
-        digest's date. `failed_only`: only failed ones, and those of the last two weeks that
-        expired. Raises PaperboyError if there is nothing to send again.
+        digest's date. `failed_only`: only failed ones, and expired ones of all digests of the last
+        two weeks. Raises PaperboyError if there is nothing to send again.
         """
         earlier = dict[date, int]()
         if failed_only and not self.mailing_list.paused:
@@ -123,8 +123,8 @@ class Resend:
 
 
 def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed]:
-    """Return the newest digest, or that of a local date, as it was sent, and its date. Raises
-    UnknownNameError where there is none.
+    """Return the date and the mail, as sent, of the newest digest, or of the local date `day`.
+    Raises UnknownNameError if there is none.
     """
     digests = store.ledger.digests(list_name)
     days = {digest.date: digest.id for digest in digests if not digest.superseded}

@@ -1,7 +1,7 @@
 """The façade: everything that Paperboy can do with one home, and the only builder of real parts.
 
 A part is built when it is first used, and closed with the `App`. The scorer and the mail rooms are
-imported then: `openai` alone takes 0.4 s, for which a command without an LLM should not wait.
+imported only then: importing `openai` alone takes 0.4 s, which commands without an LLM save.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class App(ExitStack):
     wait: Callable[[float], None]  # seconds
     timer: Callable[[], float]  # monotonic seconds
     progress: Progress
-    say: Callable[[str], None] = logger.info  # reports that a command waits for a lock
+    say: Callable[[str], None] = logger.info  # for notices, such as waiting for a lock
     features: Sequence[Feature] = ()
 
     def __post_init__(self) -> None:
@@ -135,7 +135,7 @@ class App(ExitStack):
         return Store.in_memory(self._tables)
 
     def open_store(self, *, check: bool = False) -> Store | None:
-        """Open the database for the caller; None: there is none yet. `check` reads all of it.
+        """Open the database, for the caller to close; None if there is none yet. `check` reads all of it.
 
         Raises StoreError.
         """
@@ -149,7 +149,7 @@ class App(ExitStack):
         return require(database, self._mark) or database.exists()
 
     def _open(self, *, check: bool = False, patience: float = 30) -> Store:
-        with suppress(OSError):  # somebody else's, or none yet
+        with suppress(OSError):  # another user's folder, or none yet
             (self.path / "data").chmod(0o700)
 
         path = self.settings.paperboy_database
@@ -161,7 +161,7 @@ class App(ExitStack):
 
     @property
     def _mark(self) -> Path:
-        """Return the file that exists once the home has had a database, wherever that is."""
+        """Return the marker file, which exists once the home has had a database, at whatever path."""
         return self.path / ".has-database"
 
     @cached_property
@@ -208,7 +208,7 @@ class App(ExitStack):
 
     @cached_property
     def prices(self) -> Prices | None:
-        """Return the LLM's prices, as set or as known; None if they are unknown."""
+        """Return the LLM's prices, from the settings or the built-in table; None if unknown."""
         settings = self.settings
         return Prices.find(
             settings.openai_model,
@@ -259,7 +259,7 @@ class App(ExitStack):
 
     @cached_property
     def signer(self) -> Signer | None:
-        """Return a feature's signer of mail to a mail server, if there is one.
+        """Return the signer of mail that goes to a mail server, if a feature provides one.
 
         Raises ConfigError.
         """
@@ -277,8 +277,8 @@ class App(ExitStack):
     def smtp(self, timeout: float = 60) -> SmtpTransport:
         """Return a connection to the mail server; `timeout` (seconds) is for each reply.
 
-        Raises ConfigError for half a login: only the service may see the credential that is the
-        other half.
+        Raises ConfigError if only half of the login is set. Checked here, not on loading, because
+        the other half may be a credential that only the service can see.
         """
         from paperboy.sending.smtp import SmtpTransport
 
@@ -317,7 +317,7 @@ class App(ExitStack):
 
     @cached_property
     def connect(self) -> Connect:
-        """Return the function that connects to a source, once. It raises ConfigError."""
+        """Return a function that connects to a source, and caches the feed. It raises ConfigError."""
         settings = self.settings
         person = settings.mail_reply_to or settings.alert_to or settings.mail_from
         contact = person.address if person else ""
@@ -347,11 +347,11 @@ class App(ExitStack):
 
     @contextmanager
     def alone(self, work: Job, command: str = "once") -> Iterator[None]:
-        """Hold one of the home's locks, after waiting for its holder, and read the lists again: they
-        may have changed since they were read.
+        """Wait for one of the home's locks, and hold it. Reads the lists again, since they may have
+        changed meanwhile.
 
         Raises ConfigError if they are broken by then, or if a daemon still uses another database:
-        both would send the same digests.
+        then it and this process would send the same digests.
         """
         database = self.settings.paperboy_database
         before = self.home.database_in_force(self.environ)
@@ -422,7 +422,7 @@ class App(ExitStack):
     def due(self, now: datetime) -> dict[Job, frozenset[str]]:
         """Return which jobs are due, a morning with its lists.
 
-        A list that is new to the service is due from its next hour on.
+        A list that is new to the service is first due at its next `send_at`.
         """
         days = self.store.days
         lists = self.home.lists
@@ -446,7 +446,7 @@ class App(ExitStack):
         return jobs
 
     def worker_pool(self, lists: int) -> WorkerPool | None:
-        """Return workers that compose for so many lists; None: this process alone."""
+        """Return workers to compose for this number of lists; None: this process composes alone."""
         from paperboy.morning import workers
 
         if lists <= workers.WORTH_SHARING:
@@ -487,7 +487,7 @@ class App(ExitStack):
 
     @cached_property
     def recipients(self) -> Recipients:
-        """Return the subscribers of each list while mail is sent."""
+        """Return the current subscribers of each list, which are reloaded while mail is sent."""
         return Recipients(self.home, Watcher(self.path, self.timer))
 
     def _round(self, stopped: Callable[[], bool]) -> delivery.Round:
@@ -530,15 +530,15 @@ class App(ExitStack):
         or sends. Raises ConfigError for a file that cannot be edited; what was erased stays erased.
         """
         if self.require_store():
-            _ = self.store  # a damaged one is an error before a file is edited
-        lines = self._forget_in_files(address)  # at once, for a sending that is under way
+            _ = self.store  # fails on a damaged database before any file is edited
+        lines = self._forget_in_files(address)  # at once, so that a running sending skips it
         with (
             self.alone("morning", "forget"),
             self.alone("sending", "forget"),
             self.alone("tasks", "forget"),
         ):
             lines = self._forget_in_files(address) | lines  # a sign-up may have come meanwhile
-            # Only now: the first morning may have made it.
+            # Checked again: the first morning may have created the database meanwhile.
             rows = self.store.erasure.erase(address, self.clock()) if self.require_store() else 0
             for copy in Files(self.path).containing(address):  # not in force, and nobody reads it
                 shutil.rmtree(copy, ignore_errors=True)
@@ -583,16 +583,16 @@ class App(ExitStack):
         )
 
     def report(self, *, sends: bool = False) -> None:
-        """Log what is wrong, and freeze mails to ALERT_TO; `sends`: before a round of sending.
+        """Log what is wrong, and freeze mails to ALERT_TO; `sends`: a round of sending follows.
 
-        Never raises, since no morning depends on it.
+        Never raises, so that no morning fails because of it.
         """
         with alerts.never_raising():
             to = self.settings.alert_to
             self.alerts.report(self.problems(), self._composer(None), to, self.clock(), sends=sends)
 
     def retry(self, at: datetime | None) -> datetime | None:
-        """Return when something is retried; None if no daemon runs."""
+        """Return `at`, the time of a retry, if a daemon runs to make it; else None."""
         return at if lock.holder(self.settings.paperboy_database, "run") else None
 
     @property

@@ -2,8 +2,8 @@
 
 files    settings, lists, templates and prompts: every fault of each
 home     database, disk, file modes, where mail and alerts go
-servers  mail, DNS records of the sender, LLM, sources: asked side by side, so that the waits of
-         silent ones do not add up
+servers  mail, the sender's DNS records, LLM, sources: probed concurrently, so that timeouts do not
+         add up
 """
 
 import multiprocessing
@@ -39,7 +39,7 @@ from paperboy.sources.source import Source
 
 T = TypeVar("T")
 
-LITTLE = 200_000_000  # free bytes: what a year of five lists takes
+LITTLE = 200_000_000  # free bytes; five lists need this much in a year
 RECENT = timedelta(days=31)  # papers whose authors are compared with followed names
 
 
@@ -54,11 +54,11 @@ _MISTYPED = {
     }.items()
     for slip in slips.split()
 }
-# One word, or a comma; initials alone (J. Friml), several people (A and B), a title (Prof. X).
+# Names that look mistyped: one word, a comma, initials (J. Friml), two people (A and B), a title (Prof. X).
 _SLIP = re.compile(
     r"\S+|.*,.*|(?:\w[. -]+)+\S+|.* (?:and|&) .*|(?:prof|professor|dr)\b.*", re.IGNORECASE
 )
-_LONG_TOPICS = 16_000  # characters, some 4,000 tokens: half as many as those of 16 papers
+_LONG_TOPICS = 16_000  # characters, about 4,000 tokens: half the length of 16 papers
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs"}
 
 
@@ -82,7 +82,7 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     lists = read or ()
     yield from faults or _of_the_lists(lists, settings)
 
-    # The pool has daemon threads: no silent server delays the exit.
+    # The pool's threads are daemons, so a silent server does not delay the exit.
     home = Home(app.path, settings, lists, app.path)
     with app.at(home) as tried, ThreadPool(4) as pool:
         broken = {
@@ -119,7 +119,7 @@ def _read(what: str, load: Callable[[], T]) -> tuple[T | None, list[Finding]]:
 
 
 def _tried(what: str, probe: Callable[[App], Iterable[Finding]], app: App) -> list[Finding]:
-    """Return a probe's findings, and every fault that ended it."""
+    """Return a probe's findings, then the problems of the error that ended it, if any."""
     found = list[Finding]()
     _, faults = _read(what, lambda: found.extend(probe(app)))
     return found + faults
@@ -161,7 +161,7 @@ def _of_the_lists(lists: Sequence[MailingList], settings: Settings) -> Iterator[
 
 
 def placeholders(mailing_list: MailingList) -> Iterator[str]:
-    """Yield a note if the topics are still those of a new home."""
+    """Yield a note if the topics still contain a new home's placeholders."""
     words = [repr(words) for words in sample.PLACEHOLDERS if words in mailing_list.topics]
     if words:
         fix = "readers see that, so write what the list wants to read"
@@ -219,7 +219,7 @@ def _of_the_home(app: App) -> Iterator[Finding]:
 
 def _database(app: App) -> Iterator[Finding]:
     path = app.settings.paperboy_database
-    mounts = Path("/proc/self/mounts")  # of Linux
+    mounts = Path("/proc/self/mounts")  # Linux only
     if mounts.exists() and (fault := network_fault(path, os.fsdecode(mounts.read_bytes()))):
         yield Finding("database", fault, exit_code=78)
     elif store := app.open_store(check=True):
@@ -233,8 +233,8 @@ def _database(app: App) -> Iterator[Finding]:
 
 
 def network_fault(path: Path, mounts: str) -> str:
-    """Return why the database cannot be used if its file system is another machine's; else empty.
-    `mounts` has the lines of /proc/self/mounts.
+    """Return why the database cannot be used if it is on a network file system; empty if it is not.
+    `mounts` is the text of /proc/self/mounts.
     """
     kind = files.file_system(path, mounts)
     if kind not in _NETWORK:
@@ -290,17 +290,18 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
 
 
 def _of_the_categories(app: App) -> Iterator[Finding]:
-    """Report categories of which a source has had no paper, since it may have renamed them."""
+    """Report categories without a recent paper, since their source may have renamed them."""
     since = app.clock() - _FORTNIGHT
     store = app.open_store()
     if store is None:
         return
     with store:
         sources = sources_of(categories(app))
-        for source in (source for source in sources if source.key):  # names without a key stay
+        # A source without a key keeps its categories' names.
+        for source in (source for source in sources if source.key):
             silent = store.papers.silent_categories(source.key, since)
             for mailing_list in app.home.lists:
-                if source.key in mailing_list.categories:  # all of it, with what has gone silent
+                if source.key in mailing_list.categories:  # the list takes the whole source
                     continue
                 names = [name for name in mailing_list.categories if name in silent]
                 if names:
@@ -310,7 +311,7 @@ def _of_the_categories(app: App) -> Iterator[Finding]:
 
 
 def _gives_initials(source: Source) -> bool:
-    """Check whether a source gives the whole names of corresponding authors alone."""
+    """Check whether a source gives initials for all but the corresponding authors."""
     return bool(source.key)
 
 

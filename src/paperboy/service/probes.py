@@ -1,4 +1,4 @@
-"""Probes of the servers that a home needs: each gives its findings, and fails within its time."""
+"""Probes of the servers that a home needs: each yields its findings, or fails within its time limit."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -20,7 +20,7 @@ SMTP_SECONDS = 15.0  # for each reply
 DNS_SECONDS = 3.0  # for each kind of record
 WEB_SECONDS = 10.0
 WEB_MOST = 100_000  # bytes of a page
-PATIENCE = 45.0  # seconds, for all servers together; the LLM may take its own time
+PATIENCE = 45.0  # seconds, for all servers together; the LLM's own timeout is added
 
 _NO_PAGES = (
     "so links in mails may lead nowhere; see that `paperboy web` and its proxy run, and that the proxy's name and "
@@ -34,8 +34,8 @@ _Probe = tuple[Callable[[App], Iterable[Finding]], Finding, float]
 
 
 def servers(app: App, patience: float, broken: Collection[str]) -> Iterator[_Probe]:
-    """Yield, for each server that is set up without faults, its probe, the finding if it is silent,
-    and the seconds after which it is.
+    """Yield, for each server whose settings are sound, its probe, the finding if it is silent, and
+    the seconds after which it counts as silent.
     """
     late = f"did not answer within {patience:g} s"
     settings = app.settings
@@ -57,7 +57,7 @@ def servers(app: App, patience: float, broken: Collection[str]) -> Iterator[_Pro
         yield _heartbeat, note("heartbeat", silence), patience
     if not {"prompts", "scoring"} & {*broken}:
         host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
-        seconds = patience + 2 * settings.llm_timeout_seconds  # it is asked twice
+        seconds = patience + 2 * settings.llm_timeout_seconds  # the LLM is asked twice
         silence = f"{host} did not answer within {seconds:g} s; check OPENAI_BASE_URL"
         yield _scoring, Finding("scoring", silence, exit_code=1), seconds
 
@@ -89,7 +89,7 @@ def _mail(app: App) -> Iterator[Finding]:
     else:
         setting = "ALERT_TO" if settings.alert_to else "MAIL_FROM"
         message = f"the mail server refuses {recipient} ({setting}): {refusal.reply}"
-        if refusal.unclear or "relay" in refusal.reply.lower():  # Postfix denies relaying by 454
+        if refusal.unclear or "relay" in refusal.reply.lower():  # Postfix denies relaying with 454
             yield Finding("mail", f"{message}. {REFUSES_US}", exit_code=1)
         elif refusal.state is not DeliveryState.FAILED:
             yield note("mail", f"{message}. That may be temporary")
@@ -116,7 +116,7 @@ def _source(source: Source, app: App) -> Iterator[Finding]:
 
 
 def _web(app: App) -> Iterator[Finding]:
-    """Check whether readers' links lead to this home's pages, through any proxy before them."""
+    """Check whether readers' links lead to this home's pages, through any proxy in front of them."""
     web_url = app.settings.web_url
     url = f"{web_url}/robots.txt"
     http = Http(most=WEB_MOST, proxy=app.proxy(url))
@@ -137,7 +137,7 @@ def _web(app: App) -> Iterator[Finding]:
 
 
 def _heartbeat(app: App) -> Iterator[Finding]:
-    """Connect to the host of HEARTBEAT_URL: a request would be a heartbeat."""
+    """Only connect to HEARTBEAT_URL's host, since a request would count as a heartbeat."""
     url = app.settings.heartbeat_url.value
     place = f"HEARTBEAT_URL at {urlsplit(url).hostname}"
     try:
@@ -188,11 +188,11 @@ def _sender(domain: str, seconds: float = DNS_SECONDS) -> Iterator[Finding]:
 
 
 def records(name: str, kind: str, seconds: float = DNS_SECONDS) -> list[str]:
-    """Return a name's DNS records of one kind, as in a zone file: untrusted, not to be quoted.
+    """Return a name's DNS records of one kind, as in a zone file. They are untrusted: never quote them.
 
     Raises OSError if DNS does not answer.
     """
-    from dns import exception, resolver  # most commands ask no DNS
+    from dns import exception, resolver  # most commands need no DNS
 
     try:
         return [record.to_text() for record in resolver.resolve(f"{name}.", kind, lifetime=seconds)]

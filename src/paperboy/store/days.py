@@ -16,8 +16,8 @@ class Days(Noun):
     """Days of lists, by (list, local date): one outcome and at most one digest each."""
 
     def outcomes(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Outcome | None]:
-        """Return the outcome of every list's local date, by its name. None: none yet, or quiet, but
-        looked at too early.
+        """Return the outcome of each list's current local date, by its name. None: there is none yet,
+        or the day is quiet but was looked at too early.
         """
         by_name = {mailing_list.name: mailing_list for mailing_list in lists}
         dates = {name: local_date(by_name[name], now).isoformat() for name in by_name}
@@ -41,9 +41,7 @@ class Days(Noun):
         patience: timedelta,
         since: Mapping[str, datetime],
     ) -> dict[str, Standing]:
-        """Return the standing of every list, by its name. `since`: when the service first knew
-        it.
-        """
+        """Return each list's standing, by name. `since`: when the service first saw the list."""
         outcomes = self.outcomes(lists, now)
         attempts = self.attempts()
         standings = {}
@@ -63,7 +61,7 @@ class Days(Noun):
         return self._value(query, [list_name, until])
 
     def last_considered(self, list_name: str, before: date) -> datetime | None:
-        """Return when the list last considered all papers, on a day before that one."""
+        """Return when the list last considered all papers, on a day earlier than `before`."""
         query = (
             "select max(at) as at from days where list = ? and date < ? and outcome in (?, ?, ?)"
         )
@@ -86,8 +84,8 @@ class Days(Noun):
         self._execute_each(deletions, {"list": list_name}, durable=False)
 
     def begin_again(self, list_name: str, source: str, since: datetime) -> None:
-        """Return a source's papers submitted since then to the list, for which they were too old
-        when it began.
+        """Let the list get a source's papers submitted since then, which were too old for it when it
+        began.
         """
         self._commit(
             f"""delete from seen_rows where list_key = {LIST_KEY} and became = :became and paper_key in (
@@ -114,7 +112,7 @@ class Days(Noun):
     def begin(
         self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime
     ) -> None:
-        """Begin the list: papers come to it by these ways, and those `too_old` count as seen."""
+        """Begin the list: `ways` (categories and cross-lists) serve it; `too_old` papers count as seen."""
         with self._transaction(durable=False):
             self._execute("delete from started where list = ?", [list_name])
             for way in ways:
@@ -151,7 +149,7 @@ class Days(Noun):
         digest's id, in one durable transaction.
 
         A day that was skipped, given up or quiet can still get an outcome. Raises StoreWriteError,
-        and sqlite3.IntegrityError where that day has another outcome already.
+        and sqlite3.IntegrityError if that day has another outcome already.
         """
         # before the transaction, while others may write
         packed = pack(day.composed) if day.composed else None
@@ -187,12 +185,13 @@ class Days(Noun):
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
         """Give up the list's digests that reached nobody, from before the day `before` back to the
-        last that reached somebody. Their papers are unseen again, except those let go. Return the
-        newest of those days.
+        last that reached somebody. Their papers are unseen again, except those that were too old,
+        let go or not called. Return the newest of these days; None if there are none.
 
-        A digest whose last try was cut short, or went beyond the final dot, may have reached
-        somebody. One for suppressed addresses and a single address that does not exist is not
-        superseded; if several do not exist, the server is more likely at fault.
+        A digest with a try that was cut short, or lost its connection after the final dot, counts
+        as having reached somebody. One whose addresses are all suppressed, except at most one that
+        does not exist, is not superseded either. If several do not exist, the server is more likely
+        at fault.
         """
         values = {"list": list_name, "before": before, "at": at}
         with self._transaction():

@@ -23,16 +23,16 @@ from paperboy.models import (
 )
 from paperboy.store.database import Noun
 
-WORTH_SENDING = timedelta(days=3)  # how long a digest is tried, once it has reached somebody
+WORTH_SENDING = timedelta(days=3)  # how long a digest is retried after it first reached somebody
 
-# spelled as in the partial index, or SQLite does not use that
+# spelled as in the partial index, or SQLite would not use the index
 _WAITING = "state in ('pending', 'sending', 'deferred')"
 _BACKOFF = "(select max(until) from server_backoff where at <= :now)"
 _BESIDE = "(select id from messages where date is null)"  # alerts and confirmations
 MESSAGE_ID = re.compile(  # of a copy
     r"<(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)\.(?P<list>[a-z0-9-]{1,63})\.[0-9a-f]{24}@[^\s<>]+>"
 )
-# The window in bytes holds both parts of a mail.
+# The window of 512 KiB holds both parts of a mail.
 _LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]
 
 
@@ -119,8 +119,8 @@ class Ledger(Noun):
         self._commit(f"delete from messages where id = ? and {unsent}", [frozen_id, frozen_id])
 
     def beside(self, now: datetime, *, late: bool = False, by_hand: bool = False) -> list[int]:
-        """Return the ids of deliveries beside digests that may be sent now, highest priority first.
-        `late`: after a round, for those below 0, too, and despite the backoff that the round set.
+        """Return the ids of deliveries other than digests that may be sent now, highest priority
+        first. `late`: after a round, include priorities below 0 and ignore the round's backoff.
         `by_hand` ignores retry backoffs.
         """
         return self._column(
@@ -137,8 +137,8 @@ class Ledger(Noun):
         `only` that id, if it may. Held refusals come last, so that the next round begins with other
         recipients. Domains take turns, since three refusals at the start end a round.
 
-        `sending` is what a crash left behind. `by_hand` ignores retry backoffs; addresses with one
-        come last.
+        Deliveries that a crash left in `sending` are included. `by_hand` ignores retry backoffs;
+        addresses with one come last.
         """
         return self._column(
             f"""select id from deliveries where {_WAITING} and :only in (0, id) and frozen_id not in {_BESIDE}
@@ -161,7 +161,7 @@ class Ledger(Noun):
         return deliveries[0]
 
     def read(self, delivery_ids: Iterable[int]) -> dict[int, Delivery]:
-        """Return deliveries by id, in any state; without those whose row is corrupt."""
+        """Return deliveries by id, in any state; corrupt rows are left out."""
         query = f"{_SELECT} where deliveries.id in (select value from json_each(?))"
         deliveries = self._rows(query, [list(delivery_ids)], _delivery, skip_corrupt=True)
         return {delivery.id: delivery for delivery in deliveries}
@@ -192,7 +192,7 @@ class Ledger(Noun):
     def is_expired(self, delivery: Delivery, now: datetime) -> bool:
         """Check whether the delivery has expired. A digest expires three days after it first reached
         somebody, but not before `expires`; one that reached nobody is superseded instead
-        (`Days.supersede`). What a crash left in `sending` is tried once more.
+        (`Days.supersede`). A delivery that a crash left in `sending` is tried once more.
         """
         if delivery.state is DeliveryState.SENDING:
             return False
@@ -215,7 +215,7 @@ class Ledger(Noun):
 
     def reserve(self, delivery: Delivery, at: datetime) -> bool:
         """Record that a delivery is being sent, before its message leaves. False: another process
-        moved it, or its address is suppressed meanwhile.
+        moved it, or its address has been suppressed meanwhile.
         """
         return self._move(
             f"""update deliveries set state = 'sending', attempts = attempts + 1, at = :at
@@ -248,9 +248,9 @@ class Ledger(Noun):
     ) -> bool:
         """Record the new state of a reserved delivery. False: another process moved it.
 
-        `bounce`: its address does not exist; `doubtful`: unless its server says so of most of its
-        domain. `undone`: the attempt does not count. `held`: the
-        refusal may be about us.
+        `bounce`: its address does not exist; `doubtful`: that is not believed if its server says so
+        of most addresses of its domain. `undone`: the attempt does not count. `held`: the refusal
+        may be about us.
         """
         return self._move(
             """update deliveries set state = ?, reply = ?, at = ?, via = ?, try_at = ?, uncertain = uncertain + ?,
@@ -276,7 +276,7 @@ class Ledger(Noun):
     def record_bounce(
         self, delivery: Delivery, reply: str, at: datetime, *, gone: bool, doubtful: bool
     ) -> bool:
-        """Record that an accepted mail was not delivered. False: that is known, or it waits."""
+        """Record that an accepted mail was not delivered. False: that was known, or it waits again."""
         return self._move(
             """update deliveries set state = 'failed', reply = ?, at = ?, bounce = ?, doubtful = ?
             where id = ? and state in ('sent', 'ambiguous')""",
@@ -331,7 +331,7 @@ class Ledger(Noun):
     ) -> int:
         """Reset the `missed` deliveries of the recipients of `copies` to pending, as if never
         tried; return their number. With Missed.ANY, a recipient without a delivery gets one.
-        `by_mail`: mail that is only in the outbox is missed.
+        `by_mail`: mail that is only in the outbox counts as missed.
         """
         if digest.superseded:
             return 0

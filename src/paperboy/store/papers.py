@@ -11,7 +11,7 @@ from paperboy.store.seen import CODES, LIST_KEY, PAPER_KEYS, day_number
 
 class Papers(Noun):
     """Papers of all lists, with the mark-up of their sources. A paper is read once and shared by
-    the lists, until `forget`.
+    the lists, until `clear_cache`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -50,7 +50,7 @@ class Papers(Noun):
 
     def silent_categories(self, source: str, since: datetime) -> list[str]:
         """Return the categories of a source, by its key, that were fetched since then and gave no
-        paper; none if the source itself is new.
+        paper; empty if the source itself is new.
         """
         return self._column(
             """select category from fetches where source = :source and fetched_at >= :since and category not in (
@@ -67,8 +67,8 @@ class Papers(Noun):
         return self._value(query, [list(categories)])
 
     def unseen(self, mailing_list: MailingList, before: date | None = None) -> tuple[Paper, ...]:
-        """Return the stored papers in the list's categories that it has not seen, or had not
-        `before` a day; by id.
+        """Return the stored papers in the list's categories that it has not seen, or had not seen
+        before the day `before`; in order of id.
         """
         paper_ids = self._column(
             f"""select distinct paper_id from paper_categories join paper_keys on paper_keys.id = paper_id
@@ -106,13 +106,13 @@ class Papers(Noun):
         return self._column(query, [list(categories), since])
 
     def by_id(self, paper_ids: Collection[str]) -> dict[str, Paper]:
-        """Return the papers that are stored, by id; a corrupt one costs no morning."""
+        """Return the papers that are stored, by id; corrupt rows are left out."""
         query = f"select {', '.join(_FIELDS)} from papers where {_THESE}"
         papers = self._rows(query, [list(paper_ids)], Paper, skip_corrupt=True)
         return {paper.id: paper for paper in papers}
 
     def missing_ids(self, categories: Mapping[str, Collection[str]]) -> list[str]:
-        """Return the papers that are not stored with all these categories, which come by id."""
+        """Return the ids of papers that are not stored with all their `categories`, which are by id."""
         stored = self._pairs(
             f"select id, categories from papers where {_THESE}", [list(categories)]
         )

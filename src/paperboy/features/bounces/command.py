@@ -58,7 +58,7 @@ def bounce(app: App) -> int:
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in the block after so many seconds.
+    """Raise TimeoutError in the block after this number of seconds.
 
     A mail that is still being parsed then is left alone, since a retry would take as long; at any
     other step the mail server tries again.

@@ -1,6 +1,6 @@
 """Record a bounce, a complaint or a request to leave that `paperboy bounce` was given.
 
-No lock is taken: each is one transaction, also while a morning sends.
+No lock is needed, even while a morning sends: each is one transaction.
 """
 
 from datetime import datetime

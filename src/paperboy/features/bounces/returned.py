@@ -22,8 +22,8 @@ from paperboy.store.ledger import MESSAGE_ID
 MOST_BYTES = 500_000  # of a mail; what matters comes first
 _LONGEST_REPLY = 300  # characters
 _STATUS = re.compile(r"[45]\.\d{1,3}\.\d{1,3}")
-# A code for good in plain text: "550 5.1.1 …", "(#5.1.1)" as qmail has it, or "550 …" where no
-# sentence has a number.
+# A permanent code in plain text: "550 5.1.1 …", "(#5.1.1)" as in qmail, or "550 …" where it cannot be
+# a number in a sentence.
 _CODE = re.compile(
     r"(?<![\w.])(?:5(?:0\d|21|5\d)[ -]+)?#?(?P<status>5\.\d{1,3}\.\d{1,3})(?!\.?\d)"
     r"|(?:^|[:;>\"'(\]] ?|[ \t]{2})5(?:0\d|21|5\d)[ -]+(?=[^\W\d]|[<'\"(])",
@@ -45,11 +45,11 @@ _RETURNED = frozenset(  # our mail, or its headers alone
 class Bounce(NamedTuple):
     """Report that a mail which was accepted at first could not be delivered (RFC 3464)."""
 
-    message_id: str  # of our mail; empty: Amazon SES, for one, changes it
+    message_id: str  # of our mail; empty if unknown: Amazon SES, for one, changes it
     token: str  # empty: unknown
     reply: str  # one line, for people
     gone: bool  # the address does not exist
-    doubtful: bool = False  # unless its server says so of most of its domain
+    doubtful: bool = False  # not believed if its server says so of most of its domain
 
 
 class Complaint(NamedTuple):
@@ -84,7 +84,7 @@ def read(mail: bytes) -> Bounce | Complaint | Request | None:
             return Complaint(_field(ours, "Message-ID"), token) if _SPAM & types else None
 
         report = by_type.get("message/delivery-status")
-        # Not any automatic mail: replies of helpdesks and people on leave have numbers in them.
+        # Only a mail server's own: automatic replies of helpdesks and people on leave contain numbers, too.
         is_robot = _ROBOT.search(_field(message, "From")) or _field(message, "X-Failed-Recipients")
         text = _text(parts) if report or is_robot else ""
         if reply := _reported(report) or (is_robot and _written(report, text)):
@@ -103,7 +103,7 @@ def read(mail: bytes) -> Bounce | Complaint | Request | None:
 
         token = _token(_field(message, "Subject"))
         return Request(token) if token else None
-    except Exception:  # noqa: BLE001 - mail is anybody's, and the parser raises what it does; or the command's deadline
+    except Exception:  # noqa: BLE001 - mail that breaks the parser, or the command's deadline
         return None
 
 
@@ -130,9 +130,7 @@ def _returned(parts: Sequence[Message]) -> Message:
 
 
 def _text(parts: Sequence[Message]) -> str:
-    """Return what the other side has written, decoded: all but the headers of the whole and our
-    mail.
-    """
+    """Return the other side's text, decoded: everything except the outer headers and our mail."""
     texts = []
     inside = {inner for part in filter(_is_ours, parts) for inner in part.walk()}
     for part in parts:
@@ -163,7 +161,7 @@ def _reported(report: Message | None) -> str:
 
 
 def _written(report: Message | None, text: str) -> str:
-    """Return the first code for good in the text before our own mail, and the words after it;
+    """Return the first permanent code in the text before our own mail, and the words after it;
     empty if there is none, or if the mail reports a delay or something else.
     """
     if report and any(_field(block, "Action") for block in report.walk()):

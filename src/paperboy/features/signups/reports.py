@@ -15,7 +15,7 @@ from paperboy.store.incidents import Incident
 
 
 def words() -> Mapping[str, Words]:
-    """Return the words of a list's file that cannot be edited."""
+    """Return the words in which a list's file that cannot be edited is reported."""
     return {
         KIND: Words(
             "Somebody who signed up for {names} cannot be added",

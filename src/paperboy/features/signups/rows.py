@@ -19,7 +19,7 @@ KIND = "sign-up"  # of task, and of the problem that the list's file cannot be e
 HOLDS = timedelta(days=7)  # how long the link in a confirmation mail works
 WINDOW = timedelta(hours=1)  # in which requests are counted
 _MOST = 100  # requests in an hour: a lecture hall may sign up at once
-_DAY = timedelta(days=1)  # a mailbox gets one confirmation mail in it
+_DAY = timedelta(days=1)  # in which a mailbox gets at most one confirmation mail
 _GMAIL = {"gmail.com", "googlemail.com"}
 
 
@@ -103,7 +103,7 @@ where not exists (select 1 from signups where at > ? and mailbox(address) = mail
 
 
 def _mailbox(address: str) -> str:
-    """Return the address without what most mail servers ignore, as the name of its mailbox."""
+    """Return a key for the address's mailbox, without the parts that most mail servers ignore."""
     local, _, domain = address.lower().rpartition("@")
     local = local.partition("+")[0]
     if domain in _GMAIL:

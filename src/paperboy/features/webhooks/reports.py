@@ -13,7 +13,7 @@ from paperboy.store.incidents import Incident
 
 
 def words() -> Mapping[str, Words]:
-    """Return the words of a call that failed for good."""
+    """Return the words in which a call that failed for good is reported."""
     return {
         KIND: Words(
             "The webhook of {names} did not receive a digest",

@@ -40,8 +40,8 @@ def get(database: Database, digest_id: int) -> Call | None:
 def newest(
     database: Database, list_names: Collection[str], *, ended: bool = False
 ) -> dict[str, Call]:
-    """Return, by list, the call of the newest digest that has one and is not superseded; with
-    `ended`, of the newest whose call has ended, superseded or not.
+    """Return, by list, the newest call whose digest is not superseded; with `ended`, the newest
+    call that has ended, whether or not its digest is superseded.
     """
     values = {"names": list(list_names), "ended": ended}
     calls = database.rows(f"{_SELECT} where digest_id in {_NEWEST}", values, Call)
@@ -57,7 +57,7 @@ def record(database: Database, call: Call, state: DeliveryState, reply: str, at:
 
 
 def since(database: Database, list_name: str) -> datetime | None:
-    """Return when the first call failed after the last one that did not; None: none has."""
+    """Return the time of the first failed call since the last success; None if there is none."""
     return database.value(_SINCE, {"list": list_name})
 
 

@@ -5,7 +5,7 @@
     post      ← to the URL that the list has now; redirects are refused
     record    ← sent, failed for good, or why it is retried
 
-A crash repeats that one call. The URL is often a secret: only its host is ever named.
+A call that a crash cut short is repeated. The URL is often a secret: only its host is ever named.
 """
 
 import json
@@ -115,8 +115,8 @@ def _mrkdwn(text: str) -> str:
 
 
 def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
-    """Make a call and record its result; return why it is to be retried. `seconds` are for the
-    whole reply.
+    """Make a call and record its result; return why it is to be retried, if it is. `seconds`: for
+    the whole reply.
     """
     now = app.clock()
     database = app.store.database

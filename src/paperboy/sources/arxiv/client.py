@@ -1,11 +1,11 @@
 """A polite and dependable client of arXiv's API: a complete list of papers, or a FeedError.
 
-    for each window of seven days (the last one takes what remains of a week):
+    for each window of seven days (the last one may have almost fourteen):
         for each page, until arXiv's own count is reached:
             ask; retry a page that is broken, empty or refused, up to `tries` times
 
-A paper that moves from page to page while they are read may be missed; the next fetch, whose window
-begins days before this one ends, has it.
+A paper that moves between pages while they are read may be missed. The next fetch finds it, since
+its window begins days before this one ends.
 
 The announcement feed is asked once, without a retry: see announced.py.
 
@@ -52,13 +52,13 @@ class ArxivClient(PoliteClient):
     _: KW_ONLY
     clock: Callable[[], datetime]  # to refuse dates in the future
     delay_seconds: float = 3.0
-    seconds: float = 180.0  # arXiv's front answers within 60, and a slow line needs the rest
+    seconds: float = 180.0  # arXiv's front end answers within 60; a slow line needs the rest
     page_size: int = 2_000  # arXiv gives no more
     feed_url: str = ""  # of the announcement feed, without categories; empty: there is none
     feed_proxy: str = ""
 
     purpose = "arXiv e-mail digests"
-    largest_reply = 64_000_000  # 2,000 papers have 5,000,000
+    largest_reply = 64_000_000  # bytes; 2,000 papers take 5,000,000
     longest_wait = 600.0
     busy_backoff = 10
     hints = HINTS
@@ -78,7 +78,7 @@ class ArxivClient(PoliteClient):
         """
         papers: dict[str, Paper] = {}
         empty: FeedError | None = None
-        with closing(self._http):  # its connection; it can be used again
+        with closing(self._http):  # closes the connection; the next request reopens it
             for window in _weeks(since, until):
                 try:
                     papers |= self._week(categories, window, progress, len(papers))
@@ -102,8 +102,8 @@ class ArxivClient(PoliteClient):
             return False
 
     def cross_lists(self, categories: Collection[str], missing_ids: MissingIds) -> list[Paper]:
-        """Return papers that today's announcement cross-lists in any of these categories: of those
-        that `missing_ids` picks, at most AT_ONCE. Empty on weekends, and without a feed. Raises
+        """Return papers that today's announcement cross-lists in any of these categories and that
+        `missing_ids` picks, at most AT_ONCE. Empty on weekends, and without a feed. Raises
         FeedError.
         """
         if not self.feed_url:
@@ -197,7 +197,7 @@ class ArxivClient(PoliteClient):
 
 
 def _whole_minutes(since: datetime, until: datetime) -> Window:
-    """Widen a span to whole minutes, which arXiv's queries are made of."""
+    """Widen a span to whole minutes, the unit of arXiv's queries."""
     start = since.astimezone(UTC)
     end = until.astimezone(UTC) + MINUTE - timedelta(microseconds=1)
     return start.replace(second=0, microsecond=0), end.replace(second=0, microsecond=0)

@@ -2,7 +2,7 @@
 FeedError.
 
     for each page, until the server's count is reached:
-        ask for what follows the records that are read; retry a page that is broken, up to `tries` times
+        ask for the records after those read so far; retry a page that is broken, up to `tries` times
     a page without records, seen twice, is the end, too: the count may be too large
 
 All records are read, whatever their category: the server ignores a category that it does not know.
@@ -22,7 +22,7 @@ from paperboy.models import Advance, Paper
 from paperboy.sources.biorxiv.records import RecordsPage, Window, read_page
 from paperboy.sources.polite import FaultError, PoliteClient
 
-LONGEST = 900.0  # seconds for a window, in which a month's 250 pages fit: lists wait meanwhile
+LONGEST = 900.0  # seconds for a window: enough for a month's 250 pages, while lists wait
 
 _NEXT_RUN = "the next run fetches the same days again, so no paper is lost"
 
@@ -40,7 +40,7 @@ class BiorxivClient(PoliteClient):
     monotonic: Callable[[], float] = time.monotonic
 
     purpose = "preprint e-mail digests"
-    largest_reply = 16_000_000  # 30 records have 100,000
+    largest_reply = 16_000_000  # bytes; 30 records take 100,000
     longest_wait = 60.0
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class BiorxivClient(PoliteClient):
         self._pause = self.delay_seconds  # the other server's client may have just asked
 
     def fetch(self, window: Window, progress: Advance = lambda *_: None) -> list[Paper]:
-        """Return all papers that were posted in a window, on whose last day the server has some.
+        """Return all papers that were posted in a window; the server must have some of its last day.
         Raises FeedError if it does not give all records.
         """
         papers = dict[str, Paper]()
@@ -58,7 +58,7 @@ class BiorxivClient(PoliteClient):
         newest = date.min
         seen_end = False
         end = self.monotonic() + LONGEST
-        with closing(self._http):  # its connection; it can be used again
+        with closing(self._http):  # closes the connection; the next request reopens it
             while cursor < total:
                 page = self._page(window, cursor, end)
                 if not page.size and seen_end:
@@ -95,7 +95,7 @@ class BiorxivClient(PoliteClient):
             ) from fault
 
     def _page(self, window: Window, cursor: int, end: float) -> RecordsPage:
-        """Ask for a page until it is whole. Raises FeedError, also after the end of the time."""
+        """Ask for a page until it is whole. Raises FeedError, also once the time is up."""
         try:
             return self._retried(partial(self._ask, window, cursor, end))
         except FaultError as fault:
@@ -104,8 +104,8 @@ class BiorxivClient(PoliteClient):
             raise FeedError(message) from fault
 
     def _ask(self, window: Window, cursor: int, end: float = math.inf) -> RecordsPage:
-        """Ask once for the records from `cursor` on. Raises FaultError, and FeedError after the end
-        of the time.
+        """Ask once for the records from `cursor` on. Raises FaultError, and FeedError once the time
+        is up.
         """
         if self.monotonic() > end:
             minutes = f"{LONGEST / 60:.0f} minutes"
