@@ -4,6 +4,8 @@ GET  /leave/TOKEN       the page with its button; changes nothing
 POST /leave/TOKEN       the one click: acts on any POST, whatever its body
 POST /leave/TOKEN/now   the button
 POST /leave/TOKEN/undo  comes back, if the person left by themselves
+
+Its words are in `emails/_room.j2`.
 """
 
 from werkzeug.wrappers import Response
