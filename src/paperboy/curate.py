@@ -64,8 +64,8 @@ def possible_authors(paper: Paper, followed: Collection[str]) -> tuple[str, ...]
 
     def may_be_followed(author: str) -> bool:
         words = author.split(" ")  # a surname of several words has other spaces
-        names = [word for word in words if name_key(word).strip(".") not in NAME_SUFFIXES]
-        *given, surname = names or [""]
+        kept = [word for word in words if name_key(word).strip(".") not in NAME_SUFFIXES]
+        *given, surname = kept or [""]
         ending = f" {name_key(surname)}"
         initials = name_words(name_key(" ".join(given)))
         return name_key(author) not in certain and any(

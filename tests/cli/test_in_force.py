@@ -89,9 +89,7 @@ def test_fault_is_the_same_to_check_to_an_edit_and_to_the_morning(
     assert (ran.code, file in ran.err) == ((78, True) if stops_mornings else (0, False))
 
 
-def test_first_version_comes_into_force_with_faults_that_stop_no_mail(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_first_version_comes_into_force_with_faults_that_stop_no_mail(world: World) -> None:
     world.env(WEB_URL="https://papers.wren.edu")
     world.write("emails/leave.html.j2", "{% if %}")
     last_good = world.path / "data" / "last-good"
@@ -99,22 +97,26 @@ def test_first_version_comes_into_force_with_faults_that_stop_no_mail(
         world.write("emails/digest.mjml.j2", "{% if %}")
         tried = world.run("work", "trial")
         assert (tried.code, "digest.mjml.j2" in tried.out) == (78, True)
+        assert not last_good.exists()
         (world.path / "emails" / "digest.mjml.j2").unlink()
-        assert world.run("work", "trial").code == 0
-        assert "emails/leave.html.j2:1: " in caplog.text
-        first = last_good.resolve()
+        tried = world.run("work", "trial")
+        assert (tried.code, "emails/leave.html.j2:1" in tried.out) == (78, True)
+        first = last_good.resolve(strict=True)
         world.write("subscribers.yaml", f"{LISTS}# an edit\n")
         assert world.run("work", "trial").code == 78
         assert last_good.resolve() == first
 
 
-def test_pages_are_not_tried_where_none_can_be_served(
+def test_pages_of_features_are_not_tried_where_none_can_be_served(
     used: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used.env(WEB_URL="https://papers.wren.edu")
     monkeypatch.setitem(sys.modules, "werkzeug", None)  # as if it were not installed
+    used.write("emails/vote.html.j2", "{% if %}")
     assert used.run("check", "--offline").code == 0
     assert used.run("work", "trial").code == 0
+    used.write("emails/confirm.txt.j2", "{% if %}")
+    assert "fault  emails: emails/confirm.txt.j2:1: " in used.run("check", "--offline").out
 
 
 def test_prompt_of_the_brief_stops_no_morning_without_an_llm(used: World) -> None:

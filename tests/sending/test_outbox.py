@@ -92,7 +92,8 @@ def test_copy_in_the_maildir_is_sent_although_the_lists_files_cannot_be_written(
     (tmp_path / "foundations.eml").mkdir()
     assert Outbox(tmp_path).send(envelope()).state is DeliveryState.SENT
     assert len(mailbox.Maildir(str(tmp_path / "Maildir"), create=False)) == 1
-    assert re.search(r"not beside it: .*/foundations\.eml.*PAPERBOY_OUTBOX", caplog.text)
+    told = r"its copies beside it could not be written: .*/foundations\.eml.*PAPERBOY_OUTBOX"
+    assert re.search(told, caplog.text)
 
 
 def test_copy_in_the_maildir_is_sent_although_its_draft_stays(

@@ -486,6 +486,16 @@ def test_failures_of_a_child_are_lines_of_json_among_whatever_it_prints(office: 
     assert office.alerts() == ["Paperboy: Broken: .env:1: x", "Paperboy: Broken: the home: y"]
 
 
+def test_new_service_sends_mail_though_a_page_is_broken_and_says_so(office: Office) -> None:
+    office.world.env(ALERT_TO=OPERATOR, WEB_URL="https://papers.wren.edu")
+    office.world.write("emails/leave.html.j2", "{% if %}")
+    office.announce(1)
+    office.settle()
+    assert office.readers() == ["ada@example.org"]
+    (alert,) = office.alerts()
+    assert alert.startswith("Paperboy: Broken: emails/leave.html.j2:1")
+
+
 def test_edit_that_names_another_database_does_not_come_into_force(office: Office) -> None:
     office.settle()
     office.world.write(".env", "PAPERBOY_DATABASE=elsewhere.db\n")

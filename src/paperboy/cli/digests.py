@@ -93,6 +93,7 @@ def preview(
 
 def _test_mail(app: App, composed: Composed, name: str, recipient: Subscriber) -> int:
     """Send a test mail, whose links work for a subscriber of the list."""
+    transport = app.transports[0]
     if recipient in app.home.list(name).subscribers:
         copy = app.composer.copy_for(name, app.clock().date(), recipient)
         with app.alone("tasks", "preview"):
@@ -100,7 +101,7 @@ def _test_mail(app: App, composed: Composed, name: str, recipient: Subscriber) -
                 app.store.readers.add(name, [copy])
 
     receipt = send_outside(
-        app.transports[0], app.composer, composed, name, recipient, app.clock(), test=True
+        transport, app.composer, composed, name, recipient, app.clock(), test=True
     )
     code = _said(recipient, receipt)
     if app.settings.web_url and not app.signer and not code:

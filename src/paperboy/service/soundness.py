@@ -13,7 +13,7 @@ from paperboy.service.app import App
 class Stops(IntEnum):
     """The largest thing that a fault stops. It stops every smaller one, too."""
 
-    EDITS = 1  # an edit comes into force only without any fault
+    EDITS = 1  # these come into force only without any fault; a first version is no edit
     SENDING = 2
     MORNINGS = 3
 
@@ -44,9 +44,12 @@ def faults(app: App, least: Stops = Stops.EDITS) -> list[Fault]:
     ]
     if len(app.home.folders("emails")) > 1:  # else all are the shipped ones, which are sound
         parts.append(("emails", Stops.MORNINGS, lambda: app.templates.check(languages)))
-        serves_pages = find_spec("werkzeug") is not None  # else elsewhere, or not yet
-        if app.settings.web_url and serves_pages:
-            samples = [feature.samples for feature in app.features if feature.samples]
+        if app.settings.web_url:
+            # Where pages are not served, or from elsewhere, those of features cannot be imported.
+            serves_pages = find_spec("werkzeug") is not None
+            samples = [
+                feature.samples for feature in app.features if serves_pages and feature.samples
+            ]
             check_pages = partial(app.templates.check_pages, languages, samples)
             parts.append(("emails", Stops.EDITS, check_pages))
 

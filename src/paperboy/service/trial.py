@@ -1,6 +1,7 @@
-"""Trial of an edit: a copy of the home's files comes into force if nothing in it is broken."""
+"""Trial of an edit: a copy of the home's files comes into force if nothing in it is broken. A first
+version comes into force with faults that stop no mail, too, since there is no better one.
+"""
 
-import logging
 import shutil
 from pathlib import Path
 
@@ -11,41 +12,38 @@ from paperboy.home.settings import Settings
 from paperboy.home.versions import Files
 from paperboy.service import soundness
 from paperboy.service.app import App
-from paperboy.service.soundness import Stops
-
-logger = logging.getLogger(__name__)
+from paperboy.service.soundness import Fault, Stops
 
 
 def adopt(app: App) -> None:
     """Bring the home's files into force if a copy of them is sound; once more if they change
     meanwhile, since `forget` may have taken somebody out.
 
-    Raises ConfigError with every problem.
+    Raises ConfigError with every problem, also with those of a first version that is in force now.
     """
     files = Files(app.path)
     before = files.fingerprint()
     try:
         copy = files.copy()
     except ConfigError as error:
-        problems = [*error.problems, *_problems(app, app.path)]
+        problems = [*error.problems, *(fault.problem for fault in _faults(app, app.path))]
         raise ConfigError(as_known(problems, app.path)) from error
 
-    problems = _problems(app, copy)
-    if not problems and files.fingerprint() == before:
+    faults = _faults(app, copy)
+    least = Stops.EDITS if files.in_force() else Stops.SENDING
+    has_changed = files.fingerprint() != before
+    if has_changed or any(fault.stops >= least for fault in faults):
+        shutil.rmtree(copy, ignore_errors=True)
+    else:
         files.put_in_force(copy)
-        return
 
-    shutil.rmtree(copy, ignore_errors=True)
-    if files.fingerprint() != before:
+    if has_changed:
         adopt(app)
-    elif problems:
-        raise ConfigError(as_known(problems, copy, app.path))
+    elif faults:
+        raise ConfigError(as_known([fault.problem for fault in faults], copy, app.path))
 
 
-def _problems(app: App, source: Path) -> list[Problem]:
-    """Return every problem in the files there that keeps them from coming into force. The first
-    version may have faults that stop no mail, since nothing better is in force; they are logged.
-    """
+def _faults(app: App, source: Path) -> list[Fault]:
     problems = list[Problem]()
     with app.at(Home(app.path, Settings(), (), source)) as tried:
         with noted(problems):
@@ -53,10 +51,5 @@ def _problems(app: App, source: Path) -> list[Problem]:
             if lock.holder(tried.settings.paperboy_database, "run") is None:
                 message = "PAPERBOY_DATABASE has changed; restart the daemon to use it"
                 raise ConfigError.at(".env", message)
-        is_first = Files(app.path).in_force() is None
-        for fault in soundness.faults(tried):
-            if is_first and fault.stops < Stops.SENDING:
-                logger.error("%s", fault.problem)
-            else:
-                problems.append(fault.problem)
-    return problems
+        unread = [Fault("home", problem, Stops.MORNINGS) for problem in problems]
+        return unread + soundness.faults(tried)
