@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,21 @@ def test_prompt_shows_id_title_topic_and_comment_of_each_paper() -> None:
         "[2611.00003] On the Learning of Paper 2611.00003",
     ]
     assert question.own == "Write the sentences in English."
+
+
+def test_prompt_has_the_papers_by_their_scores() -> None:
+    """Although a digest begins with those by followed authors."""
+    of = digest(
+        [
+            entry(1, relevance=2, novelty=3, matched_author="Bo An"),
+            entry(2, relevance=8, novelty=8),
+            entry(3, relevance=9, novelty=8),
+            entry(4, relevance=9, novelty=None),
+            replace(entry(5), score=None),
+        ]
+    )
+    shared = BriefPrompt([SHIPPED]).question(of).shared
+    assert re.findall(r"^\[2611\.0000(.)\]", shared, re.MULTILINE) == ["3", "2", "4", "1", "5"]
 
 
 def test_prompt_names_neither_authors_nor_whom_a_list_follows() -> None:
