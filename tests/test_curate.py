@@ -210,16 +210,21 @@ def test_exclude_holds_for_cross_lists_but_for_no_followed_author() -> None:
     assert why_filtered(without_animals, of_animals) == "it is in biorxiv/zoology (exclude)"
 
 
-def test_followed_authors_come_first_by_id_then_the_rest_by_the_designs_order() -> None:
-    """Author matches by id whatever their score; then by the sum, then by relevance, then by id."""
+def test_followed_authors_come_first_those_on_topic_before_others_then_the_rest() -> None:
+    """Each by the sum, then by relevance, then by id. Relevance alone decides whether a followed author's paper is on
+    topic; one without a score counts as such.
+    """
     followed = mailing_list(authors=("Ada Byron",))
     papers = [
         paper("2611.00007", authors=("Ada Byron",)),
         *(paper(f"2611.0000{number}") for number in range(1, 5)),
         paper("2611.00006", authors=("Ada Byron", "Somebody Else")),
+        *(paper(f"2611.0000{number}", authors=("Ada Byron",)) for number in (5, 8, 9)),
     ]
     scores = {
-        "2611.00007": Score(10, 10),
+        "2611.00005": Score(6, 10),
+        "2611.00007": Score(7, 1),
+        "2611.00008": Score(10, 10),
         "2611.00001": Score(8, 9),
         "2611.00002": Score(9, 8),
         "2611.00003": Score(9, 8),
@@ -227,10 +232,10 @@ def test_followed_authors_come_first_by_id_then_the_rest_by_the_designs_order() 
         "2611.00006": Score(1, 1),
     }
     chosen = curate(Digest(followed, TODAY, LLM), papers, scores, {})
-    assert [int(entry.paper.id[-1]) for entry in chosen.entries] == [6, 7, 4, 2, 3, 1]
-    assert [entry.rank for entry in chosen.entries] == [1, 2, 3, 4, 5, 6]
+    assert [int(entry.paper.id[-1]) for entry in chosen.entries] == [8, 7, 9, 5, 6, 4, 2, 3, 1]
+    assert [entry.rank for entry in chosen.entries] == [*range(1, 10)]
     assert chosen.entries[0].matched_authors == ("Ada Byron",)
-    assert chosen.entries[2].matched_authors == ()
+    assert chosen.entries[5].matched_authors == ()
 
 
 @pytest.mark.parametrize(
@@ -353,7 +358,7 @@ def test_every_paper_is_accounted_for() -> None:
         "2611.00004": PaperOutcome.OVER_CAP,
         "2611.00005": PaperOutcome.BELOW,
     }
-    assert [entry.score for entry in chosen.entries] == [Score(3, 3), None, Score(9, 9)]
+    assert [entry.score for entry in chosen.entries] == [None, Score(3, 3), Score(9, 9)]
     assert [entry.id for entry in chosen.carried_over] == ["2611.00006"]
 
 

@@ -48,10 +48,9 @@ def scores(day: str) -> dict[str, Score]:
 def shown(world: World) -> list[str]:
     """The papers of the newest mail, in its order, each by the link of its title; the same in both parts."""
     mail = world.messages()[-1]
-    plain, html = (
-        list(dict.fromkeys(re.findall(r"https://arxiv\.org/abs/([\w./-]+\d)", text_of(mail, kind))))
-        for kind in ("plain", "html")
-    )
+    link = r"https://arxiv\.org/abs/([\w./-]+\d)"
+    plain = re.findall(rf"^ +{link}$", text_of(mail), re.MULTILINE)
+    html = re.findall(rf'<h3[^>]*><a href="{link}"', text_of(mail, "html"))
     assert plain == html
     return plain
 
@@ -60,22 +59,23 @@ def test_the_reference_days_digest_arrives_and_nothing_twice(world: World) -> No
     day = "2025-02-18"
     world.write("subscribers.yaml", LISTS)
     world.arxiv.papers = papers(day, FRIDAY)
-    world.llm.scores = scores(day)
+    world.llm.scores = scored = scores(day)
     chosen = {row["arxiv_id"]: row for row in rows(day) if row["selected"]}
     assert len(chosen) == 51
 
     assert "51 of 423 papers (2 author matches)" in world.run("once").out
     close = closeness(TOPICS, world.arxiv.papers)
-    followed = sorted(arxiv_id for arxiv_id, row in chosen.items() if row["author_match"])
-    others = sorted(
-        (arxiv_id for arxiv_id, row in chosen.items() if not row["author_match"]),
+    best_first = sorted(
+        chosen,
         key=lambda arxiv_id: (
-            -chosen[arxiv_id]["relevance"] - chosen[arxiv_id]["novelty"],
-            -chosen[arxiv_id]["relevance"],
+            -scored[arxiv_id].relevance - (scored[arxiv_id].novelty or 0),
+            -scored[arxiv_id].relevance,
             -close.get(arxiv_id, 0),
             arxiv_id,
         ),
     )
+    followed = [arxiv_id for arxiv_id in best_first if chosen[arxiv_id]["author_match"]]
+    others = [arxiv_id for arxiv_id in best_first if arxiv_id not in followed]
     assert shown(world) == followed + others
 
     assert world.run("once").code == 0

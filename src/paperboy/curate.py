@@ -209,8 +209,8 @@ def curate(
     liked: Mapping[str, float] = MappingProxyType({}),
     closeness: Mapping[str, float] = MappingProxyType({}),
 ) -> Digest:
-    """Choose and order the papers: followed authors first, by id; then what passes both
-    thresholds, best first, up to the cap, in the order of `sections`.
+    """Choose and order the papers: followed authors first, those on the list's topics before
+    others; then what passes both thresholds, best first, up to the cap, in the order of `sections`.
 
     `papers` are the considered ones, each once; of `filtered` and `not_called` papers, only ids are
     needed. `scores`, `liked` and `closeness` to the topics are by id. Ties are broken by predicted
@@ -240,7 +240,7 @@ def curate(
             carried_over.append(paper)
 
     by_score = partial(_best_first, {}, closeness)
-    matches.sort(key=lambda entry: entry.paper.id)
+    matches.sort(key=partial(_on_topic_first, mailing_list, closeness))
     below.sort(key=by_score)
     passed.sort(key=by_score)
     cap = mailing_list.max_papers
@@ -349,6 +349,17 @@ def passes(mailing_list: MailingList, score: Score) -> bool:
     """Check whether a score reaches both thresholds. An unknown novelty passes."""
     is_novel = score.novelty is None or score.novelty >= mailing_list.min_novelty
     return is_novel and score.relevance >= mailing_list.min_relevance
+
+
+def is_off_topic(mailing_list: MailingList, score: Score | None) -> bool:
+    """Check whether a scored paper, as by a followed author, is less relevant than the list wants."""
+    return bool(mailing_list.topics and score and score.relevance < mailing_list.min_relevance)
+
+
+def _on_topic_first(
+    mailing_list: MailingList, closeness: Mapping[str, float], entry: Entry
+) -> tuple[bool, int, int, float, float, str]:
+    return (is_off_topic(mailing_list, entry.score), *_best_first({}, closeness, entry))
 
 
 def _best_first(
