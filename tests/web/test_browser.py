@@ -83,10 +83,10 @@ def test_reader_leaves_by_the_page_and_comes_back(walk: Walk, *, scripts: bool) 
     window.open(walk.web.link("leave/"))
     assert walk.heading() == "Leave Foundations"
     window.click("button")
-    assert walk.heading() == "You are off the list"
+    assert walk.heading() == "Unsubscribed"
     assert "ada@example.org" in walk.web.run("status", "--suppressed").out
     window.click("button")
-    assert walk.heading() == "You are back on the list"
+    assert walk.heading() == "Subscribed again"
     assert "ada@example.org" not in walk.web.run("status", "--suppressed").out
     token = walk.web.link("leave/").rpartition("/")[2]
     assert token not in walk.proxy.log

@@ -93,7 +93,7 @@ def test_only_get_head_and_post_are_methods(served: Served, web: Web) -> None:
     for method in (b"get", b"G\0T", b"<script>", "GÉT".encode(), b"", b"\x16\x03\x01\x00\xa5\x01"):
         (answer,) = served.say(method + b" " + leave + END)
         assert (answer.status, is_safe(answer)) == (400, True), method
-    assert web.get(path_of(web)).text.count("Leave this list") == 1  # nobody has left
+    assert web.get(path_of(web)).text.count("<button>Unsubscribe</button>") == 1  # nobody has left
     assert is_discreet(served, web)
 
 
@@ -313,8 +313,8 @@ def test_room_answers_while_somebody_else_writes_for_long(web: Web) -> None:
         answer = web.post(f"{leave}/now")
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "60")
         writer.execute("ROLLBACK")
-    assert "Leave this list" in web.get(leave).text
-    assert "You are off the list" in web.post(f"{leave}/now").text
+    assert "<button>Unsubscribe</button>" in web.get(leave).text
+    assert "Unsubscribed" in web.post(f"{leave}/now").text
 
 
 def test_broken_edit_leaves_the_version_before(web: Web, caplog: pytest.LogCaptureFixture) -> None:
@@ -389,11 +389,11 @@ def test_restored_backup_is_what_the_next_request_sees(web: Web) -> None:
     copy = web.world.path.with_name("copy.db")
     assert web.run("backup", str(copy)).code == 0
     web.post(f"{leave}/now")
-    assert "You are off the list" in web.get(leave).text
+    assert "Unsubscribed" in web.get(leave).text
     for file in data.glob("paperboy.db*"):
         file.unlink()
     copy.rename(data / "paperboy.db")
-    assert "Leave this list" in web.get(leave).text
-    assert "You are off the list" in web.post(f"{leave}/now").text
+    assert "<button>Unsubscribe</button>" in web.get(leave).text
+    assert "Unsubscribed" in web.post(f"{leave}/now").text
     with web.store() as store:
         assert [row.address for row in store.suppressions.all()] == ["ada@example.org"]

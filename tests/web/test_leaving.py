@@ -75,7 +75,7 @@ def test_any_post_to_the_link_of_the_header_is_the_one_click(
 def test_a_get_changes_nothing(web: Web) -> None:
     page = web.get(web.link("leave/"))
     assert "Leave Foundations" in page.text
-    assert "stop this list's mail to a…@example.org" in page.text
+    assert "Stop this list's mail to a…@example.org?" in page.text
     assert web.get(web.link("leave/"), headers=CLICK).status_code == 200
     assert web.get(f"{web.link('leave/')}/now").status_code == 405
     assert suppressed(web) == []
@@ -83,16 +83,16 @@ def test_a_get_changes_nothing(web: Web) -> None:
 
 def test_button_leaves_and_undo_comes_back(web: Web) -> None:
     left = web.post(f"{web.link('leave/')}/now")
-    assert "You are off the list" in left.text
+    assert "Unsubscribed" in left.text
     assert suppressed(web) == [("ada@example.org", "foundations", "left on the web page", True)]
     shown = web.run("subscribers", "--list", "foundations").out
     assert (
         "suppressed for the list foundations (since Fri 20 Nov 2026: left on the web page)" in shown
     )
     assert "ada@example.org" in (web.world.path / "subscribers.yaml").read_text("utf-8")
-    assert "You are off the list" in web.get(web.link("leave/")).text
+    assert "Unsubscribed" in web.get(web.link("leave/")).text
     back = web.post(f"{web.link('leave/')}/undo").text
-    assert "You are back on the list" in back
+    assert "Subscribed again" in back
     assert "a…@example.org gets Foundations again" in back
     assert "Leave Foundations" in web.get(web.link("leave/")).text
     assert suppressed(web) == []
@@ -105,7 +105,7 @@ def test_script_that_submits_the_form_is_shown_the_page_again(web: Web) -> None:
         assert suppressed(web) == []
     web.post(f"{link}/now", headers={})  # a browser that knows no Fetch Metadata
     assert len(suppressed(web)) == 1
-    assert "You are off the list" in web.post(f"{link}/undo", headers=SCRIPT).text
+    assert "Unsubscribed" in web.post(f"{link}/undo", headers=SCRIPT).text
     assert len(suppressed(web)) == 1
 
 
@@ -125,7 +125,7 @@ def test_link_of_a_mail_works_after_the_secret_has_changed(web: Web) -> None:
             "insert into secrets values ('mail', randomblob(32)) on conflict do nothing"
         )
         store.database.execute("insert into secrets values ('newer', randomblob(32))")
-    assert "You are off the list" in web.post(f"{link}/now").text
+    assert "Unsubscribed" in web.post(f"{link}/now").text
 
 
 def test_without_web_url_the_mail_is_as_before(web: Web) -> None:

@@ -138,9 +138,10 @@ def test_found_paper_leads_to_its_place_in_its_digest(public: Web) -> None:
 def test_search_without_a_match_says_so(public: Web) -> None:
     another_morning(public, 11)
     page = public.get("/list/foundations/search?q=unheard-of")
-    assert "No paper found" in words(page)
+    nothing = "Nothing found: a paper must have all the words, so try fewer"
+    assert nothing in words(page)
     assert 'value="unheard-of"' in page.text
-    assert "No paper found" not in words(public.get("/list/foundations/search"))
+    assert nothing not in words(public.get("/list/foundations/search"))
 
 
 HOSTILE = (

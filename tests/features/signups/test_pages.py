@@ -73,7 +73,7 @@ def test_whole_way_from_the_form_to_the_next_digest(open_web: Web) -> None:
     assert "Check your inbox" in ask(web, EMMY)
     assert work(web) == [EMMY]
     mail = web.mail(EMMY)
-    assert "Subject: Confirm that you want Foundations" in mail
+    assert "Subject: Confirm your subscription to Foundations" in mail
     assert "List-Unsubscribe" not in mail
     link = web.link("confirm/", EMMY)
     assert re.fullmatch(rf"{WEB_URL}/confirm/[0-9a-f]{{32}}", link)
@@ -168,7 +168,7 @@ def test_scripts_and_robots_sign_nobody_up(open_web: Web) -> None:
     assert rows(web) == []
     link = asked(web)
     web.get(link)
-    assert "Confirm that you want" in web.post(link, headers=SCRIPT).text
+    assert "Confirm your subscription" in web.post(link, headers=SCRIPT).text
     work(web)
     assert EMMY not in listed(web)
 
