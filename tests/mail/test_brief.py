@@ -24,6 +24,7 @@ TITLES = (
 )
 PAPERS = [paper(f"2611.0000{n}", title=title) for n, title in enumerate(TITLES, 1)]
 ONE, TWO, THREE, FOUR = (of.id for of in PAPERS)
+WHY = "It explains why wide networks generalise."
 
 
 def briefed(*sentences: tuple[str, Sequence[str]], **changes: Any) -> Digest:
@@ -61,29 +62,36 @@ def said(of: Digest) -> tuple[str, str]:
         ),
         (
             "Two works agree.",
-            {ONE: "", TWO: "Works"},
-            f"Two works agree ([Attention|{ONE}], [Learning on graphs|{TWO}]).",
+            {TWO: "Two Works", ONE: ""},
+            f"Two works agree ([Learning on graphs|{TWO}], [Attention|{ONE}]).",
             "Two works agree [1] [2].",
         ),
         (
             "What graphs knew, attention proves!",
-            {ONE: "attention proves!", TWO: "graphs"},
-            f"What [graphs|{TWO}] knew, [attention proves!|{ONE}]",
+            {ONE: "attention proves!", TWO: "What graphs"},
+            f"[What graphs|{TWO}] knew, [attention proves!|{ONE}]",
             "What graphs knew, attention proves! [1] [2]",
+        ),
+        # one word that is no name
+        (
+            "Größe of graphs.",
+            {TWO: "graphs", FOUR: "Größe"},
+            f"Größe of graphs ([Learning on graphs|{TWO}], [{'w' * 40} …|{FOUR}]).",
+            "Größe of graphs [2] [4].",
         ),
         # words within words, and such as are linked already
         (
-            "A subgraph and a graph are.",
-            {TWO: "graph", THREE: "graph are"},
-            f"A subgraph and a [graph|{TWO}] are ([Graphs|{THREE}]).",
-            "A subgraph and a graph are [2] [3].",
+            "Via graphs, a graph is.",
+            {TWO: "a graph", THREE: "graph is"},
+            f"Via graphs, [a graph|{TWO}] is ([Graphs|{THREE}]).",
+            "Via graphs, a graph is [2] [3].",
         ),
         # no space separates words
         ("注意力就是一切。", {ONE: "注意力"}, f"[注意力|{ONE}]就是一切。", "注意力就是一切 [1]。"),
         # no half of a formula
         (
             r"All $M_{\rm a b}$ merge.",
-            {TWO: "b"},
+            {TWO: "a b"},
             f"All Ma b merge ([Learning on graphs|{TWO}]).",
             "All M_(a b) merge [2].",
         ),
@@ -123,15 +131,15 @@ def test_sentence_about_papers_that_are_gone_is_dropped() -> None:
     """As after an edit of the list; papers that are left keep theirs."""
     of = briefed(("Gone.", ["2611.99999"]), ("Half.", ["2611.99999", TWO]), ("None.", []))
     assert said(of) == (f"Half ([Learning on graphs|{TWO}]).", "Half [2].")
-    assert said(replace(of, brief=of.brief[:1])) == ("Three papers.".replace("Three", "Four"),) * 2
+    assert said(replace(of, brief=of.brief[:1])) == (WHY, WHY)
 
 
 def test_brief_is_by_its_model_and_only_where_there_is_one() -> None:
     mail = render(briefed(("It is.", [ONE])))
-    assert " · summary by gpt-6-luna · " in visible(mail.html)
-    assert " · summary by gpt-6-luna · " in flat(mail.text)
+    assert " · summary written by gpt\u20116\u2011luna · " in visible(mail.html)
+    assert " · summary written by gpt-6-luna · " in flat(mail.text)
     mail = render(briefed())
-    assert "summary by" not in visible(mail.html) + flat(mail.text)
+    assert "summary written" not in visible(mail.html) + flat(mail.text)
 
 
 def test_followed_authors_stand_below_a_brief_in_a_sentence_of_ours() -> None:
@@ -142,7 +150,7 @@ def test_followed_authors_stand_below_a_brief_in_a_sentence_of_ours() -> None:
         entries=(first, *of.entries[1:]),
         counts=replace(of.counts, author_matches=1, selected=3),
     )
-    people = "By Ö & <b> and Bo Li, whom you follow: one paper."
+    people = "One paper by Ö & <b> and Bo Li, whom you follow."
     assert said(of) == (
         f"It is ([Learning on graphs|{TWO}]). {people}",
         f"It is [2]. {people}",
@@ -152,21 +160,27 @@ def test_followed_authors_stand_below_a_brief_in_a_sentence_of_ours() -> None:
 def test_brief_is_in_the_lists_language_and_our_sentence_in_that_of_its_words(
     tmp_path: Path,
 ) -> None:
-    german = mailing_list(language="de")
+    """The best paper's comment is an LLM's, too; its abstract is in English."""
+    german = mailing_list(language="de", topics="- trees\n- graphs")
     (tmp_path / "de").mkdir()
 
-    def languages(by: Templates, *sentences: tuple[str, Sequence[str]]) -> tuple[str, str | None]:
-        html = render(briefed(*sentences, mailing_list=german), by).html
+    def languages(by: Templates, **changes: Any) -> tuple[str, str | None]:
+        of = digest([entry(topic=changes.pop("topic", None))], mailing_list=german, **changes)
+        html = render(of, by).html
         return lxml.html.document_fromstring(html).get("lang"), lead(html)[0].get("lang")
 
-    brief = ("Es ist.", [ONE])
-    assert languages(TEMPLATES, brief) == ("en", "de")
-    assert languages(TEMPLATES) == ("en", None)
+    brief = (BriefSentence("Es ist.", (ONE,)),)
+    assert languages(TEMPLATES, brief=brief) == ("en", "de")
+    assert languages(TEMPLATES) == ("en", "de")
+    assert languages(TEMPLATES, model=EMBEDDED) == ("en", None)
+    assert languages(TEMPLATES, topic=1) == ("en", None)
     words = (EMAILS / "_words.j2").read_text("utf-8").replace('lang = "en"', 'lang = "de"')
     (tmp_path / "de" / "_words.j2").write_text(words, "utf-8")
     by = Templates.load([tmp_path, EMAILS])
-    assert languages(by, brief) == ("de", None)
-    assert languages(by) == ("de", "en")
+    assert languages(by, brief=brief) == ("de", None)
+    assert languages(by) == ("de", None)
+    assert languages(by, model=EMBEDDED) == ("de", "en")
+    assert languages(by, topic=1) == ("de", "en")
 
 
 HOSTILE = [
@@ -210,30 +224,46 @@ def test_hostile_words_are_escaped_and_link_to_their_paper(hostile: str, sentenc
 
 # --- a sentence of ours, where no LLM says one
 
-TREES = mailing_list(topics="- trees\n- Dwarf galaxies\n- LLMs", authors=("Ada Byron", "Bo Li"))
+FOLLOWED = ("Ada Byron", "Bo Li", "Cy Fu", "Di Wu")
+TREES = mailing_list(topics="- trees\n- Dwarf galaxies\n- LLMs", authors=FOLLOWED)
 
 
 def on(topic: int | None, number: int, first: int = 1) -> list[Entry]:
     return [entry(rank, topic=topic) for rank in range(first, first + number)]
 
 
-def by(names: tuple[str, ...], rank: int) -> Entry:
-    return replace(entry(rank), matched_authors=names)
+def by(names: tuple[str, ...], rank: int, topic: int | None = None) -> Entry:
+    return replace(entry(rank, topic=topic), matched_authors=names)
 
 
 @pytest.mark.parametrize(
     ("of", "sentence"),
     [
-        (on(None, 1), "One paper."),
+        (on(1, 1), "One of 11 new papers, on trees."),
         (on(1, 9), "Nine papers, all on trees."),
         (on(2, 13), "13 papers, all on dwarf galaxies."),
         # a name that has capitals keeps them all
-        (on(3, 2), "Two papers, all on LLMs."),
+        (on(3, 2), "Two papers, both on LLMs."),
         # most is more than half, of all papers
-        ([*on(1, 2), *on(2, 2, 3)], "Four papers."),
-        ([*on(1, 2), *on(None, 2, 3)], "Four papers."),
         ([*on(1, 3), *on(None, 2, 4)], "Five papers, most on trees."),
-        ([by(("Ada Byron",), 1)], "One paper by Ada Byron, whom you follow."),
+        # less than that says nothing of the day, unlike its best paper
+        ([*on(1, 2), *on(2, 2, 3)], WHY),
+        ([*on(1, 2), *on(None, 2, 3)], WHY),
+        (on(None, 1), WHY),
+        ([entry(n, comment="") for n in range(1, 4)], "Three papers."),
+        ([by(("Ada Byron",), 1)], "One of 11 new papers, by Ada Byron, whom you follow."),
+        (
+            [by(("Ada Byron",), 1), by(("Bo Li",), 2)],
+            "Two papers by Ada Byron and Bo Li, whom you follow.",
+        ),
+        (
+            [by(("Ada Byron",), 1, topic=1), by(("Bo Li",), 2, topic=1)],
+            "Two papers, both on trees; both by Ada Byron and Bo Li, whom you follow.",
+        ),
+        (
+            [by(FOLLOWED, 1), *on(None, 1, 2)],
+            "Two papers, one by authors you follow: Ada Byron, Bo Li, Cy Fu and 1 more.",
+        ),
         (
             [by(("Bo Li",), 1), by(("Ada Byron",), 2), *on(1, 7, 3)],
             "Nine papers, most on trees; two by Ada Byron and Bo Li, whom you follow.",
@@ -247,9 +277,13 @@ def test_without_a_brief_a_sentence_says_what_there_is(of: list[Entry], sentence
 def test_list_without_topics_or_llm_has_our_sentence_too() -> None:
     unscored = replace(by(("Ada Byron",), 1), score=None)
     of = digest([unscored], mailing_list=replace(TREES, topics=""))
-    assert said(of) == ("One paper by Ada Byron, whom you follow.",) * 2
-    of = digest(entries(3, novelty=None), model=EMBEDDED, mailing_list=TREES)
-    assert said(of) == ("Three papers.", "Three papers.")
+    assert said(of) == ("One of 11 new papers, by Ada Byron, whom you follow.",) * 2
+    of = digest(
+        entries(3, novelty=None, comment="Shares with the topics: trees."),
+        model=EMBEDDED,
+        mailing_list=TREES,
+    )
+    assert said(of) == ("We study how papers are learned. The method is simple.",) * 2
 
 
 def test_page_online_speaks_of_the_list_and_not_to_anybody() -> None:

@@ -1,4 +1,4 @@
-"""The end of a mail: how its papers were chosen, short where a page says it in full."""
+"""The end of a mail: how its papers were chosen, by names; its text part and its page say it in full."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ def end(html: str) -> str:
 @pytest.mark.parametrize(
     ("number", "web", "criteria"),
     [
-        (2, False, WHOLE),
-        (9, False, WHOLE),
+        (9, False, NAMES),
         (9, True, f"{NAMES} All criteria"),
         (1, False, NAMES),
         (1, True, f"{NAMES} All criteria"),
@@ -44,13 +43,12 @@ def end(html: str) -> str:
         (0, True, f"{NAMES} All criteria"),
     ],
 )
-def test_criteria_are_names_where_a_page_has_them_or_they_would_outweigh_the_mail(
+def test_criteria_are_the_topics_names_and_whole_in_the_text_part(
     number: int, web: bool, criteria: str
 ) -> None:
     mail = render(of(number), web=web)
-    other = WHOLE if criteria != WHOLE else NAMES
-    assert criteria in end(mail.html)
-    assert other not in end(mail.html)
+    assert f"{criteria} Sent to ada@example.org." in end(mail.html)
+    assert "those that grow" not in end(mail.html)
     assert WHOLE in flat(mail.text)
 
 
@@ -64,12 +62,27 @@ def test_link_to_all_criteria_leads_to_where_the_page_has_them(number: int) -> N
     assert WHOLE in end(online(of(number)))
 
 
-def test_topics_without_names_are_whole() -> None:
-    plain = replace(LIST, topics="All of it, in a sentence.")
-    for number in (0, 1, 9):
-        for web in (False, True):
-            mail = render(replace(of(number), mailing_list=plain), web=web)
-            assert "All of it, in a sentence." in end(mail.html)
+LONG = "All of it, for once, and more. "
+
+
+@pytest.mark.parametrize(
+    ("topics", "shown"),
+    [
+        ("All of it, in a sentence.", "All of it, in a sentence."),
+        (LONG * 20, LONG * 7 + "All of it, for once …"),
+    ],
+)
+@pytest.mark.parametrize("number", [0, 1, 9])
+def test_topics_without_names_have_240_characters_and_are_whole_in_text_and_on_the_page(
+    number: int, topics: str, shown: str
+) -> None:
+    made = replace(of(number), mailing_list=replace(LIST, topics=topics))
+    for web in (False, True):
+        mail = render(made, web=web)
+        more = " All criteria" if web else ""
+        assert f" papers by Yoshua Bengio. {shown}{more} Sent to " in end(mail.html)
+        assert topics.strip() in flat(mail.text)
+    assert topics.strip() in end(online(made))
 
 
 @pytest.mark.parametrize("number", [0, 1, 9])

@@ -57,13 +57,13 @@ def test_html_of_any_day_fits_the_budget(
     assert mail.text.count("\n\n    > A remark on this paper,") == number
     assert all(f"https://arxiv.org/abs/2611.{n:05}\n" in mail.text for n in range(1, number + 1))
     shown = len(re.findall("<h3", mail.html))
-    assert (shown == number) or f"no room for {number - shown} more papers" in visible(mail.html)
+    assert (shown == number) or f" {number - shown} more papers did not fit. " in visible(mail.html)
 
 
 def test_day_that_fits_is_shown_whole() -> None:
     mail = render(digest(day(3)))
     assert mail.html.count((SENTENCE * 15).strip()) == 3
-    assert "no mail program" not in mail.html
+    assert "by title only" not in mail.html
 
 
 def shape(page: Page) -> dict[str, int]:
@@ -154,12 +154,12 @@ def test_html_says_what_it_has_no_room_for() -> None:
             render(digest(day(number, abstract=SENTENCE * 28, comment=SENTENCE * 3))).html
         )
 
-    assert "no mail program" not in said(30)
+    assert "by title only" not in said(30)
     assert re.search(
-        r"\d+ papers above have their titles alone, so that no mail program cuts this mail off\.",
+        r" \d+ papers above are listed by title only, to keep this mail short enough to be shown whole\. ",
         said(400),
     )
-    assert re.search(r"This mail has no room for \d+ more papers\.", said(600))
+    assert re.search(r" \d+ more papers did not fit\. ", said(600))
     assert "plain-text part" not in said(600), "few readers can open it"
 
 

@@ -204,8 +204,8 @@ def test_copy_has_the_shared_bytes_and_the_recipients_own_values() -> None:
     uri = f"mailto:office@example.org?subject=unsubscribe%20foundations%20{token}"
     assert message["List-Unsubscribe"] == f"<{uri}>"
     text, html = bodies(envelope.message)
-    assert "\nYour address grace@example.org is on this list.\n" in text
-    assert "Your address grace@example.org is on this list." in html
+    assert "\nSent to grace@example.org.\n" in text
+    assert "Sent to grace@example.org. " in html
     assert f" unsubscribe foundations {token}\n" in text
     assert f'"{uri}"' in html
     assert "\nPaperboy · Friday" in text
@@ -283,7 +283,7 @@ def test_test_mail_is_marked_and_has_the_headers_of_a_real_one() -> None:
     }
     for part in bodies(trial):
         assert "Test mail to ada@example.org alone, nothing was marked as sent · Friday" in part
-        assert "Your address (each reader's own) is on this list." in unescape(part)
+        assert "Sent to (each reader's own)." in unescape(part)
         assert delivery(by).copy.token in part
 
 

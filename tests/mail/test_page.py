@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from html import unescape
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,18 +13,12 @@ from hypothesis import strategies as st
 from markupsafe import escape
 
 from paperboy.curate import MOST_MORNINGS
-from paperboy.models import Cost, Digest, Entry, Rendered, Shortfall, Spending, Usage
+from paperboy.models import BriefSentence, Cost, Digest, Entry, Rendered, Shortfall, Spending, Usage
 from paperboy.scoring.reply import clean_comment
 from tests.builders import EMBEDDED, digest, entry, mailing_list, paper
 from tests.mail.reading import flat, page_of, render, visible
 
-
-def inbox(*titles: str, **of_list: Any) -> tuple[str, str]:
-    """The subject and the preheader of a digest of papers with these titles, the best first."""
-    of = [
-        entry(rank, paper(f"2611.{rank:05}", title=title)) for rank, title in enumerate(titles, 1)
-    ]
-    return first_seen(render(digest(of, mailing_list=mailing_list(**of_list))))
+WHY = "It explains why wide networks generalise."
 
 
 def first_seen(mail: Rendered) -> tuple[str, str]:
@@ -34,63 +27,82 @@ def first_seen(mail: Rendered) -> tuple[str, str]:
     return mail.subject, unescape(hidden[1]).strip()
 
 
+MANY_WORDS = "words " * 20
+
+
 @pytest.mark.parametrize(
-    ("titles", "subject", "preheader"),
+    ("title", "subject"),
     [
-        (["On $k$-trees"], "On k-trees", "1 paper"),
-        (["On trees", "On graphs"], "On trees", "2 papers · On graphs"),
-        (
-            ["Can it?", "a < b & c", "Third", "Fourth"],
-            "Can it?",
-            "4 papers · a < b & c · Third · Fourth",
-        ),
-        (
-            ["A title with so many words that no inbox has room for all of those words", "Next"],
-            "A title with so many words that no inbox has room for all of those …",
-            "2 papers · Next",
-        ),
-        (["w" * 100, "Next"], f"{'w' * 68} …", "2 papers · Next"),
-        (["Re: [EXTERNAL] Fwd: trees", "Re: graphs"], "trees", "2 papers · graphs"),
+        ("On $k$-trees: a < b", "On k-trees: a < b"),
+        ("Re: [EXTERNAL] Fwd: trees", "trees"),
+        ("w" * 110, "w" * 110),
+        ("w" * 111, f"{'w' * 108} …"),
+        (f"Trees that grow in woods: {MANY_WORDS}", "Trees that grow in woods"),
+        # a short name says too little
+        (f"WOODS: {MANY_WORDS}", f"WOODS: {'words ' * 17}…"),
     ],
 )
-def test_subject_is_the_best_title_and_the_preheader_has_the_number_and_the_next(
-    titles: Sequence[str], subject: str, preheader: str
+def test_subject_is_the_best_title_or_if_that_is_long_its_name(title: str, subject: str) -> None:
+    named = mailing_list(title="A list, whose title stands in From")
+    of = [entry(1, paper(title=title)), entry(2)]
+    assert render(digest(of, mailing_list=named)).subject == subject
+    assert len(subject) <= 110
+
+
+@pytest.mark.parametrize(
+    ("number", "comment", "brief", "preheader"),
+    [
+        (1, "So a < b & c.", "", "So a < b & c."),
+        (1, "", "", "1 paper"),
+        (2, WHY, "", f"2 papers · {WHY}"),
+        (2, WHY, "Trees & graphs grow.", "2 papers · Trees & graphs grow."),
+        (2, "", "", "2 papers"),
+        (2, "word " * 30, "", f"2 papers · {'word ' * 24}…"),
+    ],
+)
+def test_preheader_has_the_number_and_the_first_sentence_of_the_day(
+    number: int, comment: str, brief: str, preheader: str
 ) -> None:
-    assert inbox(*titles, title="A list, whose title stands in From") == (subject, preheader)
-    assert len(subject) <= 70
+    """The brief's, or the best paper's comment; before that of one paper, no number."""
+    of = digest([entry(n, comment=comment) for n in range(1, number + 1)])
+    sentences = [BriefSentence(text, ("2611.00001",), ("",)) for text in (brief, "More.") if brief]
+    assert first_seen(render(replace(of, brief=tuple(sentences))))[1] == preheader
 
 
-def test_inbox_shows_followed_authors_and_the_best_by_the_scores() -> None:
+def test_inbox_shows_the_best_by_the_scores_and_no_name_after_its_title() -> None:
     """A followed author's paper stands first in the mail, but its scores may be low."""
     matched = entry(
-        1, paper("2611.00001", title="Low"), relevance=3, matched_author="Yoshua Bengio"
+        1,
+        paper("2611.00001", title="Low"),
+        relevance=3,
+        comment="It is low.",
+        matched_author="Yoshua Bengio",
     )
     of = [matched, *(entry(n, paper(f"2611.0000{n}", title=f"High {n}")) for n in (2, 3))]
-    people = "By Yoshua Bengio, whom you follow · "
-    assert first_seen(render(digest(of))) == ("High 2", f"{people}3 papers · High 3 · Low")
+    assert first_seen(render(digest(of))) == ("High 2", f"3 papers, 1 by Yoshua Bengio · {WHY}")
+    assert first_seen(render(digest([matched]))) == ("Low", "It is low.")
     unscored = replace(matched, score=None)
-    assert first_seen(render(digest([unscored]))) == ("Low", f"{people}1 paper")
+    assert first_seen(render(digest([unscored]))) == ("Low", "1 paper by Yoshua Bengio")
 
 
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (("Ada Byron",), "By Ada Byron, whom you follow · 1 paper"),
-        (("Ada Byron", "Bo Li"), "By Ada Byron and Bo Li, whom you follow · 1 paper"),
-        (
-            ("Ada Byron", "Bo Li", "Cy Fu", "Di Wu", "Ed Ox"),
-            "By Ada Byron, Bo Li, Cy Fu and 2 more, whom you follow · 1 paper",
-        ),
+        (("Ada Byron",), "Ada Byron"),
+        (("Ada Byron", "Bo Li"), "Ada Byron and Bo Li"),
+        (("Ada Byron", "Bo Li", "Cy Fu", "Di Wu", "Ed Ox"), "Ada Byron, Bo Li, Cy Fu and 2 more"),
     ],
 )
 def test_inbox_names_followed_authors_as_the_list_spells_them(
     names: tuple[str, ...], said: str
 ) -> None:
-    of = replace(
+    matched = replace(
         entry(1, paper(authors=tuple(map(str.upper, reversed(names))))), matched_authors=names
     )
     follows = mailing_list(authors=names)
-    assert first_seen(render(digest([of], mailing_list=follows)))[1] == said
+    for of, number in (([matched, entry(2)], "2 papers, 1"), ([matched] * 2, "2 papers")):
+        preheader = first_seen(render(digest(of, mailing_list=follows)))[1]
+        assert preheader == f"{number} by {said} · {WHY}"
 
 
 def test_sections_and_groups_keep_the_numbers_of_papers_without_room() -> None:
@@ -262,9 +274,9 @@ def test_figures_add_up_level_by_level() -> None:
         (2, "Relevant", "3"),
         (3, "by authors you follow", "1"),
         (3, "by their scores", "2"),
-        (2, "Passed, beyond the 50 that this list takes", "1"),
+        (2, "Also passed, over the limit of 50", "1"),
         (2, "Below the thresholds", "1,000"),
-        (1, "Not scored, and back on the next morning", "2"),
+        (1, "Not scored yet: back next morning", "2"),
         (1, "Not scored, and let go", "1"),
     ]
 
@@ -326,7 +338,7 @@ def test_embedded_ranking_says_what_it_was_made_by(learned_from: str, said: str)
     for part in both(
         digest(model=replace(EMBEDDED, learned_from=learned_from), spending=Spending())
     ):
-        assert f"Ranked by their words{said}; no LLM judged them." in part
+        assert f"Ranked by shared words{said}, not by an LLM." in part
         assert (
             f"ranked them by the words they share with the topics{said}: its relevance is a rank"
             in part
@@ -343,29 +355,29 @@ def test_embedded_ranking_says_what_it_was_made_by(learned_from: str, said: str)
             Usage(27, 148_232, 31_232, 1_216, 9_120, 320),
             "Prompt tokens 148,232 $0.0100 Completion tokens 9,120 $0.0200 All tokens 157,352 $0.0300",
             (
-                "Scored by gpt-6-luna in 27 calls: 31,232 prompt tokens came from the provider's cache, 1,216 went "
-                "into it; 320 completion tokens went into reasoning."
+                "Scored by gpt-6-luna (27 calls; 31,232 prompt tokens cached; 1,216 written to the cache; "
+                "320 completion tokens for reasoning)."
             ),
         ),
         (
             Usage(2, 900, completion_tokens=80),
             "All tokens 980 $0.0300",
-            "Scored by gpt-6-luna in 2 calls.",
+            "Scored by gpt-6-luna (2 calls).",
         ),
         (
             Usage(1, 900, 1, completion_tokens=80),
             "",
-            "Scored by gpt-6-luna in 1 call: 1 prompt token came from the provider's cache.",
+            "Scored by gpt-6-luna (1 call; 1 prompt token cached).",
         ),
         (
             Usage(1, 900, cache_write_tokens=768, completion_tokens=80),
             "",
-            "Scored by gpt-6-luna in 1 call: 768 prompt tokens went into the provider's cache.",
+            "Scored by gpt-6-luna (1 call; 768 prompt tokens written to the cache).",
         ),
         (
             Usage(1, 900, completion_tokens=80, reasoning_tokens=64),
             "",
-            "Scored by gpt-6-luna in 1 call: 64 completion tokens went into reasoning.",
+            "Scored by gpt-6-luna (1 call; 64 completion tokens for reasoning).",
         ),
     ],
 )
@@ -378,7 +390,7 @@ def test_bill_says_what_the_tokens_were(usage: Usage, rows: str, said: str) -> N
 def test_server_that_counts_no_tokens_is_reported_as_such() -> None:
     """Its calls are all that is known of it; not even that it was free."""
     for part in both(paid(Usage(calls=3))):
-        assert "Scored by gpt-6-luna in 3 calls: its server counts no tokens." in part
+        assert "Scored by gpt-6-luna (3 calls; its server counts no tokens)." in part
         assert "Prompt tokens" not in part
         assert "$" not in part
 
@@ -386,7 +398,7 @@ def test_server_that_counts_no_tokens_is_reported_as_such() -> None:
 def test_tokens_are_shown_where_the_price_is_unknown() -> None:
     for part in both(paid(Usage(1, 900, completion_tokens=100), cost=None)):
         assert "Prompt tokens 900 Completion tokens 100 All tokens 1,000" in part
-        assert "Scored by gpt-6-luna in 1 call, price unknown." in part
+        assert "Scored by gpt-6-luna (1 call; price unknown)." in part
         assert "$" not in part
 
 
@@ -424,8 +436,9 @@ def test_mail_says_why_papers_were_carried_over(
     for part in (html, text):
         said = f"4 papers have no score yet, because {because}, and come back on the next morning."
         assert said in part
-    assert f"Not scored, and back on the next morning · 4 Why: {because}. Waits 0" in html
-    assert f"NOT SCORED, AND BACK ON THE NEXT MORNING · 4 Why: {because}. - Waits 0" in text
+    why = f"{because[0].upper()}{because[1:]}."
+    assert f" Not scored yet: back next morning · 4 {why} Waits 0" in html
+    assert f" NOT SCORED YET: BACK NEXT MORNING · 4 {why} - Waits 0" in text
 
 
 @pytest.mark.parametrize(
@@ -441,10 +454,10 @@ def test_papers_let_go_are_in_the_first_paragraph_and_named_at_the_end(
     for part in (html, text):
         assert (
             f"{opening} scored on three mornings {is_named}"
-            in re.split("(?i)not scored on three mornings", part)[0]
+            in re.split("(?i)could not be scored · ", part)[0]
         )
-    assert f"Not scored on three mornings, and let go · {number} Waits 0" in html
-    assert f"NOT SCORED ON THREE MORNINGS, AND LET GO · {number} - Waits 0" in text
+    assert f" Could not be scored · {number} Waits 0" in html
+    assert f" COULD NOT BE SCORED · {number} - Waits 0" in text
 
 
 # --- no silent zero
@@ -513,16 +526,16 @@ def test_note_shows_the_three_nearest_misses_as_such_and_the_topics_by_their_nam
     topics = "You read for us.\n\n- trees: those that grow\n- graphs"
     of = digest([], below=9, nearest=misses, mailing_list=mailing_list(topics=topics))
     mail = render(of)
-    inbox = "9 new papers, none passed. Nearest: Miss 0 · Miss 1 · Miss 2"
+    inbox = "9 new papers, none passed. Closest: Miss 0 · Miss 1 · Miss 2"
     assert first_seen(mail) == ("Nothing for you today", inbox)
     html, text = both(of)
     assert "Topics: Trees · Graphs." in html
     assert "• trees: those that grow • graphs" in text
     for part in (html.removeprefix(inbox), text):
-        assert "The nearest misses" in part or "THE NEAREST MISSES" in part
+        assert " Closest " in part or " CLOSEST " in part
         at = [part.index(words) for words in ("Miss 0", "Miss 1", "Miss 2")]
         assert at == sorted(at)
-        assert "6/9: relevance 6, novelty 9 of 10" in part
+        assert re.search(r" Scores: relevance/novelty, of 10\.? ", part)
         assert "Miss 3" not in part
         for n in range(3):
             assert f"6/{9 - n}" in part

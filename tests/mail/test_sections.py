@@ -41,7 +41,7 @@ SECTIONS = [
     "Read first · 3",
     "Graphs · 2",
     "Trees & <b> · 1 more",  # than those to read first
-    "Also for you · 2",
+    "More papers · 2",
 ]
 
 
@@ -49,7 +49,7 @@ def test_digest_has_sections_by_its_topics_and_last_the_papers_without_one() -> 
     mail = render(busy())
     assert headings(mail.html) == SECTIONS
     # Capitals would spoil names such as mRNA.
-    ours = ("From", "Read", "Also")
+    ours = ("From", "Read", "More")
     in_text = [heading.upper() if heading.startswith(ours) else heading for heading in SECTIONS]
     places = [mail.text.rindex(f"\n{heading}\n") for heading in in_text]
     assert places == sorted(places)
@@ -58,26 +58,22 @@ def test_digest_has_sections_by_its_topics_and_last_the_papers_without_one() -> 
 
 
 def test_page_online_has_sections_of_anybody() -> None:
-    anybody = {
-        "From authors you follow · 1": "From authors this list follows · 1",
-        "Also for you · 2": "Also passed · 2",
-    }
-    assert headings(online(busy())) == [anybody.get(heading, heading) for heading in SECTIONS]
+    assert headings(online(busy())) == ["From authors this list follows · 1", *SECTIONS[1:]]
 
 
 @pytest.mark.parametrize("topics", ["trees, which grow", "- trees, which grow", "Relevant: trees"])
 def test_list_with_fewer_than_two_topics_has_no_sections_by_them(topics: str) -> None:
     html = render(busy(mailing_list=replace(LIST, topics=topics))).html
-    assert headings(html) == [*SECTIONS[:2], "Also for you · 5"]
+    assert headings(html) == [*SECTIONS[:2], "More papers · 5"]
     assert 'class="o"' not in html
 
 
 @pytest.mark.parametrize(
     ("number", "expected"),
     [
-        (1, ["On your topics · 1"]),
-        (5, ["On your topics · 5"]),
-        (6, ["Read first · 3", "Also for you · 3"]),
+        (1, ["Today's papers · 1"]),
+        (5, ["Today's papers · 5"]),
+        (6, ["Read first · 3", "More papers · 3"]),
     ],
 )
 def test_days_of_up_to_five_papers_are_whole(number: int, expected: list[str]) -> None:
@@ -107,12 +103,17 @@ def box(html: str) -> tuple[str, list[str | None]]:
     return flat(element.text_content()), [link.get("href") for link in element.iter("a")]
 
 
-def test_box_of_topics_leads_to_the_digests_page_where_there_is_one() -> None:
+def test_box_of_topics_stands_only_where_its_names_lead_to_a_page() -> None:
     words = "Trees & <b> 4 Graphs 2"  # of all the papers
     targets = ["#t7", "#t5"]
-    assert box(render(busy()).html) == (words, [])
+    assert 'class="o"' not in render(busy()).html
     assert box(render(busy(), web=True).html) == (words, [PAGE + target for target in targets])
     assert box(online(busy())) == (words, targets)
+
+
+def test_box_of_topics_begins_with_the_one_of_most_papers() -> None:
+    of = [*(entry(n, topic=1) for n in (1, 2)), *(entry(n, topic=2) for n in range(3, 8))]
+    assert box(online(busy(of))) == ("Graphs 5 Trees & <b> 2", ["#t4", "#p1"])
 
 
 def test_topic_whose_papers_are_all_read_first_leads_to_the_best() -> None:
@@ -225,33 +226,55 @@ def test_rows_abstract_is_on_the_digests_page_and_without_one_at_arxiv() -> None
 @pytest.mark.parametrize(
     ("relevance", "novelty", "said"),
     [
-        (3, 9, "3/9 · outside your topics · "),
-        (6, 9, "6/9 · outside your topics · "),
+        (3, 9, "Yann LeCun · 3/9"),  # and no more
+        (6, 9, "Yann LeCun · 6/9"),
         (7, 1, "7/1 · 2611"),  # below the novelty that the list asks for, but on its topics
         (9, None, "9 · 2611"),
         (None, None, "not scored · "),
     ],
 )
-def test_followed_authors_row_says_whether_it_is_on_topic(
+def test_followed_authors_row_off_the_topics_is_short(
     relevance: int | None, novelty: int | None, said: str
 ) -> None:
+    """A heading says of all of them that they are not on the topics; on the page, each says so."""
     score = Score(relevance, novelty) if relevance else None
     of = replace(entry(7, matched_author="Yann LeCun"), score=score)
-    assert row(of).words.startswith(said)
-    on_page = visible(online(busy([of, *(entry(n) for n in range(20, 26))])))
-    assert ("outside the topics" in on_page) is ("outside" in said)
+    is_off = said.startswith("Yann")
+    words = row(of).words
+    assert words == said if is_off else words.startswith(said)
+    made = busy([of, *(entry(n) for n in range(20, 26))])
+    assert visible(render(made).html).count(OFF) == is_off
+    assert flat(render(made).text).count(f"{relevance}/{novelty} · not on your topics · ") == is_off
+    on_page = visible(online(made))
+    assert (f"{relevance}/{novelty} · not on the topics · cs.LG · " in on_page) is is_off
     assert ("not scored" in on_page) is (score is None)
-    only_authors = row(of, mailing_list=replace(LIST, topics="")).words
-    assert "outside" not in only_authors
-    assert "not scored" not in only_authors
+    only_authors = replace(made, mailing_list=replace(LIST, topics=""))
+    for html in (render(only_authors).html, online(only_authors)):
+        assert not re.search("(?i)not on |not scored", visible(html))
+
+
+OFF = "Not on your topics"
+
+
+def test_followed_authors_papers_off_the_topics_stand_under_one_heading() -> None:
+    """Also where all are whole; there is none where all are on the topics."""
+    on, off, other_off = (entry(n, relevance=n, matched_author="Yann LeCun") for n in (9, 3, 2))
+    rows = [on, off, other_off, *(entry(n) for n in range(20, 26))]
+    for of in (rows, rows[:5]):
+        html = render(busy(of)).html
+        [place] = [match.start() for match in re.finditer(OFF, html)]
+        titles = [html.index(f"2611.0000{n}</a></h3>") for n in (9, 3, 2)]
+        assert sorted([place, *titles]) == [titles[0], place, *titles[1:]]
+    assert OFF not in render(busy([on, *rows[3:]])).html
 
 
 def test_row_names_all_followed_authors_as_the_list_spells_them() -> None:
     of = entry(7, paper("2611.00007", authors=("YANN LECUN", "Ada", "yoshua bengio")))
     of = replace(of, matched_authors=("Yoshua Bengio", "Yann LeCun"))
     mail = render(busy([of, *(entry(n) for n in range(20, 26))]))
-    first = mail.html.index('<p class="m">Author match: Yoshua Bengio, Yann LeCun</p>')
-    assert first < mail.html.index("<h3")
+    html = mail.html.replace("\xa0", " ").replace("&nbsp;", " ")
+    first = html.index('<p class="m">Yoshua Bengio, Yann LeCun</p>')
+    assert first < html.index("<h3")
     assert "> Author match: Yoshua Bengio, Yann LeCun. It explains" in flat(mail.text)
 
 

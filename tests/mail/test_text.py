@@ -20,6 +20,7 @@ from paperboy.mail.text import (
     prose,
     shorten,
     telling_sentence,
+    unbroken,
     unlinked,
     wrap,
 )
@@ -107,6 +108,20 @@ def test_words_without_spaces_are_cut_between_characters() -> None:
 def test_wider_limit_never_cuts_earlier(text: str, limit: int, more: int) -> None:
     if limit + more < len(text):
         assert cut(text, limit) <= cut(text, limit + more)
+
+
+@pytest.mark.parametrize(
+    ("name", "on_a_line"),
+    [
+        ("Ada de la Cruz", "Ada\u00a0de\u00a0la\u00a0Cruz"),
+        ("gpt-6-luna", "gpt\u20116\u2011luna"),
+        (f"Ada {'x' * 26}", f"Ada\u00a0{'x' * 26}"),
+        (f"Ada {'x' * 27}", f"Ada {'x' * 27}"),
+    ],
+)
+def test_name_of_up_to_30_characters_stays_on_one_line(name: str, on_a_line: str) -> None:
+    """A longer one may fit on no line."""
+    assert unbroken(name) == on_a_line
 
 
 # --- the sentence that stands for an abstract

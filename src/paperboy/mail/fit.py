@@ -30,7 +30,7 @@ _ABSTRACT = 350  # characters
 _TOPICS = 9_000  # bytes
 _AUTHORS = 12  # of a paper, before the middle of the list is left out
 _ROW_AUTHORS = 4  # of a row
-_WHOLE_IN_TEXT = 19  # papers
+_WHOLE_IN_TEXT = 15  # papers
 
 Cut = Callable[[Page, Sequence[int]], Page]
 """Cuts what has these ranks."""

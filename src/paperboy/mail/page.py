@@ -17,6 +17,7 @@ from urllib.parse import quote, urlencode
 from paperboy import topics
 from paperboy.curate import (
     WHOLE,
+    is_off_topic,
     matched_authors,
     name_key,
     passes,
@@ -97,6 +98,7 @@ class Item:
     author_match: str  # the followed names, or empty
     possible_match: str  # authors with initials who may be followed ones, or empty
     passed: bool  # whether its scores alone would have brought it
+    off_topic: bool  # less relevant than the list wants, as some by followed authors are
     comment: Prose
     relevance: int | None  # None: an author match that nobody could score
     novelty: int | None
@@ -173,6 +175,7 @@ class Page:
     minutes: int  # that the HTML takes to read
 
     best: tuple[str, ...]  # titles for an inbox, by their scores, whatever their group
+    best_why: str  # of the first of them, as in a row
     by_followed: tuple[str, ...]  # the followed authors of this digest's papers
     nearest: tuple[Item, ...]  # the best three below the thresholds, without a rank
     counts: Counts
@@ -296,6 +299,7 @@ def page_of(
         topics_of_day=tuple(_topics_of_day(items)),
         minutes=_minutes(brief, items),
         best=tuple(bare_title(item.title) for item in by_score[:_BEST]),
+        best_why=by_score[0].why if items else "",
         by_followed=tuple(one_line(name) for name in mailing_list.authors if name in matched),
         nearest=tuple(_items(digest.nearest[:3], digest, Group.ALSO)),
         counts=digest.counts,
@@ -403,6 +407,7 @@ def _items(entries: Iterable[Entry], digest: Digest, group: Group) -> Iterator[I
             author_match=", ".join(map(one_line, entry.matched_authors)),
             possible_match=", ".join(map(one_line, possible_authors(paper, mailing_list.authors))),
             passed=score is not None and passes(mailing_list, score),
+            off_topic=is_off_topic(mailing_list, score),
             comment=comment,
             relevance=score.relevance if score else None,
             novelty=score.novelty if score else None,
@@ -450,8 +455,10 @@ def _sentences(brief: Iterable[BriefSentence], items: Iterable[Item]) -> Iterato
             if not item:
                 continue
             ranks.append(item.rank)
+            is_name = _is_name(name, item.title)
             for place, piece in enumerate(pieces):
-                if parts := [] if piece.url else _linked(piece.text, name, item.url):
+                can_lead = is_name and not piece.url
+                if parts := _linked(piece.text, name, item.url) if can_lead else []:
                     pieces[place : place + 1] = parts
                     break
             else:
@@ -459,6 +466,15 @@ def _sentences(brief: Iterable[BriefSentence], items: Iterable[Item]) -> Iterato
 
         if ranks:
             yield Sentence(shown, tuple(pieces), tuple(more), text[len(words) :], tuple(ranks))
+
+
+def _is_name(words: str, title: Prose) -> bool:
+    """Check whether words of a sentence can stand for a paper: at least two of them, or the name
+    before its title's colon. Languages without spaces have no capitals either.
+    """
+    name = title.partition(": ")[0]
+    is_unspaced = not words.isascii() and words.upper() == words.lower()
+    return " " in words or is_unspaced or words.casefold() == name.casefold()
 
 
 def _linked(text: Prose, words: str, url: str) -> list[Piece]:

@@ -26,7 +26,7 @@ from paperboy.edges.text import counted, money, one_line
 from paperboy.errors import ConfigError, Problem, noted
 from paperboy.mail.fit import fitted, in_html, in_text, steps
 from paperboy.mail.page import Copy, Page, online, page_of, section_of
-from paperboy.mail.text import clipped, in_attribute, shorten, tied, wrap
+from paperboy.mail.text import clipped, in_attribute, shorten, tied, unbroken, wrap
 from paperboy.models import (
     Alert,
     BriefSentence,
@@ -336,7 +336,7 @@ def _sandbox(templates: Templates, folders: tuple[str, ...], *, escapes: bool) -
         autoescape=escapes,
         keep_trailing_newline=True,
     )
-    for function in (wrap, shorten, clipped, counted, money, tied, in_attribute):
+    for function in (wrap, shorten, clipped, counted, money, tied, unbroken, in_attribute):
         result.filters[function.__name__] = function
     return result
 

@@ -31,6 +31,16 @@ def tied(text: object) -> Markup:
     return head + Markup("&nbsp;") + last
 
 
+_LONGEST_UNBROKEN = 30  # characters, which fit on any line
+
+
+def unbroken(text: str) -> str:
+    """Return a short name that stays on one line, whatever spaces and hyphens it has."""
+    if len(text) > _LONGEST_UNBROKEN:
+        return text
+    return text.replace(" ", "\u00a0").replace("-", "\u2011")
+
+
 def in_attribute(text: str) -> Markup:
     r"""Return text in ASCII and entities alone, for places that MJML copies into an attribute: other
     characters would come out of it as Rust writes them, as `\u{301}`.
