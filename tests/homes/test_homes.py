@@ -238,7 +238,7 @@ def test_links_of_old_mails_work(kept: KeptScore) -> None:
     assert [web.get(f"/digest/{link}").status_code for link in links] == [200] * 4
     (lise,) = kept.rows("select token from signups where address = 'lise@example.org'")
     assert "You are on the list" in web.post(f"/confirm/{lise['token']}").text
-    assert "You are off the list" in web.post(f"/leave/{grace['leave']}/now").text
+    assert "Unsubscribed" in web.post(f"/leave/{grace['leave']}/now").text
     kept.live()
     assert set(kept.digests("foundations")) == {f"{name}@example.org" for name in ("ada", "emmy")}
     assert "lise@example.org" in (kept.world.path / "subscribers.yaml").read_text("utf-8")
