@@ -80,7 +80,8 @@ def test_topics_without_names_have_240_characters_and_are_whole_in_text_and_on_t
     for web in (False, True):
         mail = render(made, web=web)
         more = " All criteria" if web else ""
-        assert f" papers by Yoshua Bengio. {shown}{more} Sent to " in end(mail.html)
+        said = f" papers by Yoshua Bengio. This list looks for: {shown}{more} Sent to "
+        assert said in end(mail.html)
         assert topics.strip() in flat(mail.text)
     assert topics.strip() in end(online(made))
 
