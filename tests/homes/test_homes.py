@@ -220,7 +220,7 @@ def test_digests_frozen_without_topics_and_brief_open_as_pages(kept: KeptScore) 
     for row in kept.rows("select link, shown from messages where link != ''"):
         frozen = json.loads(row["shown"])
         assert frozen.keys().isdisjoint({"brief"})
-        page = web.get(f"/digest/{row['link']}").text
+        page = web.get(f"/digest/{row['link']}").text.replace("\xa0", " ")
         assert frozen["list"]["title"] in page
         for _, paper_id, score, matched in frozen["entries"]:
             assert f"On the Learning of Paper {paper_id}" in page

@@ -35,10 +35,8 @@ _LONGEST_UNBROKEN = 30  # characters, which fit on any line
 
 
 def unbroken(text: str) -> str:
-    """Return a short name that stays on one line, whatever spaces and hyphens it has."""
-    if len(text) > _LONGEST_UNBROKEN:
-        return text
-    return text.replace(" ", "\u00a0").replace("-", "\u2011")
+    """Return a short name whose words stay on one line. Its hyphens stay: readers search for it."""
+    return text if len(text) > _LONGEST_UNBROKEN else text.replace(" ", "\u00a0")
 
 
 def in_attribute(text: str) -> Markup:
