@@ -61,7 +61,7 @@ WITH_WEB = replace(
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """One mail as it arrives, read as a mail program reads it. `digest` is what it was made of; None for an alert."""
+    """One mail as it arrives, as a mail program reads it. `digest` is what it was made of; None for another mail."""
 
     subject: str
     html: str
@@ -99,6 +99,11 @@ def as_test(digest: Digest) -> Mail:
 
 def as_alert(alert: Alert) -> Mail:
     composed, copy = COMPOSER.alert(alert, ADA, NOW)
+    return read(COMPOSER.envelope(composed, Delivery("", copy, DeliveryState.SENDING)), None)
+
+
+def as_confirmation(mailing_list: MailingList) -> Mail:
+    composed, copy = WITH_WEB.confirmation(mailing_list, ADA, "0" * 32, NOW)
     return read(COMPOSER.envelope(composed, Delivery("", copy, DeliveryState.SENDING)), None)
 
 
@@ -393,4 +398,5 @@ MAILS: Mapping[str, Callable[[], Mail]] = {
     "web-heaviest": cache(lambda: as_digest(heavy_digest(183), WITH_WEB)),
     "web-note": cache(lambda: as_digest(empty_digest(), WITH_WEB)),
     "alert": cache(lambda: as_alert(alert())),
+    "confirm": cache(lambda: as_confirmation(empty_digest().mailing_list)),
 }

@@ -11,23 +11,22 @@ import pytest
 from paperboy.edges.tokens import vote_token
 from paperboy.mail.templates import HTML_BUDGET
 from tests.mail.mails import ADA, COMPOSER, MAILS, TODAY, WITH_WEB, as_digest, sample_digest
+from tests.mail.reading import flat
 
 TOKEN = COMPOSER.copy_for("foundations", TODAY, ADA).token
 WEB = "https://papers.example.org"
 VOTE = f"{WEB}/vote/{vote_token(TOKEN)}/2026-11-20"
 
 
-OFF_TOPIC = (
-    2,
-    3,
-)  # ranks of the sample's papers by followed authors, which come after such a one on topic
+# Ranks of the sample's papers by followed authors that are off topic, after one that is on topic.
+OFF_TOPIC = (2, 3)
 READ_FIRST = (4, 5, 6)
 
 
 def links(name: str) -> list[tuple[str, str]]:
     """Of the HTML: where each leads, and its name for a screen reader."""
     page = lxml.html.document_fromstring(MAILS[name]().html)
-    return [(a.get("href"), a.get("aria-label") or a.text_content()) for a in page.iter("a")]
+    return [(a.get("href"), a.get("aria-label") or flat(a.text_content())) for a in page.iter("a")]
 
 
 def test_paper_outside_the_tail_has_two_votes_that_name_it() -> None:
