@@ -239,12 +239,12 @@ def curate(
         else:
             carried_over.append(paper)
 
-    by_score = partial(_best_first, {}, closeness)
+    by_score = partial(best_first, {}, closeness)
     matches.sort(key=partial(_on_topic_first, mailing_list, closeness))
     below.sort(key=by_score)
     passed.sort(key=by_score)
     cap = mailing_list.max_papers
-    liked_first = partial(_best_first, liked, closeness)
+    liked_first = partial(best_first, liked, closeness)
     order = _in_sections(mailing_list, [*matches, *sorted(passed[:cap], key=liked_first)])
     number = len(order)
     order += sorted(passed[cap:], key=liked_first)
@@ -359,12 +359,13 @@ def is_off_topic(mailing_list: MailingList, score: Score | None) -> bool:
 def _on_topic_first(
     mailing_list: MailingList, closeness: Mapping[str, float], entry: Entry
 ) -> tuple[bool, int, int, float, float, str]:
-    return (is_off_topic(mailing_list, entry.score), *_best_first({}, closeness, entry))
+    return (is_off_topic(mailing_list, entry.score), *best_first({}, closeness, entry))
 
 
-def _best_first(
+def best_first(
     liked: Mapping[str, float], closeness: Mapping[str, float], entry: Entry
 ) -> tuple[int, int, float, float, str]:
+    """Return a sort key: by relevance plus novelty, relevance, liking, closeness, then id."""
     paper_id = entry.paper.id
     relevance = entry.score.relevance if entry.score else 0
     novelty = (entry.score and entry.score.novelty) or 0

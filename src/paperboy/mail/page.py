@@ -455,10 +455,8 @@ def _sentences(brief: Iterable[BriefSentence], items: Iterable[Item]) -> Iterato
             if not item:
                 continue
             ranks.append(item.rank)
-            is_name = _is_name(name, item.title)
-            for place, piece in enumerate(pieces):
-                can_lead = is_name and not piece.url
-                if parts := _linked(piece.text, name, item.url) if can_lead else []:
+            for place, piece in enumerate(pieces if _is_name(name, item.title) else ()):
+                if parts := [] if piece.url else _linked(piece.text, name, item.url):
                     pieces[place : place + 1] = parts
                     break
             else:

@@ -10,15 +10,16 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from paperboy import topics
-from paperboy.curate import name_key, name_words
+from paperboy.curate import best_first, name_key, name_words
 from paperboy.edges.text import one_line
 from paperboy.edges.text import sentences as split
 from paperboy.errors import ConfigError
-from paperboy.models import BriefSentence, Digest, Entry
+from paperboy.models import BriefSentence, Digest
 from paperboy.scoring.prompt import Question
 from paperboy.scoring.reply import is_readable, read_arrays, seen
 from paperboy.scoring.template import ANOTHER, ENGLISH, Template, as_data
@@ -121,7 +122,7 @@ class BriefPrompt(Template):
         """Ask for the sentences. Raises ConfigError if the template fails on the papers."""
         names = topics.read(digest.mailing_list.topics).names
         papers = list[Mapping[str, str]]()
-        for entry in sorted(digest.entries, key=_by_score):
+        for entry in sorted(digest.entries, key=partial(best_first, {}, {})):
             score = entry.score
             number = score.topic if score and score.topic else 0
             papers.append(
@@ -155,11 +156,6 @@ class BriefPrompt(Template):
             *mailing_list.authors,
         ]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-
-
-def _by_score(entry: Entry) -> int:
-    score = entry.score
-    return -(score.relevance + (score.novelty or 0)) if score else 0
 
 
 def read_brief(

@@ -77,10 +77,10 @@ class Visit:
     def text(self, name: str, language: str, **values: Any) -> str:
         """Render a page."""
         values["web_url"] = self.web_url
-        return self.rendered(lambda templates: templates.web(name, language, **values))
 
-    def rendered(self, render: Callable[[Templates], str]) -> str:
-        """Render from the operator's templates, or from the shipped ones. See `rendered` below."""
+        def render(templates: Templates) -> str:
+            return templates.web(name, language, **values)
+
         return rendered(self.home, self.templates, render)
 
 

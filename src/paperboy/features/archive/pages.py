@@ -31,7 +31,7 @@ from paperboy.models import Archived, MailingList
 from paperboy.sources import named
 from paperboy.store.database import is_token
 from paperboy.store.history import ARCHIVED, HAS_PAGE
-from paperboy.web.visit import Visit, found
+from paperboy.web.visit import Visit, found, rendered
 
 _MOST_RESULTS = 50  # papers
 _LONGEST_QUERY = 200  # characters
@@ -149,7 +149,7 @@ def digest(visit: Visit, **where: Any) -> Response:
         indexed=mailing_list.archive == "indexed",
     )
 
-    html = visit.rendered(lambda templates: templates.online(page))
+    html = rendered(visit.home, visit.templates, lambda templates: templates.online(page))
 
     # The mail's HTML becomes a page here, so that restyled templates need not know what is added.
     if list_page:
