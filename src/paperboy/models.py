@@ -41,8 +41,12 @@ class Subscriber:
         return str(Address(self.name, *self.address.rsplit("@", 1)))
 
 
+BRAND = "Paperboy"  # what readers know the service by, unless the operator says otherwise
+
+SHARES = "Shares with the topics: "  # begins a comment of the embedded scorer, as it is stored
+
 # The sender of mail to the outbox while MAIL_FROM is not set; no mail server accepts it.
-LOCAL_SENDER = Subscriber("paperboy@localhost", "Paperboy")
+LOCAL_SENDER = Subscriber("paperboy@localhost", BRAND)
 
 
 class Subscribers(Sequence[Subscriber]):

@@ -94,7 +94,9 @@ def test_morning_whose_papers_are_all_filtered_sends_the_note(world: World) -> N
     announce(world, n1="Unlearning", n2="A survey of learning")
     assert "foundations: note, 0 of 2 papers, 2 filtered" in world.once().out
     text, html = sent(world)
-    assert "2 new papers came in cs.LG, stat.ML; this list's\nfilters left out all of them." in text
+    assert (
+        "2 new papers came in cs.LG and stat.ML; this list's\nfilters left out all of them." in text
+    )
     assert "Nothing for you today" in html
     assert world.llm.requests == []
     world.later(days=3)
@@ -131,7 +133,7 @@ def test_list_without_topics_takes_its_authors_papers_asks_nobody_and_costs_noth
     announce(world, n4="Four")
     assert "its next morning" not in world.run("why", "2611.00001").out
     assert "foundations: note, 0 of 1 papers, 1 filtered" in world.once().out
-    assert "1 new paper came in cs.LG, stat.ML; none is by" in sent(world)[0]
+    assert "1 new paper came in cs.LG and stat.ML; none is by" in sent(world)[0]
 
 
 def test_followed_authors_are_scored_first_and_marked_in_the_contents(world: World) -> None:

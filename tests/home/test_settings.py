@@ -247,6 +247,7 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             )
         ),
         ("MAIL_FROM=Paperboy", f"MAIL_FROM: {ADDRESS}"),
+        (f"BRAND={'x' * 41}", "BRAND: must have at most 40 characters"),
         (
             "ALERT_TO=müller@example.org",
             "ALERT_TO: must be an address in ASCII, since not every mail server takes others",

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import lxml.html
 import pytest
 
-from paperboy.mail.templates import Templates
-from paperboy.models import BriefSentence, Digest, Entry
+from paperboy.models import BriefSentence, Digest, Entry, Spending
 from tests.builders import EMBEDDED, digest, entries, entry, mailing_list, paper
-from tests.mail.reading import EMAILS, TEMPLATES, flat, online, page_of, render, visible
+from tests.mail.reading import flat, online, page_of, render, visible
 
 TITLES = (
     "Attention: a survey",
@@ -157,30 +155,25 @@ def test_followed_authors_stand_below_a_brief_in_a_sentence_of_ours() -> None:
     )
 
 
-def test_brief_is_in_the_lists_language_and_our_sentence_in_that_of_its_words(
-    tmp_path: Path,
-) -> None:
+def test_brief_is_in_the_lists_language_and_our_sentence_in_that_of_its_words() -> None:
     """The best paper's comment is an LLM's, too; its abstract is in English."""
-    german = mailing_list(language="de", topics="- trees\n- graphs")
-    (tmp_path / "de").mkdir()
 
-    def languages(by: Templates, **changes: Any) -> tuple[str, str | None]:
-        of = digest([entry(topic=changes.pop("topic", None))], mailing_list=german, **changes)
-        html = render(of, by).html
+    def languages(list_language: str, **changes: Any) -> tuple[str, str | None]:
+        of = mailing_list(language=list_language, topics="- trees\n- graphs")
+        html = render(
+            digest([entry(topic=changes.pop("topic", None))], mailing_list=of, **changes)
+        ).html
         return lxml.html.document_fromstring(html).get("lang"), lead(html)[0].get("lang")
 
     brief = (BriefSentence("Es ist.", (ONE,)),)
-    assert languages(TEMPLATES, brief=brief) == ("en", "de")
-    assert languages(TEMPLATES) == ("en", "de")
-    assert languages(TEMPLATES, model=EMBEDDED) == ("en", None)
-    assert languages(TEMPLATES, topic=1) == ("en", None)
-    words = (EMAILS / "_words.j2").read_text("utf-8").replace('lang = "en"', 'lang = "de"')
-    (tmp_path / "de" / "_words.j2").write_text(words, "utf-8")
-    by = Templates.load([tmp_path, EMAILS])
-    assert languages(by, brief=brief) == ("de", None)
-    assert languages(by) == ("de", None)
-    assert languages(by, model=EMBEDDED) == ("de", "en")
-    assert languages(by, topic=1) == ("de", "en")
+    assert languages("nl", brief=brief) == ("en", "nl")
+    assert languages("nl") == ("en", "nl")
+    assert languages("nl", model=EMBEDDED) == ("en", None)
+    assert languages("nl", topic=1) == ("en", None)
+    assert languages("de", brief=brief) == ("de", None)
+    assert languages("de") == ("de", None)
+    assert languages("de", model=EMBEDDED) == ("de", "en")
+    assert languages("de", topic=1) == ("de", None)
 
 
 HOSTILE = [
@@ -284,6 +277,22 @@ def test_list_without_topics_or_llm_has_our_sentence_too() -> None:
         mailing_list=TREES,
     )
     assert said(of) == ("We study how papers are learned. The method is simple.",) * 2
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "Words in common with the topics:"), ("de", "Gemeinsame Wörter mit den Themen:")],
+)
+def test_shared_words_are_introduced_in_the_language_of_the_mail(language: str, said: str) -> None:
+    ours = mailing_list(language=language)
+    shares = "Shares with the topics: trees, graphs"  # as an earlier version stored it, too
+    shown = entry(novelty=None, comment=shares)
+    of = digest([shown], mailing_list=ours, model=EMBEDDED, spending=Spending())
+    note = digest([], nearest=(shown,), mailing_list=ours, model=EMBEDDED, spending=Spending())
+    mail = render(of)
+    for part in (visible(mail.html), flat(mail.text), flat(render(note).text)):
+        assert f" {said} trees, graphs. " in part
+        assert "Shares with" not in part
 
 
 def test_page_online_speaks_of_the_list_and_not_to_anybody() -> None:

@@ -43,7 +43,7 @@ from paperboy.models import (
 )
 from tests.builders import digest, mailing_list
 from tests.mail.mails import compose
-from tests.mail.reading import TEMPLATES
+from tests.mail.reading import TEMPLATES, online
 
 ADA = Subscriber("ada@example.org")
 BOB = Subscriber("bob@example.org")
@@ -254,6 +254,24 @@ def test_completed_copy_equals_a_copy_rendered_alone(address: str) -> None:
         body(alone.text),
         body(alone.html),
     )
+
+
+def test_brand_of_the_operator_stands_in_every_mail_and_page() -> None:
+    """One with the characters of HTML, and longer than a line of quoted-printable."""
+    brand = "Papers & <Preprints> für das Institut"
+    templates = replace(TEMPLATES, brand=brand)
+    by = replace(composer(), templates=templates)
+    ours = mailing_list()
+    composed = compose(digest(mailing_list=ours), by, NOW)
+    text, html = bodies(by.envelope(composed, delivery(by)).message)
+    assert f"\n{brand} · Friday" in text
+    asked = templates.confirmation(ours, "https://papers.example.org/confirm/0").html
+    alert = templates.alert(Alert("It failed", ()))
+    assert alert.subject == f"{brand}: It failed"
+    page = templates.web("leave", state="on", title="1", address="2", url="3")
+    for shown in (html, asked, alert.html, page, online(digest(), templates)):
+        assert escape(brand) in shown
+        assert "Paperboy" not in shown
 
 
 def test_repr_of_a_composer_hides_its_secret() -> None:

@@ -321,7 +321,7 @@ def test_note_says_which_papers_nobody_was_asked_about(
     assert seen == subject
     assert preheader == ("" if not_called else f"{considered} new papers, none passed.")
     for part in both(of):
-        assert f"{considered} new papers came in cs.LG, stat.ML{said}" in part
+        assert f"{considered} new papers came in cs.LG and stat.ML{said}" in part
         assert subject in part
 
 
@@ -471,7 +471,6 @@ def first_words(of: Digest) -> tuple[str, str, str]:
     return *first_seen(mail), lead
 
 
-ALL_SCANNED = "Nothing for you today. {} came in cs.LG, stat.ML; {} the thresholds of this list."
 SERVER = "4 papers have no score yet, because the LLM stopped answering, and come back on the next morning."
 LET_GO = "1 paper could not be scored on three mornings and is named at the end."
 
@@ -483,25 +482,25 @@ LET_GO = "1 paper could not be scored on three mornings and is named at the end.
             digest([], below=183),
             "Nothing for you today",
             "183 new papers, none passed.",
-            ALL_SCANNED.format("183 new papers", "all were scanned, and none passed"),
+            "Nothing for you today. All 183 new papers in cs.LG and stat.ML were scanned; none scored high enough.",
         ),
         (
             digest([], below=1),
             "Nothing for you today",
             "1 new paper, none passed.",
-            ALL_SCANNED.format("1 new paper", "it was scanned, and did not pass"),
+            "Nothing for you today. The one new paper in cs.LG and stat.ML was scanned; it did not score high enough.",
         ),
         (
             digest([], below=14, carried_over=WAITING, shortfall=Shortfall.SERVER),
             "None of the 14 scanned papers passed",
             "4 of 18 new papers not scored.",
-            f"None of the 14 scanned papers passed. 18 new papers came in cs.LG, stat.ML. {SERVER}",
+            f"None of the 14 scanned papers passed. 18 new papers came in cs.LG and stat.ML. {SERVER}",
         ),
         (
             digest([], below=1, let_go=WAITING[:1]),
             "The one scanned paper did not pass",
             "1 of 2 new papers not scored.",
-            f"The one scanned paper did not pass. 2 new papers came in cs.LG, stat.ML. {LET_GO}",
+            f"The one scanned paper did not pass. 2 new papers came in cs.LG and stat.ML. {LET_GO}",
         ),
     ],
 )

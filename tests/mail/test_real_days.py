@@ -52,7 +52,7 @@ def test_real_day_has_whole_abstracts_of_the_three_to_read_first(day: str) -> No
     shown = entries(real_days.mail_of(day).html)
     assert {entry.paper for entry in shown} == set(abstracts)
     assert len(shown) > WHOLE
-    first = [entry for entry in shown if entry.group == "Read first · 3"]
+    first = [entry for entry in shown if entry.group == "Read first"]
     assert [how_much(abstracts[entry.paper], entry) for entry in first] == ["whole"] * 3
     others = [entry for entry in shown if entry not in first]
     assert {how_much(abstracts[entry.paper], entry) for entry in others} == {"absent"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html as entities
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -15,12 +14,12 @@ from lxml import html as lxml_html
 from paperboy.edges.text import one_line
 from paperboy.mail.fit import size
 from paperboy.mail.page import page_of
-from paperboy.mail.templates import HTML_BUDGET, Templates
+from paperboy.mail.templates import HTML_BUDGET
 from paperboy.mail.text import prose
 from paperboy.models import Alert, Digest, Spending
 from tests.builders import EMBEDDED, digest, entry, mailing_list, paper
 from tests.mail.mails import MAILS
-from tests.mail.reading import COPY, EMAILS, TEMPLATES, THANKS, flat, online, render, visible
+from tests.mail.reading import COPY, TEMPLATES, THANKS, flat, online, render, visible
 
 
 def rich() -> Digest:
@@ -209,12 +208,13 @@ def test_no_length_is_negative(name: str) -> None:
     assert re.findall(r"[\w-]+:[^;:}]*(?<![\w)])-[\d.]+[^;}]*", " ".join(styles)) == []
 
 
-def test_each_text_says_its_language(tmp_path: Path) -> None:
+def test_each_text_says_its_language() -> None:
     """Comments are in the list's; papers are in English, and the words in that of their file."""
-    german = mailing_list(language="de")
+    dutch = mailing_list(language="nl")  # no translation is shipped
+    german = mailing_list(language="de-AT")
 
-    def languages(of: Digest, by: Templates = TEMPLATES) -> dict[str, str | None]:
-        root = lxml_html.document_fromstring(render(of, by).html)
+    def languages(of: Digest) -> dict[str, str | None]:
+        root = lxml_html.document_fromstring(render(of).html)
         found = {
             "mail": root,
             "title": root.find(".//h3"),
@@ -224,16 +224,15 @@ def test_each_text_says_its_language(tmp_path: Path) -> None:
 
     english = {"mail": "en", "title": None, "comment": None}
     assert languages(digest()) == english
-    assert languages(digest(mailing_list=german)) == english | {"comment": "de"}
-    assert (
-        languages(digest([entry()], mailing_list=german, model=EMBEDDED, spending=Spending()))
-        == english
-    )
-    words = (EMAILS / "_words.j2").read_text("utf-8").replace('lang = "en"', 'lang = "de"')
-    (tmp_path / "de").mkdir()
-    (tmp_path / "de" / "_words.j2").write_text(words, "utf-8")
-    by = Templates.load([tmp_path, EMAILS])
-    assert languages(digest(mailing_list=german), by) == {
+    assert languages(digest(mailing_list=dutch)) == english | {"comment": "nl"}
+    embedded = digest([entry()], model=EMBEDDED, spending=Spending())
+    assert languages(replace(embedded, mailing_list=dutch)) == english
+    assert languages(digest(mailing_list=german)) == {
+        "mail": "de",
+        "title": "en",
+        "comment": "de-AT",
+    }
+    assert languages(replace(embedded, mailing_list=german)) == {
         "mail": "de",
         "title": "en",
         "comment": None,

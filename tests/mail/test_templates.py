@@ -326,14 +326,20 @@ def test_folder_of_the_lists_language_goes_first(
     }
 
 
-def test_packaged_language_goes_before_the_operators_plain_template(tmp_path: Path) -> None:
-    packaged = written(
-        tmp_path / "packaged", {"de/_masthead": "packaged\n", "fr/_masthead": "packaged\n"}
+def test_operators_templates_go_before_a_shipped_translation(tmp_path: Path) -> None:
+    """Also one outside the folders of languages, which the operator wants for every list."""
+    shipped = written(
+        tmp_path / "shipped", {"de/_masthead": "shipped\n", "fr/_masthead": "shipped\n"}
     )
     home = written(tmp_path / "home", {"_masthead": "home\n", "fr/_masthead": "mine\n"})
-    templates = Templates.load([home, packaged, EMAILS])
-    firsts = {tag: first_line(templates, tag) for tag in ("en", "de", "fr")}
-    assert firsts == {"en": "home", "de": "packaged", "fr": "mine"}
+    languages = ("en", "de", "fr")
+    templates = Templates.load([home, shipped, EMAILS])
+    firsts = {tag: first_line(templates, tag) for tag in languages}
+    assert firsts == {"en": "home", "de": "home", "fr": "mine"}
+
+    templates = Templates.load([tmp_path / "without", shipped, EMAILS])
+    firsts = {tag: first_line(templates, tag) for tag in languages}
+    assert firsts | {"en": ""} == {"en": "", "de": "shipped", "fr": "shipped"}
 
 
 WHOLE = "{{ page.copy.address }} {{ page.unsubscribe_subject }}"  # all that a note needs

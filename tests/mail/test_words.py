@@ -134,3 +134,50 @@ def test_words_about_the_web_room_come_from_the_rooms_file(of: Digest, tmp_path:
     mail = render(of, wordless(tmp_path, {"_words.j2", "_brief.j2"}), web=True)
     assert {"View", "online", "button"} <= words_of(mail)
     assert words_of(render(of, wordless(tmp_path, {"_room.j2"}), web=True)) == set()
+
+
+# ---- translations that are shipped
+
+TRANSLATIONS = sorted(
+    file.relative_to(EMAILS).as_posix() for file in EMAILS.glob("*/_*.j2") if file.is_file()
+)
+NO_TRANSLATION = {"Abstract", "Code", "LLM", "Prompt", "Completion", "Tokens", "Relevant"}
+NO_TRANSLATION |= {"November", "stat", "gpt", "luna"}
+
+
+def words_used() -> set[str]:
+    """The names of words that a template uses, shipped or of 1.0."""
+    texts = [file.read_text("utf-8") for where in (EMAILS, OF_1_0) for file in where.glob("*.j2")]
+    return set(re.findall(r"\b(?:words|brief|room)\.(\w+)", " ".join(texts)))
+
+
+def names_of(file: Path) -> dict[str, int]:
+    """Each name that a file of words gives, and how many arguments it takes."""
+    body = jinja2.Environment(autoescape=True).parse(file.read_text("utf-8"))
+    names = {
+        node.target.name: 0
+        for node in body.find_all(nodes.Assign)
+        if isinstance(node.target, nodes.Name)
+    }
+    return names | {node.name: len(node.args) for node in body.find_all(nodes.Macro)}
+
+
+@pytest.mark.parametrize("translation", TRANSLATIONS)
+def test_each_translation_has_each_word(translation: str) -> None:
+    original = names_of(EMAILS / Path(translation).name)
+    translated = names_of(EMAILS / translation)
+    wanted = {name: number for name, number in original.items() if name in words_used()}
+    assert {name: translated.get(name) for name in wanted} == wanted
+
+
+def test_there_is_a_translation_of_each_file_of_words() -> None:
+    assert TRANSLATIONS == ["de/_brief.j2", "de/_room.j2", "de/_words.j2"]
+
+
+@pytest.mark.parametrize("web", [False, True], ids=["", "web"])
+@pytest.mark.parametrize("of", [FULL, BRIEF, NOTE], ids=["digest", "brief", "note"])
+def test_mail_in_german_has_no_english_words(of: Digest, web: bool) -> None:
+    german = replace(of, mailing_list=replace(of.mailing_list, language="de"))
+    english, translated = (words_of(render(each, web=web)) for each in (of, german))
+    assert "Arbeiten" in translated
+    assert {word for word in english & translated if len(word) > 2} <= NO_TRANSLATION

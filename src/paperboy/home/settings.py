@@ -26,7 +26,7 @@ from paperboy.edges.text import did_you_mean
 from paperboy.errors import ConfigError, Problem
 from paperboy.home import values as notation
 from paperboy.home.values import Parser, integer, number, one_line
-from paperboy.models import Subscriber
+from paperboy.models import BRAND, Subscriber
 from paperboy.sources.arxiv import hosts
 
 
@@ -144,6 +144,14 @@ def _scheduler(text: str) -> str:
     raise ValueError(f"must begin with tls://, {reason}; tcp:// is for one on this machine")
 
 
+def _brand(text: str) -> str:
+    """Read a name that fits on a line above a mail's title."""
+    name = one_line(text)
+    if len(name) > _LONGEST_BRAND:
+        raise ValueError(f"must have at most {_LONGEST_BRAND} characters")
+    return name
+
+
 def _mailbox(text: str) -> Subscriber:
     try:
         mailbox = notation.mailbox(text)
@@ -158,6 +166,8 @@ def _mailbox(text: str) -> Subscriber:
 Share = float | Literal["auto"]  # of a day's papers, scored by the LLM; 1: all
 
 _BIORXIV = "https://api.biorxiv.org"  # serves medRxiv, too
+
+_LONGEST_BRAND = 40
 
 MOST_CONNECTIONS = 20  # to the mail server, if their number is "auto"
 
@@ -221,6 +231,7 @@ class Settings:
     mail_from: Subscriber | None = _setting(_mailbox, empty=None)
     mail_reply_to: Subscriber | None = _setting(_mailbox, empty=None)
     alert_to: Subscriber | None = _setting(_mailbox, empty=None)
+    brand: str = _setting(_brand, BRAND)
 
     dkim_selector: str = _setting(_selector)
     dkim_key: Path | None = _setting(_path, empty=None)  # a file; None: the relay signs

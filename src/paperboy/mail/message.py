@@ -227,7 +227,7 @@ class Composer:
         token = delivery.copy.token
         message = composed.message
 
-        kicker = "Paperboy"
+        kicker = self.templates.brand
         address = subscriber.address
         if test:
             subject = _header("Subject", _words(f"[Test] {composed.subject}")).encode()

@@ -39,6 +39,7 @@ from paperboy.mail.text import (
 )
 from paperboy.models import (
     ET_AL,
+    SHARES,
     BriefSentence,
     Counts,
     Digest,
@@ -99,7 +100,7 @@ class Item:
     possible_match: str  # authors with initials who may be followed ones, or empty
     passed: bool  # whether its scores alone would have brought it
     off_topic: bool  # less relevant than the list wants, as some by followed authors are
-    comment: Prose
+    comment: Prose  # without an LLM: the words that it shares with the topics
     relevance: int | None  # None: an author match that nobody could score
     novelty: int | None
     abstract: Prose
@@ -149,7 +150,7 @@ class Copy(NamedTuple):
     share.
     """
 
-    kicker: str = ""  # the first word of the mail: "Paperboy", or that this is a test
+    kicker: str = ""  # the first words of the mail: the brand, or that this is a test
     token: str = ""  # what an unsubscribe mail carries
     address: str = ""  # the recipient's
     vote: str = ""  # what a link to vote carries
@@ -351,7 +352,7 @@ def online(
             coins=coins(papers[item.arxiv_id]),
         )
 
-    page = page_of(digest, copy=Copy("Paperboy"), unsubscribe_address="")
+    page = page_of(digest, copy=Copy(), unsubscribe_address="")
     items = tuple(map(in_full, page.items))
     return replace(
         page,
@@ -387,7 +388,8 @@ def _items(entries: Iterable[Entry], digest: Digest, group: Group) -> Iterator[I
             Author(one_line(name), name_key(name) in followed) for name in paper.authors
         )
         abstract = prose(paper.abstract, source.marked)
-        comment = unlinked(prose(_without_markdown(score.comment if score else "")))
+        said = (score.comment if score else "").removeprefix(SHARES)
+        comment = unlinked(prose(_without_markdown(said)))
         yield Item(
             rank=entry.rank,
             group=group,

@@ -2,7 +2,8 @@
 and line.
 
 Jinja gives the plain text, and MJML that becomes the HTML. A fault is a `ConfigError`. For a list
-of the language pt-BR, each template is looked for in pt-BR/, then in pt/, then outside these.
+of the language pt-BR, each template is looked for in pt-BR/, then in pt/, then outside these: in
+all of the operator's folders before the shipped ones.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from paperboy.mail.fit import fitted, in_html, in_text, steps
 from paperboy.mail.page import Copy, Page, online, page_of, section_of
 from paperboy.mail.text import clipped, in_attribute, shorten, tied, unbroken, wrap
 from paperboy.models import (
+    BRAND,
     Alert,
     BriefSentence,
     Cost,
@@ -59,17 +61,25 @@ class Templates:
     """Texts of all templates, by path: a value that another process can render with."""
 
     texts: tuple[tuple[str, str], ...] = field(repr=False)
+    brand: str = BRAND
 
     @classmethod
-    def load(cls, folders: Sequence[Path]) -> Templates:
+    def load(cls, folders: Sequence[Path], brand: str = BRAND) -> Templates:
         """Read each template, also those in folders of a language, from the first folder that has
-        it. Raises ConfigError.
+        it for a language or outside any. Raises ConfigError.
         """
         files_by_path: dict[str, Path] = {}
         for folder in reversed(folders):
-            for file in (*folder.glob("*.j2"), *folder.glob("*/*.j2")):
+            plain = {file.name: file for file in folder.glob("*.j2")}
+            files_by_path = {
+                path: file
+                for path, file in files_by_path.items()
+                if path.rpartition("/")[2] not in plain
+            }
+            files_by_path |= plain
+            for file in folder.glob("*/*.j2"):
                 path = file.relative_to(folder).as_posix()
-                if "/" not in path or _LANGUAGE.match(path):
+                if _LANGUAGE.match(path):
                     files_by_path[path] = file
 
         texts = []
@@ -79,7 +89,7 @@ class Templates:
             except (ValueError, FileNotFoundError) as error:
                 raise ConfigError.at(f"emails/{path}", str(error)) from error
 
-        return cls(tuple(texts))
+        return cls(tuple(texts), brand)
 
     def to_readers(self, page: Page) -> Rendered:
         """Render a digest, or the note of a morning on which no paper passed. ConfigError for a
@@ -109,6 +119,7 @@ class Templates:
         for `to_readers`.
         """
         kind = "digest" if page.items else "note"
+        page = replace(page, copy=Copy(self.brand))
         return self._html(f"{kind}.mjml.j2", page.language, page=page)
 
     def web(
@@ -138,7 +149,7 @@ class Templates:
         )
         html = self._html("alert.mjml.j2", "", alert=clean)
         text = self._text("alert.txt.j2", "", alert=clean)
-        return Rendered(f"Paperboy: {clean.headline}", html, text)
+        return Rendered(f"{self.brand}: {clean.headline}", html, text)
 
     def check(self, languages: Collection[str] = ()) -> None:
         """Render samples of every kind of mail to readers and the operator, for lists in English and
@@ -338,6 +349,7 @@ def _sandbox(templates: Templates, folders: tuple[str, ...], *, escapes: bool) -
     )
     for function in (wrap, shorten, clipped, counted, money, tied, unbroken, in_attribute):
         result.filters[function.__name__] = function
+    result.globals["brand"] = templates.brand
     return result
 
 

@@ -19,7 +19,18 @@ from itertools import pairwise
 from statistics import fmean, pstdev
 
 from paperboy.errors import CREDENTIAL
-from paperboy.models import Cost, MailingList, Model, Paper, Ranker, Score, Scored, Text, ToScore
+from paperboy.models import (
+    SHARES,
+    Cost,
+    MailingList,
+    Model,
+    Paper,
+    Ranker,
+    Score,
+    Scored,
+    Text,
+    ToScore,
+)
 from paperboy.topics import UNWANTED
 
 _IDEA = "words and pairs, wanted minus unwanted, 3"  # change it whenever the same topics would give another ranking
@@ -266,7 +277,7 @@ def _comment(terms: Iterable[str]) -> str:
         if len(names) < _NAMED and not beginnings & named:
             names.append(term)
             named |= beginnings
-    return f"Shares with the topics: {', '.join(names)}" if names else ""
+    return SHARES + ", ".join(names) if names else ""
 
 
 def _relevance(strength: float | None, ordered: Sequence[float], among: int) -> int:

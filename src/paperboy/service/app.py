@@ -238,7 +238,7 @@ class App(ExitStack):
     def templates(self) -> Templates:
         from paperboy.mail.templates import Templates
 
-        return Templates.load(self.home.folders("emails"))
+        return Templates.load(self.home.folders("emails"), self.settings.brand)
 
     @cached_property
     def composer(self) -> Composer:

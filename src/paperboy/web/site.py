@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import date
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
@@ -61,13 +61,6 @@ class _Day(BaseConverter):
             raise ValidationError from error
 
 
-class _Version(NamedTuple):
-    """Version of the home's files that was read last."""
-
-    app: App  # of that home
-    templates: Templates
-
-
 class Site:
     """WSGI application for the home of `app`. It never creates a database. Raises ConfigError."""
 
@@ -86,14 +79,13 @@ class Site:
         home, _ = Home.own_or_in_force(app.path, app.environ)
         if lock.holder(home.settings.paperboy_database, "run"):
             home = Home.in_force(app.path, app.environ)
-        self._version = self._make_version(home)
+        self._current = self._of(home)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
         page = "no page"  # for the log, which shows no path: paths hold tokens
         try:
-            version = self.version()
-            app = version.app
+            app = self.current()
             base = urlsplit(app.settings.web_url).path
             path = request.path
             if path.startswith(f"{base}/"):
@@ -113,7 +105,7 @@ class Site:
                 visit = Visit(
                     request=request,
                     home=app.home,
-                    templates=version.templates,
+                    templates=app.templates,
                     store=store,
                     now=self.app.clock(),
                 )
@@ -137,35 +129,37 @@ class Site:
     def _error_page(self, error: HTTPException) -> Response:
         """Return an error page; werkzeug's own if ours cannot be rendered."""
         response = error.get_response()
-        version = self.version()
-        web_url = version.app.settings.web_url
+        app = self.current()
+        web_url = app.settings.web_url
         code = response.status_code
 
         def render(templates: Templates) -> str:
             return templates.web("error", web_url=web_url, code=code)
 
         with suppress(PaperboyError):
-            response.set_data(rendered(version.app.home, version.templates, render))
+            response.set_data(rendered(app.home, app.templates, render))
         return response
 
-    def version(self) -> _Version:
-        """Return the current version, reloaded if there is a newer one. The previous version stays
-        while another thread reloads, and while a file is broken.
+    def current(self) -> App:
+        """Return the App of the current version of the home, reloaded if there is a newer one. The
+        previous version stays while another thread reloads, and while a file is broken.
         """
         if not self._lock.acquire(blocking=False):
-            return self._version
+            return self._current
         try:
-            if source := self._watcher.newer(self._version.app.home):
+            if source := self._watcher.newer(self._current.home):
                 home = Home.load(self.app.path, self.app.environ, source)
-                self._version = self._make_version(home)
+                self._current = self._of(home)
         except ConfigError as error:
             logger.error("%s\nthe previous version stays in force until that is fixed", error)
         finally:
             self._lock.release()
-        return self._version
+        return self._current
 
-    def _make_version(self, home: Home) -> _Version:
-        return _Version(self.app.at(home), Templates.load(home.folders("emails")))
+    def _of(self, home: Home) -> App:
+        app = self.app.at(home)
+        _ = app.templates  # read once, with the other files of this version
+        return app
 
 
 def _robots(visit: Visit) -> Response:

@@ -92,7 +92,7 @@ def rendered(home: Home, templates: Templates, render: Callable[[Templates], str
         return render(templates)
     except ConfigError as error:
         logger.error("%s\nthe shipped template is shown until that is fixed", error)
-        return render(Templates.load(home.folders("emails")[-1:]))
+        return render(Templates.load(home.folders("emails")[-1:], templates.brand))
 
 
 def found(value: _T | None) -> _T:

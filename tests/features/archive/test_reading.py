@@ -87,7 +87,7 @@ def test_note_has_its_page(web: Web) -> None:
     morning(web.world, 11)
     page = web.get("/list/foundations/2026-11-23")
     assert page.status_code == 200
-    assert "did not pass" in words(page)
+    assert "did not score high enough" in words(page)
 
 
 def test_broken_templates_of_the_operator_leave_every_page_as_it_was(

@@ -260,6 +260,7 @@ def atom(visit: Visit, name: str) -> Response:
         title=one_line(mailing_list.title),
         updated=updated.isoformat(),
         url=url,
+        brand=visit.templates.brand,
         entries=Markup().join(entries),
     )
 
@@ -277,7 +278,7 @@ _FEED = Markup(
 <feed xmlns="http://www.w3.org/2005/Atom"><id>{id}</id><title>{title}</title><updated>{updated}</updated>
 <link rel="self" type="application/atom+xml" href="{url}/feed.atom"/>
 <link rel="alternate" type="text/html" href="{url}"/>
-<author><name>Paperboy</name></author>
+<author><name>{brand}</name></author>
 {entries}</feed>"""
 )
 _ENTRY = Markup(
