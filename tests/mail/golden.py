@@ -36,6 +36,8 @@ FILES += (
     "web.txt",
     "web-note.html",
     "web-note.txt",
+    "german.txt",
+    "german-note.txt",
 )  # where the mails lead to the site
 
 

@@ -331,6 +331,12 @@ def single_digest() -> Digest:
     )
 
 
+def in_german(digest: Digest) -> Digest:
+    """The digest for a list in German, by the embedded sentence; its comments stay in English."""
+    ours = replace(digest.mailing_list, language="de", title="Grundlagen des maschinellen Lernens")
+    return replace(digest, mailing_list=ours, brief=())
+
+
 HOSTILE = (
     "<script>alert(1)</script> a < b && c > d \"q\" 'q' "
     "\N{RIGHT-TO-LEFT OVERRIDE}evil \0\x07 🙂 {{ page }} <mj-text>"
@@ -397,6 +403,8 @@ MAILS: Mapping[str, Callable[[], Mail]] = {
     "web": cache(lambda: as_digest(sample_digest(), WITH_WEB)),
     "web-heaviest": cache(lambda: as_digest(heavy_digest(183), WITH_WEB)),
     "web-note": cache(lambda: as_digest(empty_digest(), WITH_WEB)),
+    "german": cache(lambda: as_digest(in_german(sample_digest()), WITH_WEB)),
+    "german-note": cache(lambda: as_digest(in_german(empty_digest()))),
     "alert": cache(lambda: as_alert(alert())),
     "confirm": cache(lambda: as_confirmation(empty_digest().mailing_list)),
 }

@@ -43,7 +43,7 @@ HOSTILE_TITLES = (
     "=?utf-8?q?Invoice?= attached \u202eexe.cod",
     "????? !!!!!",
 )
-IN_A_READERS_BOX = ("digest", "embedded", "heavy", "single", "note", "web", "web-note")
+IN_A_READERS_BOX = ("digest", "embedded", "heavy", "single", "note", "web", "web-note", "german")
 ON_ITS_WAY = ("digest", "test", "alert")
 DAYS = real_days.NAMES if real_days.HERE else ()
 

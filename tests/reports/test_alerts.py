@@ -155,7 +155,7 @@ def test_dead_llm_is_reported_at_the_first_try_with_its_reason(store: Store) -> 
     assert kept(store) == {Kind.SCORING: {"foundations"}}
     assert found.alert.headline == "Scored 0 of 40 papers: no digest for foundations"
     assert found.alert.paragraphs[0] == f"The reason: {DEAD}."
-    assert "not the same as none passing" in found.alert.paragraphs[1]
+    assert "does not mean that none passed" in found.alert.paragraphs[1]
     assert found.alert.details == (
         "foundations: still due, 0 of 40 papers scored, 40 carried over",
     )

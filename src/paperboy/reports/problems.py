@@ -98,8 +98,8 @@ _SEE_LOG = (
 WORDS: Mapping[str, Words] = {
     Kind.SCORING: Words(
         "{score}",
-        "These papers have no score, which is not the same as none passing. No paper is lost; all are retried.",
-        "Fix the cause. paperboy check tries the LLM; paperboy once makes the digests that are still due.",
+        "These papers have not been scored; that does not mean that none passed. No paper is lost; all are retried.",
+        "Fix what the reason names. Then paperboy check tries the LLM, and paperboy once sends what is still due.",
         "the LLM scores",
     ),
     Kind.BUDGET: Words(
