@@ -168,7 +168,7 @@ def test_one_dead_llm_for_ten_lists_is_one_alert_with_one_reason(store: Store) -
         found.alert.headline
         == "Scored 0 of 400 papers: no digest for list-0, list-1, list-2 and 7 more"
     )
-    assert "paperboy once makes the digests that are still due" in text(found)
+    assert "paperboy once sends what is still due" in text(found)
     assert text(found).count(DEAD) == 1
     assert len(found.alert.details) == 10
 
@@ -235,7 +235,7 @@ def test_workers_that_could_not_help_are_reported_until_they_do(store: Store) ->
 def test_arxiv_beyond_patience_is_reported(store: Store) -> None:
     found = only(store, GAVE_UP, named("galaxies", GAVE_UP), now=AT_SEVEN + PATIENCE)
     assert found.alert.headline == "No digest in time for foundations and galaxies"
-    assert "paperboy once makes the digests still due" in text(found)
+    assert "paperboy once sends what is still due" in text(found)
     assert found.alert.details == ("foundations: gave up", "galaxies: gave up")
 
 

@@ -111,7 +111,7 @@ WORDS: Mapping[str, Words] = {
     Kind.LATE: Words(
         "No {what} in time for {unserved}",
         "GIVE_UP_AFTER_HOURS have passed since the list's hour, or its day is over. No paper is lost: all come later.",
-        "Fix the cause; paperboy once makes the digests still due. "
+        "Fix what the reason names. Then paperboy once sends what is still due. "
         + " ".join(_if_late(source) for source in SOURCES if source.if_late),
         "digests are in time",
     ),
