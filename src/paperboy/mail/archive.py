@@ -1,15 +1,16 @@
 """Digests as the site keeps them: all that a page is made of, but for the papers' own text.
 Pure.
 
-dump   a digest → JSON, with the papers by their ids
-load   that JSON and the papers → the digest, to be rendered anew
+dump    a digest → JSON, with the papers by their ids
+load    that JSON and the papers → the digest, to be rendered anew
+scored  that JSON → the ids and scores of its papers alone
 """
 
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, astuple
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from paperboy.models import (
@@ -114,6 +115,31 @@ def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]])
         ),
         **parts,
     )
+
+
+class Scored(NamedTuple):
+    """Paper of a digest, without its text."""
+
+    paper_id: str
+    rank: int
+    score: Score | None
+
+
+def scored(dumped: bytes) -> list[Scored]:
+    """Return the papers of a digest, those over its cap, too, by their scores. Errors as of
+    `load`.
+    """
+    kept = json.loads(dumped)
+    papers = [
+        Scored(paper_id, rank, score and Score(*score))
+        for kind in ("entries", "over_cap")
+        for rank, paper_id, score, _ in kept[kind]
+    ]
+    return sorted(papers, key=_best_first)
+
+
+def _best_first(paper: Scored) -> int:
+    return -(paper.score.relevance + (paper.score.novelty or 0)) if paper.score else 0
 
 
 def _names(matched: str | list[str] | None) -> tuple[str, ...]:

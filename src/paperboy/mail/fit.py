@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from paperboy.mail.page import Page, without_middle
+from paperboy.mail.page import MOST_SHOWN, Page, without_middle
 from paperboy.mail.text import shorten
 from paperboy.models import Group
 from paperboy.topics import within
@@ -28,7 +28,6 @@ from paperboy.topics import within
 _MIN_NAMED = 3  # papers of each kind that are only named, kept until the last step
 _ABSTRACT = 350  # characters
 _TOPICS = 9_000  # bytes
-_AUTHORS = 12  # of a paper, before the middle of the list is left out
 _ROW_AUTHORS = 4  # of a row
 _WHOLE_IN_TEXT = 15  # papers
 
@@ -77,7 +76,7 @@ def in_html(whole: Page) -> Page:
     """
     items = []
     for item in whole.items:
-        most = _ROW_AUTHORS if item.brief else _AUTHORS
+        most = _ROW_AUTHORS if item.brief else MOST_SHOWN
         items.append(replace(item, authors=without_middle(item.authors, most)))
     topics = within(whole.topics, _TOPICS)
     return replace(
@@ -95,7 +94,7 @@ def in_text(whole: Page) -> Page:
     items = tuple(
         replace(
             item,
-            authors=without_middle(item.authors, _AUTHORS),
+            authors=without_middle(item.authors, MOST_SHOWN),
             brief=item.brief and item.rank > _WHOLE_IN_TEXT,
         )
         for item in whole.items

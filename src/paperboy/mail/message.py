@@ -165,7 +165,8 @@ class Composer:
         time, wants the list. Nothing in it but the address is theirs. Errors as for
         `Templates.confirmation`.
         """
-        rendered = self.templates.confirmation(mailing_list, f"{self.web_url}/confirm/{token}")
+        url = f"{self.web_url}/confirm/{token}/{mailing_list.name}"
+        rendered = self.templates.confirmation(mailing_list, url)
         title = clipped(one_line(mailing_list.title), _TITLE)
         return self._compose(
             to,

@@ -47,11 +47,11 @@ from paperboy.models import (
     Group,
     MailingList,
     Paper,
+    Score,
     Shortfall,
     Spending,
 )
 from paperboy.sources import category_name, links_of, named, source_of, sources_of
-from paperboy.sources.source import Source
 from paperboy.topics import Block
 
 _BEST = 6  # titles; no inbox shows more of them
@@ -59,7 +59,8 @@ _WORDS_A_MINUTE = 230
 _SHORT_NAME = 40  # characters of a title that stand for it
 # Licenses under which an abstract may be published again.
 _FREE = frozenset({"", "cc_by", "cc0", "cc0_ng"})
-MOST_AUTHORS = 200  # of a paper, on the web and for reference managers
+MOST_SHOWN = 12  # authors of a paper, before the middle of the list is left out
+MOST_AUTHORS = 200  # of a paper, for reference managers
 
 
 class Author(NamedTuple):
@@ -206,6 +207,8 @@ class Page:
     list_url: str = ""  # on the web, of a public list: the page of all its digests
     join_url: str = ""  # on the web, of an open list: where to sign up
     bib_url: str = ""  # on the web: the papers as BibTeX
+    older_url: str = ""  # on the web, of a public list: the page of the digest before this one
+    newer_url: str = ""  # and of the one after it
     subject: str = ""  # of the mail; empty on the web
     preheader: str = ""  # what an inbox shows after the subject
     topics_left_out: int = 0  # lines
@@ -332,12 +335,14 @@ def online(
     url: str,
     list_url: str = "",
     join_url: str = "",
+    older: str = "",
+    newer: str = "",
     indexed: bool = False,
 ) -> Page:
     """Make the page of a digest on the web: all of it, also the papers over the cap, but the middle
-    of lists of hundreds of authors; and nothing personal. `list_url` is its list's page, if that is
-    public, and `join_url` where to sign up, if it is open. Where search engines have `indexed` it,
-    an abstract stands whole only if its license allows that.
+    of long lists of authors; and nothing personal. `list_url` is its list's page, if that is public,
+    and `join_url` where to sign up, if it is open. `older` and `newer` are the pages beside it.
+    Where search engines have `indexed` it, an abstract stands whole only if its license allows that.
     """
     shown = digest.entries + digest.over_cap
     papers = {entry.paper.id: entry.paper for entry in shown + digest.nearest}
@@ -347,7 +352,7 @@ def online(
         return replace(
             item,
             abstract=item.abstract if is_free or not indexed else first_sentence(item.abstract),
-            authors=without_middle(item.authors, MOST_AUTHORS),
+            authors=without_middle(item.authors, MOST_SHOWN),
             brief=False,
             coins=coins(papers[item.arxiv_id]),
         )
@@ -367,6 +372,8 @@ def online(
         list_url=list_url,
         join_url=join_url,
         bib_url=f"{url}.bib" if shown else "",
+        older_url=older,
+        newer_url=newer,
         online=True,
     )
 
@@ -388,8 +395,7 @@ def _items(entries: Iterable[Entry], digest: Digest, group: Group) -> Iterator[I
             Author(one_line(name), name_key(name) in followed) for name in paper.authors
         )
         abstract = prose(paper.abstract, source.marked)
-        said = (score.comment if score else "").removeprefix(SHARES)
-        comment = unlinked(prose(_without_markdown(said)))
+        comment = comment_of(score)
         yield Item(
             rank=entry.rank,
             group=group,
@@ -399,7 +405,7 @@ def _items(entries: Iterable[Entry], digest: Digest, group: Group) -> Iterator[I
             pdf_url=links.pdf,
             html_url=links.html,
             code_url=code_url(f"{abstract} {paper.comment}"),
-            title=_title(paper, source),
+            title=title_of(paper),
             category=category_name(one_line(paper.primary_category)),
             source=source.name,
             institution=one_line(paper.institution),
@@ -521,11 +527,12 @@ def without_middle(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]
 
 
 def _paper_link(paper: Paper) -> PaperLink:
-    return PaperLink(paper.id, links_of(paper).page, _title(paper, source_of(paper.id)))
+    return PaperLink(paper.id, links_of(paper).page, title_of(paper))
 
 
-def _title(paper: Paper, source: Source) -> Prose:
-    return prose(paper.title, source.marked) or prose("(no title)")
+def title_of(paper: Paper) -> Prose:
+    """Return a paper's title, which is never empty."""
+    return prose(paper.title, source_of(paper.id).marked) or prose("(no title)")
 
 
 def coins(paper: Paper) -> str:
@@ -546,6 +553,12 @@ def coins(paper: Paper) -> str:
     if paper.doi:
         values.append(("rft_id", f"info:doi/{one_line(paper.doi)}"))
     return urlencode(values, quote_via=quote)
+
+
+def comment_of(score: Score | None) -> Prose:
+    """Return the comment of a score; empty if there is none."""
+    said = score.comment.removeprefix(SHARES) if score else ""
+    return unlinked(prose(_without_markdown(said)))
 
 
 def _without_markdown(comment: str) -> str:

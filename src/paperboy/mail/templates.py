@@ -95,9 +95,8 @@ class Templates:
         """Render a digest, or the note of a morning on which no paper passed. ConfigError for a
         broken template, or if no HTML within the budget exists.
         """
-        inbox = self._text("inbox.txt.j2", page.language, page=page).strip()
-        subject, _, preheader = inbox.partition("\n")
-        page = replace(page, subject=one_line(subject), preheader=one_line(preheader))
+        subject, preheader = self._inbox(page)
+        page = replace(page, subject=subject, preheader=preheader)
 
         kind = "digest" if page.items else "note"
         name = f"{kind}.mjml.j2"
@@ -121,6 +120,12 @@ class Templates:
         kind = "digest" if page.items else "note"
         page = replace(page, copy=Copy(self.brand))
         return self._html(f"{kind}.mjml.j2", page.language, page=page)
+
+    def heading(self, page: Page) -> str:
+        """Return what a digest is called on the web: its best title, or of a note the subject.
+        Errors as for `to_readers`.
+        """
+        return page.best[0] if page.items else self._inbox(page)[0]
 
     def web(
         self,
@@ -196,6 +201,12 @@ class Templates:
                             self.web(name, language, web_url=_ON_THE_WEB, **values)
 
         _raise_each_once(problems)
+
+    def _inbox(self, page: Page) -> tuple[str, str]:
+        """Return the subject, and what an inbox shows after it."""
+        inbox = self._text("inbox.txt.j2", page.language, page=page).strip()
+        subject, _, preheader = inbox.partition("\n")
+        return one_line(subject), one_line(preheader)
 
     def _languages_of(self, languages: Collection[str]) -> list[str]:
         """Return English, and those of the languages whose folders lists of them use."""

@@ -6,18 +6,21 @@ request opens the database anew, so that the next one sees a restored backup.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
 from werkzeug.routing import BaseConverter, Map, Rule, ValidationError
 from werkzeug.wrappers import Request, Response
 
+from paperboy import __version__
 from paperboy.edges import lock
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home.home import Home
@@ -61,6 +64,13 @@ class _Day(BaseConverter):
             raise ValidationError from error
 
 
+class _Version(NamedTuple):
+    """Version of the home's files that was read last."""
+
+    app: App
+    name: str
+
+
 class Site:
     """WSGI application for the home of `app`. It never creates a database. Raises ConfigError."""
 
@@ -79,13 +89,13 @@ class Site:
         home, _ = Home.own_or_in_force(app.path, app.environ)
         if lock.holder(home.settings.paperboy_database, "run"):
             home = Home.in_force(app.path, app.environ)
-        self._current = self._of(home)
+        self._version = self._of(home)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
         page = "no page"  # for the log, which shows no path: paths hold tokens
         try:
-            app = self.current()
+            app, version = self.version()
             base = urlsplit(app.settings.web_url).path
             path = request.path
             if path.startswith(f"{base}/"):
@@ -108,6 +118,7 @@ class Site:
                     templates=app.templates,
                     store=store,
                     now=self.app.clock(),
+                    version=version,
                 )
                 response: Response = handler(visit, **values)
         except HTTPException as error:
@@ -129,7 +140,7 @@ class Site:
     def _error_page(self, error: HTTPException) -> Response:
         """Return an error page; werkzeug's own if ours cannot be rendered."""
         response = error.get_response()
-        app = self.current()
+        app, _ = self.version()
         web_url = app.settings.web_url
         code = response.status_code
 
@@ -140,26 +151,33 @@ class Site:
             response.set_data(rendered(app.home, app.templates, render))
         return response
 
-    def current(self) -> App:
-        """Return the App of the current version of the home, reloaded if there is a newer one. The
-        previous version stays while another thread reloads, and while a file is broken.
+    def version(self) -> _Version:
+        """Return the current version, reloaded if there is a newer one. The previous version stays
+        while another thread reloads, and while a file is broken.
         """
         if not self._lock.acquire(blocking=False):
-            return self._current
+            return self._version
         try:
-            if source := self._watcher.newer(self._current.home):
+            if source := self._watcher.newer(self._version.app.home):
                 home = Home.load(self.app.path, self.app.environ, source)
-                self._current = self._of(home)
+                self._version = self._of(home)
         except ConfigError as error:
             logger.error("%s\nthe previous version stays in force until that is fixed", error)
         finally:
             self._lock.release()
-        return self._current
+        return self._version
 
-    def _of(self, home: Home) -> App:
+    def _of(self, home: Home) -> _Version:
         app = self.app.at(home)
-        _ = app.templates  # read once, with the other files of this version
-        return app
+        lists = [replace(mailing_list, subscribers=()) for mailing_list in home.lists]
+        shown = (
+            __version__,
+            app.templates.texts,
+            app.templates.brand,
+            home.settings.web_url,
+            lists,
+        )
+        return _Version(app, hashlib.sha256(repr(shown).encode()).hexdigest())
 
 
 def _robots(visit: Visit) -> Response:

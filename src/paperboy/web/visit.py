@@ -1,7 +1,8 @@
 """A request to the site, its means, and the answers that all pages share."""
 
+import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -31,6 +32,7 @@ class Visit:
     templates: Templates
     store: Store
     now: datetime
+    version: str  # changes with the templates, the lists and the address of the site
 
     @property
     def web_url(self) -> str:
@@ -38,6 +40,14 @@ class Visit:
         names.
         """
         return self.home.settings.web_url
+
+    def list_url(self, mailing_list: MailingList) -> str:
+        """Return the list's page, or an empty string if it is not public."""
+        return f"{self.web_url}/list/{mailing_list.name}" if mailing_list.is_public else ""
+
+    def join_url(self, mailing_list: MailingList) -> str:
+        """Return where to sign up, or an empty string if the list is not open."""
+        return f"{self.web_url}/list/{mailing_list.name}/join" if mailing_list.open else ""
 
     @staticmethod
     def looks_for(mailing_list: MailingList) -> str:
@@ -68,6 +78,20 @@ class Visit:
         if site is None:
             return True
         return site in {"same-origin", "none"} and headers.get("Sec-Fetch-User") == "?1"
+
+    def unless_known(
+        self, state: Sequence[object], make: Callable[[], Response], cache: str
+    ) -> Response:
+        """Return what `make` renders from this state of the database, with its ETag; or 304, and
+        render nothing, if the visitor has it. `cache` is its Cache-Control.
+        """
+        shown = repr((self.version, self.request.full_path, state))
+        etag = hashlib.sha256(shown.encode()).hexdigest()[:32]
+        is_known = self.request.if_none_match.contains_weak(etag)
+        response = Response(status=304) if is_known else make()
+        response.set_etag(etag)
+        response.headers["Cache-Control"] = cache
+        return response
 
     def page(self, name: str, language: str = "", *, status: int = 200, **values: Any) -> Response:
         """Return a page, rendered from the templates of a language."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import lzma
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import lxml.html
 import pytest
 from lxml import etree
 
+from paperboy.models import Score
 from tests.cli.conftest import LISTS, World
 from tests.features.archive.test_reading import configure, words
 from tests.web.conftest import WEB_URL, Web
 
+AT_HOME = f"{WEB_URL}/list/foundations"
 PATHS = ("/list/foundations", "/list/foundations/search?q=learning", "/list/foundations/feed.atom")
+PACKED = lzma.compress(b"[]", format=lzma.FORMAT_XZ)
 ATOM = {"a": "http://www.w3.org/2005/Atom"}
 
 
@@ -35,11 +40,17 @@ def links(web: Web, path: str) -> list[str]:
     return [str(link.get("href")) for link in page.iter("a")]
 
 
+def day_links(web: Web, query: str = "") -> list[str]:
+    """The digests to which the page of the list leads."""
+    found = links(web, f"/list/foundations{query}")
+    return [link for link in found if re.search(r"/\d{4}-\d\d-\d\d$", link)]
+
+
 def search(web: Web, query: str) -> list[str]:
     """The titles of what is found, without what all titles of these tests begin with."""
     page = web.get("/list/foundations/search", query_string={"q": query})
     assert page.status_code == 200
-    found = lxml.html.document_fromstring(page.text).xpath("//ul/li/a")
+    found = lxml.html.document_fromstring(page.text).xpath("//ul/li/b/a")
     return [link.text_content().removeprefix("On the Learning of Paper ") for link in found]
 
 
@@ -71,14 +82,19 @@ def test_only_indexed_lists_are_for_search_engines(web: Web, archive: str, robot
 
 
 def test_front_page_names_the_lists_that_everybody_may_read_or_join(public: Web) -> None:
-    assert links(public, "/") == [f"{WEB_URL}/list/foundations"]
-    assert "dwarf" not in public.get("/").text
+    at_home = f"{WEB_URL}/list/foundations"
+    newest = f"{at_home}/2026-11-20"
+    assert links(public, "/") == [at_home, newest]
+    page = words(public.get("/"))
+    assert "Newest: On the Learning of Paper 2611.00001 Sent at 07:00" in page
+    assert "why networks generalise" in page
+    assert "dwarf" not in page
     both = LISTS.replace("    title: F", "    archive: public\n    open: true\n    title: F")
     public.world.write(
         "subscribers.yaml", both.replace("name: galaxies", "name: galaxies\n    open: true")
     )
-    at_home = f"{WEB_URL}/list/foundations"
-    assert links(public, "/") == [at_home, f"{at_home}/join", f"{WEB_URL}/list/galaxies/join"]
+    joined = [f"{at_home}/join", *[f"{WEB_URL}/list/galaxies/join"] * 2]
+    assert links(public, "/") == [at_home, newest, *joined]
 
 
 # --- the list's page
@@ -87,16 +103,85 @@ def test_front_page_names_the_lists_that_everybody_may_read_or_join(public: Web)
 def test_page_of_a_list_has_its_digests_newest_first(public: Web) -> None:
     another_morning(public, 11)
     page = public.get("/list/foundations")
-    assert [link for link in links(public, "/list/foundations") if re.search(r"\d$", link)] == [
-        f"{WEB_URL}/list/foundations/2026-11-23",
-        f"{WEB_URL}/list/foundations/2026-11-20",
-    ]
+    assert day_links(public) == [f"{AT_HOME}/2026-11-23", f"{AT_HOME}/2026-11-20"]
     assert "why networks generalise" in words(page)
-    assert "Friday, 20 November · 3 papersOn the Learning of Paper 2611.00001" in words(page)
+    titles = [f"On the Learning of Paper 2611.0000{number}" for number in (1, 2, 3)]
+    assert f"Fri 20 · 3 of 3 papers {titles[0]} {titles[1]} · {titles[2]}" in words(page)
     (feed,) = lxml.html.document_fromstring(page.text).xpath(
         "//link[@rel='alternate'][@type='application/atom+xml']"
     )
     assert feed.get("href") == f"{WEB_URL}/list/foundations/feed.atom"
+
+
+def test_page_of_a_list_has_whole_titles_and_begins_with_the_best(web: Web) -> None:
+    """A subject would have been cut."""
+    best = "On " + "very " * 30 + "long titles"
+    configure(web, archive="public")
+    web.world.announce(11, 12)
+    *_, paper = web.world.arxiv.papers
+    web.world.arxiv.papers[-1] = replace(paper, title=best, authors=("Grace Hopper",))
+    web.world.llm.scores = lambda paper_id: Score(9, 9 if paper_id == "2611.00012" else 8)
+    another_morning(web)
+    page = words(web.get("/list/foundations"))
+    assert f"Mon 23 · 2 of 2 papers {best} On the Learning of Paper 2611.00011" in page
+    assert best in texts(feed(web), "a:entry/a:title/text()")
+
+
+@pytest.mark.parametrize("send_empty", ["true", "false"])
+def test_day_on_which_none_passed_is_one_line(web: Web, send_empty: str) -> None:
+    """It leads to the note, if there was one."""
+    configure(web, archive="public", min_relevance="10", send_empty=send_empty)
+    another_morning(web, 11, 12)
+    assert "Mon 23 · none of 2 papers passed" in words(web.get("/list/foundations"))
+    assert (f"{AT_HOME}/2026-11-23" in day_links(web)) == (send_empty == "true")
+
+
+def test_page_of_a_list_has_thirty_digests_and_leads_to_older_and_newer_ones(public: Web) -> None:
+    before = public.world.clock.now.date()
+    copy = (
+        "create temp table copied as select * from messages where date is not null",
+        "create temp table copied_day as select * from days",
+        "update copied set id = null, date = :date",
+        "update copied_day set digest_id = null, date = :date",
+        "insert into messages select * from copied limit 1",
+        "insert into days select * from copied_day where list = 'foundations' limit 1",
+        "drop table copied",
+        "drop table copied_day",
+    )
+    with public.store() as store:
+        for ago in range(1, 41):
+            store.database.execute_each(copy, {"date": before - timedelta(days=ago)})
+    first = links(public, "/list/foundations")
+    assert f"{AT_HOME}?page=2" in first
+    assert len(day_links(public)) == 30
+    second = links(public, "/list/foundations?page=2")
+    assert len(day_links(public, "?page=2")) == 11
+    assert f"{AT_HOME}?page=1" in second
+    assert not {f"{AT_HOME}?page=0", f"{AT_HOME}?page=3"} & {*first, *second}
+    assert not {*day_links(public)} & {*day_links(public, "?page=2")}
+
+
+@pytest.mark.parametrize("page", ["0", "-1", "x", "", "9" * 30])
+def test_odd_number_of_a_page_is_no_error(public: Web, page: str) -> None:
+    assert public.get("/list/foundations", query_string={"page": page}).status_code == 200
+
+
+def test_open_list_has_its_form_in_place(web: Web) -> None:
+    """And where it is not open, its page says how readers leave."""
+    configure(web, archive="public", open="true")
+    page = lxml.html.document_fromstring(web.get("/list/foundations").text)
+    assert page.xpath("//form/@action") == [f"{AT_HOME}/join"]
+    configure(web, archive="public")
+    page = lxml.html.document_fromstring(web.get("/list/foundations").text)
+    assert page.xpath("//form") == []
+    assert "Unsubscribe any time, from any mail." in page.text_content()
+
+
+def test_damaged_digest_leaves_its_subject_on_the_page_of_its_list(public: Web) -> None:
+    with public.store() as store, store.transaction():
+        store.database.execute("update messages set shown = ? where date is not null", [PACKED])
+    page = words(public.get("/list/foundations"))
+    assert "Fri 20 · 3 of 3 papers On the Learning of Paper 2611.00001" in page
 
 
 def test_page_of_a_list_shows_its_description_in_place_of_its_topics(web: Web) -> None:
@@ -138,10 +223,31 @@ def test_found_paper_leads_to_its_place_in_its_digest(public: Web) -> None:
 def test_search_without_a_match_says_so(public: Web) -> None:
     another_morning(public, 11)
     page = public.get("/list/foundations/search?q=unheard-of")
-    nothing = "Nothing found: a paper must have all the words, so try fewer"
+    nothing = "Nothing found for “unheard-of” in the titles, authors and abstracts of Foundations."
     assert nothing in words(page)
     assert 'value="unheard-of"' in page.text
-    assert nothing not in words(public.get("/list/foundations/search"))
+    assert "Nothing found" not in words(public.get("/list/foundations/search"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "2611.00002",
+        "arXiv:2611.00002v3",
+        " https://arxiv.org/abs/2611.00002 ",
+        "10.48550/arXiv.2611.00002",
+    ],
+)
+def test_paper_is_found_by_its_id(public: Web, query: str) -> None:
+    another_morning(public, 11)
+    assert search(public, query) == ["2611.00002"]
+    assert search(public, query.replace("00002", "00099")) == []
+
+
+def test_found_paper_has_the_scores_and_the_comment_of_its_digest(public: Web) -> None:
+    another_morning(public, 11)
+    page = words(public.get("/list/foundations/search?q=2611.00001"))
+    assert "It matters. 9/8 · Ada Lovelace, Grace Hopper · 20 November 2026" in page
 
 
 HOSTILE = (

@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 
 from paperboy.models import Score
 from tests.cli.conftest import LISTS, World
-from tests.mail.reading import entries, flat
+from tests.mail.reading import EMAILS, entries, flat
 from tests.servers.biorxiv_api import BiorxivServer, preprint
 from tests.web.conftest import WEB_URL, Web
 
@@ -33,6 +33,11 @@ def morning(world: World, *numbers: int) -> Web:
     world.announce(*numbers)
     world.run("once", "--list", "foundations")
     return Web(world)
+
+
+def morning_after(web: Web, *numbers: int) -> None:
+    web.world.clock.now += timedelta(days=3)
+    morning(web.world, *numbers)
 
 
 def digest_link(web: Web) -> str:
@@ -191,8 +196,52 @@ def test_page_leads_on_to_what_its_list_has(web: Web) -> None:
     configure(web, archive="public", open="true")
     at_home = f"{WEB_URL}/list/foundations"
     assert {*re.findall(rf'"({WEB_URL}/[^"]*)"', web.get(link).text)} == {
-        f"{link}.bib", at_home, f"{at_home}/join", f"{at_home}/feed.atom",
+        f"{link}.bib", at_home, f"{at_home}/join", f"{at_home}/feed.atom", f"{at_home}/2026-11-20",
     }  # fmt: skip
+
+
+def test_public_digest_leads_to_the_ones_beside_it(web: Web) -> None:
+    configure(web, archive="public")
+    morning_after(web, 11)
+    at_home = f"{WEB_URL}/list/foundations"
+    for here, there, word in (("20", "23", "Newer"), ("23", "20", "Older")):
+        page = lxml.html.document_fromstring(web.get(f"/list/foundations/2026-11-{here}").text)
+        [link] = page.xpath(f"//a[.='{word}']/@href")
+        assert link == f"{at_home}/2026-11-{there}"
+        assert len(page.xpath("//a[.='Newer' or .='Older']")) == 1
+    assert not re.search("Newer|Older", words(web.get(digest_link(web))).partition("Sent")[2])
+
+
+def test_page_does_not_say_what_the_morning_cost(web: Web) -> None:
+    assert "Prompt tokens" in web.mail()
+    page = words(web.get(digest_link(web)))
+    assert "Scored by gpt-6-luna." in page
+    assert not re.search(r"tokens|\$|calls?\b", page.partition("The morning in numbers")[2])
+
+
+def test_page_shortens_long_lists_of_authors_as_the_mail_does(world: World) -> None:
+    """The BibTeX file has them all."""
+    (paper,) = world.announce(1)
+    names = tuple(f"Author Number{number}" for number in range(40))
+    world.arxiv.papers[-1] = replace(paper, authors=names)
+    web = morning(world)
+    page = words(web.get(digest_link(web)))
+    assert "Number4, Author Number5, …, Author Number39 (40 authors)" in page
+    assert "Number20" in web.get(f"{digest_link(web)}.bib").text
+
+
+def test_every_page_has_an_icon_and_only_public_ones_a_card(web: Web) -> None:
+    def head(path: str) -> tuple[int, list[str]]:
+        root = lxml.html.document_fromstring(web.get(path).text)
+        properties = root.xpath("//meta[starts-with(@property, 'og:')]/@property")
+        return len(root.xpath("//link[@rel='icon']")), [str(name) for name in properties]
+
+    assert head(digest_link(web)) == head("/leave/" + "0" * 32) == (1, [])
+    configure(web, archive="public")
+    card = ["og:site_name", "og:type", "og:title", "og:description", "og:url"]
+    for path in ("/", "/list/foundations", "/list/foundations/2026-11-20"):
+        assert head(path) == (1, card)
+    assert head("/list/foundations/search") == (1, [])
 
 
 # --- caches
@@ -209,6 +258,33 @@ def test_reader_who_has_the_page_is_sent_none(web: Web) -> None:
     assert (
         web.get("/list/foundations/2026-11-20").headers["Cache-Control"] == "public, max-age=3600"
     )
+
+
+PAGES = ("/", "/list/foundations", "/list/foundations/feed.atom", "/list/foundations/2026-11-20")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_is_known_until_it_changes(web: Web, page: str) -> None:
+    """By a digest beside it, a template, or an option of a list."""
+    configure(web, archive="public")
+
+    def known(etag: str) -> tuple[bool, str]:
+        answer = web.get(page, headers={"If-None-Match": f'W/{etag}, "x"'})
+        assert (answer.status_code == 304) == (answer.data == b"")
+        return answer.status_code == 304, answer.headers["ETag"]
+
+    etag = web.get(page).headers["ETag"]
+    assert known(etag) == (True, etag)
+    morning_after(web, 11)
+    changed, etag = known(etag)
+    assert not changed
+    configure(web, archive="public", description="Trees.")
+    changed, etag = known(etag)
+    assert not changed
+    web.world.write("emails/_palette.j2", (EMAILS / "_palette.j2").read_text("utf-8") + "{# x #}")
+    changed, etag = known(etag)
+    assert not changed
+    assert known(etag) == (True, etag)
 
 
 # --- retention

@@ -76,7 +76,7 @@ def test_whole_way_from_the_form_to_the_next_digest(open_web: Web) -> None:
     assert "Subject: Confirm your subscription to Foundations" in mail
     assert "List-Unsubscribe" not in mail
     link = web.link("confirm/", EMMY)
-    assert re.fullmatch(rf"{WEB_URL}/confirm/[0-9a-f]{{32}}", link)
+    assert re.fullmatch(rf"{WEB_URL}/confirm/[0-9a-f]{{32}}/foundations", link)
     assert "e…@wren.edu will get each digest" in web.get(link).text
     assert work(web) == []
     assert EMMY not in listed(web)

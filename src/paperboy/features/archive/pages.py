@@ -2,7 +2,7 @@
 data.
 
 GET /                      public and open lists
-GET /list/NAME             the digests of a public list
+GET /list/NAME?page=2      the digests of a public list, thirty on a page
 GET /list/NAME/search?q=…  its papers
 GET /list/NAME/feed.atom   its newest digests as Atom (RFC 4287), without their papers' abstracts
 GET /list/NAME/DATE        one of them
@@ -12,7 +12,8 @@ GET /digest/LINK.bib
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,17 +26,21 @@ from werkzeug.wrappers import Response
 from paperboy.edges.text import one_line
 from paperboy.features.archive.citations import bibtex
 from paperboy.features.archive.rows import find
-from paperboy.mail.page import Page, online
+from paperboy.mail import archive
+from paperboy.mail.page import Page, comment_of, online, title_of
 from paperboy.mail.templates import PageSample
+from paperboy.mail.text import Prose
 from paperboy.models import Archived, MailingList
-from paperboy.sources import named
+from paperboy.sources import named, read_id
 from paperboy.store.database import is_token
 from paperboy.store.history import ARCHIVED, HAS_PAGE
 from paperboy.web.visit import Visit, found, rendered
 
-_MOST_RESULTS = 50  # papers
+_MOST_RESULTS = 30  # papers
 _LONGEST_QUERY = 200  # characters
-_FEED_LENGTH = 30  # digests
+_LENGTH = 30  # digests on a page of a list, and in its feed
+_MOST_PAGES = 10_000
+_BEST = 3  # titles of a digest
 _PUBLIC = "public, max-age=600"  # until the next digest, or the next edit of the lists
 _NEVER = datetime(2026, 1, 1, tzinfo=UTC)  # the feed's date while a list has had no digest
 
@@ -59,15 +64,27 @@ def rules() -> list[Rule]:
 
 def samples(page: Page) -> Iterator[PageSample]:
     """Yield samples of these pages."""
-    url = page.join_url
-    of_list = {"title": page.title, "url": url, "join_url": url}
-    described = {"description": "", "looks_for": "Samples", "categories": ["cs.LG"]}
-    past = {"date": page.date, "month": "", "subject": page.title, "papers": 2, "url": url}
+    url = page.list_url
+    of_list = {
+        "title": page.title,
+        "url": url,
+        "join_url": page.join_url,
+        "description": "",
+        "looks_for": "Samples",
+        "categories": ["cs.LG"],
+        "send_at": "07:00",
+    }
+    day = {"date": page.date, "month": "", "papers": 2, "considered": 9, "url": url}
+    days = [day | {"best": [page.title] * 3}, day | {"papers": 0, "best": []}]
     paper = {"date": page.date, "title": page.title, "authors": "Ada Lovelace", "url": url}
+    paper |= {"relevance": 9, "novelty": 8, "comment": "It matters."}
     yield "feed", {"page": page}
+    yield "meta", {"title": page.title, "description": "Samples", "url": url, "feed": url}
     for number in (0, 1):
-        yield "lists", {"lists": [of_list] * number}
-        yield "list", of_list | described | {"past": [past] * number}
+        best = {"best": page.title * number, "newest_url": url}
+        yield "lists", {"lists": [of_list | best] * number}
+        beside = {"older": url * number, "newer": url * number}
+        yield "list", of_list | {"days": days * number} | beside
         found = {"query": "words" * number, "papers": [paper] * number, "most": True}
         yield "search", of_list | found
 
@@ -77,58 +94,132 @@ def samples(page: Page) -> Iterator[PageSample]:
 
 def front(visit: Visit) -> Response:
     """Show every list that is public or open; without any, the page says that the service is up."""
-    lists = [
-        {
-            "title": one_line(mailing_list.title),
-            "url": list_url(visit, mailing_list),
-            "join_url": join_url(visit, mailing_list),
-        }
-        for mailing_list in visit.home.lists
-        if mailing_list.is_public or mailing_list.open
-    ]
-    return cached(visit, visit.page("lists", lists=lists), _PUBLIC)
+    shown = [each for each in visit.home.lists if each.is_public or each.open]
+    names = [each.name for each in shown if each.is_public]
+    newest = {row["list"]: row for row in visit.store.database.rows(_NEWEST_OF_EACH, [names])}
+
+    def page() -> Response:
+        titles = _titles(visit, [row["id"] for row in newest.values()])
+        lists = list[dict[str, Any]]()
+        for mailing_list in shown:
+            about = _about(visit, mailing_list) | {"best": "", "newest_url": ""}
+            if row := newest.get(mailing_list.name):
+                about["best"] = next(iter(titles.get(row["id"], [])), "")
+                about["newest_url"] = f"{about['url']}/{row['date']}"
+            lists.append(about)
+        return visit.page("lists", lists=lists)
+
+    return visit.unless_known(list(newest.values()), page, _PUBLIC)
 
 
 def past(visit: Visit, name: str) -> Response:
-    """Show all digests of a list, newest first."""
+    """Show the digests of a list, newest first, and the days on which none of its papers passed."""
     mailing_list = public(visit, name)
-    url = list_url(visit, mailing_list)
-    shown = [
-        {**row, "month": f"{row['date']:%Y-%m}", "url": f"{url}/{row['date']}"}
-        for row in visit.store.database.rows(_PAST, [name])
-    ]
-    response = visit.page(
-        "list",
-        mailing_list.language,
-        title=one_line(mailing_list.title),
-        url=url,
-        join_url=join_url(visit, mailing_list),
-        description=mailing_list.description,
-        looks_for=visit.looks_for(mailing_list),
-        categories=list(named(mailing_list.categories)),
-        past=shown,
-    )
-    return cached(visit, indexable(response, mailing_list), _PUBLIC)
+    about = _about(visit, mailing_list)
+    number = max(1, visit.request.args.get("page", 1, int))
+    first = min(number - 1, _MOST_PAGES) * _LENGTH
+    rows = visit.store.database.rows(_PAST, [name, name, _LENGTH + 1, first])
+
+    def page() -> Response:
+        url = about["url"]
+        titles = _titles(visit, [row["id"] for row in rows[:_LENGTH] if row["papers"]])
+        days = [
+            {
+                **row,
+                "month": f"{row['date']:%Y-%m}",
+                "best": (titles.get(row["id"]) or [row["subject"]]) if row["papers"] else [],
+                "url": f"{url}/{row['date']}" if row["id"] else "",
+            }
+            for row in rows[:_LENGTH]
+        ]
+        return visit.page(
+            "list",
+            mailing_list.language,
+            **about,
+            days=days,
+            older=f"{url}?page={number + 1}" if len(rows) > _LENGTH else "",
+            newer=f"{url}?page={number - 1}" if number > 1 else "",
+        )
+
+    return indexable(visit.unless_known(rows, page, _PUBLIC), mailing_list)
 
 
 def search(visit: Visit, name: str) -> Response:
-    """Show a list's papers that match the visitor's words."""
+    """Show a list's papers that match the visitor's words, or the one of which they are the id."""
     mailing_list = public(visit, name)
-    url = list_url(visit, mailing_list)
+    about = _about(visit, mailing_list)
     query = one_line(visit.request.args.get("q", "")[:_LONGEST_QUERY])
-    papers = find(visit.store.database, name, query, _MOST_RESULTS + 1)
+    known = visit.store.papers.by_id(
+        [read_id(query)]
+    )  # a digest's papers are found by their titles
+    wanted = next(map(title_of, known.values()), query)
+    papers = find(visit.store.database, name, str(wanted), _MOST_RESULTS + 1)
+    shown = papers[:_MOST_RESULTS]
+
+    judged = {
+        (digest.id, paper.rank): paper
+        for digest in _digests(visit, {paper["digest_id"] for paper in shown})
+        for paper in _scored(digest)
+    }
+    results = list[dict[str, Any]]()
+    for paper in shown:
+        scored = judged.get((paper["digest_id"], paper["place"]))
+        score = scored.score if scored else None
+        result = {
+            "date": paper["date"],
+            "title": paper["title"],
+            "authors": paper["names"],
+            "url": f"{about['url']}/{paper['date']}#p{paper['place']}",
+            "relevance": score.relevance if score else None,
+            "novelty": score.novelty if score else None,
+            "comment": comment_of(score),
+        }
+        results.append(result)
     return visit.page(
         "search",
         mailing_list.language,
-        title=one_line(mailing_list.title),
+        **about,
         query=query,
-        url=url,
-        papers=[
-            {**paper, "authors": paper["names"], "url": f"{url}/{paper['date']}#p{paper['place']}"}
-            for paper in papers[:_MOST_RESULTS]
-        ],
+        papers=results,
         most=len(papers) > _MOST_RESULTS,
     )
+
+
+def _about(visit: Visit, mailing_list: MailingList) -> dict[str, Any]:
+    return {
+        "title": one_line(mailing_list.title),
+        "url": visit.list_url(mailing_list),
+        "join_url": visit.join_url(mailing_list),
+        "description": mailing_list.description,
+        "looks_for": visit.looks_for(mailing_list),
+        "categories": list(named(mailing_list.categories)),
+        "send_at": f"{mailing_list.send_at:%H:%M}",
+    }
+
+
+def _digests(visit: Visit, ids: Collection[int]) -> list[Archived]:
+    query = f"{ARCHIVED} and id in (select value from json_each(?))"
+    return visit.store.database.rows(query, [list(ids)], Archived)
+
+
+def _scored(digest: Archived) -> list[archive.Scored]:
+    """Return the papers of a digest by their scores; none if it is damaged."""
+    with suppress(ValueError, KeyError, TypeError):
+        return archive.scored(digest.shown)
+    return []
+
+
+def _titles(visit: Visit, ids: Collection[int]) -> dict[int, list[Prose]]:
+    """Return the best titles of each of these digests, by its id."""
+    best = {
+        digest.id: [paper.paper_id for paper in _scored(digest)[:_BEST]]
+        for digest in _digests(visit, ids)
+    }
+    papers = visit.store.papers.by_id([paper_id for three in best.values() for paper_id in three])
+    return {
+        digest_id: [title_of(papers[paper_id]) for paper_id in three if paper_id in papers]
+        for digest_id, three in best.items()
+    }
 
 
 # Digests
@@ -137,43 +228,61 @@ def search(visit: Visit, name: str) -> Response:
 def digest(visit: Visit, **where: Any) -> Response:
     """Return the digest behind a link, or of a public list's day."""
     archived, mailing_list = _archived(visit, **where)
-    list_page = list_url(visit, mailing_list)
-    url = f"{list_page}/{archived.date}"
-    if "link" in where:
-        url = f"{visit.web_url}/digest/{archived.link}"
-    page = online(
-        visit.thaw(archived),
-        url=url,
-        list_url=list_page,
-        join_url=join_url(visit, mailing_list),
-        indexed=mailing_list.archive == "indexed",
-    )
-
-    html = rendered(visit.home, visit.templates, lambda templates: templates.online(page))
-
-    # The mail's HTML becomes a page here, so that restyled templates need not know what is added.
+    list_page = visit.list_url(mailing_list)
+    day = [archived.list_name, archived.date]
+    beside = ["", ""]
     if list_page:
-        feed = _FEED_LINK.format(mailing_list.title, list_page)
-        html = html.replace("</head>", f"{feed}\n</head>", 1)
-    html = re.sub(r"<body\b[^>]*>", lambda body: f"{body[0]}<main>", html, count=1)
-    html = "</main></body>".join(html.rsplit("</body>", 1))
+        [row] = visit.store.database.rows(_BESIDE, day + day)
+        beside = [*row.values()]
 
-    response = _answer(visit, html, "text/html", mailing_list)
-    if "link" in where:
-        return response
-    return indexable(response, mailing_list)
+    def page() -> Response:
+        older, newer = (f"{list_page}/{day}" if day else "" for day in beside)
+        url = f"{list_page}/{archived.date}"
+        if "link" in where:
+            url = f"{visit.web_url}/digest/{archived.link}"
+        shown = online(
+            visit.thaw(archived),
+            url=url,
+            list_url=list_page,
+            join_url=visit.join_url(mailing_list),
+            older=older,
+            newer=newer,
+            indexed=mailing_list.archive == "indexed",
+        )
+        html = rendered(visit.home, visit.templates, lambda templates: templates.online(shown))
+
+        # The mail's HTML becomes a page here, so that restyled templates need not know what is added.
+        head = visit.text(
+            "meta",
+            mailing_list.language,
+            title=shown.best[0] if shown.best else shown.title,
+            description=shown.best_why or mailing_list.description,
+            url=f"{list_page}/{archived.date}" if list_page else "",
+            feed=f"{list_page}/feed.atom" if list_page else "",
+        )
+        html = html.replace("</head>", f"{head}\n</head>", 1)
+        html = re.sub(r"<body\b[^>]*>", lambda body: f"{body[0]}<main>", html, count=1)
+        html = "</main></body>".join(html.rsplit("</body>", 1))
+        return _response(html, "text/html")
+
+    state = [archived.id, archived.at, beside]
+    response = visit.unless_known(state, page, _control(mailing_list))
+    return response if "link" in where else indexable(response, mailing_list)
 
 
 def bib(visit: Visit, **where: Any) -> Response:
     """Return a digest's papers as a BibTeX file."""
     archived, mailing_list = _archived(visit, **where)
-    thawed = visit.thaw(archived)
 
-    papers = bibtex(entry.paper for entry in thawed.entries + thawed.over_cap)
-    response = _answer(visit, papers, "application/x-bibtex", mailing_list)
-    filename = f"{mailing_list.name}-{archived.date}.bib"
-    response.headers.set("Content-Disposition", "attachment", filename=filename)
-    return response
+    def file() -> Response:
+        thawed = visit.thaw(archived)
+        papers = bibtex(entry.paper for entry in thawed.entries + thawed.over_cap)
+        response = _response(papers, "application/x-bibtex")
+        filename = f"{mailing_list.name}-{archived.date}.bib"
+        response.headers.set("Content-Disposition", "attachment", filename=filename)
+        return response
+
+    return visit.unless_known([archived.id, archived.at], file, _control(mailing_list))
 
 
 def public(visit: Visit, name: str) -> MailingList:
@@ -191,16 +300,6 @@ def indexable(response: Response, mailing_list: MailingList) -> Response:
     return response
 
 
-def join_url(visit: Visit, mailing_list: MailingList) -> str:
-    """Return where to sign up, or an empty string if the list is not open."""
-    return f"{visit.web_url}/list/{mailing_list.name}/join" if mailing_list.open else ""
-
-
-def list_url(visit: Visit, mailing_list: MailingList) -> str:
-    """Return the list's page, or an empty string if it is not public."""
-    return f"{visit.web_url}/list/{mailing_list.name}" if mailing_list.is_public else ""
-
-
 def _archived(
     visit: Visit, link: str = "", name: str = "", day: date = date.min
 ) -> tuple[Archived, MailingList]:
@@ -216,17 +315,12 @@ def _archived(
     return archived, mailing_list
 
 
-def _answer(visit: Visit, text: str, mimetype: str, mailing_list: MailingList) -> Response:
-    response = Response(text.encode(errors="replace"), content_type=f"{mimetype}; charset=utf-8")
-    control = "public, max-age=3600" if mailing_list.is_public else "private, no-cache"
-    return cached(visit, response, control)
+def _response(text: str, mimetype: str) -> Response:
+    return Response(text.encode(errors="replace"), content_type=f"{mimetype}; charset=utf-8")
 
 
-def cached(visit: Visit, response: Response, control: str) -> Response:
-    """Add an ETag, and leave out the body if the browser already has it."""
-    response.add_etag()
-    response.headers["Cache-Control"] = control
-    return response.make_conditional(visit.request.environ)
+def _control(mailing_list: MailingList) -> str:
+    return "public, max-age=3600" if mailing_list.is_public else "private, no-cache"
 
 
 # The feed
@@ -235,44 +329,44 @@ def cached(visit: Visit, response: Response, control: str) -> Response:
 def atom(visit: Visit, name: str) -> Response:
     """Return the list's newest digests as an Atom feed."""
     mailing_list = public(visit, name)
-    digests = visit.store.database.rows(_NEWEST, [name, _FEED_LENGTH], Archived)
-    updated = max((archived.at for archived in digests), default=_NEVER)
+    rows = visit.store.database.rows(_NEWEST, [name, _LENGTH])
 
-    url = list_url(visit, mailing_list)
-    web_url = urlsplit(visit.web_url)
-    path = f"{web_url.path}/".lstrip("/")
-    tag = f"tag:{web_url.hostname},2026:{path}{name}"
-    entries = []
-    for archived in digests:
-        digest_url = f"{url}/{archived.date}"
-        page = online(visit.thaw(archived), url=digest_url, indexed=True)
-        entry = _ENTRY.format(
-            id=f"{tag}/{archived.date}",
-            title=one_line(archived.subject),
-            updated=archived.at.isoformat(),
-            url=digest_url,
-            content=visit.text("feed", mailing_list.language, page=page),
+    def feed() -> Response:
+        url = visit.list_url(mailing_list)
+        web_url = urlsplit(visit.web_url)
+        path = f"{web_url.path}/".lstrip("/")
+        tag = f"tag:{web_url.hostname},2026:{path}{name}"
+        digests = _digests(visit, [row["id"] for row in rows])
+        entries = [_entry(visit, archived, tag, url) for archived in _newest_first(digests)]
+        text = _FEED.format(
+            id=tag,
+            title=one_line(mailing_list.title),
+            updated=max((archived.at for archived in digests), default=_NEVER).isoformat(),
+            url=url,
+            brand=visit.templates.brand,
+            entries=Markup().join(entries),
         )
-        entries.append(entry)
+        return _response(text, "application/atom+xml")
 
-    text = _FEED.format(
-        id=tag,
-        title=one_line(mailing_list.title),
-        updated=updated.isoformat(),
-        url=url,
-        brand=visit.templates.brand,
-        entries=Markup().join(entries),
+    return indexable(visit.unless_known(rows, feed, _PUBLIC), mailing_list)
+
+
+def _newest_first(digests: Sequence[Archived]) -> list[Archived]:
+    return sorted(digests, key=lambda archived: archived.date, reverse=True)
+
+
+def _entry(visit: Visit, archived: Archived, tag: str, url: str) -> Markup:
+    digest_url = f"{url}/{archived.date}"
+    page = online(visit.thaw(archived), url=digest_url, indexed=True)
+    return _ENTRY.format(
+        id=f"{tag}/{archived.date}",
+        title=rendered(visit.home, visit.templates, lambda templates: templates.heading(page)),
+        updated=archived.at.isoformat(),
+        url=digest_url,
+        content=visit.text("feed", page.language, page=page),
     )
 
-    response = Response(
-        text.encode(errors="replace"), content_type="application/atom+xml; charset=utf-8"
-    )
-    return indexable(cached(visit, response, _PUBLIC), mailing_list)
 
-
-_FEED_LINK = Markup(
-    '<link rel="alternate" type="application/atom+xml" title="{}" href="{}/feed.atom">'
-)
 _FEED = Markup(
     """<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom"><id>{id}</id><title>{title}</title><updated>{updated}</updated>
@@ -291,9 +385,23 @@ _ENTRY = Markup(
 # Queries
 
 _PAST = f"""
-select date, subject, author_matches + selected as papers -- 0 of a note
-from digests join days using (list, date)
-where list = ? and {HAS_PAGE} order by date desc
+select date, id, frozen, subject, author_matches + selected as papers, considered
+from days left join (select list, date, id, at as frozen, subject from digests where list = ? and {HAS_PAGE})
+using (list, date)
+where list = ? and (id is not null or (considered and not author_matches + selected))
+order by date desc limit ? offset ?
 """
 
-_NEWEST = f"{ARCHIVED} and list = ? order by date desc limit ?"
+_NEWEST = (
+    f"select id, date, at from digests where {HAS_PAGE} and list = ? order by date desc limit ?"
+)
+
+_NEWEST_OF_EACH = f"""
+select list, id, max(date) as date, at from digests
+where {HAS_PAGE} and list in (select value from json_each(?)) group by list
+"""
+
+_BESIDE = f"""
+select (select max(date) from digests where {HAS_PAGE} and list = ? and date < ?) as older,
+    (select min(date) from digests where {HAS_PAGE} and list = ? and date > ?) as newer
+"""

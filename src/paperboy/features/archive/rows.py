@@ -34,7 +34,7 @@ def add(database: Database, digest_id: int, papers: Iterable[tuple[int, str, str
 
 
 def find(database: Database, list_name: str, words: str, most: int) -> list[dict[str, Any]]:
-    """Return a list's papers that match all these words, the best first: the date of the digest,
+    """Return a list's papers that match all these words, the best first: id and date of the digest,
     the place there, the title, and the authors' names.
     """
     query = expression(words)
@@ -53,8 +53,8 @@ def expression(text: str) -> str:
 
 
 _FIND = f"""
-select date, paper_search.rowid % {SHIFT} as place, title, authors as names
-from paper_search join digests on id = paper_search.rowid / {SHIFT}
+select digests.id as digest_id, date, paper_search.rowid % {SHIFT} as place, title, authors as names
+from paper_search join digests on digests.id = paper_search.rowid / {SHIFT}
 where paper_search match ? and list = ? and shown is not null and superseded is null
 order by bm25(paper_search, 8.0, 3.0, 1.0), date desc limit ?
 """

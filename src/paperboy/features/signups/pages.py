@@ -3,8 +3,8 @@
 GET  /list/NAME/join   the form
 POST /list/NAME/join   records the request; the answer is the same for every address, or 429 while
                        the rate limit is reached
-GET  /confirm/TOKEN    the page with its button; changes nothing
-POST /confirm/TOKEN    confirms: a task writes the address into the list's file
+GET  /confirm/TOKEN/NAME   the page with its button; changes nothing
+POST /confirm/TOKEN/NAME   confirms: a task writes the address into the list's file
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,9 +30,11 @@ _LONGEST = 254  # characters of an address
 def rules() -> Sequence[Rule]:
     """Return the routes of these pages."""
     methods = ["GET", "POST"]
+    link = "/confirm/<string(length=32):token>"
     return [
         Rule("/list/<name>/join", endpoint=form, methods=methods),
-        Rule("/confirm/<string(length=32):token>", endpoint=confirm, methods=methods),
+        Rule(f"{link}/<name>", endpoint=confirm, methods=methods),
+        Rule(link, endpoint=confirm, methods=methods),  # in mails of 1.0
     ]
 
 
@@ -43,19 +45,18 @@ def samples(page: Page) -> Iterator[PageSample]:
         "description": "",
         "looks_for": "Samples",
         "url": page.join_url,
+        "list_url": page.list_url,
         "address": "ada@example.org",
         "typed": "ada@",
         "wrong": True,
     }
-    for state in ("form", "asked", "confirm", "done"):
+    for state in ("form", "asked", "confirm", "expired", "done"):
         yield "join", shown | {"state": state}
 
 
 def form(visit: Visit, name: str) -> Response:
     """Show the form; after a click, say that a mail is on its way."""
-    mailing_list = visit.home.find(name)
-    if mailing_list is None or not mailing_list.open or mailing_list.paused:
-        raise NotFound
+    mailing_list = _open_list(visit, name)
     if visit.request.method == "GET" or not visit.from_a_click:
         return _form(visit, mailing_list)
 
@@ -71,13 +72,23 @@ def form(visit: Visit, name: str) -> Response:
             response = visit.page("error", mailing_list.language, status=429, code=429)
             response.headers["Retry-After"] = f"{WINDOW.total_seconds():.0f}"
             return response
-    return visit.page("join", mailing_list.language, state="asked", title=mailing_list.title)
+    return visit.page(
+        "join",
+        mailing_list.language,
+        state="asked",
+        title=mailing_list.title,
+        list_url=visit.list_url(mailing_list),
+    )
 
 
-def confirm(visit: Visit, token: str) -> Response:
-    """Show the page; after a click, say that the address is on the list."""
+def confirm(visit: Visit, token: str, name: str = "") -> Response:
+    """Show the page; after a click, say that the address is on the list. `name` says of which list
+    a link was that nothing is known of any more.
+    """
     store = visit.store
-    signup = found(rows.find(store.database, token, visit.now))
+    signup = rows.find(store.database, token, visit.now)
+    if signup is None:
+        return _form(visit, _open_list(visit, name), expired=True)
     name = signup.list_name
     address = signup.address
 
@@ -108,21 +119,39 @@ def confirm(visit: Visit, token: str) -> Response:
         state="done" if is_done else "confirm",
         title=mailing_list.title,
         address=without_addresses(address),
-        url=f"{visit.web_url}/leave/{leave}" if is_done else f"{visit.web_url}/confirm/{token}",
+        url=f"{visit.web_url}/leave/{leave}"
+        if is_done
+        else f"{visit.web_url}/confirm/{token}/{name}",
+        list_url=visit.list_url(mailing_list),
     )
 
 
+def _open_list(visit: Visit, name: str) -> MailingList:
+    """Return a list that takes sign-ups. Raises NotFound."""
+    mailing_list = visit.home.find(name)
+    if mailing_list is None or not mailing_list.open or mailing_list.paused:
+        raise NotFound
+    return mailing_list
+
+
 def _form(
-    visit: Visit, mailing_list: MailingList, *, typed: str = "", wrong: bool = False
+    visit: Visit,
+    mailing_list: MailingList,
+    *,
+    typed: str = "",
+    wrong: bool = False,
+    expired: bool = False,
 ) -> Response:
     return visit.page(
         "join",
         mailing_list.language,
-        state="form",
+        status=410 if expired else 200,
+        state="expired" if expired else "form",
         title=mailing_list.title,
         description=mailing_list.description,
         looks_for=visit.looks_for(mailing_list),
-        url=f"{visit.web_url}/list/{mailing_list.name}/join",
+        url=visit.join_url(mailing_list),
+        list_url=visit.list_url(mailing_list),
         typed=typed,
         wrong=wrong,
     )

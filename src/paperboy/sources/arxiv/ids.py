@@ -8,13 +8,14 @@ from paperboy.models import Paper
 from paperboy.sources.source import Links
 
 _WRITTEN = re.compile(
-    r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:\s*)?(.+?)(?:v\d+)?(?:\.pdf)?/?",
+    r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|(?:doi\.org/)?10\.48550/arxiv\.|arxiv:\s*)?"
+    r"(.+?)(?:v\d+)?(?:\.pdf)?/?",
     re.IGNORECASE | re.DOTALL,
 )
 
 
 def read(text: str) -> str:
-    """Return the id in a URL, or in an id with its prefix and its version; else the text itself."""
+    """Return the id in a URL or DOI, or in an id with its prefix and its version; else the text itself."""
     match = _WRITTEN.fullmatch(text)
     return match[1] if match else ""
 
