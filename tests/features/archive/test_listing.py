@@ -54,7 +54,7 @@ def test_list_that_is_not_public_looks_like_none(web: Web, archive: str) -> None
         answer = web.get(path)
         assert answer.status_code == nothing.status_code == 404
         assert answer.text == nothing.text
-    assert "No list here is public" in web.get("/").text
+    assert "There are no public lists here" in web.get("/").text
     assert links(web, "/") == []
 
 
@@ -138,7 +138,7 @@ def test_found_paper_leads_to_its_place_in_its_digest(public: Web) -> None:
 def test_search_without_a_match_says_so(public: Web) -> None:
     another_morning(public, 11)
     page = public.get("/list/foundations/search?q=unheard-of")
-    nothing = "Nothing found: a paper must have all the words, so try fewer"
+    nothing = "Nothing found: a paper must contain all the words, so try fewer"
     assert nothing in words(page)
     assert 'value="unheard-of"' in page.text
     assert nothing not in words(public.get("/list/foundations/search"))
@@ -236,5 +236,5 @@ def test_before_the_first_morning_the_room_is_up_and_keeps_nothing(world: World)
     assert web.get(f"/leave/{'0' * 32}").status_code == 404
     assert web.get("/list/foundations/join").status_code == 200
     asked = web.post("/list/foundations/join", data={"address": "emmy@wren.edu"})
-    assert (asked.status_code, "Not now" in asked.text) == (503, True)
+    assert (asked.status_code, "Not available right now" in asked.text) == (503, True)
     assert not (world.path / "data").exists()
