@@ -576,14 +576,14 @@ def test_late_server_costs_no_other_papers_and_is_reported(home: Home) -> None:
     home.biorxiv.lasting_fault = only("biorxiv", no_body)
     home.world.run("preview", "mixed")
     preview = (home.world.path / "outbox" / "preview" / "mixed.txt").read_text("utf-8")
-    assert "bioRxiv was late; the newest papers will come with the next mail." in flat(preview)
+    assert "bioRxiv was late; its newest papers will come with the next digest." in flat(preview)
     assert home.world.once("mixed").code == 0
     assert home.sent("mixed", 23) == [of_arxiv.id, there]
     reason = "bioRxiv: 127.0.0.1 sent no list of records (an empty body) in 5 attempts"
     assert home.outcome("mixed")[1].startswith(reason)
     assert reason in flat(home.world.run("status").out)
     _, mail = home.world.messages("ada@example.org")
-    assert "bioRxiv was late; the newest papers will come with the next mail." in flat(
+    assert "bioRxiv was late; its newest papers will come with the next digest." in flat(
         text_of(mail)
     )
     (alert,) = home.world.messages("ops@example.org")

@@ -277,7 +277,7 @@ def test_figures_add_up_level_by_level() -> None:
         (2, "Also passed, over the limit of 50", "1"),
         (2, "Below the thresholds", "1,000"),
         (1, "Not scored yet: back next morning", "2"),
-        (1, "Not scored, and let go", "1"),
+        (1, "Could not be scored", "1"),
     ]
 
 
@@ -321,7 +321,7 @@ def test_note_says_which_papers_nobody_was_asked_about(
     assert seen == subject
     assert preheader == ("" if not_called else f"{considered} new papers, none passed.")
     for part in both(of):
-        assert f"{considered} new papers came in cs.LG and stat.ML{said}" in part
+        assert f"{considered} new papers appeared in cs.LG and stat.ML{said}" in part
         assert subject in part
 
 
@@ -335,12 +335,13 @@ def test_note_says_which_papers_nobody_was_asked_about(
     ],
 )
 def test_embedded_ranking_says_what_it_was_made_by(learned_from: str, said: str) -> None:
+    today = " today" if "scores" in learned_from else ""
     for part in both(
         digest(model=replace(EMBEDDED, learned_from=learned_from), spending=Spending())
     ):
-        assert f"Ranked by shared words{said}, not by an LLM." in part
+        assert f"Ranked by shared words{said}, not by an LLM{today}." in part
         assert (
-            f"ranked them by the words they share with the topics{said}: its relevance is a rank"
+            f"ranked them by the words they share with the topics{said}: relevance is a rank"
             in part
         )
 
@@ -434,7 +435,7 @@ def test_mail_says_why_papers_were_carried_over(
 ) -> None:
     html, text = both(digest(of, carried_over=WAITING, shortfall=shortfall))
     for part in (html, text):
-        said = f"4 papers have no score yet, because {because}, and come back on the next morning."
+        said = f"4 papers have no score yet, because {because}; they will be back the next morning."
         assert said in part
     why = f"{because[0].upper()}{because[1:]}."
     assert f" Not scored yet: back next morning · 4 {why} Waits 0" in html
@@ -471,7 +472,7 @@ def first_words(of: Digest) -> tuple[str, str, str]:
     return *first_seen(mail), lead
 
 
-SERVER = "4 papers have no score yet, because the LLM stopped answering, and come back on the next morning."
+SERVER = "4 papers have no score yet, because the LLM stopped answering; they will be back the next morning."
 LET_GO = "1 paper could not be scored on three mornings and is named at the end."
 
 
@@ -487,20 +488,20 @@ LET_GO = "1 paper could not be scored on three mornings and is named at the end.
         (
             digest([], below=1),
             "Nothing for you today",
-            "1 new paper, none passed.",
+            "1 new paper, which did not pass.",
             "Nothing for you today. The one new paper in cs.LG and stat.ML was scanned; it did not score high enough.",
         ),
         (
             digest([], below=14, carried_over=WAITING, shortfall=Shortfall.SERVER),
             "None of the 14 scanned papers passed",
             "4 of 18 new papers not scored.",
-            f"None of the 14 scanned papers passed. 18 new papers came in cs.LG and stat.ML. {SERVER}",
+            f"None of the 14 scanned papers passed. 18 new papers appeared in cs.LG and stat.ML. {SERVER}",
         ),
         (
             digest([], below=1, let_go=WAITING[:1]),
             "The one scanned paper did not pass",
             "1 of 2 new papers not scored.",
-            f"The one scanned paper did not pass. 2 new papers came in cs.LG and stat.ML. {LET_GO}",
+            f"The one scanned paper did not pass. 2 new papers appeared in cs.LG and stat.ML. {LET_GO}",
         ),
     ],
 )
@@ -534,7 +535,7 @@ def test_note_shows_the_three_nearest_misses_as_such_and_the_topics_by_their_nam
         assert " Closest " in part or " CLOSEST " in part
         at = [part.index(words) for words in ("Miss 0", "Miss 1", "Miss 2")]
         assert at == sorted(at)
-        assert re.search(r" Scores: relevance/novelty, of 10\.? ", part)
+        assert re.search(r" Scores: relevance/novelty, out of 10\.? ", part)
         assert "Miss 3" not in part
         for n in range(3):
             assert f"6/{9 - n}" in part

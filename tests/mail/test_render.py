@@ -63,8 +63,8 @@ def test_both_parts_carry_the_whole_digest() -> None:
         for words in (
             "Paperboy · Friday, 20 November 2026",
             "Two papers, one by Yoshua Bengio, whom you follow.",
-            "2 of 15 new papers passed · 1-minute read · scores: relevance, of 10",
-            "1 paper has no score yet, because the LLM gave no usable score, and comes back on the next morning.",
+            "2 of 15 new papers passed · 1-minute read · scores: relevance, out of 10",
+            "1 paper has no score yet, because the LLM gave no usable score; it will be back the next morning.",
             "1 paper could not be scored on three mornings and is named at the end.",
             "First & foremost",
             "CO₂ with",
@@ -81,11 +81,11 @@ def test_both_parts_carry_the_whole_digest() -> None:
                 "New papers in cs.LG and stat.ML that score at least 7 for relevance and 6 for novelty, out of 10; "
                 "at most 50 a day."
             ),
-            "Always included, and shown first: papers by Yoshua Bengio, Yann LeCun.",
+            "Always included, and shown first: papers by Yoshua Bengio and Yann LeCun.",
             "Total arXiv papers 15 Scanned 13 Relevant 2 by authors you follow 1 by their scores 1",
             (
                 "Also passed, over the limit of 50 1 Below the thresholds 10 "
-                "Not scored yet: back next morning 1 Not scored, and let go 1"
+                "Not scored yet: back next morning 1 Could not be scored 1"
             ),
             "Beyond the cap",
             "Never scored",

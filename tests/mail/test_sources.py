@@ -15,7 +15,7 @@ from tests.mail.reading import THANKS, flat, online, render, visible
 CELLS = sample_lists()["cells"]
 BIORXIV = replace(CELLS, categories=("biorxiv/genomics", "biorxiv/cell biology"))
 NOT_REVIEWED = "preprints, not peer reviewed"
-BACK = "medRxiv was late; the newest papers will come with the next mail."
+BACK = "medRxiv was late; its newest papers will come with the next digest."
 
 
 def of(mailing_list: MailingList = CELLS, late: tuple[str, ...] = ()) -> Digest:

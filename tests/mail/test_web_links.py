@@ -40,7 +40,7 @@ def test_paper_outside_the_tail_has_two_votes_that_name_it() -> None:
         for arxiv_id in ids
         for way, said in (("up", "More like this"), ("down", "Less"))
     ]
-    assert found == [*votes, (VOTE, "Vote on all papers of this digest")]
+    assert found == [*votes, (VOTE, "Vote on all papers in this digest")]
 
 
 def test_text_part_has_one_link_to_vote() -> None:
@@ -56,7 +56,7 @@ def test_mail_leads_to_its_page_and_to_both_ways_out(name: str) -> None:
     assert to_page[-1] == (f"{view}#criteria", "All criteria")
     assert all(url == view or url.startswith(f"{view}#") for url, _ in to_page)
     by_mail = f"mailto:papers@example.org?subject=unsubscribe%20foundations%20{TOKEN}"
-    out = [(f"{WEB}/leave/{TOKEN}", "Unsubscribe"), (by_mail, "a mail to papers@example.org")]
+    out = [(f"{WEB}/leave/{TOKEN}", "Unsubscribe"), (by_mail, "email to papers@example.org")]
     assert [link for link in links(name) if TOKEN in link[0]] == out
     assert f"View online: {view}\n" in text
     assert f"press its button:\n    {WEB}/leave/{TOKEN}\nOr write to papers@example.org" in text
@@ -85,7 +85,7 @@ def test_without_a_web_room_a_mail_knows_of_none(name: str) -> None:
         mail.html + mail.text,
         re.IGNORECASE,
     )
-    assert "Unsubscribe</a> (opens a mail to papers@example.org; just send it)." in mail.html
+    assert "Unsubscribe</a> (opens an email to papers@example.org; just send it)." in mail.html
 
 
 def test_list_without_pages_leads_to_arxiv_and_still_to_votes_and_the_way_out() -> None:
@@ -101,5 +101,5 @@ def test_list_without_pages_leads_to_arxiv_and_still_to_votes_and_the_way_out() 
         f"https://arxiv.org/abs/{arxiv_id}" for arxiv_id in rows
     ]
     assert not [url for url, _ in found if "/digest/" in url or "#" in url]
-    assert (VOTE, "Vote on all papers of this digest") in found
+    assert (VOTE, "Vote on all papers in this digest") in found
     assert (f"{WEB}/leave/{TOKEN}", "Unsubscribe") in found

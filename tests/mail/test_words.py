@@ -142,7 +142,7 @@ TRANSLATIONS = sorted(
     file.relative_to(EMAILS).as_posix() for file in EMAILS.glob("*/_*.j2") if file.is_file()
 )
 NO_TRANSLATION = {"Abstract", "Code", "LLM", "Prompt", "Completion", "Tokens", "Relevant"}
-NO_TRANSLATION |= {"November", "stat", "gpt", "luna"}
+NO_TRANSLATION |= {"online", "November", "stat", "gpt", "luna"}
 
 
 def words_used() -> set[str]:

@@ -119,7 +119,8 @@ def test_no_day_is_quiet_while_a_source_is_late(weeks: Weeks) -> None:
         if late or one.outcome is not Outcome.QUIET:
             assert named(one.reason) == late
         sentences = re.findall(
-            r"([\w ,]+) (?:was|were) late; the newest papers will come with", flat(one.mail)
+            r"([\w ,]+) (?:was|were) late; (?:its|their) newest papers will come with",
+            flat(one.mail),
         )
         assert named(" ".join(sentences)) == (late if one.mail else set())
 

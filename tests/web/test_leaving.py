@@ -93,7 +93,7 @@ def test_button_leaves_and_undo_comes_back(web: Web) -> None:
     assert "Unsubscribed" in web.get(web.link("leave/")).text
     back = web.post(f"{web.link('leave/')}/undo").text
     assert "Subscribed again" in back
-    assert "a…@example.org gets Foundations again" in back
+    assert "a…@example.org will get Foundations again" in back
     assert "Leave Foundations" in web.get(web.link("leave/")).text
     assert suppressed(web) == []
 

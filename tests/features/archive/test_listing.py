@@ -65,7 +65,7 @@ def test_list_that_is_not_public_looks_like_none(web: Web, archive: str) -> None
         answer = web.get(path)
         assert answer.status_code == nothing.status_code == 404
         assert answer.text == nothing.text
-    assert "No list here is public" in web.get("/").text
+    assert "There are no public lists here" in web.get("/").text
     assert links(web, "/") == []
 
 
@@ -342,5 +342,5 @@ def test_before_the_first_morning_the_room_is_up_and_keeps_nothing(world: World)
     assert web.get(f"/leave/{'0' * 32}").status_code == 404
     assert web.get("/list/foundations/join").status_code == 200
     asked = web.post("/list/foundations/join", data={"address": "emmy@wren.edu"})
-    assert (asked.status_code, "Not now" in asked.text) == (503, True)
+    assert (asked.status_code, "Not available right now" in asked.text) == (503, True)
     assert not (world.path / "data").exists()

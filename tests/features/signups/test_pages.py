@@ -68,7 +68,7 @@ def test_whole_way_from_the_form_to_the_next_digest(open_web: Web) -> None:
     web = open_web
     world = open_web.world
     page = web.get(JOIN).text
-    assert "Get Foundations by mail" in page
+    assert "Get Foundations by email" in page
     assert "why networks generalise" in page
     assert "Check your inbox" in ask(web, EMMY)
     assert work(web) == [EMMY]
@@ -140,7 +140,7 @@ def test_answer_does_not_reveal_who_is_on_the_list(open_web: Web) -> None:
 )
 def test_invalid_address_is_rejected_and_not_stored(open_web: Web, typed: str) -> None:
     page = ask(open_web, typed)
-    assert "This is not a mail address" in page
+    assert "This is not an email address" in page
     assert "<script" not in page
     assert rows(open_web) == []
 
@@ -163,7 +163,7 @@ def test_only_open_lists_take_sign_ups(open_web: Web) -> None:
 
 def test_scripts_and_robots_sign_nobody_up(open_web: Web) -> None:
     web = open_web
-    assert "Get Foundations by mail" in ask(web, EMMY, headers=SCRIPT)
+    assert "Get Foundations by email" in ask(web, EMMY, headers=SCRIPT)
     assert "Check your inbox" in web.post(JOIN, data={"address": EMMY, "trap": "x"}).text
     assert rows(web) == []
     link = asked(web)
