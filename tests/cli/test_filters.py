@@ -122,7 +122,7 @@ def test_list_without_topics_takes_its_authors_papers_asks_nobody_and_costs_noth
     assert world.llm.requests == []
     parts = text, html = sent(world)
     assert "    > Author match: Ada Byron." in text
-    assert '<p class="m">Ada\u00a0Byron</p>' in html
+    assert '<p class="m"><b>Ada\u00a0Byron</b></p>' in html
     for part in parts:
         assert not [
             word
@@ -149,7 +149,7 @@ def test_followed_authors_are_scored_first_and_marked_in_the_contents(world: Wor
     text, html = sent(world)
     assert "CONTENTS\n\nFrom authors you follow · 1\n   1.   9/8  Later\n" in text
     assert "<h2>From authors you follow&nbsp;·&nbsp;1</h2>" in html
-    assert '<p class="m">Emmy\u00a0N</p>' in html
+    assert '<p class="m"><b>Emmy\u00a0N</b></p>' in html
     assert "    > Author match: Emmy N." in text
 
 
@@ -166,7 +166,7 @@ def test_dead_llm_is_waited_for_then_author_matches_make_the_digest_alone(world:
     world.run("work", "sending")
     text, _ = sent(world)
     text = " ".join(text.split())
-    assert "One of 4 new papers, by Ada Byron, whom you follow. 1 of 4 new papers passed" in text
+    assert "One of 4 new papers, by Ada Byron, whom you follow. 1 of 4 new papers chosen" in text
     assert (
         "2 papers have no score yet, because the LLM stopped answering; they will be back" in text
     )

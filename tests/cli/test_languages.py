@@ -81,6 +81,16 @@ def test_check_names_misspelt_files_of_a_language(german: World) -> None:
     assert f"ok     emails: {said}\n" in ran.out
 
 
+def test_check_names_own_words_that_hide_a_translation(german: World) -> None:
+    """Lists in German would have a mail in two languages."""
+    hides = "emails/_words.j2 goes before the shipped de/_words.j2; copy it to emails/de/_words.j2"
+    words = (EMAILS / "_words.j2").read_text("utf-8")
+    german.write("emails/_words.j2", words)
+    assert hides in german.run("check", "--offline").out
+    german.write("emails/de/_words.j2", words)
+    assert hides not in german.run("check", "--offline").out
+
+
 def test_copy_in_force_has_the_folders_of_languages(german: World) -> None:
     files = Files(german.path)
     before = files.fingerprint()

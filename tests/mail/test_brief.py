@@ -44,7 +44,8 @@ def said(of: Digest) -> tuple[str, str]:
     for link in [link for each in paragraphs for link in each.iter("a")]:
         arxiv_id = link.get("href").removeprefix("https://arxiv.org/abs/")
         link.text = f"[{link.text_content()}|{arxiv_id}]"
-    in_text = mail.text.partition("2026\n")[2].split("\n\n")[0]
+    in_text = mail.text.partition("2026\n")[2].partition(" new papers ")[0]
+    in_text = in_text.rpartition("\n\n")[0]
     in_html = " ".join(paragraph.text_content() for paragraph in paragraphs)
     return flat(in_html).replace("\u00a0", " "), flat(in_text)
 
@@ -81,7 +82,7 @@ def said(of: Digest) -> tuple[str, str]:
         (
             "Via graphs, a graph is.",
             {TWO: "a graph", THREE: "graph is"},
-            f"Via graphs, [a graph|{TWO}] is ([Graphs|{THREE}]).",
+            f"Via graphs, [a graph|{TWO}] is (also: [Graphs|{THREE}]).",
             "Via graphs, a graph is [2] [3].",
         ),
         # no space separates words

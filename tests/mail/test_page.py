@@ -79,7 +79,10 @@ def test_inbox_shows_the_best_by_the_scores_and_no_name_after_its_title() -> Non
         matched_author="Yoshua Bengio",
     )
     of = [matched, *(entry(n, paper(f"2611.0000{n}", title=f"High {n}")) for n in (2, 3))]
-    assert first_seen(render(digest(of))) == ("High 2", f"3 papers, 1 by Yoshua Bengio · {WHY}")
+    assert first_seen(render(digest(of))) == (
+        "High 2",
+        f"3 papers, 1 by an author you follow · {WHY}",
+    )
     assert first_seen(render(digest([matched]))) == ("Low", "It is low.")
     unscored = replace(matched, score=None)
     assert first_seen(render(digest([unscored]))) == ("Low", "1 paper by Yoshua Bengio")
@@ -100,7 +103,8 @@ def test_inbox_names_followed_authors_as_the_list_spells_them(
         entry(1, paper(authors=tuple(map(str.upper, reversed(names))))), matched_authors=names
     )
     follows = mailing_list(authors=names)
-    for of, number in (([matched, entry(2)], "2 papers, 1"), ([matched] * 2, "2 papers")):
+    both = [matched, matched]
+    for of, number in (([*both, entry(3)], "3 papers, 2"), (both, "2 papers")):
         preheader = first_seen(render(digest(of, mailing_list=follows)))[1]
         assert preheader == f"{number} by {said} · {WHY}"
 

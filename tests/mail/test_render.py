@@ -63,7 +63,7 @@ def test_both_parts_carry_the_whole_digest() -> None:
         for words in (
             "Paperboy · Friday, 20 November 2026",
             "Two papers, one by Yoshua Bengio, whom you follow.",
-            "2 of 15 new papers passed · 1-minute read · scores: relevance, out of 10",
+            "2 of 15 new papers chosen · 1-minute read · scores: relevance, out of 10",
             "1 paper has no score yet, because the LLM gave no usable score; it will be back the next morning.",
             "1 paper could not be scored on three mornings and is named at the end.",
             "First & foremost",

@@ -71,7 +71,7 @@ def test_list_with_fewer_than_two_topics_has_no_sections_by_them(topics: str) ->
 @pytest.mark.parametrize(
     ("number", "expected"),
     [
-        (1, ["Today's papers · 1"]),
+        (1, ["Today's paper"]),
         (5, ["Today's papers · 5"]),
         (6, ["Read first", "More papers · 3"]),
     ],
@@ -273,7 +273,7 @@ def test_row_names_all_followed_authors_as_the_list_spells_them() -> None:
     of = replace(of, matched_authors=("Yoshua Bengio", "Yann LeCun"))
     mail = render(busy([of, *(entry(n) for n in range(20, 26))]))
     html = mail.html.replace("\xa0", " ").replace("&nbsp;", " ")
-    first = html.index('<p class="m">Yoshua Bengio, Yann LeCun</p>')
+    first = html.index('<p class="m"><b>Yoshua Bengio, Yann LeCun</b></p>')
     assert first < html.index("<h3")
     assert "> Author match: Yoshua Bengio, Yann LeCun. It explains" in flat(mail.text)
 

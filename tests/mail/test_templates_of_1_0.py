@@ -82,6 +82,16 @@ def test_home_with_templates_of_1_0_still_sends(kind: str, web: bool, templates:
     assert size(mail.html) <= HTML_BUDGET
 
 
+@pytest.mark.parametrize("names", [["digest.mjml.j2"], ["digest.mjml.j2", "_words.j2"]])
+def test_row_says_by_itself_that_it_is_outside_the_topics(names: list[str], tmp_path: Path) -> None:
+    """For a digest.mjml.j2 of 1.0 has no heading that does, nor the words."""
+    for name in names:
+        shutil.copy(OF_1_0 / name, tmp_path)
+    html = visible(render(BUSY, Templates.load([tmp_path, EMAILS])).html)
+    assert "3/7 · not on your topics · 2611.00001" in html
+    assert "Not on your topics" not in html
+
+
 @pytest.mark.quick
 def test_page_of_a_digest_by_templates_of_1_0_has_every_paper(templates: Templates) -> None:
     root = lxml.html.document_fromstring(online(BUSY, templates))

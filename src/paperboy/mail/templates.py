@@ -2,8 +2,8 @@
 and line.
 
 Jinja gives the plain text, and MJML that becomes the HTML. A fault is a `ConfigError`. For a list
-of the language pt-BR, each template is looked for in pt-BR/, then in pt/, then outside these: in
-all of the operator's folders before the shipped ones.
+of the language pt-BR, each template is looked for in pt-BR/, then in pt/, then outside these. The
+operator's own, also outside a folder of a language, go before the shipped ones of that name.
 """
 
 from __future__ import annotations

@@ -169,7 +169,9 @@ def placeholders(mailing_list: MailingList) -> Iterator[str]:
 
 
 def _templates(app: App) -> Iterator[Finding]:
-    """Report sound templates, and the operator's files that no shipped template uses."""
+    """Report sound templates, the operator's files that no shipped template uses, and those that
+    hide a shipped translation.
+    """
     message = "the templates render"
     _, *shipped = app.home.folders("emails")
     known = {file.name for folder in shipped for file in folder.glob("*.j2")}
@@ -179,6 +181,22 @@ def _templates(app: App) -> Iterator[Finding]:
         message += f"; no shipped template uses {', '.join(strange)}"
 
     yield Finding("emails", message)
+    for path in sorted(_hidden(app)):
+        fix = f"copy it to emails/{path}, unless these lists are to have your words"
+        yield note("emails", f"emails/{path.name} goes before the shipped {path}; {fix}")
+
+
+def _hidden(app: App) -> Iterator[Path]:
+    """Yield the shipped translations, for a list's language, before which the operator's plain file
+    goes.
+    """
+    own, *shipped = app.home.folders("emails")
+    languages = {mailing_list.language for mailing_list in app.home.lists}
+    for file in (file for folder in shipped for file in folder.glob("*/*.j2")):
+        path = Path(file.parent.name, file.name)
+        is_used = any(f"{language}-".startswith(f"{path.parent}-") for language in languages)
+        if is_used and (own / file.name).exists() and not (own / path).exists():
+            yield path
 
 
 def _of_the_home(app: App) -> Iterator[Finding]:

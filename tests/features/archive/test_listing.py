@@ -174,7 +174,7 @@ def test_open_list_has_its_form_in_place(web: Web) -> None:
     configure(web, archive="public")
     page = lxml.html.document_fromstring(web.get("/list/foundations").text)
     assert page.xpath("//form") == []
-    assert "Unsubscribe any time, from any mail." in page.text_content()
+    assert "You can unsubscribe at any time, from any email." in page.text_content()
 
 
 def test_damaged_digest_leaves_its_subject_on_the_page_of_its_list(public: Web) -> None:

@@ -343,7 +343,7 @@ def atom(visit: Visit, name: str) -> Response:
             title=one_line(mailing_list.title),
             updated=max((archived.at for archived in digests), default=_NEVER).isoformat(),
             url=url,
-            brand=visit.templates.brand,
+            brand=one_line(visit.templates.brand),
             entries=Markup().join(entries),
         )
         return _response(text, "application/atom+xml")
