@@ -148,7 +148,7 @@ NO_TRANSLATION |= {"online", "November", "stat", "gpt", "luna"}
 def is_for_templates(name: str, file: Path) -> bool:
     """Whether a template uses that name, shipped or of 1.0, rather than the file itself alone."""
     places = [file, *EMAILS.glob("*.j2"), *OF_1_0.glob("*.j2")]
-    is_used = any(re.search(rf"\b(words|brief|room)\.{name}\b", p.read_text()) for p in places)
+    is_used = any(re.search(rf"\b(words|brief|room|site)\.{name}\b", p.read_text()) for p in places)
     return is_used or len(re.findall(rf"\b{name}\b", file.read_text("utf-8"))) == 1
 
 
@@ -173,7 +173,7 @@ def test_each_translation_has_each_word(translation: str) -> None:
 
 
 def test_there_is_a_translation_of_each_file_of_words() -> None:
-    assert TRANSLATIONS == ["de/_brief.j2", "de/_room.j2", "de/_words.j2"]
+    assert TRANSLATIONS == ["de/_brief.j2", "de/_room.j2", "de/_site.j2", "de/_words.j2"]
 
 
 @pytest.mark.parametrize("web", [False, True], ids=["", "web"])

@@ -207,10 +207,28 @@ def test_link_holds_for_seven_days(open_web: Web) -> None:
     clock.now += timedelta(days=7, minutes=-1)
     assert web.get(link).status_code == 200
     clock.now += timedelta(minutes=2)
-    assert web.get(link).status_code == 404
-    assert web.post(link).status_code == 404
+    assert web.post(link).status_code == 410
     work(web)  # after the first morning of a day, which tidies up
     assert rows(web) == []
+
+
+def test_link_that_is_too_old_shows_the_form_again(open_web: Web) -> None:
+    """So does any other, since nothing is known of it; unless the list takes nobody."""
+    web = open_web
+    path = f"/confirm/{'0' * 32}/foundations"
+    page = web.get(path)
+    assert page.status_code == 410
+    assert "This link is no longer valid" in page.text
+    assert f'<form method="post" action="{WEB_URL}{JOIN}">' in page.text
+    web.world.write("subscribers.yaml", LISTS)
+    assert web.get(path).status_code == 404
+
+
+def test_link_of_1_0_which_does_not_name_its_list_confirms(open_web: Web) -> None:
+    link, _, name = asked(open_web).rpartition("/")
+    assert name == "foundations"
+    assert "You are on the list" in open_web.post(link).text
+    assert open_web.get(f"/confirm/{'0' * 32}").status_code == 404
 
 
 def test_confirming_brings_back_who_left_but_no_suppressed_address(

@@ -75,6 +75,7 @@ def samples(page: Page) -> Iterator[PageSample]:
         "send_at": "07:00",
     }
     day = {"date": page.date, "month": "", "papers": 2, "considered": 9, "url": url}
+    day |= {"subject": page.title}
     days = [day | {"best": [page.title] * 3}, day | {"papers": 0, "best": []}]
     paper = {"date": page.date, "title": page.title, "authors": "Ada Lovelace", "url": url}
     paper |= {"relevance": 9, "novelty": 8, "comment": "It matters."}
@@ -84,7 +85,7 @@ def samples(page: Page) -> Iterator[PageSample]:
         best = {"best": page.title * number, "newest_url": url}
         yield "lists", {"lists": [of_list | best] * number}
         beside = {"older": url * number, "newer": url * number}
-        yield "list", of_list | {"days": days * number} | beside
+        yield "list", of_list | {"days": days * number, "past": days[:1] * number} | beside
         found = {"query": "words" * number, "papers": [paper] * number, "most": True}
         yield "search", of_list | found
 
@@ -137,6 +138,7 @@ def past(visit: Visit, name: str) -> Response:
             mailing_list.language,
             **about,
             days=days,
+            past=[day for day in days if day["url"]],  # as templates of 1.0 know them
             older=f"{url}?page={number + 1}" if len(rows) > _LENGTH else "",
             newer=f"{url}?page={number - 1}" if number > 1 else "",
         )

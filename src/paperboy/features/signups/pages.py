@@ -50,7 +50,8 @@ def samples(page: Page) -> Iterator[PageSample]:
         "typed": "ada@",
         "wrong": True,
     }
-    for state in ("form", "asked", "confirm", "expired", "done"):
+    yield "expired", shown
+    for state in ("form", "asked", "confirm", "done"):
         yield "join", shown | {"state": state}
 
 
@@ -88,7 +89,7 @@ def confirm(visit: Visit, token: str, name: str = "") -> Response:
     store = visit.store
     signup = rows.find(store.database, token, visit.now)
     if signup is None:
-        return _form(visit, _open_list(visit, name), expired=True)
+        return _expired(visit, _open_list(visit, name))
     name = signup.list_name
     address = signup.address
 
@@ -134,19 +135,28 @@ def _open_list(visit: Visit, name: str) -> MailingList:
     return mailing_list
 
 
+def _expired(visit: Visit, mailing_list: MailingList) -> Response:
+    return visit.page(
+        "expired",
+        mailing_list.language,
+        status=410,
+        title=mailing_list.title,
+        url=visit.join_url(mailing_list),
+        list_url=visit.list_url(mailing_list),
+    )
+
+
 def _form(
     visit: Visit,
     mailing_list: MailingList,
     *,
     typed: str = "",
     wrong: bool = False,
-    expired: bool = False,
 ) -> Response:
     return visit.page(
         "join",
         mailing_list.language,
-        status=410 if expired else 200,
-        state="expired" if expired else "form",
+        state="form",
         title=mailing_list.title,
         description=mailing_list.description,
         looks_for=visit.looks_for(mailing_list),
