@@ -323,6 +323,13 @@ def test_entry_of_the_feed_names_its_papers_without_their_abstracts(public: Web)
     assert "benchmarks" not in content.text
 
 
+def test_feed_of_a_day_on_which_none_passed_says_so_to_anybody(web: Web) -> None:
+    configure(web, archive="public", min_relevance="10")
+    another_morning(web, 11)
+    assert texts(feed(web), "a:entry/a:title/text()")[0] == "No paper passed"
+    assert "Nothing for you" not in web.get("/list/foundations/feed.atom").text
+
+
 def test_reader_who_has_the_feed_is_sent_none(public: Web) -> None:
     first = public.get("/list/foundations/feed.atom")
     assert first.headers["Cache-Control"] == "public, max-age=600"
