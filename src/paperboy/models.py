@@ -235,7 +235,7 @@ class Ranker(Protocol):
     """Ranking that a list has learned."""
 
     @property
-    def examples(self) -> int: ...  # how many it has learned from
+    def weight(self) -> float: ...  # beside the words of the topics, which weigh 1
 
     def strengths(self, texts: Sequence[Text]) -> Sequence[float]: ...
 

@@ -22,7 +22,7 @@ from typing import Any
 from paperboy.features.learning import ranking
 from paperboy.features.learning.lessons import BACKGROUND
 from paperboy.features.learning.ranking import LearnedRanker
-from paperboy.features.learning.shortlist import SAMPLED, Recall, share_of, shortlist
+from paperboy.features.learning.shortlist import Recall, sampled_of, share_of, shortlist
 from paperboy.home.settings import Share
 from paperboy.models import Paper, ToScore
 from paperboy.morning.drafter import RECENT
@@ -155,7 +155,10 @@ def live(days: Sequence[JudgedDay], relevance: Mapping[str, int], share: Share) 
             strengths = dict(zip((paper.id for paper in day.papers), found, strict=True))
             if number > YOUNG:
                 choice = shortlist(
-                    strengths, share_of(share, life.found, day.date), f"astro {day.date}"
+                    strengths,
+                    share_of(share, life.found, day.date),
+                    sampled_of(share),
+                    f"astro {day.date}",
                 )
         # The task learns what was judged up to the morning before.
         if judged:
@@ -256,7 +259,7 @@ def _learned(papers: Mapping[str, Paper], votes: Mapping[str, bool]) -> bytes:
 
 
 def print_lives(lives: Sequence[PaperHistory], days: int) -> None:
-    print(f"A shortlist and {SAMPLED:.0%} of the rest; days {YOUNG + 1} to {days}")
+    print(f"A shortlist and a sample of the rest; days {YOUNG + 1} to {days}")
     print("share   called   recall   estimated   passed in the sample   area   s/day")
     for life in lives:
         share = life.share if isinstance(life.share, str) else f"{life.share:.0%}"

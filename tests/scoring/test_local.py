@@ -203,9 +203,9 @@ def test_ranking_of_real_days_agrees_with_an_llm() -> None:
 
 @dataclass
 class Wants:
-    """Has learned, from this many examples, that the one is wanted and the other is not."""
+    """Has learned, with this weight, that the one is wanted and the other is not."""
 
-    examples: int
+    weight: float
     wanted: str = "Sorting networks"
     other: str = "Dwarf galaxies"
 
@@ -223,10 +223,10 @@ def ranked(papers: list[Paper], *rankers: Wants) -> dict[str, int]:
     return {arxiv_id: score.relevance for arxiv_id, score in scored.scores.items()}
 
 
-def test_learned_model_counts_the_more_the_more_it_has_learned() -> None:
+def test_learned_model_counts_as_much_as_it_weighs() -> None:
     papers = [on(1, "Dwarf galaxies"), on(2, "Sorting networks")]
     by_words, by_few, by_many = (
-        list(ranked(papers, *rankers).values()) for rankers in ((), (Wants(4),), (Wants(1000),))
+        list(ranked(papers, *rankers).values()) for rankers in ((), (Wants(0.02),), (Wants(4),))
     )
     assert by_words == [10, 1]
     assert by_few[0] > by_few[1]
@@ -234,10 +234,10 @@ def test_learned_model_counts_the_more_the_more_it_has_learned() -> None:
 
 
 def test_two_models_add_up() -> None:
-    """Two that are opposed leave the order to the words, however much more one of them has learned."""
+    """Two that are opposed leave the order to the words, if they weigh the same."""
     papers = [on(1, "Dwarf galaxies"), on(2, "Sorting networks")]
-    sorting = Wants(6000)
-    galaxies = Wants(1000, "Dwarf galaxies", "Sorting networks")
+    sorting = Wants(4)
+    galaxies = Wants(4, "Dwarf galaxies", "Sorting networks")
     [of_galaxies, of_sorting] = ranked(papers, sorting, galaxies).values()
     assert of_galaxies > of_sorting
     assert ranked(papers, sorting, sorting) == ranked(papers, sorting)
@@ -248,7 +248,7 @@ def test_lists_share_papers_but_not_what_they_learned() -> None:
     papers = (on(1, "Dwarf galaxies"), on(2, "Sorting networks"))
     jobs = [
         ToScore(mailing_list(name=name, topics=TOPICS), papers, tuple(MONTH), rankers=rankers)
-        for name, rankers in (("one", (Wants(1000),)), ("two", ()), ("three", (Wants(10),)))
+        for name, rankers in (("one", (Wants(4),)), ("two", ()), ("three", (Wants(0.05),)))
     ]
     assert [dict(scored.scores) for scored in LocalScorer().score(jobs)] == [
         dict(next(LocalScorer().score([job])).scores) for job in jobs
@@ -273,3 +273,10 @@ def test_closeness_depends_on_the_days_papers_and_not_on_their_order() -> None:
     assert closeness(TOPICS, day) == closeness(TOPICS, day[::-1])
     assert closeness(TOPICS, day) != closeness(TOPICS, day[:10])
     assert closeness(TOPICS, []) == closeness("", day) == {}
+
+
+def test_closeness_counts_what_was_learned() -> None:
+    """Also of papers that share no word with the topics."""
+    day = [on(1, "Dwarf galaxies"), on(2, "Sorting networks"), on(3, "Geese")]
+    found = closeness(TOPICS, day, [Wants(4)])
+    assert found[day[1].id] > found[day[2].id] > found[day[0].id]

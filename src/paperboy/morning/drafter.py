@@ -219,7 +219,7 @@ class Drafter:
             now=now,
             filtered=filtered,
             followed=followed,
-            closeness=closeness(mailing_list.topics, kept) if model.is_llm else {},
+            closeness=closeness(mailing_list.topics, kept, tuple(learned.rankers.values())),
             learned=learned,
             tries=self.store.days.tries(name),
             only_days=only_days,

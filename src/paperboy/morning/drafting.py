@@ -70,7 +70,9 @@ class Gathered:
     now: datetime
     filtered: frozenset[str]  # by id
     followed: frozenset[str]  # by id: written by followed authors
-    closeness: Mapping[str, float]  # to the topics, by id; empty if relevance already ranks by it
+    closeness: Mapping[
+        str, float
+    ]  # to the topics, and to what the embedded scorer has learned, by id
     learned: Learned
     tries: Mapping[str, int]  # by id: number of earlier mornings that failed to score it
     only_days: int  # see Digest

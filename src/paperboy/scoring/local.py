@@ -1,9 +1,9 @@
 """The embedded scorer: ranks papers by the words they share with a list's topics, without an LLM.
 
 A paper's strength is SQLite's bm25 for the topics' wanted words and adjacent word pairs, minus its
-bm25 for the unwanted ones. A ranking that the list has learned, if any, is added, with a weight
-that grows with the number of its examples. A paper's rank among the recent papers of the list's categories
-becomes its relevance. Its quality plays no part.
+bm25 for the unwanted ones. What the list has learned, if anything, is added with its weight. A
+paper's rank among the recent papers of the list's categories becomes its relevance. Its quality
+plays no part.
 """
 
 import hashlib
@@ -37,8 +37,6 @@ _IDEA = "words and pairs, wanted minus unwanted, 3"  # change it whenever the sa
 
 # The relevance of each top share of the recent papers; 2 below them, 1 without a shared word.
 _SHARES = ((0.01, 10), (0.025, 9), (0.05, 8), (0.10, 7), (0.20, 6), (0.35, 5), (0.50, 4), (0.70, 3))
-_AS_GOOD_AS_WORDS = 200  # examples that make a ranking count as much as the topics' words
-_MOST = 4.0  # the most that a ranking weighs; the topics' words weigh 1
 _COMMENTED = 6  # the lowest relevance with a comment
 _NAMED = 3  # words in a comment
 
@@ -119,14 +117,18 @@ class LocalScorer:
         return f"{none}, so the embedded scorer ranks by words; no LLM judges. {CREDENTIAL}", ""
 
 
-def closeness(topics: str, papers: Sequence[Paper]) -> Mapping[str, float]:
-    """Return how close each of a day's papers is to the topics by its words, by id; papers that
-    share no word are left out. Pure.
+def closeness(
+    topics: str, papers: Sequence[Paper], rankers: Sequence[Ranker] = ()
+) -> Mapping[str, float]:
+    """Return how close each of a day's papers is to the topics by its words, and to what the list
+    has learned, by id; without rankers, papers that share no word are left out. Pure.
     """
     # Sorted, so that lists on the same categories share an index: each has followed authors' papers first.
     texts = [Text(paper.id, paper.title, paper.abstract) for paper in papers]
     index = _index_of(tuple(sorted(texts)))
     strengths = index.strengths(*wanted_and_unwanted(topics))
+    if rankers:
+        strengths = _blended(strengths, rankers, index.texts)
     return {
         text.id: strength
         for text, strength in zip(index.texts, strengths, strict=True)
@@ -147,9 +149,10 @@ def _blended(
     standard = iter(shared)
     blended = [weakest if value is None else next(standard) for value in words]
     for ranker in rankers:
-        weight = min(_MOST, ranker.examples / _AS_GOOD_AS_WORDS)
         learned = _standardized(ranker.strengths(texts))
-        blended = [value + weight * more for value, more in zip(blended, learned, strict=True)]
+        blended = [
+            value + ranker.weight * more for value, more in zip(blended, learned, strict=True)
+        ]
 
     return blended
 

@@ -81,7 +81,7 @@ def test_status_estimates_what_the_shortlist_finds_and_what_it_saved(busy: World
     )
     assert of_foundations(busy) == (
         {
-            "share": 0.5,
+            "share": 0.6,
             "off_until": None,
             "learns": None,
             "called": 106,
@@ -122,9 +122,9 @@ def test_no_money_is_saved_where_a_price_is_unknown_or_nothing(
 @pytest.mark.parametrize(
     ("found", "then", "share", "until"),
     [
-        (2, "", 0.5, None),
-        (3, "; raised to 60% of papers, since it missed some", 0.6, None),
-        (6, "; off until Mon 18 Jan, since it missed too much", 1.0, "2027-01-18"),
+        (3, "", 0.6, None),
+        (4, "; raised to 70% of papers, since it missed some", 0.7, None),
+        (8, "; off until Mon 18 Jan, since it missed too much", 1.0, "2027-01-18"),
     ],
 )
 def test_status_says_what_the_sample_has_changed(

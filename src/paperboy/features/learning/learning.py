@@ -30,6 +30,7 @@ from paperboy.features.learning.shortlist import (
     MISS_WINDOW,
     Recall,
     off_until,
+    sampled_of,
     share_of,
     shortlist,
 )
@@ -76,7 +77,10 @@ class Learning:
         about papers by followed authors and those of batches that the list has seen before.
         """
         states = self.of(mailing_list)
-        rankers = {str(kind): LearnedRanker(state.weights) for kind, state in states.items()}
+        rankers = {
+            str(kind): LearnedRanker(state.weights, kind is ExampleKind.VOTES)
+            for kind, state in states.items()
+        }
 
         liked: Mapping[str, float] = {}
         if ExampleKind.VOTES in rankers:
@@ -84,7 +88,7 @@ class Learning:
 
         if self.ranks and rankers:
             digest = hashlib.sha256(b"".join(ranker.state for ranker in rankers.values()))
-            return Learned(liked=liked, rankers=rankers, key=digest.hexdigest()[:16])
+            return Learned(rankers=rankers, key=digest.hexdigest()[:16])
 
         name = mailing_list.name
         day = local_date(mailing_list, now)
@@ -104,7 +108,8 @@ class Learning:
             if paper.id not in followed and paper.published >= seen_until[source_of(paper.id).key]
         ]
         strengths = _strengths(rankers[ExampleKind.SCORES], ranked)
-        return replace(shortlist(strengths, share, f"{name} {day}"), liked=liked)
+        choice = shortlist(strengths, share, sampled_of(self.share), f"{name} {day}")
+        return replace(choice, liked=liked)
 
     def of(self, mailing_list: MailingList) -> Mapping[ExampleKind, LearnedState]:
         """Return the states that hold for the list, by kind."""
@@ -232,7 +237,7 @@ def words() -> Mapping[str, Words]:
     return {
         _OFF: Words(
             "The shortlist of {names} misses too much, and is off",
-            "Within 60 days, six papers passed that it had left out and the LLM scored by chance. For 60 days the "
+            "Within 60 days, eight papers passed that it had left out and the LLM scored by chance. For 60 days the "
             "LLM scores all papers again, and costs rise.",
             "Nothing needs to be done. To do without a shortlist from now on, set LLM_SHORTLIST=1 in .env; to fix its "
             "share, for example LLM_SHORTLIST=0.7.",

@@ -13,18 +13,28 @@ from typing import NamedTuple
 from paperboy.home.settings import Share
 from paperboy.morning.drafting import Learned
 
-SAMPLED = 0.05  # the chance that a paper left out is scored all the same
 LEAST_EXAMPLES = 300  # that a list has to learn before LLM calls depend on it
 LEAST_AGE = timedelta(days=30)  # of the oldest example
 MISS_WINDOW = timedelta(days=60)  # in which misses are counted, and for which they count
-_AUTO = 0.5  # the share of `auto`
+_AUTO = 0.6  # the share of `auto`
 _TOO_FEW = 20  # papers of a day to leave any out: little would be saved
-_MISSES_TO_RAISE = 3
-_STEP = 0.1  # by which they raise the share
-_MISSES_TO_DISABLE = 6
+_STEP = 0.1  # by which misses raise the share
+_MISSES_TO_DISABLE = 8  # of `auto`
 
 
-def shortlist(strengths: Mapping[str, float], share: float, seed: str) -> Learned:
+def sampled_of(setting: Share) -> float:
+    """Return the chance that a paper left out is scored all the same. `auto` has to notice sooner
+    what it misses.
+    """
+    return 0.1 if setting == "auto" else 0.05
+
+
+def shortlist(
+    strengths: Mapping[str, float],
+    share: float,
+    sampled_share: float,
+    seed: str,
+) -> Learned:
     """Leave out all but the best share of a day's papers and a random sample of the rest.
 
     `strengths` are by id, without the papers that are called in any case. Whether a paper is
@@ -38,26 +48,26 @@ def shortlist(strengths: Mapping[str, float], share: float, seed: str) -> Learne
     sampled = frozenset(
         paper_id
         for paper_id in rest
-        if random.Random(f"{seed} {paper_id}").random() < SAMPLED  # noqa: S311 - no secret
+        if random.Random(f"{seed} {paper_id}").random() < sampled_share  # noqa: S311 - no secret
     )
     return Learned(not_called=frozenset(rest) - sampled, sampled=sampled)
 
 
 def off_until(misses: Sequence[date], day: date) -> date | None:
-    """Return the last day on which `auto` is off, for 60 days after six misses within 60 days; None
-    if it is on. `misses` are the days, in order, of sampled papers that passed.
+    """Return the last day on which `auto` is off, for 60 days after eight misses within 60 days;
+    None if it is on. `misses` are the days, in order, of sampled papers that passed.
     """
     return _until(misses, day, _MISSES_TO_DISABLE)
 
 
 def share_of(setting: Share, misses: Sequence[date], day: date) -> float:
-    """Return the share of a day's papers that the LLM is asked about. Three misses within 60 days
-    raise it for the next 60.
+    """Return the share of a day's papers that the LLM is asked about. Misses within 60 days raise it
+    for the next 60: four of `auto`, else three, since the sample is half as large.
     """
     if setting == "auto" and off_until(misses, day):
         return 1.0
     share = _AUTO if setting == "auto" else setting
-    if _until(misses, day, _MISSES_TO_RAISE):
+    if _until(misses, day, 4 if setting == "auto" else 3):
         return min(1.0, share + _STEP)
     return share
 
