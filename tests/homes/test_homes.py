@@ -237,7 +237,7 @@ def test_links_of_old_mails_work(kept: KeptScore) -> None:
     links = [row["link"] for row in kept.rows("select link from messages where link != ''")]
     assert [web.get(f"/digest/{link}").status_code for link in links] == [200] * 4
     (lise,) = kept.rows("select token from signups where address = 'lise@example.org'")
-    assert "You are on the list" in web.post(f"/confirm/{lise['token']}").text
+    assert "Subscribed" in web.post(f"/confirm/{lise['token']}").text
     assert "Unsubscribed" in web.post(f"/leave/{grace['leave']}/now").text
     kept.live()
     assert set(kept.digests("foundations")) == {f"{name}@example.org" for name in ("ada", "emmy")}

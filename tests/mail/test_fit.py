@@ -156,7 +156,7 @@ def test_html_says_what_it_has_no_room_for() -> None:
 
     assert "by title only" not in said(30)
     assert re.search(
-        r" \d+ papers above are listed by title only, to keep this mail short enough to be shown whole\. ",
+        r" \d+ papers above are listed by title only, to keep this email short enough to be shown in full\. ",
         said(400),
     )
     assert re.search(r" \d+ more papers did not fit\. ", said(600))

@@ -81,7 +81,7 @@ def test_reader_leaves_by_the_page_and_comes_back(walk: Walk, *, scripts: bool) 
     window = walk.window
     window.scripts(run=scripts)
     window.open(walk.web.link("leave/"))
-    assert walk.heading() == "Leave Foundations"
+    assert walk.heading() == "Unsubscribe from Foundations"
     window.click("button")
     assert walk.heading() == "Unsubscribed"
     assert "ada@example.org" in walk.web.run("status", "--suppressed").out
@@ -112,7 +112,7 @@ def test_stranger_signs_up_by_real_clicks(walk: Walk) -> None:
     window.open(web.link("confirm/", "emmy@wren.edu"))
     assert "emmy@wren.edu" not in listed(web)
     window.click("button")
-    assert walk.heading() == "You are on the list"
+    assert walk.heading() == "Subscribed"
     work(web)
     assert "- emmy@wren.edu" in listed(web)
 

@@ -53,7 +53,7 @@ def is_discreet(served: Served, web: Web) -> bool:
 
 def is_alive(served: Served, web: Web) -> bool:
     answer = served.ask(path_of(web))
-    return answer.status == 200 and "Leave Foundations" in answer.body
+    return answer.status == 200 and "Unsubscribe from Foundations" in answer.body
 
 
 # ── Requests ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -322,7 +322,7 @@ def test_broken_edit_leaves_the_version_before(web: Web, caplog: pytest.LogCaptu
     reader = Client(web.site)
     web.world.write("subscribers.yaml", "lists:\n  - nam: x\n")
     for _ in range(3):
-        assert "Leave Foundations" in reader.get(leave).text
+        assert "Unsubscribe from Foundations" in reader.get(leave).text
         web.world.later(seconds=10)
     assert "the previous version stays in force until that is fixed" in caplog.text
 
@@ -332,8 +332,8 @@ def test_broken_edit_leaves_the_version_before(web: Web, caplog: pytest.LogCaptu
     [
         ("subscribers.yaml", LISTS.replace("title: Foundations", "title: Basics"), "Leave Basics"),
         ("emails/leave.html.j2", "Leave it", "Leave it"),
-        ("emails/leave.html.j2", "Leave it {{ no_such_name }}", "Leave Foundations"),
-        ("emails/digest.mjml.j2", "{% if %}", "Leave Foundations"),
+        ("emails/leave.html.j2", "Leave it {{ no_such_name }}", "Unsubscribe from Foundations"),
+        ("emails/digest.mjml.j2", "{% if %}", "Unsubscribe from Foundations"),
     ],
 )
 def test_edit_is_shown_once_it_has_rested_if_nothing_is_broken(
@@ -343,7 +343,7 @@ def test_edit_is_shown_once_it_has_rested_if_nothing_is_broken(
     reader = Client(web.site)
     web.world.write(name, text)
     for _ in range(2):
-        assert "Leave Foundations" in reader.get(leave).text
+        assert "Unsubscribe from Foundations" in reader.get(leave).text
         web.world.later(seconds=5)
     assert shown in reader.get(leave).text
 
@@ -365,7 +365,7 @@ def test_beside_a_daemon_pages_show_what_it_has_brought_into_force(web: Web) -> 
     with web.world.held():
         web.world.write("subscribers.yaml", LISTS.replace("title: Foundations", "title: Basics"))
         for _ in range(2):
-            assert "Leave Foundations" in reader.get(leave).text
+            assert "Unsubscribe from Foundations" in reader.get(leave).text
             web.world.later(hours=1)
         assert web.run("work", "trial").code == 0
         assert "Leave Basics" in reader.get(leave).text

@@ -74,8 +74,8 @@ def test_any_post_to_the_link_of_the_header_is_the_one_click(
 
 def test_a_get_changes_nothing(web: Web) -> None:
     page = web.get(web.link("leave/"))
-    assert "Leave Foundations" in page.text
-    assert "Stop this list's mail to a…@example.org?" in page.text
+    assert "Unsubscribe from Foundations" in page.text
+    assert "Stop this list’s mail to a…@example.org?" in page.text
     assert web.get(web.link("leave/"), headers=CLICK).status_code == 200
     assert web.get(f"{web.link('leave/')}/now").status_code == 405
     assert suppressed(web) == []
@@ -94,14 +94,14 @@ def test_button_leaves_and_undo_comes_back(web: Web) -> None:
     back = web.post(f"{web.link('leave/')}/undo").text
     assert "Subscribed again" in back
     assert "a…@example.org will get Foundations again" in back
-    assert "Leave Foundations" in web.get(web.link("leave/")).text
+    assert "Unsubscribe from Foundations" in web.get(web.link("leave/")).text
     assert suppressed(web) == []
 
 
 def test_script_that_submits_the_form_is_shown_the_page_again(web: Web) -> None:
     link = web.link("leave/")
     for headers in (SCRIPT, CLICK | {"Sec-Fetch-Site": "cross-site"}):
-        assert "Leave Foundations" in web.post(f"{link}/now", headers=headers).text
+        assert "Unsubscribe from Foundations" in web.post(f"{link}/now", headers=headers).text
         assert suppressed(web) == []
     web.post(f"{link}/now", headers={})  # a browser that knows no Fetch Metadata
     assert len(suppressed(web)) == 1

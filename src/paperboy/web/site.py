@@ -28,7 +28,7 @@ from paperboy.home.watcher import Watcher
 from paperboy.mail.templates import Templates
 from paperboy.service.app import App
 from paperboy.web import leaving
-from paperboy.web.visit import Visit, rendered
+from paperboy.web.visit import Visit, common_language, rendered
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -145,7 +145,8 @@ class Site:
         code = response.status_code
 
         def render(templates: Templates) -> str:
-            return templates.web("error", web_url=web_url, code=code)
+            language = common_language(app.home.lists)
+            return templates.web("error", language, web_url=web_url, code=code)
 
         with suppress(PaperboyError):
             response.set_data(rendered(app.home, app.templates, render))

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -106,6 +106,14 @@ class Visit:
             return templates.web(name, language, **values)
 
         return rendered(self.home, self.templates, render)
+
+
+def common_language(lists: Iterable[MailingList]) -> str:
+    """Return the language that all these lists have, for pages of none of them; English, if they
+    have several.
+    """
+    languages = {mailing_list.language for mailing_list in lists}
+    return languages.pop() if len(languages) == 1 else ""
 
 
 def rendered(home: Home, templates: Templates, render: Callable[[Templates], str]) -> str:

@@ -97,6 +97,19 @@ def test_front_page_names_the_lists_that_everybody_may_read_or_join(public: Web)
     assert links(public, "/") == [at_home, newest, *joined]
 
 
+def test_pages_of_no_list_are_in_the_language_that_all_lists_have(web: Web) -> None:
+    def language(path: str) -> str | None:
+        return lxml.html.document_fromstring(web.get(path).text).get("lang")
+
+    configure(web, archive="public", language="de")
+    assert [language("/"), language("/list/no-such-list")] == ["de", "en"]
+    lists = (web.world.path / "subscribers.yaml").read_text("utf-8")
+    web.world.write(
+        "subscribers.yaml", lists.replace("name: galaxies", "name: galaxies\n    language: de")
+    )
+    assert [language("/"), language("/list/no-such-list")] == ["de", "de"]
+
+
 # --- the list's page
 
 
@@ -106,7 +119,7 @@ def test_page_of_a_list_has_its_digests_newest_first(public: Web) -> None:
     assert day_links(public) == [f"{AT_HOME}/2026-11-23", f"{AT_HOME}/2026-11-20"]
     assert "why networks generalise" in words(page)
     titles = [f"On the Learning of Paper 2611.0000{number}" for number in (1, 2, 3)]
-    assert f"Fri 20 · 3 of 3 papers {titles[0]} {titles[1]} · {titles[2]}" in words(page)
+    assert f"Fri 20 · 3 of 3 papers {titles[0]} {titles[1]} {titles[2]}" in words(page)
     (feed,) = lxml.html.document_fromstring(page.text).xpath(
         "//link[@rel='alternate'][@type='application/atom+xml']"
     )
@@ -174,7 +187,7 @@ def test_open_list_has_its_form_in_place(web: Web) -> None:
     configure(web, archive="public")
     page = lxml.html.document_fromstring(web.get("/list/foundations").text)
     assert page.xpath("//form") == []
-    assert "You can unsubscribe at any time, from any email." in page.text_content()
+    assert "Subscribers can leave with the link in any email." in page.text_content()
 
 
 def test_damaged_digest_leaves_its_subject_on_the_page_of_its_list(public: Web) -> None:

@@ -50,7 +50,7 @@ def tries(office: Office) -> list[str]:
 def confirmed(room: Web, office: Office) -> None:
     ask(room, EMMY)
     office.tick(30 * SECOND)
-    assert "You are on the list" in room.post(room.link("confirm/", EMMY)).text
+    assert "Subscribed" in room.post(room.link("confirm/", EMMY)).text
 
 
 @pytest.mark.quick

@@ -80,13 +80,13 @@ def test_whole_way_from_the_form_to_the_next_digest(open_web: Web) -> None:
     assert "e…@wren.edu will get each digest" in web.get(link).text
     assert work(web) == []
     assert EMMY not in listed(web)
-    assert "You are on the list" in web.post(link).text
+    assert "Subscribed" in web.post(link).text
     assert work(web) == []
     grace = "      - Grace Hopper <grace@example.org>\n"
     assert listed(web) == OPEN.replace(grace, f"{grace}      - emmy@wren.edu\n")
-    assert "You are on the list" in web.get(link).text
+    assert "Subscribed" in web.get(link).text
     leave = re.findall(rf"{WEB_URL}/leave/[0-9a-f]{{32}}", web.get(link).text)[0]
-    assert "Leave Foundations" in web.get(leave).text
+    assert "Unsubscribe from Foundations" in web.get(leave).text
     world.clock.now += timedelta(days=3)
     world.announce(11)
     assert EMMY in work(web)
@@ -227,7 +227,7 @@ def test_link_that_is_too_old_shows_the_form_again(open_web: Web) -> None:
 def test_link_of_1_0_which_does_not_name_its_list_confirms(open_web: Web) -> None:
     link, _, name = asked(open_web).rpartition("/")
     assert name == "foundations"
-    assert "You are on the list" in open_web.post(link).text
+    assert "Subscribed" in open_web.post(link).text
     assert open_web.get(f"/confirm/{'0' * 32}").status_code == 404
 
 

@@ -34,7 +34,7 @@ from paperboy.models import Archived, MailingList
 from paperboy.sources import named, read_id
 from paperboy.store.database import is_token
 from paperboy.store.history import ARCHIVED, HAS_PAGE
-from paperboy.web.visit import Visit, found, rendered
+from paperboy.web.visit import Visit, common_language, found, rendered
 
 _MOST_RESULTS = 30  # papers
 _LONGEST_QUERY = 200  # characters
@@ -108,7 +108,7 @@ def front(visit: Visit) -> Response:
                 about["best"] = next(iter(titles.get(row["id"], [])), "")
                 about["newest_url"] = f"{about['url']}/{row['date']}"
             lists.append(about)
-        return visit.page("lists", lists=lists)
+        return visit.page("lists", common_language(shown), lists=lists)
 
     return visit.unless_known(list(newest.values()), page, _PUBLIC)
 
