@@ -91,6 +91,7 @@ def requests(digests: int) -> Mapping[str, str]:
     """The paths by what they are."""
     at_home = "/list/graphs"
     return {
+        "front": "/",
         "list": at_home,
         "last page": f"{at_home}?page={(digests - 1) // 30 + 1}",
         "digest": f"{at_home}/{_NOW:%Y-%m-%d}",

@@ -131,7 +131,7 @@ def scored(dumped: bytes) -> list[Scored]:
     """
     kept = json.loads(dumped)
     papers = [
-        Scored(paper_id, rank, score and Score(*score))
+        Scored(str(paper_id), int(rank), score and Score(*score))
         for kind in ("entries", "over_cap")
         for rank, paper_id, score, _ in kept[kind]
     ]

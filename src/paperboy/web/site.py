@@ -170,7 +170,11 @@ class Site:
 
     def _of(self, home: Home) -> _Version:
         app = self.app.at(home)
-        lists = [replace(mailing_list, subscribers=()) for mailing_list in home.lists]
+        # The hash of a date differs between processes, and so does the order of a set of them.
+        lists = [
+            replace(mailing_list, subscribers=(), holidays=frozenset())
+            for mailing_list in home.lists
+        ]
         shown = (
             __version__,
             app.templates.texts,

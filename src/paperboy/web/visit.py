@@ -46,8 +46,9 @@ class Visit:
         return f"{self.web_url}/list/{mailing_list.name}" if mailing_list.is_public else ""
 
     def join_url(self, mailing_list: MailingList) -> str:
-        """Return where to sign up, or an empty string if the list is not open."""
-        return f"{self.web_url}/list/{mailing_list.name}/join" if mailing_list.open else ""
+        """Return where to sign up, or an empty string if the list takes nobody."""
+        takes = mailing_list.open and not mailing_list.paused
+        return f"{self.web_url}/list/{mailing_list.name}/join" if takes else ""
 
     @staticmethod
     def looks_for(mailing_list: MailingList) -> str:
@@ -82,8 +83,9 @@ class Visit:
     def unless_known(
         self, state: Sequence[object], make: Callable[[], Response], cache: str
     ) -> Response:
-        """Return what `make` renders from this state of the database, with its ETag; or 304, and
-        render nothing, if the visitor has it. `cache` is its Cache-Control.
+        """Return what `make` renders, with an ETag; or 304, and render nothing, if the visitor has
+        it. `state` is all of the database that the page depends on, but for the titles of papers on
+        pages that change with the next digest. `cache` is its Cache-Control.
         """
         shown = repr((self.version, self.request.full_path, state))
         etag = hashlib.sha256(shown.encode()).hexdigest()[:32]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import lzma
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 
 import lxml.html
 import pytest
 from lxml import etree
 
-from paperboy.models import Score
+from paperboy.models import Counts, Day, Outcome, Score
 from tests.cli.conftest import LISTS, World
 from tests.features.archive.test_reading import configure, words
 from tests.web.conftest import WEB_URL, Web
@@ -174,9 +174,37 @@ def test_page_of_a_list_has_thirty_digests_and_leads_to_older_and_newer_ones(pub
     assert not {*day_links(public)} & {*day_links(public, "?page=2")}
 
 
-@pytest.mark.parametrize("page", ["0", "-1", "x", "", "9" * 30])
-def test_odd_number_of_a_page_is_no_error(public: Web, page: str) -> None:
-    assert public.get("/list/foundations", query_string={"page": page}).status_code == 200
+@pytest.mark.parametrize(
+    ("page", "status"),
+    [("0", 200), ("-1", 200), ("x", 200), ("", 200), ("2", 404), ("9" * 30, 404)],
+)
+def test_odd_number_of_a_page_is_the_first_page_or_none(
+    public: Web, page: str, status: int
+) -> None:
+    answer = public.get("/list/foundations", query_string={"page": page})
+    assert answer.status_code == status
+
+
+def test_only_days_since_the_oldest_digest_are_shown_and_none_that_was_given_up(
+    public: Web,
+) -> None:
+    """Digests go after a year and the rows of days stay; a day without scores rejected no paper."""
+    with public.store() as store:
+        for day, outcome in (("2025-01-02", "note"), ("2026-11-21", "gave up")):
+            counts = Counts(considered=89, below=89)
+            frozen = Day("foundations", date.fromisoformat(day), Outcome(outcome), counts=counts)
+            store.days.freeze(frozen, public.world.clock())
+    page = words(public.get("/list/foundations"))
+    assert "Fri 20 · 3 of 3 papers" in page
+    assert "of 89 papers" not in page
+
+
+def test_list_that_takes_nobody_for_now_shows_no_form(web: Web) -> None:
+    configure(web, archive="public", open="true", paused="true")
+    assert f"{AT_HOME}/join" not in [*links(web, "/list/foundations"), *links(web, "/")]
+    assert "<form" not in web.get("/list/foundations").text
+    configure(web, open="true", paused="true")
+    assert links(web, "/") == []
 
 
 def test_open_list_has_its_form_in_place(web: Web) -> None:
@@ -190,11 +218,16 @@ def test_open_list_has_its_form_in_place(web: Web) -> None:
     assert "Subscribers can leave with the link in any email." in page.text_content()
 
 
-def test_damaged_digest_leaves_its_subject_on_the_page_of_its_list(public: Web) -> None:
+@pytest.mark.parametrize("shown", [PACKED, PACKED[:-8] + b"damaged!", b""])
+def test_damaged_digest_leaves_its_subject_on_the_page_of_its_list(
+    public: Web, shown: bytes
+) -> None:
+    """And the front page of all lists."""
     with public.store() as store, store.transaction():
-        store.database.execute("update messages set shown = ? where date is not null", [PACKED])
+        store.database.execute("update messages set shown = ? where date is not null", [shown])
     page = words(public.get("/list/foundations"))
     assert "Fri 20 · 3 of 3 papers On the Learning of Paper 2611.00001" in page
+    assert public.get("/").status_code == 200
 
 
 def test_page_of_a_list_shows_its_description_in_place_of_its_topics(web: Web) -> None:
@@ -255,6 +288,16 @@ def test_paper_is_found_by_its_id(public: Web, query: str) -> None:
     another_morning(public, 11)
     assert search(public, query) == ["2611.00002"]
     assert search(public, query.replace("00002", "00099")) == []
+
+
+def test_id_finds_its_paper_whatever_its_title_is_now_and_no_other_lists(public: Web) -> None:
+    [paper] = public.world.announce(21)
+    renamed = replace(paper, id="2611.00002", version=2, title="Another title")
+    other = replace(paper, id="2611.00022", title="On the Learning of Paper")
+    with public.store() as store:
+        store.papers.add([renamed, other], (), public.world.clock())
+    assert search(public, "2611.00002") == ["Another title"]
+    assert search(public, "2611.00022") == []
 
 
 def test_found_paper_has_the_scores_and_the_comment_of_its_digest(public: Web) -> None:

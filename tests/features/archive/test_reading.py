@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import timedelta
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
+import lxml.etree
 import lxml.html
 import pytest
 from werkzeug.test import TestResponse
@@ -231,17 +232,30 @@ def test_page_shortens_long_lists_of_authors_as_the_mail_does(world: World) -> N
 
 
 def test_every_page_has_an_icon_and_only_public_ones_a_card(web: Web) -> None:
-    def head(path: str) -> tuple[int, list[str]]:
+    def head(path: str) -> list[str]:
         root = lxml.html.document_fromstring(web.get(path).text)
         properties = root.xpath("//meta[starts-with(@property, 'og:')]/@property")
-        return len(root.xpath("//link[@rel='icon']")), [str(name) for name in properties]
+        [icon] = root.xpath("//link[@rel='icon']/@href")
+        assert unquote(icon).startswith("data:image/svg+xml,<svg ")
+        drawn = lxml.etree.fromstring(unquote(icon).partition(",")[2])
+        assert "".join(drawn.itertext()) == "&"
+        return [str(name) for name in properties]
 
-    assert head(digest_link(web)) == head("/leave/" + "0" * 32) == (1, [])
+    web.world.env(WEB_URL=WEB_URL, BRAND="& more")
+    assert head(digest_link(web)) == head("/leave/" + "0" * 32) == []
     configure(web, archive="public")
-    card = ["og:site_name", "og:type", "og:title", "og:description", "og:url"]
+    card = ["og:description", "og:site_name", "og:type", "og:title", "og:url"]
     for path in ("/", "/list/foundations", "/list/foundations/2026-11-20"):
-        assert head(path) == (1, card)
-    assert head("/list/foundations/search") == (1, [])
+        assert head(path) == card
+    assert head("/list/foundations/search") == []
+
+
+def test_digest_names_the_feed_by_its_list_and_itself_by_its_best_paper(web: Web) -> None:
+    configure(web, archive="public")
+    root = lxml.html.document_fromstring(web.get("/list/foundations/2026-11-20").text)
+    assert root.xpath("//link[@rel='alternate']/@title") == ["Foundations"]
+    [title] = root.xpath("//meta[@property='og:title']/@content")
+    assert title == "On the Learning of Paper 2611.00001"
 
 
 # --- caches
@@ -285,6 +299,19 @@ def test_page_is_known_until_it_changes(web: Web, page: str) -> None:
     changed, etag = known(etag)
     assert not changed
     assert known(etag) == (True, etag)
+
+
+@pytest.mark.parametrize("ending", ["", ".bib"])
+def test_digest_is_known_until_a_paper_of_it_has_a_new_version(web: Web, ending: str) -> None:
+    path = f"{digest_link(web)}{ending}"
+    etag = web.get(path).headers["ETag"]
+    assert web.get(path, headers={"If-None-Match": etag}).status_code == 304
+    with web.store() as store:
+        paper = store.papers.by_id(["2611.00001"])["2611.00001"]
+        newer = replace(paper, version=2, title="Withdrawn")
+        store.papers.add([newer], (), web.world.clock())
+    again = web.get(path, headers={"If-None-Match": etag})
+    assert (again.status_code, "Withdrawn" in again.text) == (200, True)
 
 
 # --- retention

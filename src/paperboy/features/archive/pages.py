@@ -80,11 +80,11 @@ def samples(page: Page) -> Iterator[PageSample]:
     paper = {"date": page.date, "title": page.title, "authors": "Ada Lovelace", "url": url}
     paper |= {"relevance": 9, "novelty": 8, "comment": "It matters."}
     yield "feed", {"page": page}
-    yield "meta", {"title": page.title, "description": "Samples", "url": url, "feed": url}
+    yield "meta", {"title": page.title, "of": "", "description": "", "url": url, "feed": url}
     for number in (0, 1):
         best = {"best": page.title * number, "newest_url": url}
         yield "lists", {"lists": [of_list | best] * number}
-        beside = {"older": url * number, "newer": url * number}
+        beside = {"older": url * number, "newer": url * number, "page_url": url}
         yield "list", of_list | {"days": days * number, "past": days[:1] * number} | beside
         found = {"query": "words" * number, "papers": [paper] * number, "most": True}
         yield "search", of_list | found
@@ -95,7 +95,7 @@ def samples(page: Page) -> Iterator[PageSample]:
 
 def front(visit: Visit) -> Response:
     """Show every list that is public or open; without any, the page says that the service is up."""
-    shown = [each for each in visit.home.lists if each.is_public or each.open]
+    shown = [each for each in visit.home.lists if each.is_public or visit.join_url(each)]
     names = [each.name for each in shown if each.is_public]
     newest = {row["list"]: row for row in visit.store.database.rows(_NEWEST_OF_EACH, [names])}
 
@@ -119,7 +119,9 @@ def past(visit: Visit, name: str) -> Response:
     about = _about(visit, mailing_list)
     number = max(1, visit.request.args.get("page", 1, int))
     first = min(number - 1, _MOST_PAGES) * _LENGTH
-    rows = visit.store.database.rows(_PAST, [name, name, _LENGTH + 1, first])
+    rows = visit.store.database.rows(_PAST, [name, name, name, _LENGTH + 1, first])
+    if number > 1 and not rows:
+        raise NotFound
 
     def page() -> Response:
         url = about["url"]
@@ -139,6 +141,7 @@ def past(visit: Visit, name: str) -> Response:
             **about,
             days=days,
             past=[day for day in days if day["url"]],  # as templates of 1.0 know them
+            page_url=f"{url}?page={number}" if number > 1 else url,
             older=f"{url}?page={number + 1}" if len(rows) > _LENGTH else "",
             newer=f"{url}?page={number - 1}" if number > 1 else "",
         )
@@ -151,11 +154,8 @@ def search(visit: Visit, name: str) -> Response:
     mailing_list = public(visit, name)
     about = _about(visit, mailing_list)
     query = one_line(visit.request.args.get("q", "")[:_LONGEST_QUERY])
-    known = visit.store.papers.by_id(
-        [read_id(query)]
-    )  # a digest's papers are found by their titles
-    wanted = next(map(title_of, known.values()), query)
-    papers = find(visit.store.database, name, str(wanted), _MOST_RESULTS + 1)
+    papers = _by_id(visit, name, read_id(query))
+    papers = papers or find(visit.store.database, name, query, _MOST_RESULTS + 1)
     shown = papers[:_MOST_RESULTS]
 
     judged = {
@@ -187,6 +187,24 @@ def search(visit: Visit, name: str) -> Response:
     )
 
 
+def _by_id(visit: Visit, name: str, paper_id: str) -> list[dict[str, Any]]:
+    """Return the paper as `find` would, if a digest of the list has it."""
+    day = visit.store.history.of_paper(name, paper_id).day
+    digest = visit.store.history.digest(name, day) if day else None
+    papers = visit.store.papers.by_id([paper_id])
+    return [
+        {
+            "digest_id": digest.id,
+            "date": digest.date,
+            "place": scored.rank,
+            "title": title_of(papers[paper_id]),
+            "names": one_line(", ".join(papers[paper_id].authors)),
+        }
+        for scored in (_scored(digest) if digest else [])
+        if digest and scored.paper_id == paper_id and paper_id in papers
+    ]
+
+
 def _about(visit: Visit, mailing_list: MailingList) -> dict[str, Any]:
     return {
         "title": one_line(mailing_list.title),
@@ -200,8 +218,9 @@ def _about(visit: Visit, mailing_list: MailingList) -> dict[str, Any]:
 
 
 def _digests(visit: Visit, ids: Collection[int]) -> list[Archived]:
+    """Return these digests, but for damaged ones."""
     query = f"{ARCHIVED} and id in (select value from json_each(?))"
-    return visit.store.database.rows(query, [list(ids)], Archived)
+    return visit.store.database.rows(query, [list(ids)], Archived, skip_corrupt=True)
 
 
 def _scored(digest: Archived) -> list[archive.Scored]:
@@ -258,6 +277,7 @@ def digest(visit: Visit, **where: Any) -> Response:
             "meta",
             mailing_list.language,
             title=shown.best[0] if shown.best else shown.title,
+            of=shown.title,
             description=shown.best_why or mailing_list.description,
             url=f"{list_page}/{archived.date}" if list_page else "",
             feed=f"{list_page}/feed.atom" if list_page else "",
@@ -267,7 +287,7 @@ def digest(visit: Visit, **where: Any) -> Response:
         html = "</main></body>".join(html.rsplit("</body>", 1))
         return _response(html, "text/html")
 
-    state = [archived.id, archived.at, beside]
+    state = [archived.id, archived.at, beside, _versions(visit, archived)]
     response = visit.unless_known(state, page, _control(mailing_list))
     return response if "link" in where else indexable(response, mailing_list)
 
@@ -284,7 +304,14 @@ def bib(visit: Visit, **where: Any) -> Response:
         response.headers.set("Content-Disposition", "attachment", filename=filename)
         return response
 
-    return visit.unless_known([archived.id, archived.at], file, _control(mailing_list))
+    state = [archived.id, archived.at, _versions(visit, archived)]
+    return visit.unless_known(state, file, _control(mailing_list))
+
+
+def _versions(visit: Visit, archived: Archived) -> list[dict[str, Any]]:
+    """Return the versions of a digest's papers, whose text a newer one replaces."""
+    ids = [paper.paper_id for paper in _scored(archived)]
+    return visit.store.database.rows(_VERSIONS, [ids])
 
 
 def public(visit: Visit, name: str) -> MailingList:
@@ -386,12 +413,19 @@ _ENTRY = Markup(
 
 # Queries
 
+# Days without a mail, too; before the oldest digest that is kept, a list would seem to have had no other.
 _PAST = f"""
 select date, id, frozen, subject, author_matches + selected as papers, considered
 from days left join (select list, date, id, at as frozen, subject from digests where list = ? and {HAS_PAGE})
 using (list, date)
-where list = ? and (id is not null or (considered and not author_matches + selected))
+where list = ? and (id is not null or (outcome = 'note' and date >= (
+    select min(date) from digests where {HAS_PAGE} and list = ?
+)))
 order by date desc limit ? offset ?
+"""
+
+_VERSIONS = """
+select id, version from papers where id in (select value from json_each(?)) order by id
 """
 
 _NEWEST = (
@@ -399,8 +433,9 @@ _NEWEST = (
 )
 
 _NEWEST_OF_EACH = f"""
-select list, id, max(date) as date, at from digests
-where {HAS_PAGE} and list in (select value from json_each(?)) group by list
+select list, digests.id, date, at from json_each(?) as name join digests on digests.id = (
+    select id from digests where {HAS_PAGE} and list = name.value order by date desc limit 1
+)
 """
 
 _BESIDE = f"""

@@ -130,7 +130,7 @@ def confirm(visit: Visit, token: str, name: str = "") -> Response:
 def _open_list(visit: Visit, name: str) -> MailingList:
     """Return a list that takes sign-ups. Raises NotFound."""
     mailing_list = visit.home.find(name)
-    if mailing_list is None or not mailing_list.open or mailing_list.paused:
+    if mailing_list is None or not visit.join_url(mailing_list):
         raise NotFound
     return mailing_list
 
