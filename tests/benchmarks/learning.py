@@ -193,7 +193,7 @@ class Embedded:
         self._wants = mailing_list(topics=topics("near-field-cosmology"))
 
     def relevances(
-        self, day: JudgedDay, states: Sequence[tuple[bytes, ...]]
+        self, day: JudgedDay, learned: Sequence[tuple[LearnedRanker, ...]]
     ) -> list[dict[str, int]]:
         """Those of a day's papers on each list."""
         since = day.date - RECENT
@@ -203,28 +203,25 @@ class Embedded:
             if since < other.date <= day.date
             for paper in other.papers
         )
-        jobs = [
-            ToScore(
-                self._wants, day.papers, recent, rankers=[LearnedRanker(state) for state in some]
-            )
-            for some in states
-        ]
+        jobs = [ToScore(self._wants, day.papers, recent, rankers) for rankers in learned]
         return [
             {key: score.relevance for key, score in each.scores.items()}
             for each in self._scorer.score(jobs)
         ]
 
-    def areas(self, days: Sequence[JudgedDay], states: Sequence[tuple[bytes, ...]]) -> list[float]:
+    def areas(
+        self, days: Sequence[JudgedDay], learned: Sequence[tuple[LearnedRanker, ...]]
+    ) -> list[float]:
         """The mean over the days, by list."""
         measured = [
-            [area(found, day.chosen) for found in self.relevances(day, states)]
+            [area(found, day.chosen) for found in self.relevances(day, learned)]
             for day in days
             if day.chosen and len(day.chosen) < len(day.papers)
         ]
         return [fmean(some) for some in zip(*measured, strict=True)]
 
 
-def voters(days: Sequence[JudgedDay], embedded: Embedded) -> Iterator[list[bytes]]:
+def voters(days: Sequence[JudgedDay], embedded: Embedded) -> Iterator[list[LearnedRanker]]:
     """What a list learns from each reader's first votes, by NUMBERS. A reader votes on papers that are shown, up for
     what the LLM chose and down for the rest; or by mistake the other way round.
     """
@@ -245,14 +242,13 @@ def _best(relevance: Mapping[str, int]) -> list[str]:
     return ordered[: math.ceil(SHOWN * len(ordered))]
 
 
-def _learned(papers: Mapping[str, Paper], votes: Mapping[str, bool]) -> bytes:
+def _learned(papers: Mapping[str, Paper], votes: Mapping[str, bool]) -> LearnedRanker:
     """From votes and some papers without one, drawn by the ends of their ids."""
     others = sorted(papers.keys() - votes.keys(), key=lambda each: (each[-2:] + each[-4:-2], each))
     rows: list[tuple[str, float | None]] = [(each, float(votes[each])) for each in sorted(votes)]
     rows += [(each, None) for each in others[: BACKGROUND * len(votes)]]
-    return ranking.train_votes(
-        ranking.Example(papers[each].title, papers[each].abstract, up) for each, up in rows
-    )
+    labelled = (ranking.Example(papers[each].title, papers[each].abstract, up) for each, up in rows)
+    return LearnedRanker(ranking.train_votes(labelled))
 
 
 # ---- what is printed
@@ -299,14 +295,16 @@ def main() -> None:
     labels = ranking.train(
         b"", (each for day in days[:middle] for each in examples(day.papers, relevance))
     )
-    by_words, by_scores = embedded.areas(days[middle:], [(), (labels,)])
+    by_words, by_scores = embedded.areas(days[middle:], [(), (LearnedRanker(labels),)])
     print(f"The embedded scorer; area over days {middle + 1} to {len(days)}")
     print(f"  by words                            {by_words:.3f}")
     print(f"  and an LLM's scores of the days before  {by_scores:.3f}\n", flush=True)
 
     taught = list(voters(days[:VOTED_ON], embedded))
     found = iter(
-        embedded.areas(days[VOTED_ON:], [(), *((state,) for states in taught for state in states)])
+        embedded.areas(
+            days[VOTED_ON:], [(), *((ranker,) for rankers in taught for ranker in rankers)]
+        )
     )
     words = next(found)
     measured = list(found)

@@ -77,10 +77,7 @@ class Learning:
         about papers by followed authors and those of batches that the list has seen before.
         """
         states = self.of(mailing_list)
-        rankers = {
-            str(kind): LearnedRanker(state.weights, kind is ExampleKind.VOTES)
-            for kind, state in states.items()
-        }
+        rankers = {str(kind): LearnedRanker(state.weights) for kind, state in states.items()}
 
         liked: Mapping[str, float] = {}
         if ExampleKind.VOTES in rankers:

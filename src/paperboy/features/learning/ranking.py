@@ -94,23 +94,18 @@ def train_votes(votes: Iterable[Example]) -> bytes:
     return weights.state()
 
 
-_AS_GOOD_AS_WORDS = 200  # scores that make a ranking count as much as the topics' words
-_MOST = 4.0  # the most that a ranking by scores weighs
+_AS_GOOD_AS_WORDS = 200  # examples that make a ranking count as much as the topics' words
+_MOST = 4.0  # the most that a ranking weighs
 
 
 class LearnedRanker(NamedTuple):
-    """Ranker with learned weights: from scores, or from what readers like."""
+    """Ranker with learned weights."""
 
     state: bytes
-    is_of_likes: bool = False
 
     @property
     def weight(self) -> float:
-        """Return how much it weighs beside the words of the topics. Likes weigh half of them at
-        first, and as much as they from twenty on.
-        """
-        if self.is_of_likes:
-            return min(1.0, max(0.5, 0.5 + (self.examples - 5) / 30))
+        """Return how much it weighs beside the words of the topics."""
         return min(_MOST, self.examples / _AS_GOOD_AS_WORDS)
 
     @property
