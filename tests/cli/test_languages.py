@@ -91,6 +91,17 @@ def test_check_names_own_words_that_hide_a_translation(german: World) -> None:
     assert hides not in german.run("check", "--offline").out
 
 
+def test_check_names_what_a_translation_of_ones_own_lacks(world: World) -> None:
+    world.env(smtp=False)
+    world.write("subscribers.yaml", GERMAN.replace("de-AT", "eo"))
+    for name in ("_words.j2", "_brief.j2", "_room.j2"):
+        world.write(f"emails/eo/{name}", (EMAILS / name).read_text("utf-8"))
+    lacks = "emails/eo has no _site.j2, whose words are in English"
+    assert lacks in world.run("check", "--offline").out
+    world.write("emails/eo/_site.j2", (EMAILS / "_site.j2").read_text("utf-8"))
+    assert "whose words are in English" not in world.run("check", "--offline").out
+
+
 def test_copy_in_force_has_the_folders_of_languages(german: World) -> None:
     files = Files(german.path)
     before = files.fingerprint()

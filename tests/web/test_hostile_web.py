@@ -330,7 +330,7 @@ def test_broken_edit_leaves_the_version_before(web: Web, caplog: pytest.LogCaptu
 @pytest.mark.parametrize(
     ("name", "text", "shown"),
     [
-        ("subscribers.yaml", LISTS.replace("title: Foundations", "title: Basics"), "Leave Basics"),
+        ("subscribers.yaml", LISTS.replace("title: Foundations", "title: Basics"), "Unsubscribe from Basics"),
         ("emails/leave.html.j2", "Leave it", "Leave it"),
         ("emails/leave.html.j2", "Leave it {{ no_such_name }}", "Unsubscribe from Foundations"),
         ("emails/digest.mjml.j2", "{% if %}", "Unsubscribe from Foundations"),
@@ -356,7 +356,7 @@ def test_edit_is_shown_though_mail_cannot_be_sent(web: Web) -> None:
     web.world.write("subscribers.yaml", LISTS.replace("title: Foundations", "title: Basics"))
     reader.get(leave)
     web.world.later(seconds=10)
-    assert "Leave Basics" in reader.get(leave).text
+    assert "Unsubscribe from Basics" in reader.get(leave).text
 
 
 def test_beside_a_daemon_pages_show_what_it_has_brought_into_force(web: Web) -> None:
@@ -368,7 +368,7 @@ def test_beside_a_daemon_pages_show_what_it_has_brought_into_force(web: Web) -> 
             assert "Unsubscribe from Foundations" in reader.get(leave).text
             web.world.later(hours=1)
         assert web.run("work", "trial").code == 0
-        assert "Leave Basics" in reader.get(leave).text
+        assert "Unsubscribe from Basics" in reader.get(leave).text
 
 
 def test_missing_database_is_no_page_and_is_not_made(web: Web) -> None:

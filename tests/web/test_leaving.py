@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.features.archive.test_reading import configure
 from tests.web.conftest import CLICK, SCRIPT, WEB_URL, Web
 
 
@@ -70,6 +71,14 @@ def test_any_post_to_the_link_of_the_header_is_the_one_click(
         ("ada@example.org", "foundations", "left by one click in a mail program", True)
     ]
     assert web.post(web.link("leave/"), headers={}).status_code == 200  # again
+
+
+def test_page_of_a_public_list_leads_to_it(web: Web) -> None:
+    page = web.get(web.link("leave/"))
+    assert f'"{WEB_URL}/list/foundations"' not in page.text
+    configure(web, archive="public")
+    for link in (web.link("leave/"), web.link("vote/")):
+        assert f'"{WEB_URL}/list/foundations"' in web.get(link).text
 
 
 def test_a_get_changes_nothing(web: Web) -> None:

@@ -370,7 +370,7 @@ def _sandbox(templates: Templates, folders: tuple[str, ...], *, escapes: bool) -
 def _pages(page: Page) -> Iterator[PageSample]:
     for state in ("on", "back", "left", "suppressed"):
         leave = {"state": state, "title": page.title, "address": "ada@example.org"}
-        yield "leave", leave | {"url": _ON_THE_WEB}
+        yield "leave", leave | {"url": _ON_THE_WEB, "list_url": page.list_url}
     for code in (404, 418):
         yield "error", {"code": code}
 

@@ -169,8 +169,8 @@ def placeholders(mailing_list: MailingList) -> Iterator[str]:
 
 
 def _templates(app: App) -> Iterator[Finding]:
-    """Report sound templates, the operator's files that no shipped template uses, and those that
-    hide a shipped translation.
+    """Report sound templates, the operator's files that no shipped template uses, those that hide a
+    shipped translation, and translations of the operator's that lack a file.
     """
     message = "the templates render"
     _, *shipped = app.home.folders("emails")
@@ -184,6 +184,20 @@ def _templates(app: App) -> Iterator[Finding]:
     for path in sorted(_hidden(app)):
         fix = f"copy it to emails/{path}, unless these lists are to have your words"
         yield note("emails", f"emails/{path.name} goes before the shipped {path}; {fix}")
+
+    for path in sorted(_untranslated(app)):
+        yield note("emails", f"emails/{path.parent} has no {path.name}, whose words are in English")
+
+
+def _untranslated(app: App) -> Iterator[Path]:
+    """Yield the files of words, of which a list's language has others in the home."""
+    own, *shipped = app.home.folders("emails")
+    names = {file.name for folder in shipped for file in folder.glob("*/*.j2")}
+    there = {path for path, _ in app.templates.texts}
+    for language in app.templates.used({each.language for each in app.home.lists}):
+        if any((own / language / name).exists() for name in names):
+            lacking = (f"{language}/{name}" for name in names)
+            yield from (Path(path) for path in lacking if path not in there)
 
 
 def _hidden(app: App) -> Iterator[Path]:

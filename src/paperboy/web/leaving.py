@@ -58,10 +58,12 @@ def _page(visit: Visit, token: str, state: str = "on") -> Response:
 
     title = reader.list_name
     language = ""
+    list_url = ""
     mailing_list = visit.home.find(reader.list_name)
     if mailing_list:  # else the file no longer has it
         title = mailing_list.title
         language = mailing_list.language
+        list_url = visit.list_url(mailing_list)
     return visit.page(
         "leave",
         language,
@@ -69,4 +71,5 @@ def _page(visit: Visit, token: str, state: str = "on") -> Response:
         title=title,
         address=without_addresses(reader.address),
         url=f"{visit.web_url}/leave/{token}",
+        list_url=list_url,
     )

@@ -38,7 +38,7 @@ def rules() -> list[Rule]:
 def samples(page: Page) -> Iterator[PageSample]:
     """Yield samples of this page."""
     values = {"title": page.title, "date": page.date, "items": page.items, "kept": {}}
-    values |= {"address": "ada@example.org", "url": page.join_url}
+    values |= {"address": "ada@example.org", "url": page.join_url, "list_url": page.list_url}
     for item in page.items[:2]:
         yield (
             "vote",
@@ -74,6 +74,8 @@ def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "")
             rows.cast(store.database, reader, changed, visit.now)
 
     kept = rows.of_reader(store.database, reader, ids)
+    mailing_list = visit.home.find(reader.list_name)
+    list_url = visit.list_url(mailing_list) if mailing_list else ""
     return visit.page(
         "vote",
         shown.mailing_list.language,
@@ -86,4 +88,5 @@ def show(visit: Visit, token: str, day: date, way: str = "", paper_id: str = "")
         saved=is_saved,
         address=without_addresses(reader.address),
         url=f"{visit.web_url}/vote/{token}/{day}",
+        list_url=list_url,
     )
