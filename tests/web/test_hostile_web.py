@@ -330,7 +330,11 @@ def test_broken_edit_leaves_the_version_before(web: Web, caplog: pytest.LogCaptu
 @pytest.mark.parametrize(
     ("name", "text", "shown"),
     [
-        ("subscribers.yaml", LISTS.replace("title: Foundations", "title: Basics"), "Unsubscribe from Basics"),
+        (
+            "subscribers.yaml",
+            LISTS.replace("title: Foundations", "title: Basics"),
+            "Unsubscribe from Basics",
+        ),
         ("emails/leave.html.j2", "Leave it", "Leave it"),
         ("emails/leave.html.j2", "Leave it {{ no_such_name }}", "Unsubscribe from Foundations"),
         ("emails/digest.mjml.j2", "{% if %}", "Unsubscribe from Foundations"),

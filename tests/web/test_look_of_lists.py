@@ -23,20 +23,24 @@ PATHS = (
     "/list/foundations",
     "/list/foundations/search?q=paper",
     "/list/foundations/2026-11-20",
+    "/list/foundations/search?q=quarks",
+    "/list/foundations/join",
+    f"/confirm/{'0' * 32}/foundations",  # a link that is too old
+    "/no-such-page",
 )
 WIDTHS = (320, 390, 1_200)
 
 
 @pytest.fixture
-def pages(web: Web) -> dict[str, str]:
-    configure(web, archive="public", open="true")
+def pages(web: Web, request: pytest.FixtureRequest) -> dict[str, str]:
+    configure(web, archive="public", open="true", language=request.param)
     with Store.open(
         web.world.path / "data" / "paperboy.db", tables=TABLES
     ) as store:  # else with the next digest
         store.tasks.add("index", "foundations", web.world.clock())
     assert web.run("once", "--list", "foundations").code == 0  # ends with the tasks
     found = {path: web.get(path).text for path in PATHS}
-    assert "3 papers" in found[PATHS[2]]
+    assert found[PATHS[2]].count("<li ") == 3
     return found
 
 
@@ -47,6 +51,7 @@ def window() -> Iterator[Browser]:
 
 
 @needs_axe
+@pytest.mark.parametrize("pages", ["en", "de"], indirect=True)
 def test_pages_fit_every_screen_and_axe_finds_no_violation(
     pages: dict[str, str], window: Browser
 ) -> None:
