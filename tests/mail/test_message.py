@@ -268,7 +268,7 @@ def test_brand_of_the_operator_stands_in_every_mail_and_page() -> None:
     asked = templates.confirmation(ours, "https://papers.example.org/confirm/0").html
     alert = templates.alert(Alert("It failed", ()))
     assert alert.subject == f"{brand}: It failed"
-    page = templates.web("leave", state="on", title="1", address="2", url="3")
+    page = templates.web("leave", state="on", title="1", address="2", url="3", list_url="")
     for shown in (html, asked, alert.html, page, online(digest(), templates)):
         assert escape(brand) in shown
         assert "Paperboy" not in shown
